@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# A layer is an object library made of every .c file under src/<layer>/ (subfolders included). New files need no
+# second line. PGY_LAYER_USES_<layer> keeps what it may use, for the tests to link no more than that.
+function(pgy_layer layer)
+  cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${layer}/*.c)
+  if(NOT sources)
+    set(sources ${CMAKE_SOURCE_DIR}/cmake/empty.c)
+  endif()
+  add_library(pgy_${layer} OBJECT ${sources})
+  target_link_libraries(pgy_${layer} PUBLIC pgy_settings)
+  set(PGY_LAYER_USES_${layer} "${ARG_USES}" PARENT_SCOPE)
+endfunction()
+
+# Links the objects of these layers into an executable.
+function(pgy_link_layers target)
+  target_link_libraries(${target} PRIVATE pgy_settings)
+  foreach(layer ${ARGN})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:pgy_${layer}>)
+  endforeach()
+endfunction()
+
+function(pgy_library target)
+  pgy_link_layers(${target} ${ARGN})
+  set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  target_link_options(${target} PRIVATE -Wl,--no-undefined)
+endfunction()

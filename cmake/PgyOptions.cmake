@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Build options, the warnings everything is compiled with, and sanitizers.
+option(PGY_TESTS "build the unit tests" ON)
+option(PGY_BENCH "build the benchmarks" ON)
+option(PGY_FUZZ "build the libFuzzer targets (clang)" OFF)
+option(PGY_COVERAGE "instrument for line coverage" OFF)
+option(PGY_WERROR "warnings are errors" OFF)
+set(PGY_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+find_program(PGY_CCACHE ccache)
+if(PGY_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${PGY_CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+
+# -ffp-contract=off: a result must not depend on whether the compiler fused a multiply and an add.
+add_library(pgy_settings INTERFACE)
+target_include_directories(pgy_settings INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+target_compile_definitions(pgy_settings INTERFACE _GNU_SOURCE)
+target_compile_options(pgy_settings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-missing-field-initializers
+  -ffp-contract=off -fno-math-errno $<$<BOOL:${PGY_WERROR}>:-Werror>)
+target_link_libraries(pgy_settings INTERFACE Threads::Threads ZLIB::ZLIB m ${CMAKE_DL_LIBS})
+if(PGY_SANITIZE)
+  target_compile_options(pgy_settings INTERFACE -fsanitize=${PGY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(pgy_settings INTERFACE -fsanitize=${PGY_SANITIZE})
+endif()
+if(PGY_COVERAGE)
+  target_compile_options(pgy_settings INTERFACE --coverage -O0)
+  target_link_options(pgy_settings INTERFACE --coverage)
+endif()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every tests/unit/<layer>/<module>.c becomes the test <layer>.<module>. A test is a function
+#     static void test_<module>__<case>(void **state)
+# found by its name: tools/gen_test_main writes the table, so nothing is registered by hand.
+find_library(CMOCKA_LIBRARY cmocka REQUIRED)
+set(PGY_ALL_LAYERS base tensor onnx data ops graph runner backends compare)
+file(GLOB PGY_HARNESS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/harness/*.c)
+
+function(pgy_unit_tests layer)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${layer}/*.c)
+  foreach(file ${files})
+    get_filename_component(module ${file} NAME_WE)
+    set(name ${layer}.${module})
+    set(main ${CMAKE_BINARY_DIR}/tests/${name}.main.c)
+    add_custom_command(OUTPUT ${main} COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_test_main ${file} ${main}
+      DEPENDS ${file} ${CMAKE_SOURCE_DIR}/tools/gen_test_main)
+    add_executable(test.${name} ${main} ${PGY_HARNESS})
+    set_target_properties(test.${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    target_include_directories(test.${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/unit/${layer})
+    target_compile_definitions(test.${name} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    if(layer STREQUAL cli)
+      file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
+      list(FILTER cli_sources EXCLUDE REGEX "/main\\.c$")
+      target_sources(test.${name} PRIVATE ${cli_sources})
+      pgy_link_layers(test.${name} ${PGY_ALL_LAYERS})
+    else()
+      pgy_link_layers(test.${name} ${layer} ${PGY_LAYER_USES_${layer}})
+    endif()
+    target_link_libraries(test.${name} PRIVATE ${CMOCKA_LIBRARY})
+    add_test(NAME ${name} COMMAND test.${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
+  endforeach()
+endfunction()
+
+foreach(layer ${PGY_ALL_LAYERS} cli)
+  pgy_unit_tests(${layer})
+endforeach()

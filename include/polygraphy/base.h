@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Statuses, errors, version and the logger: what every other header builds on.
+ *
+ * A function that can fail returns pgy_status (0 is good). What went wrong is written, as one line,
+ * into the caller's pgy_error, always the last parameter, which may be NULL:
+ *
+ *     pgy_error err = {0};
+ *     if (pgy_model_load(&model, "net.onnx", NULL, &err)) fprintf(stderr, "%s\n", err.text);
+ *
+ * Outputs come first and are written only on success. Nothing here exits or prints; the logger
+ * writes to the console only after pgy_log_open_console(), or to a sink of the caller's.
+ */
+#ifndef POLYGRAPHY_BASE_H
+#define POLYGRAPHY_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PGY_API __attribute__((visibility("default")))
+#define PGY_MUST_CHECK __attribute__((warn_unused_result))
+#define PGY_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#else
+#define PGY_API
+#define PGY_MUST_CHECK
+#define PGY_PRINTF(fmt, first)
+#endif
+
+/** Version of this library, and the release of the original whose behaviour it follows. */
+#define PGY_VERSION "0.1.0"
+#define PGY_PARITY_VERSION "0.53.6"
+
+/** @return "major.minor.patch" of the library that is linked. */
+PGY_API const char *pgy_version(void);
+
+typedef enum pgy_status {
+    PGY_OK = 0,
+    PGY_E_ARGUMENT,    /**< the caller's argument or an option is wrong */
+    PGY_E_TYPE,        /**< element type is wrong or cannot be converted */
+    PGY_E_SHAPE,       /**< shape, rank or index is wrong */
+    PGY_E_NOT_FOUND,   /**< a name, file or runtime does not exist */
+    PGY_E_UNSUPPORTED, /**< understood, but cannot be done */
+    PGY_E_FORMAT,      /**< a file or text is malformed */
+    PGY_E_IO,          /**< the operating system refused to read or write */
+    PGY_E_MEMORY,      /**< an allocation failed or would exceed a limit */
+    PGY_E_DEVICE,      /**< a device failed */
+    PGY_E_BACKEND,     /**< a runtime failed; the text is the runtime's */
+    PGY_E_CANCELLED,   /**< the caller asked to stop */
+    PGY_E_INTERNAL     /**< a defect of this library */
+} pgy_status;
+
+/** One line of text, plain data, no ownership. Zero it before use. */
+typedef struct pgy_error {
+    char text[2048];
+} pgy_error;
+
+/** @return the lower-case name of a status, e.g. "not found". */
+PGY_API const char *pgy_status_name(pgy_status status);
+
+/** Writes the text (truncated if need be) and returns `status`, so that a failing function can
+ *  `return pgy_error_set(err, PGY_E_SHAPE, "axis %d is not in [%d, %d)", ...)`. err may be NULL. */
+PGY_API pgy_status pgy_error_set(pgy_error *err, pgy_status status, const char *format, ...) PGY_PRINTF(3, 4);
+
+/** Puts text in front of what is there, leaves the status alone and returns it. err may be NULL. */
+PGY_API pgy_status pgy_error_prefix(pgy_error *err, pgy_status status, const char *format, ...) PGY_PRINTF(3, 4);
+
+/* ---- Logger ------------------------------------------------------------------------------------ */
+
+typedef enum pgy_severity {
+    PGY_LOG_ULTRA_VERBOSE = -20,
+    PGY_LOG_SUPER_VERBOSE = -10,
+    PGY_LOG_EXTRA_VERBOSE = 0,
+    PGY_LOG_VERBOSE = 10,
+    PGY_LOG_INFO = 20,
+    PGY_LOG_START = 22,
+    PGY_LOG_FINISH = 28,
+    PGY_LOG_WARNING = 30,
+    PGY_LOG_ERROR = 40,
+    PGY_LOG_CRITICAL = 50
+} pgy_severity;
+
+/** Receives each formatted line block (prefix, indentation and newline included, no colour codes). */
+typedef void (*pgy_log_sink)(pgy_severity severity, const char *text, size_t size_bytes, void *user);
+
+/** Sends messages to stdout, CRITICAL to stderr. Off until called, so that a library stays silent. */
+PGY_API void pgy_log_open_console(void);
+
+/** Sends messages to `sink` instead; NULL drops them. */
+PGY_API void pgy_log_set_sink(pgy_log_sink sink, void *user);
+
+/** Threshold for a module path such as "comparator" or "backend/onnxrt/runner.py"; NULL or "" is the
+ *  default threshold. The longest matching path, component by component, wins.
+ *  @return PGY_E_MEMORY when the entry cannot be kept */
+PGY_API PGY_MUST_CHECK pgy_status pgy_log_set_severity(const char *path, int severity, pgy_error *err);
+
+/** Threshold that applies to `path` (NULL: the default). */
+PGY_API int pgy_log_severity(const char *path);
+
+/** @param name  e.g. "VERBOSE", any case; @return PGY_E_ARGUMENT naming the valid words */
+PGY_API PGY_MUST_CHECK pgy_status pgy_severity_from_name(int *out, const char *name, pgy_error *err);
+
+typedef struct pgy_log_format {
+    bool timestamp; /**< "(HH:MM:SS) " after the letter */
+    bool line_info; /**< "[path:line] " after that */
+    bool no_colors; /**< never colour; else colours on terminals, NO_COLOR and FORCE_COLOR honoured */
+} pgy_log_format;
+
+PGY_API void pgy_log_set_format(pgy_log_format format);
+
+/** Copies every emitted line to a file as well: truncated on opening, parent folders made, flushed per
+ *  line. NULL closes it. @return PGY_E_IO */
+PGY_API PGY_MUST_CHECK pgy_status pgy_log_set_file(const char *path, pgy_error *err);
+
+/** Would a message of this severity from this module path be shown? */
+PGY_API bool pgy_log_is_on(pgy_severity severity, const char *path);
+
+/** Adds `delta` nesting levels (4 blanks each) to what follows; per thread. */
+PGY_API void pgy_log_indent(int delta);
+
+/** Logs one message, possibly of several lines. `path` and `line` say where from (module path). */
+PGY_API void pgy_log_write(pgy_severity severity, const char *path, int line, const char *format, ...)
+    PGY_PRINTF(4, 5);
+
+/** The same, but a text that was logged once in this process is not logged again. */
+PGY_API void pgy_log_write_once(pgy_severity severity, const char *path, int line, const char *format, ...)
+    PGY_PRINTF(4, 5);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The map from strings to pointers: entries in insertion order, and an open-addressed table of entry numbers
+ * (0 is empty) that is at most half full. Small maps have no table and are searched in order. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+enum { LINEAR_COUNT = 8 };
+
+void strmap_deinit(strmap *m)
+{
+    for (size_t i = 0; i < m->count; i++) mem_free(m->entries[i].key);
+    mem_free(m->entries);
+    mem_free(m->slots);
+    *m = (strmap){0};
+}
+
+static bool entry_is(const strmap_entry *e, span key, uint64_t hash)
+{
+    return e->hash == hash && strncmp(e->key, key.data, key.size) == 0 && e->key[key.size] == '\0';
+}
+
+static strmap_entry *lookup(const strmap *m, span key, uint64_t hash)
+{
+    if (!m->slots) {
+        for (size_t i = 0; i < m->count; i++)
+            if (entry_is(&m->entries[i], key, hash)) return &m->entries[i];
+        return NULL;
+    }
+    const size_t mask = m->slot_count - 1;
+    for (size_t at = hash & mask; m->slots[at]; at = (at + 1) & mask) {
+        strmap_entry *e = &m->entries[m->slots[at] - 1];
+        if (entry_is(e, key, hash)) return e;
+    }
+    return NULL;
+}
+
+static void place(uint32_t *slots, size_t slot_count, uint64_t hash, size_t index)
+{
+    size_t at = hash & (slot_count - 1);
+    while (slots[at]) at = (at + 1) & (slot_count - 1);
+    slots[at] = (uint32_t)(index + 1);
+}
+
+static bool make_room(strmap *m)
+{
+    if (m->count >= UINT32_MAX / 2) return false;
+    if (!mem_grow((void **)&m->entries, &m->capacity, m->count + 1, sizeof *m->entries)) return false;
+    if (m->count < LINEAR_COUNT || (m->count + 1) * 2 <= m->slot_count) return true;
+    const size_t slot_count = m->slot_count ? m->slot_count * 2 : LINEAR_COUNT * 4;
+    uint32_t *slots = mem_calloc(slot_count, sizeof *slots);
+    if (!slots) return false;
+    for (size_t i = 0; i < m->count; i++) place(slots, slot_count, m->entries[i].hash, i);
+    mem_free(m->slots);
+    m->slots = slots;
+    m->slot_count = slot_count;
+    return true;
+}
+
+bool strmap_put(strmap *m, const char *key, void *value)
+{
+    return strmap_put_n(m, key, strlen(key), value);
+}
+
+/* A key ends at its first zero byte, as the kept copy does. */
+static span key_of(const char *key, size_t key_size)
+{
+    return (span){key, key_size ? strnlen(key, key_size) : 0};
+}
+
+bool strmap_put_n(strmap *m, const char *key, size_t key_size, void *value)
+{
+    const span k = key_of(key, key_size);
+    const uint64_t hash = span_hash(k);
+    strmap_entry *e = lookup(m, k, hash);
+    if (e) {
+        e->value = value;
+        return true;
+    }
+    if (!make_room(m)) return false;
+    char *copy = mem_strndup(k.data, k.size);
+    if (!copy) return false;
+    m->entries[m->count] = (strmap_entry){copy, value, hash};
+    if (m->slots) place(m->slots, m->slot_count, hash, m->count);
+    m->count++;
+    return true;
+}
+
+void *strmap_get(const strmap *m, const char *key)
+{
+    return strmap_get_n(m, key, strlen(key));
+}
+
+void *strmap_get_n(const strmap *m, const char *key, size_t key_size)
+{
+    const span k = key_of(key, key_size);
+    const strmap_entry *e = lookup(m, k, span_hash(k));
+    return e ? e->value : NULL;
+}
+
+bool strmap_has(const strmap *m, const char *key)
+{
+    return strmap_find(m, key) != NULL;
+}
+
+strmap_entry *strmap_find(const strmap *m, const char *key)
+{
+    const span k = span_of(key);
+    return lookup(m, k, span_hash(k));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clock, processor features and a parallel loop. */
+#ifndef BASE_SYSTEM_H
+#define BASE_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_ns(void); /* monotonic */
+
+/* Processor features, lowest first. POLYGRAPHY_CPU=portable|avx2|avx512 masks what is above. */
+typedef enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512 } cpu_level;
+cpu_level cpu_features(void);
+const char *cpu_level_name(cpu_level level);
+/* Processors this process may run on; POLYGRAPHY_THREADS overrides. At least 1. */
+size_t cpu_count(void);
+uint64_t memory_total_bytes(void);
+uint64_t memory_resident_bytes(void);
+
+/* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done. Which thread
+ * runs what is not fixed, so a task must write only what belongs to its index. Runs inline when count is 1, when a
+ * thread cannot be had, or when called from inside a task. Threads are kept and joined at exit. */
+typedef void (*parallel_task)(size_t index, void *user);
+void parallel_for(size_t count, parallel_task task, void *user);
+
+#endif

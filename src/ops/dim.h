@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dimensions that may be symbolic. A dim is an integer, or an expression over named symbols kept in canonical form
+ * (a linear combination of interned terms), so that equal expressions are the same pointer: N*2+1 == 1+N+N.
+ * Expressions are bounded in size; beyond that the result is a fresh unknown symbol. Exact or unknown, never wrong. */
+#ifndef OPS_DIM_H
+#define OPS_DIM_H
+
+#include <polygraphy/base.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+typedef struct dim_expr dim_expr;
+typedef struct dim {
+    int64_t value;        /* when expr is NULL */
+    const dim_expr *expr; /* NULL = constant */
+} dim;
+
+/* Interns symbols and terms; one per graph. Zeroed is valid. */
+typedef struct dim_table {
+    arena memory;
+    strmap terms;
+    uint64_t unknown_count;
+    bool failed; /* out of memory: results are unknown symbols of a static dummy */
+} dim_table;
+void dim_table_deinit(dim_table *t);
+
+dim dim_const(int64_t v);
+dim dim_symbol(dim_table *t, const char *name);   /* named, >= 0 by definition */
+dim dim_unknown(dim_table *t, const char *why);   /* fresh, printed as "unk__N"; `why` (may be NULL) is kept for reports */
+bool dim_is_const(dim d);
+bool dim_is_unknown(dim d);                       /* exactly one fresh unknown */
+const char *dim_why(dim d);                       /* reason of an unknown, or NULL */
+
+dim dim_add(dim_table *t, dim a, dim b);
+dim dim_sub(dim_table *t, dim a, dim b);
+dim dim_mul(dim_table *t, dim a, dim b);
+dim dim_div_floor(dim_table *t, dim a, dim b);    /* exact where divisible; b = 0 gives an unknown */
+dim dim_div_ceil(dim_table *t, dim a, dim b);
+dim dim_mod(dim_table *t, dim a, dim b);
+dim dim_min(dim_table *t, dim a, dim b);
+dim dim_max(dim_table *t, dim a, dim b);
+dim dim_neg(dim_table *t, dim a);
+
+bool dim_equal(dim a, dim b);                     /* certainly equal */
+bool dim_differ(dim a, dim b);                    /* certainly different */
+bool dim_is_positive(dim d);                      /* certainly > 0, symbols counted as >= 0 */
+/* Text as exporters write it: "N", "2*N + 1", "floor((H - 1)/2)". */
+void dim_print(str *out, dim d);
+
+#endif

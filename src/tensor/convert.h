@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exact scalar conversions between float formats, and a whole-array path to and from f64. */
+#ifndef TENSOR_CONVERT_H
+#define TENSOR_CONVERT_H
+
+#include <polygraphy/tensor.h>
+
+float f16_to_f32(uint16_t h);
+uint16_t f16_from_f64(double v);  /* one rounding, nearest even */
+float bf16_to_f32(uint16_t h);
+uint16_t bf16_from_f64(double v);
+/* Any float type of 8 bits or fewer. Codes hold the element in the low bits. */
+double f8_to_f64(pgy_dtype dtype, uint8_t code);
+uint8_t f8_from_f64(pgy_dtype dtype, double v, bool saturate);
+/* Rounds v to what `dtype` (any float type) can hold: the value it has after storing and loading. */
+double float_round(pgy_dtype dtype, double v, bool saturate);
+
+/* Element i of compact data, as the widest type of its kind. No strings, no complex. */
+double element_as_f64(pgy_dtype dtype, const void *data, size_t i);
+int64_t element_as_i64(pgy_dtype dtype, const void *data, size_t i);
+
+#endif
