@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the driver (run.c) and the comparison functions: verdict containers and judging one iteration. */
+#ifndef COMPARE_JUDGE_H
+#define COMPARE_JUDGE_H
+
+#include <polygraphy/compare.h>
+
+/* ---- Containers (verdict.c) ---- */
+pgy_status accuracy_results_create(pgy_accuracy_results **out, pgy_error *err) PGY_MUST_CHECK;
+/* A new function entry. */
+pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind, bool average, pgy_error *err) PGY_MUST_CHECK;
+/* The pair with this position (pairs with equal names stay apart); appends an empty iteration and returns its verdicts to fill. */
+pgy_status accuracy_add_pair(size_t *pair, pgy_accuracy *a, const char *first, const char *second, pgy_error *err) PGY_MUST_CHECK;
+pgy_status accuracy_add_iteration(pgy_verdicts **out, pgy_accuracy *a, size_t pair, pgy_error *err) PGY_MUST_CHECK;
+/* Adds or replaces by output name; copies. */
+pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *err) PGY_MUST_CHECK;
+bool verdicts_all_passed(const pgy_verdicts *v);
+
+/* ---- One comparison (pairing.c, simple.c, indices.c, metric.c) ---- */
+pgy_compare_kind compare_kind(const pgy_compare *c);
+/* Can its metrics be averaged (semantics 2.4)? `why` names the reason when not. */
+bool compare_can_average(const pgy_compare *c, const char **why);
+/* Compares all outputs of two iterations with one function, logging as cli.md 4.3; fills `out`. An output of either side that was compared with nothing is
+ * counted in *unmatched (names logged at ERROR unless compat). @return an error only where the original is critical */
+pgy_status compare_iteration(pgy_verdicts *out, size_t *unmatched, const pgy_compare *c, const pgy_iteration *a, const pgy_iteration *b, bool compat,
+                             pgy_error *err) PGY_MUST_CHECK;
+/* Statistics lines of the compared outputs of both sides after all functions have seen the iteration; `failed` chooses INFO or VERBOSE for values and histograms. */
+pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b, bool failed, pgy_error *err) PGY_MUST_CHECK;
+/* Verdicts over the means of all iterations of a pair (check_average), logged as the summary. */
+pgy_status accuracy_average(pgy_verdicts *out, const pgy_accuracy *a, size_t pair, pgy_error *err) PGY_MUST_CHECK;
+void accuracy_log_summary_pair(const pgy_accuracy *a, size_t pair);
+
+/* ---- Validation of one iteration (validate.c); prefix is "" or "Iteration 3 | " ---- */
+pgy_status validate_iteration(bool *valid, const pgy_iteration *it, const char *prefix, bool check_nan, bool check_inf, bool fail_fast, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- Post-processing of one iteration (postprocess.c) ---- */
+pgy_status postprocess_iteration(pgy_iteration *it, const pgy_postprocess *p, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- Results with one iteration, for streaming (results.c) ---- */
+/* Moves everything of `more` behind the runners of `r`. */
+pgy_status results_append(pgy_results *r, pgy_results *more, pgy_error *err) PGY_MUST_CHECK;
+pgy_iteration *results_mutable_at(pgy_results *r, size_t runner, size_t iteration);
+
+/* ---- Machine-readable reports (report.c) ---- */
+typedef struct run_facts {
+    const char *model_path, *reason;
+    bool passed, compared;
+    size_t iteration_count;
+    int64_t duration_ns;
+    const pgy_accuracy_results *accuracy;
+    const char *const *runner_names;
+    size_t runner_count;
+} run_facts;
+/* Format by extension: .json, .xml (JUnit), .sarif; another one is PGY_E_ARGUMENT. */
+pgy_status report_check_path(const char *path, pgy_error *err) PGY_MUST_CHECK;
+pgy_status report_write(const char *path, const run_facts *facts, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
