@@ -65,7 +65,14 @@ enum op_flags {
     OP_VARIADIC_INPUTS = 1,   /* max_inputs does not limit */
     OP_VARIADIC_OUTPUTS = 2,
     OP_RANDOM = 4,            /* never folded */
-    OP_HAS_GRAPHS = 8         /* needs op_host.run_graph */
+    OP_HAS_GRAPHS = 8,        /* needs op_host.run_graph */
+    OP_SAME_TYPES = 16        /* all inputs have the type of input 0 (checked where both are known) */
+};
+
+/* op_def.user of a class that uses op_infer_elementwise: which integer arithmetic it does on known elements. Own members of a
+ * class that have no such meaning start at OP_ARITH_COUNT. */
+enum op_arith {
+    OP_ARITH_NONE, OP_ARITH_ADD, OP_ARITH_SUB, OP_ARITH_MUL, OP_ARITH_DIV, OP_ARITH_MIN, OP_ARITH_MAX, OP_ARITH_COUNT
 };
 
 struct op_def {
@@ -123,6 +130,13 @@ bool op_attr_is(const op_node *n, const char *name, const char *text, const char
 /* Given list, else NULL with *count 0 (list defaults are the operator's business). */
 const int64_t *op_attr_ints(const op_node *n, const char *name, size_t *count);
 const float *op_attr_floats(const op_node *n, const char *name, size_t *count);
+/* Arity against the definition, kinds of the given attributes, required ones present. The executor and the graph call this once per
+ * node, so rules may rely on it. PGY_E_FORMAT */
+pgy_status op_check_node(const op_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* Declared types of the inputs against def->types and OP_SAME_TYPES; unknown ones (NONE) pass. Called before infer. PGY_E_TYPE */
+pgy_status op_check_types(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
+/* Is `dtype` in a word list such as "float int64 bool"? "" holds all. */
+bool op_type_in(const char *words, pgy_dtype dtype);
 
 /* ---- Inference ---------------------------------------------------------------------------------- */
 
@@ -135,6 +149,7 @@ struct op_infer {
     dim_table *dims;
     arena *memory;            /* for output arrays; lives as long as the graph's inference (or the evaluation) */
     const struct op_host *host;
+    const char *why;          /* set by op_set_unknown: for reports */
 };
 
 bool op_has_input(const op_infer *c, size_t i);
@@ -143,12 +158,20 @@ dim *op_dims(op_infer *c, size_t rank);       /* array in c->memory; NULL if out
 void op_set_output(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims);
 void op_set_like(op_infer *c, size_t i, size_t input);                       /* type and shape of an input */
 void op_set_unknown(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const char *why); /* rank >= 0: fresh unknown dims */
+/* Element values of an integer output of rank 0 or 1 whose shape is set (`elements` from op_dims or an input's). */
+void op_set_elements(op_infer *c, size_t i, const dim *elements, size_t count);
 /* Axis attribute or input normalised to [0, rank); PGY_E_SHAPE naming node, value and rank. */
 pgy_status op_axis(size_t *out, const op_node *n, int64_t axis, int32_t rank, pgy_error *err) PGY_MUST_CHECK;
 /* Integer values of input i (a shape, axes, a scalar...) as dims: from data or elements. False: not known. */
 bool op_input_ints(const op_infer *c, size_t i, const dim **out, size_t *count);
+/* The same, but only if all of them are constant. The array lives in c->memory. */
+bool op_input_constants(const op_infer *c, size_t i, const int64_t **out, size_t *count);
+/* Product of dims [from, to): 1 if empty. */
+dim op_dims_product(op_infer *c, const dim *dims, size_t from, size_t to);
 /* Numpy-style broadcast of several shapes; PGY_E_SHAPE with both shapes in the text. */
 pgy_status op_broadcast(op_infer *c, int32_t *rank, const dim **dims, const op_value *values, size_t count, pgy_error *err) PGY_MUST_CHECK;
+/* Two dims that must be one: the more exact of them; false if they certainly differ. */
+bool op_unify(dim *out, dim a, dim b);
 /* One-line texts for messages. */
 void op_print_shape(str *out, int32_t rank, const dim *dims);
 pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char *format, ...) PGY_PRINTF(4, 5); /* "Conv 'n3': ..." */
@@ -156,6 +179,7 @@ pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char 
 /* Ready-made rules for tables. */
 pgy_status op_infer_same(op_infer *c, pgy_error *err);       /* every output like input 0 */
 pgy_status op_infer_elementwise(op_infer *c, pgy_error *err);/* broadcast of all inputs, type of input 0; propagates `elements` for int Add Sub Mul Div when user says so */
+pgy_status op_infer_broadcast(op_infer *c, pgy_dtype dtype, pgy_error *err); /* broadcast of all inputs, output 0 of this type (comparisons) */
 
 /* ---- Evaluation --------------------------------------------------------------------------------- */
 
@@ -189,7 +213,7 @@ typedef struct op_host {
 struct op_eval {
     const op_node *node;
     const op_tensor *inputs;
-    op_tensor *outputs;      /* dtype set; value allocated where infer gave a constant shape, else NULL: use op_output */
+    op_tensor *outputs;      /* dtype set; value allocated (and zero) where infer gave a constant shape, wanted or not, else NULL: use op_output */
     const bool *wanted;
     const op_host *host;
 };
@@ -213,5 +237,20 @@ pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declar
 pgy_status op_run(const op_node *n, const op_tensor *inputs, op_tensor *outputs, const bool *wanted, const op_host *host,
                   pgy_error *err) PGY_MUST_CHECK;
 void op_tensor_release(op_tensor *t);
+/* Another reference to the same value. */
+op_tensor op_tensor_retain(const op_tensor *t);
+/* A sequence of `count` empty items with one reference; NULL if out of memory. */
+op_sequence *op_sequence_create(size_t count);
+void op_sequence_release(op_sequence *s); /* NULL is fine */
+
+/* Data of a value in storage type: for loops. The tensor must hold that type. */
+static inline double *op_f64(const pgy_tensor *t)
+{
+    return (double *)pgy_tensor_data(t);
+}
+static inline int64_t *op_i64(const pgy_tensor *t)
+{
+    return (int64_t *)pgy_tensor_data(t);
+}
 
 #endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of all operators. Rows of all files are gathered once into an array sorted by name,
+ * domain and version; a look-up is a binary search in it. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/op.h"
+
+#define OP(file) extern const op_def OP_##file[];
+#include "ops/ops.def"
+#undef OP
+
+static const op_def *const TABLES[] = {
+#define OP(file) OP_##file,
+#include "ops/ops.def"
+#undef OP
+    NULL,
+};
+
+enum { MAX_ROWS = 2048 };
+static const op_def *rows[MAX_ROWS];   /* in ops.def order */
+static const op_def *sorted[MAX_ROWS]; /* by name, domain, version */
+static size_t row_count;
+static pthread_once_t gathered = PTHREAD_ONCE_INIT;
+
+static int compare_rows(const void *a, const void *b)
+{
+    const op_def *x = *(const op_def *const *)a, *y = *(const op_def *const *)b;
+    const int by_name = strcmp(x->name, y->name);
+    if (by_name) return by_name;
+    const int by_domain = strcmp(x->domain, y->domain);
+    return by_domain ? by_domain : (x->since > y->since) - (x->since < y->since);
+}
+
+static void gather(void)
+{
+    for (const op_def *const *table = TABLES; *table; table++)
+        for (const op_def *row = *table; row->name && row_count < MAX_ROWS; row++)
+            rows[row_count++] = row;
+    memcpy(sorted, rows, row_count * sizeof *rows);
+    qsort(sorted, row_count, sizeof *sorted, compare_rows);
+}
+
+const op_def *op_find(const char *domain, const char *name, int64_t version)
+{
+    pthread_once(&gathered, gather);
+    if (!domain || strcmp(domain, "ai.onnx") == 0) domain = "";
+    size_t low = 0, high = row_count;
+    while (low < high) { /* the first row that is greater than (name, domain, version) */
+        const size_t middle = (low + high) / 2;
+        const op_def *row = sorted[middle];
+        int order = strcmp(row->name, name);
+        if (!order) order = strcmp(row->domain, domain);
+        if (order > 0 || (order == 0 && row->since > version))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (low == 0) return NULL;
+    const op_def *row = sorted[low - 1];
+    return strcmp(row->name, name) == 0 && strcmp(row->domain, domain) == 0 ? row : NULL;
+}
+
+size_t op_table_count(void)
+{
+    pthread_once(&gathered, gather);
+    return row_count;
+}
+
+const op_def *op_table_at(size_t i)
+{
+    return i < op_table_count() ? rows[i] : NULL;
+}
