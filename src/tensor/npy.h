@@ -10,6 +10,7 @@
 typedef struct npy_header {
     pgy_dtype dtype;        /* PGY_STRING for <U */
     size_t string_width;    /* code points per element for <U and bytes for |S */
+    bool wide;              /* <U rather than |S */
     bool big_endian, fortran;
     size_t rank;
     int64_t shape[PGY_MAX_RANK];

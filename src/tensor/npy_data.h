@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements of npy files, shared by .npy files and members of .npz archives. */
+#ifndef TENSOR_NPY_DATA_H
+#define TENSOR_NPY_DATA_H
+
+#include "tensor/npy.h"
+
+/* `elements` holds h->data_bytes. */
+pgy_status npy_decode(pgy_tensor **out, const npy_header *h, const void *elements, pgy_error *err) PGY_MUST_CHECK;
+/* Byte and memory order of numeric elements that were read straight into *t; may replace it. */
+pgy_status npy_finish(pgy_tensor **t, const npy_header *h, pgy_error *err) PGY_MUST_CHECK;
+
+/* What an array looks like in a file: header, then elements (borrowed from the view where they can be). */
+typedef struct npy_image {
+    str header, strings;
+    pgy_tensor *compact;
+    const void *elements;
+    size_t elements_bytes;
+} npy_image;
+pgy_status npy_image_init(npy_image *image, pgy_view v, pgy_error *err) PGY_MUST_CHECK;
+void npy_image_deinit(npy_image *image);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Swapping tensors to disk: the elements move to a temporary file that base/file.h removes at exit and on
+ * signals, and the tensor at its last release. Reading back gives a separate resident tensor each time, so
+ * memory is held only while someone looks. Strings, empty tensors and shared buffers stay in memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "tensor/tensor.h"
+
+static const char LOG_PATH[] = "comparator/struct.py";
+static const char VARIABLE[] = "POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB";
+
+pgy_status pgy_swap_threshold_mb(int64_t *out, pgy_error *err)
+{
+    const char *text = getenv(VARIABLE);
+    char *end = NULL;
+    if (!text) {
+        *out = -1;
+        return PGY_OK;
+    }
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    while (*end == ' ' || *end == '\t' || *end == '\n') end++;
+    if (end == text || *end || errno)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s must be an integer, not '%s'", VARIABLE, text);
+    *out = value;
+    return PGY_OK;
+}
+
+/* Plain stdio: a file that nobody keeps needs neither fsync nor rename. */
+static pgy_status write_bytes(const char *path, const void *data, size_t size_bytes, pgy_error *err)
+{
+    FILE *file = fopen(path, "wb");
+    bool good = file && fwrite(data, 1, size_bytes, file) == size_bytes;
+    if (file && fclose(file)) good = false;
+    return good ? PGY_OK : pgy_error_set(err, PGY_E_IO, "%s: cannot write %zu bytes: %s", path, size_bytes, strerror(errno));
+}
+
+static pgy_status write_temporary(char **out, const pgy_tensor *t, pgy_error *err)
+{
+    char *path = NULL;
+    pgy_status st = file_temp_path(&path, ".bin", err);
+    if (st) goto done;
+    st = write_bytes(path, pgy_tensor_data(t), pgy_tensor_size_bytes(t), err);
+    if (st) goto done;
+    *out = path;
+    path = NULL;
+done:
+    file_temp_release(path);
+    return st;
+}
+
+pgy_status pgy_tensor_swap_out(pgy_tensor *t, pgy_error *err)
+{
+    int64_t threshold;
+    char *path = NULL;
+    pgy_status st = pgy_swap_threshold_mb(&threshold, err);
+    if (st) return st;
+    if (threshold < 0 || !tensor_can_swap(t)) return PGY_OK;
+    uint64_t mib = pgy_tensor_size_bytes(t) >> 20, rest = pgy_tensor_size_bytes(t) & ((1 << 20) - 1);
+    bool over = mib > (uint64_t)threshold || (mib == (uint64_t)threshold && rest);
+    if (!over) return PGY_OK;
+    st = write_temporary(&path, t, err);
+    if (st) return st;
+    LOG(EXTRA_VERBOSE, "Swapped an array of %.3f MiB out to %s", (double)pgy_tensor_size_bytes(t) / (1 << 20), path);
+    tensor_set_swapped(t, path);
+    return PGY_OK;
+}
+
+bool pgy_tensor_is_swapped(const pgy_tensor *t)
+{
+    return tensor_swap_path(t) != NULL;
+}
+
+pgy_status pgy_tensor_load(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
+{
+    pgy_tensor *r = NULL;
+    if (!pgy_tensor_is_swapped(t)) {
+        *out = pgy_tensor_retain(t);
+        return PGY_OK;
+    }
+    pgy_status st = pgy_raw_load(&r, tensor_swap_path(t), pgy_tensor_dtype(t), pgy_tensor_rank(t), pgy_tensor_shape(t), err);
+    if (st) return pgy_error_prefix(err, st, "reading an array back from disk: ");
+    *out = r;
+    return PGY_OK;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owned tensors. A tensor is a dtype and a shape over a buffer; both are reference counted with atomics, so
+ * that reshaped tensors share a buffer and any thread may release. Memory of our own is 64-byte aligned and
+ * zeroed lazily by the system. The text of string elements lives in the buffer's arena. A buffer that was
+ * swapped out (swap.c) has no memory but the path of a temporary file. */
+#include "tensor/tensor.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/system.h"
+
+enum { ALIGNMENT = 64, COPY_CHUNK = 4 << 20 };
+
+typedef struct buffer {
+    atomic_size_t refs;
+    void *data;
+    void *memory; /* what to free when the buffer is our own; NULL when adopted */
+    void (*free_data)(void *data, void *user);
+    void *user;
+    arena text;
+    char *swap_path;
+} buffer;
+
+struct pgy_tensor {
+    atomic_size_t refs;
+    buffer *buf;
+    pgy_dtype dtype;
+    size_t rank, count, size_bytes;
+    int64_t shape[];
+};
+
+static void buffer_release(buffer *b)
+{
+    if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) return;
+    if (b->free_data) b->free_data(b->data, b->user);
+    mem_free(b->memory);
+    arena_deinit(&b->text);
+    file_temp_release(b->swap_path);
+    mem_free(b);
+}
+
+static pgy_status buffer_create(buffer **out, size_t size_bytes, bool zero, pgy_error *err)
+{
+    size_t whole;
+    buffer *b = NULL;
+    if (!size_add(&whole, size_bytes, ALIGNMENT))
+        return pgy_error_set(err, PGY_E_SHAPE, "%zu bytes do not fit in memory", size_bytes);
+    if (whole > memory_total_bytes())
+        return pgy_error_set(err, PGY_E_MEMORY, "a tensor of %zu bytes is larger than this machine's memory (%llu bytes)",
+                             size_bytes, (unsigned long long)memory_total_bytes());
+    b = mem_calloc(1, sizeof *b);
+    if (!b) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    b->memory = zero ? mem_calloc(whole, 1) : mem_alloc(whole);
+    if (!b->memory) {
+        mem_free(b);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a tensor of %zu bytes", size_bytes);
+    }
+    b->data = (void *)(((uintptr_t)b->memory + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
+    atomic_init(&b->refs, 1);
+    *out = b;
+    return PGY_OK;
+}
+
+/* A tensor without a buffer. */
+static pgy_status shell_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err)
+{
+    size_t count, size_bytes;
+    if (!pgy_dtype_describe(dtype)->bits)
+        return pgy_error_set(err, PGY_E_TYPE, "a tensor needs an element type, not code %d", (int)dtype);
+    pgy_status st = pgy_shape_count(&count, rank, shape, err);
+    if (st) return st;
+    st = pgy_dtype_size_bytes(&size_bytes, dtype, count, err);
+    if (st) return st;
+    pgy_tensor *t = mem_alloc(sizeof *t + rank * sizeof t->shape[0]);
+    if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    atomic_init(&t->refs, 1);
+    t->buf = NULL;
+    t->dtype = dtype;
+    t->rank = rank;
+    t->count = count;
+    t->size_bytes = size_bytes;
+    if (rank) memcpy(t->shape, shape, rank * sizeof t->shape[0]);
+    *out = t;
+    return PGY_OK;
+}
+
+static pgy_status create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, bool zero,
+                         pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    pgy_status st = shell_create(&t, dtype, rank, shape, err);
+    if (st) return st;
+    st = buffer_create(&t->buf, t->size_bytes, zero || dtype == PGY_STRING, err);
+    if (st) {
+        pgy_tensor_release(t);
+        return st;
+    }
+    *out = t;
+    return PGY_OK;
+}
+
+pgy_status pgy_tensor_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err)
+{
+    return create(out, dtype, rank, shape, true, err);
+}
+
+pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err)
+{
+    return create(out, dtype, rank, shape, false, err);
+}
+
+pgy_status pgy_tensor_wrap(pgy_tensor **out, void *data, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                           void (*free_data)(void *data, void *user), void *user, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    pgy_status st = shell_create(&t, dtype, rank, shape, err);
+    if (st) return st;
+    t->buf = mem_calloc(1, sizeof *t->buf);
+    if (!t->buf) {
+        pgy_tensor_release(t);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    atomic_init(&t->buf->refs, 1);
+    t->buf->data = data;
+    t->buf->free_data = free_data;
+    t->buf->user = user;
+    *out = t;
+    return PGY_OK;
+}
+
+pgy_status pgy_tensor_reshape(pgy_tensor **out, pgy_tensor *t, size_t rank, const int64_t *shape, pgy_error *err)
+{
+    pgy_tensor *r = NULL;
+    pgy_status st = shell_create(&r, t->dtype, rank, shape, err);
+    if (st) return st;
+    if (r->count != t->count) {
+        st = pgy_error_set(err, PGY_E_SHAPE, "%zu elements cannot be reshaped to %zu", t->count, r->count);
+        pgy_tensor_release(r);
+        return st;
+    }
+    atomic_fetch_add_explicit(&t->buf->refs, 1, memory_order_relaxed);
+    r->buf = t->buf;
+    *out = r;
+    return PGY_OK;
+}
+
+pgy_tensor *pgy_tensor_retain(pgy_tensor *t)
+{
+    if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    return t;
+}
+
+void pgy_tensor_release(pgy_tensor *t)
+{
+    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
+    buffer_release(t->buf);
+    mem_free(t);
+}
+
+pgy_dtype pgy_tensor_dtype(const pgy_tensor *t)
+{
+    return t->dtype;
+}
+
+size_t pgy_tensor_rank(const pgy_tensor *t)
+{
+    return t->rank;
+}
+
+const int64_t *pgy_tensor_shape(const pgy_tensor *t)
+{
+    return t->shape;
+}
+
+size_t pgy_tensor_count(const pgy_tensor *t)
+{
+    return t->count;
+}
+
+size_t pgy_tensor_size_bytes(const pgy_tensor *t)
+{
+    return t->size_bytes;
+}
+
+void *pgy_tensor_data(const pgy_tensor *t)
+{
+    return t->buf->data;
+}
+
+pgy_view pgy_tensor_view(const pgy_tensor *t)
+{
+    return pgy_view_of(t->buf->data, t->dtype, t->rank, t->shape);
+}
+
+pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size_t size, pgy_error *err)
+{
+    if (t->dtype != PGY_STRING)
+        return pgy_error_set(err, PGY_E_TYPE, "a tensor of type %s holds no strings", pgy_dtype_name(t->dtype));
+    if (i >= t->count)
+        return pgy_error_set(err, PGY_E_SHAPE, "element %zu is not in [0, %zu)", i, t->count);
+    char *copy = arena_strndup(&t->buf->text, size ? text : "", size);
+    if (!copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a string of %zu bytes", size);
+    ((pgy_string *)t->buf->data)[i] = (pgy_string){copy, size};
+    return PGY_OK;
+}
+
+typedef struct copy_job {
+    char *to;
+    const char *from;
+    size_t size_bytes;
+} copy_job;
+
+static void copy_chunk(size_t index, void *user)
+{
+    const copy_job *job = user;
+    size_t begin = index * COPY_CHUNK;
+    size_t left = job->size_bytes - begin;
+    memcpy(job->to + begin, job->from + begin, left < COPY_CHUNK ? left : COPY_CHUNK);
+}
+
+void tensor_copy_bytes(void *to, const void *from, size_t size_bytes)
+{
+    copy_job job = {to, from, size_bytes};
+    parallel_for((size_bytes + COPY_CHUNK - 1) / COPY_CHUNK, copy_chunk, &job);
+}
+
+static pgy_status copy_strings(pgy_tensor *to, pgy_error *err)
+{
+    pgy_string *s = to->buf->data;
+    for (size_t i = 0; i < to->count; i++) {
+        pgy_status st = pgy_tensor_set_string(to, i, s[i].data, s[i].size, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+pgy_status pgy_tensor_cast(pgy_tensor **out, pgy_view from, pgy_dtype dtype, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    pgy_status st = tensor_create_raw(&t, dtype, (size_t)from.rank, from.shape, err);
+    if (st) goto done;
+    st = pgy_view_convert(pgy_tensor_view(t), from, true, err);
+    if (st) goto done;
+    if (dtype == PGY_STRING) st = copy_strings(t, err);
+    if (st) goto done;
+    *out = t;
+    t = NULL;
+done:
+    pgy_tensor_release(t);
+    return st;
+}
+
+pgy_status pgy_tensor_copy(pgy_tensor **out, pgy_view from, pgy_error *err)
+{
+    return pgy_tensor_cast(out, from, from.dtype, err);
+}
+
+const char *tensor_swap_path(const pgy_tensor *t)
+{
+    return t->buf->swap_path;
+}
+
+bool tensor_can_swap(const pgy_tensor *t)
+{
+    return t->buf->data && t->dtype != PGY_STRING && t->size_bytes > 0 && atomic_load(&t->buf->refs) == 1;
+}
+
+void tensor_set_swapped(pgy_tensor *t, char *path)
+{
+    buffer *b = t->buf;
+    if (b->free_data) b->free_data(b->data, b->user);
+    mem_free(b->memory);
+    b->memory = b->data = NULL;
+    b->free_data = NULL;
+    b->swap_path = path;
+}
