@@ -20,7 +20,7 @@ typedef struct atom {
     atom_kind kind;
     size_t id;
     int depth;        /* of nesting in a and b */
-    bool nonnegative; /* certainly */
+    int64_t least;    /* lower bound; INT64_MIN: none */
     const char *text; /* name of a symbol; why an unknown is one */
     uint64_t number;  /* of an unknown */
     dim a, b;
@@ -53,7 +53,7 @@ typedef struct poly {
 } poly;
 
 /* What an operation gives when memory has run out: equal to nothing, itself included. */
-static const atom LOST_ATOM = {.kind = ATOM_UNKNOWN, .text = "out of memory"};
+static const atom LOST_ATOM = {.kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = "out of memory"};
 static const term LOST_TERM = {.degree = 1, .atoms = {&LOST_ATOM}};
 static const item LOST_ITEM = {1, &LOST_TERM};
 static const dim_expr LOST = {.count = 1, .items = &LOST_ITEM};
@@ -149,7 +149,7 @@ dim dim_symbol(dim_table *t, const char *name)
     str_printf(&key, "s%s", name);
     const atom *found = strmap_get(&t->terms, str_text(&key));
     const char *text = found ? found->text : arena_strdup(&t->memory, name);
-    const atom wanted = {.kind = ATOM_SYMBOL, .nonnegative = true, .text = text};
+    const atom wanted = {.kind = ATOM_SYMBOL, .least = 0, .text = text};
     const dim d = key.failed || !text ? lost(t) : intern_atom(t, str_text(&key), &wanted);
     str_deinit(&key);
     return d;
@@ -160,7 +160,8 @@ dim dim_unknown(dim_table *t, const char *why)
     char key[32];
     const char *text = why ? arena_strdup(&t->memory, why) : NULL;
     if (why && !text) return lost(t);
-    const atom wanted = {.kind = ATOM_UNKNOWN, .text = text, .number = t->unknown_count++};
+    const atom wanted = {
+        .kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = text, .number = t->unknown_count++};
     snprintf(key, sizeof key, "u%" PRIu64, wanted.number);
     return intern_atom(t, key, &wanted);
 }
@@ -204,6 +205,7 @@ static void add_constant(poly *p, int64_t v)
 static void add_item(poly *p, int64_t factor, const term *what)
 {
     size_t at = 0;
+    if (factor == 0) return;
     while (at < p->count && compare_terms(p->items[at].term, what) < 0) at++;
     if (at < p->count && p->items[at].term == what) {
         if (!i64_add(&p->items[at].factor, p->items[at].factor, factor)) p->overflow = true;
@@ -392,25 +394,47 @@ static int depth_of(dim d)
     return depth;
 }
 
-static bool term_nonnegative(const term *t)
+/* Lower bounds; INT64_MIN where there is none. */
+static int64_t term_least(const term *t)
 {
+    int64_t product = 1;
     for (uint32_t i = 0; i < t->degree; i++)
-        if (!t->atoms[i]->nonnegative) return false;
-    return true;
+        if (t->atoms[i]->least < 0 || !i64_mul(&product, product, t->atoms[i]->least))
+            return INT64_MIN;
+    return product;
+}
+
+static int64_t poly_least(const poly *p)
+{
+    int64_t sum = p->constant;
+    if (p->overflow) return INT64_MIN;
+    for (size_t i = 0; i < p->count; i++) {
+        int64_t least = term_least(p->items[i].term);
+        if (p->items[i].factor < 0 || least < 0) return INT64_MIN;
+        if (!i64_mul(&least, least, p->items[i].factor) || !i64_add(&sum, sum, least))
+            return INT64_MIN;
+    }
+    return sum;
 }
 
 static bool poly_nonnegative(const poly *p)
 {
-    if (p->constant < 0 || p->overflow) return false;
-    for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].factor < 0 || !term_nonnegative(p->items[i].term)) return false;
-    return true;
+    return poly_least(p) >= 0;
 }
 
-static bool dim_nonnegative(dim d)
+static int64_t dim_least(dim d)
 {
     const poly p = poly_of(d);
-    return poly_nonnegative(&p);
+    return poly_least(&p);
+}
+
+static int64_t function_least(atom_kind kind, dim a, dim b)
+{
+    const int64_t x = dim_least(a), y = dim_least(b);
+    if (kind == ATOM_MAX) return x > y ? x : y;
+    if (kind == ATOM_MIN) return x < y ? x : y;
+    if (x < 0 || y < 0) return INT64_MIN;
+    return dim_is_const(b) && b.value > 0 ? x / b.value : 0;
 }
 
 static dim function_atom(dim_table *t, atom_kind kind, dim a, dim b)
@@ -420,12 +444,8 @@ static dim function_atom(dim_table *t, atom_kind kind, dim a, dim b)
     if (depth > MAX_DEPTH) return dim_unknown(t, "expression too large");
     snprintf(key, sizeof key, "f%d:%zx,%" PRId64 ":%zx,%" PRId64, (int)kind,
              a.expr ? a.expr->id : 0, a.value, b.expr ? b.expr->id : 0, b.value);
-    const bool na = dim_nonnegative(a), nb = dim_nonnegative(b);
-    const atom wanted = {.kind = kind,
-                         .depth = depth,
-                         .a = a,
-                         .b = b,
-                         .nonnegative = kind == ATOM_MAX ? na || nb : na && nb};
+    const atom wanted = {
+        .kind = kind, .depth = depth, .a = a, .b = b, .least = function_least(kind, a, b)};
     return intern_atom(t, key, &wanted);
 }
 
@@ -594,7 +614,7 @@ static void print_item(str *out, const item *what, bool first)
     }
 }
 
-/* As a factor, a sum is put in parentheses. */
+/* Beside a division sign, all but single atoms are put in parentheses. */
 static void print_dim(str *out, dim d, bool factor)
 {
     if (!d.expr) {
@@ -602,7 +622,7 @@ static void print_dim(str *out, dim d, bool factor)
         return;
     }
     const dim_expr *e = d.expr;
-    const bool enclosed = factor && (e->count > 1 || e->constant);
+    const bool enclosed = factor && !single_atom(d);
     if (enclosed) str_append(out, "(");
     for (size_t i = 0; i < e->count; i++) print_item(out, &e->items[i], i == 0);
     if (e->constant) {

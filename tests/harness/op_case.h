@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the operator cases of a text file (tests/ops/README.md). */
+#ifndef HARNESS_OP_CASE_H
+#define HARNESS_OP_CASE_H
+
+#include <stddef.h>
+
+#include "base/str.h"
+
+typedef struct op_case_report {
+    size_t run, failed;
+    str text; /* one paragraph per failure */
+} op_case_report;
+
+void op_cases_run(op_case_report *report, const char *path);
+
+#endif
