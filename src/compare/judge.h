@@ -24,11 +24,21 @@ bool compare_can_average(const pgy_compare *c, const char **why);
  * counted in *unmatched (names logged at ERROR unless compat). @return an error only where the original is critical */
 pgy_status compare_iteration(pgy_verdicts *out, size_t *unmatched, const pgy_compare *c, const pgy_iteration *a, const pgy_iteration *b, bool compat,
                              pgy_error *err) PGY_MUST_CHECK;
-/* Statistics lines of the compared outputs of both sides after all functions have seen the iteration; `failed` chooses INFO or VERBOSE for values and histograms. */
-pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b, bool failed, pgy_error *err) PGY_MUST_CHECK;
-/* Verdicts over the means of all iterations of a pair (check_average), logged as the summary. */
+/* Statistics lines of both sides, after all functions have seen the iteration: of every output that one of the `count` verdict lists names (they are those that
+ * compare_iteration filled). An output that failed in any of them gets values and histogram at INFO, the others at VERBOSE. */
+pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b, const pgy_verdicts *const *verdicts, size_t count, pgy_error *err) PGY_MUST_CHECK;
+/* Verdicts over the means of all iterations of a pair (check_average). @return PGY_E_ARGUMENT when an iteration has no metrics */
 pgy_status accuracy_average(pgy_verdicts *out, const pgy_accuracy *a, size_t pair, pgy_error *err) PGY_MUST_CHECK;
+/* "Accuracy Summary" of one pair of one function (check accuracy), ... */
 void accuracy_log_summary_pair(const pgy_accuracy *a, size_t pair);
+/* ... and of one pair over all functions of `r`, whose pairs have the same positions (run). An iteration, or an output if averaged, passes if it passes in every
+ * function. @return PGY_E_ARGUMENT as accuracy_average */
+pgy_status accuracy_log_joint_summary(const pgy_accuracy_results *r, size_t pair, pgy_error *err) PGY_MUST_CHECK;
+/* The comparison frees its callback's `user` when it is destroyed. */
+void compare_own_user(pgy_compare *c, void (*free_user)(void *user));
+/* An empty list that is in no pgy_accuracy, and its end. */
+pgy_status verdicts_create(pgy_verdicts **out, pgy_error *err) PGY_MUST_CHECK;
+void verdicts_destroy(pgy_verdicts *v);
 
 /* ---- Validation of one iteration (validate.c); prefix is "" or "Iteration 3 | " ---- */
 pgy_status validate_iteration(bool *valid, const pgy_iteration *it, const char *prefix, bool check_nan, bool check_inf, bool fail_fast, pgy_error *err) PGY_MUST_CHECK;
