@@ -2,7 +2,7 @@
 /* Arrays as NumPy prints them. The elements that will be shown (all, or the edges of a summarised array) are
  * gathered first, the common format is found from them, then rows are laid out recursively: brackets nest,
  * lines break at the width, sub-arrays of rank r are parted by r newlines. */
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -77,6 +77,26 @@ static void append_element(str *out, const printer *p, size_t at)
     }
 }
 
+/* "(1+2j)", or "2j" alone when the real part is +0; whole numbers have no point. */
+static void append_complex_scalar(str *out, const printer *p)
+{
+    str number = {0};
+    double real = part_at(p, 0, 0);
+    bool both = real != 0 || signbit(real);
+    if (both) str_append_char(out, '(');
+    for (int part = both ? 0 : 1; part < 2; part++) {
+        double v = part_at(p, 0, part);
+        str_clear(&number);
+        text_float_scalar(&number, p->real.bits, v);
+        if (str_ends_with(str_text(&number), ".0")) number.size -= 2;
+        if (both && part && (isnan(v) || !signbit(v))) str_append_char(out, '+');
+        str_append_n(out, str_text(&number), number.size);
+    }
+    str_append(out, both ? "j)" : "j");
+    out->failed |= number.failed;
+    str_deinit(&number);
+}
+
 static void append_scalar(str *out, const printer *p)
 {
     switch (p->type->kind) {
@@ -84,7 +104,7 @@ static void append_scalar(str *out, const printer *p)
     case PGY_KIND_SIGNED:
     case PGY_KIND_UNSIGNED: append_int(out, p, 0, 0); return;
     case PGY_KIND_FLOAT: text_float_scalar(out, p->real.bits, part_at(p, 0, 0)); return;
-    case PGY_KIND_COMPLEX: append_complex(out, p, 0); return;
+    case PGY_KIND_COMPLEX: append_complex_scalar(out, p); return;
     case PGY_KIND_STRING: str_append_n(out, ((const pgy_string *)(const void *)p->data)->data,
                                        ((const pgy_string *)(const void *)p->data)->size); return;
     }
@@ -179,7 +199,6 @@ static void append_row(printer *p, size_t at, int64_t indent, int64_t width)
     int32_t axis = p->v.rank - 1;
     int64_t count = shown_count(p, axis), used = indent;
     bool gap = count < p->v.shape[axis];
-    if (gap && p->edge == 0) append_word(p, "...", 3, width, indent, &used);
     for (int64_t i = 0; i < count && !p->out.failed; i++) {
         if (gap && i == p->edge) {
             append_word(p, "...", 3, width, indent, &used);
