@@ -58,7 +58,7 @@ typedef struct pgy_backend {
     const char *name;          /**< "onnxrt": the option is --<name> */
     const char *runner_prefix; /**< "onnxrt-runner" */
     const char *title;         /**< "ONNX Runtime", for help and messages */
-    const char *description;   /**< one line, for help of --<name> */
+    const char *description;   /**< one line, for help of --<name>; NULL: the option and those below are accepted but not shown */
     const pgy_option *options; /**< own option table (NULL: none); offsets into a struct of options_size bytes */
     size_t options_size;
 
@@ -68,10 +68,11 @@ typedef struct pgy_backend {
     pgy_status (*create)(void **out, const pgy_backend_model *model, const void *options, pgy_error *err);
     /** Loads the model, builds the session: everything slow. */
     pgy_status (*activate)(void *runner, pgy_error *err);
-    /** Adds the metadata, in the model's order. Only when active. */
+    /** Adds the metadata, in the model's order. Only when active. PGY_E_UNSUPPORTED: not known, and nothing is checked. */
     pgy_status (*inputs)(void *runner, pgy_metadata *out, pgy_error *err);
     pgy_status (*outputs)(void *runner, pgy_metadata *out, pgy_error *err);
-    /** `feed` has exactly the inputs, checked. Adds all outputs to `out` in the model's order; *time_ns is the time of the inference call only. */
+    /** `feed` has exactly the inputs, checked. Adds all outputs to `out` in the model's order; *time_ns is the time of the inference call only
+     *  (left alone: the host measures). */
     pgy_status (*infer)(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns, pgy_error *err);
     void (*deactivate)(void *runner);
     void (*destroy)(void *runner);

@@ -42,9 +42,13 @@ PGY_API bool pgy_data_loader_can_regenerate(const pgy_data_loader *l);
 
 /* ---- Generated ---------------------------------------------------------------------------------- */
 
+/** Which inputs a range is for: all, or only those of integer (not bool) or of float type, which then wins over one for all. */
+typedef enum pgy_range_kind { PGY_RANGE_ALL, PGY_RANGE_INTEGERS, PGY_RANGE_FLOATS } pgy_range_kind;
+
 /** Range for one input ("" = all others); both ends inclusive for integers. */
 typedef struct pgy_value_range {
     const char *name;
+    pgy_range_kind kind;
     double low, high;
     bool is_integer;        /**< both ends were given as integers: low_int, high_int are exact */
     int64_t low_int, high_int;

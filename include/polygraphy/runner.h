@@ -34,7 +34,7 @@ PGY_API const pgy_backend_host *pgy_backend_host_table(void);
 
 /* ---- Where a runner's model comes from ---------------------------------------------------------- */
 
-/** Opened when the runner is activated, closed when it is destroyed. loader.h makes sources that edit models first. */
+/** Opened when the runner is activated, closed when it is deactivated. loader.h makes sources that edit models first. */
 typedef struct pgy_model_source {
     pgy_status (*open)(pgy_backend_model *out, void *user, pgy_error *err);
     void (*close)(pgy_backend_model *model, void *user);
@@ -65,7 +65,7 @@ PGY_API bool pgy_runner_is_active(const pgy_runner *r);
 PGY_API PGY_MUST_CHECK pgy_status pgy_runner_activate(pgy_runner *r, pgy_error *err); /**< warns and does nothing if active */
 PGY_API void pgy_runner_deactivate(pgy_runner *r);
 PGY_API void pgy_runner_destroy(pgy_runner *r); /**< deactivates first; NULL is fine */
-/** Borrowed until deactivation. PGY_E_ARGUMENT when inactive. */
+/** Borrowed until deactivation; NULL if the runner does not know (a callback without inputs). PGY_E_ARGUMENT when inactive. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_runner_inputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_runner_outputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err);
 /** Checks names, types and shapes of the feed (semantics 5.3), runs, and gives a new map. */

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* argparse's algorithm: words are classified as options ('O'), arguments ('A') or the first "--" ('-'), then consumed from left to
+ * right, options taking as many A's as their nargs allow and positionals whatever is left. The odd corners (a prefix that fits two
+ * spellings of one option is ambiguous, "--x=v" gives exactly one word) are argparse's and are kept because scripts meet them. */
+#include "cli/args/parser.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/pytext.h"
+
+typedef struct spelling {
+    span text;
+    const pgy_option *row;
+    void *settings;
+} spelling;
+
+/* A word of the command line after classification. */
+typedef struct word {
+    const char *text;
+    char kind;              /* 'A', 'O' or '-' */
+    const spelling *option; /* of an 'O'; NULL = unknown option */
+    const char *value;      /* after "=" or stuck to a short option; NULL = none */
+} word;
+
+typedef struct positional {
+    const pgy_option *row;
+    void *settings;
+    bool done;
+} positional;
+
+typedef struct parse {
+    args *a;
+    spelling *spellings;
+    size_t spelling_count, spelling_capacity;
+    positional *positionals;
+    size_t positional_count, positional_capacity;
+    word *words;
+    size_t word_count;
+    const spelling **used; /* options seen, for exclusion and required */
+    size_t used_count, used_capacity;
+    bool stop, help;       /* stop: a usage error was written */
+    bool out_of_memory;
+} parse;
+
+/* ---- Tables ------------------------------------------------------------------------------------- */
+
+bool option_spelling(span *out, const pgy_option *row, size_t i)
+{
+    const char *p = row->names;
+    for (;;) {
+        while (*p == ' ') p++;
+        if (!*p) return false;
+        const char *end = strchr(p, ' ');
+        size_t size = end ? (size_t)(end - p) : strlen(p);
+        if (i-- == 0) {
+            *out = (span){p, size};
+            return true;
+        }
+        p += size;
+    }
+}
+
+void args_visit(const option_group *const *groups, args_visitor visit, void *user)
+{
+    for (; *groups; groups++)
+        for (const pgy_option *row = (*groups)->options; row && row->kind != PGY_OPTION_END; row++)
+            visit(*groups, row, user);
+}
+
+pgy_status args_init(args *a, const char *program, const char *description,
+                     const option_group *const *groups, pgy_error *err)
+{
+    *a = (args){.program = program, .description = description, .groups = groups};
+    size_t count = 0;
+    while (groups[count]) count++;
+    a->settings = arena_alloc_array(&a->memory, count + 1, sizeof *a->settings);
+    if (!a->settings) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        a->settings[i] = arena_alloc(&a->memory, groups[i]->settings_size + 1);
+        if (!a->settings[i]) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        if (groups[i]->defaults) groups[i]->defaults(a->settings[i]);
+    }
+    return PGY_OK;
+}
+
+void args_deinit(args *a)
+{
+    for (size_t i = 0; a->settings && a->groups[i]; i++)
+        if (a->groups[i]->release && a->settings[i]) a->groups[i]->release(a->settings[i]);
+    arena_deinit(&a->memory);
+    str_deinit(&a->message);
+    strvec_deinit(&a->unknown);
+    strvec_deinit(&a->deprecations);
+    *a = (args){0};
+}
+
+void *args_get(const args *a, const option_group *group)
+{
+    for (size_t i = 0; a->groups[i]; i++)
+        if (a->groups[i] == group) return a->settings[i];
+    return NULL;
+}
+
+pgy_status args_finish(args *a, pgy_error *err)
+{
+    for (size_t i = 0; a->groups[i]; i++) {
+        if (!a->groups[i]->finish) continue;
+        pgy_status st = a->groups[i]->finish(a->settings[i], a, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static bool add_row(parse *p, const pgy_option *row, void *settings)
+{
+    if (row->kind == PGY_OPTION_POSITIONAL) {
+        if (!mem_grow((void **)&p->positionals, &p->positional_capacity, p->positional_count + 1,
+                      sizeof *p->positionals))
+            return false;
+        p->positionals[p->positional_count++] = (positional){row, settings, false};
+        return true;
+    }
+    span text;
+    for (size_t i = 0; option_spelling(&text, row, i); i++) {
+        if (!mem_grow((void **)&p->spellings, &p->spelling_capacity, p->spelling_count + 1,
+                      sizeof *p->spellings))
+            return false;
+        p->spellings[p->spelling_count++] = (spelling){text, row, settings};
+    }
+    return true;
+}
+
+static const pgy_option HELP_ROW = {.names = "-h --help", .kind = PGY_OPTION_FLAG, .nargs = PGY_NONE,
+                                    .help = "show this help message and exit"};
+
+static bool collect_rows(parse *p)
+{
+    if (!add_row(p, &HELP_ROW, NULL)) return false;
+    for (size_t g = 0; p->a->groups[g]; g++)
+        for (const pgy_option *row = p->a->groups[g]->options; row && row->kind != PGY_OPTION_END; row++)
+            if (!add_row(p, row, p->a->settings[g])) return false;
+    return true;
+}
+
+/* ---- Messages ----------------------------------------------------------------------------------- */
+
+static void fail(parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fail(parse *p, const char *format, ...)
+{
+    if (p->stop) return;
+    va_list list;
+    va_start(list, format);
+    str_vprintf(&p->a->message, format, list);
+    va_end(list);
+    p->stop = true;
+}
+
+/* "-o/--output", as argparse names an option in messages. */
+static const char *row_title(parse *p, const pgy_option *row)
+{
+    char *text = arena_strdup(&p->a->memory, row->names);
+    if (!text) return row->names;
+    for (char *c = text; *c; c++)
+        if (*c == ' ') *c = '/';
+    return text;
+}
+
+/* ---- Classification ------------------------------------------------------------------------------ */
+
+static const spelling *find_exact(const parse *p, span text)
+{
+    for (size_t i = 0; i < p->spelling_count; i++)
+        if (span_equal(p->spellings[i].text, text)) return &p->spellings[i];
+    return NULL;
+}
+
+static bool looks_negative(const char *s)
+{
+    if (*s++ != '-') return false;
+    const char *digits = s;
+    while (isdigit((unsigned char)*s)) s++;
+    if (!*s) return s > digits;
+    if (*s++ != '.') return false;
+    digits = s;
+    while (isdigit((unsigned char)*s)) s++;
+    return !*s && s > digits;
+}
+
+/* Prefix matches of a long option, or a short option with a value stuck to it. More than one: ambiguous. */
+static void find_prefix(parse *p, word *w, size_t *matches, str *names)
+{
+    bool is_long = w->text[1] == '-';
+    const char *equals = is_long ? strchr(w->text, '=') : NULL;
+    span prefix = {w->text, equals ? (size_t)(equals - w->text) : strlen(w->text)};
+    for (size_t i = 0; i < p->spelling_count; i++) {
+        span text = p->spellings[i].text;
+        bool is_stuck = !is_long && text.size == 2 && memcmp(text.data, w->text, 2) == 0;
+        bool starts = text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
+        if (!is_stuck && (!starts || p->a->no_abbreviation)) continue;
+        w->option = &p->spellings[i];
+        w->value = is_stuck ? w->text + 2 : equals ? equals + 1 : NULL;
+        if (*matches) str_append(names, ", ");
+        str_append_n(names, text.data, text.size);
+        ++*matches;
+    }
+}
+
+static void classify(parse *p, word *w)
+{
+    const char *s = w->text;
+    w->kind = 'A';
+    if (s[0] != '-' || !s[1]) return;
+    w->option = find_exact(p, span_of(s));
+    if (w->option) {
+        w->kind = 'O';
+        return;
+    }
+    const char *equals = strchr(s, '=');
+    if (equals && (w->option = find_exact(p, (span){s, (size_t)(equals - s)}))) {
+        w->kind = 'O';
+        w->value = equals + 1;
+        return;
+    }
+    str names = {0};
+    size_t matches = 0;
+    find_prefix(p, w, &matches, &names);
+    if (matches > 1) fail(p, "ambiguous option: %s could match %s", s, str_text(&names));
+    str_deinit(&names);
+    if (matches == 1) {
+        w->kind = 'O';
+        return;
+    }
+    w->option = NULL;
+    if (looks_negative(s) || strchr(s, ' ')) return;
+    w->kind = 'O';
+}
+
+static bool classify_all(parse *p, int argc, const char *const *argv)
+{
+    p->words = mem_calloc((size_t)argc + 1, sizeof *p->words);
+    if (!p->words) return false;
+    bool after_dashes = false;
+    for (int i = 0; i < argc && !p->stop; i++) {
+        word *w = &p->words[p->word_count++];
+        *w = (word){.text = argv[i], .kind = 'A'};
+        if (after_dashes) continue;
+        if (strcmp(argv[i], "--") == 0) {
+            w->kind = '-';
+            after_dashes = true;
+            continue;
+        }
+        classify(p, w);
+    }
+    return true;
+}
+
+/* ---- Storing ------------------------------------------------------------------------------------- */
+
+static bool parse_int(int64_t *out, const char *s)
+{
+    while (isspace((unsigned char)*s)) s++;
+    char digits[64];
+    size_t n = 0;
+    if (*s == '+' || *s == '-') digits[n++] = *s++;
+    bool previous_digit = false;
+    for (; *s && !isspace((unsigned char)*s); s++) {
+        if (*s == '_' && previous_digit && isdigit((unsigned char)s[1])) {
+            previous_digit = false;
+            continue;
+        }
+        if (!isdigit((unsigned char)*s) || n + 1 >= sizeof digits) return false;
+        digits[n++] = *s;
+        previous_digit = true;
+    }
+    while (isspace((unsigned char)*s)) s++;
+    if (*s || !previous_digit) return false;
+    digits[n] = 0;
+    errno = 0;
+    *out = strtoll(digits, NULL, 10);
+    return errno == 0;
+}
+
+static bool check_choice(parse *p, const pgy_option *row, const char *value)
+{
+    if (!row->choices) return true;
+    str list = {0};
+    bool found = false;
+    for (size_t i = 0; row->choices[i]; i++) {
+        found = found || strcmp(row->choices[i], value) == 0;
+        if (i) str_append(&list, ", ");
+        str_append_py_repr(&list, row->choices[i]);
+    }
+    if (!found) {
+        str shown = {0};
+        str_append_py_repr(&shown, value);
+        fail(p, "argument %s: invalid choice: %s (choose from %s)", row_title(p, row), str_text(&shown), str_text(&list));
+        str_deinit(&shown);
+    }
+    str_deinit(&list);
+    return found;
+}
+
+/* Puts words behind those a list already has (`keep`) or in their place; `mark_end` adds a NULL item. */
+static bool store_list(parse *p, pgy_text_list *list, const char *const *values, size_t count, bool keep, bool mark_end)
+{
+    size_t old = keep ? list->count : 0;
+    const char **items = arena_alloc_array(&p->a->memory, old + count + 2, sizeof *items);
+    if (!items) return false;
+    if (old) memcpy(items, list->items, old * sizeof *items);
+    for (size_t i = 0; i < count; i++) items[old + i] = values[i];
+    *list = (pgy_text_list){items, old + count + (mark_end ? 1 : 0), true};
+    return true;
+}
+
+static void store_value(parse *p, const pgy_option *row, void *settings, const char *const *values, size_t count)
+{
+    void *at = (char *)settings + row->offset;
+    for (size_t i = 0; i < count; i++)
+        if (!check_choice(p, row, values[i])) return;
+    bool ok = true;
+    switch (row->kind) {
+    case PGY_OPTION_FLAG: *(bool *)at = true; break;
+    case PGY_OPTION_COUNT: ++*(int *)at; break;
+    case PGY_OPTION_INT:
+        if (!parse_int(at, count ? values[0] : ""))
+            fail(p, "argument %s: invalid int value: '%s'", row_title(p, row), count ? values[0] : "");
+        break;
+    case PGY_OPTION_TEXT: *(const char **)at = count ? values[0] : row->constant; break;
+    case PGY_OPTION_LIST: ok = store_list(p, at, values, count, false, false); break;
+    case PGY_OPTION_APPEND: ok = store_list(p, at, values, count, true, true); break;
+    case PGY_OPTION_RUNNER: ok = store_list(p, at, &row->constant, 1, true, false); break;
+    case PGY_OPTION_POSITIONAL:
+        if (row->nargs == PGY_ONE || row->nargs == PGY_OPTIONAL) {
+            if (count) *(const char **)at = values[0];
+        } else {
+            ok = store_list(p, at, values, count, false, false);
+        }
+        break;
+    case PGY_OPTION_END: break;
+    }
+    if (!ok) p->out_of_memory = p->stop = true;
+}
+
+/* ---- Options ------------------------------------------------------------------------------------- */
+
+static void note_use(parse *p, const spelling *s)
+{
+    for (size_t i = 0; i < p->used_count; i++) {
+        const pgy_option *other = p->used[i]->row;
+        if (s->row->exclusive && other->exclusive && other != s->row && !strcmp(other->exclusive, s->row->exclusive))
+            fail(p, "argument %s: not allowed with argument %s", row_title(p, s->row), row_title(p, other));
+    }
+    if (!mem_grow((void **)&p->used, &p->used_capacity, p->used_count + 1, sizeof *p->used)) {
+        p->out_of_memory = p->stop = true;
+        return;
+    }
+    p->used[p->used_count++] = s;
+    if (s->row->deprecated) {
+        str line = {0};
+        str_printf(&line, "%.*s: %s", (int)s->text.size, s->text.data, s->row->deprecated);
+        if (!strvec_contains(&p->a->deprecations, str_text(&line)) && !strvec_push(&p->a->deprecations, str_text(&line)))
+            p->out_of_memory = p->stop = true;
+        str_deinit(&line);
+    }
+}
+
+static void take_option(parse *p, const spelling *s, const char *const *values, size_t count)
+{
+    if (s->row == &HELP_ROW) {
+        p->stop = p->help = true;
+        return;
+    }
+    note_use(p, s);
+    if (!p->stop) store_value(p, s->row, s->settings, values, count);
+}
+
+/* A flag with text stuck to it: "-vvq" is "-v -v -q"; "--flag=x" is refused. */
+static void take_cluster(parse *p, const word *w)
+{
+    const spelling *s = w->option;
+    const char *rest = w->value;
+    bool is_short = s->text.size == 2 && s->text.data[1] != '-' && w->text[1] != '-';
+    while (!p->stop) {
+        take_option(p, s, NULL, 0);
+        if (p->stop || !*rest) return;
+        char name[3] = {'-', *rest, 0};
+        const spelling *next = is_short ? find_exact(p, span_of(name)) : NULL;
+        if (!next) {
+            fail(p, "argument %s: ignored explicit argument '%s'", row_title(p, s->row), rest);
+            return;
+        }
+        s = next;
+        rest++;
+        if (s->row->nargs != PGY_NONE) {
+            if (!*rest) {
+                fail(p, "argument %s: expected one argument", row_title(p, s->row));
+                return;
+            }
+            take_option(p, s, &rest, 1);
+            return;
+        }
+    }
+}
+
+/* How many of `available` following words an option takes; -1: too few, and why. */
+static long option_arity(pgy_option_nargs nargs, size_t available, const char **why)
+{
+    switch (nargs) {
+    case PGY_NONE: return 0;
+    case PGY_OPTIONAL: return available ? 1 : 0;
+    case PGY_ZERO_OR_MORE: return (long)available;
+    case PGY_ONE_OR_MORE: *why = "expected at least one argument"; return available ? (long)available : -1;
+    case PGY_REST: return (long)available;
+    default: *why = "expected one argument"; return available ? 1 : -1;
+    }
+}
+
+/* Consumes words[i], an option, and its arguments; returns the index after them. */
+static size_t consume_option(parse *p, size_t i)
+{
+    const word *w = &p->words[i++];
+    if (!w->option) {
+        if (!strvec_push(&p->a->unknown, w->text)) p->out_of_memory = p->stop = true;
+        return i;
+    }
+    const pgy_option *row = w->option->row;
+    if (w->value) {
+        if (row->nargs == PGY_NONE) take_cluster(p, w);
+        else take_option(p, w->option, &w->value, 1);
+        return i;
+    }
+    size_t available = 0;
+    while (i + available < p->word_count &&
+           (p->words[i + available].kind == 'A' || (row->nargs == PGY_REST && p->words[i + available].kind == 'O')))
+        available++;
+    const char *why = "";
+    long count = option_arity(row->nargs, available, &why);
+    if (count < 0) {
+        fail(p, "argument %s: %s", row_title(p, row), why);
+        return i;
+    }
+    const char **values = arena_alloc_array(&p->a->memory, (size_t)count + 1, sizeof *values);
+    if (!values) {
+        p->out_of_memory = p->stop = true;
+        return i;
+    }
+    for (long k = 0; k < count; k++) values[k] = p->words[i + (size_t)k].text;
+    take_option(p, w->option, values, (size_t)count);
+    return i + (size_t)count;
+}
+
+/* ---- Positionals ---------------------------------------------------------------------------------- */
+
+/* Consumes the arguments from words[i] on for one positional; false if it needs more than there are. */
+static bool consume_positional(parse *p, positional *target, size_t *i)
+{
+    pgy_option_nargs nargs = target->row->nargs;
+    bool many = nargs == PGY_ZERO_OR_MORE || nargs == PGY_ONE_OR_MORE;
+    const char **values = arena_alloc_array(&p->a->memory, p->word_count + 1, sizeof *values);
+    if (!values) {
+        p->out_of_memory = p->stop = true;
+        return false;
+    }
+    size_t k = *i, count = 0;
+    for (; k < p->word_count && p->words[k].kind != 'O'; k++) {
+        if (p->words[k].kind == '-') continue;
+        if (count == 1 && !many) break;
+        values[count++] = p->words[k].text;
+    }
+    if (count == 0 && (nargs == PGY_ONE || nargs == PGY_ONE_OR_MORE)) return false;
+    target->done = true;
+    *i = k;
+    if (count) store_value(p, target->row, target->settings, values, count);
+    return true;
+}
+
+static size_t consume_positionals(parse *p, size_t i)
+{
+    for (size_t k = 0; k < p->positional_count && !p->stop; k++) {
+        if (p->positionals[k].done) continue;
+        if (!consume_positional(p, &p->positionals[k], &i)) break;
+    }
+    return i;
+}
+
+static void consume_all(parse *p)
+{
+    size_t i = 0;
+    while (i < p->word_count && !p->stop) {
+        if (p->words[i].kind == 'O') {
+            i = consume_option(p, i);
+            continue;
+        }
+        size_t after = consume_positionals(p, i);
+        if (after > i) {
+            i = after;
+            continue;
+        }
+        if (!strvec_push(&p->a->unknown, p->words[i].text)) p->out_of_memory = p->stop = true;
+        i++;
+    }
+    if (!p->stop) consume_positionals(p, i);
+}
+
+/* ---- Completeness ---------------------------------------------------------------------------------- */
+
+static bool was_used(const parse *p, const pgy_option *row)
+{
+    for (size_t i = 0; i < p->used_count; i++)
+        if (p->used[i]->row == row) return true;
+    return false;
+}
+
+/* A positional that is missing after an option that takes every word was probably taken by it. */
+static void hint_swallowed(parse *p, str *out)
+{
+    for (size_t i = p->used_count; i-- > 0;) {
+        pgy_option_nargs nargs = p->used[i]->row->nargs;
+        if (nargs != PGY_ONE_OR_MORE && nargs != PGY_ZERO_OR_MORE && nargs != PGY_OPTIONAL) continue;
+        str_printf(out, "\nNote: %.*s takes the words that follow it; put the positional arguments before it, or after '--'.",
+                   (int)p->used[i]->text.size, p->used[i]->text.data);
+        return;
+    }
+}
+
+static void check_required(parse *p)
+{
+    str missing = {0};
+    bool positional_missing = false;
+    for (size_t k = 0; k < p->positional_count; k++) {
+        pgy_option_nargs nargs = p->positionals[k].row->nargs;
+        if (p->positionals[k].done || (nargs != PGY_ONE && nargs != PGY_ONE_OR_MORE)) continue;
+        str_printf(&missing, "%s%s", missing.size ? ", " : "", p->positionals[k].row->names);
+        positional_missing = true;
+    }
+    for (size_t i = 0; i < p->spelling_count; i++) {
+        const pgy_option *row = p->spellings[i].row;
+        if (!row->required || was_used(p, row) || (i && p->spellings[i - 1].row == row)) continue;
+        str_printf(&missing, "%s%s", missing.size ? ", " : "", row_title(p, row));
+    }
+    if (missing.size) {
+        if (positional_missing) {
+            str hint = {0};
+            hint_swallowed(p, &hint);
+            fail(p, "the following arguments are required: %s%s", str_text(&missing), str_text(&hint));
+            str_deinit(&hint);
+        } else {
+            fail(p, "the following arguments are required: %s", str_text(&missing));
+        }
+    }
+    str_deinit(&missing);
+}
+
+pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *const *argv, pgy_error *err)
+{
+    parse p = {.a = a};
+    pgy_status st = PGY_OK;
+    if (!collect_rows(&p) || !classify_all(&p, argc, argv)) p.out_of_memory = true;
+    if (!p.out_of_memory && !p.stop) consume_all(&p);
+    if (!p.out_of_memory && !p.stop) check_required(&p);
+    if (p.out_of_memory || a->message.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while parsing options");
+    *outcome = p.help ? ARGS_HELP : p.stop ? ARGS_USAGE : a->unknown.count ? ARGS_UNKNOWN : ARGS_OK;
+    mem_free(p.spellings);
+    mem_free(p.positionals);
+    mem_free(p.words);
+    mem_free(p.used);
+    return st;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The option machinery, which knows no command: argparse's rules (cli.md 1.2) over tables of pgy_option. A command line is a
+ * list of groups, each with its own settings struct that the parser fills; groups are found by their descriptor, so commands share them. */
+#ifndef CLI_ARGS_PARSER_H
+#define CLI_ARGS_PARSER_H
+
+#include <polygraphy/base.h>
+#include <polygraphy/option.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+typedef struct args args;
+
+/* Options that belong together: shown as one block of the help, stored in one struct. */
+typedef struct option_group {
+    const char *title;       /* "Data Loader"; NULL = the command's own options */
+    const char *description; /* "Options related to ..." */
+    const pgy_option *options;
+    size_t settings_size;
+    void (*defaults)(void *settings);                              /* NULL: zeros */
+    /* Checks and converts after parsing, in the order of the groups; may ask for other groups' settings. NULL: nothing to do. */
+    pgy_status (*finish)(void *settings, args *line, pgy_error *err);
+    void (*release)(void *settings);                               /* NULL: nothing owned */
+} option_group;
+
+/* The outcome of parsing. */
+typedef enum args_outcome {
+    ARGS_OK,
+    ARGS_HELP,    /* -h was given */
+    ARGS_USAGE,   /* misuse: message holds the text after "error: ", exit 2 */
+    ARGS_UNKNOWN  /* words nobody takes: in `unknown`, exit 1 */
+} args_outcome;
+
+struct args {
+    const char *program;       /* "polygraphy run" */
+    const char *description;
+    const option_group *const *groups; /* NULL-ended */
+    void **settings;           /* one per group */
+    bool no_abbreviation;      /* commands with a take-the-rest option */
+    arena memory;              /* words and converted values live here */
+    str message;
+    strvec unknown;
+    strvec deprecations;       /* warning lines to log once logging is set up */
+};
+
+/* groups must outlive the args. @return PGY_E_MEMORY */
+pgy_status args_init(args *a, const char *program, const char *description, const option_group *const *groups, pgy_error *err) PGY_MUST_CHECK;
+void args_deinit(args *a);
+/* Settings of a group of this command line; NULL if the command does not have the group. */
+void *args_get(const args *a, const option_group *group);
+/* Fills the settings from argv[0..argc) (program name not included; argv[argc] need not be NULL). On PGY_E_MEMORY nothing is usable. */
+pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *const *argv, pgy_error *err) PGY_MUST_CHECK;
+/* Runs every group's finish, in order. */
+pgy_status args_finish(args *a, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- Help (usage.c) ---- */
+void args_print_usage(str *out, const args *a, size_t width);
+void args_print_help(str *out, const args *a, size_t width);
+size_t args_help_width(void); /* COLUMNS, the terminal, or 80 */
+
+/* ---- For checks and generators: every row of every group ---- */
+typedef void (*args_visitor)(const option_group *group, const pgy_option *row, void *user);
+void args_visit(const option_group *const *groups, args_visitor visit, void *user);
+/* The i-th spelling of a row ("--rtol --rel-tol"); false past the last. */
+bool option_spelling(span *out, const pgy_option *row, size_t i);
+
+#endif

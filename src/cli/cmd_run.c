@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy run: inference with one or more runners, and the comparison of what they give. All of the work is pgy_run's; this file turns
+ * options into runners, a data loader and run options. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/groups/compare.h"
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/groups/runners.h"
+#include "cli/interrupt.h"
+
+static const char LOG_PATH[] = "tools/run/run.py";
+
+enum { FIXED_GROUPS = 12, MAX_GROUPS = 64 };
+
+static const option_group *const *groups(void)
+{
+    static const option_group *all[MAX_GROUPS];
+    if (all[0]) return all;
+    const option_group *const fixed[FIXED_GROUPS] = {
+        &GROUP_LOGGING, group_runners(), &GROUP_MODEL_RUN, &GROUP_ONNX_LOAD, &GROUP_ONNX_SHAPE, &GROUP_ONNX_SAVE, &GROUP_DATA,
+        &GROUP_INFERENCE, &GROUP_POSTPROCESS, &GROUP_COMPARE, &GROUP_FUNCTIONS,
+    };
+    size_t n = 0;
+    while (fixed[n]) all[n] = fixed[n], n++;
+    for (size_t i = 0; i < group_backend_count() && n + 1 < MAX_GROUPS; i++) all[n++] = group_backend_at(i);
+    return all;
+}
+
+/* ---- Checks of options against each other ----------------------------------------------------------- */
+
+/* Is `inner` the same path as `outer`, or inside it? */
+static bool path_within(const char *inner, const char *outer)
+{
+    char *a = path_absolute(inner), *b = path_absolute(outer);
+    size_t size = b ? strlen(b) : 0;
+    bool within = a && b && strncmp(a, b, size) == 0 && (a[size] == 0 || a[size] == '/');
+    mem_free(a);
+    mem_free(b);
+    return within;
+}
+
+typedef struct named_path {
+    const char *option, *path;
+} named_path;
+
+static pgy_status check_reads(const named_path *writes, size_t count, const pgy_text_list *reads, const char *option, pgy_error *err)
+{
+    for (size_t i = 0; i < reads->count; i++)
+        for (size_t k = 0; k < count; k++)
+            if (writes[k].path && path_within(reads->items[i], writes[k].path))
+                return pgy_error_set(err, PGY_E_ARGUMENT, "%s reads '%s', which %s would overwrite", option, reads->items[i], writes[k].option);
+    return PGY_OK;
+}
+
+static pgy_status check_paths(const args *line, pgy_error *err)
+{
+    const inference_args *inference = args_get(line, &GROUP_INFERENCE);
+    const compare_args *compare = args_get(line, &GROUP_COMPARE);
+    const data_args *data = args_get(line, &GROUP_DATA);
+    const named_path writes[] = {{"--save-inputs", inference->save_inputs},
+                                 {"--save-outputs", inference->save_outputs},
+                                 {"--save-accuracy-results", compare->save_accuracy}};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = i + 1; k < 3; k++)
+            if (writes[i].path && writes[k].path && (path_within(writes[i].path, writes[k].path) || path_within(writes[k].path, writes[i].path)))
+                return pgy_error_set(err, PGY_E_ARGUMENT, "%s and %s would write to the same place: '%s'", writes[i].option, writes[k].option,
+                                     writes[i].path);
+    pgy_status st = check_reads(writes, 3, &data->load_inputs, "--load-inputs", err);
+    return st ? st : check_reads(writes, 3, &compare->load_outputs, "--load-outputs", err);
+}
+
+static pgy_status check_model(const args *line, pgy_error *err)
+{
+    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
+    const runner_args *runners = args_get(line, group_runners());
+    const compare_args *compare = args_get(line, &GROUP_COMPARE);
+    const data_args *data = args_get(line, &GROUP_DATA);
+    if (runners->names.count && !model->path && strcmp(runners->names.items[0], "fake"))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "runners were given, but no model file was provided; check that it is not being consumed as an argument of another "
+                             "option (put it right after 'run')");
+    if (!runners->names.count && compare->load_outputs.given && (data->load_inputs.given || data->script))
+        LOG(WARNING, "Input data options are ignored since there is no runner");
+    return PGY_OK;
+}
+
+/* ---- Runners ------------------------------------------------------------------------------------------ */
+
+/* Where each runner gets its model: the file itself, or one edited model that all of them share. */
+typedef struct run_models {
+    const args *line;
+    pgy_model *edited; /* NULL: the file as it is */
+} run_models;
+
+static pgy_status make_source(pgy_model_source *out, void *user, pgy_error *err)
+{
+    const run_models *m = user;
+    const model_args *model = args_get(m->line, &GROUP_MODEL_RUN);
+    if (!model->path) {
+        *out = (pgy_model_source){0};
+        return PGY_OK;
+    }
+    if (!m->edited) return pgy_source_from_path(out, model->path, err);
+    pgy_loader *loader = NULL;
+    pgy_status st = pgy_loader_from_model(&loader, m->edited, err);
+    return st ? st : pgy_loader_source(out, loader, err);
+}
+
+static pgy_status edit_model(pgy_model **out, const args *line, pgy_error *err)
+{
+    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
+    if (!model->path || !model_is_edited(line)) return PGY_OK;
+    pgy_loader *loader = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(out, loader, err);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+/* ---- The run -------------------------------------------------------------------------------------------- */
+
+static void fill_options(pgy_run_options *o, const args *line, const compare_list *functions, const pgy_postprocess_script *script)
+{
+    const inference_args *inference = args_get(line, &GROUP_INFERENCE);
+    const postprocess_args *post = args_get(line, &GROUP_POSTPROCESS);
+    const compare_args *compare = args_get(line, &GROUP_COMPARE);
+    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
+    o->sequential = inference->sequential;
+    o->warm_up = (size_t)inference->warm_up;
+    o->use_subprocess = inference->use_subprocess;
+    o->save_inputs = inference->save_inputs;
+    o->save_outputs = inference->save_outputs;
+    o->save_input_blob = inference->save_input_blob;
+    o->save_accuracy = compare->save_accuracy;
+    o->load_outputs = compare->load_outputs.items;
+    o->load_output_count = compare->load_outputs.count;
+    o->reports = compare->reports.items;
+    o->report_count = compare->reports.count;
+    o->model_path = model->path;
+    if (script) {
+        o->postprocess = pgy_postprocess_script_use((pgy_postprocess_script *)script);
+    } else {
+        o->postprocess.top_k = post->top_k;
+        o->postprocess.top_k_count = post->top_k_count;
+    }
+    o->judge.comparisons = (const pgy_compare *const *)functions->items;
+    o->judge.comparison_count = functions->count;
+    o->judge.fail_fast = compare->fail_fast;
+    o->judge.check_average = compare->check_average;
+    o->judge.validate = compare->validate;
+    o->judge.compat = compare->compat;
+    o->cancelled = interrupt_cancelled;
+}
+
+static pgy_status run_all(args *line, bool *passed, pgy_error *err)
+{
+    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
+    const postprocess_args *post = args_get(line, &GROUP_POSTPROCESS);
+    run_models models = {.line = line};
+    compare_list functions = {0};
+    pgy_postprocess_script *script = NULL;
+    pgy_data_loader *loader = NULL;
+    pgy_runner **runners = NULL;
+    size_t runner_count = 0;
+    pgy_run_report *report = NULL;
+    pgy_run_options options = pgy_run_options_default();
+
+    pgy_status st = compare_list_create(&functions, line, err);
+    if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
+    if (!st) st = edit_model(&models.edited, line, err);
+    if (!st) st = runners_create(&runners, &runner_count, line, make_source, &models, err);
+    if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
+    if (st) goto done;
+    options.loader = loader;
+    fill_options(&options, line, &functions, script);
+    st = pgy_run(&report, runners, runner_count, &options, err);
+    if (st) goto done;
+    *passed = pgy_run_report_passed(report);
+    if (!*passed && pgy_run_report_reason(report)[0]) LOG(ERROR, "%s", pgy_run_report_reason(report));
+done:
+    pgy_run_report_destroy(report);
+    runners_destroy(runners, runner_count);
+    pgy_data_loader_destroy(loader);
+    pgy_model_destroy(models.edited);
+    pgy_postprocess_script_destroy(script);
+    compare_list_destroy(&functions);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    pgy_status st = check_model(line, err);
+    if (!st) st = check_paths(line, err);
+    return st ? st : run_all(line, passed, err);
+}
+
+const command COMMAND_run = {
+    .tool = "run",
+    .summary = "Run inference and compare results across runtimes.",
+    .description = "Run inference with one or more runners on the same data, compare their outputs pair by pair, and end in a verdict:\n"
+                   "exit status 0 if everything agreed, 1 if anything did not or could not be compared.\n\n"
+                   "Typical use:\n\n"
+                   "    polygraphy run model.onnx --onnxrt --opref --input-shapes 'image:[1,3,224,224]'\n",
+    .make_groups = groups,
+    .frames = true,
+    .run = run,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of tools and commands. */
+#include "cli/command.h"
+
+#include <string.h>
+
+#define COMMAND(name) extern const command COMMAND_##name;
+#include "cli/commands.def"
+#undef COMMAND
+
+static const command *const COMMANDS[] = {
+#define COMMAND(name) &COMMAND_##name,
+#include "cli/commands.def"
+#undef COMMAND
+};
+
+static const tool_info TOOLS[] = {
+    {"run", "Run inference with one or more runners and compare their outputs."},
+    {"inspect", "Show what is in a model, in saved data, or in saved results."},
+    {"check", "Check a model for problems, or judge saved comparison results again."},
+    {"data", "Combine files of saved inputs and outputs."},
+};
+
+const option_group *const *command_groups(const command *c)
+{
+    return c->make_groups ? c->make_groups() : c->groups;
+}
+
+size_t command_count(void)
+{
+    return sizeof COMMANDS / sizeof *COMMANDS;
+}
+
+const command *command_at(size_t i)
+{
+    return COMMANDS[i];
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool alias_matches(const char *alias, const char *tool, const char *subtool)
+{
+    size_t size = alias ? strlen(tool) : 0;
+    return alias && subtool && strncmp(alias, tool, size) == 0 && alias[size] == ' ' && strcmp(alias + size + 1, subtool) == 0;
+}
+
+const command *command_find(const char *tool, const char *subtool)
+{
+    for (size_t i = 0; i < command_count(); i++)
+        if (same(COMMANDS[i]->tool, tool) && same(COMMANDS[i]->subtool, subtool)) return COMMANDS[i];
+    for (size_t i = 0; i < command_count(); i++)
+        if (alias_matches(COMMANDS[i]->alias, tool, subtool)) return COMMANDS[i];
+    return NULL;
+}
+
+const tool_info *command_tools(size_t *count)
+{
+    *count = sizeof TOOLS / sizeof *TOOLS;
+    return TOOLS;
+}

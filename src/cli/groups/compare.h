@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference, post-processing and comparison options: G-CMP-RUN, G-CMP-POST, G-CMP and the functions' own (cli.md 4). */
+#ifndef CLI_GROUPS_COMPARE_H
+#define CLI_GROUPS_COMPARE_H
+
+#include <polygraphy/compare.h>
+
+#include "cli/command.h"
+
+typedef struct inference_args {
+    int64_t warm_up;
+    bool use_subprocess, sequential;
+    const char *save_inputs, *save_input_blob, *save_outputs;
+} inference_args;
+extern const option_group GROUP_INFERENCE;
+
+typedef struct postprocess_args {
+    pgy_text_list words, old_top_k;
+    const char *script;
+    const pgy_top_k *top_k;
+    size_t top_k_count;
+} postprocess_args;
+extern const option_group GROUP_POSTPROCESS;
+
+typedef struct compare_args {
+    bool no_shape_check, validate, fail_fast, check_average, compat;
+    pgy_text_list functions;
+    const char *script, *script_function;
+    pgy_text_list load_outputs;
+    const char *save_accuracy;
+    pgy_text_list reports;
+} compare_args;
+extern const option_group GROUP_COMPARE;       /* run */
+extern const option_group GROUP_COMPARE_SAVED; /* check accuracy */
+
+typedef struct function_args {
+    pgy_text_list rtol, atol, stat, quantile, index_tolerance, l2, cosine_similarity, psnr, snr, lpips;
+    bool infinities_equal, show_heatmaps, show_error_plots;
+    const char *heatmap_dir, *error_plot_dir;
+} function_args;
+extern const option_group GROUP_FUNCTIONS;
+
+/* The comparison functions that a line asks for, in order; the caller destroys each and frees the array. */
+typedef struct compare_list {
+    pgy_compare **items;
+    size_t count;
+    bool explicit_request; /* --compare, a script, or an option of simple was given */
+} compare_list;
+pgy_status compare_list_create(compare_list *out, args *line, pgy_error *err) PGY_MUST_CHECK;
+void compare_list_destroy(compare_list *list);
+
+#endif

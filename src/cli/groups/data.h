@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_GROUPS_DATA_H
+#define CLI_GROUPS_DATA_H
+
+#include <polygraphy/data.h>
+
+#include "cli/command.h"
+
+typedef struct data_args {
+    int64_t seed, iterations;
+    pgy_text_list val_range;
+    const char *backend_module;
+    pgy_text_list load_inputs;
+    const char *script, *script_function;
+    const char *int_min, *int_max, *float_min, *float_max; /* older spellings */
+    const pgy_value_range *ranges;
+    size_t range_count;
+} data_args;
+extern const option_group GROUP_DATA;
+
+/* The loader these options describe. shapes (may be NULL) are those of --input-shapes. */
+pgy_status data_loader_create(pgy_data_loader **out, const args *line, const pgy_metadata *shapes, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logging options, present in every command (cli.md 1.6). */
+#include "cli/groups/logging.h"
+
+#include <string.h>
+
+#include "cli/args/values.h"
+
+static const char *const FORMATS[] = {"timestamp", "line-info", "no-colors", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_COUNT("-v --verbose", logging_args, verbose, .help = "show more; may be repeated"),
+    PGY_OPT_COUNT("-q --quiet", logging_args, quiet, .help = "show less; may be repeated"),
+    PGY_OPT_LIST("--verbosity", logging_args, verbosity, .nargs = PGY_ONE_OR_MORE, .meta = "[PATH:]SEVERITY",
+                 .help = "lowest severity shown: ULTRA_VERBOSE, SUPER_VERBOSE, EXTRA_VERBOSE, VERBOSE, INFO, START, FINISH, WARNING, ERROR or "
+                         "CRITICAL; with a path, only for messages from that part, for example comparator:VERBOSE. "
+                         "-v and -q win over the part without a path"),
+    PGY_OPT_FLAG("--silent", logging_args, silent, .help = "show critical errors only; wins over the options above"),
+    PGY_OPT_LIST("--log-format", logging_args, format, .nargs = PGY_ONE_OR_MORE, .choices = FORMATS,
+                 .help = "parts of each line: timestamp, line-info; no-colors turns colours off"),
+    PGY_OPT_TEXT("--log-file", logging_args, file, .meta = "PATH", .help = "also write every shown line to this file"),
+    PGY_OPT_END,
+};
+
+static int severity_of_steps(int steps)
+{
+    static const int UP[] = {PGY_LOG_INFO, PGY_LOG_VERBOSE, PGY_LOG_EXTRA_VERBOSE, PGY_LOG_SUPER_VERBOSE, PGY_LOG_ULTRA_VERBOSE};
+    static const int DOWN[] = {PGY_LOG_INFO, PGY_LOG_START, PGY_LOG_FINISH, PGY_LOG_WARNING, PGY_LOG_ERROR, PGY_LOG_CRITICAL};
+    return steps >= 0 ? UP[steps > 4 ? 4 : steps] : DOWN[steps < -5 ? 5 : -steps];
+}
+
+static pgy_status set_verbosity(const logging_args *s, args *line, pgy_error *err)
+{
+    const key_value *pairs;
+    size_t count;
+    pgy_status st = values_split(&pairs, &count, &s->verbosity, &line->memory, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        int severity;
+        st = pgy_severity_from_name(&severity, pairs[i].value, err);
+        if (st) return pgy_error_prefix(err, st, "--verbosity: ");
+        st = pgy_log_set_severity(pairs[i].key, severity, err);
+    }
+    return st;
+}
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    const logging_args *s = settings;
+    pgy_log_format format = {0};
+    for (size_t i = 0; i < s->format.count; i++) {
+        format.timestamp |= strcmp(s->format.items[i], FORMATS[0]) == 0;
+        format.line_info |= strcmp(s->format.items[i], FORMATS[1]) == 0;
+        format.no_colors |= strcmp(s->format.items[i], FORMATS[2]) == 0;
+    }
+    pgy_log_set_format(format);
+    pgy_status st = set_verbosity(s, line, err);
+    if (!st && (s->verbose || s->quiet))
+        st = pgy_log_set_severity(NULL, severity_of_steps(s->verbose - s->quiet), err);
+    if (!st && s->silent) st = pgy_log_set_severity(NULL, PGY_LOG_CRITICAL, err);
+    if (!st && s->file) st = pgy_log_set_file(s->file, err);
+    return st;
+}
+
+const option_group GROUP_LOGGING = {
+    .title = "Logging", .description = "Options related to logging and debug output", .options = OPTIONS,
+    .settings_size = sizeof(logging_args), .finish = finish,
+};

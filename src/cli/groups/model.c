@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which model, and the shapes given for its inputs. Commands take one of four forms of the group; all fill the same struct. */
+#include "cli/groups/model.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/args/values.h"
+
+static const char LOG_PATH[] = "tools/args/model.py";
+
+static const char *const TYPES[] = {"onnx", NULL};
+
+#define TYPE_ROW                                                                                                       \
+    PGY_OPT_TEXT("--model-type", model_args, type, .choices = TYPES,                                                   \
+                 .help = "type of the model; found from the file's extension if not given")
+#define SHAPES_ROW                                                                                                     \
+    PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",   \
+                 .help = "shapes of generated input data, for example 'image:[1,3,224,224]'; names may be wildcards")
+
+static const pgy_option RUN_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL, .help = "path to the model"),
+    TYPE_ROW, SHAPES_ROW, PGY_OPT_END,
+};
+static const pgy_option FILE_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
+    PGY_OPT_END,
+};
+static const pgy_option TYPE_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
+    TYPE_ROW, PGY_OPT_END,
+};
+static const pgy_option DATA_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
+    SHAPES_ROW, PGY_OPT_END,
+};
+
+static bool is_regular_onnx(const char *path)
+{
+    return str_ends_with(path, ".onnx");
+}
+
+static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
+{
+    model_args *s = settings;
+    if (s->path && !s->type && !is_regular_onnx(s->path))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "cannot tell the type of '%s' from its extension; please give --model-type", s->path);
+    if (s->path && !file_exists(s->path)) LOG(WARNING, "Model path does not exist: %s", s->path);
+    if (!s->shape_words.given) return PGY_OK;
+    return values_shapes(&s->shapes, &s->shape_words, "--input-shapes", &line->memory, err);
+}
+
+static pgy_status finish_onnx(void *settings, args *line, pgy_error *err)
+{
+    model_args *s = settings;
+    s->type = TYPES[0];
+    return finish_typed(settings, line, err);
+}
+
+static void release(void *settings)
+{
+    pgy_metadata_destroy(((model_args *)settings)->shapes);
+}
+
+#define MODEL_GROUP(table, check)                                                                                      \
+    {.title = "Model", .description = "Options related to the model", .options = table,                                \
+     .settings_size = sizeof(model_args), .finish = check, .release = release}
+
+const option_group GROUP_MODEL_RUN = MODEL_GROUP(RUN_OPTIONS, finish_typed);
+const option_group GROUP_MODEL_FILE = MODEL_GROUP(FILE_OPTIONS, finish_onnx);
+const option_group GROUP_MODEL_TYPE = MODEL_GROUP(TYPE_OPTIONS, finish_typed);
+const option_group GROUP_MODEL_DATA = MODEL_GROUP(DATA_OPTIONS, finish_onnx);
