@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a pgy_model is made of, for the files of this layer. */
+#ifndef ONNX_MODEL_H
+#define ONNX_MODEL_H
+
+#include <polygraphy/onnx.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+
+/* A file of weights that was asked for. */
+typedef struct external_file {
+    char *location; /* as tensors give it */
+    file_map map;
+} external_file;
+
+struct pgy_model {
+    atomic_size_t references;
+    pthread_mutex_t lock; /* guards what grows after loading: arena, files, kept */
+    arena arena;
+    pgy_onnx_model *proto;
+    char *path;         /* "" if from memory */
+    char *external_dir; /* "" if there is none */
+    bool ignore_external, allow_outside;
+    file_map map;        /* of the file; data NULL if there is none */
+    void *copy;          /* or a copy of the caller's memory */
+    const uint8_t *data; /* the bytes of either, or the caller's; NULL if built */
+    size_t size_bytes;
+    external_file **files;
+    size_t file_count, file_capacity;
+    pgy_model **kept;
+    size_t kept_count, kept_capacity;
+    pgy_tensor **kept_tensors;
+    size_t kept_tensor_count, kept_tensor_capacity;
+};
+
+void *model_alloc(pgy_model *m, size_t count, size_t item_bytes); /* zeroed, from the arena; NULL: out of memory */
+
+/* The model among m and those it keeps whose file, or one of whose external files, holds these bytes; or NULL. */
+pgy_model *model_owner(pgy_model *m, const void *bytes);
+/* The open map that holds the bytes, with where in it; NULL if they are elsewhere. */
+const file_map *model_find_map(pgy_model *m, const void *bytes, size_t size_bytes, size_t *offset);
+
+#endif

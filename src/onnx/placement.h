@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the weights of a model that is being saved go: they stay as they are, move into the file, or move out of it. */
+#ifndef ONNX_PLACEMENT_H
+#define ONNX_PLACEMENT_H
+
+#include "base/str.h"
+#include "onnx/model.h"
+
+/* A tensor that goes to a file of its own or to a place in the common one. */
+typedef struct moved_tensor {
+    const pgy_onnx_tensor *tensor;
+    const char *location; /* file, relative to the model's folder */
+    uint64_t offset;
+    size_t size_bytes;
+} moved_tensor;
+
+typedef struct placement {
+    pgy_model *m;
+    const char *folder; /* real path of the target's folder; NULL: external weights are embedded */
+    bool sizes_only;    /* nothing will be written, so nothing is opened */
+    bool move_out;      /* initializers of at least `threshold` bytes go to files */
+    bool one_file_per_tensor;
+    uint64_t threshold;
+    const char *file_name; /* of the model, without folder */
+    const char *data_name; /* of the common file */
+    arena arena;           /* replacement tensors */
+    strmap names;          /* files that are taken */
+    moved_tensor *moved;   /* in the order of their offsets */
+    size_t moved_count, moved_capacity;
+    uint64_t end; /* of the common file so far */
+    const pgy_model *known; /* the last model whose folder was compared */
+    bool known_stays;
+} placement;
+
+void placement_clear(placement *p); /* forgets what moved; the settings stay */
+void placement_deinit(placement *p);
+/* A tensor_replace (model_write.h); user is the placement. */
+pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t, bool initializer, void *user,
+                             pgy_error *err);
+
+/* Writes bytes of `m`'s files with the kernel's help. */
+pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_t size_bytes, pgy_error *err)
+    PGY_MUST_CHECK;
+
+/* The files of the moved tensors, written and not yet in place. */
+typedef struct data_files {
+    file_writer **items;
+    size_t count, capacity;
+} data_files;
+pgy_status data_files_write(data_files *d, const placement *p, const char *folder, pgy_error *err) PGY_MUST_CHECK;
+pgy_status data_files_commit(data_files *d, pgy_error *err) PGY_MUST_CHECK;
+void data_files_deinit(data_files *d);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Saving and serialising. Measuring a model tells whether it may be one file; then the weights that leave it are written,
+ * then the model, and only when all are complete do they replace what was there: data first, so that a model never
+ * names bytes that are not yet in place. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "onnx/external.h"
+#include "onnx/model_write.h"
+#include "onnx/placement.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
+
+/* What other programs, limited by protobuf's 2 GiB, can still read as one file. */
+static const uint64_t ONE_FILE_LIMIT = 2000000000;
+
+pgy_model_save_options pgy_model_save_options_default(void)
+{
+    return (pgy_model_save_options){.size = sizeof(pgy_model_save_options), .size_threshold = 1024};
+}
+
+static pgy_status no_tree(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_ARGUMENT, "the model has no tree yet (pgy_model_set_proto)");
+}
+
+/* The replacement that a placement makes is asked for only where it can matter: else bytes are copied unseen. */
+static encode_options options_of(placement *p)
+{
+    const bool needed = p->move_out || pgy_model_has_external_data(p->m);
+    return (encode_options){.replace = needed ? placement_replace : NULL, .user = p};
+}
+
+uint64_t pgy_model_size_bytes(const pgy_model *m)
+{
+    placement p = {.m = (pgy_model *)m, .sizes_only = true};
+    encoder *e = NULL;
+    if (!m->proto) return 0;
+    const encode_options options = options_of(&p);
+    const pgy_status st = encoder_create(&e, m->proto, &options, NULL);
+    const uint64_t size = st ? m->size_bytes : encoder_size_bytes(e);
+    encoder_destroy(e);
+    placement_deinit(&p);
+    return size;
+}
+
+pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy_error *err)
+{
+    placement p = {.m = m};
+    if (!out || !size_bytes || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to serialise");
+    if (!m->proto) return no_tree(err);
+    const encode_options options = options_of(&p);
+    pgy_status st = model_encode(out, size_bytes, m->proto, &options, err);
+    placement_deinit(&p);
+    return st;
+}
+
+/* ---- Saving ------------------------------------------------------------------------------------ */
+
+typedef struct saving {
+    placement place;
+    const char *path;
+    char *folder;      /* of the target, as given */
+    char *real_folder; /* NULL where it does not exist yet */
+    char *data_name;
+    encoder *encoder;
+    data_files data;
+    file_writer *file;
+} saving;
+
+static void saving_deinit(saving *s)
+{
+    file_writer_destroy(s->file);
+    data_files_deinit(&s->data);
+    encoder_destroy(s->encoder);
+    placement_deinit(&s->place);
+    mem_free(s->data_name);
+    mem_free(s->folder);
+    free(s->real_folder);
+}
+
+/* The name is joined to the model's folder here and by every reader, so it must stay inside. */
+static pgy_status check_data_name(const char *name, const char *file_name, pgy_error *err)
+{
+    const size_t n = strlen(name);
+    const bool climbs = strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 || strstr(name, "/../");
+    if (name[0] == '/' || name[n - 1] == '/' || climbs || str_ends_with(name, "/.."))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "external data file '%s' must be a file name relative to the model's folder", name);
+    if (strcmp(name, file_name) == 0)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model file itself", name);
+    return PGY_OK;
+}
+
+static pgy_status saving_init(saving *s, pgy_model *m, const char *path, const pgy_model_save_options *o, pgy_error *err)
+{
+    const char *file_name = path_basename(path), *wanted = o->external_data_path;
+    str name = {0};
+    s->path = path;
+    s->folder = path_dirname(path);
+    if (wanted && *wanted) str_append(&name, wanted);
+    else str_printf(&name, "%s.data", file_name);
+    s->data_name = str_take(&name);
+    if (!s->folder || !s->data_name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while saving '%s'", path);
+    s->real_folder = realpath(s->folder, NULL);
+    s->place = (placement){
+        .m = m,
+        .folder = s->real_folder,
+        .move_out = o->external_data,
+        .one_file_per_tensor = o->one_file_per_tensor,
+        .threshold = o->size_threshold,
+        .file_name = file_name,
+        .data_name = s->data_name,
+    };
+    return check_data_name(s->data_name, file_name, err);
+}
+
+static bool comes_from_large_file(const pgy_model *m)
+{
+    if (m->size_bytes >= ONE_FILE_LIMIT) return true;
+    for (size_t i = 0; i < m->kept_count; i++)
+        if (comes_from_large_file(m->kept[i])) return true;
+    return false;
+}
+
+static pgy_status measure(saving *s, pgy_error *err)
+{
+    encoder_destroy(s->encoder);
+    s->encoder = NULL;
+    placement_clear(&s->place);
+    const encode_options options = options_of(&s->place);
+    return encoder_create(&s->encoder, s->place.m->proto, &options, err);
+}
+
+/* Measures, and moves the weights out of a model that has grown over what other programs read. */
+static pgy_status decide(saving *s, pgy_error *err)
+{
+    const pgy_model *m = s->place.m;
+    pgy_status st = measure(s, err);
+    if (st || s->place.move_out || encoder_size_bytes(s->encoder) < ONE_FILE_LIMIT) return st;
+    if (!pgy_model_has_external_data(m) && comes_from_large_file(m)) return PGY_OK;
+    LOG(WARNING,
+        "Model size (%.1f MiB) is over what protobuf allows in one file (%.1f MiB): weights are saved to '%s' beside the "
+        "model.\nUse --external-data-path (external_data_path) to choose the name of that file.",
+        (double)encoder_size_bytes(s->encoder) / (1 << 20), (double)ONE_FILE_LIMIT / (1 << 20), s->data_name);
+    s->place.move_out = true;
+    return measure(s, err);
+}
+
+/* Is the file at `target` one that the model reads from? */
+static bool is_mapped(const pgy_model *m, const struct stat *target)
+{
+    struct stat info;
+    for (size_t i = 0; i <= m->file_count; i++) {
+        const file_map *map = i < m->file_count ? &m->files[i]->map : &m->map;
+        if (map->fd < 0 || fstat(map->fd, &info)) continue;
+        if (info.st_dev == target->st_dev && info.st_ino == target->st_ino) return true;
+    }
+    for (size_t i = 0; i < m->kept_count; i++)
+        if (is_mapped(m->kept[i], target)) return true;
+    return false;
+}
+
+/* Where no temporary can be made the writer truncates the target, which must not happen to bytes in use. */
+static pgy_status check_replaceable(const pgy_model *m, const char *path, pgy_error *err)
+{
+    struct stat info;
+    pgy_status st = PGY_OK;
+    if (stat(path, &info) || !is_mapped(m, &info)) return PGY_OK;
+    char *real = realpath(path, NULL);
+    char *folder = real ? path_dirname(real) : NULL;
+    if (!folder || access(folder, W_OK))
+        st = pgy_error_set(err, PGY_E_IO, "cannot replace '%s' while the model is read from it: its folder is not writable",
+                           path);
+    mem_free(folder);
+    free(real);
+    return st;
+}
+
+typedef struct sink_target {
+    file_writer *file;
+    pgy_model *m;
+} sink_target;
+
+static pgy_status put_file(void *user, const void *data, size_t size_bytes, pgy_error *err)
+{
+    sink_target *to = user;
+    return file_writer_put(to->file, to->m, data, size_bytes, err);
+}
+
+static pgy_status write_files(saving *s, pgy_error *err)
+{
+    pgy_status st = check_replaceable(s->place.m, s->path, err);
+    if (!st && s->place.moved_count) {
+        external_open_all(s->place.m); /* their files may be replaced */
+        st = data_files_write(&s->data, &s->place, s->folder, err);
+    }
+    if (!st) st = file_writer_create(&s->file, s->path, err);
+    if (st) return st;
+    sink_target to = {s->file, s->place.m};
+    st = encoder_write(s->encoder, put_file, &to, err);
+    if (!st) st = data_files_commit(&s->data, err);
+    if (!st) st = file_writer_commit(s->file, err);
+    return st;
+}
+
+pgy_status pgy_model_save(pgy_model *m, const char *path, const pgy_model_save_options *options, pgy_error *err)
+{
+    const pgy_model_save_options defaults = pgy_model_save_options_default();
+    saving s = {0};
+    if (!m || !path || !*path) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path to be saved to");
+    if (!m->proto) return no_tree(err);
+    pgy_status st = saving_init(&s, m, path, options ? options : &defaults, err);
+    if (!st) st = decide(&s, err);
+    if (!st) st = write_files(&s, err);
+    saving_deinit(&s);
+    return st;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of onnx.proto as tables: for each field its number, kind and place in the struct. Reading, writing
+ * and walking a model are each one loop over these rows. */
+#ifndef ONNX_SCHEMA_H
+#define ONNX_SCHEMA_H
+
+#include <polygraphy/onnx.h>
+
+#include "base/wire.h"
+
+typedef enum field_kind {
+    FIELD_INT32,        /* int32_t */
+    FIELD_INT64,        /* int64_t */
+    FIELD_FLOAT,        /* float */
+    FIELD_STRING,       /* const char *, terminated UTF-8 */
+    FIELD_BYTES,        /* pgy_bytes */
+    FIELD_MESSAGE,      /* pointer, NULL if absent */
+    FIELD_INT32_LIST,   /* const int64_t *, sign-extended, and a count */
+    FIELD_INT64_LIST,   /* const int64_t * or const uint64_t *, and a count */
+    FIELD_FLOAT_LIST,   /* const float *, and a count */
+    FIELD_FLOAT_BYTES,  /* pgy_bytes of packed little-endian floats */
+    FIELD_DOUBLE_BYTES, /* the same of doubles */
+    FIELD_STRING_LIST,  /* const char *const *, and a count */
+    FIELD_BYTES_LIST,   /* const pgy_bytes *, and a count */
+    FIELD_MESSAGE_LIST, /* array of pointers, and a count */
+    FIELD_KIND_COUNT
+} field_kind;
+
+enum { FIELD_PACKED = 1, FIELD_ONEOF = 2, FIELD_INITIALIZER = 4 };
+enum { SCHEMA_MAX_FIELDS = 20, SCHEMA_MAX_DEPTH = 100 };
+
+typedef struct schema schema;
+typedef struct schema_field {
+    uint8_t number;       /* below 64: its bit in pgy_onnx_message.present */
+    uint8_t kind;         /* field_kind */
+    uint8_t flags;        /* FIELD_PACKED: written packed; FIELD_ONEOF: excludes the other such fields */
+    uint16_t offset;      /* of the value in the struct */
+    uint16_t count_offset; /* of the size_t that belongs to a list */
+    const char *name;     /* in onnx.proto */
+    const schema *message;
+} schema_field;
+
+struct schema {
+    size_t size_bytes; /* of the struct */
+    const schema_field *fields;
+    size_t field_count;
+    /* Fields to be written even where they are 0 and not marked present, as bits; or NULL. */
+    uint64_t (*implied)(const void *message);
+};
+
+extern const schema SCHEMA_MODEL, SCHEMA_TENSOR;
+
+/* What a kind looks like on the wire and in a list. */
+typedef struct field_kind_info {
+    wire_type wire;    /* of one element */
+    bool list;
+    bool packable;     /* a run of elements may be one length-delimited field */
+    size_t item_bytes; /* of one element in memory; for the *_BYTES kinds on the wire */
+} field_kind_info;
+extern const field_kind_info FIELD_KINDS[FIELD_KIND_COUNT];
+
+static inline uint64_t field_bit(unsigned number)
+{
+    return (uint64_t)1 << number;
+}
+
+/* Pointers in structs have many types; they are read and written as void * through these. */
+void *field_pointer(const void *message, const schema_field *f);
+void field_set_pointer(void *message, const schema_field *f, const void *value);
+size_t field_count(const void *message, const schema_field *f);
+
+/* Calls visit(tensor, f, user) for every TensorProto of the tree; f is the field that holds it. Stops at the first failure. */
+typedef pgy_status (*tensor_visit)(const pgy_onnx_tensor *t, const schema_field *f, void *user, pgy_error *err);
+pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_visit visit, void *user, pgy_error *err)
+    PGY_MUST_CHECK;
+/* Makes texts that are NULL "" in a whole tree that a caller built. */
+void schema_fill_texts(const schema *s, void *message);
+
+#endif
