@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds ONNX Runtime's shared library. Cheap places first; Python is asked last, and only for the folder of its
+ * package, without importing it. What was tried is remembered in words, for the one sentence that a user
+ * without the runtime gets to read. */
+#include "backends/onnxruntime/locate.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/dl.h"
+#include "base/file.h"
+#include "base/str.h"
+
+extern char **environ;
+
+static const char HOW[] = "install it with 'pip install onnxruntime', or set POLYGRAPHY_ONNXRUNTIME to "
+                          "libonnxruntime.so or to the folder that holds it";
+
+typedef struct search {
+    void *handle;
+    char *path;
+    str tried; /* places, for the message */
+    str why;   /* reason of the last library that was there and did not open */
+} search;
+
+static void note(search *s, const char *place)
+{
+    if (s->tried.size) str_append(&s->tried, ", ");
+    str_append(&s->tried, place);
+}
+
+static bool try_library(search *s, const char *path)
+{
+    str_clear(&s->why);
+    if (dl_open(&s->handle, &path, 1, &s->why, NULL)) return false;
+    s->path = mem_strdup(path);
+    if (!s->path) s->handle = NULL;
+    return s->handle != NULL;
+}
+
+/* libonnxruntime.so*, plain name first; libonnxruntime_providers_*.so are plug-ins of it. */
+static bool try_folder(search *s, const char *folder)
+{
+    strvec names = {0};
+    bool found = false;
+    if (!file_is_dir(folder) || file_list_dir(&names, folder, "", NULL)) return false;
+    for (size_t i = 0; i < names.count && !found; i++) {
+        if (!str_starts_with(names.items[i], "libonnxruntime.so")) continue;
+        char *path = path_join(folder, names.items[i]);
+        found = path && try_library(s, path);
+        mem_free(path);
+    }
+    strvec_deinit(&names);
+    return found;
+}
+
+/* A folder as people name it: the one with the library, a package, or an unpacked release. */
+static bool try_tree(search *s, const char *folder)
+{
+    static const char *const BELOW[] = {"capi", "onnxruntime/capi", "lib", "lib64"};
+    bool found = try_folder(s, folder);
+    for (size_t i = 0; i < sizeof BELOW / sizeof *BELOW && !found; i++) {
+        char *path = path_join(folder, BELOW[i]);
+        found = path && try_folder(s, path);
+        mem_free(path);
+    }
+    return found;
+}
+
+static bool try_loader_path(search *s)
+{
+    static const char *const NAMES[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
+    note(s, "the loader's path (libonnxruntime.so.1, libonnxruntime.so)");
+    return try_library(s, NAMES[0]) || try_library(s, NAMES[1]);
+}
+
+/* <folder of file>/../onnxruntime and <folder of file>/../lib/onnxruntime */
+static bool try_beside(search *s, const char *file)
+{
+    static const char *const PLACES[] = {"../onnxruntime", "../lib/onnxruntime", "onnxruntime"};
+    char *folder = path_dirname(file);
+    bool found = false;
+    for (size_t i = 0; folder && i < sizeof PLACES / sizeof *PLACES && !found; i++) {
+        char *path = path_join(folder, PLACES[i]);
+        if (path && i < 2) note(s, path);
+        found = path && try_folder(s, path);
+        mem_free(path);
+    }
+    mem_free(folder);
+    return found;
+}
+
+static bool try_program(search *s)
+{
+    char exe[4096];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n <= 0) return false;
+    exe[n] = '\0';
+    if (try_beside(s, exe)) return true;
+
+    Dl_info self;
+    if (!dladdr((void *)HOW, &self) || !self.dli_fname || !strcmp(self.dli_fname, exe)) return false;
+    if (str_ends_with(exe, path_basename(self.dli_fname))) return false; /* the program, by a shorter name */
+    return try_beside(s, self.dli_fname);
+}
+
+/* First line that a command prints; false if it fails. */
+static bool first_line(str *out, char *const *command)
+{
+    int ends[2], status = -1;
+    pid_t child;
+    posix_spawn_file_actions_t actions;
+    if (pipe2(ends, O_CLOEXEC)) return false;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    bool started = !posix_spawnp(&child, command[0], &actions, NULL, command, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    char buffer[1024];
+    for (ssize_t n; started && (n = read(ends[0], buffer, sizeof buffer)) > 0;) str_append_n(out, buffer, (size_t)n);
+    close(ends[0]);
+    if (started) waitpid(child, &status, 0);
+    char *end = out->data ? strchr(out->data, '\n') : NULL;
+    if (end) *end = '\0';
+    return started && status == 0 && str_text(out)[0];
+}
+
+static bool try_python(search *s)
+{
+    char *command[] = {"python3", "-I", "-c",
+                       "import importlib.util as u\n"
+                       "s = u.find_spec('onnxruntime')\n"
+                       "print(s.submodule_search_locations[0] if s else '')",
+                       NULL};
+    str folder = {0};
+    note(s, "the onnxruntime package of python3");
+    bool found = first_line(&folder, command) && try_tree(s, str_text(&folder));
+    str_deinit(&folder);
+    return found;
+}
+
+/* The place that the user named counts alone: another runtime than the one asked for would be a surprise. */
+static pgy_status try_named(search *s, const char *named, pgy_error *err)
+{
+    if (file_is_dir(named) ? try_tree(s, named) : try_library(s, named)) return PGY_OK;
+    return pgy_error_set(err, PGY_E_NOT_FOUND, "ONNX Runtime was not found: POLYGRAPHY_ONNXRUNTIME is '%s', but %s", named,
+                         s->why.size ? str_text(&s->why) : "there is no libonnxruntime.so in it");
+}
+
+pgy_status ort_locate(void **handle, char **path, pgy_error *err)
+{
+    search s = {0};
+    pgy_status st = PGY_OK;
+    const char *named = getenv("POLYGRAPHY_ONNXRUNTIME");
+    if (named && *named)
+        st = try_named(&s, named, err);
+    else if (!try_loader_path(&s) && !try_program(&s) && !try_python(&s))
+        st = pgy_error_set(err, PGY_E_NOT_FOUND, "ONNX Runtime was not found (tried %s); %s", str_text(&s.tried), HOW);
+    if (!st) {
+        *handle = s.handle;
+        *path = s.path;
+    }
+    str_deinit(&s.tried);
+    str_deinit(&s.why);
+    return st;
+}

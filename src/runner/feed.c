@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of what is fed to a runner: names, then types and shapes, in the order and with the texts of the
+ * original, whose users grep for them. */
+#include "runner/feed.h"
+
+#include "base/pytext.h"
+#include "base/str.h"
+
+/* "{'a', 'b'}", or "set()" for none. */
+static void append_name(str *s, const char *name)
+{
+    str_append(s, s->size ? ", " : "{");
+    str_append_py_repr(s, name);
+}
+
+static void close_names(str *s)
+{
+    str_append(s, s->size ? "}" : "set()");
+}
+
+static void append_names_of_map(str *s, const pgy_tensor_map *feed)
+{
+    for (size_t i = 0; i < pgy_tensor_map_count(feed); i++) append_name(s, pgy_tensor_map_name(feed, i));
+    close_names(s);
+}
+
+static void append_names_of_metadata(str *s, const pgy_metadata *inputs)
+{
+    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) append_name(s, pgy_metadata_at(inputs, i)->name);
+    close_names(s);
+}
+
+static pgy_status names_error(const char *what, str *bad, const pgy_tensor_map *feed, const pgy_metadata *inputs,
+                              pgy_error *err)
+{
+    str wanted = {0}, given = {0};
+    close_names(bad);
+    append_names_of_metadata(&wanted, inputs);
+    append_names_of_map(&given, feed);
+    pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: %s.\nNote: inputs requested were: %s, but all inputs are: %s",
+                                  what, str_text(bad), str_text(&wanted), str_text(&given));
+    str_deinit(&wanted);
+    str_deinit(&given);
+    return st;
+}
+
+static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *inputs, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    str missing = {0}, extra = {0};
+    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
+        const char *name = pgy_metadata_at(inputs, i)->name;
+        if (!pgy_tensor_map_find(feed, name)) append_name(&missing, name);
+    }
+    for (size_t i = 0; i < pgy_tensor_map_count(feed); i++) {
+        const char *name = pgy_tensor_map_name(feed, i);
+        if (!pgy_metadata_find(inputs, name)) append_name(&extra, name);
+    }
+    if (missing.size)
+        st = names_error("The following inputs were not found in input data", &missing, feed, inputs, err);
+    else if (extra.size)
+        st = names_error("Extra inputs in input data", &extra, feed, inputs, err);
+    str_deinit(&missing);
+    str_deinit(&extra);
+    return st;
+}
+
+static bool shape_fits(const pgy_tensor *t, const pgy_tensor_info *info)
+{
+    if (info->rank < 0) return true;
+    if (pgy_tensor_rank(t) != (size_t)info->rank) return false;
+    for (int32_t i = 0; i < info->rank; i++)
+        if (info->shape[i] >= 0 && info->shape[i] != pgy_tensor_shape(t)[i]) return false;
+    return true;
+}
+
+static void append_expected_shape(str *s, const pgy_tensor_info *info)
+{
+    str_append(s, "BoundedShape([");
+    for (int32_t i = 0; i < info->rank; i++) {
+        if (i) str_append(s, ", ");
+        if (info->shape[i] >= 0)
+            str_printf(s, "%lld", (long long)info->shape[i]);
+        else if (info->dim_names && info->dim_names[i])
+            str_append_py_repr(s, info->dim_names[i]);
+        else
+            str_append(s, "None");
+    }
+    str_append(s, "], min=None, max=None)");
+}
+
+static pgy_status shape_error(const pgy_tensor *t, const pgy_tensor_info *info, pgy_error *err)
+{
+    str given = {0}, expected = {0};
+    str_append_py_tuple(&given, pgy_tensor_shape(t), pgy_tensor_rank(t));
+    append_expected_shape(&expected, info);
+    pgy_status st = pgy_error_set(err, PGY_E_SHAPE,
+                                  "Input tensor: %s | Received incompatible shape: %s.\n"
+                                  "Note: Expected a shape compatible with: %s",
+                                  info->name, str_text(&given), str_text(&expected));
+    str_deinit(&given);
+    str_deinit(&expected);
+    return st;
+}
+
+pgy_status feed_check(const pgy_tensor_map *feed, const pgy_metadata *inputs, pgy_error *err)
+{
+    pgy_status st = check_names(feed, inputs, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
+        const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
+        const pgy_tensor *t = pgy_tensor_map_find(feed, info->name);
+        if (info->dtype != PGY_DTYPE_NONE && pgy_tensor_dtype(t) != info->dtype)
+            return pgy_error_set(err, PGY_E_TYPE,
+                                 "Input tensor: %s | Received unexpected dtype: %s.\nNote: Expected type: %s",
+                                 info->name, pgy_dtype_name(pgy_tensor_dtype(t)), pgy_dtype_name(info->dtype));
+        if (!shape_fits(t, info)) st = shape_error(t, info, err);
+    }
+    return st;
+}

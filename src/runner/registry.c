@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of backends: the built-in ones, then those opened from shared objects. An opened object is checked
+ * for everything the host will call, so that a wrong one is refused by name and never crashes later. */
+#include "runner/registry.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dl.h"
+#include "base/str.h"
+
+static struct {
+    pthread_mutex_t lock;
+    const pgy_backend **loaded;
+    size_t count, capacity;
+    strmap names; /* prefix -> number of names given, as a pointer-sized integer */
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((weak)) size_t backends_builtin(const pgy_backend *const **out)
+{
+    *out = NULL;
+    return 0;
+}
+
+size_t pgy_backend_count(void)
+{
+    const pgy_backend *const *builtin;
+    return backends_builtin(&builtin) + registry.count;
+}
+
+const pgy_backend *pgy_backend_at(size_t i)
+{
+    const pgy_backend *const *builtin;
+    size_t count = backends_builtin(&builtin);
+    if (i < count) return builtin[i];
+    return i - count < registry.count ? registry.loaded[i - count] : NULL;
+}
+
+const pgy_backend *pgy_backend_find(const char *name)
+{
+    for (size_t i = 0, n = pgy_backend_count(); name && i < n; i++)
+        if (!strcmp(pgy_backend_at(i)->name, name)) return pgy_backend_at(i);
+    return NULL;
+}
+
+/* The first thing that is wrong with a backend from outside, or NULL. */
+static const char *defect(const pgy_backend *b)
+{
+    if (b->abi != PGY_BACKEND_ABI) return "it was made for another version of the backend interface";
+    if (b->size < offsetof(pgy_backend, version)) return "its struct is too small for this version of the interface";
+    if (!b->name || !*b->name || strspn(b->name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(b->name))
+        return "its name is not made of lower-case letters, digits, '-' and '_'";
+    if (!b->runner_prefix || !*b->runner_prefix) return "it has no runner prefix";
+    if (!b->create || !b->activate || !b->inputs || !b->outputs || !b->infer || !b->deactivate || !b->destroy)
+        return "a required callback is missing";
+    if (b->options && !b->options_size) return "it has options but no settings struct";
+    if (pgy_backend_find(b->name)) return "there is a backend of that name already";
+    return NULL;
+}
+
+static pgy_status add(const pgy_backend *b, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    pthread_mutex_lock(&registry.lock);
+    if (mem_grow((void **)&registry.loaded, &registry.capacity, registry.count + 1, sizeof *registry.loaded))
+        registry.loaded[registry.count++] = b;
+    else
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pthread_mutex_unlock(&registry.lock);
+    return st;
+}
+
+pgy_status pgy_backend_load(const char *path, pgy_error *err)
+{
+    void *handle = NULL;
+    union {
+        void *address;
+        pgy_backend_entry call;
+    } entry = {NULL};
+    const dl_symbol symbols[] = {{PGY_BACKEND_SYMBOL, &entry.address, true}};
+
+    if (!path) return pgy_error_set(err, PGY_E_ARGUMENT, "a backend needs a path");
+    pgy_status st = dl_open(&handle, &path, 1, NULL, err);
+    if (!st) st = dl_resolve(handle, symbols, 1, err);
+    if (st) return pgy_error_prefix(err, st, "backend '%s': ", path);
+
+    const pgy_backend *b = entry.call(pgy_backend_host_table());
+    if (!b) return pgy_error_set(err, PGY_E_BACKEND, "backend '%s': it refuses this host", path);
+    const char *wrong = defect(b);
+    if (wrong)
+        return pgy_error_set(err, PGY_E_BACKEND, "backend '%s' (%s): %s", path, b->name ? b->name : "no name", wrong);
+    return add(b, err);
+}
+
+pgy_status registry_count_name(size_t *out, const char *prefix, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    pthread_mutex_lock(&registry.lock);
+    size_t n = (size_t)(uintptr_t)strmap_get(&registry.names, prefix);
+    if (strmap_put(&registry.names, prefix, (void *)(uintptr_t)(n + 1)))
+        *out = n;
+    else
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pthread_mutex_unlock(&registry.lock);
+    return st;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runners: the states, checks, names and times that every runtime shares. What a backend makes (its instance and
+ * the opened model) exists exactly while the runner is active, so an inactive runner holds no memory of a model. */
+#include <polygraphy/runner.h>
+
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/system.h"
+#include "runner/feed.h"
+#include "runner/registry.h"
+
+static const char LOG_PATH[] = "backend/base/runner.py";
+
+struct pgy_runner {
+    const pgy_backend *backend;
+    char *name;
+    void *options; /* copy of the backend's settings; NULL = its defaults */
+    pgy_model_source source;
+    bool has_source, active;
+    pgy_backend_model model; /* while active, from here on */
+    bool model_open;
+    void *instance;
+    pgy_metadata *inputs, *outputs;
+    bool inputs_unknown, outputs_unknown;
+    int64_t last_time_ns;
+};
+
+/* "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>", as the C locale writes dates. */
+static pgy_status make_name(char **out, const char *prefix, pgy_error *err)
+{
+    size_t count;
+    char when[64];
+    struct tm local;
+    time_t now = time(NULL);
+    str name = {0};
+
+    pgy_status st = registry_count_name(&count, prefix, err);
+    if (st) return st;
+    if (!localtime_r(&now, &local)) return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
+    strftime(when, sizeof when, "%m/%d/%y-%H:%M:%S", &local);
+    str_printf(&name, "%s-N%zu-%s", prefix, count, when);
+    *out = str_take(&name);
+    return *out ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+static pgy_status copy_settings(pgy_runner *r, const void *options, pgy_error *err)
+{
+    if (!options || !r->backend->options_size) return PGY_OK;
+    r->options = mem_alloc(r->backend->options_size);
+    if (!r->options) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    memcpy(r->options, options, r->backend->options_size);
+    return PGY_OK;
+}
+
+static void source_destroy(pgy_model_source *source)
+{
+    if (source && source->destroy) source->destroy(source->user);
+    if (source) *source = (pgy_model_source){0};
+}
+
+pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_model_source *source,
+                             const void *options, const char *name, pgy_error *err)
+{
+    pgy_runner *r = NULL;
+    pgy_status st;
+    if (!backend) {
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "a runner needs a backend");
+        goto done;
+    }
+    r = mem_calloc(1, sizeof *r);
+    if (!r) {
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        goto done;
+    }
+    r->backend = backend;
+    r->last_time_ns = -1;
+    st = copy_settings(r, options, err);
+    if (st) goto done;
+    if (name) {
+        r->name = mem_strdup(name);
+        st = r->name ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    } else {
+        st = make_name(&r->name, backend->runner_prefix, err);
+    }
+    if (st) goto done;
+    if (source) {
+        r->source = *source;
+        r->has_source = true;
+        *source = (pgy_model_source){0};
+    }
+    *out = r;
+    r = NULL;
+done:
+    source_destroy(source);
+    pgy_runner_destroy(r);
+    return st;
+}
+
+const char *pgy_runner_name(const pgy_runner *r)
+{
+    return r->name;
+}
+
+const pgy_backend *pgy_runner_backend(const pgy_runner *r)
+{
+    return r->backend;
+}
+
+bool pgy_runner_is_active(const pgy_runner *r)
+{
+    return r->active;
+}
+
+/* Back to what it was before activation, from any state in between. */
+static void tear_down(pgy_runner *r)
+{
+    if (r->active) r->backend->deactivate(r->instance);
+    if (r->instance) r->backend->destroy(r->instance);
+    if (r->model_open && r->source.close) r->source.close(&r->model, r->source.user);
+    pgy_metadata_destroy(r->inputs);
+    pgy_metadata_destroy(r->outputs);
+    r->inputs = r->outputs = NULL;
+    r->instance = NULL;
+    r->active = r->model_open = r->inputs_unknown = r->outputs_unknown = false;
+    r->last_time_ns = -1;
+}
+
+pgy_status pgy_runner_activate(pgy_runner *r, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (r->active) {
+        LOG(WARNING, "%-35s | Already active; will not activate again.", r->name);
+        return PGY_OK;
+    }
+    r->model = (pgy_backend_model){.size = sizeof r->model};
+    if (r->has_source) {
+        st = r->source.open(&r->model, r->source.user, err);
+        if (st) goto done;
+        r->model_open = true;
+    }
+    st = r->backend->create(&r->instance, r->has_source ? &r->model : NULL, r->options, err);
+    if (st) goto done;
+    st = r->backend->activate(r->instance, err);
+    if (st) goto done;
+    r->active = true;
+done:
+    if (st) tear_down(r);
+    return st;
+}
+
+void pgy_runner_deactivate(pgy_runner *r)
+{
+    if (r->active)
+        tear_down(r);
+    else
+        LOG(WARNING, "%-35s | Not active; will not deactivate.", r->name);
+}
+
+void pgy_runner_destroy(pgy_runner *r)
+{
+    if (!r) return;
+    tear_down(r);
+    source_destroy(&r->source);
+    mem_free(r->options);
+    mem_free(r->name);
+    mem_free(r);
+}
+
+static pgy_status must_be_active(const pgy_runner *r, const char *what, pgy_error *err)
+{
+    if (r->active) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT, "%-35s | Must be activated prior to calling %s()", r->name, what);
+}
+
+/* Asks the backend once and keeps the answer; "not supported" means that it does not know. */
+static pgy_status describe(pgy_metadata **kept, bool *unknown, pgy_runner *r,
+                           pgy_status (*ask)(void *, pgy_metadata *, pgy_error *), pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    if (*kept || *unknown) return PGY_OK;
+    pgy_status st = pgy_metadata_create(&m, err);
+    if (st) return st;
+    st = ask(r->instance, m, err);
+    if (!st) {
+        *kept = m;
+        return PGY_OK;
+    }
+    pgy_metadata_destroy(m);
+    if (st != PGY_E_UNSUPPORTED) return st;
+    *unknown = true;
+    return PGY_OK;
+}
+
+pgy_status pgy_runner_inputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err)
+{
+    pgy_status st = must_be_active(r, "get_input_metadata", err);
+    if (!st) st = describe(&r->inputs, &r->inputs_unknown, r, r->backend->inputs, err);
+    if (!st) *out = r->inputs;
+    return st;
+}
+
+pgy_status pgy_runner_outputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err)
+{
+    pgy_status st = must_be_active(r, "get_output_metadata", err);
+    if (!st) st = describe(&r->outputs, &r->outputs_unknown, r, r->backend->outputs, err);
+    if (!st) *out = r->outputs;
+    return st;
+}
+
+static void log_inputs(const pgy_runner *r, const pgy_metadata *inputs)
+{
+    char *text = NULL;
+    if (!LOG_IS_ON(VERBOSE) || pgy_metadata_text(&text, inputs, NULL)) return;
+    LOG_ONCE(VERBOSE, "%-35s | Input metadata is: %s", r->name, text);
+    pgy_text_free(text);
+}
+
+pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed, pgy_error *err)
+{
+    const pgy_metadata *inputs = NULL;
+    pgy_tensor_map *result = NULL;
+    int64_t time_ns = -1, begin;
+
+    pgy_status st = must_be_active(r, "infer", err);
+    if (st) goto done;
+    st = pgy_runner_inputs(&inputs, r, err);
+    if (st) goto done;
+    if (inputs) {
+        log_inputs(r, inputs);
+        st = feed_check(feed, inputs, err);
+        if (st) goto done;
+    }
+    st = pgy_tensor_map_create(&result, err);
+    if (st) goto done;
+    begin = clock_ns();
+    st = r->backend->infer(r->instance, feed, result, &time_ns, err);
+    if (st) goto done;
+    r->last_time_ns = time_ns >= 0 ? time_ns : clock_ns() - begin;
+    *out = result;
+    result = NULL;
+done:
+    pgy_tensor_map_destroy(result);
+    return st;
+}
+
+int64_t pgy_runner_last_time_ns(const pgy_runner *r)
+{
+    return r->last_time_ns;
+}
