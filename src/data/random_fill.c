@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NumPy's RandomState draws floats from two 32-bit words each and integers by masked rejection, small types from pieces of one word.
+ * Words are generated in blocks, so that the generator and the conversions both run as tight loops. */
+#include "data/random_fill.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/pytext.h"
+#include "tensor/convert.h"
+
+enum { BLOCK = 2048 };
+
+/* ---- Floats ---------------------------------------------------------------------------------------------- */
+
+typedef struct scale_shift {
+    double scale, shift;
+} scale_shift;
+
+/* Infinite ends as the original treats them: the range is then only that infinity. */
+static scale_shift float_range(const pgy_value_range *r)
+{
+    scale_shift s = {r->high - r->low, r->low};
+    if (isinf(r->low)) s = (scale_shift){r->low, 0};
+    if (isinf(r->high)) s.scale = r->high;
+    return s;
+}
+
+/* count doubles in [0, 1) from 2 * count words. */
+static void to_doubles(double *restrict out, const uint32_t *restrict words, size_t count, scale_shift s)
+{
+    for (size_t i = 0; i < count; i++) {
+        double high = (double)(int32_t)(words[2 * i] >> 5), low = (double)(int32_t)(words[2 * i + 1] >> 6);
+        out[i] = (high * 67108864.0 + low) / 9007199254740992.0 * s.scale + s.shift;
+    }
+}
+
+static void store_f32(float *restrict out, const double *restrict in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) out[i] = (float)in[i];
+}
+
+static pgy_status fill_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, pgy_error *err)
+{
+    uint32_t words[2 * BLOCK];
+    double values[BLOCK];
+    scale_shift s = float_range(range);
+    pgy_dtype dtype = pgy_tensor_dtype(t);
+    size_t count = pgy_tensor_count(t);
+    char *data = pgy_tensor_data(t);
+    size_t item = pgy_dtype_describe(dtype)->bits / 8;
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t n = count - i < BLOCK ? count - i : BLOCK;
+        mt19937_fill_u32(g, words, 2 * n);
+        if (dtype == PGY_F64) {
+            to_doubles((double *)data + i, words, n, s);
+            continue;
+        }
+        to_doubles(values, words, n, s);
+        if (dtype == PGY_F32) {
+            store_f32((float *)data + i, values, n);
+            continue;
+        }
+        int64_t shape = (int64_t)n;
+        pgy_status st = pgy_view_convert(pgy_view_of(data + i * item, dtype, 1, &shape), pgy_view_of(values, PGY_F64, 1, &shape), false, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+/* torch.rand: 24, 11 or 8 bits of one word for each element. */
+static pgy_status fill_torch_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, pgy_error *err)
+{
+    pgy_dtype dtype = pgy_tensor_dtype(t);
+    uint32_t bits = dtype == PGY_F16 ? 11 : dtype == PGY_BF16 ? 8 : 24;
+    size_t count = pgy_tensor_count(t), item = pgy_dtype_describe(dtype)->bits / 8;
+    scale_shift s = float_range(range);
+    int64_t one = 1;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) {
+        double unit;
+        if (dtype == PGY_F64) {
+            uint64_t high = mt19937_u32(g), low = mt19937_u32(g);
+            unit = ldexp((double)((high << 32 | low) & (((uint64_t)1 << 53) - 1)), -53);
+        } else {
+            unit = ldexp((double)(mt19937_u32(g) & ((1u << bits) - 1)), -(int)bits);
+        }
+        double v = unit * s.scale + s.shift;
+        st = pgy_view_convert(pgy_view_of((char *)pgy_tensor_data(t) + i * item, dtype, 1, &one), pgy_view_of(&v, PGY_F64, 1, &one), false, err);
+    }
+    return st;
+}
+
+static pgy_status fill_strings(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, pgy_error *err)
+{
+    scale_shift s = float_range(range);
+    char text[40];
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_tensor_count(t); i++) {
+        size_t size = py_double_repr(text, mt19937_double(g) * s.scale + s.shift);
+        st = pgy_tensor_set_string(t, i, text, size, err);
+    }
+    return st;
+}
+
+/* ---- Integers --------------------------------------------------------------------------------------------- */
+
+static uint64_t mask_for(uint64_t range)
+{
+    uint64_t mask = range;
+    for (int shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;
+    return mask;
+}
+
+/* Pieces of `bits` bits from one word, low end first; what is left of the last word is dropped. */
+typedef struct piece_source {
+    mt19937 *g;
+    uint32_t word;
+    unsigned left, bits;
+} piece_source;
+
+static uint32_t next_piece(piece_source *p)
+{
+    if (p->left == 0) {
+        p->word = mt19937_u32(p->g);
+        p->left = 32 / p->bits;
+    } else {
+        p->word >>= p->bits;
+    }
+    p->left--;
+    return p->word & (uint32_t)(((uint64_t)1 << p->bits) - 1);
+}
+
+static uint64_t draw(piece_source *p, uint64_t range, uint64_t mask)
+{
+    for (;;) {
+        uint64_t v;
+        if (p->bits < 32) v = next_piece(p);
+        else if (range <= UINT32_MAX) v = mt19937_u32(p->g);
+        else {
+            v = (uint64_t)mt19937_u32(p->g) << 32;
+            v |= mt19937_u32(p->g);
+        }
+        v &= mask;
+        if (v <= range) return v;
+    }
+}
+
+static void store_integer(void *data, size_t i, unsigned bits, uint64_t v)
+{
+    switch (bits) {
+    case 8: ((uint8_t *)data)[i] = (uint8_t)v; break;
+    case 16: ((uint16_t *)data)[i] = (uint16_t)v; break;
+    case 32: ((uint32_t *)data)[i] = (uint32_t)v; break;
+    default: ((uint64_t *)data)[i] = v; break;
+    }
+}
+
+static bool fits(double v)
+{
+    return v > -9223372036854775808.0 && v < 9223372036854775808.0;
+}
+
+static pgy_status integer_ends(int64_t *low, int64_t *high, const pgy_value_range *r, pgy_error *err)
+{
+    if (r->is_integer) {
+        *low = r->low_int;
+        *high = r->high_int;
+    } else if (!fits(r->low) || !fits(r->high)) {
+        return pgy_error_set(err, PGY_E_ARGUMENT, "range [%g, %g] has an end that is no integer", r->low, r->high);
+    } else {
+        *low = (int64_t)r->low;
+        *high = (int64_t)r->high;
+    }
+    return *low <= *high ? PGY_OK : pgy_error_set(err, PGY_E_ARGUMENT, "range [%lld, %lld] is empty", (long long)*low, (long long)*high);
+}
+
+/* NumPy refuses ends that the type cannot hold. */
+static pgy_status check_ends(int64_t low, int64_t high, pgy_dtype dtype, unsigned bits, pgy_error *err)
+{
+    bool is_unsigned = pgy_dtype_describe(dtype)->kind == PGY_KIND_UNSIGNED;
+    bool good = true;
+    if (is_unsigned) good = low >= 0 && (bits == 64 || (uint64_t)high < (uint64_t)1 << bits);
+    else if (bits < 64) good = low >= -((int64_t)1 << (bits - 1)) && high < (int64_t)1 << (bits - 1);
+    return good ? PGY_OK
+                : pgy_error_set(err, PGY_E_ARGUMENT, "range [%lld, %lld] is out of bounds for %s", (long long)low, (long long)high, pgy_dtype_name(dtype));
+}
+
+static pgy_status fill_integers(pgy_tensor *t, mt19937 *g, const pgy_value_range *r, pgy_error *err)
+{
+    int64_t low, high;
+    pgy_dtype dtype = pgy_tensor_dtype(t);
+    unsigned bits = pgy_dtype_describe(dtype)->bits;
+    pgy_status st = integer_ends(&low, &high, r, err);
+    if (!st) st = check_ends(low, high, dtype, bits, err);
+    if (st) return st;
+    uint64_t range = (uint64_t)high - (uint64_t)low, mask = mask_for(range);
+    piece_source pieces = {.g = g, .bits = bits < 32 ? bits : 32};
+    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+        store_integer(pgy_tensor_data(t), i, bits, (uint64_t)low + (range ? draw(&pieces, range, mask) : 0));
+    return PGY_OK;
+}
+
+static void fill_bools(pgy_tensor *t, mt19937 *g, const pgy_value_range *r)
+{
+    bool low = r->low != 0, high = r->high != 0;
+    uint8_t *data = pgy_tensor_data(t);
+    piece_source pieces = {.g = g, .bits = 1};
+    for (size_t i = 0; i < pgy_tensor_count(t); i++) data[i] = low == high ? low : (uint8_t)next_piece(&pieces);
+}
+
+pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, bool torch_floats, pgy_error *err)
+{
+    pgy_dtype dtype = pgy_tensor_dtype(t);
+    if (pgy_dtype_is_integer(dtype)) return fill_integers(t, g, range, err);
+    if (dtype == PGY_BOOL) {
+        fill_bools(t, g, range);
+        return PGY_OK;
+    }
+    if (dtype == PGY_STRING) return fill_strings(t, g, range, err);
+    return torch_floats ? fill_torch_floats(t, g, range, err) : fill_floats(t, g, range, err);
+}
