@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One JSON file of inputs, opened: its iterations are decoded one at a time. */
+#ifndef DATA_FEEDS_H
+#define DATA_FEEDS_H
+
+#include <polygraphy/data.h>
+
+#include "base/json.h"
+
+typedef struct json_file {
+    file_map map;
+    arena memory;
+    json_value *root;
+    char *path;
+} json_file;
+pgy_status json_file_open(json_file *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+void json_file_close(json_file *f);
+
+typedef struct feeds_file {
+    json_file file;
+    const json_value *next; /* NULL at the end */
+    size_t count, index;
+} feeds_file;
+/* A list of maps, or one map. Results files get an error that points to `data merge`. */
+pgy_status feeds_file_open(feeds_file *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* NULL at the end. */
+pgy_status feeds_file_next(pgy_tensor_map **out, feeds_file *f, pgy_error *err) PGY_MUST_CHECK;
+void feeds_file_close(feeds_file *f);
+
+/* A map {name: ndarray} of JSON. */
+pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file, const char *where, pgy_error *err) PGY_MUST_CHECK;
+pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed, pgy_error *err) PGY_MUST_CHECK;
+
+/* "<dir>/0000000012.json", owned; NULL: out of memory. */
+char *numbered_path(const char *dir, size_t index);
+/* A path whose last component has no extension stands for a folder. */
+bool path_means_folder(const char *path);
+/* Makes the folder, or checks that it is an empty one. */
+pgy_status numbered_folder_prepare(const char *path, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
