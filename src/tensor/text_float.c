@@ -171,6 +171,20 @@ static void append_special(str *out, const text_float *f, double v)
     str_append(out, isnan(v) ? "nan" : "inf");
 }
 
+/* All values have the same number of digits: those beyond the shortest are the exact value's, not zeros. */
+static void append_exponent(str *out, const text_float *f, double v)
+{
+    char text[BODY_SIZE];
+    int exponent;
+    snprintf(text, sizeof text, "%.*e", f->right, fabs(v));
+    char *e = strchr(text, 'e');
+    sscanf(e, "e%d", &exponent);
+    const char *sign = sign_of(f, v), *point = f->right ? "" : ".";
+    str_append_fill(out, ' ', (size_t)(f->left - 1 - (int)strlen(sign)));
+    str_printf(out, "%s%.*s%se%c%0*d", sign, (int)(e - text), text, point, exponent < 0 ? '-' : '+', f->exponent_digits,
+               abs(exponent));
+}
+
 void text_float_append(str *out, const text_float *f, double v)
 {
     parts p;
@@ -178,28 +192,32 @@ void text_float_append(str *out, const text_float *f, double v)
         append_special(out, f, v);
         return;
     }
-    take_parts(f, &p, fabs(v));
+    if (f->exponent) {
+        append_exponent(out, f, v);
+        return;
+    }
+    positional_parts(&p, fabs(v), f->bits);
     const char *sign = sign_of(f, v);
     int pad = f->left - (int)(strlen(sign) + strlen(p.whole)), rest = f->right - (int)strlen(p.fraction);
     if (pad > 0) str_append_fill(out, ' ', (size_t)pad);
     str_printf(out, "%s%s.%s", sign, p.whole, p.fraction);
-    if (rest > 0) str_append_fill(out, f->exponent ? '0' : ' ', (size_t)rest);
-    if (f->exponent) str_printf(out, "e%c%0*d", p.exponent < 0 ? '-' : '+', f->exponent_digits, abs(p.exponent));
+    if (rest > 0) str_append_fill(out, ' ', (size_t)rest);
 }
 
-/* Every digit that identifies the value, "0.0" and "1e-05" as Python has them. */
+/* Every digit that identifies the value: "0.0", "1e-05". The exponent begins earlier than Python's for narrow types. */
 void text_float_scalar(str *out, int bits, double v)
 {
     char digits[SHORTEST_SIZE];
     int point;
     double magnitude = fabs(v);
-    if (isnan(v) || isinf(v)) {
+    if (!isfinite(v)) {
         str_append(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
         return;
     }
     int n = shortest(digits, &point, magnitude, bits);
     if (signbit(v)) str_append_char(out, '-');
-    if (magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e16)) {
+    double large = bits == 16 ? 1e3 : bits == 32 ? 1e6 : 1e16;
+    if (magnitude != 0 && (magnitude < 1e-4 || magnitude >= large)) {
         str_append_char(out, digits[0]);
         if (n > 1) str_append_char(out, '.');
         str_append_n(out, digits + 1, (size_t)(n - 1));

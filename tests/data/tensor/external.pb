@@ -1,0 +1,2 @@
+Bfarj
+locationweights.binp
