@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the weights that move out. All files are written before the first is put in place, so a failure leaves
- * what was there; only beyond PENDING_MAX files (one per tensor, descriptors are few) those that are complete are put in
- * place earlier. Mapped files that get replaced stay readable through their maps. */
+/* Writing the weights that move out. All files are written before the first is put in place, so a
+ * failure leaves what was there; only beyond PENDING_MAX files (one per tensor, descriptors are
+ * few) those that are complete are put in place earlier. Mapped files that get replaced stay
+ * readable through their maps. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,10 +11,12 @@
 
 enum { PENDING_MAX = 256, KERNEL_COPY_MIN = 64 * 1024 };
 
-pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_t size_bytes, pgy_error *err)
+pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_t size_bytes,
+                           pgy_error *err)
 {
     size_t offset = 0;
-    const file_map *map = size_bytes < KERNEL_COPY_MIN ? NULL : model_find_map(m, data, size_bytes, &offset);
+    const file_map *map =
+        size_bytes < KERNEL_COPY_MIN ? NULL : model_find_map(m, data, size_bytes, &offset);
     if (map) return file_writer_copy(w, map, offset, size_bytes, err);
     return file_writer_write(w, data, size_bytes, err);
 }
@@ -25,7 +28,8 @@ static pgy_status pad(file_writer *w, uint64_t offset, pgy_error *err)
 }
 
 /* Raw and external bytes go as they are; typed lists are decoded, one tensor at a time. */
-static pgy_status put_tensor(file_writer *w, pgy_model *m, const moved_tensor *moved, pgy_error *err)
+static pgy_status put_tensor(file_writer *w, pgy_model *m, const moved_tensor *moved,
+                             pgy_error *err)
 {
     pgy_tensor *t = NULL;
     pgy_bytes bytes = moved->tensor->raw_data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about a tree that need no data: shapes and types of tensors and values, opsets, attributes. */
+/* Questions about a tree that need no data: shapes and types of tensors and values, opsets,
+ * attributes. */
 #include <string.h>
 
 #include "onnx/elements.h"
@@ -22,7 +23,8 @@ int64_t pgy_model_opset(const pgy_onnx_model *m, const char *domain)
 
 pgy_onnx_attribute_type pgy_onnx_attribute_kind(const pgy_onnx_attribute *a)
 {
-    if (a->type > PGY_ATTR_UNDEFINED && a->type <= PGY_ATTR_TYPE_PROTOS) return (pgy_onnx_attribute_type)a->type;
+    if (a->type > PGY_ATTR_UNDEFINED && a->type <= PGY_ATTR_TYPE_PROTOS)
+        return (pgy_onnx_attribute_type)a->type;
     const uint64_t seen = a->message.present;
     const struct {
         bool set;
@@ -51,21 +53,18 @@ pgy_onnx_attribute_type pgy_onnx_attribute_kind(const pgy_onnx_attribute *a)
 const pgy_onnx_attribute *pgy_onnx_node_attribute(const pgy_onnx_node *n, const char *name)
 {
     for (size_t i = 0; i < n->attribute_count; i++)
-        if (n->attributes[i]->name && strcmp(n->attributes[i]->name, name) == 0) return n->attributes[i];
+        if (n->attributes[i]->name && strcmp(n->attributes[i]->name, name) == 0)
+            return n->attributes[i];
     return NULL;
 }
 
 pgy_status pgy_onnx_tensor_info(pgy_tensor_info *out, const pgy_onnx_tensor *t, pgy_error *err)
 {
     size_t size = 0;
-    const char *name = t->name ? t->name : "";
     pgy_status st = tensor_needs_bytes(&size, t, err);
     if (st) return st;
-    if (t->dim_count > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_FORMAT, "tensor '%.200s': %zu dimensions are more than %d", name, t->dim_count,
-                             PGY_MAX_RANK);
     *out = (pgy_tensor_info){
-        .name = name,
+        .name = t->name ? t->name : "",
         .dtype = pgy_dtype_from_onnx(t->data_type),
         .rank = (int32_t)t->dim_count,
         .shape = t->dims,
@@ -78,8 +77,10 @@ static pgy_status element_type(pgy_dtype *out, const char *name, int32_t code, p
 {
     enum { UNDEFINED = 0, FLOAT6E2M3 = 27, FLOAT6E3M2 = 28 };
     *out = pgy_dtype_from_onnx(code);
-    if (*out != PGY_DTYPE_NONE || code == UNDEFINED || code == FLOAT6E2M3 || code == FLOAT6E3M2) return PGY_OK;
-    return pgy_error_set(err, PGY_E_FORMAT, "value '%.200s': element type %d is not known", name, code);
+    if (*out != PGY_DTYPE_NONE || code == UNDEFINED || code == FLOAT6E2M3 || code == FLOAT6E3M2)
+        return PGY_OK;
+    return pgy_error_set(err, PGY_E_FORMAT, "value '%.200s': element type %d is not known", name,
+                         code);
 }
 
 static void describe_dims(const pgy_onnx_shape *shape, int64_t *dims, const char **names)
@@ -92,7 +93,8 @@ static void describe_dims(const pgy_onnx_shape *shape, int64_t *dims, const char
     }
 }
 
-pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m, const pgy_onnx_value_info *v, pgy_error *err)
+pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m,
+                                        const pgy_onnx_value_info *v, pgy_error *err)
 {
     const char *name = v->name ? v->name : "";
     const pgy_onnx_tensor_type *type = NULL;
@@ -103,11 +105,13 @@ pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m, cons
     if (type && type->shape) {
         const size_t rank = type->shape->dim_count;
         if (rank > PGY_MAX_RANK)
-            return pgy_error_set(err, PGY_E_FORMAT, "value '%.200s': %zu dimensions are more than %d", name, rank,
+            return pgy_error_set(err, PGY_E_FORMAT,
+                                 "value '%.200s': %zu dimensions are more than %d", name, rank,
                                  PGY_MAX_RANK);
         int64_t *dims = model_alloc(m, rank + 1, sizeof(*dims));
         const char **names = model_alloc(m, rank + 1, sizeof(*names));
-        if (!dims || !names) return pgy_error_set(err, PGY_E_MEMORY, "value '%.200s': out of memory", name);
+        if (!dims || !names)
+            return pgy_error_set(err, PGY_E_MEMORY, "value '%.200s': out of memory", name);
         describe_dims(type->shape, dims, names);
         info.rank = (int32_t)rank;
         info.shape = dims;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From stored forms to tensors, and back from a tensor to a TensorProto. Decoding itself is the tensor layer's; here
- * external bytes are found first, and bytes that lie in a mapped file are lent out, the model staying alive for them. */
+/* From stored forms to tensors, and back from a tensor to a TensorProto. Decoding itself is the
+ * tensor layer's; here external bytes are found first, and bytes that lie in a mapped file are lent
+ * out, the model staying alive for them. */
 #include "onnx/elements.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "tensor/tensorproto.h"
 
 enum { RAW_DATA = 9 };
-_Static_assert(sizeof(span) == sizeof(pgy_bytes) && offsetof(span, size) == offsetof(pgy_bytes, size),
+_Static_assert(sizeof(span) == sizeof(pgy_bytes) &&
+                   offsetof(span, size) == offsetof(pgy_bytes, size),
                "string_data is handed over as it is");
 
 static const char *name_of(const pgy_onnx_tensor *t)
@@ -28,7 +30,8 @@ pgy_status tensor_needs_bytes(size_t *out, const pgy_onnx_tensor *t, pgy_error *
     const pgy_dtype dtype = pgy_dtype_from_onnx(t->data_type);
     size_t count = 0;
     if (dtype == PGY_DTYPE_NONE)
-        return pgy_error_set(err, PGY_E_FORMAT, "tensor '%.200s': element type %d is not known", name_of(t), t->data_type);
+        return pgy_error_set(err, PGY_E_FORMAT, "tensor '%.200s': element type %d is not known",
+                             name_of(t), t->data_type);
     pgy_status st = pgy_shape_count(&count, t->dim_count, t->dims, err);
     if (!st) st = pgy_dtype_size_bytes(out, dtype, count, err);
     return st ? in_tensor(t, PGY_E_FORMAT, err) : PGY_OK;
@@ -49,13 +52,15 @@ static pgy_status narrow_ints(int32_t **out, const pgy_onnx_tensor *t, pgy_error
 {
     int32_t *narrow = mem_calloc(t->int32_count + 1, sizeof(*narrow));
     if (!narrow)
-        return pgy_error_set(err, PGY_E_MEMORY, "tensor '%.200s': out of memory for %zu values", name_of(t), t->int32_count);
+        return pgy_error_set(err, PGY_E_MEMORY, "tensor '%.200s': out of memory for %zu values",
+                             name_of(t), t->int32_count);
     for (size_t i = 0; i < t->int32_count; i++) narrow[i] = (int32_t)t->int32_data[i];
     *out = narrow;
     return PGY_OK;
 }
 
-pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t, pgy_error *err)
+pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
+                                pgy_error *err)
 {
     size_t wanted = 0;
     int32_t *narrow = NULL;
@@ -64,7 +69,8 @@ pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_t
     pgy_status st = tensor_needs_bytes(&wanted, t, err);
     if (st) return st;
     if (t->segment)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.200s': data in segments are not supported", name_of(t));
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "tensor '%.200s': data in segments are not supported", name_of(t));
     if (tensor_is_external(t)) {
         st = external_bytes(&raw, m, t, wanted, err);
         if (st) return in_tensor(t, st, err);
@@ -93,7 +99,8 @@ pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_t
     return st;
 }
 
-/* ---- Building ---------------------------------------------------------------------------------- */
+/* ---- Building ----------------------------------------------------------------------------------
+ */
 
 static pgy_status set_strings(pgy_onnx_tensor *p, pgy_model *m, pgy_tensor *t)
 {
@@ -124,10 +131,13 @@ static pgy_status describe(pgy_onnx_tensor *p, pgy_model *m, const char *name, p
     return PGY_OK;
 }
 
-pgy_status pgy_model_tensor(pgy_onnx_tensor **out, pgy_model *m, const char *name, pgy_tensor *t, pgy_error *err)
+pgy_status pgy_model_tensor(pgy_onnx_tensor **out, pgy_model *m, const char *name, pgy_tensor *t,
+                            pgy_error *err)
 {
     pgy_tensor *resident = NULL;
-    if (!m || !t || !name) return pgy_error_set(err, PGY_E_ARGUMENT, "a TensorProto needs a model, a name and a tensor");
+    if (!m || !t || !name)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "a TensorProto needs a model, a name and a tensor");
     pgy_status st = pgy_tensor_load(&resident, t, err);
     if (st) goto done;
     st = pgy_model_keep_tensor(m, resident, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* External data: the entries location, offset and length of a TensorProto, and the files they name. A location comes from
- * the model file, so it is hostile: it must be a relative path to a regular file inside the folder, links included,
- * unless the caller has said otherwise. */
+/* External data: the entries location, offset and length of a TensorProto, and the files they name.
+ * A location comes from the model file, so it is hostile: it must be a relative path to a regular
+ * file inside the folder, links included, unless the caller has said otherwise. */
 #include "onnx/external.h"
 
 #include <errno.h>
@@ -52,8 +52,8 @@ static pgy_status parse_number(uint64_t *out, const pgy_onnx_string_entry *entry
     const bool digit = entry->value[0] >= '0' && entry->value[0] <= '9';
     const unsigned long long v = digit ? strtoull(entry->value, &end, 10) : 0;
     if (!digit || *end || errno || v > INT64_MAX)
-        return pgy_error_set(err, PGY_E_FORMAT, "external data: %s is no number of bytes: '%s'", entry->key,
-                             entry->value);
+        return pgy_error_set(err, PGY_E_FORMAT, "external data: %s is no number of bytes: '%s'",
+                             entry->key, entry->value);
     *out = v;
     return PGY_OK;
 }
@@ -80,7 +80,8 @@ static pgy_status parse_location(location *out, const pgy_onnx_tensor *t, pgy_er
     return PGY_OK;
 }
 
-/* ---- Paths ------------------------------------------------------------------------------------- */
+/* ---- Paths -------------------------------------------------------------------------------------
+ */
 
 static bool climbs(const char *path)
 {
@@ -91,10 +92,11 @@ static bool climbs(const char *path)
 
 static pgy_status outside(const pgy_model *m, const char *path, const char *why, pgy_error *err)
 {
-    return pgy_error_set(err, PGY_E_FORMAT,
-                         "external data '%s' %s: only files inside the model's folder '%s' are read (set "
-                         "allow_outside to accept others, external_data_dir to name another folder)",
-                         path, why, m->external_dir);
+    return pgy_error_set(
+        err, PGY_E_FORMAT,
+        "external data '%s' %s: only files inside the model's folder '%s' are read (set "
+        "allow_outside to accept others, external_data_dir to name another folder)",
+        path, why, m->external_dir);
 }
 
 static bool is_inside(const char *file, const char *folder)
@@ -111,30 +113,32 @@ static pgy_status resolve(char **out, const pgy_model *m, const char *path, pgy_
     struct stat info;
     pgy_status st = PGY_OK;
     if (!m->allow_outside && path[0] == '/') return outside(m, path, "is an absolute path", err);
-    if (!m->allow_outside && climbs(path)) return outside(m, path, "leaves its folder by '..'", err);
+    if (!m->allow_outside && climbs(path))
+        return outside(m, path, "leaves its folder by '..'", err);
     if (!*m->external_dir)
-        return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "external data '%s' cannot be found: the model comes from memory and has no folder "
-                             "(set external_data_dir)",
-                             path);
+        return pgy_error_set(
+            err, PGY_E_NOT_FOUND,
+            "external data '%s' cannot be found: the model comes from memory and has no folder "
+            "(set external_data_dir)",
+            path);
     joined = path[0] == '/' ? mem_strdup(path) : path_join(m->external_dir, path);
     if (!joined) {
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while opening '%s'", path);
         goto done;
     }
-    file = realpath(joined, NULL);
     folder = realpath(m->external_dir, NULL);
-    if (!file || !folder || stat(file, &info)) {
+    file = folder ? realpath(joined, NULL) : NULL;
+    if (!file || stat(file, &info)) {
         st = pgy_error_set(err, errno == ENOENT || errno == ENOTDIR ? PGY_E_NOT_FOUND : PGY_E_IO,
                            "cannot read external data '%s': %s", joined, strerror(errno));
         goto done;
     }
-    if (!m->allow_outside && !is_inside(file, folder)) {
-        st = outside(m, path, "is a link that leaves the folder", err);
-        goto done;
-    }
     if (!S_ISREG(info.st_mode)) {
         st = pgy_error_set(err, PGY_E_IO, "external data '%s' is no regular file", joined);
+        goto done;
+    }
+    if (!m->allow_outside && !is_inside(file, folder)) {
+        st = outside(m, path, "is a link that leaves the folder", err);
         goto done;
     }
     *out = file;
@@ -146,7 +150,8 @@ done:
     return st;
 }
 
-/* ---- Files ------------------------------------------------------------------------------------- */
+/* ---- Files -------------------------------------------------------------------------------------
+ */
 
 static external_file *find_file(const pgy_model *m, const char *path)
 {
@@ -193,7 +198,8 @@ static pgy_status map_location(const file_map **out, pgy_model *m, const char *p
     return st;
 }
 
-pgy_status external_bytes(pgy_bytes *out, pgy_model *m, const pgy_onnx_tensor *t, size_t wanted, pgy_error *err)
+pgy_status external_bytes(pgy_bytes *out, pgy_model *m, const pgy_onnx_tensor *t, size_t wanted,
+                          pgy_error *err)
 {
     location at;
     const file_map *map = NULL;
@@ -201,22 +207,26 @@ pgy_status external_bytes(pgy_bytes *out, pgy_model *m, const pgy_onnx_tensor *t
     pgy_status st = parse_location(&at, t, err);
     if (st) return st;
     if (owner->ignore_external)
-        return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "its data are in '%s', but the model was loaded with external data ignored", at.path);
+        return pgy_error_set(
+            err, PGY_E_NOT_FOUND,
+            "its data are in '%s', but the model was loaded with external data ignored", at.path);
     if (at.has_length && at.length != wanted)
-        return pgy_error_set(err, PGY_E_FORMAT, "external data '%s': length is %llu bytes, but the shape needs %zu",
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "external data '%s': length is %llu bytes, but the shape needs %zu",
                              at.path, (unsigned long long)at.length, wanted);
     st = map_location(&map, owner, at.path, err);
     if (st) return st;
     if (at.offset > map->size_bytes || wanted > map->size_bytes - at.offset)
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "external data '%s': bytes %llu to %llu are wanted, but the file has %zu", at.path,
-                             (unsigned long long)at.offset, (unsigned long long)at.offset + wanted, map->size_bytes);
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "external data '%s': bytes %llu to %llu are wanted, but the file has %zu", at.path,
+            (unsigned long long)at.offset, (unsigned long long)at.offset + wanted, map->size_bytes);
     *out = (pgy_bytes){(const char *)map->data + at.offset, wanted};
     return PGY_OK;
 }
 
-static pgy_status open_one(const pgy_onnx_tensor *t, const schema_field *f, void *user, pgy_error *err)
+static pgy_status open_one(const pgy_onnx_tensor *t, const schema_field *f, void *user,
+                           pgy_error *err)
 {
     (void)f;
     (void)err;
@@ -237,7 +247,8 @@ void external_open_all(pgy_model *m)
     for (size_t i = 0; i < m->kept_count; i++) external_open_all(m->kept[i]);
 }
 
-static pgy_status stop_at_external(const pgy_onnx_tensor *t, const schema_field *f, void *user, pgy_error *err)
+static pgy_status stop_at_external(const pgy_onnx_tensor *t, const schema_field *f, void *user,
+                                   pgy_error *err)
 {
     (void)f;
     (void)err;
@@ -250,7 +261,8 @@ bool pgy_model_has_external_data(const pgy_model *m)
 {
     bool found = false;
     const pgy_status st =
-        m->proto ? schema_visit_tensors(&SCHEMA_MODEL, m->proto, stop_at_external, &found, NULL) : PGY_OK;
+        m->proto ? schema_visit_tensors(&SCHEMA_MODEL, m->proto, stop_at_external, &found, NULL)
+                 : PGY_OK;
     (void)st; /* stopping early is no failure */
     return found;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Life of a model: opened from a file or memory, or built by a caller. It is one arena plus the mapped bytes, and is
- * freed whole when the last reference goes; tensors that share its bytes and models built from its messages hold one. */
+/* Life of a model: opened from a file or memory, or built by a caller. It is one arena plus the
+ * mapped bytes, and is freed whole when the last reference goes; tensors that share its bytes and
+ * models built from its messages hold one. */
 #include "onnx/model.h"
 
 #include <string.h>
@@ -14,7 +15,8 @@ static pgy_status out_of_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while making a model");
 }
 
-static pgy_status create(pgy_model **out, const char *path, const pgy_model_load_options *options, pgy_error *err)
+static pgy_status create(pgy_model **out, const char *path, const pgy_model_load_options *options,
+                         pgy_error *err)
 {
     pgy_model *m = mem_calloc(1, sizeof(*m));
     if (!m) return out_of_memory(err);
@@ -37,7 +39,8 @@ static pgy_status create(pgy_model **out, const char *path, const pgy_model_load
     return PGY_OK;
 }
 
-pgy_status pgy_model_load(pgy_model **out, const char *path, const pgy_model_load_options *options, pgy_error *err)
+pgy_status pgy_model_load(pgy_model **out, const char *path, const pgy_model_load_options *options,
+                          pgy_error *err)
 {
     pgy_model *m = NULL;
     if (!out || !path || !*path) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path");
@@ -63,7 +66,8 @@ pgy_status pgy_model_parse(pgy_model **out, const void *data, size_t size_bytes,
                            const pgy_model_load_options *options, pgy_error *err)
 {
     pgy_model *m = NULL;
-    if (!out || (!data && size_bytes)) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs bytes to read");
+    if (!out || (!data && size_bytes))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs bytes to read");
     pgy_status st = create(&m, "", options, err);
     if (st) goto done;
     m->data = data;
@@ -135,7 +139,8 @@ const char *pgy_model_external_data_dir(const pgy_model *m)
     return m->external_dir;
 }
 
-/* ---- Building ---------------------------------------------------------------------------------- */
+/* ---- Building ----------------------------------------------------------------------------------
+ */
 
 void *model_alloc(pgy_model *m, size_t count, size_t item_bytes)
 {
@@ -164,7 +169,8 @@ pgy_status pgy_model_keep(pgy_model *m, pgy_model *source, pgy_error *err)
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->kept_count && !known; i++) known = m->kept[i] == source;
     void *items = m->kept;
-    const bool grown = known || mem_grow(&items, &m->kept_capacity, m->kept_count + 1, sizeof(m->kept[0]));
+    const bool grown =
+        known || mem_grow(&items, &m->kept_capacity, m->kept_count + 1, sizeof(m->kept[0]));
     m->kept = items;
     if (grown && !known) m->kept[m->kept_count++] = pgy_model_retain(source);
     pthread_mutex_unlock(&m->lock);
@@ -176,8 +182,8 @@ pgy_status pgy_model_keep_tensor(pgy_model *m, pgy_tensor *t, pgy_error *err)
     if (!m || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "no tensor to keep");
     pthread_mutex_lock(&m->lock);
     void *items = m->kept_tensors;
-    const bool grown =
-        mem_grow(&items, &m->kept_tensor_capacity, m->kept_tensor_count + 1, sizeof(m->kept_tensors[0]));
+    const bool grown = mem_grow(&items, &m->kept_tensor_capacity, m->kept_tensor_count + 1,
+                                sizeof(m->kept_tensors[0]));
     m->kept_tensors = items;
     if (grown) m->kept_tensors[m->kept_tensor_count++] = pgy_tensor_retain(t);
     pthread_mutex_unlock(&m->lock);
@@ -190,7 +196,8 @@ void pgy_model_set_proto(pgy_model *m, pgy_onnx_model *proto)
     m->proto = proto;
 }
 
-/* ---- Whose bytes? ------------------------------------------------------------------------------ */
+/* ---- Whose bytes? ------------------------------------------------------------------------------
+ */
 
 static bool holds(const void *data, size_t size, const void *bytes)
 {

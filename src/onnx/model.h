@@ -37,9 +37,11 @@ struct pgy_model {
     size_t kept_tensor_count, kept_tensor_capacity;
 };
 
-void *model_alloc(pgy_model *m, size_t count, size_t item_bytes); /* zeroed, from the arena; NULL: out of memory */
+void *model_alloc(pgy_model *m, size_t count,
+                  size_t item_bytes); /* zeroed, from the arena; NULL: out of memory */
 
-/* The model among m and those it keeps whose file, or one of whose external files, holds these bytes; or NULL. */
+/* The model among m and those it keeps whose file, or one of whose external files, holds these
+ * bytes; or NULL. */
 pgy_model *model_owner(pgy_model *m, const void *bytes);
 /* The open map that holds the bytes, with where in it; NULL if they are elsewhere. */
 const file_map *model_find_map(pgy_model *m, const void *bytes, size_t size_bytes, size_t *offset);

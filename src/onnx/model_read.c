@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading: one function for all messages. Each message is walked twice: the first pass counts what every list will
- * hold, the second fills lists of exactly that size. Bytes and packed floats stay views of the input, so weights
- * are stepped over and never touched; texts are copied, to be terminated. A message that comes twice where one is
- * meant is merged as protobuf does: by reading the two encodings one after the other. */
+/* Reading: one function for all messages. Each message is walked twice: the first pass counts what
+ * every list will hold, the second fills lists of exactly that size. Bytes and packed floats stay
+ * views of the input, so weights are stepped over and never touched; texts are copied, to be
+ * terminated. A message that comes twice where one is meant is merged as protobuf does: by reading
+ * the two encodings one after the other. */
 #include "onnx/model_read.h"
 
 #include <string.h>
@@ -38,14 +39,16 @@ typedef struct store_args {
     size_t *filled;
 } store_args;
 
-static pgy_status read_message(reader *d, const schema *s, void **out, const uint8_t *data, size_t size);
+static pgy_status read_message(reader *d, const schema *s, void **out, const uint8_t *data,
+                               size_t size);
 
 static pgy_status out_of_memory(reader *d)
 {
     return pgy_error_set(d->err, PGY_E_MEMORY, "out of memory while reading the model");
 }
 
-/* Row of a field, or field_count if it is unknown or has another type on the wire (protobuf keeps that too). */
+/* Row of a field, or field_count if it is unknown or has another type on the wire (protobuf keeps
+ * that too). */
 static size_t find_row(const schema *s, const wire_field *w)
 {
     for (size_t i = 0; i < s->field_count; i++) {
@@ -74,7 +77,8 @@ static pgy_status count_items(reader *d, const schema_field *f, const wire_field
         for (size_t i = 0; i < w->size; i++) n += w->data[i] < 0x80;
     } else {
         if (w->size % kind->item_bytes)
-            return pgy_error_set(d->err, PGY_E_FORMAT, "%s at byte %zu: %zu bytes are no multiple of %zu", f->name,
+            return pgy_error_set(d->err, PGY_E_FORMAT,
+                                 "%s at byte %zu: %zu bytes are no multiple of %zu", f->name,
                                  (size_t)(w->begin - d->start), w->size, kind->item_bytes);
         n = w->size / kind->item_bytes;
     }
@@ -101,7 +105,8 @@ static pgy_status scan(reader *d, const schema *s, const uint8_t *data, size_t s
     }
 }
 
-/* Makes the lists that the second pass fills. Packed floats in one piece need none: they stay a view. */
+/* Makes the lists that the second pass fills. Packed floats in one piece need none: they stay a
+ * view. */
 static pgy_status make_lists(reader *d, const schema *s, pgy_onnx_message *m, const tally *t)
 {
     for (size_t i = 0; i < s->field_count; i++) {
@@ -119,14 +124,16 @@ static pgy_status make_lists(reader *d, const schema *s, pgy_onnx_message *m, co
     return m->unknown ? PGY_OK : out_of_memory(d);
 }
 
-/* ---- Storing one field ------------------------------------------------------------------------- */
+/* ---- Storing one field -------------------------------------------------------------------------
+ */
 
 static pgy_status copy_text(reader *d, const wire_field *w, const char **out)
 {
     const uint8_t *wrong = text_find_bad(w->data, w->size);
     if (wrong)
         return pgy_error_set(d->err, PGY_E_FORMAT, "%s at byte %zu of the file",
-                             *wrong ? "text is not valid UTF-8" : "text has a NUL inside", (size_t)(wrong - d->start));
+                             *wrong ? "text is not valid UTF-8" : "text has a NUL inside",
+                             (size_t)(wrong - d->start));
     *out = w->size ? arena_strndup(d->a, (const char *)w->data, w->size) : "";
     return *out ? PGY_OK : out_of_memory(d);
 }
@@ -276,20 +283,23 @@ static pgy_status (*const STORE[FIELD_KIND_COUNT])(const store_args *x) = {
     [FIELD_MESSAGE_LIST] = store_messages,
 };
 
-/* ---- Messages ---------------------------------------------------------------------------------- */
+/* ---- Messages ----------------------------------------------------------------------------------
+ */
 
 /* Puts this field in front of the path in the error text. */
 static pgy_status add_path(reader *d, pgy_status st, const schema_field *f, size_t index)
 {
     const char *join = d->has_path ? "." : ": ";
     d->has_path = true;
-    if (FIELD_KINDS[f->kind].list) return pgy_error_prefix(d->err, st, "%s[%zu]%s", f->name, index, join);
+    if (FIELD_KINDS[f->kind].list)
+        return pgy_error_prefix(d->err, st, "%s[%zu]%s", f->name, index, join);
     return pgy_error_prefix(d->err, st, "%s%s", f->name, join);
 }
 
-/* Copies all occurrences of a length-delimited field, one after the other; with to NULL only adds up their size. */
-static pgy_status join_runs(reader *d, const schema_field *f, const uint8_t *data, size_t size, uint8_t *to,
-                            size_t *total)
+/* Copies all occurrences of a length-delimited field, one after the other; with to NULL only adds
+ * up their size. */
+static pgy_status join_runs(reader *d, const schema_field *f, const uint8_t *data, size_t size,
+                            uint8_t *to, size_t *total)
 {
     wire_reader r = {data, data + size, d->start};
     *total = 0;
@@ -304,8 +314,10 @@ static pgy_status join_runs(reader *d, const schema_field *f, const uint8_t *dat
     }
 }
 
-/* A single message that occurs more than once. Offsets in errors count from the start of the joined bytes. */
-static pgy_status read_merged(reader *d, const schema_field *f, void *message, const uint8_t *data, size_t size)
+/* A single message that occurs more than once. Offsets in errors count from the start of the joined
+ * bytes. */
+static pgy_status read_merged(reader *d, const schema_field *f, void *message, const uint8_t *data,
+                              size_t size)
 {
     size_t total = 0;
     void *child = NULL;
@@ -323,7 +335,8 @@ static pgy_status read_merged(reader *d, const schema_field *f, void *message, c
     return st;
 }
 
-static pgy_status fill(reader *d, const schema *s, pgy_onnx_message *m, tally *t, size_t *last_oneof)
+static pgy_status fill(reader *d, const schema *s, pgy_onnx_message *m, tally *t,
+                       size_t *last_oneof)
 {
     const uint8_t *data = m->raw.data;
     wire_reader r = {data, data + m->raw.size, d->start};
@@ -376,10 +389,12 @@ static pgy_status read_body(reader *d, const schema *s, pgy_onnx_message *m)
     return st;
 }
 
-static pgy_status read_message(reader *d, const schema *s, void **out, const uint8_t *data, size_t size)
+static pgy_status read_message(reader *d, const schema *s, void **out, const uint8_t *data,
+                               size_t size)
 {
     if (d->depth == SCHEMA_MAX_DEPTH)
-        return pgy_error_set(d->err, PGY_E_FORMAT, "messages are nested more than %d deep at byte %zu", SCHEMA_MAX_DEPTH,
+        return pgy_error_set(d->err, PGY_E_FORMAT,
+                             "messages are nested more than %d deep at byte %zu", SCHEMA_MAX_DEPTH,
                              (size_t)(data - d->start));
     pgy_onnx_message *m = arena_alloc(d->a, s->size_bytes);
     if (!m) return out_of_memory(d);
@@ -391,12 +406,14 @@ static pgy_status read_message(reader *d, const schema *s, void **out, const uin
     return st;
 }
 
-pgy_status model_read(pgy_onnx_model **out, arena *a, const void *data, size_t size_bytes, pgy_error *err)
+pgy_status model_read(pgy_onnx_model **out, arena *a, const void *data, size_t size_bytes,
+                      pgy_error *err)
 {
     enum { FIRST_TAG = 0x08 }; /* ir_version, with which every writer begins; no text does */
     reader d = {a, err, data, 0, false};
     void *tree = NULL;
-    if (size_bytes == 0) return pgy_error_set(err, PGY_E_FORMAT, "no ONNX model: the file is empty");
+    if (size_bytes == 0)
+        return pgy_error_set(err, PGY_E_FORMAT, "no ONNX model: the file is empty");
     pgy_status st = read_message(&d, &SCHEMA_MODEL, &tree, data, size_bytes);
     if (st == PGY_E_FORMAT && !d.has_path && *d.start != FIRST_TAG)
         return pgy_error_prefix(err, st, "no ONNX model: ");

@@ -9,6 +9,7 @@
 
 /* The tree lives in `a` and points into `data`. Messages give the field path and the byte offset.
  * @return PGY_E_FORMAT, PGY_E_MEMORY */
-pgy_status model_read(pgy_onnx_model **out, arena *a, const void *data, size_t size_bytes, pgy_error *err) PGY_MUST_CHECK;
+pgy_status model_read(pgy_onnx_model **out, arena *a, const void *data, size_t size_bytes,
+                      pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing: the same walk over the tree runs twice. Measuring adds up sizes and notes, for each nested message, its size and whether
- * its original bytes can be copied; writing takes those notes in the same order and sends bytes. So nothing of the
- * size of weights is ever buffered, and a message whose bytes are known and whose tensors are not replaced costs one copy. */
+/* Writing: the same walk over the tree runs twice. Measuring adds up sizes and notes, for each
+ * nested message, its size and whether its original bytes can be copied; writing takes those notes
+ * in the same order and sends bytes. So nothing of the size of weights is ever buffered, and a
+ * message whose bytes are known and whose tensors are not replaced costs one copy. */
 #include "onnx/model_write.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ struct encoder {
     pgy_status status; /* sticks */
     pgy_error *err;
     bool measuring;
-    size_t total; /* bytes measured so far */
+    size_t total;   /* bytes measured so far */
     size_t changes; /* messages that cannot be copied because of a replacement */
     slot *slots;
     size_t slot_count, slot_capacity, slot_next;
@@ -36,11 +37,13 @@ struct encoder {
 
 static void encode_fields(encoder *e, const schema *s, const pgy_onnx_message *m);
 
-/* ---- Bytes ------------------------------------------------------------------------------------- */
+/* ---- Bytes -------------------------------------------------------------------------------------
+ */
 
 static void flush(encoder *e)
 {
-    if (!e->status && e->buffered) e->status = e->sink(e->sink_user, e->buffer, e->buffered, e->err);
+    if (!e->status && e->buffered)
+        e->status = e->sink(e->sink_user, e->buffer, e->buffered, e->err);
     e->buffered = 0;
 }
 
@@ -48,7 +51,8 @@ static void put(encoder *e, const void *data, size_t size)
 {
     if (e->measuring) {
         if (!e->status && !size_add(&e->total, e->total, size))
-            e->status = pgy_error_set(e->err, PGY_E_MEMORY, "the model is larger than memory can address");
+            e->status =
+                pgy_error_set(e->err, PGY_E_MEMORY, "the model is larger than memory can address");
         return;
     }
     if (size == 0 || e->status) return;
@@ -83,7 +87,8 @@ static void put_block(encoder *e, const schema_field *f, const void *data, size_
     put(e, data, size);
 }
 
-/* ---- Nested messages --------------------------------------------------------------------------- */
+/* ---- Nested messages ---------------------------------------------------------------------------
+ */
 
 static size_t push_slot(encoder *e)
 {
@@ -97,7 +102,8 @@ static size_t push_slot(encoder *e)
     return e->slot_count++;
 }
 
-static const pgy_onnx_message *replaced(encoder *e, const schema_field *f, const pgy_onnx_message *m)
+static const pgy_onnx_message *replaced(encoder *e, const schema_field *f,
+                                        const pgy_onnx_message *m)
 {
     if (!e->options.replace || f->message != &SCHEMA_TENSOR) return m;
     const pgy_onnx_tensor *t = (const pgy_onnx_tensor *)m;
@@ -107,8 +113,8 @@ static const pgy_onnx_message *replaced(encoder *e, const schema_field *f, const
     return &t->message;
 }
 
-/* Size of one message without its tag and length. Where the bytes can be copied, the notes on what is inside are
- * dropped again: writing will not go there. */
+/* Size of one message without its tag and length. Where the bytes can be copied, the notes on what
+ * is inside are dropped again: writing will not go there. */
 static void measure_message(encoder *e, const schema *s, const pgy_onnx_message *m, bool inspect)
 {
     const size_t index = push_slot(e), before = e->total, changes = e->changes;
@@ -151,10 +157,12 @@ static void encode_child(encoder *e, const schema_field *f, const void *child)
     put_varint(e, size);
 }
 
-/* ---- Fields, by kind --------------------------------------------------------------------------- */
+/* ---- Fields, by kind ---------------------------------------------------------------------------
+ */
 
 /* `marked`: written even if it is 0 or empty. */
-typedef void (*encode_kind)(encoder *e, const schema_field *f, const pgy_onnx_message *m, bool marked);
+typedef void (*encode_kind)(encoder *e, const schema_field *f, const pgy_onnx_message *m,
+                            bool marked);
 
 static const void *value_at(const pgy_onnx_message *m, const schema_field *f)
 {
@@ -200,7 +208,8 @@ static void encode_bytes(encoder *e, const schema_field *f, const pgy_onnx_messa
     if (v.size || (marked && !packed)) put_block(e, f, v.data, v.size);
 }
 
-static void encode_message(encoder *e, const schema_field *f, const pgy_onnx_message *m, bool marked)
+static void encode_message(encoder *e, const schema_field *f, const pgy_onnx_message *m,
+                           bool marked)
 {
     (void)marked;
     const void *child = field_pointer(m, f);
@@ -244,7 +253,8 @@ static const void *pointer_item(const pgy_onnx_message *m, const schema_field *f
     return item;
 }
 
-static void encode_strings(encoder *e, const schema_field *f, const pgy_onnx_message *m, bool marked)
+static void encode_strings(encoder *e, const schema_field *f, const pgy_onnx_message *m,
+                           bool marked)
 {
     (void)marked;
     const size_t n = field_count(m, f);
@@ -254,7 +264,8 @@ static void encode_strings(encoder *e, const schema_field *f, const pgy_onnx_mes
     }
 }
 
-static void encode_bytes_list(encoder *e, const schema_field *f, const pgy_onnx_message *m, bool marked)
+static void encode_bytes_list(encoder *e, const schema_field *f, const pgy_onnx_message *m,
+                              bool marked)
 {
     (void)marked;
     const size_t n = field_count(m, f);
@@ -262,7 +273,8 @@ static void encode_bytes_list(encoder *e, const schema_field *f, const pgy_onnx_
     for (size_t i = 0; i < n; i++) put_block(e, f, v[i].data, v[i].size);
 }
 
-static void encode_messages(encoder *e, const schema_field *f, const pgy_onnx_message *m, bool marked)
+static void encode_messages(encoder *e, const schema_field *f, const pgy_onnx_message *m,
+                            bool marked)
 {
     (void)marked;
     const size_t n = field_count(m, f);
@@ -296,9 +308,11 @@ static void encode_fields(encoder *e, const schema *s, const pgy_onnx_message *m
     for (size_t i = 0; i < m->unknown_count; i++) put(e, m->unknown[i].data, m->unknown[i].size);
 }
 
-/* ---- The whole model --------------------------------------------------------------------------- */
+/* ---- The whole model ---------------------------------------------------------------------------
+ */
 
-pgy_status encoder_create(encoder **out, const pgy_onnx_model *model, const encode_options *options, pgy_error *err)
+pgy_status encoder_create(encoder **out, const pgy_onnx_model *model, const encode_options *options,
+                          pgy_error *err)
 {
     encoder *e = mem_calloc(1, sizeof(*e));
     if (!e) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while measuring the model");
@@ -349,8 +363,8 @@ static pgy_status append_memory(void *user, const void *data, size_t size_bytes,
     return PGY_OK;
 }
 
-pgy_status model_encode(void **out, size_t *size_bytes, const pgy_onnx_model *model, const encode_options *options,
-                        pgy_error *err)
+pgy_status model_encode(void **out, size_t *size_bytes, const pgy_onnx_model *model,
+                        const encode_options *options, pgy_error *err)
 {
     encoder *e = NULL;
     uint8_t *buffer = NULL;

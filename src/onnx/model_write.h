@@ -5,10 +5,10 @@
 
 #include <polygraphy/onnx.h>
 
-/* Asked for every TensorProto while measuring: *out is `t` itself or another tensor to write in its place, which must live
- * until the writing is done. `initializer`: it is one of a graph's. */
-typedef pgy_status (*tensor_replace)(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t, bool initializer, void *user,
-                                     pgy_error *err);
+/* Asked for every TensorProto while measuring: *out is `t` itself or another tensor to write in its
+ * place, which must live until the writing is done. `initializer`: it is one of a graph's. */
+typedef pgy_status (*tensor_replace)(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t,
+                                     bool initializer, void *user, pgy_error *err);
 
 typedef struct encode_options {
     bool rebuild;           /* encode fields even where the bytes of a message are at hand */
@@ -20,14 +20,14 @@ typedef struct encode_options {
 typedef pgy_status (*encode_sink)(void *user, const void *data, size_t size_bytes, pgy_error *err);
 
 typedef struct encoder encoder;
-pgy_status encoder_create(encoder **out, const pgy_onnx_model *model, const encode_options *options, pgy_error *err)
-    PGY_MUST_CHECK;
+pgy_status encoder_create(encoder **out, const pgy_onnx_model *model, const encode_options *options,
+                          pgy_error *err) PGY_MUST_CHECK;
 void encoder_destroy(encoder *e);
 size_t encoder_size_bytes(const encoder *e); /* of what encoder_write will write */
 pgy_status encoder_write(encoder *e, encode_sink sink, void *user, pgy_error *err) PGY_MUST_CHECK;
 
 /* Both passes into one buffer (mem_free). */
-pgy_status model_encode(void **out, size_t *size_bytes, const pgy_onnx_model *model, const encode_options *options,
-                        pgy_error *err) PGY_MUST_CHECK;
+pgy_status model_encode(void **out, size_t *size_bytes, const pgy_onnx_model *model,
+                        const encode_options *options, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

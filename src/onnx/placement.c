@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice for each tensor, and the TensorProto that is written in its place. Only initializers move out, as
- * runtimes expect: tensors in attributes stay in the file. Offsets are multiples of a page for large tensors, so that they
- * can be mapped, and of a cache line for small ones. */
+/* The choice for each tensor, and the TensorProto that is written in its place. Only initializers
+ * move out, as runtimes expect: tensors in attributes stay in the file. Offsets are multiples of a
+ * page for large tensors, so that they can be mapped, and of a cache line for small ones. */
 #include "onnx/placement.h"
 
 #include <stdlib.h>
@@ -13,9 +13,19 @@
 #include "onnx/schema.h"
 
 enum {
-    PAGE = 4096, LINE = 64, LARGE = 1 << 20, NAME_KEPT = 150, EXTERNAL = 1,
-    FLOAT_DATA = 4, INT32_DATA = 5, INT64_DATA = 7, RAW_DATA = 9, DOUBLE_DATA = 10, UINT64_DATA = 11,
-    EXTERNAL_DATA = 13, DATA_LOCATION = 14
+    PAGE = 4096,
+    LINE = 64,
+    LARGE = 1 << 20,
+    NAME_KEPT = 150,
+    EXTERNAL = 1,
+    FLOAT_DATA = 4,
+    INT32_DATA = 5,
+    INT64_DATA = 7,
+    RAW_DATA = 9,
+    DOUBLE_DATA = 10,
+    UINT64_DATA = 11,
+    EXTERNAL_DATA = 13,
+    DATA_LOCATION = 14
 };
 
 static pgy_status out_of_memory(pgy_error *err)
@@ -40,13 +50,15 @@ void placement_deinit(placement *p)
     p->moved_capacity = 0;
 }
 
-/* ---- Replacements ------------------------------------------------------------------------------ */
+/* ---- Replacements ------------------------------------------------------------------------------
+ */
 
 /* A copy that must be encoded anew and holds no elements. */
 static pgy_onnx_tensor *copy_without_data(placement *p, const pgy_onnx_tensor *t)
 {
-    static const uint64_t DATA_FIELDS = 1u << FLOAT_DATA | 1u << INT32_DATA | 1u << INT64_DATA | 1u << RAW_DATA |
-                                        1u << DOUBLE_DATA | 1u << UINT64_DATA | 1u << EXTERNAL_DATA | 1u << DATA_LOCATION;
+    static const uint64_t DATA_FIELDS = 1u << FLOAT_DATA | 1u << INT32_DATA | 1u << INT64_DATA |
+                                        1u << RAW_DATA | 1u << DOUBLE_DATA | 1u << UINT64_DATA |
+                                        1u << EXTERNAL_DATA | 1u << DATA_LOCATION;
     pgy_onnx_tensor *copy = arena_alloc(&p->arena, sizeof(*copy));
     if (!copy) return NULL;
     *copy = *t;
@@ -59,7 +71,8 @@ static pgy_onnx_tensor *copy_without_data(placement *p, const pgy_onnx_tensor *t
     return copy;
 }
 
-static pgy_status embed(const pgy_onnx_tensor **out, placement *p, const pgy_onnx_tensor *t, pgy_error *err)
+static pgy_status embed(const pgy_onnx_tensor **out, placement *p, const pgy_onnx_tensor *t,
+                        pgy_error *err)
 {
     pgy_bytes bytes = {NULL, 0};
     pgy_status st = tensor_needs_bytes(&bytes.size, t, err);
@@ -85,14 +98,16 @@ static pgy_onnx_string_entry *entry(placement *p, const char *key, const char *v
     return e;
 }
 
-/* A file name from a tensor's: the model's name in front keeps it clear of files that are no weights. */
+/* A file name from a tensor's: the model's name in front keeps it clear of files that are no
+ * weights. */
 static const char *unique_name(placement *p, const char *name)
 {
     char clean[NAME_KEPT + 1];
     size_t n = 0;
     for (; name[n] && n < NAME_KEPT; n++) {
         const char c = name[n];
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        const bool plain =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
         clean[n] = plain || c == '.' || c == '-' ? c : '_';
     }
     clean[n] = '\0';
@@ -102,10 +117,12 @@ static const char *unique_name(placement *p, const char *name)
     return text && strmap_put(&p->names, text, p) ? text : NULL;
 }
 
-static pgy_status note_moved(moved_tensor **out, placement *p, const pgy_onnx_tensor *t, size_t size, pgy_error *err)
+static pgy_status note_moved(moved_tensor **out, placement *p, const pgy_onnx_tensor *t,
+                             size_t size, pgy_error *err)
 {
     void *items = p->moved;
-    const bool grown = mem_grow(&items, &p->moved_capacity, p->moved_count + 1, sizeof(p->moved[0]));
+    const bool grown =
+        mem_grow(&items, &p->moved_capacity, p->moved_count + 1, sizeof(p->moved[0]));
     p->moved = items;
     if (!grown) return out_of_memory(err);
     moved_tensor *at = &p->moved[p->moved_count];
@@ -123,7 +140,8 @@ static pgy_status note_moved(moved_tensor **out, placement *p, const pgy_onnx_te
     return PGY_OK;
 }
 
-static pgy_status move_out(const pgy_onnx_tensor **out, placement *p, const pgy_onnx_tensor *t, size_t size, pgy_error *err)
+static pgy_status move_out(const pgy_onnx_tensor **out, placement *p, const pgy_onnx_tensor *t,
+                           size_t size, pgy_error *err)
 {
     moved_tensor *at = NULL;
     pgy_status st = note_moved(&at, p, t, size, err);
@@ -144,7 +162,8 @@ static pgy_status move_out(const pgy_onnx_tensor **out, placement *p, const pgy_
     return PGY_OK;
 }
 
-/* ---- The choice -------------------------------------------------------------------------------- */
+/* ---- The choice --------------------------------------------------------------------------------
+ */
 
 static bool same_folder(const char *real, const char *path)
 {
@@ -154,7 +173,8 @@ static bool same_folder(const char *real, const char *path)
     return same;
 }
 
-/* May an external tensor stay where it is? Yes where the new file finds it, and where its data are not to be touched. */
+/* May an external tensor stay where it is? Yes where the new file finds it, and where its data are
+ * not to be touched. */
 static bool stays(placement *p, const pgy_onnx_tensor *t)
 {
     const pgy_model *owner = external_owner(p->m, t);
@@ -167,6 +187,21 @@ static bool stays(placement *p, const pgy_onnx_tensor *t)
     return p->known_stays;
 }
 
+/* Data that were ignored are not read here, and must not be overwritten by those that move out. */
+static pgy_status check_kept_file(const placement *p, const pgy_onnx_tensor *t, pgy_error *err)
+{
+    for (size_t i = 0; p->move_out && i < t->external_data_count; i++) {
+        const pgy_onnx_string_entry *e = t->external_data[i];
+        if (strcmp(e->key, "location") || strcmp(e->value, p->data_name)) continue;
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "external data file '%s' has the weights of tensor '%.200s', which "
+                             "were ignored on loading: "
+                             "choose another name",
+                             p->data_name, t->name);
+    }
+    return PGY_OK;
+}
+
 /* Has the tensor at least `threshold` bytes of elements that can be put in a file? */
 static bool is_movable(const placement *p, const pgy_onnx_tensor *t, size_t *size)
 {
@@ -175,13 +210,14 @@ static bool is_movable(const placement *p, const pgy_onnx_tensor *t, size_t *siz
     return *size >= p->threshold && *size > 0;
 }
 
-pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t, bool initializer, void *user,
-                             pgy_error *err)
+pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t,
+                             bool initializer, void *user, pgy_error *err)
 {
     placement *p = user;
     size_t size = 0;
     const bool external = tensor_is_external(t);
-    if (external && stays(p, t)) return PGY_OK;
-    if (p->move_out && initializer && is_movable(p, t, &size)) return move_out(out, p, t, size, err);
+    if (external && stays(p, t)) return check_kept_file(p, t, err);
+    if (p->move_out && initializer && is_movable(p, t, &size))
+        return move_out(out, p, t, size, err);
     return external ? embed(out, p, t, err) : PGY_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the weights of a model that is being saved go: they stay as they are, move into the file, or move out of it. */
+/* Where the weights of a model that is being saved go: they stay as they are, move into the file,
+ * or move out of it. */
 #ifndef ONNX_PLACEMENT_H
 #define ONNX_PLACEMENT_H
 
@@ -27,7 +28,7 @@ typedef struct placement {
     strmap names;          /* files that are taken */
     moved_tensor *moved;   /* in the order of their offsets */
     size_t moved_count, moved_capacity;
-    uint64_t end; /* of the common file so far */
+    uint64_t end;           /* of the common file so far */
     const pgy_model *known; /* the last model whose folder was compared */
     bool known_stays;
 } placement;
@@ -35,19 +36,20 @@ typedef struct placement {
 void placement_clear(placement *p); /* forgets what moved; the settings stay */
 void placement_deinit(placement *p);
 /* A tensor_replace (model_write.h); user is the placement. */
-pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t, bool initializer, void *user,
-                             pgy_error *err);
+pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t,
+                             bool initializer, void *user, pgy_error *err);
 
 /* Writes bytes of `m`'s files with the kernel's help. */
-pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_t size_bytes, pgy_error *err)
-    PGY_MUST_CHECK;
+pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_t size_bytes,
+                           pgy_error *err) PGY_MUST_CHECK;
 
 /* The files of the moved tensors, written and not yet in place. */
 typedef struct data_files {
     file_writer **items;
     size_t count, capacity;
 } data_files;
-pgy_status data_files_write(data_files *d, const placement *p, const char *folder, pgy_error *err) PGY_MUST_CHECK;
+pgy_status data_files_write(data_files *d, const placement *p, const char *folder,
+                            pgy_error *err) PGY_MUST_CHECK;
 pgy_status data_files_commit(data_files *d, pgy_error *err) PGY_MUST_CHECK;
 void data_files_deinit(data_files *d);
 

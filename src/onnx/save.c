@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saving and serialising. Measuring a model tells whether it may be one file; then the weights that leave it are written,
- * then the model, and only when all are complete do they replace what was there: data first, so that a model never
- * names bytes that are not yet in place. */
+/* Saving and serialising. Measuring a model tells whether it may be one file; then the weights that
+ * leave it are written, then the model, and only when all are complete do they replace what was
+ * there: data first, so that a model never names bytes that are not yet in place. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,7 +28,8 @@ static pgy_status no_tree(pgy_error *err)
     return pgy_error_set(err, PGY_E_ARGUMENT, "the model has no tree yet (pgy_model_set_proto)");
 }
 
-/* The replacement that a placement makes is asked for only where it can matter: else bytes are copied unseen. */
+/* The replacement that a placement makes is asked for only where it can matter: else bytes are
+ * copied unseen. */
 static encode_options options_of(placement *p)
 {
     const bool needed = p->move_out || pgy_model_has_external_data(p->m);
@@ -51,7 +52,8 @@ uint64_t pgy_model_size_bytes(const pgy_model *m)
 pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy_error *err)
 {
     placement p = {.m = m};
-    if (!out || !size_bytes || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to serialise");
+    if (!out || !size_bytes || !m)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "no model to serialise");
     if (!m->proto) return no_tree(err);
     const encode_options options = options_of(&p);
     pgy_status st = model_encode(out, size_bytes, m->proto, &options, err);
@@ -59,7 +61,8 @@ pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy
     return st;
 }
 
-/* ---- Saving ------------------------------------------------------------------------------------ */
+/* ---- Saving ------------------------------------------------------------------------------------
+ */
 
 typedef struct saving {
     placement place;
@@ -87,25 +90,32 @@ static void saving_deinit(saving *s)
 static pgy_status check_data_name(const char *name, const char *file_name, pgy_error *err)
 {
     const size_t n = strlen(name);
-    const bool climbs = strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 || strstr(name, "/../");
+    const bool climbs =
+        strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 || strstr(name, "/../");
     if (name[0] == '/' || name[n - 1] == '/' || climbs || str_ends_with(name, "/.."))
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "external data file '%s' must be a file name relative to the model's folder", name);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "external data file '%s' must be a file name relative to the model's folder", name);
     if (strcmp(name, file_name) == 0)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model file itself", name);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "external data file '%s' is the model file itself", name);
     return PGY_OK;
 }
 
-static pgy_status saving_init(saving *s, pgy_model *m, const char *path, const pgy_model_save_options *o, pgy_error *err)
+static pgy_status saving_init(saving *s, pgy_model *m, const char *path,
+                              const pgy_model_save_options *o, pgy_error *err)
 {
     const char *file_name = path_basename(path), *wanted = o->external_data_path;
     str name = {0};
     s->path = path;
     s->folder = path_dirname(path);
-    if (wanted && *wanted) str_append(&name, wanted);
-    else str_printf(&name, "%s.data", file_name);
+    if (wanted && *wanted)
+        str_append(&name, wanted);
+    else
+        str_printf(&name, "%s.data", file_name);
     s->data_name = str_take(&name);
-    if (!s->folder || !s->data_name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while saving '%s'", path);
+    if (!s->folder || !s->data_name)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while saving '%s'", path);
     s->real_folder = realpath(s->folder, NULL);
     s->place = (placement){
         .m = m,
@@ -144,9 +154,11 @@ static pgy_status decide(saving *s, pgy_error *err)
     if (st || s->place.move_out || encoder_size_bytes(s->encoder) < ONE_FILE_LIMIT) return st;
     if (!pgy_model_has_external_data(m) && comes_from_large_file(m)) return PGY_OK;
     LOG(WARNING,
-        "Model size (%.1f MiB) is over what protobuf allows in one file (%.1f MiB): weights are saved to '%s' beside the "
+        "Model size (%.1f MiB) is over what protobuf allows in one file (%.1f MiB): weights are "
+        "saved to '%s' beside the "
         "model.\nUse --external-data-path (external_data_path) to choose the name of that file.",
-        (double)encoder_size_bytes(s->encoder) / (1 << 20), (double)ONE_FILE_LIMIT / (1 << 20), s->data_name);
+        (double)encoder_size_bytes(s->encoder) / (1 << 20), (double)ONE_FILE_LIMIT / (1 << 20),
+        s->data_name);
     s->place.move_out = true;
     return measure(s, err);
 }
@@ -165,7 +177,8 @@ static bool is_mapped(const pgy_model *m, const struct stat *target)
     return false;
 }
 
-/* Where no temporary can be made the writer truncates the target, which must not happen to bytes in use. */
+/* Where no temporary can be made the writer truncates the target, which must not happen to bytes in
+ * use. */
 static pgy_status check_replaceable(const pgy_model *m, const char *path, pgy_error *err)
 {
     struct stat info;
@@ -174,8 +187,10 @@ static pgy_status check_replaceable(const pgy_model *m, const char *path, pgy_er
     char *real = realpath(path, NULL);
     char *folder = real ? path_dirname(real) : NULL;
     if (!folder || access(folder, W_OK))
-        st = pgy_error_set(err, PGY_E_IO, "cannot replace '%s' while the model is read from it: its folder is not writable",
-                           path);
+        st = pgy_error_set(
+            err, PGY_E_IO,
+            "cannot replace '%s' while the model is read from it: its folder is not writable",
+            path);
     mem_free(folder);
     free(real);
     return st;
@@ -208,11 +223,13 @@ static pgy_status write_files(saving *s, pgy_error *err)
     return st;
 }
 
-pgy_status pgy_model_save(pgy_model *m, const char *path, const pgy_model_save_options *options, pgy_error *err)
+pgy_status pgy_model_save(pgy_model *m, const char *path, const pgy_model_save_options *options,
+                          pgy_error *err)
 {
     const pgy_model_save_options defaults = pgy_model_save_options_default();
     saving s = {0};
-    if (!m || !path || !*path) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path to be saved to");
+    if (!m || !path || !*path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path to be saved to");
     if (!m->proto) return no_tree(err);
     pgy_status st = saving_init(&s, m, path, options ? options : &defaults, err);
     if (!st) st = decide(&s, err);

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables. A row is ONE(number, kind, field) or MANY(number, kind, name, field, count field), M being the struct;
- * what follows in a row are designated members. Rows stand in the order in which protobuf writes them, by number, so that
- * what is encoded from a tree equals what other programs write. */
+/* The tables. A row is ONE(number, kind, field) or MANY(number, kind, name, field, count field), M
+ * being the struct; what follows in a row are designated members. Rows stand in the order in which
+ * protobuf writes them, by number, so that what is encoded from a tree equals what other programs
+ * write. */
 #include "onnx/schema.h"
 
 #include <string.h>
 
 #define ROWS(rows) rows, sizeof(rows) / sizeof((rows)[0])
-#define ONE(number_, kind_, field_, ...)                                                           \
-    {.number = number_, .kind = FIELD_##kind_, .name = #field_, .offset = offsetof(M, field_), __VA_ARGS__}
-#define MANY(number_, kind_, name_, field_, count_, ...)                                           \
-    {.number = number_, .kind = FIELD_##kind_##_LIST, .name = #name_, .offset = offsetof(M, field_), \
-     .count_offset = offsetof(M, count_), __VA_ARGS__}
+#define ONE(number_, kind_, field_, ...)                                                          \
+    {                                                                                             \
+        .number = number_, .kind = FIELD_##kind_, .name = #field_, .offset = offsetof(M, field_), \
+        __VA_ARGS__                                                                               \
+    }
+#define MANY(number_, kind_, name_, field_, count_, ...)                                \
+    {                                                                                   \
+        .number = number_, .kind = FIELD_##kind_##_LIST, .name = #name_,                \
+        .offset = offsetof(M, field_), .count_offset = offsetof(M, count_), __VA_ARGS__ \
+    }
 
 static const schema TYPE, GRAPH; /* the two that contain themselves */
 
@@ -304,8 +310,8 @@ static size_t child_count(const void *message, const schema_field *f)
     return f->kind == FIELD_MESSAGE_LIST ? field_count(message, f) : 0;
 }
 
-pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_visit visit, void *user,
-                                pgy_error *err)
+pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_visit visit,
+                                void *user, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t k = 0; k < s->field_count && !st; k++) {
@@ -339,7 +345,8 @@ void schema_fill_texts(const schema *s, void *message)
 {
     for (size_t k = 0; k < s->field_count; k++) {
         const schema_field *f = &s->fields[k];
-        if (f->kind == FIELD_STRING && !field_pointer(message, f)) field_set_pointer(message, f, "");
+        if (f->kind == FIELD_STRING && !field_pointer(message, f))
+            field_set_pointer(message, f, "");
         if (f->kind == FIELD_STRING_LIST) fill_text_list(message, f);
         const size_t n = child_count(message, f);
         for (size_t i = 0; i < n; i++) schema_fill_texts(f->message, child_at(message, f, i));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of onnx.proto as tables: for each field its number, kind and place in the struct. Reading, writing
- * and walking a model are each one loop over these rows. */
+/* The messages of onnx.proto as tables: for each field its number, kind and place in the struct.
+ * Reading, writing and walking a model are each one loop over these rows. */
 #ifndef ONNX_SCHEMA_H
 #define ONNX_SCHEMA_H
 
@@ -31,12 +31,12 @@ enum { SCHEMA_MAX_FIELDS = 20, SCHEMA_MAX_DEPTH = 100 };
 
 typedef struct schema schema;
 typedef struct schema_field {
-    uint8_t number;       /* below 64: its bit in pgy_onnx_message.present */
-    uint8_t kind;         /* field_kind */
-    uint8_t flags;        /* FIELD_PACKED: written packed; FIELD_ONEOF: excludes the other such fields */
-    uint16_t offset;      /* of the value in the struct */
+    uint8_t number;  /* below 64: its bit in pgy_onnx_message.present */
+    uint8_t kind;    /* field_kind */
+    uint8_t flags;   /* FIELD_PACKED: written packed; FIELD_ONEOF: excludes the other such fields */
+    uint16_t offset; /* of the value in the struct */
     uint16_t count_offset; /* of the size_t that belongs to a list */
-    const char *name;     /* in onnx.proto */
+    const char *name;      /* in onnx.proto */
     const schema *message;
 } schema_field;
 
@@ -52,7 +52,7 @@ extern const schema SCHEMA_MODEL, SCHEMA_TENSOR;
 
 /* What a kind looks like on the wire and in a list. */
 typedef struct field_kind_info {
-    wire_type wire;    /* of one element */
+    wire_type wire; /* of one element */
     bool list;
     bool packable;     /* a run of elements may be one length-delimited field */
     size_t item_bytes; /* of one element in memory; for the *_BYTES kinds on the wire */
@@ -69,10 +69,12 @@ void *field_pointer(const void *message, const schema_field *f);
 void field_set_pointer(void *message, const schema_field *f, const void *value);
 size_t field_count(const void *message, const schema_field *f);
 
-/* Calls visit(tensor, f, user) for every TensorProto of the tree; f is the field that holds it. Stops at the first failure. */
-typedef pgy_status (*tensor_visit)(const pgy_onnx_tensor *t, const schema_field *f, void *user, pgy_error *err);
-pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_visit visit, void *user, pgy_error *err)
-    PGY_MUST_CHECK;
+/* Calls visit(tensor, f, user) for every TensorProto of the tree; f is the field that holds it.
+ * Stops at the first failure. */
+typedef pgy_status (*tensor_visit)(const pgy_onnx_tensor *t, const schema_field *f, void *user,
+                                   pgy_error *err);
+pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_visit visit,
+                                void *user, pgy_error *err) PGY_MUST_CHECK;
 /* Makes texts that are NULL "" in a whole tree that a caller built. */
 void schema_fill_texts(const schema *s, void *message);
 

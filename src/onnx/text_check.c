@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 as RFC 3629 has it: shortest forms only, no surrogates, nothing above U+10FFFF. Names are nearly always
- * ASCII, so eight bytes are looked at at once before the long way is taken. */
+/* UTF-8 as RFC 3629 has it: shortest forms only, no surrogates, nothing above U+10FFFF. Names are
+ * nearly always ASCII, so eight bytes are looked at at once before the long way is taken. */
 #include "onnx/text_check.h"
 
 #include <stdbool.h>
