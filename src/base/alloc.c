@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: thin covers of malloc that count, so that a test can refuse the n-th request, and checked arithmetic.
- * The counter is looked at through one flag that is false in normal use. */
+/* Memory: thin covers of malloc that count, so that a test can refuse the n-th request, and checked
+ * arithmetic. The counter is looked at through one flag that is false in normal use. */
 #include "base/alloc.h"
 
 #include <stdatomic.h>

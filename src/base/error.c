@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Version, names of statuses, and the text of an error. The text is one line whatever its parts contain (a name in a
- * model file may hold anything), so control characters become blanks; a text that is too long ends in "...". */
+/* Version, names of statuses, and the text of an error. The text is one line whatever its parts
+ * contain (a name in a model file may hold anything), so control characters become blanks; a text
+ * that is too long ends in "...". */
 #include <polygraphy/base.h>
 
 #include <stdio.h>
@@ -39,7 +40,8 @@ static void tidy(char *text, size_t capacity, int wanted)
         if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = ' ';
     if (wanted < 0 || (size_t)wanted < capacity) return;
     size_t end = capacity - 4;
-    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80) end--; /* keep whole UTF-8 characters */
+    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
+        end--; /* keep whole UTF-8 characters */
     memcpy(text + end, "...", 4);
 }
 

@@ -11,10 +11,12 @@
 typedef struct file_map {
     const void *data; /* never NULL when open, also for an empty file */
     size_t size_bytes;
-    int fd;           /* kept open for copy_file_range; -1 when closed */
+    int fd;           /* kept open for copy_file_range; -1 when closed, -2 when mapped without one */
 } file_map;
 pgy_status file_map_open(file_map *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void file_map_close(file_map *m);
+/* Gives the descriptor back and keeps the mapping, for those who map thousands of files. */
+void file_map_drop_fd(file_map *m);
 /* Tells the kernel that these bytes will not be read again (keeps resident memory low on big files). */
 void file_map_forget(const file_map *m, size_t offset, size_t size_bytes);
 

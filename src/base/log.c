@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The logger: thresholds per module path, the line format, and the outputs (console or sink, and a file). One lock
- * guards all of it; a message that is off costs one comparison with the lowest threshold in force. */
+/* The logger: thresholds per module path, the line format, and the outputs (console or sink, and a
+ * file). One lock guards all of it; a message that is off costs one comparison with the lowest
+ * threshold in force. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -62,7 +63,8 @@ static struct {
     strmap once;
 } logger = {.lock = PTHREAD_MUTEX_INITIALIZER, .threshold = PGY_LOG_INFO};
 
-/* The lowest threshold in force, INT_MAX while there is no output: what a message is compared with first. */
+/* The lowest threshold in force, INT_MAX while there is no output: what a message is compared with
+ * first. */
 static atomic_int lowest = INT_MAX;
 /* Are there thresholds of paths? */
 static atomic_bool by_path;
@@ -106,7 +108,8 @@ static size_t path_length(const char *path)
     return n;
 }
 
-/* Does `path` lie at or under the entry? Whole components only: "backend/tr" does not cover "backend/trt". */
+/* Does `path` lie at or under the entry? Whole components only: "backend/tr" does not cover
+ * "backend/trt". */
 static bool covers(const char *entry, const char *path)
 {
     const size_t n = strlen(entry);
@@ -148,8 +151,10 @@ pgy_status pgy_log_set_severity(const char *path, int severity, pgy_error *err)
     while (path && path[0] == '.' && path[1] == '/') path += 2;
     const size_t size = path ? path_length(path) : 0;
     lock();
-    if (size) st = set_path(path, size, severity, err);
-    else logger.threshold = severity;
+    if (size)
+        st = set_path(path, size, severity, err);
+    else
+        logger.threshold = severity;
     update_lowest();
     unlock();
     return st;
@@ -173,8 +178,8 @@ pgy_status pgy_severity_from_name(int *out, const char *name, pgy_error *err)
     str valid = {0};
     for (size_t i = 0; i < SEVERITY_COUNT; i++)
         str_printf(&valid, "%s%s", i ? ", " : "", SEVERITIES[i].name);
-    const pgy_status st =
-        pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not a severity; one of: %s", name, str_text(&valid));
+    const pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not a severity; one of: %s",
+                                        name, str_text(&valid));
     str_deinit(&valid);
     return st;
 }
@@ -188,7 +193,8 @@ bool pgy_log_is_on(pgy_severity severity, const char *path)
 
 /* ---- outputs ---- */
 
-/* FORCE_COLOR (0 off, other integers on) wins over NO_COLOR (its presence), which wins over the terminals. */
+/* FORCE_COLOR (0 off, other integers on) wins over NO_COLOR (its presence), which wins over the
+ * terminals. */
 static bool console_has_colors(void)
 {
     const char *force = getenv("FORCE_COLOR");
@@ -230,8 +236,9 @@ void pgy_log_set_format(pgy_log_format format)
 static pgy_status open_file(FILE **out, const char *path, pgy_error *err)
 {
     char *folder = path_dirname(path);
-    pgy_status st = folder ? file_make_dirs(folder, err)
-                           : pgy_error_set(err, PGY_E_MEMORY, "no memory to open log file '%s'", path);
+    pgy_status st = folder
+                        ? file_make_dirs(folder, err)
+                        : pgy_error_set(err, PGY_E_MEMORY, "no memory to open log file '%s'", path);
     mem_free(folder);
     if (st) return st;
     *out = fopen(path, "we");
@@ -343,7 +350,8 @@ static bool is_first(const char *text)
 }
 
 PGY_PRINTF(5, 0)
-static void write_formatted(int severity, const char *path, int line, bool once, const char *format, va_list args)
+static void write_formatted(int severity, const char *path, int line, bool once, const char *format,
+                            va_list args)
 {
     char local[STACK_TEXT];
     char *heap = NULL;

@@ -5,6 +5,8 @@
 
 #include "base/str.h"
 
+/* strtod in the C locale, whatever locale the program has chosen. */
+double text_to_double(const char *text, char **end);
 /* Shortest digits that round-trip, "1.0", "1e-05", "inf", "nan". `out` has room for 32 bytes. Returns length. */
 size_t py_double_repr(char *out, double v);
 /* The same for a float32 value: shortest digits that round-trip as float32. */

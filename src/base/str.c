@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The growable string, spans, string lists and the small text functions (prefixes, wildcards, edit distance).
- * The map is in strmap.c. */
+/* The growable string, spans, string lists and the small text functions (prefixes, wildcards, edit
+ * distance). The map is in strmap.c. */
 #include "base/str.h"
 
 #include <stdio.h>
@@ -208,7 +208,8 @@ static uint32_t next_char(const char **p)
     return c;
 }
 
-/* `pattern` is just after '['. Returns the end of the set after ']', or NULL when it is not closed. */
+/* `pattern` is just after '['. Returns the end of the set after ']', or NULL when it is not closed.
+ */
 static const char *match_set(const char *pattern, uint32_t c, bool *matches)
 {
     const bool negated = *pattern == '!';
@@ -244,7 +245,8 @@ static const char *match_one(const char *pattern, uint32_t c)
 
 bool str_match_wildcard(const char *pattern, const char *text)
 {
-    const char *star = NULL, *retry = NULL; /* after the last '*', and where its match ends so far */
+    const char *star = NULL,
+               *retry = NULL; /* after the last '*', and where its match ends so far */
     while (*text) {
         if (*pattern == '*') {
             star = ++pattern;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map from strings to pointers: entries in insertion order, and an open-addressed table of entry numbers
- * (0 is empty) that is at most half full. Small maps have no table and are searched in order. */
+/* The map from strings to pointers: entries in insertion order, and an open-addressed table of
+ * entry numbers (0 is empty) that is at most half full. Small maps have no table and are searched
+ * in order. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -46,7 +47,8 @@ static void place(uint32_t *slots, size_t slot_count, uint64_t hash, size_t inde
 static bool make_room(strmap *m)
 {
     if (m->count >= UINT32_MAX / 2) return false;
-    if (!mem_grow((void **)&m->entries, &m->capacity, m->count + 1, sizeof *m->entries)) return false;
+    if (!mem_grow((void **)&m->entries, &m->capacity, m->count + 1, sizeof *m->entries))
+        return false;
     if (m->count < LINEAR_COUNT || (m->count + 1) * 2 <= m->slot_count) return true;
     const size_t slot_count = m->slot_count ? m->slot_count * 2 : LINEAR_COUNT * 4;
     uint32_t *slots = mem_calloc(slot_count, sizeof *slots);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf wire format: tags, varints, fixed words, lengths and groups. Whatever does not fit inside [p, end) is an
- * error that names the offset from `start`. */
+/* Protobuf wire format: tags, varints, fixed words, lengths and groups. Whatever does not fit
+ * inside [p, end) is an error that names the offset from `start`. */
 #include "base/wire.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@ static pgy_status bad(const wire_reader *r, const uint8_t *at, pgy_error *err, c
     return pgy_error_set(err, PGY_E_FORMAT, "%s at byte %zu", what, (size_t)(at - r->start));
 }
 
-/* Returns the byte after the varint, or NULL when it is cut off or longer than ten bytes. Bits over 64 are dropped,
- * as the reference implementation does. */
+/* Returns the byte after the varint, or NULL when it is cut off or longer than ten bytes. Bits over
+ * 64 are dropped, as the reference implementation does. */
 static const uint8_t *read_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
     if (p < end && *p < 0x80) {
@@ -53,7 +53,8 @@ static pgy_status read_tag(wire_reader *r, wire_field *f, pgy_error *err)
     f->begin = r->p;
     pgy_status st = wire_varint(r, &tag, err);
     if (st) return st;
-    if (tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) return bad(r, f->begin, err, "field number out of range");
+    if (tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF)
+        return bad(r, f->begin, err, "field number out of range");
     f->number = (uint32_t)(tag >> 3);
     f->type = (wire_type)(tag & 7);
     return PGY_OK;
@@ -73,8 +74,9 @@ static pgy_status read_bytes(wire_reader *r, wire_field *f, pgy_error *err)
     pgy_status st = wire_varint(r, &size, err);
     if (st) return st;
     if (size > (uint64_t)(r->end - r->p))
-        return pgy_error_set(err, PGY_E_FORMAT, "field %u at byte %zu claims %llu bytes, but %zu remain", f->number,
-                             (size_t)(f->begin - r->start), (unsigned long long)size, (size_t)(r->end - r->p));
+        return pgy_error_set(
+            err, PGY_E_FORMAT, "field %u at byte %zu claims %llu bytes, but %zu remain", f->number,
+            (size_t)(f->begin - r->start), (unsigned long long)size, (size_t)(r->end - r->p));
     f->data = r->p;
     f->size = (size_t)size;
     r->p += f->size;
@@ -107,7 +109,8 @@ static pgy_status skip_group(wire_reader *r, uint32_t outer, pgy_error *err)
             if (depth == GROUP_DEPTH) return bad(r, f.begin, err, "groups are nested too deeply");
             open[depth++] = f.number;
         } else if (f.type == WIRE_END) {
-            if (open[--depth] != f.number) return bad(r, f.begin, err, "group ends with another number");
+            if (open[--depth] != f.number)
+                return bad(r, f.begin, err, "group ends with another number");
         } else {
             st = read_payload(r, &f, err);
             if (st) return st;

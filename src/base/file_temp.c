@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Temporary files and their registry. The signal handler walks the registry, so it is a chain of
+ * fixed tables of atomic pointers that only ever grows: whoever exchanges a pointer for NULL owns
+ * the text. Entries belong to the process that made them; a child of fork leaves them alone. */
+#include "base/file_temp.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+enum { TABLE_SIZE = 256 };
+
+typedef struct temp_entry {
+    _Atomic(char *) path;
+    _Atomic pid_t owner;
+} temp_entry;
+
+typedef struct temp_table temp_table;
+struct temp_table {
+    temp_entry entries[TABLE_SIZE];
+    _Atomic(temp_table *) next;
+};
+
+static temp_table first_table;
+static char reserved[] = ""; /* marks an entry that is being filled */
+
+static temp_table *next_table(temp_table *t)
+{
+    temp_table *next = atomic_load(&t->next);
+    if (next) return next;
+    temp_table *made = mem_calloc(1, sizeof *made);
+    if (!made) return NULL;
+    if (atomic_compare_exchange_strong(&t->next, &next, made)) return made;
+    mem_free(made);
+    return next;
+}
+
+void temp_register(const char *path)
+{
+    char *copy = mem_strdup(path);
+    if (!copy) return;
+    for (temp_table *t = &first_table; t; t = next_table(t)) {
+        for (size_t i = 0; i < TABLE_SIZE; i++) {
+            char *expected = NULL;
+            if (!atomic_compare_exchange_strong(&t->entries[i].path, &expected, reserved)) continue;
+            atomic_store(&t->entries[i].owner, getpid());
+            atomic_store(&t->entries[i].path, copy);
+            return;
+        }
+    }
+    mem_free(copy);
+}
+
+void temp_forget(const char *path)
+{
+    const pid_t self = getpid();
+    for (temp_table *t = &first_table; t; t = atomic_load(&t->next)) {
+        for (size_t i = 0; i < TABLE_SIZE; i++) {
+            temp_entry *e = &t->entries[i];
+            char *known = atomic_load(&e->path);
+            if (!known || known == reserved || atomic_load(&e->owner) != self ||
+                strcmp(known, path) != 0)
+                continue;
+            if (atomic_compare_exchange_strong(&e->path, &known, NULL)) mem_free(known);
+            return;
+        }
+    }
+}
+
+/* Async-signal-safe. The texts are not freed: the process is about to end. */
+static void remove_all(void)
+{
+    const pid_t self = getpid();
+    for (temp_table *t = &first_table; t; t = atomic_load(&t->next)) {
+        for (size_t i = 0; i < TABLE_SIZE; i++) {
+            temp_entry *e = &t->entries[i];
+            char *path = atomic_load(&e->path);
+            if (!path || path == reserved || atomic_load(&e->owner) != self) continue;
+            if (atomic_compare_exchange_strong(&e->path, &path, NULL)) unlink(path);
+        }
+    }
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    remove_all();
+}
+
+static void on_signal(int number)
+{
+    const int saved = errno;
+    remove_all();
+    signal(number, SIG_DFL);
+    raise(number); /* blocked here, delivered on return */
+    errno = saved;
+}
+
+void file_install_signal_cleanup(void)
+{
+    static const int NUMBERS[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
+        struct sigaction old, action = {.sa_handler = on_signal};
+        sigfillset(&action.sa_mask);
+        if (sigaction(NUMBERS[i], NULL, &old) == 0 &&
+            old.sa_handler != SIG_IGN) /* nohup stays nohup */
+            sigaction(NUMBERS[i], &action, NULL);
+    }
+}
+
+pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
+{
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder) folder = "/tmp";
+    if (!suffix) suffix = "";
+    str path = {0};
+    str_printf(&path, "%s/polygraphy-XXXXXX%s", folder, suffix);
+    char *made = str_take(&path);
+    if (!made)
+        return pgy_error_set(err, PGY_E_MEMORY, "no memory for the name of a temporary file");
+    const int fd = mkostemps(made, (int)strlen(suffix), 0);
+    if (fd < 0) {
+        const pgy_status st = pgy_error_set(
+            err, PGY_E_IO, "cannot create a temporary file in '%s': %s", folder, strerror(errno));
+        mem_free(made);
+        return st;
+    }
+    close(fd);
+    temp_register(made);
+    *out = made;
+    return PGY_OK;
+}
+
+void file_temp_release(char *path)
+{
+    if (!path) return;
+    unlink(path);
+    temp_forget(path);
+    mem_free(path);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The atomic writer. Small writes gather in a buffer; large ones and copies of mapped files go
+ * straight to the kernel. The target appears, whole, at commit. What is not a regular file
+ * (/dev/null, a FIFO) or lies in a folder where nothing may be created is written in place. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/file_temp.h"
+
+enum { BUFFER_SIZE = 256 << 10, KERNEL_COPY_MIN = 64 << 10, NAME_KEPT = 200 };
+
+struct file_writer {
+    int fd;
+    char *path;      /* as given, for messages */
+    char *target;    /* symlinks followed */
+    char *temporary; /* NULL when written in place */
+    uint64_t offset;
+    size_t buffered;
+    bool is_stream; /* nothing to sync */
+    char buffer[BUFFER_SIZE];
+};
+
+static pgy_status write_error(const file_writer *w, int number, pgy_error *err)
+{
+    const bool absent = number == ENOENT || number == ENOTDIR;
+    return pgy_error_set(err, absent ? PGY_E_NOT_FOUND : PGY_E_IO, "cannot write '%s': %s", w->path,
+                         strerror(number));
+}
+
+/* Beside the target, so that the rename stays inside one file system. */
+static char *temporary_name(const char *target)
+{
+    static atomic_uint counter;
+    str s = {0};
+    const char *name = path_basename(target);
+    str_append_n(&s, target, (size_t)(name - target));
+    str_printf(&s, ".%.*s.%ld.%u.tmp", NAME_KEPT, name, (long)getpid(),
+               atomic_fetch_add(&counter, 1));
+    return str_take(&s);
+}
+
+static int open_retry(const char *path, int flags, mode_t mode)
+{
+    int fd;
+    do fd = open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static pgy_status open_in_place(file_writer *w, pgy_error *err)
+{
+    struct stat info;
+    w->fd = open_retry(w->target, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY, 0666);
+    if (w->fd < 0) return write_error(w, errno, err);
+    w->is_stream = fstat(w->fd, &info) || !S_ISREG(info.st_mode);
+    return PGY_OK;
+}
+
+/* `old` describes the file that will be replaced, or is NULL. */
+static pgy_status open_temporary(file_writer *w, const struct stat *old, pgy_error *err)
+{
+    char *name = temporary_name(w->target);
+    if (!name) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", w->path);
+    temp_register(name); /* before it exists: a signal in between finds nothing to remove */
+    w->fd = open_retry(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (w->fd < 0) {
+        const int number = errno;
+        temp_forget(name);
+        mem_free(name);
+        if (old && (number == EACCES || number == EPERM || number == EROFS))
+            return open_in_place(w, err);
+        return write_error(w, number, err);
+    }
+    w->temporary = name;
+    if (old && fchmod(w->fd, old->st_mode & 07777)) return write_error(w, errno, err);
+    return PGY_OK;
+}
+
+static pgy_status open_target(file_writer *w, pgy_error *err)
+{
+    struct stat info;
+    if (stat(w->path, &info) == 0) {
+        if (S_ISDIR(info.st_mode)) return write_error(w, EISDIR, err);
+        if (!S_ISREG(info.st_mode)) return open_in_place(w, err);
+        if (access(w->path, W_OK)) return write_error(w, errno, err);
+        char *resolved = realpath(w->path, NULL);
+        if (!resolved) return write_error(w, errno, err);
+        mem_free(w->target);
+        w->target = resolved;
+        return open_temporary(w, &info, err);
+    }
+    if (lstat(w->path, &info) == 0)
+        return open_in_place(w, err); /* a symlink to what does not exist yet */
+    return open_temporary(w, NULL, err);
+}
+
+static pgy_status make_parent(const char *path, pgy_error *err)
+{
+    char *folder = path_dirname(path);
+    pgy_status st = folder ? file_make_dirs(folder, err)
+                           : pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
+    mem_free(folder);
+    return st ? pgy_error_prefix(err, st, "cannot write '%s': ", path) : PGY_OK;
+}
+
+pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err)
+{
+    if (!*path) return pgy_error_set(err, PGY_E_ARGUMENT, "cannot write to an empty path");
+    pgy_status st = make_parent(path, err);
+    if (st) return st;
+    file_writer *w = mem_alloc(sizeof *w);
+    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
+    memset(w, 0, offsetof(file_writer, buffer));
+    w->fd = -1;
+    w->path = mem_strdup(path);
+    w->target = mem_strdup(path);
+    if (w->path && w->target)
+        st = open_target(w, err);
+    else
+        st = pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
+    if (st) {
+        file_writer_destroy(w);
+        return st;
+    }
+    *out = w;
+    return PGY_OK;
+}
+
+static pgy_status write_through(file_writer *w, const char *data, size_t size, pgy_error *err)
+{
+    while (size) {
+        const ssize_t n = write(w->fd, data, size < SSIZE_MAX ? size : SSIZE_MAX);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return write_error(w, errno, err);
+        data += n;
+        size -= (size_t)n;
+    }
+    return PGY_OK;
+}
+
+static pgy_status flush(file_writer *w, pgy_error *err)
+{
+    const size_t size = w->buffered;
+    w->buffered = 0;
+    return write_through(w, w->buffer, size, err);
+}
+
+pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes, pgy_error *err)
+{
+    w->offset += size_bytes;
+    if (size_bytes > BUFFER_SIZE - w->buffered) {
+        pgy_status st = flush(w, err);
+        if (st) return st;
+        if (size_bytes >= BUFFER_SIZE) return write_through(w, data, size_bytes, err);
+    }
+    if (size_bytes) memcpy(w->buffer + w->buffered, data, size_bytes);
+    w->buffered += size_bytes;
+    return PGY_OK;
+}
+
+/* Copies inside the kernel what it can; *done is how much that was. */
+static pgy_status kernel_copy(file_writer *w, int from, size_t offset, size_t size, size_t *done,
+                              pgy_error *err)
+{
+    off_t at = (off_t)offset;
+    *done = 0;
+    while (*done < size) {
+        const ssize_t n = copy_file_range(from, &at, w->fd, NULL, size - *done, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO))
+            return write_error(w, errno, err);
+        if (n <= 0) break; /* not possible between these two files */
+        *done += (size_t)n;
+    }
+    return PGY_OK;
+}
+
+pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset, size_t size_bytes,
+                            pgy_error *err)
+{
+    assert(offset <= from->size_bytes && size_bytes <= from->size_bytes - offset);
+    size_t done = 0;
+    if (from->fd >= 0 && !w->is_stream && size_bytes >= KERNEL_COPY_MIN) {
+        pgy_status st = flush(w, err);
+        if (!st) st = kernel_copy(w, from->fd, offset, size_bytes, &done, err);
+        if (st) return st;
+        w->offset += done;
+    }
+    return file_writer_write(w, (const char *)from->data + offset + done, size_bytes - done, err);
+}
+
+uint64_t file_writer_offset(const file_writer *w)
+{
+    return w->offset;
+}
+
+static int close_fd(file_writer *w)
+{
+    const int fd = w->fd;
+    w->fd = -1;
+    return close(fd) && errno != EINTR ? errno : 0;
+}
+
+pgy_status file_writer_commit(file_writer *w, pgy_error *err)
+{
+    pgy_status st = flush(w, err);
+    if (st) return st;
+    if (!w->is_stream && fsync(w->fd) && errno != EINVAL && errno != EROFS)
+        return write_error(w, errno, err);
+    const int number = close_fd(w);
+    if (number) return write_error(w, number, err);
+    if (!w->temporary) return PGY_OK;
+    if (rename(w->temporary, w->target)) return write_error(w, errno, err);
+    temp_forget(w->temporary);
+    mem_free(w->temporary);
+    w->temporary = NULL;
+    return PGY_OK;
+}
+
+void file_writer_destroy(file_writer *w)
+{
+    if (!w) return;
+    if (w->fd >= 0) close(w->fd);
+    file_temp_release(w->temporary);
+    mem_free(w->target);
+    mem_free(w->path);
+    mem_free(w);
+}
+
+pgy_status file_write_all(const char *path, const void *data, size_t size_bytes, pgy_error *err)
+{
+    file_writer *w = NULL;
+    pgy_status st = file_writer_create(&w, path, err);
+    if (!st) st = file_writer_write(w, data, size_bytes, err);
+    if (!st) st = file_writer_commit(w, err);
+    file_writer_destroy(w);
+    return st;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON writer: a stream with Python's layout (indent of four, nothing inside empty containers,
+ * ASCII only). Everything gathers in one large buffer; base64 is encoded straight into it. */
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/base64.h"
+#include "base/json_scan.h"
+#include "base/pytext.h"
+
+enum { BUFFER_SIZE = 512 << 10, DEPTH_LIMIT = 1024, INDENT = 4 };
+
+struct json_writer {
+    file_writer *file; /* one of these two */
+    str *text;
+    pgy_status status;
+    pgy_error error;
+    int depth;
+    bool after_key;
+    uint8_t has_items[DEPTH_LIMIT];
+    uint8_t pending[2]; /* base64 bytes that do not fill a group yet */
+    size_t pending_count;
+    size_t used;
+    char buffer[BUFFER_SIZE];
+};
+
+static pgy_status create(json_writer **out, file_writer *file, str *text, pgy_error *err)
+{
+    json_writer *w = mem_alloc(sizeof *w);
+    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write JSON");
+    memset(w, 0, offsetof(json_writer, buffer));
+    w->file = file;
+    w->text = text;
+    *out = w;
+    return PGY_OK;
+}
+
+pgy_status json_writer_create_file(json_writer **out, file_writer *file, pgy_error *err)
+{
+    return create(out, file, NULL, err);
+}
+
+pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err)
+{
+    return create(out, NULL, text, err);
+}
+
+void json_writer_destroy(json_writer *w)
+{
+    mem_free(w);
+}
+
+static void flush(json_writer *w)
+{
+    if (!w->status && w->file)
+        w->status = file_writer_write(w->file, w->buffer, w->used, &w->error);
+    if (!w->status && w->text) {
+        str_append_n(w->text, w->buffer, w->used);
+        if (w->text->failed)
+            w->status = pgy_error_set(&w->error, PGY_E_MEMORY, "no memory to write JSON");
+    }
+    w->used = 0;
+}
+
+pgy_status json_writer_finish(json_writer *w, pgy_error *err)
+{
+    assert(w->depth == 0 || w->status);
+    flush(w);
+    return w->status ? pgy_error_set(err, w->status, "%s", w->error.text) : PGY_OK;
+}
+
+/* ---- bytes ---- */
+
+static void put(json_writer *w, const char *text, size_t size)
+{
+    while (size > BUFFER_SIZE - w->used) {
+        const size_t room = BUFFER_SIZE - w->used;
+        memcpy(w->buffer + w->used, text, room);
+        w->used = BUFFER_SIZE;
+        text += room;
+        size -= room;
+        flush(w);
+    }
+    if (size) memcpy(w->buffer + w->used, text, size);
+    w->used += size;
+}
+
+static void put_char(json_writer *w, char c)
+{
+    if (w->used == BUFFER_SIZE) flush(w);
+    w->buffer[w->used++] = c;
+}
+
+static void new_line(json_writer *w)
+{
+    put_char(w, '\n');
+    for (int i = 0; i < w->depth * INDENT; i++) put_char(w, ' ');
+}
+
+/* What stands between the previous item of the container and the next one. */
+static void begin_item(json_writer *w)
+{
+    if (w->after_key) {
+        w->after_key = false;
+        return;
+    }
+    if (w->depth == 0) return;
+    if (w->has_items[w->depth - 1]) put_char(w, ',');
+    w->has_items[w->depth - 1] = 1;
+    new_line(w);
+}
+
+/* ---- containers ---- */
+
+static void begin(json_writer *w, char bracket)
+{
+    begin_item(w);
+    put_char(w, bracket);
+    if (w->depth == DEPTH_LIMIT) {
+        if (!w->status)
+            w->status =
+                pgy_error_set(&w->error, PGY_E_UNSUPPORTED, "JSON is nested over 1024 levels deep");
+        return;
+    }
+    w->has_items[w->depth++] = 0;
+}
+
+static void end(json_writer *w, char bracket)
+{
+    if (w->depth == 0) return;
+    w->depth--;
+    if (w->has_items[w->depth]) new_line(w);
+    put_char(w, bracket);
+}
+
+void json_begin_object(json_writer *w)
+{
+    begin(w, '{');
+}
+
+void json_end_object(json_writer *w)
+{
+    end(w, '}');
+}
+
+void json_begin_array(json_writer *w)
+{
+    begin(w, '[');
+}
+
+void json_end_array(json_writer *w)
+{
+    end(w, ']');
+}
+
+/* ---- strings ---- */
+
+static void put_unit(json_writer *w, uint32_t unit)
+{
+    char text[8];
+    put(w, text, (size_t)snprintf(text, sizeof text, "\\u%04x", unit));
+}
+
+static void put_escaped(json_writer *w, uint32_t c)
+{
+    static const char SPECIAL[] = "\"\\\b\f\n\r\t", LETTERS[] = "\"\\bfnrt";
+    const char *known = c && c < 0x80 ? strchr(SPECIAL, (char)c) : NULL;
+    if (known) {
+        put_char(w, '\\');
+        put_char(w, LETTERS[known - SPECIAL]);
+    } else if (c < 0x10000) {
+        put_unit(w, c);
+    } else {
+        put_unit(w, 0xD800 + ((c - 0x10000) >> 10));
+        put_unit(w, 0xDC00 + ((c - 0x10000) & 0x3FF));
+    }
+}
+
+/* Bytes that are not UTF-8 become U+FFFD: nothing else can be read back by everyone. */
+static void put_string(json_writer *w, const char *p, size_t size)
+{
+    const char *const stop = p + size;
+    put_char(w, '"');
+    while (p < stop) {
+        const char *plain = json_scan_plain(p, stop);
+        put(w, p, (size_t)(plain - p));
+        p = plain;
+        if (p == stop) break;
+        uint32_t c = 0xFFFD;
+        const size_t n = utf8_read(p, stop, &c);
+        put_escaped(w, c);
+        p += n ? n : 1;
+    }
+    put_char(w, '"');
+}
+
+void json_key(json_writer *w, const char *key)
+{
+    begin_item(w);
+    put_string(w, key, strlen(key));
+    put(w, ": ", 2);
+    w->after_key = true;
+}
+
+void json_text(json_writer *w, const char *utf8)
+{
+    json_text_n(w, utf8, strlen(utf8));
+}
+
+void json_text_n(json_writer *w, const char *utf8, size_t size)
+{
+    begin_item(w);
+    put_string(w, utf8, size);
+}
+
+/* ---- plain values ---- */
+
+static void put_word(json_writer *w, const char *word)
+{
+    begin_item(w);
+    put(w, word, strlen(word));
+}
+
+void json_null(json_writer *w)
+{
+    put_word(w, "null");
+}
+
+void json_bool(json_writer *w, bool v)
+{
+    put_word(w, v ? "true" : "false");
+}
+
+void json_int(json_writer *w, int64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)v);
+    put_word(w, text);
+}
+
+void json_uint(json_writer *w, uint64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    put_word(w, text);
+}
+
+void json_real(json_writer *w, double v)
+{
+    char text[32];
+    if (isnan(v)) {
+        put_word(w, "NaN");
+    } else if (isinf(v)) {
+        put_word(w, v < 0 ? "-Infinity" : "Infinity");
+    } else {
+        begin_item(w);
+        put(w, text, py_double_repr(text, v));
+    }
+}
+
+/* ---- base64 ---- */
+
+static void put_base64(json_writer *w, const uint8_t *data, size_t size)
+{
+    while (size) {
+        if (BUFFER_SIZE - w->used < 4) flush(w);
+        size_t part = (BUFFER_SIZE - w->used) / 4 * 3;
+        if (part > size) part = size;
+        base64_encode(w->buffer + w->used, data, part);
+        w->used += base64_encoded_size(part);
+        data += part;
+        size -= part;
+    }
+}
+
+void json_base64_begin(json_writer *w)
+{
+    begin_item(w);
+    put_char(w, '"');
+    w->pending_count = 0;
+}
+
+void json_base64_append(json_writer *w, const void *data, size_t size_bytes)
+{
+    const uint8_t *p = data;
+    while (w->pending_count && size_bytes) {
+        if (w->pending_count == 2) {
+            const uint8_t group[3] = {w->pending[0], w->pending[1], *p};
+            put_base64(w, group, 3);
+            w->pending_count = 0;
+        } else {
+            w->pending[w->pending_count++] = *p;
+        }
+        p++;
+        size_bytes--;
+    }
+    const size_t whole = size_bytes / 3 * 3;
+    put_base64(w, p, whole);
+    for (size_t i = whole; i < size_bytes; i++) w->pending[w->pending_count++] = p[i];
+}
+
+void json_base64_end(json_writer *w)
+{
+    put_base64(w, w->pending, w->pending_count);
+    put_char(w, '"');
+    w->pending_count = 0;
+}

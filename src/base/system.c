@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clock, processor features, processor count and memory sizes. What does not change is asked once.
+ */
+#include "base/system.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const LEVEL_NAMES[] = {"portable", "avx2", "avx512"};
+enum { LEVEL_COUNT = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0] };
+
+int64_t clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#if defined(__x86_64__)
+static cpu_level detect(void)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return CPU_PORTABLE;
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return wide ? CPU_AVX512 : CPU_AVX2;
+}
+#else
+static cpu_level detect(void)
+{
+    return CPU_PORTABLE;
+}
+#endif
+
+static cpu_level masked_level(void)
+{
+    const char *mask = getenv("POLYGRAPHY_CPU");
+    cpu_level level = detect();
+    for (size_t i = 0; mask && i < LEVEL_COUNT; i++)
+        if (strcmp(mask, LEVEL_NAMES[i]) == 0 && level > (cpu_level)i) level = (cpu_level)i;
+    return level;
+}
+
+cpu_level cpu_features(void)
+{
+    static atomic_int known = -1; /* two threads may both ask: they find the same */
+    int level = atomic_load_explicit(&known, memory_order_relaxed);
+    if (level < 0) {
+        level = (int)masked_level();
+        atomic_store_explicit(&known, level, memory_order_relaxed);
+    }
+    return (cpu_level)level;
+}
+
+const char *cpu_level_name(cpu_level level)
+{
+    const size_t i = (size_t)level;
+    return i < LEVEL_COUNT ? LEVEL_NAMES[i] : "unknown";
+}
+
+static size_t allowed_processors(void)
+{
+    enum { LARGEST = 1 << 16 };
+    for (int limit = 1024; limit <= LARGEST; limit *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)limit);
+        if (!set) break;
+        const size_t size = CPU_ALLOC_SIZE((size_t)limit);
+        const int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+        CPU_FREE(set);
+        if (count > 0) return (size_t)count;
+    }
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (size_t)online : 1;
+}
+
+static size_t chosen_processors(void)
+{
+    enum { LARGEST = 1024 };
+    const char *text = getenv("POLYGRAPHY_THREADS");
+    if (!text) return allowed_processors();
+    char *end;
+    const long count = strtol(text, &end, 10);
+    if (end == text || *end || count < 1) return allowed_processors();
+    return count < LARGEST ? (size_t)count : LARGEST;
+}
+
+size_t cpu_count(void)
+{
+    static atomic_size_t known;
+    size_t count = atomic_load_explicit(&known, memory_order_relaxed);
+    if (count == 0) {
+        count = chosen_processors();
+        atomic_store_explicit(&known, count, memory_order_relaxed);
+    }
+    return count;
+}
+
+uint64_t memory_total_bytes(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+}
+
+uint64_t memory_resident_bytes(void)
+{
+    unsigned long long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file) return 0;
+    const int found = fscanf(file, "%llu %llu", &total, &resident);
+    fclose(file);
+    return found == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
