@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference results: the container's insides, and their JSON. */
+#ifndef COMPARE_RESULTS_H
+#define COMPARE_RESULTS_H
+
+#include <polygraphy/compare.h>
+
+#include "data/feeds.h"
+
+typedef struct runner_results {
+    char *name;
+    pgy_iteration *iterations;
+    size_t count, capacity;
+} runner_results;
+
+struct pgy_results {
+    runner_results *runners;
+    size_t count, capacity;
+};
+
+/* Adds an iteration whose outputs map moves in, also on failure. `name` is the iteration's own runner name. */
+pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_tensor_map *outputs, double runtime_s, pgy_error *err) PGY_MUST_CHECK;
+
+/* JSON: whole files, and one iteration of an open file. */
+pgy_status results_json_expect(const json_file *file, pgy_error *err) PGY_MUST_CHECK;
+/* Entry `runner` of "lst": its name (arena of the file) and its iterations' array. */
+pgy_status results_json_runner(const char **name, const json_value **iterations, const json_value *entry, json_file *file, pgy_error *err) PGY_MUST_CHECK;
+pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v, json_file *file, pgy_error *err) PGY_MUST_CHECK;
+pgy_status results_json_save(const pgy_results *r, const char *path, pgy_error *err) PGY_MUST_CHECK;
+pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

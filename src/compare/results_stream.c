@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results iteration by iteration: a reader that keeps one in memory, a writer that keeps none (a folder) or keeps them on disk until the
+ * single file can be written, because that file is ordered by runner. Whole-file load and save choose between file and folder. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "compare/judge.h"
+#include "compare/results.h"
+
+static const char LOG_PATH[] = "json/serde.py";
+
+/* ---- Reader ------------------------------------------------------------------------------------------ */
+
+struct pgy_results_reader {
+    char *path;
+    strvec files;      /* of a folder */
+    size_t next_file;
+    bool folder, open;
+    json_file file;
+    const json_value **positions; /* next iteration of each runner */
+    const char **names;
+    size_t runner_count;
+};
+
+static pgy_status open_file(pgy_results_reader *r, const char *path, pgy_error *err)
+{
+    LOG(INFO, "Loading inference results from %s", path);
+    pgy_status st = json_file_open(&r->file, path, err);
+    if (st) return st;
+    r->open = true;
+    st = results_json_expect(&r->file, err);
+    if (st) return st;
+    const json_value *lst = json_get(r->file.root, "lst");
+    r->runner_count = lst->count;
+    r->positions = arena_alloc_array(&r->file.memory, lst->count + 1, sizeof *r->positions);
+    r->names = arena_alloc_array(&r->file.memory, lst->count + 1, sizeof *r->names);
+    if (!r->positions || !r->names) return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory", path);
+    size_t i = 0;
+    for (const json_value *e = lst->first; !st && e; e = e->next, i++) {
+        const json_value *iterations;
+        st = results_json_runner(&r->names[i], &iterations, e, &r->file, err);
+        if (!st) r->positions[i] = iterations->first;
+    }
+    return st;
+}
+
+static void close_file(pgy_results_reader *r)
+{
+    if (r->open) json_file_close(&r->file);
+    r->open = false;
+}
+
+pgy_status pgy_results_reader_open(pgy_results_reader **out, const char *path, pgy_error *err)
+{
+    pgy_results_reader *r = mem_calloc(1, sizeof *r);
+    if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    r->file.map.fd = -1;
+    r->path = mem_strdup(path);
+    r->folder = file_is_dir(path);
+    pgy_status st = r->path ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st && r->folder) st = file_list_dir(&r->files, path, ".json", err);
+    if (!st && !r->folder) st = open_file(r, path, err);
+    if (st) {
+        pgy_results_reader_close(r);
+        return st;
+    }
+    *out = r;
+    return PGY_OK;
+}
+
+/* One iteration of every runner that has one left; *any tells whether there was one. */
+static pgy_status take_iteration(pgy_results **out, bool *any, pgy_results_reader *r, pgy_error *err)
+{
+    pgy_results *results = NULL;
+    pgy_status st = pgy_results_create(&results, err);
+    *any = false;
+    for (size_t i = 0; !st && i < r->runner_count; i++) {
+        size_t runner;
+        const json_value *v = r->positions[i];
+        if (!v) continue;
+        st = pgy_results_add_runner(results, r->names[i], &runner, err);
+        if (!st) st = results_json_iteration(results, runner, v, &r->file, err);
+        r->positions[i] = v->next;
+        *any = true;
+    }
+    if (st || !*any) {
+        pgy_results_destroy(results);
+        return st;
+    }
+    *out = results;
+    return PGY_OK;
+}
+
+pgy_status pgy_results_reader_next(pgy_results **out, pgy_results_reader *r, pgy_error *err)
+{
+    *out = NULL;
+    for (;;) {
+        bool any = false;
+        if (r->open) {
+            pgy_status st = take_iteration(out, &any, r, err);
+            if (st || any) return st;
+            close_file(r);
+        }
+        if (r->next_file >= r->files.count) return PGY_OK;
+        char *path = path_join(r->path, r->files.items[r->next_file++]);
+        pgy_status st = path ? open_file(r, path, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        mem_free(path);
+        if (st) return st;
+    }
+}
+
+void pgy_results_reader_close(pgy_results_reader *r)
+{
+    if (!r) return;
+    close_file(r);
+    strvec_deinit(&r->files);
+    mem_free(r->path);
+    mem_free(r);
+}
+
+/* ---- Whole ----------------------------------------------------------------------------------------------- */
+
+/* Runners of per-iteration files are joined by position: equal names stay apart. */
+static pgy_status join(pgy_results *all, pgy_results *part, pgy_error *err)
+{
+    for (size_t i = 0; i < part->count; i++) {
+        size_t runner = i;
+        pgy_status st = i < all->count ? PGY_OK : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
+        for (size_t k = 0; !st && k < part->runners[i].count; k++) {
+            pgy_iteration *it = &part->runners[i].iterations[k];
+            pgy_tensor_map *outputs = it->outputs;
+            it->outputs = NULL;
+            st = results_adopt(all, runner, it->runner_name, outputs, it->runtime_s, err);
+        }
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static pgy_status load_folder(pgy_results **out, const char *path, pgy_error *err)
+{
+    pgy_results_reader *reader = NULL;
+    pgy_results *all = NULL, *part = NULL;
+    pgy_status st = pgy_results_create(&all, err);
+    if (!st) st = pgy_results_reader_open(&reader, path, err);
+    while (!st) {
+        st = pgy_results_reader_next(&part, reader, err);
+        if (st || !part) break;
+        st = join(all, part, err);
+        pgy_results_destroy(part);
+    }
+    pgy_results_reader_close(reader);
+    if (st) {
+        pgy_results_destroy(all);
+        return st;
+    }
+    *out = all;
+    return PGY_OK;
+}
+
+pgy_status pgy_results_load(pgy_results **out, const char *path, pgy_error *err)
+{
+    if (file_is_dir(path)) return load_folder(out, path, err);
+    LOG(INFO, "Loading inference results from %s", path);
+    return results_json_load(out, path, err);
+}
+
+/* The k-th iteration of every runner that has one. */
+static pgy_status slice(pgy_results **out, const pgy_results *r, size_t k, pgy_error *err)
+{
+    pgy_results *part = NULL;
+    pgy_status st = pgy_results_create(&part, err);
+    for (size_t i = 0; !st && i < r->count; i++) {
+        size_t runner;
+        if (k >= r->runners[i].count) continue;
+        st = pgy_results_add_runner(part, r->runners[i].name, &runner, err);
+        if (!st) st = pgy_results_add(part, runner, r->runners[i].iterations[k].outputs, r->runners[i].iterations[k].runtime_s, err);
+    }
+    if (st) pgy_results_destroy(part);
+    else *out = part;
+    return st;
+}
+
+static size_t most_iterations(const pgy_results *r)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->runners[i].count > most) most = r->runners[i].count;
+    return most;
+}
+
+pgy_status pgy_results_save(const pgy_results *r, const char *path, pgy_error *err)
+{
+    if (!path_means_folder(path)) {
+        LOG(INFO, "Saving inference results to %s", path);
+        return results_json_save(r, path, err);
+    }
+    pgy_results_writer *w = NULL;
+    pgy_status st = pgy_results_writer_create(&w, path, err);
+    for (size_t k = 0; !st && k < most_iterations(r); k++) {
+        pgy_results *part = NULL;
+        st = slice(&part, r, k, err);
+        if (!st) st = pgy_results_writer_add(w, part, err);
+        pgy_results_destroy(part);
+    }
+    if (!st) st = pgy_results_writer_finish(w, err);
+    pgy_results_writer_destroy(w);
+    return st;
+}
+
+/* ---- Writer ------------------------------------------------------------------------------------------------ */
+
+struct pgy_results_writer {
+    char *path;
+    bool folder;
+    size_t count;
+    pgy_results *waiting; /* single file */
+};
+
+pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path, pgy_error *err)
+{
+    pgy_results_writer *w = mem_calloc(1, sizeof *w);
+    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    w->path = mem_strdup(path);
+    w->folder = path_means_folder(path);
+    LOG(INFO, "Saving inference results to a %s: %s", w->folder ? "directory of per-iteration files" : "single file", path);
+    pgy_status st = w->path ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) st = w->folder ? numbered_folder_prepare(path, err) : pgy_results_create(&w->waiting, err);
+    if (st) {
+        pgy_results_writer_destroy(w);
+        return st;
+    }
+    *out = w;
+    return PGY_OK;
+}
+
+/* From the second iteration on, what waits for the single file waits on disk. */
+static pgy_status spill(pgy_results *r, pgy_error *err)
+{
+    enum { WORTH_BYTES = 1 << 16 };
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->runners[i].count; k++) {
+            pgy_tensor_map *outputs = r->runners[i].iterations[k].outputs;
+            for (size_t n = 0; n < pgy_tensor_map_count(outputs); n++) {
+                pgy_tensor *t = pgy_tensor_map_at(outputs, n);
+                if (pgy_tensor_is_swapped(t) || pgy_tensor_size_bytes(t) < WORTH_BYTES || pgy_tensor_dtype(t) == PGY_STRING) continue;
+                pgy_status st = pgy_tensor_swap_out(t, err);
+                if (st) return st;
+            }
+        }
+    return PGY_OK;
+}
+
+static pgy_status copy_parts(pgy_results *all, const pgy_results *part, pgy_error *err)
+{
+    for (size_t i = 0; i < part->count; i++) {
+        size_t runner = i;
+        pgy_status st = i < all->count ? PGY_OK : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
+        for (size_t k = 0; !st && k < part->runners[i].count; k++)
+            st = pgy_results_add(all, runner, part->runners[i].iterations[k].outputs, part->runners[i].iterations[k].runtime_s, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iteration, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (w->folder) {
+        char *path = numbered_path(w->path, w->count);
+        if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        LOG(INFO, "Saving inference results to %s", path);
+        st = results_json_save(iteration, path, err);
+        mem_free(path);
+    } else {
+        if (w->count) st = spill(w->waiting, err);
+        if (!st) st = copy_parts(w->waiting, iteration, err);
+    }
+    if (!st) w->count++;
+    return st;
+}
+
+pgy_status pgy_results_writer_finish(pgy_results_writer *w, pgy_error *err)
+{
+    if (w->folder) return PGY_OK;
+    LOG(INFO, "Saving inference results to %s", w->path);
+    return results_json_save(w->waiting, w->path, err);
+}
+
+void pgy_results_writer_destroy(pgy_results_writer *w)
+{
+    if (!w) return;
+    pgy_results_destroy(w->waiting);
+    mem_free(w->path);
+    mem_free(w);
+}
