@@ -109,7 +109,7 @@ pgy_status file_map_open(file_map *out, const char *path, pgy_error *err)
 void file_map_close(file_map *m)
 {
     if (m->data && m->size_bytes) {
-        if (m->fd == -1)
+        if (m->fd == NO_FD)
             mem_free((void *)m->data);
         else
             munmap((void *)m->data, m->size_bytes);
@@ -123,13 +123,6 @@ void file_map_drop_fd(file_map *m)
     if (!m->data || m->fd < 0) return;
     close(m->fd);
     m->fd = MAPPED_WITHOUT_FD;
-}
-
-void file_map_drop_fd(file_map *m)
-{
-    if (m->fd < 0) return;
-    close(m->fd);
-    m->fd = m->size_bytes ? -2 : -1;
 }
 
 void file_map_forget(const file_map *m, size_t offset, size_t size_bytes)

@@ -9,7 +9,7 @@
 double text_to_double(const char *text, char **end);
 /* Shortest digits that round-trip, "1.0", "1e-05", "inf", "nan". `out` has room for 32 bytes. Returns length. */
 size_t py_double_repr(char *out, double v);
-/* The same for a float32 value: shortest digits that round-trip as float32. */
+/* The same layout for a float32 value: shortest digits that round-trip as float32. */
 size_t py_float_repr(char *out, float v);
 /* Shortest digits and decimal exponent: value = 0.d1d2... * 10^exp10. digits has room for 20. bits: 16, 32 or 64
  * = the type in which the digits must be unique. v finite and > 0. Returns number of digits. */
