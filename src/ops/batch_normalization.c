@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BatchNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias per channel. In training (version 14 on with
+ * training_mode) mean and population variance come from the batch, and the running ones are outputs; before version 14 the
+ * node that names further outputs is a training node, which is not supported. */
+#include <math.h>
+
+#include "ops/class_norm.h"
+
+enum { X, SCALE, BIAS, MEAN, VARIANCE };
+
+static const op_attr_def ATTRS_7[] = {
+    {"epsilon", OP_ATTR_FLOAT, false, "1e-5"},
+    {"momentum", OP_ATTR_FLOAT, false, "0.9"},
+    {"spatial", OP_ATTR_INT, false, "1"},
+    {NULL},
+};
+
+static const op_attr_def ATTRS_9[] = {
+    {"epsilon", OP_ATTR_FLOAT, false, "1e-5"},
+    {"momentum", OP_ATTR_FLOAT, false, "0.9"},
+    {NULL},
+};
+
+static const op_attr_def ATTRS_14[] = {
+    {"epsilon", OP_ATTR_FLOAT, false, "1e-5"},
+    {"momentum", OP_ATTR_FLOAT, false, "0.9"},
+    {"training_mode", OP_ATTR_INT, false, "0"},
+    {NULL},
+};
+
+/* Version 7 with spatial = 0 has statistics for every position of an image. */
+static bool is_spatial(const op_node *n)
+{
+    return op_attr_int(n, "spatial", 1) != 0;
+}
+
+static pgy_status check_parameters(op_infer *c, pgy_error *err)
+{
+    dim channels = c->inputs[X].rank > 1 ? c->inputs[X].dims[1] : dim_const(1);
+    for (size_t i = SCALE; i <= VARIANCE; i++) {
+        pgy_status st = rank_check(c, i, 1, 1, err);
+        if (!st) st = dim_check(c, i, 0, channels, "the number of channels", err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    bool trains = op_attr_int(c->node, "training_mode", 0) != 0;
+    pgy_status st = rank_check(c, X, 1, PGY_MAX_RANK, err);
+    if (!st && rank_known(c, X) && is_spatial(c->node)) st = check_parameters(c, err);
+    if (st) return st;
+    op_set_like(c, 0, X);
+    for (size_t i = 1; i < c->node->output_count; i++) {
+        if (c->wanted[i] && !trains)
+            return op_error(c->node, err, PGY_E_UNSUPPORTED, "output %zu is named, but only training_mode = 1 computes it", i);
+        op_set_like(c, i, i == 1 ? MEAN : VARIANCE);
+    }
+    return PGY_OK;
+}
+
+typedef struct norm {
+    const op_eval *c;
+    size_t channels, plane; /* positions of an image */
+    double epsilon;
+} norm;
+
+static void normalize(double *y, const double *x, size_t count, double mean, double variance, double scale, double bias,
+                      double epsilon)
+{
+    double factor = scale / sqrt(variance + epsilon);
+    for (size_t i = 0; i < count; i++) y[i] = (x[i] - mean) * factor + bias;
+}
+
+static void infer_planes(size_t begin, size_t end, void *user)
+{
+    const norm *n = user;
+    for (size_t i = begin; i < end; i++) {
+        size_t ch = i % n->channels;
+        normalize(out_f64(n->c, 0) + i * n->plane, in_f64(n->c, X) + i * n->plane, n->plane, in_f64(n->c, MEAN)[ch],
+                  in_f64(n->c, VARIANCE)[ch], in_f64(n->c, SCALE)[ch], in_f64(n->c, BIAS)[ch], n->epsilon);
+    }
+}
+
+static norm_stats batch_stats(const norm *n, size_t channel)
+{
+    size_t image = n->channels * n->plane, count = in_count(n->c, X);
+    const double *x = in_f64(n->c, X) + channel * n->plane;
+    double batch = (double)(count / image), sum = 0, squares = 0;
+    for (size_t at = 0; at < count; at += image) sum += row_sum(x + at, n->plane);
+    double mean = sum / (batch * (double)n->plane);
+    for (size_t at = 0; at < count; at += image) squares += row_sum_squares(x + at, n->plane, mean);
+    return (norm_stats){mean, squares / (batch * (double)n->plane)};
+}
+
+static void train_channels(size_t begin, size_t end, void *user)
+{
+    const norm *n = user;
+    size_t image = n->channels * n->plane, count = in_count(n->c, X);
+    double momentum = op_attr_float(n->c->node, "momentum", 0.9);
+    for (size_t ch = begin; ch < end; ch++) {
+        norm_stats s = batch_stats(n, ch);
+        for (size_t at = ch * n->plane; at < count; at += image)
+            normalize(out_f64(n->c, 0) + at, in_f64(n->c, X) + at, n->plane, s.mean, s.variance, in_f64(n->c, SCALE)[ch],
+                      in_f64(n->c, BIAS)[ch], n->epsilon);
+        if (out_f64(n->c, 1)) out_f64(n->c, 1)[ch] = in_f64(n->c, MEAN)[ch] * momentum + s.mean * (1 - momentum);
+        if (out_f64(n->c, 2)) out_f64(n->c, 2)[ch] = in_f64(n->c, VARIANCE)[ch] * momentum + s.variance * (1 - momentum);
+    }
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    pgy_status st = inputs_check(c, "FFFFF", err);
+    if (st) return st;
+    const int64_t *shape = in_shape(c, X);
+    size_t rank = in_rank(c, X);
+    axis_view v = axis_view_of(shape, rank, 1, 2);
+    norm n = {c, v.length, v.inner, op_attr_float(c->node, "epsilon", 1e-5)};
+    if (!is_spatial(c->node)) n = (norm){c, v.length * v.inner, 1, n.epsilon};
+    for (size_t i = SCALE; i <= VARIANCE; i++)
+        if (in_count(c, i) != n.channels)
+            return op_error(c->node, err, PGY_E_SHAPE, "input %zu has %zu elements, but %zu are needed", i, in_count(c, i),
+                            n.channels);
+    if (!in_count(c, X)) return PGY_OK;
+    if (op_attr_int(c->node, "training_mode", 0))
+        rows_run(n.channels, in_count(c, X) / n.channels * 4, train_channels, &n);
+    else
+        rows_run(v.outer * n.channels, n.plane, infer_planes, &n);
+    return PGY_OK;
+}
+
+#define ROW(version, outputs, attrs, words)                                                        \
+    {"BatchNormalization", "", version, 0, 5, 5, 1, outputs, 0, attrs, words, infer, eval, norm_flops}
+const op_def OP_batch_normalization[] = {
+    ROW(7, 5, ATTRS_7, TYPES_F3),
+    ROW(9, 5, ATTRS_9, TYPES_F3),
+    ROW(14, 3, ATTRS_14, TYPES_F4),
+    ROW(15, 3, ATTRS_14, TYPES_F4),
+    {NULL},
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix product, micro-kernel for any processor: 4 x 4 with two-lane vectors, which GCC maps to what the target has
+ * (SSE2 on x86-64, NEON on Arm) or to scalars. */
+#include <string.h>
+
+#include "ops/class_gemm.h"
+
+typedef double vec2 __attribute__((vector_size(16)));
+
+static inline vec2 load(const double *p)
+{
+    vec2 v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline void store(double *p, vec2 v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+#define VEC vec2
+#define LANES 2
+#define MR 4
+#define NV 2
+#define TARGET
+#define LOAD(p) load(p)
+#define STORE(p, v) store(p, v)
+#define SPREAD(p) ((vec2){*(p), *(p)})
+#define MADD(x, y, z) ((x) * (y) + (z))
+#define ADD(x, y) ((x) + (y))
+#define ZERO() ((vec2){0, 0})
+#include "ops/class_gemm_kernel.inc"
+
+const gemm_kernel gemm_kernel_portable = {MR, NV * LANES, run};

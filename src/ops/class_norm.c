@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics of rows: two passes, so that a large mean costs no digits of the variance. */
+#include "ops/class_norm.h"
+
+norm_stats norm_of(const double *x, size_t count)
+{
+    double mean = row_sum(x, count) / (double)count;
+    return (norm_stats){mean, row_sum_squares(x, count, mean) / (double)count};
+}
+
+double norm_flops(const op_infer *c)
+{
+    return 8 * dims_product(&c->inputs[0]);
+}
+
+pgy_status norm_broadcast(size_t *strides, const op_eval *c, size_t input, const int64_t *shape, size_t rank, pgy_error *err)
+{
+    const int64_t *own = in_shape(c, input);
+    size_t own_rank = in_rank(c, input), stride = 1;
+    bool fits = own_rank <= rank;
+    for (size_t i = 0; i < rank; i++) strides[i] = 0;
+    for (size_t behind = 1; fits && behind <= own_rank; behind++) {
+        int64_t extent = own[own_rank - behind];
+        if (extent != 1 && extent != shape[rank - behind]) fits = false;
+        strides[rank - behind] = extent == 1 ? 0 : stride;
+        stride *= (size_t)extent;
+    }
+    if (fits) return PGY_OK;
+    str text = {0}, target = {0};
+    for (size_t i = 0; i < own_rank; i++) str_printf(&text, i ? ", %lld" : "%lld", (long long)own[i]);
+    for (size_t i = 0; i < rank; i++) str_printf(&target, i ? ", %lld" : "%lld", (long long)shape[i]);
+    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "input %zu of shape (%s) does not broadcast to (%s)", input,
+                             str_text(&text), str_text(&target));
+    str_deinit(&text);
+    str_deinit(&target);
+    return st;
+}

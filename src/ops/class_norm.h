@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics of rows, shared by the normalisations. */
+#ifndef OPS_CLASS_NORM_H
+#define OPS_CLASS_NORM_H
+
+#include "ops/class_check.h"
+#include "ops/class_rows.h"
+
+typedef struct norm_stats {
+    double mean, variance; /* population variance, from the centred values */
+} norm_stats;
+norm_stats norm_of(const double *x, size_t count);
+double norm_flops(const op_infer *c); /* about eight per element */
+
+/* Strides (0 where it is repeated) of a tensor that broadcasts to the last axes of `shape`. PGY_E_SHAPE if it does not. */
+pgy_status norm_broadcast(size_t *strides, const op_eval *c, size_t input, const int64_t *shape, size_t rank,
+                          pgy_error *err) PGY_MUST_CHECK;
+
+#endif
