@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy inspect data: what is in a file of saved inputs, outputs or accuracy results. */
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/pytext.h"
+#include "cli/groups/saved.h"
+
+static const char LOG_PATH[] = "tools/inspect/subtool/data.py";
+
+typedef struct inspect_data_args {
+    const char *path;
+    bool all, show_values, histogram;
+    int64_t num_items, line_width;
+} inspect_data_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_POSITIONAL("path", inspect_data_args, path, .help = "file of saved inputs, outputs or accuracy results, or a folder of per-iteration files"),
+    PGY_OPT_FLAG("-a --all", inspect_data_args, all, .help = "show every iteration instead of the first"),
+    PGY_OPT_FLAG("-s --show-values", inspect_data_args, show_values, .help = "show the values of the arrays"),
+    PGY_OPT_FLAG("--histogram", inspect_data_args, histogram, .help = "show a histogram of each array"),
+    PGY_OPT_INT("-n --num-items", inspect_data_args, num_items, .meta = "NUM",
+                .help = "values shown at each end of a dimension of a summarised array; -1 shows all; default 3"),
+    PGY_OPT_INT("--line-width", inspect_data_args, line_width, .meta = "NUM", .help = "characters in a line of values; -1 breaks at the ends of rows only; default 75"),
+    PGY_OPT_END,
+};
+
+static void defaults(void *settings)
+{
+    inspect_data_args *s = settings;
+    s->num_items = 3;
+    s->line_width = 75;
+}
+
+static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(inspect_data_args), .defaults = defaults};
+static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
+
+/* ---- Arrays -------------------------------------------------------------------------------------------- */
+
+static void append_indented(str *out, const char *text, size_t indent)
+{
+    str_append_fill(out, ' ', indent);
+    for (; *text; text++) {
+        str_append_char(out, *text);
+        if (*text == '\n' && text[1]) str_append_fill(out, ' ', indent);
+    }
+    if (out->size && out->data[out->size - 1] != '\n') str_append_char(out, '\n');
+}
+
+static pgy_status append_values(str *out, pgy_view v, const inspect_data_args *s, size_t indent, pgy_error *err)
+{
+    char *text = NULL;
+    pgy_text_options o = {.size = sizeof o, .edge_items = s->num_items, .line_width = s->line_width};
+    pgy_status st = pgy_view_text(&text, v, &o, err);
+    if (st) return st;
+    append_indented(out, text, indent);
+    pgy_text_free(text);
+    return PGY_OK;
+}
+
+static pgy_status append_array(str *out, const char *name, pgy_tensor *t, const inspect_data_args *s, size_t indent, pgy_error *err)
+{
+    char *statistics = NULL, *histogram = NULL;
+    pgy_tensor *loaded = NULL;
+    pgy_status st = pgy_tensor_load(&loaded, t, err);
+    if (st) return st;
+    pgy_view v = pgy_tensor_view(loaded);
+    st = pgy_statistics_text(&statistics, v, err);
+    if (!st) {
+        str_append_fill(out, ' ', indent);
+        str_printf(out, "%s [dtype=%s, shape=", name, pgy_dtype_name(v.dtype));
+        str_append_py_tuple(out, v.shape, (size_t)v.rank);
+        str_printf(out, "] | Stats: %s\n", statistics);
+    }
+    if (!st && s->histogram) st = pgy_histogram_text(&histogram, v, 1, 0, err);
+    if (!st && histogram && *histogram) append_indented(out, histogram, indent + 4);
+    if (!st && s->show_values) st = append_values(out, v, s, indent + 4, err);
+    pgy_text_free(statistics);
+    pgy_text_free(histogram);
+    pgy_tensor_release(loaded);
+    return st;
+}
+
+static pgy_status append_map(str *out, const pgy_tensor_map *m, const inspect_data_args *s, size_t indent, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(m); i++)
+        st = append_array(out, pgy_tensor_map_name(m, i), pgy_tensor_map_at(m, i), s, indent, err);
+    return st;
+}
+
+static void append_iteration_heading(str *out, size_t i, size_t count, const inspect_data_args *s, size_t indent)
+{
+    if (count < 2 || !s->all) return;
+    str_append_fill(out, ' ', indent);
+    str_printf(out, "-- Iteration: %zu\n", i);
+}
+
+/* ---- Kinds of files --------------------------------------------------------------------------------------- */
+
+static pgy_status show_results(str *out, const inspect_data_args *s, pgy_error *err)
+{
+    pgy_results *r = NULL;
+    pgy_status st = pgy_results_load(&r, s->path, err);
+    if (st) return st;
+    size_t runners = pgy_results_runner_count(r);
+    str_printf(out, "==== Run Results (%zu runners) ====\n\n", runners);
+    for (size_t i = 0; !st && i < runners; i++) {
+        size_t count = pgy_results_iteration_count(r, i);
+        str_printf(out, "---- %s (%zu iterations) ----\n", pgy_results_runner_name(r, i), count);
+        for (size_t k = 0; !st && k < (s->all ? count : count ? 1 : 0); k++) {
+            append_iteration_heading(out, k, count, s, 0);
+            st = append_map(out, pgy_results_at(r, i, k)->outputs, s, count > 1 && s->all ? 4 : 0, err);
+            str_append_char(out, '\n');
+        }
+    }
+    pgy_results_destroy(r);
+    return st;
+}
+
+static pgy_status show_inputs(str *out, const inspect_data_args *s, pgy_error *err)
+{
+    pgy_data_loader *loader = NULL;
+    pgy_tensor_map *feed = NULL;
+    str body = {0};
+    size_t count = 0;
+    pgy_status st = pgy_file_loader_create(&loader, &s->path, 1, err);
+    for (; !st; count++) {
+        st = pgy_data_loader_next(&feed, loader, err);
+        if (st || !feed) break;
+        if (s->all) str_printf(&body, "-- Iteration: %zu\n", count);
+        if (s->all || count == 0) st = append_map(&body, feed, s, s->all ? 4 : 0, err);
+        if (s->all || count == 0) str_append_char(&body, '\n');
+        pgy_tensor_map_destroy(feed);
+    }
+    str_printf(out, "==== Data (%zu iterations) ====\n\n%s", count, str_text(&body));
+    str_deinit(&body);
+    pgy_data_loader_destroy(loader);
+    return st;
+}
+
+static void append_metric(str *out, const char *name, double v, bool *first)
+{
+    str_append(out, *first ? " | " : ", ");
+    *first = false;
+    str_printf(out, "%s=", name);
+    str_append_g(out, 5, v);
+}
+
+static void append_verdict(str *out, const pgy_verdict *v)
+{
+    static const char *const METRICS[] = {[PGY_COMPARE_L2] = "l2_norm", [PGY_COMPARE_COSINE_SIMILARITY] = "cosine_similarity",
+                                          [PGY_COMPARE_PSNR] = "psnr", [PGY_COMPARE_SNR] = "snr", [PGY_COMPARE_LPIPS] = "lpips"};
+    bool first = true;
+    str_printf(out, "    %s | %s", v->output, v->passed ? "PASSED" : "FAILED");
+    if (v->has_metrics && v->kind == PGY_COMPARE_SIMPLE) {
+        append_metric(out, "max_absdiff", v->max_absdiff, &first);
+        append_metric(out, "max_reldiff", v->max_reldiff, &first);
+        append_metric(out, "mean_absdiff", v->mean_absdiff, &first);
+        append_metric(out, "mean_reldiff", v->mean_reldiff, &first);
+        append_metric(out, "median_absdiff", v->median_absdiff, &first);
+        append_metric(out, "median_reldiff", v->median_reldiff, &first);
+        if (v->has_quantile) {
+            append_metric(out, "quantile_absdiff", v->quantile_absdiff, &first);
+            append_metric(out, "quantile_reldiff", v->quantile_reldiff, &first);
+        }
+    } else if (v->has_metrics && v->kind >= PGY_COMPARE_L2 && v->kind <= PGY_COMPARE_LPIPS) {
+        append_metric(out, METRICS[v->kind], v->metric, &first);
+    }
+    str_append_char(out, '\n');
+}
+
+static void append_accuracy(str *out, const pgy_accuracy *a, const inspect_data_args *s)
+{
+    str_printf(out, "---- Aggregation: %s ----\n", pgy_accuracy_is_average(a) ? "average" : "per_sample");
+    for (size_t p = 0; p < pgy_accuracy_pair_count(a); p++) {
+        const char *first, *second;
+        size_t passed, total, count = pgy_accuracy_iteration_count(a, p);
+        pgy_accuracy_pair(a, p, &first, &second);
+        pgy_accuracy_stats(a, p, &passed, &total);
+        str_printf(out, "%s vs. %s | %zu/%zu %s matched\n", first, second, passed, total, pgy_accuracy_is_average(a) ? "output(s)" : "iteration(s)");
+        for (size_t i = 0; i < (s->all ? count : count ? 1 : 0); i++) {
+            const pgy_verdicts *v = pgy_accuracy_at(a, p, i);
+            str_printf(out, "-- Iteration: %zu\n", i);
+            for (size_t k = 0; k < pgy_verdicts_count(v); k++) append_verdict(out, pgy_verdicts_at(v, k));
+        }
+        str_append_char(out, '\n');
+    }
+}
+
+static pgy_status show_accuracy(str *out, const inspect_data_args *s, pgy_error *err)
+{
+    pgy_accuracy_results *r = NULL;
+    pgy_status st = pgy_accuracy_results_load(&r, s->path, err);
+    if (st) return st;
+    str_printf(out, "==== Accuracy Results (%zu comparison(s)) ====\n\n", pgy_accuracy_results_count(r));
+    for (size_t i = 0; i < pgy_accuracy_results_count(r); i++) append_accuracy(out, pgy_accuracy_results_at(r, i), s);
+    pgy_accuracy_results_destroy(r);
+    return PGY_OK;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const inspect_data_args *s = args_get(line, &OWN);
+    str out = {0};
+    saved_kind kind;
+    pgy_status st = saved_kind_of(&kind, s->path, err);
+    if (!st && kind == SAVED_RESULTS) st = show_results(&out, s, err);
+    else if (!st && kind == SAVED_ACCURACY) st = show_accuracy(&out, s, err);
+    else if (!st) st = show_inputs(&out, s, err);
+    if (!st && out.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) LOG(INFO, "%s", str_text(&out));
+    str_deinit(&out);
+    return st;
+}
+
+const command COMMAND_inspect_data = {
+    .tool = "inspect", .subtool = "data", .alias = "inspect results",
+    .summary = "Show saved inputs, outputs or accuracy results.",
+    .description = "Show what is in a file of saved inputs, outputs or accuracy results: names, types, shapes, statistics and, on request, values.",
+    .groups = GROUPS, .run = run,
+};
