@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pgy_view_convert: any numeric type and layout to any other.
  *
- * Dimensions that are contiguous on both sides are merged, so most conversions are one run. A run is done in
- * chunks that stay in the first-level cache: narrow sources are widened into a carrier, a native loop converts,
- * narrow targets are packed from f64 (rounded once). Complex values are runs over their parts. Large runs are
- * split among threads at fixed places, so results never depend on their number. */
+ * Dimensions that are contiguous on both sides are merged, so most conversions are one run. A run
+ * is done in chunks that stay in the first-level cache: narrow sources are widened into a carrier,
+ * a native loop converts, narrow targets are packed from f64 (rounded once). Complex values are
+ * runs over their parts. Large runs are split among threads at fixed places, so results never
+ * depend on their number. */
 #include "tensor/convert.h"
 
 #include <string.h>
@@ -43,14 +44,16 @@ static void *item(side s, size_t first, ptrdiff_t index)
     return s.data + ((ptrdiff_t)first + index) * (ptrdiff_t)s.item_bytes;
 }
 
-/* ---- Same type on both sides ------------------------------------------------------------------- */
+/* ---- Same type on both sides -------------------------------------------------------------------
+ */
 
 static void copy_strided(const run *r)
 {
     size_t bytes = r->to.item_bytes;
     char *to = item(r->to, r->to_first, 0);
     const char *from = item(r->from, r->from_first, 0);
-    ptrdiff_t to_step = r->to_stride * (ptrdiff_t)bytes, from_step = r->from_stride * (ptrdiff_t)bytes;
+    ptrdiff_t to_step = r->to_stride * (ptrdiff_t)bytes,
+              from_step = r->from_stride * (ptrdiff_t)bytes;
     for (size_t i = 0; i < r->count; i++, to += to_step, from += from_step) memcpy(to, from, bytes);
 }
 
@@ -58,18 +61,21 @@ static void copy_run(const run *r)
 {
     if (!r->to.item_bytes) { /* packed types are compact and begin at a whole byte */
         unsigned bits = pgy_dtype_describe(r->to.dtype)->bits;
-        memmove(r->to.data + r->to_first * bits / 8, r->from.data + r->from_first * bits / 8, (r->count * bits + 7) / 8);
+        memmove(r->to.data + r->to_first * bits / 8, r->from.data + r->from_first * bits / 8,
+                (r->count * bits + 7) / 8);
     } else if (r->to_stride == 1 && r->from_stride == 1) {
-        memmove(item(r->to, r->to_first, 0), item(r->from, r->from_first, 0), r->count * r->to.item_bytes);
+        memmove(item(r->to, r->to_first, 0), item(r->from, r->from_first, 0),
+                r->count * r->to.item_bytes);
     } else {
         copy_strided(r);
     }
 }
 
-/* ---- Different types --------------------------------------------------------------------------- */
+/* ---- Different types ---------------------------------------------------------------------------
+ */
 
-/* 64-bit integers to double with the lost bits kept as a set last bit, so that the rounding to a narrow
- * type that follows is the only one that counts. */
+/* 64-bit integers to double with the lost bits kept as a set last bit, so that the rounding to a
+ * narrow type that follows is the only one that counts. */
 static double odd_double(uint64_t magnitude, bool negative)
 {
     int excess = magnitude ? 11 - __builtin_clzll(magnitude) : 0;
@@ -89,17 +95,33 @@ static void to_f64_odd(double *to, native_type type, const void *from, ptrdiff_t
     }
 }
 
-/* n <= CHUNK native values into a narrow target. */
-static void narrow_chunk(const run *r, size_t begin, native_type type, const void *from, ptrdiff_t stride, size_t n)
+/* Which integers f32 holds exactly or, for f16, may round: those it rounds are infinite there. */
+static bool exact_in_f32(native_type type, pgy_dtype to)
 {
-    union { double f64[CHUNK]; uint8_t bytes[CHUNK]; } buffer;
+    bool small = type == NATIVE_BOOL || type == NATIVE_I8 || type == NATIVE_I16 ||
+                 type == NATIVE_U8 || type == NATIVE_U16;
+    return small || type == NATIVE_F32 || (to == PGY_F16 && type != NATIVE_F64);
+}
+
+/* n <= CHUNK native values into a narrow target. */
+static void narrow_chunk(const run *r, size_t begin, native_type type, const void *from,
+                         ptrdiff_t stride, size_t n)
+{
+    union {
+        double f64[CHUNK];
+        float f32[CHUNK];
+        uint8_t bytes[CHUNK];
+    } buffer;
     native_type carrier = pack_carrier(r->to.dtype);
     size_t first = (size_t)((ptrdiff_t)r->to_first + (ptrdiff_t)begin * r->to_stride);
     if (carrier != NATIVE_F32) {
         native_find_loop(type, carrier)(buffer.bytes, 1, from, stride, n);
         pack_narrow_int(r->to.data, r->to.dtype, first, buffer.bytes, n);
-    } else if (type == NATIVE_F32 && stride == 1) {
-        pack_narrow_f32(r->to.data, r->to.dtype, first, r->to_stride, from, n, r->saturate);
+    } else if (exact_in_f32(type, r->to.dtype)) {
+        bool direct = type == NATIVE_F32 && stride == 1;
+        if (!direct) native_find_loop(type, NATIVE_F32)(buffer.f32, 1, from, stride, n);
+        pack_narrow_f32(r->to.data, r->to.dtype, first, r->to_stride, direct ? from : buffer.f32, n,
+                        r->saturate);
     } else {
         if (type == NATIVE_I64 || type == NATIVE_U64)
             to_f64_odd(buffer.f64, type, from, stride, n);
@@ -121,7 +143,8 @@ static void convert_run(const run *r)
             type = pack_carrier(r->from.dtype);
             bool direct = type == r->to.native && r->to_stride == 1;
             void *wide = direct ? item(r->to, r->to_first, (ptrdiff_t)begin) : carriers;
-            pack_widen(wide, r->from.dtype, r->from.data, (size_t)((ptrdiff_t)r->from_first + at), stride, n, r->table);
+            pack_widen(wide, r->from.dtype, r->from.data, (size_t)((ptrdiff_t)r->from_first + at),
+                       stride, n, r->table);
             if (direct) continue;
             from = carriers;
             stride = 1;
@@ -129,19 +152,22 @@ static void convert_run(const run *r)
         if (r->to.native == NATIVE_COUNT)
             narrow_chunk(r, begin, type, from, stride, n);
         else
-            native_find_loop(type, r->to.native)(item(r->to, r->to_first, (ptrdiff_t)begin * r->to_stride), r->to_stride,
-                                                 from, stride, n);
+            native_find_loop(type, r->to.native)(
+                item(r->to, r->to_first, (ptrdiff_t)begin * r->to_stride), r->to_stride, from,
+                stride, n);
     }
 }
 
-/* ---- Complex ----------------------------------------------------------------------------------- */
+/* ---- Complex -----------------------------------------------------------------------------------
+ */
 
 static bool is_complex(pgy_dtype dtype)
 {
     return dtype == PGY_C64 || dtype == PGY_C128;
 }
 
-/* The real (0) or imaginary (1) parts of a complex side as a side of floats with doubled strides. */
+/* The real (0) or imaginary (1) parts of a complex side as a side of floats with doubled strides.
+ */
 static void take_part(side *s, size_t *first, ptrdiff_t *stride, size_t part)
 {
     if (!is_complex(s->dtype)) return;
@@ -165,18 +191,21 @@ static void convert_complex(const run *r)
         convert_run(&imaginary);
     } else if (is_complex(r->to.dtype)) {
         for (size_t i = 0; i < r->count; i++)
-            memset(item(imaginary.to, imaginary.to_first, (ptrdiff_t)i * imaginary.to_stride), 0, imaginary.to.item_bytes);
+            memset(item(imaginary.to, imaginary.to_first, (ptrdiff_t)i * imaginary.to_stride), 0,
+                   imaginary.to.item_bytes);
     } else if (r->to.dtype == PGY_BOOL) {
         for (size_t i = 0; i < r->count; i++) {
             uint8_t *to = item(r->to, r->to_first, (ptrdiff_t)i * r->to_stride), set;
-            const void *from = item(imaginary.from, imaginary.from_first, (ptrdiff_t)i * imaginary.from_stride);
+            const void *from =
+                item(imaginary.from, imaginary.from_first, (ptrdiff_t)i * imaginary.from_stride);
             native_find_loop(imaginary.from.native, NATIVE_BOOL)(&set, 1, from, 1, 1);
             *to |= set;
         }
     }
 }
 
-/* ---- Layout ------------------------------------------------------------------------------------ */
+/* ---- Layout ------------------------------------------------------------------------------------
+ */
 
 static void do_run(const run *r)
 {
@@ -235,8 +264,10 @@ static void walk_axes(run r, const axis *axes, size_t outer)
             r.to_first = (size_t)((ptrdiff_t)r.to_first + axes[i].to_stride);
             r.from_first = (size_t)((ptrdiff_t)r.from_first + axes[i].from_stride);
             if (++index[i] < axes[i].count) break;
-            r.to_first = (size_t)((ptrdiff_t)r.to_first - axes[i].to_stride * (ptrdiff_t)axes[i].count);
-            r.from_first = (size_t)((ptrdiff_t)r.from_first - axes[i].from_stride * (ptrdiff_t)axes[i].count);
+            r.to_first =
+                (size_t)((ptrdiff_t)r.to_first - axes[i].to_stride * (ptrdiff_t)axes[i].count);
+            r.from_first =
+                (size_t)((ptrdiff_t)r.from_first - axes[i].from_stride * (ptrdiff_t)axes[i].count);
             index[i] = 0;
         }
         if (i == SIZE_MAX) return;
@@ -246,11 +277,13 @@ static void walk_axes(run r, const axis *axes, size_t outer)
 static pgy_status check_views(pgy_view to, pgy_view from, pgy_error *err)
 {
     if (!pgy_view_same_shape(to, from))
-        return pgy_error_set(err, PGY_E_SHAPE, "shapes differ: rank %d and rank %d, %zu and %zu elements", (int)from.rank,
-                             (int)to.rank, pgy_view_count(from), pgy_view_count(to));
+        return pgy_error_set(
+            err, PGY_E_SHAPE, "shapes differ: rank %d and rank %d, %zu and %zu elements",
+            (int)from.rank, (int)to.rank, pgy_view_count(from), pgy_view_count(to));
     const pgy_dtype_info *a = pgy_dtype_describe(to.dtype), *b = pgy_dtype_describe(from.dtype);
     if (!a->bits || !b->bits || (a->kind == PGY_KIND_STRING) != (b->kind == PGY_KIND_STRING))
-        return pgy_error_set(err, PGY_E_TYPE, "elements of type %s cannot be converted to %s", b->name, a->name);
+        return pgy_error_set(err, PGY_E_TYPE, "elements of type %s cannot be converted to %s",
+                             b->name, a->name);
     if ((a->bits < 8 && to.strides) || (b->bits < 8 && from.strides))
         return pgy_error_set(err, PGY_E_TYPE, "elements of type %s cannot have strides",
                              a->bits < 8 ? a->name : b->name);
@@ -265,15 +298,20 @@ pgy_status pgy_view_convert(pgy_view to, pgy_view from, bool saturate, pgy_error
     if (st) return st;
     if (pgy_view_count(to) == 0) return PGY_OK;
     if (!pgy_view_data(from) || !pgy_view_data(to))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has no memory", pgy_view_count(to));
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has no memory",
+                             pgy_view_count(to));
 
     size_t n = merge_axes(axes, to, from);
     if (n == 0) n = 1;
     if (pgy_dtype_is_float(from.dtype) && pgy_dtype_describe(from.dtype)->bits <= 8)
         pack_table_init(&table, from.dtype);
-    run r = {.to = side_of(pgy_view_data(to), to.dtype), .from = side_of(pgy_view_data(from), from.dtype),
-             .to_stride = axes[n - 1].to_stride, .from_stride = axes[n - 1].from_stride,
-             .count = (size_t)axes[n - 1].count, .saturate = saturate, .table = &table};
+    run r = {.to = side_of(pgy_view_data(to), to.dtype),
+             .from = side_of(pgy_view_data(from), from.dtype),
+             .to_stride = axes[n - 1].to_stride,
+             .from_stride = axes[n - 1].from_stride,
+             .count = (size_t)axes[n - 1].count,
+             .saturate = saturate,
+             .table = &table};
     if (n == 1)
         parallel_for((r.count + TASK_ELEMS - 1) / TASK_ELEMS, do_task, &r);
     else

@@ -6,13 +6,14 @@
 #include <polygraphy/tensor.h>
 
 float f16_to_f32(uint16_t h);
-uint16_t f16_from_f64(double v);  /* one rounding, nearest even */
+uint16_t f16_from_f64(double v); /* one rounding, nearest even */
 float bf16_to_f32(uint16_t h);
 uint16_t bf16_from_f64(double v);
 /* Any float type of 8 bits or fewer. Codes hold the element in the low bits. */
 double f8_to_f64(pgy_dtype dtype, uint8_t code);
 uint8_t f8_from_f64(pgy_dtype dtype, double v, bool saturate);
-/* Rounds v to what `dtype` (any float type) can hold: the value it has after storing and loading. */
+/* Rounds v to what `dtype` (any float type) can hold: the value it has after storing and loading.
+ */
 double float_round(pgy_dtype dtype, double v, bool saturate);
 
 /* Element i of compact data, as the widest type of its kind. No strings, no complex. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of element types and the look-ups in it. The rows are in dtypes.def; a type's index in the
- * table is found by a short scan, which is cheap beside anything done per tensor. Names of other tools
- * (ONNX's, a few aliases) are accepted when reading, never written. */
+/* The table of element types and the look-ups in it. The rows are in dtypes.def; a type's index in
+ * the table is found by a short scan, which is cheap beside anything done per tensor. Names of
+ * other tools (ONNX's, a few aliases) are accepted when reading, never written. */
 #include <polygraphy/tensor.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
 
 static const pgy_dtype_info DTYPES[] = {
-#define DTYPE(value, name, onnx, onnx_name, npy, safetensors, bits, kind)                          \
+#define DTYPE(value, name, onnx, onnx_name, npy, safetensors, bits, kind) \
     {value, name, onnx, onnx_name, npy, safetensors, bits, kind},
 #include "tensor/dtypes.def"
 #undef DTYPE
@@ -21,8 +21,8 @@ static const struct {
     const char *name;
     pgy_dtype dtype;
 } ALIASES[] = {
-    {"half", PGY_F16},           {"double", PGY_F64},          {"boolean", PGY_BOOL},
-    {"float4e2m1", PGY_F4E2M1},  {"float8e8m0fnu", PGY_F8E8M0}, {"str", PGY_STRING},
+    {"half", PGY_F16},          {"double", PGY_F64},           {"boolean", PGY_BOOL},
+    {"float4e2m1", PGY_F4E2M1}, {"float8e8m0fnu", PGY_F8E8M0}, {"str", PGY_STRING},
 };
 
 size_t pgy_dtype_list(const pgy_dtype_info **out)
@@ -81,8 +81,8 @@ pgy_status pgy_dtype_size_bytes(size_t *out, pgy_dtype dtype, size_t count, pgy_
     if (bits < 8)
         bytes = count / 8 * bits + (count % 8 * bits + 7) / 8;
     else if (!size_mul(&bytes, count, bits / 8))
-        return pgy_error_set(err, PGY_E_SHAPE, "%zu elements of type %s do not fit in memory", count,
-                             pgy_dtype_name(dtype));
+        return pgy_error_set(err, PGY_E_SHAPE, "%zu elements of type %s do not fit in memory",
+                             count, pgy_dtype_name(dtype));
     *out = bytes;
     return PGY_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Single values of every float format narrower than f32, to and from f64.
  *
- * All formats with a sign and a mantissa share one narrowing: the double's bits are cut at the format's last
- * place and rounded to nearest even in integer arithmetic, once, so no double rounding can occur. A row of
- * FORMATS says what happens above the largest value. E8M0 is a bare exponent and goes its own way. */
+ * All formats with a sign and a mantissa share one narrowing: the double's bits are cut at the
+ * format's last place and rounded to nearest even in integer arithmetic, once, so no double
+ * rounding can occur. A row of FORMATS says what happens above the largest value. E8M0 is a bare
+ * exponent and goes its own way. */
 #include <math.h>
 #include <string.h>
 
@@ -12,10 +13,10 @@
 typedef struct float_format {
     pgy_dtype dtype;
     int mantissa_bits;
-    int min_exponent;   /* of the smallest normal value */
+    int min_exponent; /* of the smallest normal value */
     unsigned sign_bit;
-    unsigned max_code;  /* largest finite value */
-    unsigned inf_code;  /* what infinity and overflow become when not saturating */
+    unsigned max_code; /* largest finite value */
+    unsigned inf_code; /* what infinity and overflow become when not saturating */
     unsigned nan_code;
     bool unsigned_zero; /* FNUZ: the code of -0 is NaN */
 } float_format;
@@ -49,7 +50,8 @@ static unsigned narrow_magnitude(const float_format *f, uint64_t bits)
 {
     int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     uint64_t mantissa = bits & 0xfffffffffffffull;
-    if (exponent == -1023) return 0; /* subnormal doubles are far below half of any format's last place */
+    if (exponent == -1023)
+        return 0; /* subnormal doubles are far below half of any format's last place */
     mantissa |= 1ull << 52;
     int shift = 52 - f->mantissa_bits;
     int field = exponent - f->min_exponent + 1;
@@ -58,9 +60,11 @@ static unsigned narrow_magnitude(const float_format *f, uint64_t bits)
         field = 1;
     }
     if (shift > 63) return 0;
-    uint64_t kept = mantissa >> shift, rest = mantissa & ((1ull << shift) - 1), half = 1ull << (shift - 1);
+    uint64_t kept = mantissa >> shift, rest = mantissa & ((1ull << shift) - 1),
+             half = 1ull << (shift - 1);
     kept += rest > half || (rest == half && (kept & 1));
-    /* A normal's leading one carries into the exponent field, as does rounding up to the next power. */
+    /* A normal's leading one carries into the exponent field, as does rounding up to the next
+     * power. */
     return (unsigned)(((uint64_t)(field - 1) << f->mantissa_bits) + kept);
 }
 
@@ -78,11 +82,13 @@ static unsigned narrow(const float_format *f, double v, bool saturate)
 
 static double widen(const float_format *f, unsigned code)
 {
-    unsigned magnitude = code & (f->sign_bit - 1), mantissa = magnitude & ((1u << f->mantissa_bits) - 1);
+    unsigned magnitude = code & (f->sign_bit - 1),
+             mantissa = magnitude & ((1u << f->mantissa_bits) - 1);
     int field = (int)(magnitude >> f->mantissa_bits);
     double sign = code & f->sign_bit ? -1.0 : 1.0;
     if (f->unsigned_zero && code == f->nan_code) return NAN;
-    if (magnitude > f->max_code) return f->inf_code != f->nan_code && magnitude == f->inf_code ? sign * INFINITY : NAN;
+    if (magnitude > f->max_code)
+        return f->inf_code != f->nan_code && magnitude == f->inf_code ? sign * INFINITY : NAN;
     if (field) mantissa |= 1u << f->mantissa_bits;
     return sign * ldexp(mantissa, (field ? field - 1 : 0) + f->min_exponent - f->mantissa_bits);
 }
@@ -98,10 +104,12 @@ float f16_to_f32(uint16_t h)
     return float_of(sign | magnitude << 13) * 0x1p112f;
 }
 
-/* NaNs keep the upper bits of their payload and become quiet, as the processor's own conversion does. */
+/* NaNs keep the upper bits of their payload and become quiet, as the processor's own conversion
+ * does. */
 static uint16_t quiet_nan(const float_format *f, double v)
 {
-    unsigned payload = (unsigned)(bits_of(v) >> (52 - f->mantissa_bits)) & ((1u << f->mantissa_bits) - 1);
+    unsigned payload =
+        (unsigned)(bits_of(v) >> (52 - f->mantissa_bits)) & ((1u << f->mantissa_bits) - 1);
     return (uint16_t)(f->nan_code | payload | (signbit(v) ? f->sign_bit : 0));
 }
 
@@ -127,7 +135,8 @@ static const float_format *find_format(pgy_dtype dtype)
     return NULL;
 }
 
-/* Exponent only: sign is ignored, zero is the smallest value, ties go up as ONNX's "nearest" does. */
+/* Exponent only: sign is ignored, zero is the smallest value, ties go up as ONNX's "nearest" does.
+ */
 static uint8_t e8m0_from_f64(double v, bool saturate)
 {
     int exponent;
@@ -172,7 +181,11 @@ static unsigned packed_code(const uint8_t *data, size_t i, unsigned bits)
 
 double element_as_f64(pgy_dtype dtype, const void *data, size_t i)
 {
-    union { uint16_t u16; float f32; double f64; } e;
+    union {
+        uint16_t u16;
+        float f32;
+        double f64;
+    } e;
     const char *at = data;
     switch ((int)dtype) {
     case PGY_F64: memcpy(&e.f64, at + i * 8, 8); return e.f64;
@@ -200,7 +213,8 @@ int64_t element_as_i64(pgy_dtype dtype, const void *data, size_t i)
     if (info->bits < 8)
         code = packed_code(data, i, info->bits);
     else
-        memcpy(&code, (const char *)data + i * (info->bits / 8), info->bits <= 64 ? info->bits / 8 : 8);
+        memcpy(&code, (const char *)data + i * (info->bits / 8),
+               info->bits <= 64 ? info->bits / 8 : 8);
     if (info->kind == PGY_KIND_BOOL) return code != 0;
     unsigned unused = info->bits < 64 ? 64 - info->bits : 0;
     if (info->kind == PGY_KIND_SIGNED) return (int64_t)(code << unused) >> unused;

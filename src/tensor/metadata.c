@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of named inputs and outputs: an ordered list of records that owns copies of all it is given,
- * in one arena. A replaced record's memory stays in the arena until the list goes. */
+/* What is known of named inputs and outputs: an ordered list of records that owns copies of all it
+ * is given, in one arena. A replaced record's memory stays in the arena until the list goes. */
 #include <polygraphy/tensor.h>
 
 #include "base/alloc.h"
@@ -80,7 +80,8 @@ pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_tensor_info *info, pgy_er
     pgy_tensor_info *copy = arena_alloc(a, sizeof *copy);
     bool good = copy != NULL;
     if (good) {
-        *copy = (pgy_tensor_info){.name = arena_strdup(a, info->name), .dtype = info->dtype,
+        *copy = (pgy_tensor_info){.name = arena_strdup(a, info->name),
+                                  .dtype = info->dtype,
                                   .rank = info->rank < 0 ? -1 : info->rank};
         good = copy->name && copy_dims(&copy->shape, a, info->shape, rank) &&
                copy_dims(&copy->min_shape, a, info->min_shape, rank) &&
@@ -88,7 +89,9 @@ pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_tensor_info *info, pgy_er
                copy_names(&copy->dim_names, a, info->dim_names, rank) &&
                strmap_put(&m->infos, copy->name, copy);
     }
-    return good ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory for metadata of '%s'", info->name);
+    return good
+               ? PGY_OK
+               : pgy_error_set(err, PGY_E_MEMORY, "out of memory for metadata of '%s'", info->name);
 }
 
 pgy_status pgy_metadata_from_map(pgy_metadata **out, const pgy_tensor_map *map, pgy_error *err)
@@ -97,10 +100,12 @@ pgy_status pgy_metadata_from_map(pgy_metadata **out, const pgy_tensor_map *map, 
     pgy_status st = pgy_metadata_create(&m, err);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(map); i++) {
         const pgy_tensor *t = pgy_tensor_map_at(map, i);
-        st = pgy_metadata_set(m, &(pgy_tensor_info){.name = pgy_tensor_map_name(map, i),
-                                                    .dtype = pgy_tensor_dtype(t),
-                                                    .rank = (int32_t)pgy_tensor_rank(t),
-                                                    .shape = pgy_tensor_shape(t)}, err);
+        st = pgy_metadata_set(m,
+                              &(pgy_tensor_info){.name = pgy_tensor_map_name(map, i),
+                                                 .dtype = pgy_tensor_dtype(t),
+                                                 .rank = (int32_t)pgy_tensor_rank(t),
+                                                 .shape = pgy_tensor_shape(t)},
+                              err);
     }
     if (!st) {
         *out = m;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops between the eleven element types that C has itself, one per ordered pair, made by including
- * convert_pair.inc 121 times. Floats to integers go the way the x86-64 instructions do (out of range gives
- * the lowest value, then the upper bits are dropped), which is what NumPy's casts show. */
+ * convert_pair.inc 121 times. Floats to integers go the way the x86-64 instructions do (out of
+ * range gives the lowest value, then the upper bits are dropped), which is what NumPy's casts show.
+ */
 #include "tensor/native.h"
 
 #if defined(__SSE2__)
@@ -108,17 +109,28 @@ typedef double f64;
 
 /* [from][to], in the order of native_type. */
 static const native_loop LOOPS[NATIVE_COUNT][NATIVE_COUNT] = {
-    {b8_to_b8, b8_to_i8, b8_to_i16, b8_to_i32, b8_to_i64, b8_to_u8, b8_to_u16, b8_to_u32, b8_to_u64, b8_to_f32, b8_to_f64},
-    {i8_to_b8, i8_to_i8, i8_to_i16, i8_to_i32, i8_to_i64, i8_to_u8, i8_to_u16, i8_to_u32, i8_to_u64, i8_to_f32, i8_to_f64},
-    {i16_to_b8, i16_to_i8, i16_to_i16, i16_to_i32, i16_to_i64, i16_to_u8, i16_to_u16, i16_to_u32, i16_to_u64, i16_to_f32, i16_to_f64},
-    {i32_to_b8, i32_to_i8, i32_to_i16, i32_to_i32, i32_to_i64, i32_to_u8, i32_to_u16, i32_to_u32, i32_to_u64, i32_to_f32, i32_to_f64},
-    {i64_to_b8, i64_to_i8, i64_to_i16, i64_to_i32, i64_to_i64, i64_to_u8, i64_to_u16, i64_to_u32, i64_to_u64, i64_to_f32, i64_to_f64},
-    {u8_to_b8, u8_to_i8, u8_to_i16, u8_to_i32, u8_to_i64, u8_to_u8, u8_to_u16, u8_to_u32, u8_to_u64, u8_to_f32, u8_to_f64},
-    {u16_to_b8, u16_to_i8, u16_to_i16, u16_to_i32, u16_to_i64, u16_to_u8, u16_to_u16, u16_to_u32, u16_to_u64, u16_to_f32, u16_to_f64},
-    {u32_to_b8, u32_to_i8, u32_to_i16, u32_to_i32, u32_to_i64, u32_to_u8, u32_to_u16, u32_to_u32, u32_to_u64, u32_to_f32, u32_to_f64},
-    {u64_to_b8, u64_to_i8, u64_to_i16, u64_to_i32, u64_to_i64, u64_to_u8, u64_to_u16, u64_to_u32, u64_to_u64, u64_to_f32, u64_to_f64},
-    {f32_to_b8, f32_to_i8, f32_to_i16, f32_to_i32, f32_to_i64, f32_to_u8, f32_to_u16, f32_to_u32, f32_to_u64, f32_to_f32, f32_to_f64},
-    {f64_to_b8, f64_to_i8, f64_to_i16, f64_to_i32, f64_to_i64, f64_to_u8, f64_to_u16, f64_to_u32, f64_to_u64, f64_to_f32, f64_to_f64},
+    {b8_to_b8, b8_to_i8, b8_to_i16, b8_to_i32, b8_to_i64, b8_to_u8, b8_to_u16, b8_to_u32, b8_to_u64,
+     b8_to_f32, b8_to_f64},
+    {i8_to_b8, i8_to_i8, i8_to_i16, i8_to_i32, i8_to_i64, i8_to_u8, i8_to_u16, i8_to_u32, i8_to_u64,
+     i8_to_f32, i8_to_f64},
+    {i16_to_b8, i16_to_i8, i16_to_i16, i16_to_i32, i16_to_i64, i16_to_u8, i16_to_u16, i16_to_u32,
+     i16_to_u64, i16_to_f32, i16_to_f64},
+    {i32_to_b8, i32_to_i8, i32_to_i16, i32_to_i32, i32_to_i64, i32_to_u8, i32_to_u16, i32_to_u32,
+     i32_to_u64, i32_to_f32, i32_to_f64},
+    {i64_to_b8, i64_to_i8, i64_to_i16, i64_to_i32, i64_to_i64, i64_to_u8, i64_to_u16, i64_to_u32,
+     i64_to_u64, i64_to_f32, i64_to_f64},
+    {u8_to_b8, u8_to_i8, u8_to_i16, u8_to_i32, u8_to_i64, u8_to_u8, u8_to_u16, u8_to_u32, u8_to_u64,
+     u8_to_f32, u8_to_f64},
+    {u16_to_b8, u16_to_i8, u16_to_i16, u16_to_i32, u16_to_i64, u16_to_u8, u16_to_u16, u16_to_u32,
+     u16_to_u64, u16_to_f32, u16_to_f64},
+    {u32_to_b8, u32_to_i8, u32_to_i16, u32_to_i32, u32_to_i64, u32_to_u8, u32_to_u16, u32_to_u32,
+     u32_to_u64, u32_to_f32, u32_to_f64},
+    {u64_to_b8, u64_to_i8, u64_to_i16, u64_to_i32, u64_to_i64, u64_to_u8, u64_to_u16, u64_to_u32,
+     u64_to_u64, u64_to_f32, u64_to_f64},
+    {f32_to_b8, f32_to_i8, f32_to_i16, f32_to_i32, f32_to_i64, f32_to_u8, f32_to_u16, f32_to_u32,
+     f32_to_u64, f32_to_f32, f32_to_f64},
+    {f64_to_b8, f64_to_i8, f64_to_i16, f64_to_i32, f64_to_i64, f64_to_u8, f64_to_u16, f64_to_u32,
+     f64_to_u64, f64_to_f32, f64_to_f64},
 };
 
 native_loop native_find_loop(native_type from, native_type to)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of .npy files. Little-endian row-major elements are copied as they are; big-endian ones are
- * swapped after the copy; Fortran order is a view with reversed strides that is made compact. Strings are
- * fixed-width UTF-32 or bytes, padded with zeros. */
+/* Elements of .npy files. Little-endian row-major elements are copied as they are; big-endian ones
+ * are swapped after the copy; Fortran order is a view with reversed strides that is made compact.
+ * Strings are fixed-width UTF-32 or bytes, padded with zeros. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,7 +19,8 @@ static void swap_items(uint8_t *data, size_t count, size_t item)
         }
 }
 
-/* ---- Strings ----------------------------------------------------------------------------------- */
+/* ---- Strings -----------------------------------------------------------------------------------
+ */
 
 static size_t put_utf8(char *out, uint32_t c)
 {
@@ -72,13 +73,15 @@ static pgy_status decode_string(str *text, const npy_header *h, const uint8_t *i
     for (size_t i = 0; i < width; i++) {
         char utf8[4];
         uint32_t c = read_u32(item + i * 4, h->big_endian);
-        if (c > 0x10ffff) return pgy_error_set(err, PGY_E_FORMAT, "npy: code point %u is not in Unicode", c);
+        if (c > 0x10ffff)
+            return pgy_error_set(err, PGY_E_FORMAT, "npy: code point %u is not in Unicode", c);
         str_append_n(text, utf8, put_utf8(utf8, c));
     }
     return PGY_OK;
 }
 
-static pgy_status decode_strings(pgy_tensor *t, const npy_header *h, const uint8_t *data, pgy_error *err)
+static pgy_status decode_strings(pgy_tensor *t, const npy_header *h, const uint8_t *data,
+                                 pgy_error *err)
 {
     size_t item = h->count ? h->data_bytes / h->count : 0;
     str text = {0};
@@ -126,7 +129,8 @@ static pgy_status encode_strings(str *out, pgy_view v, size_t width, pgy_error *
     return out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------- */
+/* ---- Reading -----------------------------------------------------------------------------------
+ */
 
 static pgy_status make_row_major(pgy_tensor **t, pgy_error *err)
 {
@@ -155,15 +159,17 @@ pgy_status npy_finish(pgy_tensor **t, const npy_header *h, pgy_error *err)
     return h->fortran && h->rank > 1 && h->count ? make_row_major(t, err) : PGY_OK;
 }
 
-pgy_status npy_decode(pgy_tensor **out, const npy_header *h, const void *elements, pgy_error *err)
+/* Elements at `offset` of the map. */
+static pgy_status decode(pgy_tensor **out, const npy_header *h, const file_map *map, size_t offset,
+                         pgy_error *err)
 {
     pgy_tensor *t = NULL;
     pgy_status st = tensor_create_raw(&t, h->dtype, h->rank, h->shape, err);
     if (st) goto done;
     if (h->dtype == PGY_STRING)
-        st = decode_strings(t, h, elements, err);
+        st = decode_strings(t, h, (const uint8_t *)map->data + offset, err);
     else
-        tensor_copy_bytes(pgy_tensor_data(t), elements, h->data_bytes);
+        tensor_read_bytes(pgy_tensor_data(t), map, offset, h->data_bytes);
     if (!st) st = npy_finish(&t, h, err);
     if (st) goto done;
     *out = t;
@@ -173,15 +179,29 @@ done:
     return st;
 }
 
-pgy_status pgy_npy_parse(pgy_tensor **out, const void *data, size_t size_bytes, pgy_error *err)
+pgy_status npy_decode(pgy_tensor **out, const npy_header *h, const void *elements, pgy_error *err)
+{
+    file_map memory = {elements, h->data_bytes, -1};
+    return decode(out, h, &memory, 0, err);
+}
+
+static pgy_status parse_map(pgy_tensor **out, const file_map *map, pgy_error *err)
 {
     npy_header h;
-    pgy_status st = npy_header_parse(&h, data, size_bytes, err);
+    pgy_status st = npy_header_parse(&h, map->data, map->size_bytes, err);
     if (st) return st;
-    if (size_bytes - h.data_offset < h.data_bytes)
-        return pgy_error_set(err, PGY_E_FORMAT, "npy: cut off, the header promises %zu bytes of elements and there are %zu",
-                             h.data_bytes, size_bytes - h.data_offset);
-    return npy_decode(out, &h, (const char *)data + h.data_offset, err);
+    if (map->size_bytes - h.data_offset < h.data_bytes)
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "npy: cut off, the header promises %zu bytes of elements and there are %zu",
+            h.data_bytes, map->size_bytes - h.data_offset);
+    return decode(out, &h, map, h.data_offset, err);
+}
+
+pgy_status pgy_npy_parse(pgy_tensor **out, const void *data, size_t size_bytes, pgy_error *err)
+{
+    file_map memory = {data, size_bytes, -1};
+    return parse_map(out, &memory, err);
 }
 
 pgy_status pgy_npy_load(pgy_tensor **out, const char *path, pgy_error *err)
@@ -189,13 +209,14 @@ pgy_status pgy_npy_load(pgy_tensor **out, const char *path, pgy_error *err)
     file_map map = {.fd = -1};
     pgy_status st = file_map_open(&map, path, err);
     if (st) return st;
-    st = pgy_npy_parse(out, map.data, map.size_bytes, err);
+    st = parse_map(out, &map, err);
     if (st) st = pgy_error_prefix(err, st, "%s: ", path);
     file_map_close(&map);
     return st;
 }
 
-/* ---- Writing ----------------------------------------------------------------------------------- */
+/* ---- Writing -----------------------------------------------------------------------------------
+ */
 
 void npy_image_deinit(npy_image *image)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The npy header as text, for those who stream the elements themselves (JSON results hold npy inside base64). */
+/* The npy header as text, for those who stream the elements themselves (JSON results hold npy
+ * inside base64). */
 #ifndef TENSOR_NPY_H
 #define TENSOR_NPY_H
 
@@ -8,20 +9,23 @@
 #include "base/str.h"
 
 typedef struct npy_header {
-    pgy_dtype dtype;        /* PGY_STRING for <U */
-    size_t string_width;    /* code points per element for <U and bytes for |S */
-    bool wide;              /* <U rather than |S */
+    pgy_dtype dtype;     /* PGY_STRING for <U */
+    size_t string_width; /* code points per element for <U and bytes for |S */
+    bool wide;           /* <U rather than |S */
     bool big_endian, fortran;
     size_t rank;
     int64_t shape[PGY_MAX_RANK];
-    size_t count;           /* elements */
-    size_t data_offset;     /* where the elements begin */
+    size_t count;       /* elements */
+    size_t data_offset; /* where the elements begin */
     size_t data_bytes;
 } npy_header;
 
-/* Needs at least the header's bytes (the first 4096 are enough for what NumPy writes; else PGY_E_FORMAT). Data may be cut off. */
-pgy_status npy_header_parse(npy_header *out, const void *data, size_t size_bytes, pgy_error *err) PGY_MUST_CHECK;
+/* Needs at least the header's bytes (the first 4096 are enough for what NumPy writes; else
+ * PGY_E_FORMAT). Data may be cut off. */
+pgy_status npy_header_parse(npy_header *out, const void *data, size_t size_bytes,
+                            pgy_error *err) PGY_MUST_CHECK;
 /* Exactly NumPy's bytes, version 1.0. @return PGY_E_TYPE for a type NumPy lacks */
-pgy_status npy_header_write(str *out, pgy_dtype dtype, size_t string_width, size_t rank, const int64_t *shape, pgy_error *err) PGY_MUST_CHECK;
+pgy_status npy_header_write(str *out, pgy_dtype dtype, size_t string_width, size_t rank,
+                            const int64_t *shape, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of .npy: a magic, a version, a length and a Python dict literal with the three keys 'descr',
- * 'fortran_order' and 'shape'. Only the literals that NumPy writes are understood (strings, True and False,
- * tuples of integers); structured and object types are refused. Writing gives NumPy's own bytes: version 1.0,
- * room for one axis to grow to 21 digits, then padding that puts the elements at a multiple of 64. */
+/* The header of .npy: a magic, a version, a length and a Python dict literal with the three keys
+ * 'descr', 'fortran_order' and 'shape'. Only the literals that NumPy writes are understood
+ * (strings, True and False, tuples of integers); structured and object types are refused. Writing
+ * gives NumPy's own bytes: version 1.0, room for one axis to grow to 21 digits, then padding that
+ * puts the elements at a multiple of 64. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,7 +20,8 @@ typedef struct parser {
 
 static void skip_space(parser *s)
 {
-    while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\t' || *s->p == '\r')) s->p++;
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\t' || *s->p == '\r'))
+        s->p++;
 }
 
 /* Skips blanks, then takes one character if it is c. */
@@ -68,7 +70,8 @@ static bool take_shape(parser *s)
 {
     if (!take(s, '(')) return false;
     for (s->out->rank = 0; !take(s, ')');) {
-        if (s->out->rank == PGY_MAX_RANK || !take_dim(s, &s->out->shape[s->out->rank++])) return false;
+        if (s->out->rank == PGY_MAX_RANK || !take_dim(s, &s->out->shape[s->out->rank++]))
+            return false;
         if (!take(s, ',') && !(take(s, ')') && s->out->rank > 1)) return false;
         if (s->p[-1] == ')') break;
     }
@@ -102,14 +105,15 @@ static pgy_status parse_descr(npy_header *out, span descr, pgy_error *err)
     }
     if (code.size && *p == 'O')
         return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: the array holds pickled Python objects");
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: element type '%.*s' is not known", (int)(descr.size < 80 ? descr.size : 80),
-                         descr.data);
+    return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: element type '%.*s' is not known",
+                         (int)(descr.size < 80 ? descr.size : 80), descr.data);
 }
 
 static pgy_status bad_header(const parser *s, const char *wanted, pgy_error *err)
 {
     int left = s->end - s->p < 40 ? (int)(s->end - s->p) : 40;
-    return pgy_error_set(err, PGY_E_FORMAT, "npy: malformed header, %s expected before '%.*s'", wanted, left, s->p);
+    return pgy_error_set(err, PGY_E_FORMAT, "npy: malformed header, %s expected before '%.*s'",
+                         wanted, left, s->p);
 }
 
 static pgy_status parse_entry(parser *s, pgy_error *err)
@@ -120,17 +124,20 @@ static pgy_status parse_entry(parser *s, pgy_error *err)
         s->has_descr = true;
         skip_space(s);
         if (s->p < s->end && *s->p == '[')
-            return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: structured element types are not supported");
+            return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                                 "npy: structured element types are not supported");
         if (!take_string(s, &descr)) return bad_header(s, "an element type", err);
         return parse_descr(s->out, descr, err);
     }
     if (span_equals(key, "fortran_order")) {
         s->has_order = true;
         s->out->fortran = take_word(s, "True");
-        return s->out->fortran || take_word(s, "False") ? PGY_OK : bad_header(s, "True or False", err);
+        return s->out->fortran || take_word(s, "False") ? PGY_OK
+                                                        : bad_header(s, "True or False", err);
     }
     if (!span_equals(key, "shape"))
-        return pgy_error_set(err, PGY_E_FORMAT, "npy: unknown header key '%.*s'", (int)(key.size < 80 ? key.size : 80), key.data);
+        return pgy_error_set(err, PGY_E_FORMAT, "npy: unknown header key '%.*s'",
+                             (int)(key.size < 80 ? key.size : 80), key.data);
     s->has_shape = true;
     return take_shape(s) ? PGY_OK : bad_header(s, "a tuple of dimensions", err);
 }
@@ -149,7 +156,9 @@ static pgy_status parse_dict(parser *s, pgy_error *err)
     if (s->p != s->end) return bad_header(s, "the end", err);
     if (!s->has_descr || !s->has_order || !s->has_shape)
         return pgy_error_set(err, PGY_E_FORMAT, "npy: the header lacks '%s'",
-                             !s->has_descr ? "descr" : !s->has_order ? "fortran_order" : "shape");
+                             !s->has_descr   ? "descr"
+                             : !s->has_order ? "fortran_order"
+                                             : "shape");
     return PGY_OK;
 }
 
@@ -163,7 +172,8 @@ static pgy_status count_bytes(npy_header *h, pgy_error *err)
     if (h->dtype == PGY_STRING)
         return size_mul(&h->data_bytes, h->count, item)
                    ? PGY_OK
-                   : pgy_error_set(err, PGY_E_SHAPE, "npy: %zu strings of %zu bytes are too many", h->count, item);
+                   : pgy_error_set(err, PGY_E_SHAPE, "npy: %zu strings of %zu bytes are too many",
+                                   h->count, item);
     st = pgy_dtype_size_bytes(&h->data_bytes, h->dtype, h->count, err);
     return st ? pgy_error_prefix(err, st, "npy: ") : PGY_OK;
 }
@@ -176,13 +186,17 @@ pgy_status npy_header_parse(npy_header *out, const void *data, size_t size_bytes
         return pgy_error_set(err, PGY_E_FORMAT, "npy: the magic bytes are missing");
     unsigned version = bytes[6];
     if (version < 1 || version > 3)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: version %u.%u is not known", version, bytes[7]);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: version %u.%u is not known", version,
+                             bytes[7]);
     size_t begin = version == 1 ? 10 : 12, length = bytes[8] | (size_t)bytes[9] << 8;
-    if (version > 1 && size_bytes >= begin) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (version > 1 && size_bytes >= begin)
+        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (length > MAX_HEADER || begin + length > size_bytes)
-        return pgy_error_set(err, PGY_E_FORMAT, "npy: a header of %zu bytes does not fit in the %zu that are there", length,
-                             size_bytes);
-    parser s = {.p = (const char *)bytes + begin, .end = (const char *)bytes + begin + length, .out = &h};
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "npy: a header of %zu bytes does not fit in the %zu that are there",
+                             length, size_bytes);
+    parser s = {
+        .p = (const char *)bytes + begin, .end = (const char *)bytes + begin + length, .out = &h};
     pgy_status st = parse_dict(&s, err);
     if (st) return st;
     h.data_offset = begin + length;
@@ -208,14 +222,16 @@ static size_t append_shape(str *text, size_t rank, const int64_t *shape)
 {
     size_t before = text->size;
     str_append_char(text, '(');
-    for (size_t i = 0; i < rank; i++) str_printf(text, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    for (size_t i = 0; i < rank; i++)
+        str_printf(text, "%s%lld", i ? ", " : "", (long long)shape[i]);
     str_append(text, rank == 1 ? ",)" : ")");
     if (!rank || text->failed) return 0;
     size_t digits = strspn(text->data + before + 1, "0123456789");
     return digits < GROWTH_DIGITS ? GROWTH_DIGITS - digits : 0;
 }
 
-pgy_status npy_header_write(str *out, pgy_dtype dtype, size_t string_width, size_t rank, const int64_t *shape, pgy_error *err)
+pgy_status npy_header_write(str *out, pgy_dtype dtype, size_t string_width, size_t rank,
+                            const int64_t *shape, pgy_error *err)
 {
     str text = {0};
     str_append(&text, "{'descr': '");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives of arrays. A member's header is read first; it must account for exactly the size that the archive
- * declares before memory for its elements is taken, so a small archive cannot claim a large machine. Numeric
- * elements are then read or inflated straight into their tensor. Members are written stored, as numpy.savez does. */
+/* Archives of arrays. A member's header is read first; it must account for exactly the size that
+ * the archive declares before memory for its elements is taken, so a small archive cannot claim a
+ * large machine. Numeric elements are then read or inflated straight into their tensor. Members are
+ * written stored, as numpy.savez does. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -40,7 +41,8 @@ static pgy_status read_head(head *h, zip_stream *s, const zip_member *m, pgy_err
     if (st) st = npy_header_parse(&h->npy, str_text(&h->bytes), h->bytes.size, err);
     if (st) return st;
     if (m->size_bytes - h->npy.data_offset != h->npy.data_bytes)
-        return pgy_error_set(err, PGY_E_FORMAT, "npy: the header promises %zu bytes of elements and there are %zu",
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "npy: the header promises %zu bytes of elements and there are %zu",
                              h->npy.data_bytes, m->size_bytes - h->npy.data_offset);
     return PGY_OK;
 }
@@ -57,7 +59,9 @@ static pgy_status read_rest(void *out, const head *h, zip_stream *s, pgy_error *
 static pgy_status read_strings(pgy_tensor **out, const head *h, zip_stream *s, pgy_error *err)
 {
     void *elements = mem_alloc(h->npy.data_bytes);
-    if (!elements) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu bytes of strings", h->npy.data_bytes);
+    if (!elements)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu bytes of strings",
+                             h->npy.data_bytes);
     pgy_status st = read_rest(elements, h, s, err);
     if (!st) st = npy_decode(out, &h->npy, elements, err);
     mem_free(elements);
@@ -96,7 +100,8 @@ static pgy_status add_member(pgy_tensor_map *map, const zip_member *m, pgy_error
     if (size > 4 && !memcmp(m->name.data + size - 4, ".npy", 4)) size -= 4;
     pgy_status st = read_member(&t, m, err);
     if (st)
-        return pgy_error_prefix(err, st, "member '%.*s': ", (int)(size < 200 ? size : 200), m->name.data);
+        return pgy_error_prefix(err, st, "member '%.*s': ", (int)(size < 200 ? size : 200),
+                                m->name.data);
     char *name = mem_strndup(m->name.data, size);
     if (name)
         st = pgy_tensor_map_adopt(map, name, t, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Narrow formats (f16, bf16, f8, packed 4 and 2 bits) to and from a carrier type that C has itself. */
+/* Narrow formats (f16, bf16, f8, packed 4 and 2 bits) to and from a carrier type that C has itself.
+ */
 #ifndef TENSOR_PACK_H
 #define TENSOR_PACK_H
 
@@ -7,7 +8,8 @@
 
 #include "tensor/native.h"
 
-/* What a narrow type is carried in, losslessly: f32, i8 or u8. NATIVE_COUNT for types that are not narrow. */
+/* What a narrow type is carried in, losslessly: f32, i8 or u8. NATIVE_COUNT for types that are not
+ * narrow. */
 native_type pack_carrier(pgy_dtype dtype);
 
 /* Values of all codes of 8 bits or fewer, for unpacking. */
@@ -17,13 +19,15 @@ typedef struct pack_table {
 void pack_table_init(pack_table *t, pgy_dtype dtype);
 
 /* Elements [first, first + n*stride) of `from` into n carriers. */
-void pack_widen(void *restrict to, pgy_dtype dtype, const void *restrict from, size_t first, ptrdiff_t stride, size_t n,
-                const pack_table *table);
-/* The other way, rounding once. `from` holds f32 or f64 for float types, i8 or u8 for packed integers. */
-void pack_narrow_f32(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride, const float *restrict from,
-                     size_t n, bool saturate);
-void pack_narrow_f64(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride, const double *restrict from,
-                     size_t n, bool saturate);
-void pack_narrow_int(void *restrict to, pgy_dtype dtype, size_t first, const uint8_t *restrict from, size_t n);
+void pack_widen(void *restrict to, pgy_dtype dtype, const void *restrict from, size_t first,
+                ptrdiff_t stride, size_t n, const pack_table *table);
+/* The other way, rounding once. `from` holds f32 or f64 for float types, i8 or u8 for packed
+ * integers. */
+void pack_narrow_f32(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride,
+                     const float *restrict from, size_t n, bool saturate);
+void pack_narrow_f64(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride,
+                     const double *restrict from, size_t n, bool saturate);
+void pack_narrow_int(void *restrict to, pgy_dtype dtype, size_t first, const uint8_t *restrict from,
+                     size_t n);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raw element files: nothing but the elements, row-major, little-endian; the shape is the caller's word and
- * must account for every byte of the file. */
+/* Raw element files: nothing but the elements, row-major, little-endian; the shape is the caller's
+ * word and must account for every byte of the file. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tensor/tensor.h"
 
-pgy_status pgy_raw_load(pgy_tensor **out, const char *path, pgy_dtype dtype, size_t rank, const int64_t *shape,
-                        pgy_error *err)
+pgy_status pgy_raw_load(pgy_tensor **out, const char *path, pgy_dtype dtype, size_t rank,
+                        const int64_t *shape, pgy_error *err)
 {
     file_map map = {.fd = -1};
     pgy_tensor *t = NULL;
@@ -21,13 +21,13 @@ pgy_status pgy_raw_load(pgy_tensor **out, const char *path, pgy_dtype dtype, siz
     st = file_map_open(&map, path, err);
     if (st) return st;
     if (map.size_bytes != size_bytes) {
-        st = pgy_error_set(err, PGY_E_SHAPE, "%s has %zu bytes, but %zu elements of %s need %zu", path,
-                           map.size_bytes, count, pgy_dtype_name(dtype), size_bytes);
+        st = pgy_error_set(err, PGY_E_SHAPE, "%s has %zu bytes, but %zu elements of %s need %zu",
+                           path, map.size_bytes, count, pgy_dtype_name(dtype), size_bytes);
         goto done;
     }
     st = tensor_create_raw(&t, dtype, rank, shape, err);
     if (st) goto done;
-    tensor_copy_bytes(pgy_tensor_data(t), map.data, size_bytes);
+    tensor_read_bytes(pgy_tensor_data(t), &map, 0, size_bytes);
     *out = t;
     t = NULL;
 done:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors: eight bytes of header length, a JSON object from names to {dtype, shape, data_offsets}, then the
- * elements. As the format demands, the tensors must cover the data exactly, without holes or overlap. The writer
- * orders tensors by falling element size, then by name, so that all are aligned; the header is padded to eight
- * bytes with blanks. */
+/* safetensors: eight bytes of header length, a JSON object from names to {dtype, shape,
+ * data_offsets}, then the elements. As the format demands, the tensors must cover the data exactly,
+ * without holes or overlap. The writer orders tensors by falling element size, then by name, so
+ * that all are aligned; the header is padded to eight bytes with blanks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100 << 20 };
 static const char METADATA_KEY[] = "__metadata__";
 
-/* ---- Reading ----------------------------------------------------------------------------------- */
+/* ---- Reading -----------------------------------------------------------------------------------
+ */
 
 typedef struct record {
     const json_value *json;
@@ -30,10 +31,12 @@ static int name_size(const json_value *v)
 
 static pgy_status bad(const json_value *v, const char *what, pgy_error *err)
 {
-    return pgy_error_set(err, PGY_E_FORMAT, "safetensors: tensor '%.*s': %s", name_size(v), v->key.data, what);
+    return pgy_error_set(err, PGY_E_FORMAT, "safetensors: tensor '%.*s': %s", name_size(v),
+                         v->key.data, what);
 }
 
-static pgy_status find_dtype(pgy_dtype *out, const json_value *v, const json_value *name, pgy_error *err)
+static pgy_status find_dtype(pgy_dtype *out, const json_value *v, const json_value *name,
+                             pgy_error *err)
 {
     const pgy_dtype_info *types;
     size_t count = pgy_dtype_list(&types);
@@ -43,14 +46,23 @@ static pgy_status find_dtype(pgy_dtype *out, const json_value *v, const json_val
             *out = types[i].dtype;
             return PGY_OK;
         }
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "safetensors: tensor '%.*s': element type '%.*s' is not known", name_size(v),
-                         v->key.data, name->raw.size < 40 ? (int)name->raw.size : 40, name->raw.data);
+    return pgy_error_set(
+        err, PGY_E_UNSUPPORTED, "safetensors: tensor '%.*s': element type '%.*s' is not known",
+        name_size(v), v->key.data, name->raw.size < 40 ? (int)name->raw.size : 40, name->raw.data);
+}
+
+static bool take_dim(int64_t *out, const json_value *v)
+{
+    if (!v || v->type != JSON_INT || v->integer < 0) return false;
+    *out = v->integer;
+    return true;
 }
 
 static bool take_size(size_t *out, const json_value *v)
 {
-    if (!v || v->type != JSON_INT || v->integer < 0) return false;
-    *out = (size_t)v->integer;
+    int64_t value;
+    if (!take_dim(&value, v)) return false;
+    *out = (size_t)value;
     return true;
 }
 
@@ -61,17 +73,22 @@ static pgy_status read_record(record *r, const json_value *v, size_t data_bytes,
     *r = (record){.json = v};
     pgy_status st = find_dtype(&r->dtype, v, json_get(v, "dtype"), err);
     if (st) return st;
-    if (!shape || shape->type != JSON_ARRAY || shape->count > PGY_MAX_RANK) return bad(v, "'shape' is no list of dimensions", err);
+    if (!shape || shape->type != JSON_ARRAY || shape->count > PGY_MAX_RANK)
+        return bad(v, "'shape' is no list of dimensions", err);
     for (const json_value *d = shape->first; d; d = d->next, r->rank++)
-        if (!take_size((size_t *)&r->shape[r->rank], d)) return bad(v, "'shape' is no list of dimensions", err);
-    if (!offsets || offsets->type != JSON_ARRAY || offsets->count != 2 || !take_size(&r->begin, offsets->first) ||
-        !take_size(&r->end, offsets->first->next))
+        if (!take_dim(&r->shape[r->rank], d))
+            return bad(v, "'shape' is no list of dimensions", err);
+    if (!offsets || offsets->type != JSON_ARRAY || offsets->count != 2 ||
+        !take_size(&r->begin, offsets->first) || !take_size(&r->end, offsets->first->next))
         return bad(v, "'data_offsets' are not two positions", err);
-    if (r->begin > r->end || r->end > data_bytes) return bad(v, "'data_offsets' lie outside the file", err);
+    if (r->begin > r->end || r->end > data_bytes)
+        return bad(v, "'data_offsets' lie outside the file", err);
     st = pgy_shape_count(&count, r->rank, r->shape, err);
     if (!st) st = pgy_dtype_size_bytes(&size_bytes, r->dtype, count, err);
-    if (st) return pgy_error_prefix(err, st, "safetensors: tensor '%.*s': ", name_size(v), v->key.data);
-    if (size_bytes != r->end - r->begin) return bad(v, "shape and 'data_offsets' contradict each other", err);
+    if (st)
+        return pgy_error_prefix(err, st, "safetensors: tensor '%.*s': ", name_size(v), v->key.data);
+    if (size_bytes != r->end - r->begin)
+        return bad(v, "shape and 'data_offsets' contradict each other", err);
     return PGY_OK;
 }
 
@@ -91,39 +108,47 @@ static pgy_status check_cover(record *records, size_t count, size_t data_bytes, 
     for (size_t i = 0; i < count; i++) order[i] = &records[i];
     qsort(order, count, sizeof *order, by_place);
     for (size_t i = 0; i < count && !st; i++) {
-        if (order[i]->begin != at) st = bad(order[i]->json, "its data overlap another's or leave a hole", err);
+        if (order[i]->begin != at)
+            st = bad(order[i]->json, "its data overlap another's or leave a hole", err);
         at = order[i]->end;
     }
     if (!st && at != data_bytes)
-        st = pgy_error_set(err, PGY_E_FORMAT, "safetensors: %zu bytes of data, but the header describes %zu", data_bytes, at);
+        st = pgy_error_set(err, PGY_E_FORMAT,
+                           "safetensors: %zu bytes of data, but the header describes %zu",
+                           data_bytes, at);
     mem_free(order);
     return st;
 }
 
-static pgy_status load_record(pgy_tensor_map *map, const record *r, const char *data, pgy_error *err)
+static pgy_status load_record(pgy_tensor_map *out, const record *r, const file_map *map,
+                              size_t offset, pgy_error *err)
 {
     pgy_tensor *t = NULL;
     char *name = mem_strndup(r->json->key.data, r->json->key.size);
     pgy_status st = name ? tensor_create_raw(&t, r->dtype, r->rank, r->shape, err)
                          : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) {
-        tensor_copy_bytes(pgy_tensor_data(t), data + r->begin, r->end - r->begin);
-        st = pgy_tensor_map_adopt(map, name, t, err);
+        tensor_read_bytes(pgy_tensor_data(t), map, offset + r->begin, r->end - r->begin);
+        st = pgy_tensor_map_adopt(out, name, t, err);
     }
     mem_free(name);
     return st;
 }
 
-static pgy_status load_all(pgy_tensor_map **out, const json_value *root, const char *data, size_t data_bytes, pgy_error *err)
+/* The elements begin at `offset` of the map. */
+static pgy_status load_all(pgy_tensor_map **out, const json_value *root, const file_map *file,
+                           size_t offset, pgy_error *err)
 {
     pgy_tensor_map *map = NULL;
-    size_t count = 0;
+    size_t count = 0, data_bytes = file->size_bytes - offset;
     record *records = mem_realloc_array(NULL, root->count ? root->count : 1, sizeof *records);
-    pgy_status st = records ? pgy_tensor_map_create(&map, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = records ? pgy_tensor_map_create(&map, err)
+                            : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (const json_value *v = root->first; v && !st; v = v->next)
-        if (!span_equals(v->key, METADATA_KEY)) st = read_record(&records[count++], v, data_bytes, err);
+        if (!span_equals(v->key, METADATA_KEY))
+            st = read_record(&records[count++], v, data_bytes, err);
     if (!st) st = check_cover(records, count, data_bytes, err);
-    for (size_t i = 0; i < count && !st; i++) st = load_record(map, &records[i], data, err);
+    for (size_t i = 0; i < count && !st; i++) st = load_record(map, &records[i], file, offset, err);
     if (!st) {
         *out = map;
         map = NULL;
@@ -133,26 +158,35 @@ static pgy_status load_all(pgy_tensor_map **out, const json_value *root, const c
     return st;
 }
 
-pgy_status pgy_safetensors_parse(pgy_tensor_map **out, const void *data, size_t size_bytes, pgy_error *err)
+static pgy_status parse_map(pgy_tensor_map **out, const file_map *map, pgy_error *err)
 {
-    const uint8_t *bytes = data;
+    const uint8_t *bytes = map->data;
     arena a = {0};
     json_value *root = NULL;
     uint64_t length = 0;
-    if (size_bytes < LENGTH_BYTES) return pgy_error_set(err, PGY_E_FORMAT, "safetensors: cut off after %zu bytes", size_bytes);
+    if (map->size_bytes < LENGTH_BYTES)
+        return pgy_error_set(err, PGY_E_FORMAT, "safetensors: cut off after %zu bytes",
+                             map->size_bytes);
     for (int i = LENGTH_BYTES; i-- > 0;) length = length << 8 | bytes[i];
-    if (length > MAX_HEADER || length > size_bytes - LENGTH_BYTES)
-        return pgy_error_set(err, PGY_E_FORMAT, "safetensors: a header of %llu bytes does not fit", (unsigned long long)length);
-    const char *header = (const char *)bytes + LENGTH_BYTES;
-    pgy_status st = json_parse(&root, header, length, &a, err);
+    if (length > MAX_HEADER || length > map->size_bytes - LENGTH_BYTES)
+        return pgy_error_set(err, PGY_E_FORMAT, "safetensors: a header of %llu bytes does not fit",
+                             (unsigned long long)length);
+    pgy_status st = json_parse(&root, (const char *)bytes + LENGTH_BYTES, length, &a, err);
     if (st)
         st = pgy_error_prefix(err, st, "safetensors: header: ");
     else if (root->type != JSON_OBJECT)
         st = pgy_error_set(err, PGY_E_FORMAT, "safetensors: the header is no JSON object");
     else
-        st = load_all(out, root, header + length, size_bytes - LENGTH_BYTES - length, err);
+        st = load_all(out, root, map, LENGTH_BYTES + length, err);
     arena_deinit(&a);
     return st;
+}
+
+pgy_status pgy_safetensors_parse(pgy_tensor_map **out, const void *data, size_t size_bytes,
+                                 pgy_error *err)
+{
+    file_map memory = {data, size_bytes, -1};
+    return parse_map(out, &memory, err);
 }
 
 pgy_status pgy_safetensors_load(pgy_tensor_map **out, const char *path, pgy_error *err)
@@ -160,13 +194,14 @@ pgy_status pgy_safetensors_load(pgy_tensor_map **out, const char *path, pgy_erro
     file_map map = {.fd = -1};
     pgy_status st = file_map_open(&map, path, err);
     if (st) return st;
-    st = pgy_safetensors_parse(out, map.data, map.size_bytes, err);
+    st = parse_map(out, &map, err);
     if (st) st = pgy_error_prefix(err, st, "%s: ", path);
     file_map_close(&map);
     return st;
 }
 
-/* ---- Writing ----------------------------------------------------------------------------------- */
+/* ---- Writing -----------------------------------------------------------------------------------
+ */
 
 typedef struct named {
     const char *name;
@@ -176,7 +211,8 @@ typedef struct named {
 static int by_alignment(const void *a, const void *b)
 {
     const named *x = a, *y = b;
-    unsigned p = pgy_dtype_describe(pgy_tensor_dtype(x->tensor))->bits, q = pgy_dtype_describe(pgy_tensor_dtype(y->tensor))->bits;
+    unsigned p = pgy_dtype_describe(pgy_tensor_dtype(x->tensor))->bits,
+             q = pgy_dtype_describe(pgy_tensor_dtype(y->tensor))->bits;
     if (p != q) return p > q ? -1 : 1;
     return strcmp(x->name, y->name);
 }
@@ -202,10 +238,13 @@ static pgy_status append_record(str *s, const named *n, size_t *at, pgy_error *e
     const int64_t *shape = pgy_tensor_shape(n->tensor);
     size_t end = *at + pgy_tensor_size_bytes(n->tensor);
     if (!info->safetensors)
-        return pgy_error_set(err, PGY_E_TYPE, "safetensors: tensor '%s': the format has no element type %s", n->name, info->name);
+        return pgy_error_set(err, PGY_E_TYPE,
+                             "safetensors: tensor '%s': the format has no element type %s", n->name,
+                             info->name);
     append_json(s, n->name);
     str_printf(s, ":{\"dtype\":\"%s\",\"shape\":[", info->safetensors);
-    for (size_t i = 0; i < pgy_tensor_rank(n->tensor); i++) str_printf(s, "%s%lld", i ? "," : "", (long long)shape[i]);
+    for (size_t i = 0; i < pgy_tensor_rank(n->tensor); i++)
+        str_printf(s, "%s%lld", i ? "," : "", (long long)shape[i]);
     str_printf(s, "],\"data_offsets\":[%zu,%zu]}", *at, end);
     *at = end;
     return PGY_OK;
@@ -233,7 +272,8 @@ static pgy_status write_elements(file_writer *w, const named *n, pgy_error *err)
 {
     pgy_tensor *resident = NULL;
     pgy_status st = pgy_tensor_load(&resident, n->tensor, err);
-    if (!st) st = file_writer_write(w, pgy_tensor_data(resident), pgy_tensor_size_bytes(resident), err);
+    if (!st)
+        st = file_writer_write(w, pgy_tensor_data(resident), pgy_tensor_size_bytes(resident), err);
     pgy_tensor_release(resident);
     return st;
 }
@@ -246,7 +286,8 @@ pgy_status pgy_safetensors_save(const char *path, const pgy_tensor_map *m, pgy_e
     named *items = mem_realloc_array(NULL, count ? count : 1, sizeof *items);
     pgy_status st = items ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (st) goto done;
-    for (size_t i = 0; i < count; i++) items[i] = (named){pgy_tensor_map_name(m, i), pgy_tensor_map_at(m, i)};
+    for (size_t i = 0; i < count; i++)
+        items[i] = (named){pgy_tensor_map_name(m, i), pgy_tensor_map_at(m, i)};
     qsort(items, count, sizeof *items, by_alignment);
     st = make_header(&header, items, count, err);
     if (!st) st = file_writer_create(&w, path, err);

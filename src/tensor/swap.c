@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Swapping tensors to disk: the elements move to a temporary file that base/file.h removes at exit and on
- * signals, and the tensor at its last release. Reading back gives a separate resident tensor each time, so
- * memory is held only while someone looks. Strings, empty tensors and shared buffers stay in memory. */
+/* Swapping tensors to disk: the elements move to a temporary file that base/file.h removes at exit
+ * and on signals, and the tensor at its last release. Reading back gives a separate resident tensor
+ * each time, so memory is held only while someone looks. Strings, empty tensors and shared buffers
+ * stay in memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ pgy_status pgy_swap_threshold_mb(int64_t *out, pgy_error *err)
     long long value = strtoll(text, &end, 10);
     while (*end == ' ' || *end == '\t' || *end == '\n') end++;
     if (end == text || *end || errno)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s must be an integer, not '%s'", VARIABLE, text);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s must be an integer, not '%s'", VARIABLE,
+                             text);
     *out = value;
     return PGY_OK;
 }
@@ -38,7 +40,9 @@ static pgy_status write_bytes(const char *path, const void *data, size_t size_by
     FILE *file = fopen(path, "wb");
     bool good = file && fwrite(data, 1, size_bytes, file) == size_bytes;
     if (file && fclose(file)) good = false;
-    return good ? PGY_OK : pgy_error_set(err, PGY_E_IO, "%s: cannot write %zu bytes: %s", path, size_bytes, strerror(errno));
+    return good ? PGY_OK
+                : pgy_error_set(err, PGY_E_IO, "%s: cannot write %zu bytes: %s", path, size_bytes,
+                                strerror(errno));
 }
 
 static pgy_status write_temporary(char **out, const pgy_tensor *t, pgy_error *err)
@@ -62,12 +66,14 @@ pgy_status pgy_tensor_swap_out(pgy_tensor *t, pgy_error *err)
     pgy_status st = pgy_swap_threshold_mb(&threshold, err);
     if (st) return st;
     if (threshold < 0 || !tensor_can_swap(t)) return PGY_OK;
-    uint64_t mib = pgy_tensor_size_bytes(t) >> 20, rest = pgy_tensor_size_bytes(t) & ((1 << 20) - 1);
+    uint64_t mib = pgy_tensor_size_bytes(t) >> 20,
+             rest = pgy_tensor_size_bytes(t) & ((1 << 20) - 1);
     bool over = mib > (uint64_t)threshold || (mib == (uint64_t)threshold && rest);
     if (!over) return PGY_OK;
     st = write_temporary(&path, t, err);
     if (st) return st;
-    LOG(EXTRA_VERBOSE, "Swapped an array of %.3f MiB out to %s", (double)pgy_tensor_size_bytes(t) / (1 << 20), path);
+    LOG(EXTRA_VERBOSE, "Swapped an array of %.3f MiB out to %s",
+        (double)pgy_tensor_size_bytes(t) / (1 << 20), path);
     tensor_set_swapped(t, path);
     return PGY_OK;
 }
@@ -84,7 +90,8 @@ pgy_status pgy_tensor_load(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
         *out = pgy_tensor_retain(t);
         return PGY_OK;
     }
-    pgy_status st = pgy_raw_load(&r, tensor_swap_path(t), pgy_tensor_dtype(t), pgy_tensor_rank(t), pgy_tensor_shape(t), err);
+    pgy_status st = pgy_raw_load(&r, tensor_swap_path(t), pgy_tensor_dtype(t), pgy_tensor_rank(t),
+                                 pgy_tensor_shape(t), err);
     if (st) return pgy_error_prefix(err, st, "reading an array back from disk: ");
     *out = r;
     return PGY_OK;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owned tensors. A tensor is a dtype and a shape over a buffer; both are reference counted with atomics, so
- * that reshaped tensors share a buffer and any thread may release. Memory of our own is 64-byte aligned and
- * zeroed lazily by the system. The text of string elements lives in the buffer's arena. A buffer that was
- * swapped out (swap.c) has no memory but the path of a temporary file. */
+/* Owned tensors. A tensor is a dtype and a shape over a buffer; both are reference counted with
+ * atomics, so that reshaped tensors share a buffer and any thread may release. Memory of our own is
+ * 64-byte aligned and zeroed lazily by the system. The text of string elements lives in the
+ * buffer's arena. A buffer that was swapped out (swap.c) has no memory but the path of a temporary
+ * file. */
 #include "tensor/tensor.h"
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/system.h"
 
-enum { ALIGNMENT = 64, COPY_CHUNK = 4 << 20 };
+enum { ALIGNMENT = 64, COPY_CHUNK = 4 << 20, LARGE_PAGE = 2 << 20 };
 
 typedef struct buffer {
     atomic_size_t refs;
@@ -43,6 +46,15 @@ static void buffer_release(buffer *b)
     mem_free(b);
 }
 
+/* Large buffers ask for large pages: the first touch of a page is most of the cost of filling them.
+ */
+static void want_large_pages(void *data, size_t size_bytes)
+{
+    uintptr_t begin = ((uintptr_t)data + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)data + size_bytes) & ~(uintptr_t)(LARGE_PAGE - 1);
+    if (end > begin) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
 static pgy_status buffer_create(buffer **out, size_t size_bytes, bool zero, pgy_error *err)
 {
     size_t whole;
@@ -50,27 +62,33 @@ static pgy_status buffer_create(buffer **out, size_t size_bytes, bool zero, pgy_
     if (!size_add(&whole, size_bytes, ALIGNMENT))
         return pgy_error_set(err, PGY_E_SHAPE, "%zu bytes do not fit in memory", size_bytes);
     if (whole > memory_total_bytes())
-        return pgy_error_set(err, PGY_E_MEMORY, "a tensor of %zu bytes is larger than this machine's memory (%llu bytes)",
-                             size_bytes, (unsigned long long)memory_total_bytes());
+        return pgy_error_set(
+            err, PGY_E_MEMORY,
+            "a tensor of %zu bytes is larger than this machine's memory (%llu bytes)", size_bytes,
+            (unsigned long long)memory_total_bytes());
     b = mem_calloc(1, sizeof *b);
     if (!b) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     b->memory = zero ? mem_calloc(whole, 1) : mem_alloc(whole);
     if (!b->memory) {
         mem_free(b);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a tensor of %zu bytes", size_bytes);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a tensor of %zu bytes",
+                             size_bytes);
     }
     b->data = (void *)(((uintptr_t)b->memory + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
+    want_large_pages(b->data, size_bytes);
     atomic_init(&b->refs, 1);
     *out = b;
     return PGY_OK;
 }
 
 /* A tensor without a buffer. */
-static pgy_status shell_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err)
+static pgy_status shell_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                               pgy_error *err)
 {
     size_t count, size_bytes;
     if (!pgy_dtype_describe(dtype)->bits)
-        return pgy_error_set(err, PGY_E_TYPE, "a tensor needs an element type, not code %d", (int)dtype);
+        return pgy_error_set(err, PGY_E_TYPE, "a tensor needs an element type, not code %d",
+                             (int)dtype);
     pgy_status st = pgy_shape_count(&count, rank, shape, err);
     if (st) return st;
     st = pgy_dtype_size_bytes(&size_bytes, dtype, count, err);
@@ -88,8 +106,8 @@ static pgy_status shell_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, c
     return PGY_OK;
 }
 
-static pgy_status create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, bool zero,
-                         pgy_error *err)
+static pgy_status create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                         bool zero, pgy_error *err)
 {
     pgy_tensor *t = NULL;
     pgy_status st = shell_create(&t, dtype, rank, shape, err);
@@ -103,18 +121,21 @@ static pgy_status create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const i
     return PGY_OK;
 }
 
-pgy_status pgy_tensor_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err)
+pgy_status pgy_tensor_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                             pgy_error *err)
 {
     return create(out, dtype, rank, shape, true, err);
 }
 
-pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err)
+pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                             pgy_error *err)
 {
     return create(out, dtype, rank, shape, false, err);
 }
 
-pgy_status pgy_tensor_wrap(pgy_tensor **out, void *data, pgy_dtype dtype, size_t rank, const int64_t *shape,
-                           void (*free_data)(void *data, void *user), void *user, pgy_error *err)
+pgy_status pgy_tensor_wrap(pgy_tensor **out, void *data, pgy_dtype dtype, size_t rank,
+                           const int64_t *shape, void (*free_data)(void *data, void *user),
+                           void *user, pgy_error *err)
 {
     pgy_tensor *t = NULL;
     pgy_status st = shell_create(&t, dtype, rank, shape, err);
@@ -132,13 +153,15 @@ pgy_status pgy_tensor_wrap(pgy_tensor **out, void *data, pgy_dtype dtype, size_t
     return PGY_OK;
 }
 
-pgy_status pgy_tensor_reshape(pgy_tensor **out, pgy_tensor *t, size_t rank, const int64_t *shape, pgy_error *err)
+pgy_status pgy_tensor_reshape(pgy_tensor **out, pgy_tensor *t, size_t rank, const int64_t *shape,
+                              pgy_error *err)
 {
     pgy_tensor *r = NULL;
     pgy_status st = shell_create(&r, t->dtype, rank, shape, err);
     if (st) return st;
     if (r->count != t->count) {
-        st = pgy_error_set(err, PGY_E_SHAPE, "%zu elements cannot be reshaped to %zu", t->count, r->count);
+        st = pgy_error_set(err, PGY_E_SHAPE, "%zu elements cannot be reshaped to %zu", t->count,
+                           r->count);
         pgy_tensor_release(r);
         return st;
     }
@@ -196,14 +219,17 @@ pgy_view pgy_tensor_view(const pgy_tensor *t)
     return pgy_view_of(t->buf->data, t->dtype, t->rank, t->shape);
 }
 
-pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size_t size, pgy_error *err)
+pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size_t size,
+                                 pgy_error *err)
 {
     if (t->dtype != PGY_STRING)
-        return pgy_error_set(err, PGY_E_TYPE, "a tensor of type %s holds no strings", pgy_dtype_name(t->dtype));
+        return pgy_error_set(err, PGY_E_TYPE, "a tensor of type %s holds no strings",
+                             pgy_dtype_name(t->dtype));
     if (i >= t->count)
         return pgy_error_set(err, PGY_E_SHAPE, "element %zu is not in [0, %zu)", i, t->count);
     char *copy = arena_strndup(&t->buf->text, size ? text : "", size);
-    if (!copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a string of %zu bytes", size);
+    if (!copy)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a string of %zu bytes", size);
     ((pgy_string *)t->buf->data)[i] = (pgy_string){copy, size};
     return PGY_OK;
 }
@@ -212,19 +238,42 @@ typedef struct copy_job {
     char *to;
     const char *from;
     size_t size_bytes;
+    int fd; /* read from here if not -1 */
+    size_t offset;
 } copy_job;
+
+/* Reading costs less than mapping when everything is copied anyway; what cannot be read is copied.
+ */
+static size_t read_some(const copy_job *job, size_t begin, size_t size_bytes)
+{
+    size_t done = 0;
+    while (job->fd >= 0 && done < size_bytes) {
+        ssize_t n = pread(job->fd, job->to + begin + done, size_bytes - done,
+                          (off_t)(job->offset + begin + done));
+        if (n <= 0) break;
+        done += (size_t)n;
+    }
+    return done;
+}
 
 static void copy_chunk(size_t index, void *user)
 {
     const copy_job *job = user;
-    size_t begin = index * COPY_CHUNK;
-    size_t left = job->size_bytes - begin;
-    memcpy(job->to + begin, job->from + begin, left < COPY_CHUNK ? left : COPY_CHUNK);
+    size_t begin = index * COPY_CHUNK, left = job->size_bytes - begin;
+    size_t size_bytes = left < COPY_CHUNK ? left : COPY_CHUNK;
+    size_t done = read_some(job, begin, size_bytes);
+    memcpy(job->to + begin + done, job->from + begin + done, size_bytes - done);
 }
 
 void tensor_copy_bytes(void *to, const void *from, size_t size_bytes)
 {
-    copy_job job = {to, from, size_bytes};
+    copy_job job = {to, from, size_bytes, -1, 0};
+    parallel_for((size_bytes + COPY_CHUNK - 1) / COPY_CHUNK, copy_chunk, &job);
+}
+
+void tensor_read_bytes(void *to, const file_map *map, size_t offset, size_t size_bytes)
+{
+    copy_job job = {to, (const char *)map->data + offset, size_bytes, map->fd, offset};
     parallel_for((size_bytes + COPY_CHUNK - 1) / COPY_CHUNK, copy_chunk, &job);
 }
 
@@ -266,7 +315,8 @@ const char *tensor_swap_path(const pgy_tensor *t)
 
 bool tensor_can_swap(const pgy_tensor *t)
 {
-    return t->buf->data && t->dtype != PGY_STRING && t->size_bytes > 0 && atomic_load(&t->buf->refs) == 1;
+    return t->buf->data && t->dtype != PGY_STRING && t->size_bytes > 0 &&
+           atomic_load(&t->buf->refs) == 1;
 }
 
 void tensor_set_swapped(pgy_tensor *t, char *path)

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tensor layer shares inside itself: tensors whose contents are about to be overwritten. */
+/* What the tensor layer shares inside itself: tensors whose contents are about to be overwritten.
+ */
 #ifndef TENSOR_TENSOR_H
 #define TENSOR_TENSOR_H
 
 #include <polygraphy/tensor.h>
 
+#include "base/file.h"
+
 /* As pgy_tensor_create, but numeric contents are left undefined. */
-pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err)
-    PGY_MUST_CHECK;
+pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                             pgy_error *err) PGY_MUST_CHECK;
 /* Copies into new memory, on several threads if large. */
 void tensor_copy_bytes(void *to, const void *from, size_t size_bytes);
+/* The same from a place in an open file, which must have that many bytes. */
+void tensor_read_bytes(void *to, const file_map *map, size_t offset, size_t size_bytes);
 
 /* The file a swapped tensor lives in, or NULL; and the two moves between memory and file. */
 const char *tensor_swap_path(const pgy_tensor *t);
-/* Takes the path (from file_temp_path) and frees the memory. False: the memory is shared or borrowed, nothing changed. */
+/* Takes the path (from file_temp_path) and frees the memory. False: the memory is shared or
+ * borrowed, nothing changed. */
 bool tensor_can_swap(const pgy_tensor *t);
 void tensor_set_swapped(pgy_tensor *t, char *path);
 

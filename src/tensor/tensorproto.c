@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX TensorProto to tensors. Elements come either as raw_data (little-endian, our own layout, so one copy
- * or none) or in the typed list that belongs to the element type: LISTS says which, and with how many bits
- * each list item carries elements. Amounts are checked before anything is allocated. */
+/* ONNX TensorProto to tensors. Elements come either as raw_data (little-endian, our own layout, so
+ * one copy or none) or in the typed list that belongs to the element type: LISTS says which, and
+ * with how many bits each list item carries elements. Amounts are checked before anything is
+ * allocated. */
 #include "tensor/tensorproto.h"
 
 #include <string.h>
@@ -12,17 +13,29 @@
 #include "tensor/tensor.h"
 
 enum {
-    FIELD_DIMS = 1, FIELD_DATA_TYPE = 2, FIELD_SEGMENT = 3, FIELD_FLOATS = 4, FIELD_INT32S = 5, FIELD_STRINGS = 6,
-    FIELD_INT64S = 7, FIELD_NAME = 8, FIELD_RAW = 9, FIELD_DOUBLES = 10, FIELD_UINT64S = 11, FIELD_LOCATION = 14
+    FIELD_DIMS = 1,
+    FIELD_DATA_TYPE = 2,
+    FIELD_SEGMENT = 3,
+    FIELD_FLOATS = 4,
+    FIELD_INT32S = 5,
+    FIELD_STRINGS = 6,
+    FIELD_INT64S = 7,
+    FIELD_NAME = 8,
+    FIELD_RAW = 9,
+    FIELD_DOUBLES = 10,
+    FIELD_UINT64S = 11,
+    FIELD_LOCATION = 14
 };
 
-/* ---- Elements ---------------------------------------------------------------------------------- */
+/* ---- Elements ----------------------------------------------------------------------------------
+ */
 
-static pgy_status fail(const tensorproto_fields *f, pgy_status status, const char *what, size_t has, size_t needs, pgy_error *err)
+static pgy_status fail(const tensorproto_fields *f, pgy_status status, const char *what, size_t has,
+                       size_t needs, pgy_error *err)
 {
     int size = f->name.size < 200 ? (int)f->name.size : 200;
-    return pgy_error_set(err, status, "tensor '%.*s': %s (has %zu, needs %zu)", size, size ? f->name.data : "", what, has,
-                         needs);
+    return pgy_error_set(err, status, "tensor '%.*s': %s (has %zu, needs %zu)", size,
+                         size ? f->name.data : "", what, has, needs);
 }
 
 static void release_owner(void *data, void *user)
@@ -47,7 +60,8 @@ static pgy_status borrow_raw(pgy_tensor **out, const tensorproto_fields *f, pgy_
     tensorproto_owner *kept = mem_alloc(sizeof *kept);
     if (!kept) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     *kept = *owner;
-    pgy_status st = pgy_tensor_wrap(out, (void *)(uintptr_t)f->raw.data, dtype, f->rank, f->dims, release_owner, kept, err);
+    pgy_status st = pgy_tensor_wrap(out, (void *)(uintptr_t)f->raw.data, dtype, f->rank, f->dims,
+                                    release_owner, kept, err);
     if (st)
         mem_free(kept);
     else
@@ -63,7 +77,8 @@ static pgy_status decode_raw(pgy_tensor **out, const tensorproto_fields *f, pgy_
     pgy_status st = pgy_shape_count(&count, f->rank, f->dims, err);
     if (!st) st = pgy_dtype_size_bytes(&size_bytes, dtype, count, err);
     if (st) return st;
-    if (f->raw.size != size_bytes) return fail(f, PGY_E_FORMAT, "wrong size of raw data", f->raw.size, size_bytes, err);
+    if (f->raw.size != size_bytes)
+        return fail(f, PGY_E_FORMAT, "wrong size of raw data", f->raw.size, size_bytes, err);
     if (owner && size_bytes && (uintptr_t)f->raw.data % alignment_of(dtype) == 0)
         return borrow_raw(out, f, dtype, owner, err);
     st = tensor_create_raw(&t, dtype, f->rank, f->dims, err);
@@ -88,7 +103,8 @@ static void narrow_uint64s(void *to, const char *from, size_t count, size_t item
 typedef struct list_rule {
     size_t offset;     /* of the list in tensorproto_fields */
     size_t item_bytes; /* of the list's items */
-    void (*narrow)(void *to, const char *from, size_t count, size_t item); /* NULL: items are the elements' bytes */
+    void (*narrow)(void *to, const char *from, size_t count,
+                   size_t item); /* NULL: items are the elements' bytes */
 } list_rule;
 
 static const list_rule RULE_FLOATS = {offsetof(tensorproto_fields, floats), 4, NULL};
@@ -111,8 +127,10 @@ static const list_rule *find_rule(pgy_dtype dtype)
     }
 }
 
-/* Elements from the typed list: one item holds one element, half a complex, or a byte of packed elements. */
-static pgy_status decode_list(pgy_tensor **out, const tensorproto_fields *f, pgy_dtype dtype, pgy_error *err)
+/* Elements from the typed list: one item holds one element, half a complex, or a byte of packed
+ * elements. */
+static pgy_status decode_list(pgy_tensor **out, const tensorproto_fields *f, pgy_dtype dtype,
+                              pgy_error *err)
 {
     const pgy_dtype_info *info = pgy_dtype_describe(dtype);
     const list_rule *rule = find_rule(dtype);
@@ -123,7 +141,8 @@ static pgy_status decode_list(pgy_tensor **out, const tensorproto_fields *f, pgy
     if (!st) st = pgy_dtype_size_bytes(&size_bytes, dtype, count, err);
     if (st) return st;
     size_t items = rule->narrow ? size_bytes / item : size_bytes / rule->item_bytes;
-    if (list->count != items) return fail(f, PGY_E_FORMAT, "wrong number of values", list->count, items, err);
+    if (list->count != items)
+        return fail(f, PGY_E_FORMAT, "wrong number of values", list->count, items, err);
     st = tensor_create_raw(&t, dtype, f->rank, f->dims, err);
     if (st) return st;
     if (items && rule->narrow)
@@ -141,9 +160,11 @@ static pgy_status decode_strings(pgy_tensor **out, const tensorproto_fields *f, 
     pgy_tensor *t = NULL;
     pgy_status st = pgy_shape_count(&count, f->rank, f->dims, err);
     if (st) return st;
-    if (f->strings.count != count) return fail(f, PGY_E_FORMAT, "wrong number of strings", f->strings.count, count, err);
+    if (f->strings.count != count)
+        return fail(f, PGY_E_FORMAT, "wrong number of strings", f->strings.count, count, err);
     st = pgy_tensor_create(&t, PGY_STRING, f->rank, f->dims, err);
-    for (size_t i = 0; !st && i < count; i++) st = pgy_tensor_set_string(t, i, items[i].data, items[i].size, err);
+    for (size_t i = 0; !st && i < count; i++)
+        st = pgy_tensor_set_string(t, i, items[i].data, items[i].size, err);
     if (!st) {
         *out = t;
         t = NULL;
@@ -152,25 +173,29 @@ static pgy_status decode_strings(pgy_tensor **out, const tensorproto_fields *f, 
     return st;
 }
 
-pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f, const tensorproto_owner *owner, pgy_error *err)
+pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f,
+                              const tensorproto_owner *owner, pgy_error *err)
 {
     pgy_dtype dtype = pgy_dtype_from_onnx(f->data_type);
     int size = f->name.size < 200 ? (int)f->name.size : 200;
     const char *name = size ? f->name.data : "";
     if (dtype == PGY_DTYPE_NONE)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.*s': element type %d is not known", size, name,
-                             (int)f->data_type);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.*s': element type %d is not known",
+                             size, name, (int)f->data_type);
     if (f->external)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.*s': external data needs the model", size, name);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.*s': external data needs the model",
+                             size, name);
     if (dtype == PGY_STRING) return decode_strings(out, f, err);
     if (f->has_raw) return decode_raw(out, f, dtype, owner, err);
     return decode_list(out, f, dtype, err);
 }
 
-/* ---- Wire -------------------------------------------------------------------------------------- */
+/* ---- Wire --------------------------------------------------------------------------------------
+ */
 
 /* A repeated number field while it is collected; `item_bytes` is 4 or 8. */
-static bool list_append(tensorproto_list *list, size_t *capacity, arena *a, uint64_t value, size_t item_bytes)
+static bool list_append(tensorproto_list *list, size_t *capacity, arena *a, uint64_t value,
+                        size_t item_bytes)
 {
     char *data = (char *)(uintptr_t)list->data;
     if (list->count == *capacity) {
@@ -200,14 +225,18 @@ static pgy_status out_of_memory(pgy_error *err)
 }
 
 /* Fixed-width items; the common single packed run is borrowed. */
-static pgy_status scan_fixed(scan *s, tensorproto_list *list, const wire_field *field, size_t item_bytes, pgy_error *err)
+static pgy_status scan_fixed(scan *s, tensorproto_list *list, const wire_field *field,
+                             size_t item_bytes, pgy_error *err)
 {
     size_t *capacity = &s->capacities[field->number];
     if (field->type != WIRE_LEN)
-        return list_append(list, capacity, s->memory, field->value, item_bytes) ? PGY_OK : out_of_memory(err);
+        return list_append(list, capacity, s->memory, field->value, item_bytes)
+                   ? PGY_OK
+                   : out_of_memory(err);
     if (field->size % item_bytes)
-        return pgy_error_set(err, PGY_E_FORMAT, "TensorProto: %zu bytes are no whole number of %zu-byte values", field->size,
-                             item_bytes);
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "TensorProto: %zu bytes are no whole number of %zu-byte values",
+                             field->size, item_bytes);
     if (list->count == 0) {
         *list = (tensorproto_list){field->data, field->size / item_bytes};
         *capacity = list->count; /* full: a further item moves the list into the arena */
@@ -221,11 +250,14 @@ static pgy_status scan_fixed(scan *s, tensorproto_list *list, const wire_field *
     return PGY_OK;
 }
 
-static pgy_status scan_varints(scan *s, tensorproto_list *list, const wire_field *field, size_t item_bytes, pgy_error *err)
+static pgy_status scan_varints(scan *s, tensorproto_list *list, const wire_field *field,
+                               size_t item_bytes, pgy_error *err)
 {
     size_t *capacity = &s->capacities[field->number];
     if (field->type != WIRE_LEN)
-        return list_append(list, capacity, s->memory, field->value, item_bytes) ? PGY_OK : out_of_memory(err);
+        return list_append(list, capacity, s->memory, field->value, item_bytes)
+                   ? PGY_OK
+                   : out_of_memory(err);
     wire_reader r = {field->data, field->data + field->size, field->data};
     while (r.p < r.end) {
         uint64_t value;
@@ -277,7 +309,8 @@ static pgy_status scan_field(scan *s, const wire_field *field, pgy_error *err)
 {
     tensorproto_fields *out = s->out;
     if (!type_is_good(field))
-        return pgy_error_set(err, PGY_E_FORMAT, "TensorProto: field %u has wire type %d", field->number, (int)field->type);
+        return pgy_error_set(err, PGY_E_FORMAT, "TensorProto: field %u has wire type %d",
+                             field->number, (int)field->type);
     switch (field->number) {
     case FIELD_DIMS: return scan_varints(s, &s->dims, field, 8, err);
     case FIELD_DATA_TYPE: out->data_type = (int32_t)field->value; return PGY_OK;
@@ -313,16 +346,20 @@ pgy_status tensorproto_scan(tensorproto_fields *out, span message, arena *a, pgy
         st = scan_field(&s, &field, err);
         if (st) return st;
     }
-    if (s.has_segment) return pgy_error_set(err, PGY_E_UNSUPPORTED, "TensorProto: data in segments are not supported");
+    if (s.has_segment)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "TensorProto: data in segments are not supported");
     fields.dims = s.dims.data;
     fields.rank = s.dims.count;
     *out = fields;
     return PGY_OK;
 }
 
-/* ---- Files ------------------------------------------------------------------------------------- */
+/* ---- Files -------------------------------------------------------------------------------------
+ */
 
-pgy_status pgy_tensorproto_parse(pgy_tensor **out, char **name, const void *data, size_t size_bytes, pgy_error *err)
+pgy_status pgy_tensorproto_parse(pgy_tensor **out, char **name, const void *data, size_t size_bytes,
+                                 pgy_error *err)
 {
     arena a = {0};
     tensorproto_fields f;
@@ -378,7 +415,8 @@ pgy_status tensorproto_encode(str *head, const char *name, pgy_view v, pgy_error
     wire_put_tag(head, FIELD_DATA_TYPE, WIRE_VARINT);
     wire_put_varint(head, (uint64_t)info->onnx);
     const pgy_string *strings = v.dtype == PGY_STRING ? pgy_view_data(v) : NULL;
-    for (size_t i = 0; strings && i < count; i++) put_bytes(head, FIELD_STRINGS, strings[i].data, strings[i].size);
+    for (size_t i = 0; strings && i < count; i++)
+        put_bytes(head, FIELD_STRINGS, strings[i].data, strings[i].size);
     if (name && *name) put_bytes(head, FIELD_NAME, name, strlen(name));
     if (v.dtype != PGY_STRING) {
         wire_put_tag(head, FIELD_RAW, WIRE_LEN);
@@ -401,7 +439,8 @@ pgy_status pgy_tensorproto_save(const char *path, const char *name, pgy_view v, 
     st = tensorproto_encode(&head, name, v, err);
     if (!st) st = file_writer_create(&w, path, err);
     if (!st) st = file_writer_write(w, head.data, head.size, err);
-    if (!st && v.dtype != PGY_STRING) st = file_writer_write(w, pgy_view_data(v), pgy_view_size_bytes(v), err);
+    if (!st && v.dtype != PGY_STRING)
+        st = file_writer_write(w, pgy_view_data(v), pgy_view_size_bytes(v), err);
     if (!st) st = file_writer_commit(w, err);
 done:
     file_writer_destroy(w);

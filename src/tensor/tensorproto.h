@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of an ONNX TensorProto, for readers that have the message's fields already (the model codec) and for
- * readers that have its bytes. */
+/* Elements of an ONNX TensorProto, for readers that have the message's fields already (the model
+ * codec) and for readers that have its bytes. */
 #ifndef TENSOR_TENSORPROTO_H
 #define TENSOR_TENSORPROTO_H
 
@@ -16,16 +16,17 @@ typedef struct tensorproto_list {
 } tensorproto_list;
 
 typedef struct tensorproto_fields {
-    span name;               /* for messages; may be empty */
-    int32_t data_type;       /* TensorProto.DataType */
+    span name;         /* for messages; may be empty */
+    int32_t data_type; /* TensorProto.DataType */
     const int64_t *dims;
     size_t rank;
-    bool external;           /* data_location is EXTERNAL */
+    bool external; /* data_location is EXTERNAL */
     bool has_raw;
-    span raw;                /* raw_data; for external tensors that were resolved, their bytes (and external false) */
-    tensorproto_list floats; /* float_data: float */
-    tensorproto_list int32s; /* int32_data: int32_t */
-    tensorproto_list int64s; /* int64_data: int64_t */
+    span raw; /* raw_data; for external tensors that were resolved, their bytes (and external false)
+               */
+    tensorproto_list floats;  /* float_data: float */
+    tensorproto_list int32s;  /* int32_data: int32_t */
+    tensorproto_list int64s;  /* int64_data: int64_t */
     tensorproto_list doubles; /* double_data: double */
     tensorproto_list uint64s; /* uint64_data: uint64_t */
     tensorproto_list strings; /* string_data: span */
@@ -38,18 +39,21 @@ typedef struct tensorproto_owner {
     void *user;
 } tensorproto_owner;
 
-/* Reads the fields of a serialised TensorProto. Lists that are not one packed run are collected in the arena;
- * everything else borrows from `message`. */
-pgy_status tensorproto_scan(tensorproto_fields *out, span message, arena *a, pgy_error *err) PGY_MUST_CHECK;
+/* Reads the fields of a serialised TensorProto. Lists that are not one packed run are collected in
+ * the arena; everything else borrows from `message`. */
+pgy_status tensorproto_scan(tensorproto_fields *out, span message, arena *a,
+                            pgy_error *err) PGY_MUST_CHECK;
 
-/* Makes the tensor. With an owner, raw data that is aligned for its type is borrowed, read-only, and the owner is
- * retained until the tensor goes; otherwise it is copied.
- * @return PGY_E_UNSUPPORTED external data, segments, unknown type; PGY_E_FORMAT wrong amount of data; PGY_E_SHAPE */
-pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f, const tensorproto_owner *owner,
+/* Makes the tensor. With an owner, raw data that is aligned for its type is borrowed, read-only,
+ * and the owner is retained until the tensor goes; otherwise it is copied.
+ * @return PGY_E_UNSUPPORTED external data, segments, unknown type; PGY_E_FORMAT wrong amount of
+ * data; PGY_E_SHAPE */
+pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f,
+                              const tensorproto_owner *owner, pgy_error *err) PGY_MUST_CHECK;
+
+/* Appends the message up to the length of raw_data: the elements' bytes follow as they are, so that
+ * big ones need not be copied. For strings it is the whole message. The view must be compact. */
+pgy_status tensorproto_encode(str *head, const char *name, pgy_view v,
                               pgy_error *err) PGY_MUST_CHECK;
-
-/* Appends the message up to the length of raw_data: the elements' bytes follow as they are, so that big ones need
- * not be copied. For strings it is the whole message. The view must be compact. */
-pgy_status tensorproto_encode(str *head, const char *name, pgy_view v, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays as NumPy prints them. The elements that will be shown (all, or the edges of a summarised array) are
- * gathered first, the common format is found from them, then rows are laid out recursively: brackets nest,
- * lines break at the width, sub-arrays of rank r are parted by r newlines. */
+/* Arrays as NumPy prints them. The elements that will be shown (all, or the edges of a summarised
+ * array) are gathered first, the common format is found from them, then rows are laid out
+ * recursively: brackets nest, lines break at the width, sub-arrays of rank r are parted by r
+ * newlines. */
 #include <math.h>
 #include <string.h>
 
@@ -26,12 +27,14 @@ typedef struct printer {
     str out, word;
 } printer;
 
-/* ---- One element ------------------------------------------------------------------------------- */
+/* ---- One element -------------------------------------------------------------------------------
+ */
 
 static double part_at(const printer *p, size_t at, int part)
 {
     if (p->type->kind != PGY_KIND_COMPLEX) return element_as_f64(p->v.dtype, p->data, at);
-    return element_as_f64(p->v.dtype == PGY_C64 ? PGY_F32 : PGY_F64, p->data, at * 2 + (size_t)part);
+    return element_as_f64(p->v.dtype == PGY_C64 ? PGY_F32 : PGY_F64, p->data,
+                          at * 2 + (size_t)part);
 }
 
 static void append_int(str *out, const printer *p, size_t at, int width)
@@ -68,12 +71,16 @@ static void append_complex(str *out, const printer *p, size_t at)
 static void append_element(str *out, const printer *p, size_t at)
 {
     switch (p->type->kind) {
-    case PGY_KIND_BOOL: str_append(out, element_as_i64(p->v.dtype, p->data, at) ? " True" : "False"); return;
+    case PGY_KIND_BOOL:
+        str_append(out, element_as_i64(p->v.dtype, p->data, at) ? " True" : "False");
+        return;
     case PGY_KIND_SIGNED:
     case PGY_KIND_UNSIGNED: append_int(out, p, at, p->int_width); return;
     case PGY_KIND_FLOAT: text_float_append(out, &p->real, part_at(p, at, 0)); return;
     case PGY_KIND_COMPLEX: append_complex(out, p, at); return;
-    case PGY_KIND_STRING: append_string(out, ((const pgy_string *)(const void *)p->data)[at]); return;
+    case PGY_KIND_STRING:
+        append_string(out, ((const pgy_string *)(const void *)p->data)[at]);
+        return;
     }
 }
 
@@ -100,17 +107,22 @@ static void append_complex_scalar(str *out, const printer *p)
 static void append_scalar(str *out, const printer *p)
 {
     switch (p->type->kind) {
-    case PGY_KIND_BOOL: str_append(out, element_as_i64(p->v.dtype, p->data, 0) ? "True" : "False"); return;
+    case PGY_KIND_BOOL:
+        str_append(out, element_as_i64(p->v.dtype, p->data, 0) ? "True" : "False");
+        return;
     case PGY_KIND_SIGNED:
     case PGY_KIND_UNSIGNED: append_int(out, p, 0, 0); return;
     case PGY_KIND_FLOAT: text_float_scalar(out, p->real.bits, part_at(p, 0, 0)); return;
     case PGY_KIND_COMPLEX: append_complex_scalar(out, p); return;
-    case PGY_KIND_STRING: str_append_n(out, ((const pgy_string *)(const void *)p->data)->data,
-                                       ((const pgy_string *)(const void *)p->data)->size); return;
+    case PGY_KIND_STRING:
+        str_append_n(out, ((const pgy_string *)(const void *)p->data)->data,
+                     ((const pgy_string *)(const void *)p->data)->size);
+        return;
     }
 }
 
-/* ---- The common format ------------------------------------------------------------------------- */
+/* ---- The common format -------------------------------------------------------------------------
+ */
 
 typedef void (*visit)(printer *p, size_t at);
 
@@ -134,7 +146,8 @@ static void visit_shown(printer *p, int32_t axis, size_t at, visit fn)
     }
     int64_t count = shown_count(p, axis);
     for (int64_t i = 0; i < count; i++)
-        visit_shown(p, axis + 1, (size_t)((int64_t)at + shown_index(p, axis, i) * p->strides[axis]), fn);
+        visit_shown(p, axis + 1, (size_t)((int64_t)at + shown_index(p, axis, i) * p->strides[axis]),
+                    fn);
 }
 
 static void visit_range(printer *p, size_t at)
@@ -158,7 +171,9 @@ static void visit_int(printer *p, size_t at)
 
 static void find_format(printer *p)
 {
-    int bits = p->v.dtype == PGY_F64 || p->v.dtype == PGY_C128 ? 64 : p->v.dtype == PGY_F16 ? 16 : 32;
+    int bits = p->v.dtype == PGY_F64 || p->v.dtype == PGY_C128 ? 64
+               : p->v.dtype == PGY_F16                         ? 16
+                                                               : 32;
     p->real = (text_float){.bits = bits};
     p->imaginary = (text_float){.bits = bits, .always_sign = true};
     if (pgy_dtype_is_integer(p->v.dtype)) visit_shown(p, 0, 0, visit_int);
@@ -171,7 +186,8 @@ static void find_format(printer *p)
     text_float_finish(&p->imaginary);
 }
 
-/* ---- Layout ------------------------------------------------------------------------------------ */
+/* ---- Layout ------------------------------------------------------------------------------------
+ */
 
 static int64_t columns(const char *text, size_t size)
 {
@@ -180,8 +196,10 @@ static int64_t columns(const char *text, size_t size)
     return n;
 }
 
-/* Puts one word on the line that began at column 0 with `indent` blanks; *used is what is on it already. */
-static void append_word(printer *p, const char *word, size_t size, int64_t width, int64_t indent, int64_t *used)
+/* Puts one word on the line that began at column 0 with `indent` blanks; *used is what is on it
+ * already. */
+static void append_word(printer *p, const char *word, size_t size, int64_t width, int64_t indent,
+                        int64_t *used)
 {
     int64_t needs = columns(word, size);
     if (*used + needs > width && *used > indent) {
@@ -206,7 +224,8 @@ static void append_row(printer *p, size_t at, int64_t indent, int64_t width)
             used++;
         }
         str_clear(&p->word);
-        append_element(&p->word, p, (size_t)((int64_t)at + shown_index(p, axis, i) * p->strides[axis]));
+        append_element(&p->word, p,
+                       (size_t)((int64_t)at + shown_index(p, axis, i) * p->strides[axis]));
         append_word(p, str_text(&p->word), p->word.size, width, indent, &used);
         if (i + 1 == count) break;
         str_append_char(&p->out, ' ');
@@ -232,15 +251,16 @@ static void append_axis(printer *p, int32_t axis, size_t at, int64_t indent, int
             str_append_fill(&p->out, '\n', (size_t)(p->v.rank - axis - 1));
             str_append_fill(&p->out, ' ', (size_t)indent);
         }
-        append_axis(p, axis + 1, (size_t)((int64_t)at + shown_index(p, axis, i) * p->strides[axis]), indent + 1,
-                    width == INT64_MAX ? width : width - 1);
+        append_axis(p, axis + 1, (size_t)((int64_t)at + shown_index(p, axis, i) * p->strides[axis]),
+                    indent + 1, width == INT64_MAX ? width : width - 1);
     }
     str_append_char(&p->out, ']');
 }
 
 static void set_options(printer *p, const pgy_text_options *o)
 {
-    int64_t edge = o ? o->edge_items : 0, threshold = o && o->threshold ? o->threshold : DEFAULT_THRESHOLD;
+    int64_t edge = o ? o->edge_items : 0,
+            threshold = o && o->threshold ? o->threshold : DEFAULT_THRESHOLD;
     int64_t width = o && o->line_width ? o->line_width : DEFAULT_WIDTH;
     p->edge = edge ? edge : DEFAULT_EDGE;
     p->summarised = edge >= 0 && pgy_view_count(p->v) > (uint64_t)threshold;
@@ -250,19 +270,22 @@ static void set_options(printer *p, const pgy_text_options *o)
 static void set_strides(printer *p)
 {
     int64_t step = 1;
-    for (int32_t i = p->v.rank; i-- > 0; step *= p->v.shape[i]) p->strides[i] = p->v.strides ? p->v.strides[i] : step;
+    for (int32_t i = p->v.rank; i-- > 0; step *= p->v.shape[i])
+        p->strides[i] = p->v.strides ? p->v.strides[i] : step;
 }
 
 pgy_status pgy_view_text(char **out, pgy_view v, const pgy_text_options *options, pgy_error *err)
 {
     printer p = {.v = v, .type = pgy_dtype_describe(v.dtype), .data = pgy_view_data(v)};
     if (!p.type->bits || v.rank < 0 || v.rank > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_TYPE, "an array of type %s and rank %d cannot be printed", p.type->name, (int)v.rank);
+        return pgy_error_set(err, PGY_E_TYPE, "an array of type %s and rank %d cannot be printed",
+                             p.type->name, (int)v.rank);
     set_options(&p, options);
     if (pgy_view_count(v) == 0) {
         str_append(&p.out, "[]");
     } else if (!p.data) {
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has no memory", pgy_view_count(v));
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has no memory",
+                             pgy_view_count(v));
     } else {
         set_strides(&p);
         find_format(&p);

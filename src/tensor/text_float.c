@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NumPy's layout of float arrays. Digits are the shortest that identify the value in its own type, at most 8
- * after the point; where that cuts digits off, the exact value is rounded, not the shortest digits. Exponent
- * style is chosen for the whole array from its largest and smallest non-zero magnitudes, compared in the
- * array's own type. */
+/* NumPy's layout of float arrays. Digits are the shortest that identify the value in its own type,
+ * at most 8 after the point; where that cuts digits off, the exact value is rounded, not the
+ * shortest digits. Exponent style is chosen for the whole array from its largest and smallest
+ * non-zero magnitudes, compared in the array's own type. */
 #include "tensor/text_float.h"
 
 #include <math.h>
@@ -144,7 +144,8 @@ void text_float_widths(text_float *f, double v)
     int left = (int)(strlen(sign_of(f, v)) + strlen(p.whole)), right = (int)strlen(p.fraction);
     if (left > f->left) f->left = left;
     if (right > f->right) f->right = right;
-    if (f->exponent && exponent_width(p.exponent) > f->exponent_digits) f->exponent_digits = exponent_width(p.exponent);
+    if (f->exponent && exponent_width(p.exponent) > f->exponent_digits)
+        f->exponent_digits = exponent_width(p.exponent);
 }
 
 /* Columns after the point, exponent included. */
@@ -171,7 +172,8 @@ static void append_special(str *out, const text_float *f, double v)
     str_append(out, isnan(v) ? "nan" : "inf");
 }
 
-/* All values have the same number of digits: those beyond the shortest are the exact value's, not zeros. */
+/* All values have the same number of digits: those beyond the shortest are the exact value's, not
+ * zeros. */
 static void append_exponent(str *out, const text_float *f, double v)
 {
     char text[BODY_SIZE];
@@ -181,8 +183,8 @@ static void append_exponent(str *out, const text_float *f, double v)
     sscanf(e, "e%d", &exponent);
     const char *sign = sign_of(f, v), *point = f->right ? "" : ".";
     str_append_fill(out, ' ', (size_t)(f->left - 1 - (int)strlen(sign)));
-    str_printf(out, "%s%.*s%se%c%0*d", sign, (int)(e - text), text, point, exponent < 0 ? '-' : '+', f->exponent_digits,
-               abs(exponent));
+    str_printf(out, "%s%.*s%se%c%0*d", sign, (int)(e - text), text, point, exponent < 0 ? '-' : '+',
+               f->exponent_digits, abs(exponent));
 }
 
 void text_float_append(str *out, const text_float *f, double v)
@@ -198,13 +200,15 @@ void text_float_append(str *out, const text_float *f, double v)
     }
     positional_parts(&p, fabs(v), f->bits);
     const char *sign = sign_of(f, v);
-    int pad = f->left - (int)(strlen(sign) + strlen(p.whole)), rest = f->right - (int)strlen(p.fraction);
+    int pad = f->left - (int)(strlen(sign) + strlen(p.whole)),
+        rest = f->right - (int)strlen(p.fraction);
     if (pad > 0) str_append_fill(out, ' ', (size_t)pad);
     str_printf(out, "%s%s.%s", sign, p.whole, p.fraction);
     if (rest > 0) str_append_fill(out, ' ', (size_t)rest);
 }
 
-/* Every digit that identifies the value: "0.0", "1e-05". The exponent begins earlier than Python's for narrow types. */
+/* Every digit that identifies the value: "0.0", "1e-05". The exponent begins earlier than Python's
+ * for narrow types. */
 void text_float_scalar(str *out, int bits, double v)
 {
     char digits[SHORTEST_SIZE];

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How NumPy prints the floats of one array: all values share a layout, found from the values themselves. */
+/* How NumPy prints the floats of one array: all values share a layout, found from the values
+ * themselves. */
 #ifndef TENSOR_TEXT_FLOAT_H
 #define TENSOR_TEXT_FLOAT_H
 
 #include "base/str.h"
 
 typedef struct text_float {
-    int bits;          /* 16, 32, 64: digits are unique in this type */
-    bool always_sign;  /* + before positive values, for imaginary parts */
-    bool exponent;     /* exponent style */
+    int bits;         /* 16, 32, 64: digits are unique in this type */
+    bool always_sign; /* + before positive values, for imaginary parts */
+    bool exponent;    /* exponent style */
     bool any_negative_inf, any_special, any_finite;
-    double max, min;   /* absolute, of non-zero finite values; 0: none */
-    int left, right;   /* columns before and after the point */
+    double max, min; /* absolute, of non-zero finite values; 0: none */
+    int left, right; /* columns before and after the point */
     int exponent_digits;
 } text_float;
 
-/* Give all values twice: first to see the range, then (after text_float_choose) to find the widths. */
+/* Give all values twice: first to see the range, then (after text_float_choose) to find the widths.
+ */
 void text_float_range(text_float *f, double v);
 void text_float_choose(text_float *f);
 void text_float_widths(text_float *f, double v);

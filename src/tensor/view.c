@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes and borrowed views: counting without overflow, compactness, comparison of shapes. The getters
- * assume a valid shape (as tensors have); whoever takes a shape from outside asks pgy_shape_count first. */
+/* Shapes and borrowed views: counting without overflow, compactness, comparison of shapes. The
+ * getters assume a valid shape (as tensors have); whoever takes a shape from outside asks
+ * pgy_shape_count first. */
 #include <polygraphy/tensor.h>
 
 #include "base/alloc.h"
@@ -10,15 +11,18 @@ pgy_status pgy_shape_count(size_t *out, size_t rank, const int64_t *shape, pgy_e
     size_t count = 1;
     bool empty = false;
     if (rank > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_SHAPE, "rank %zu is over the limit of %d", rank, PGY_MAX_RANK);
+        return pgy_error_set(err, PGY_E_SHAPE, "rank %zu is over the limit of %d", rank,
+                             PGY_MAX_RANK);
     for (size_t i = 0; i < rank; i++) {
         if (shape[i] < 0)
-            return pgy_error_set(err, PGY_E_SHAPE, "dimension %zu is negative: %lld", i, (long long)shape[i]);
+            return pgy_error_set(err, PGY_E_SHAPE, "dimension %zu is negative: %lld", i,
+                                 (long long)shape[i]);
         empty |= shape[i] == 0;
     }
     for (size_t i = 0; i < rank && !empty; i++)
         if (!size_mul(&count, count, (size_t)shape[i]) || count > PTRDIFF_MAX)
-            return pgy_error_set(err, PGY_E_SHAPE, "a shape of rank %zu with dimension %lld has too many elements",
+            return pgy_error_set(err, PGY_E_SHAPE,
+                                 "a shape of rank %zu with dimension %lld has too many elements",
                                  rank, (long long)shape[i]);
     *out = empty ? 0 : count;
     return PGY_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Just enough of the zip format for .npz: members stored or deflated, zip64, no encryption, one disk. */
+/* Just enough of the zip format for .npz: members stored or deflated, zip64, no encryption, one
+ * disk. */
 #ifndef TENSOR_ZIP_H
 #define TENSOR_ZIP_H
 
@@ -24,14 +25,16 @@ typedef struct zip_reader {
     uint64_t left; /* members not seen yet */
 } zip_reader;
 bool zip_is_archive(const void *data, size_t size_bytes);
-pgy_status zip_reader_init(zip_reader *z, const void *data, size_t size_bytes, pgy_error *err) PGY_MUST_CHECK;
+pgy_status zip_reader_init(zip_reader *z, const void *data, size_t size_bytes,
+                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err) PGY_MUST_CHECK;
 
 /* Reads a member in order, inflating if need be; zip_stream_finish checks its size and CRC. */
 typedef struct zip_stream zip_stream;
 pgy_status zip_stream_open(zip_stream **out, const zip_member *m, pgy_error *err) PGY_MUST_CHECK;
 /* Up to size_bytes; *got is less only at the member's end. */
-pgy_status zip_stream_read(zip_stream *s, void *out, size_t size_bytes, size_t *got, pgy_error *err) PGY_MUST_CHECK;
+pgy_status zip_stream_read(zip_stream *s, void *out, size_t size_bytes, size_t *got,
+                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status zip_stream_finish(zip_stream *s, pgy_error *err) PGY_MUST_CHECK;
 void zip_stream_destroy(zip_stream *s);
 
@@ -43,7 +46,8 @@ typedef struct zip_writer {
 } zip_writer;
 void zip_writer_deinit(zip_writer *z);
 /* A member made of two pieces. */
-pgy_status zip_writer_add(zip_writer *z, const char *name, span head, span body, pgy_error *err) PGY_MUST_CHECK;
+pgy_status zip_writer_add(zip_writer *z, const char *name, span head, span body,
+                          pgy_error *err) PGY_MUST_CHECK;
 pgy_status zip_writer_finish(zip_writer *z, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading zip archives that lie in memory. The central directory at the end says where members are; every
- * offset and size in it is checked against the archive before use. zlib inflates as a stream, so a caller can
- * look at the first bytes of a member before deciding how much memory the rest deserves. */
+/* Reading zip archives that lie in memory. The central directory at the end says where members are;
+ * every offset and size in it is checked against the archive before use. zlib inflates as a stream,
+ * so a caller can look at the first bytes of a member before deciding how much memory the rest
+ * deserves. */
 #include <limits.h>
 #include <string.h>
 #include <zlib.h>
@@ -10,8 +11,16 @@
 #include "tensor/zip.h"
 
 enum {
-    LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22, LOCATOR_BYTES = 20, END64_BYTES = 56, MAX_COMMENT = 65535,
-    EXTRA_ZIP64 = 1, METHOD_STORED = 0, METHOD_DEFLATED = 8, FLAG_ENCRYPTED = 1
+    LOCAL_BYTES = 30,
+    CENTRAL_BYTES = 46,
+    END_BYTES = 22,
+    LOCATOR_BYTES = 20,
+    END64_BYTES = 56,
+    MAX_COMMENT = 65535,
+    EXTRA_ZIP64 = 1,
+    METHOD_STORED = 0,
+    METHOD_DEFLATED = 8,
+    FLAG_ENCRYPTED = 1
 };
 enum { DEFLATE_MAX_RATIO = 1032 };
 static const uint32_t LOCAL_MAGIC = 0x04034b50, CENTRAL_MAGIC = 0x02014b50, END_MAGIC = 0x06054b50,
@@ -43,7 +52,9 @@ bool zip_is_archive(const void *data, size_t size_bytes)
 /* The end record is last but for a comment. */
 static const uint8_t *find_end(const uint8_t *file, size_t size)
 {
-    size_t tries = size < END_BYTES ? 0 : size - END_BYTES < MAX_COMMENT ? size - END_BYTES + 1 : MAX_COMMENT + 1;
+    size_t tries = size < END_BYTES                 ? 0
+                   : size - END_BYTES < MAX_COMMENT ? size - END_BYTES + 1
+                                                    : MAX_COMMENT + 1;
     for (size_t i = 0; i < tries; i++) {
         const uint8_t *p = file + size - END_BYTES - i;
         if (get32(p) == END_MAGIC && get(p + 20, 2) == i) return p;
@@ -67,8 +78,12 @@ pgy_status zip_reader_init(zip_reader *z, const void *data, size_t size_bytes, p
         size = get(file + at + 40, 8);
         offset = get(file + at + 48, 8);
     }
-    if (offset > end_at || size > end_at - offset) return bad("the central directory lies outside the file", err);
-    *z = (zip_reader){.file = file, .size_bytes = size_bytes, .at = (size_t)offset, .directory_end = (size_t)(offset + size),
+    if (offset > end_at || size > end_at - offset)
+        return bad("the central directory lies outside the file", err);
+    *z = (zip_reader){.file = file,
+                      .size_bytes = size_bytes,
+                      .at = (size_t)offset,
+                      .directory_end = (size_t)(offset + size),
                       .left = count};
     return PGY_OK;
 }
@@ -94,9 +109,11 @@ static bool read_zip64(const uint8_t *extra, size_t extra_bytes, uint64_t *value
     return true;
 }
 
-static pgy_status locate_data(const zip_reader *z, zip_member *m, uint64_t offset, uint64_t stored, uint64_t size, pgy_error *err)
+static pgy_status locate_data(const zip_reader *z, zip_member *m, uint64_t offset, uint64_t stored,
+                              uint64_t size, pgy_error *err)
 {
-    if (offset > z->size_bytes || z->size_bytes - offset < LOCAL_BYTES || get32(z->file + offset) != LOCAL_MAGIC)
+    if (offset > z->size_bytes || z->size_bytes - offset < LOCAL_BYTES ||
+        get32(z->file + offset) != LOCAL_MAGIC)
         return bad("a member's local header is missing", err);
     uint64_t skip = LOCAL_BYTES + get(z->file + offset + 26, 2) + get(z->file + offset + 28, 2);
     if (skip > z->size_bytes - offset || stored > z->size_bytes - offset - skip)
@@ -115,17 +132,24 @@ pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err)
     if (!*more) return PGY_OK;
     const uint8_t *p = z->file + z->at;
     size_t room = z->directory_end - z->at;
-    if (room < CENTRAL_BYTES || get32(p) != CENTRAL_MAGIC) return bad("a central directory entry is malformed", err);
+    if (room < CENTRAL_BYTES || get32(p) != CENTRAL_MAGIC)
+        return bad("a central directory entry is malformed", err);
     size_t name = get(p + 28, 2), extra = get(p + 30, 2), comment = get(p + 32, 2);
-    if (name + extra + comment > room - CENTRAL_BYTES) return bad("a central directory entry is cut off", err);
+    if (name + extra + comment > room - CENTRAL_BYTES)
+        return bad("a central directory entry is cut off", err);
     unsigned flags = (unsigned)get(p + 8, 2), method = (unsigned)get(p + 10, 2);
     uint64_t stored = get(p + 20, 4), size = get(p + 24, 4), offset = get(p + 42, 4);
     uint64_t *wide[] = {&size, &stored, &offset};
-    if (!read_zip64(p + CENTRAL_BYTES + name, extra, wide, 3)) return bad("a zip64 extra field is cut off", err);
-    zip_member m = {.name = {(const char *)p + CENTRAL_BYTES, name}, .deflated = method == METHOD_DEFLATED, .crc = get32(p + 16)};
-    if (flags & FLAG_ENCRYPTED) return pgy_error_set(err, PGY_E_UNSUPPORTED, "zip: encrypted members are not supported");
+    if (!read_zip64(p + CENTRAL_BYTES + name, extra, wide, 3))
+        return bad("a zip64 extra field is cut off", err);
+    zip_member m = {.name = {(const char *)p + CENTRAL_BYTES, name},
+                    .deflated = method == METHOD_DEFLATED,
+                    .crc = get32(p + 16)};
+    if (flags & FLAG_ENCRYPTED)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "zip: encrypted members are not supported");
     if (method != METHOD_STORED && method != METHOD_DEFLATED)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "zip: compression method %u is not supported", method);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "zip: compression method %u is not supported",
+                             method);
     pgy_status st = locate_data(z, &m, offset, stored, size, err);
     if (st) return st;
     z->at += CENTRAL_BYTES + name + extra + comment;
@@ -134,7 +158,8 @@ pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Members ----------------------------------------------------------------------------------- */
+/* ---- Members -----------------------------------------------------------------------------------
+ */
 
 struct zip_stream {
     zip_member member;
@@ -171,7 +196,8 @@ static uInt clamp(size_t n)
     return n < UINT_MAX ? (uInt)n : UINT_MAX;
 }
 
-static pgy_status inflate_some(zip_stream *s, uint8_t *out, size_t size_bytes, size_t *got, pgy_error *err)
+static pgy_status inflate_some(zip_stream *s, uint8_t *out, size_t size_bytes, size_t *got,
+                               pgy_error *err)
 {
     z_stream *z = &s->inflater;
     size_t done = 0;
@@ -186,7 +212,8 @@ static pgy_status inflate_some(zip_stream *s, uint8_t *out, size_t size_bytes, s
         s->taken += in - z->avail_in;
         done += room - z->avail_out;
     }
-    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return bad("a deflated member is corrupt", err);
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+        return bad("a deflated member is corrupt", err);
     *got = done;
     return PGY_OK;
 }
@@ -211,7 +238,8 @@ pgy_status zip_stream_finish(zip_stream *s, pgy_error *err)
 {
     uint8_t extra;
     size_t got = 0;
-    if (s->produced != s->member.size_bytes) return bad("a member is shorter than the directory says", err);
+    if (s->produced != s->member.size_bytes)
+        return bad("a member is shorter than the directory says", err);
     if (s->inflating) {
         pgy_status st = inflate_some(s, &extra, 1, &got, err);
         if (st) return st;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing zip archives of stored members. Checksums and sizes are known before a member's header is written, so
- * nothing is patched afterwards and the target may be a pipe. Zip64 records appear only where a number does
- * not fit the classic ones. All members carry zip's first date, as numpy.savez gives them. */
+/* Writing zip archives of stored members. Checksums and sizes are known before a member's header is
+ * written, so nothing is patched afterwards and the target may be a pipe. Zip64 records appear only
+ * where a number does not fit the classic ones. All members carry zip's first date, as numpy.savez
+ * gives them. */
 #include <string.h>
 #include <zlib.h>
 
@@ -33,7 +34,8 @@ typedef struct entry {
     uint64_t size_bytes, offset;
 } entry;
 
-/* The fields that local and central headers share, from "version needed" to the length of the extra field. */
+/* The fields that local and central headers share, from "version needed" to the length of the extra
+ * field. */
 static void put_common(str *s, const entry *e, size_t extra_bytes)
 {
     put(s, VERSION, 2);
@@ -83,14 +85,19 @@ static void put_central(str *s, const entry *e)
 
 pgy_status zip_writer_add(zip_writer *z, const char *name, span head, span body, pgy_error *err)
 {
-    entry e = {.name = name, .size_bytes = head.size + body.size, .offset = file_writer_offset(z->file)};
+    entry e = {
+        .name = name, .size_bytes = head.size + body.size, .offset = file_writer_offset(z->file)};
     str header = {0};
     if (strlen(name) > UINT16_MAX - 16)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "zip: a name of %zu bytes is too long", strlen(name));
-    e.crc = (uint32_t)crc32_z(crc32_z(0, (const Bytef *)head.data, head.size), (const Bytef *)body.data, body.size);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "zip: a name of %zu bytes is too long",
+                             strlen(name));
+    e.crc = (uint32_t)crc32_z(crc32_z(0, (const Bytef *)head.data, head.size),
+                              (const Bytef *)body.data, body.size);
     put_local(&header, &e);
     put_central(&z->directory, &e);
-    pgy_status st = header.failed || z->directory.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+    pgy_status st = header.failed || z->directory.failed
+                        ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
+                        : PGY_OK;
     if (!st) st = file_writer_write(z->file, header.data, header.size, err);
     if (!st) st = file_writer_write(z->file, head.data, head.size, err);
     if (!st) st = file_writer_write(z->file, body.data, body.size, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversions: all codes of the narrow floats, random doubles against an exact oracle, and every pair of NumPy's
- * types against NumPy's casts (tests/data/tensor/casts.npz). */
+/* Conversions: all codes of the narrow floats, random doubles against an exact oracle, and every
+ * pair of NumPy's types against NumPy's casts (tests/data/tensor/casts.npz). */
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -8,7 +8,8 @@
 
 #include "support.h"
 
-static const pgy_dtype F8[] = {PGY_F8E4M3FN, PGY_F8E4M3FNUZ, PGY_F8E5M2, PGY_F8E5M2FNUZ, PGY_F8E8M0, PGY_F4E2M1};
+static const pgy_dtype F8[] = {PGY_F8E4M3FN,   PGY_F8E4M3FNUZ, PGY_F8E5M2,
+                               PGY_F8E5M2FNUZ, PGY_F8E8M0,     PGY_F4E2M1};
 enum { F8_COUNT = sizeof F8 / sizeof F8[0] };
 static pgy_tensor_map *casts;
 
@@ -40,7 +41,8 @@ static void test_convert__narrow_codes_have_the_right_values(void **state)
         const double *expected = pgy_tensor_data(t);
         for (size_t i = 0; i < pgy_tensor_count(t); i++) {
             double v = f8_to_f64(F8[k], (uint8_t)i);
-            if (!same_value(v, expected[i])) fail_msg("%s code %zu: %g, not %g", name, i, v, expected[i]);
+            if (!same_value(v, expected[i]))
+                fail_msg("%s code %zu: %g, not %g", name, i, v, expected[i]);
         }
     }
 }
@@ -78,11 +80,14 @@ static double random_double(void)
     double v = ldexp((double)(next_random() >> 11), (int)(next_random() % 50) - 30 - 53);
     unsigned kind = next_random() % 4;
     if (kind == 0) v = ldexp((double)(next_random() % 4096), (int)(next_random() % 40) - 30);
-    if (kind == 1) v = nextafter(ldexp((double)(next_random() % 4096), (int)(next_random() % 40) - 30), next_random() % 2 ? 1e9 : 0);
+    if (kind == 1)
+        v = nextafter(ldexp((double)(next_random() % 4096), (int)(next_random() % 40) - 30),
+                      next_random() % 2 ? 1e9 : 0);
     return next_random() % 2 ? v : -v;
 }
 
-/* Nearest finite value by trying all codes; exact, as differences of such values are exact enough to order. */
+/* Nearest finite value by trying all codes; exact, as differences of such values are exact enough
+ * to order. */
 static double oracle_f8(pgy_dtype dtype, double v)
 {
     double best = NAN, best_distance = INFINITY;
@@ -91,7 +96,8 @@ static double oracle_f8(pgy_dtype dtype, double v)
         double c = f8_to_f64(dtype, (uint8_t)i);
         if (isnan(c) || isinf(c) || signbit(c)) continue;
         double distance = (double)fabsl((long double)c - fabsl((long double)v));
-        if (distance < best_distance || (distance == best_distance && best_code % 2 && i % 2 == 0)) {
+        if (distance < best_distance ||
+            (distance == best_distance && best_code % 2 && i % 2 == 0)) {
             best = c;
             best_distance = distance;
             best_code = i;
@@ -106,8 +112,10 @@ static void test_convert__narrowing_rounds_to_nearest_even(void **state)
     for (size_t k = 0; k < F8_COUNT; k++) {
         if (F8[k] == PGY_F8E8M0) continue;
         for (int n = 0; n < 20000; n++) {
-            double v = random_double(), got = f8_to_f64(F8[k], f8_from_f64(F8[k], v, true)), wanted = oracle_f8(F8[k], v);
-            if (got != wanted) fail_msg("%s of %a: %g, not %g", pgy_dtype_name(F8[k]), v, got, wanted);
+            double v = random_double(), got = f8_to_f64(F8[k], f8_from_f64(F8[k], v, true)),
+                   wanted = oracle_f8(F8[k], v);
+            if (got != wanted)
+                fail_msg("%s of %a: %g, not %g", pgy_dtype_name(F8[k]), v, got, wanted);
         }
     }
 }
@@ -139,13 +147,27 @@ static void test_convert__saturation(void **state)
         double v;
         uint8_t saturated, open;
     } CASES[] = {
-        {PGY_F8E4M3FN, 464, 0x7e, 0x7e},       {PGY_F8E4M3FN, 465, 0x7e, 0x7f},     {PGY_F8E4M3FN, INFINITY, 0x7e, 0x7f},
-        {PGY_F8E4M3FN, -1e6, 0xfe, 0xff},      {PGY_F8E4M3FNUZ, 247, 0x7f, 0x7f},   {PGY_F8E4M3FNUZ, 248, 0x7f, 0x80},
-        {PGY_F8E4M3FNUZ, -INFINITY, 0xff, 0x80}, {PGY_F8E5M2, 61439, 0x7b, 0x7b},   {PGY_F8E5M2, 61440, 0x7b, 0x7c},
-        {PGY_F8E5M2, -INFINITY, 0xfb, 0xfc},   {PGY_F8E5M2FNUZ, 61440, 0x7f, 0x80}, {PGY_F4E2M1, 1e9, 7, 7},
-        {PGY_F8E4M3FNUZ, -0.0, 0, 0},          {PGY_F8E4M3FN, -0.0, 0x80, 0x80},    {PGY_F8E8M0, 3.0, 0x81, 0x81},
-        {PGY_F8E8M0, 0x1.8p127, 0xfe, 0xff},   {PGY_F8E8M0, 0x1p-149, 0, 0},        {PGY_F8E8M0, 0x1.8p-127, 1, 1},
-        {PGY_F8E8M0, INFINITY, 0xff, 0xff},    {PGY_F8E4M3FN, NAN, 0x7f, 0x7f},     {PGY_F8E5M2, NAN, 0x7e, 0x7e},
+        {PGY_F8E4M3FN, 464, 0x7e, 0x7e},
+        {PGY_F8E4M3FN, 465, 0x7e, 0x7f},
+        {PGY_F8E4M3FN, INFINITY, 0x7e, 0x7f},
+        {PGY_F8E4M3FN, -1e6, 0xfe, 0xff},
+        {PGY_F8E4M3FNUZ, 247, 0x7f, 0x7f},
+        {PGY_F8E4M3FNUZ, 248, 0x7f, 0x80},
+        {PGY_F8E4M3FNUZ, -INFINITY, 0xff, 0x80},
+        {PGY_F8E5M2, 61439, 0x7b, 0x7b},
+        {PGY_F8E5M2, 61440, 0x7b, 0x7c},
+        {PGY_F8E5M2, -INFINITY, 0xfb, 0xfc},
+        {PGY_F8E5M2FNUZ, 61440, 0x7f, 0x80},
+        {PGY_F4E2M1, 1e9, 7, 7},
+        {PGY_F8E4M3FNUZ, -0.0, 0, 0},
+        {PGY_F8E4M3FN, -0.0, 0x80, 0x80},
+        {PGY_F8E8M0, 3.0, 0x81, 0x81},
+        {PGY_F8E8M0, 0x1.8p127, 0xfe, 0xff},
+        {PGY_F8E8M0, 0x1p-149, 0, 0},
+        {PGY_F8E8M0, 0x1.8p-127, 1, 1},
+        {PGY_F8E8M0, INFINITY, 0xff, 0xff},
+        {PGY_F8E4M3FN, NAN, 0x7f, 0x7f},
+        {PGY_F8E5M2, NAN, 0x7e, 0x7e},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         assert_int_equal(f8_from_f64(CASES[i].dtype, CASES[i].v, true), CASES[i].saturated);
@@ -160,10 +182,13 @@ static bool same_elements(const pgy_tensor *a, const pgy_tensor *b)
     if (info->kind == PGY_KIND_COMPLEX) item /= 2, n *= 2;
     pgy_dtype part = info->kind == PGY_KIND_COMPLEX ? (item == 4 ? PGY_F32 : PGY_F64) : info->dtype;
     for (size_t i = 0; i < n; i++) {
-        const char *x = (const char *)pgy_tensor_data(a) + i * item, *y = (const char *)pgy_tensor_data(b) + i * item;
-        bool both_nan = pgy_dtype_is_float(part) && isnan(element_as_f64(part, x, 0)) && isnan(element_as_f64(part, y, 0));
+        const char *x = (const char *)pgy_tensor_data(a) + i * item,
+                   *y = (const char *)pgy_tensor_data(b) + i * item;
+        bool both_nan = pgy_dtype_is_float(part) && isnan(element_as_f64(part, x, 0)) &&
+                        isnan(element_as_f64(part, y, 0));
         if (!both_nan && memcmp(x, y, item)) {
-            print_message("element %zu: %g, not %g\n", i, element_as_f64(part, x, 0), element_as_f64(part, y, 0));
+            print_message("element %zu: %g, not %g\n", i, element_as_f64(part, x, 0),
+                          element_as_f64(part, y, 0));
             return false;
         }
     }
@@ -181,7 +206,9 @@ static void test_convert__casts_as_numpy_does(void **state)
         pgy_tensor *got = NULL, *wanted = pgy_tensor_map_at(casts, i);
         if (!dot || !strncmp(name, "from.", 5) || !strncmp(name, "codes.", 6)) continue;
         snprintf(source, sizeof source, "from.%.*s", (int)(dot - name), name);
-        expect_ok(pgy_tensor_cast(&got, pgy_tensor_view(pgy_tensor_map_find(casts, source)), pgy_tensor_dtype(wanted), &err), &err);
+        expect_ok(pgy_tensor_cast(&got, pgy_tensor_view(pgy_tensor_map_find(casts, source)),
+                                  pgy_tensor_dtype(wanted), &err),
+                  &err);
         if (!same_elements(got, wanted)) fail_msg("%s", name);
         pgy_tensor_release(got);
         pairs++;
@@ -195,9 +222,12 @@ static void test_convert__bf16_as_ml_dtypes(void **state)
     pgy_error err = {0};
     pgy_tensor *got = NULL;
     const pgy_tensor *wanted = pgy_tensor_map_find(casts, "bfloat16");
-    expect_ok(pgy_tensor_cast(&got, pgy_tensor_view(pgy_tensor_map_find(casts, "from.float32")), PGY_BF16, &err), &err);
+    expect_ok(pgy_tensor_cast(&got, pgy_tensor_view(pgy_tensor_map_find(casts, "from.float32")),
+                              PGY_BF16, &err),
+              &err);
     for (size_t i = 0; i < pgy_tensor_count(wanted); i++)
-        assert_true(same_value(bf16_to_f32(((uint16_t *)pgy_tensor_data(got))[i]), bf16_to_f32(((uint16_t *)pgy_tensor_data(wanted))[i])));
+        assert_true(same_value(bf16_to_f32(((uint16_t *)pgy_tensor_data(got))[i]),
+                               bf16_to_f32(((uint16_t *)pgy_tensor_data(wanted))[i])));
     pgy_tensor_release(got);
 }
 
@@ -214,9 +244,14 @@ static void test_convert__strides_change_nothing(void **state)
         for (size_t b = 0; b < count; b++) {
             pgy_error err = {0};
             pgy_tensor *from = NULL, *plain = NULL, *strided = NULL, *turned = NULL;
-            int64_t shape[2] = {ROWS, COLS}, back[2] = {COLS, ROWS}, strides[2] = {1, COLS}, column[2] = {1, ROWS};
-            if (types[a].kind == PGY_KIND_STRING || types[b].kind == PGY_KIND_STRING || types[a].bits < 8) continue;
-            expect_ok(pgy_tensor_cast(&from, pgy_view_of(values, PGY_F64, 2, shape), types[a].dtype, &err), &err);
+            int64_t shape[2] = {ROWS, COLS}, back[2] = {COLS, ROWS}, strides[2] = {1, COLS},
+                    column[2] = {1, ROWS};
+            if (types[a].kind == PGY_KIND_STRING || types[b].kind == PGY_KIND_STRING ||
+                types[a].bits < 8)
+                continue;
+            expect_ok(pgy_tensor_cast(&from, pgy_view_of(values, PGY_F64, 2, shape), types[a].dtype,
+                                      &err),
+                      &err);
             expect_ok(pgy_tensor_cast(&plain, pgy_tensor_view(from), types[b].dtype, &err), &err);
             pgy_view v = pgy_tensor_view(from);
             v.shape = back;
@@ -232,7 +267,8 @@ static void test_convert__strides_change_nothing(void **state)
             for (size_t i = 0; i < ROWS; i++)
                 for (size_t j = 0; j < COLS && types[b].kind != PGY_KIND_COMPLEX; j++) {
                     double x = element_as_f64(types[b].dtype, pgy_tensor_data(plain), i * COLS + j);
-                    double y = element_as_f64(types[b].dtype, pgy_tensor_data(turned), j * ROWS + i);
+                    double y =
+                        element_as_f64(types[b].dtype, pgy_tensor_data(turned), j * ROWS + i);
                     assert_true(same_value(x, y));
                 }
             pgy_tensor_release(from);
@@ -250,12 +286,14 @@ static void test_convert__large_runs_equal_small_ones(void **state)
     pgy_tensor *from = tensor_of(PGY_F32, DIMS(COUNT), NULL), *to = NULL;
     float *x = pgy_tensor_data(from);
     for (int i = 0; i < COUNT; i++) x[i] = (float)random_double();
-    static const pgy_dtype TARGETS[] = {PGY_F16, PGY_BF16, PGY_F8E4M3FN, PGY_I4, PGY_F4E2M1, PGY_I32, PGY_F64};
+    static const pgy_dtype TARGETS[] = {PGY_F16,    PGY_BF16, PGY_F8E4M3FN, PGY_I4,
+                                        PGY_F4E2M1, PGY_I32,  PGY_F64};
     for (size_t k = 0; k < sizeof TARGETS / sizeof TARGETS[0]; k++) {
         expect_ok(pgy_tensor_cast(&to, pgy_tensor_view(from), TARGETS[k], &err), &err);
         for (size_t i = 0; i < COUNT; i += 97) {
             double got = element_as_f64(TARGETS[k], pgy_tensor_data(to), i);
-            if (pgy_dtype_is_float(TARGETS[k])) assert_true(got == float_round(TARGETS[k], x[i], true));
+            if (pgy_dtype_is_float(TARGETS[k]))
+                assert_true(got == float_round(TARGETS[k], x[i], true));
             if (TARGETS[k] == PGY_I32) assert_true(got == trunc(x[i]));
         }
         pgy_tensor_release(to);
@@ -263,13 +301,31 @@ static void test_convert__large_runs_equal_small_ones(void **state)
     pgy_tensor_release(from);
 }
 
-/* 2^62 + 2^37 is a tie of bf16 plus a bit that a double drops: rounding twice would go down. */
+/* The block path must round doubles as the scalar one does, ties and all. */
+static void test_convert__f64_to_f16_blocks_round_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 30000 };
+    static double values[COUNT];
+    static uint16_t out[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        values[i] = i % 100 ? random_double() : i % 200 ? NAN : -INFINITY;
+    values[1] = 0x1p-25, values[2] = 0x1.0000000000001p-25, values[3] = 5e-324, values[4] = 1e300;
+    assert_int_equal(pgy_view_convert(pgy_view_of(out, PGY_F16, DIMS(COUNT)),
+                                      pgy_view_of(values, PGY_F64, DIMS(COUNT)), true, NULL),
+                     PGY_OK);
+    for (int i = 0; i < COUNT; i++) assert_int_equal(out[i], f16_from_f64(values[i]));
+}
+
+/* 2^62 + 2^54 is a tie of bf16 plus a bit that a double drops: rounding twice would go down. */
 static void test_convert__int64_to_narrow_floats_rounds_once(void **state)
 {
     (void)state;
     int64_t values[2] = {(1ll << 62) + (1ll << 54) + 1, -((1ll << 62) + (1ll << 54) + 1)};
     uint16_t out[2];
-    assert_int_equal(pgy_view_convert(pgy_view_of(out, PGY_BF16, DIMS(2)), pgy_view_of(values, PGY_I64, DIMS(2)), true, NULL), PGY_OK);
+    assert_int_equal(pgy_view_convert(pgy_view_of(out, PGY_BF16, DIMS(2)),
+                                      pgy_view_of(values, PGY_I64, DIMS(2)), true, NULL),
+                     PGY_OK);
     assert_int_equal(out[0], 0x5e81);
     assert_int_equal(out[1], 0xde81);
 }
@@ -280,12 +336,20 @@ static void test_convert__packed_integers(void **state)
     int32_t values[7] = {-8, 7, 0, -1, 9, -9, 3}, back[7];
     uint8_t i4[4] = {0}, u2[2] = {0};
     const int32_t wrapped[7] = {-8, 7, 0, -1, -7, 7, 3}, quarters[7] = {0, 3, 0, 3, 1, 3, 3};
-    assert_int_equal(pgy_view_convert(pgy_view_of(i4, PGY_I4, DIMS(7)), pgy_view_of(values, PGY_I32, DIMS(7)), true, NULL), PGY_OK);
+    assert_int_equal(pgy_view_convert(pgy_view_of(i4, PGY_I4, DIMS(7)),
+                                      pgy_view_of(values, PGY_I32, DIMS(7)), true, NULL),
+                     PGY_OK);
     assert_int_equal(i4[0], 0x78);
-    assert_int_equal(pgy_view_convert(pgy_view_of(back, PGY_I32, DIMS(7)), pgy_view_of(i4, PGY_I4, DIMS(7)), true, NULL), PGY_OK);
+    assert_int_equal(pgy_view_convert(pgy_view_of(back, PGY_I32, DIMS(7)),
+                                      pgy_view_of(i4, PGY_I4, DIMS(7)), true, NULL),
+                     PGY_OK);
     assert_memory_equal(back, wrapped, sizeof back);
-    assert_int_equal(pgy_view_convert(pgy_view_of(u2, PGY_U2, DIMS(7)), pgy_view_of(values, PGY_I32, DIMS(7)), true, NULL), PGY_OK);
-    assert_int_equal(pgy_view_convert(pgy_view_of(back, PGY_I32, DIMS(7)), pgy_view_of(u2, PGY_U2, DIMS(7)), true, NULL), PGY_OK);
+    assert_int_equal(pgy_view_convert(pgy_view_of(u2, PGY_U2, DIMS(7)),
+                                      pgy_view_of(values, PGY_I32, DIMS(7)), true, NULL),
+                     PGY_OK);
+    assert_int_equal(pgy_view_convert(pgy_view_of(back, PGY_I32, DIMS(7)),
+                                      pgy_view_of(u2, PGY_U2, DIMS(7)), true, NULL),
+                     PGY_OK);
     assert_memory_equal(back, quarters, sizeof back);
 }
 
@@ -298,7 +362,12 @@ static void test_convert__refuses(void **state)
     int64_t strides[1] = {2};
     pgy_view packed = pgy_view_of(x, PGY_I4, DIMS(2));
     packed.strides = strides;
-    expect_error(pgy_view_convert(pgy_view_of(x, PGY_F32, DIMS(4)), pgy_view_of(s, PGY_STRING, DIMS(4)), true, &err), PGY_E_TYPE, &err, "string");
-    expect_error(pgy_view_convert(pgy_view_of(x, PGY_F32, DIMS(4)), pgy_view_of(x, PGY_F32, DIMS(2, 2)), true, &err), PGY_E_SHAPE, &err, "rank 2");
-    expect_error(pgy_view_convert(pgy_view_of(s, PGY_F32, DIMS(2)), packed, true, &err), PGY_E_TYPE, &err, "strides");
+    expect_error(pgy_view_convert(pgy_view_of(x, PGY_F32, DIMS(4)),
+                                  pgy_view_of(s, PGY_STRING, DIMS(4)), true, &err),
+                 PGY_E_TYPE, &err, "string");
+    expect_error(pgy_view_convert(pgy_view_of(x, PGY_F32, DIMS(4)),
+                                  pgy_view_of(x, PGY_F32, DIMS(2, 2)), true, &err),
+                 PGY_E_SHAPE, &err, "rank 2");
+    expect_error(pgy_view_convert(pgy_view_of(s, PGY_F32, DIMS(2)), packed, true, &err), PGY_E_TYPE,
+                 &err, "strides");
 }

@@ -23,8 +23,10 @@ static void test_dtype__known_rows(void **state)
     assert_int_equal(pgy_dtype_from_onnx(0), PGY_DTYPE_NONE);
     assert_int_equal(pgy_dtype_from_name("float31"), PGY_DTYPE_NONE);
     assert_string_equal(pgy_dtype_name(PGY_DTYPE_NONE), "none");
-    assert_true(pgy_dtype_is_float(PGY_F4E2M1) && pgy_dtype_is_float(PGY_BF16) && !pgy_dtype_is_float(PGY_C64));
-    assert_true(pgy_dtype_is_integer(PGY_U2) && !pgy_dtype_is_integer(PGY_BOOL) && !pgy_dtype_is_integer(PGY_DTYPE_NONE));
+    assert_true(pgy_dtype_is_float(PGY_F4E2M1) && pgy_dtype_is_float(PGY_BF16) &&
+                !pgy_dtype_is_float(PGY_C64));
+    assert_true(pgy_dtype_is_integer(PGY_U2) && !pgy_dtype_is_integer(PGY_BOOL) &&
+                !pgy_dtype_is_integer(PGY_DTYPE_NONE));
     assert_false(pgy_dtype_is_float(PGY_DTYPE_NONE));
 }
 

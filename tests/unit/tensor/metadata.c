@@ -18,13 +18,19 @@ static void test_metadata__text(void **state)
         {.name = "c", .dtype = PGY_I8, .rank = 0},
         {.name = "d", .rank = 3, .shape = (int64_t[]){1, -1, -1}, .dim_names = names},
         {.name = "e", .dtype = PGY_BOOL, .rank = -1},
-        {.name = "f", .dtype = PGY_F4E2M1, .rank = 2, .shape = (int64_t[]){1, -1}, .min_shape = (int64_t[]){1, 1},
+        {.name = "f",
+         .dtype = PGY_F4E2M1,
+         .rank = 2,
+         .shape = (int64_t[]){1, -1},
+         .min_shape = (int64_t[]){1, 1},
          .max_shape = (int64_t[]){1, 5}},
     };
-    for (size_t i = 0; i < sizeof infos / sizeof infos[0]; i++) expect_ok(pgy_metadata_set(m, &infos[i], &err), &err);
+    for (size_t i = 0; i < sizeof infos / sizeof infos[0]; i++)
+        expect_ok(pgy_metadata_set(m, &infos[i], &err), &err);
     names[1] = "changed later";
     expect_ok(pgy_metadata_text(&text, m, &err), &err);
-    assert_string_equal(text, "{a [dtype=float32, shape=(3,)],\n b,\n c [dtype=int8, shape=()],\n d [shape=(1, 'N', -1)],\n"
+    assert_string_equal(text, "{a [dtype=float32, shape=(3,)],\n b,\n c [dtype=int8, shape=()],\n "
+                              "d [shape=(1, 'N', -1)],\n"
                               " e [dtype=bool],\n f [dtype=float4, shape=(1, -1)]}");
     pgy_text_free(text);
     assert_int_equal(pgy_metadata_find(m, "f")->max_shape[1], 5);

@@ -42,7 +42,8 @@ static void expect_header(pgy_dtype dtype, size_t rank, const int64_t *shape, co
 static void test_npy__headers(void **state)
 {
     (void)state;
-    expect_header(PGY_F32, DIMS(2, 3), "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }      ");
+    expect_header(PGY_F32, DIMS(2, 3),
+                  "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }      ");
     expect_header(PGY_BOOL, 0, NULL, "{'descr': '|b1', 'fortran_order': False, 'shape': (), }");
     expect_header(PGY_U64, DIMS(5), "{'descr': '<u8', 'fortran_order': False, 'shape': (5,), }");
     expect_header(PGY_C128, DIMS(5), "{'descr': '<c16', 'fortran_order': False, 'shape': (5,), }");
@@ -56,7 +57,8 @@ static void test_npy__padding_leaves_room_to_grow(void **state)
         size_t rank;
         int64_t first, rest;
         size_t size;
-    } CASES[] = {{1, 12345678, 1, 128}, {10, 1, 1, 128}, {14, 1, 1, 128}, {15, 1, 1, 192}, {30, 1, 1, 192}};
+    } CASES[] = {
+        {1, 12345678, 1, 128}, {10, 1, 1, 128}, {14, 1, 1, 128}, {15, 1, 1, 192}, {30, 1, 1, 192}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         str header = {0};
         int64_t shape[PGY_MAX_RANK];
@@ -71,7 +73,8 @@ static void test_npy__orders_and_versions(void **state)
 {
     (void)state;
     pgy_tensor *c = load(DATA("c.npy"));
-    static const char *const FILES[] = {DATA("fortran.npy"), DATA("big_endian.npy"), DATA("version2.npy"), DATA("version3.npy")};
+    static const char *const FILES[] = {DATA("fortran.npy"), DATA("big_endian.npy"),
+                                        DATA("version2.npy"), DATA("version3.npy")};
     static const pgy_dtype TYPES[] = {PGY_I64, PGY_F64, PGY_F32, PGY_F32};
     for (size_t i = 0; i < 4; i++) {
         pgy_error err = {0};
@@ -89,7 +92,8 @@ static void test_npy__orders_and_versions(void **state)
 static void test_npy__strings(void **state)
 {
     (void)state;
-    pgy_tensor *text = load(DATA("text.npy")), *big = load(DATA("big_text.npy")), *bytes = load(DATA("bytes.npy"));
+    pgy_tensor *text = load(DATA("text.npy")), *big = load(DATA("big_text.npy")),
+               *bytes = load(DATA("bytes.npy"));
     const pgy_string *s = pgy_tensor_data(text), *b = pgy_tensor_data(bytes);
     expect_same(text, big);
     assert_int_equal(s[1].size, 3);
@@ -107,7 +111,8 @@ static void test_npy__refuses_objects_and_structs(void **state)
     (void)state;
     pgy_error err = {0};
     pgy_tensor *t = NULL;
-    expect_error(pgy_npy_load(&t, DATA("object.npy"), &err), PGY_E_UNSUPPORTED, &err, "object.npy: npy: the array holds pickled");
+    expect_error(pgy_npy_load(&t, DATA("object.npy"), &err), PGY_E_UNSUPPORTED, &err,
+                 "object.npy: npy: the array holds pickled");
     expect_error(pgy_npy_load(&t, DATA("struct.npy"), &err), PGY_E_UNSUPPORTED, &err, "structured");
     expect_error(pgy_npy_load(&t, DATA("missing.npy"), &err), PGY_E_NOT_FOUND, &err, "missing.npy");
     assert_null(t);
@@ -130,21 +135,41 @@ static void test_npy__malformed(void **state)
 {
     (void)state;
     pgy_error err = {0};
-    expect_ok(parse_dict("{'shape': (2L, 1,), 'fortran_order': False, \"descr\": '<f4'}", 8, &err), &err);
-    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 7, &err), PGY_E_FORMAT, &err, "promises 8 bytes");
-    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", 8, &err), PGY_E_FORMAT, &err, "tuple");
-    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", 8, &err), PGY_E_FORMAT, &err, "tuple");
-    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,), }", 8, &err), PGY_E_FORMAT, &err, "'Maybe");
-    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False}", 8, &err), PGY_E_FORMAT, &err, "lacks 'shape'");
-    expect_error(parse_dict("{'descr': '<f4', 'shape': (2,), 'fortran_order': False, 'x': 1}", 8, &err), PGY_E_FORMAT, &err, "key 'x'");
-    expect_error(parse_dict("{'descr': '<f3', 'fortran_order': False, 'shape': (2,), }", 8, &err), PGY_E_UNSUPPORTED, &err, "'<f3'");
-    expect_error(parse_dict("{'descr': '<U0', 'fortran_order': False, 'shape': (9999999,), }", 8, &err), PGY_E_FORMAT, &err, "width 0");
-    expect_error(parse_dict("{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807,), }", 8, &err), PGY_E_SHAPE, &err, "fit");
-    expect_error(parse_dict("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,), }", 8, &err), PGY_E_FORMAT, &err, "tuple");
+    expect_ok(parse_dict("{'shape': (2L, 1,), 'fortran_order': False, \"descr\": '<f4'}", 8, &err),
+              &err);
+    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 7, &err),
+                 PGY_E_FORMAT, &err, "promises 8 bytes");
+    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", 8, &err),
+                 PGY_E_FORMAT, &err, "tuple");
+    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", 8, &err),
+                 PGY_E_FORMAT, &err, "tuple");
+    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,), }", 8, &err),
+                 PGY_E_FORMAT, &err, "'Maybe");
+    expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False}", 8, &err), PGY_E_FORMAT,
+                 &err, "lacks 'shape'");
+    expect_error(
+        parse_dict("{'descr': '<f4', 'shape': (2,), 'fortran_order': False, 'x': 1}", 8, &err),
+        PGY_E_FORMAT, &err, "key 'x'");
+    expect_error(parse_dict("{'descr': '<f3', 'fortran_order': False, 'shape': (2,), }", 8, &err),
+                 PGY_E_UNSUPPORTED, &err, "'<f3'");
+    expect_error(
+        parse_dict("{'descr': '<U0', 'fortran_order': False, 'shape': (9999999,), }", 8, &err),
+        PGY_E_FORMAT, &err, "width 0");
+    expect_error(
+        parse_dict("{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807,), }", 8,
+                   &err),
+        PGY_E_SHAPE, &err, "fit");
+    expect_error(
+        parse_dict("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,), }",
+                   8, &err),
+        PGY_E_FORMAT, &err, "tuple");
     pgy_tensor *t = NULL;
-    expect_error(pgy_npy_parse(&t, "\x93NUMPX\x01\x00\x76\x00", 10, &err), PGY_E_FORMAT, &err, "magic");
-    expect_error(pgy_npy_parse(&t, "\x93NUMPY\x04\x00\x76\x00", 10, &err), PGY_E_UNSUPPORTED, &err, "version 4.0");
-    expect_error(pgy_npy_parse(&t, "\x93NUMPY\x01\x00\x76\x00", 10, &err), PGY_E_FORMAT, &err, "118 bytes");
+    expect_error(pgy_npy_parse(&t, "\x93NUMPX\x01\x00\x76\x00", 10, &err), PGY_E_FORMAT, &err,
+                 "magic");
+    expect_error(pgy_npy_parse(&t, "\x93NUMPY\x04\x00\x76\x00", 10, &err), PGY_E_UNSUPPORTED, &err,
+                 "version 4.0");
+    expect_error(pgy_npy_parse(&t, "\x93NUMPY\x01\x00\x76\x00", 10, &err), PGY_E_FORMAT, &err,
+                 "118 bytes");
 }
 
 static void test_npy__types_numpy_lacks(void **state)
@@ -152,7 +177,8 @@ static void test_npy__types_numpy_lacks(void **state)
     (void)state;
     pgy_error err = {0};
     uint16_t x[2] = {0};
-    expect_error(pgy_npy_save(OUT("npy"), pgy_view_of(x, PGY_BF16, DIMS(2)), &err), PGY_E_TYPE, &err, "bfloat16");
+    expect_error(pgy_npy_save(OUT("npy"), pgy_view_of(x, PGY_BF16, DIMS(2)), &err), PGY_E_TYPE,
+                 &err, "bfloat16");
 }
 
 static void test_npy__saves_a_strided_view_as_row_major(void **state)

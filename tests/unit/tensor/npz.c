@@ -60,8 +60,8 @@ static void test_npz__empty_archive(void **state)
     pgy_tensor_map_destroy(m);
 }
 
-/* Every byte of an archive changed in turn: an error or the same arrays, never a crash, and damaged elements are
- * always noticed. */
+/* Every byte of an archive changed in turn: an error or the same arrays, never a crash, and damaged
+ * elements are always noticed. */
 static void damage(const char *path)
 {
     static unsigned char file[1 << 16];
@@ -93,7 +93,9 @@ static void test_npz__checksum(void **state)
     pgy_tensor_map *m = NULL;
     size_t n = read_file(DATA("stored.npz"), file, sizeof file);
     file[200] ^= 1; /* an element of the first member */
-    expect_error(pgy_npz_parse(&m, file, n, &err), PGY_E_FORMAT, &err, "member 'c': zip: a member's checksum is wrong");
-    expect_error(pgy_npz_parse(&m, "PK\5\6", 4, &err), PGY_E_FORMAT, &err, "central directory is missing");
+    expect_error(pgy_npz_parse(&m, file, n, &err), PGY_E_FORMAT, &err,
+                 "member 'c': zip: a member's checksum is wrong");
+    expect_error(pgy_npz_parse(&m, "PK\5\6", 4, &err), PGY_E_FORMAT, &err,
+                 "central directory is missing");
     assert_null(m);
 }

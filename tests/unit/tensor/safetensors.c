@@ -16,10 +16,12 @@ static void test_safetensors__reads_the_real_one(void **state)
         assert_string_equal(pgy_dtype_name(pgy_tensor_dtype(t)), name);
         expect_ok(pgy_tensor_cast(&as_float, pgy_tensor_view(t), PGY_F32, &err), &err);
         for (int k = 0; k < 6; k++)
-            assert_true(((float *)pgy_tensor_data(as_float))[k] == (float)(pgy_tensor_dtype(t) == PGY_BOOL ? k != 0 : k));
+            assert_true(((float *)pgy_tensor_data(as_float))[k] ==
+                        (float)(pgy_tensor_dtype(t) == PGY_BOOL ? k != 0 : k));
         pgy_tensor_release(as_float);
     }
-    assert_int_equal(*(int16_t *)pgy_tensor_data(pgy_tensor_map_find(m, "quote\"\xe4\xb8\xad\\")), 7);
+    assert_int_equal(*(int16_t *)pgy_tensor_data(pgy_tensor_map_find(m, "quote\"\xe4\xb8\xad\\")),
+                     7);
     assert_int_equal(pgy_tensor_rank(pgy_tensor_map_find(m, "scalar")), 0);
     expect_ok(pgy_safetensors_save(OUT("safetensors"), m, &err), &err);
     pgy_tensor_map *again = NULL;
@@ -48,22 +50,34 @@ static void test_safetensors__headers_that_lie(void **state)
 {
     (void)state;
     pgy_error err = {0};
-    expect_ok(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, &err), &err);
+    expect_ok(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, &err),
+              &err);
     expect_ok(parse("{}", 0, &err), &err);
-    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, &err), PGY_E_FORMAT, &err, "'a': shape and");
-    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 7, &err), PGY_E_FORMAT, &err, "outside the file");
-    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 9, &err), PGY_E_FORMAT, &err, "9 bytes of data");
-    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, &err), PGY_E_FORMAT, &err, "outside");
-    expect_error(parse("{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, &err), PGY_E_UNSUPPORTED, &err, "'F99'");
-    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,8]}}", 8, &err), PGY_E_FORMAT, &err, "'shape'");
-    expect_error(parse("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}", 6,
-                       &err), PGY_E_FORMAT, &err, "'b': its data overlap");
+    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, &err),
+                 PGY_E_FORMAT, &err, "'a': shape and");
+    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 7, &err),
+                 PGY_E_FORMAT, &err, "outside the file");
+    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 9, &err),
+                 PGY_E_FORMAT, &err, "9 bytes of data");
+    expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, &err),
+                 PGY_E_FORMAT, &err, "outside");
+    expect_error(parse("{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, &err),
+                 PGY_E_UNSUPPORTED, &err, "'F99'");
+    expect_error(
+        parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,8]}}", 8, &err),
+        PGY_E_FORMAT, &err, "'shape'");
+    expect_error(parse("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{"
+                       "\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}",
+                       6, &err),
+                 PGY_E_FORMAT, &err, "'b': its data overlap");
     expect_error(parse("{\"a\":3}", 0, &err), PGY_E_FORMAT, &err, "'dtype'");
     expect_error(parse("[1]", 0, &err), PGY_E_FORMAT, &err, "no JSON object");
     expect_error(parse("{\"a\":", 0, &err), PGY_E_FORMAT, &err, "header: ");
     pgy_tensor_map *m = NULL;
-    expect_error(pgy_safetensors_parse(&m, "\xff\xff\xff\xff\xff\xff\xff\x7f", 8, &err), PGY_E_FORMAT, &err, "does not fit");
-    expect_error(pgy_safetensors_parse(&m, "abc", 3, &err), PGY_E_FORMAT, &err, "cut off after 3 bytes");
+    expect_error(pgy_safetensors_parse(&m, "\xff\xff\xff\xff\xff\xff\xff\x7f", 8, &err),
+                 PGY_E_FORMAT, &err, "does not fit");
+    expect_error(pgy_safetensors_parse(&m, "abc", 3, &err), PGY_E_FORMAT, &err,
+                 "cut off after 3 bytes");
 }
 
 static void test_safetensors__types_it_lacks(void **state)
@@ -73,6 +87,7 @@ static void test_safetensors__types_it_lacks(void **state)
     pgy_tensor_map *m = NULL;
     expect_ok(pgy_tensor_map_create(&m, &err), &err);
     expect_ok(pgy_tensor_map_adopt(m, "x", tensor_of(PGY_I4, DIMS(2), NULL), &err), &err);
-    expect_error(pgy_safetensors_save(OUT("safetensors_bad"), m, &err), PGY_E_TYPE, &err, "'x': the format has no element type int4");
+    expect_error(pgy_safetensors_save(OUT("safetensors_bad"), m, &err), PGY_E_TYPE, &err,
+                 "'x': the format has no element type int4");
     pgy_tensor_map_destroy(m);
 }

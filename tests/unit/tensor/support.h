@@ -15,14 +15,19 @@
 
 #define DATA(name) TEST_SOURCE_DIR "/tests/data/tensor/" name
 #define OUT(name) TEST_BINARY_DIR "/tests/out_" name
-#define DIMS(...) (sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
+#define DIMS(...)                                                     \
+    (sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) \
+    {                                                                 \
+        __VA_ARGS__                                                   \
+    }
 
 static inline void expect_ok(pgy_status st, const pgy_error *err)
 {
     if (st) fail_msg("%s: %s", pgy_status_name(st), err->text);
 }
 
-static inline pgy_tensor *tensor_of(pgy_dtype dtype, size_t rank, const int64_t *shape, const void *values)
+static inline pgy_tensor *tensor_of(pgy_dtype dtype, size_t rank, const int64_t *shape,
+                                    const void *values)
 {
     pgy_error err = {0};
     pgy_tensor *t = NULL;
@@ -63,7 +68,8 @@ static inline void expect_same_files(const char *a, const char *b)
     assert_memory_equal(x, y, n);
 }
 
-static inline void expect_error(pgy_status st, pgy_status wanted, const pgy_error *err, const char *text)
+static inline void expect_error(pgy_status st, pgy_status wanted, const pgy_error *err,
+                                const char *text)
 {
     assert_int_equal(st, wanted);
     if (!strstr(err->text, text)) fail_msg("'%s' is not in '%s'", text, err->text);

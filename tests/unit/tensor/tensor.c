@@ -44,12 +44,18 @@ static void test_tensor__hostile_shapes(void **state)
     pgy_error err = {0};
     pgy_tensor *t = NULL;
     int64_t deep[PGY_MAX_RANK + 1] = {0};
-    expect_error(pgy_tensor_create(&t, PGY_F32, DIMS(INT64_MAX, 2), &err), PGY_E_SHAPE, &err, "too many elements");
-    expect_error(pgy_tensor_create(&t, PGY_F32, DIMS(3, -2), &err), PGY_E_SHAPE, &err, "negative: -2");
-    expect_error(pgy_tensor_create(&t, PGY_F64, DIMS(INT64_MAX / 2), &err), PGY_E_SHAPE, &err, "do not fit");
-    expect_error(pgy_tensor_create(&t, PGY_U8, DIMS(INT64_MAX / 4), &err), PGY_E_MEMORY, &err, "larger than this machine");
-    expect_error(pgy_tensor_create(&t, PGY_U8, PGY_MAX_RANK + 1, deep, &err), PGY_E_SHAPE, &err, "rank 65");
-    expect_error(pgy_tensor_create(&t, PGY_DTYPE_NONE, 0, NULL, &err), PGY_E_TYPE, &err, "element type");
+    expect_error(pgy_tensor_create(&t, PGY_F32, DIMS(INT64_MAX, 2), &err), PGY_E_SHAPE, &err,
+                 "too many elements");
+    expect_error(pgy_tensor_create(&t, PGY_F32, DIMS(3, -2), &err), PGY_E_SHAPE, &err,
+                 "negative: -2");
+    expect_error(pgy_tensor_create(&t, PGY_F64, DIMS(INT64_MAX / 2), &err), PGY_E_SHAPE, &err,
+                 "do not fit");
+    expect_error(pgy_tensor_create(&t, PGY_U8, DIMS(INT64_MAX / 4), &err), PGY_E_MEMORY, &err,
+                 "larger than this machine");
+    expect_error(pgy_tensor_create(&t, PGY_U8, PGY_MAX_RANK + 1, deep, &err), PGY_E_SHAPE, &err,
+                 "rank 65");
+    expect_error(pgy_tensor_create(&t, PGY_DTYPE_NONE, 0, NULL, &err), PGY_E_TYPE, &err,
+                 "element type");
     assert_null(t);
 }
 
@@ -75,7 +81,8 @@ static void test_tensor__reshape_keeps_the_count(void **state)
     (void)state;
     pgy_error err = {0};
     pgy_tensor *t = tensor_of(PGY_I8, DIMS(2, 3), NULL), *r = NULL;
-    expect_error(pgy_tensor_reshape(&r, t, DIMS(7), &err), PGY_E_SHAPE, &err, "6 elements cannot be reshaped to 7");
+    expect_error(pgy_tensor_reshape(&r, t, DIMS(7), &err), PGY_E_SHAPE, &err,
+                 "6 elements cannot be reshaped to 7");
     assert_null(r);
     pgy_tensor_release(t);
 }
@@ -126,7 +133,8 @@ static void swap_case(const char *threshold, size_t bytes, bool swaps)
     assert_int_equal(pgy_tensor_data(t) == NULL, swaps);
     for (int round = 0; round < 2; round++) {
         expect_ok(pgy_tensor_load(&back, t, &err), &err);
-        for (size_t i = 0; i < bytes; i++) assert_int_equal(((uint8_t *)pgy_tensor_data(back))[i], (uint8_t)(i * 7));
+        for (size_t i = 0; i < bytes; i++)
+            assert_int_equal(((uint8_t *)pgy_tensor_data(back))[i], (uint8_t)(i * 7));
         pgy_tensor_release(back);
     }
     pgy_tensor_release(t);

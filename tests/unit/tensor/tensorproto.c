@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorProto files that the onnx package wrote with every typed field, our own, and messages that lie. */
+/* TensorProto files that the onnx package wrote with every typed field, our own, and messages that
+ * lie. */
 #include "tensor/tensorproto.h"
 
 #include "support.h"
@@ -8,9 +9,10 @@
 static void test_tensorproto__typed_fields(void **state)
 {
     (void)state;
-    static const char *const TYPES[] = {"float", "double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-                                        "float16", "bfloat16", "float8e4m3fn", "float8e5m2", "complex64", "complex128", "int4", "uint4",
-                                        "float4e2m1"};
+    static const char *const TYPES[] = {
+        "float",      "double",    "int8",       "int16", "int32",   "int64",     "uint8",
+        "uint16",     "uint32",    "uint64",     "bool",  "float16", "bfloat16",  "float8e4m3fn",
+        "float8e5m2", "complex64", "complex128", "int4",  "uint4",   "float4e2m1"};
     for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
         pgy_error err = {0};
         char path[512], *name = NULL;
@@ -63,7 +65,8 @@ static void test_tensorproto__external_needs_the_model(void **state)
     (void)state;
     pgy_error err = {0};
     pgy_tensor *t = NULL;
-    expect_error(pgy_tensorproto_load(&t, NULL, DATA("external.pb"), &err), PGY_E_UNSUPPORTED, &err, "tensor 'far': external data needs the model");
+    expect_error(pgy_tensorproto_load(&t, NULL, DATA("external.pb"), &err), PGY_E_UNSUPPORTED, &err,
+                 "tensor 'far': external data needs the model");
 }
 
 static pgy_status parse(const char *bytes, size_t size, pgy_tensor **t, pgy_error *err)
@@ -79,11 +82,18 @@ static void test_tensorproto__unpacked_and_split_lists(void **state)
     pgy_error err = {0};
     pgy_tensor *t;
     /* dims 4 unpacked; float_data: a packed run of two, one alone, a packed run of one */
-    expect_ok(PARSE("\x08\x04\x10\x01\x22\x08\0\0\x80\x3f\0\0\0\x40\x25\0\0\x40\x40\x22\x04\0\0\x80\x40", &t, &err), &err);
+    expect_ok(
+        PARSE("\x08\x04\x10\x01\x22\x08\0\0\x80\x3f\0\0\0\x40\x25\0\0\x40\x40\x22\x04\0\0\x80\x40",
+              &t, &err),
+        &err);
     for (int i = 0; i < 4; i++) assert_true(((float *)pgy_tensor_data(t))[i] == (float)(i + 1));
     pgy_tensor_release(t);
     /* dims packed (1, 2), int64_data unpacked -1, packed 300 */
-    expect_ok(PARSE("\x0a\x02\x01\x02\x10\x07\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x3a\x02\xac\x02", &t, &err), &err);
+    expect_ok(
+        PARSE(
+            "\x0a\x02\x01\x02\x10\x07\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x3a\x02\xac\x02",
+            &t, &err),
+        &err);
     assert_int_equal(((int64_t *)pgy_tensor_data(t))[0], -1);
     assert_int_equal(((int64_t *)pgy_tensor_data(t))[1], 300);
     assert_int_equal(pgy_tensor_rank(t), 2);
@@ -95,21 +105,33 @@ static void test_tensorproto__messages_that_lie(void **state)
     (void)state;
     pgy_error err = {0};
     pgy_tensor *t;
-    expect_error(PARSE("\x08\x02\x10\x01\x4a\x04\0\0\x80\x3f", &t, &err), PGY_E_FORMAT, &err, "wrong size of raw data (has 4, needs 8)");
-    expect_error(PARSE("\x08\x02\x10\x06\x28\x01", &t, &err), PGY_E_FORMAT, &err, "wrong number of values (has 1, needs 2)");
+    expect_error(PARSE("\x08\x02\x10\x01\x4a\x04\0\0\x80\x3f", &t, &err), PGY_E_FORMAT, &err,
+                 "wrong size of raw data (has 4, needs 8)");
+    expect_error(PARSE("\x08\x02\x10\x06\x28\x01", &t, &err), PGY_E_FORMAT, &err,
+                 "wrong number of values (has 1, needs 2)");
     expect_error(PARSE("\x08\x02\x10\x63", &t, &err), PGY_E_UNSUPPORTED, &err, "element type 99");
-    expect_error(PARSE("\x08\x02\x10\x08", &t, &err), PGY_E_FORMAT, &err, "wrong number of strings (has 0, needs 2)");
-    expect_error(PARSE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x08\x7f\x10\x01", &t, &err), PGY_E_SHAPE, &err, "too many elements");
-    expect_error(PARSE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x01", &t, &err), PGY_E_SHAPE, &err, "negative: -1");
-    expect_error(PARSE("\x22\x03\0\0\0\x10\x01", &t, &err), PGY_E_FORMAT, &err, "no whole number of 4-byte values");
+    expect_error(PARSE("\x08\x02\x10\x08", &t, &err), PGY_E_FORMAT, &err,
+                 "wrong number of strings (has 0, needs 2)");
+    expect_error(PARSE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x08\x7f\x10\x01", &t, &err),
+                 PGY_E_SHAPE, &err, "too many elements");
+    expect_error(PARSE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x01", &t, &err),
+                 PGY_E_SHAPE, &err, "negative: -1");
+    expect_error(PARSE("\x22\x03\0\0\0\x10\x01", &t, &err), PGY_E_FORMAT, &err,
+                 "no whole number of 4-byte values");
     expect_error(PARSE("\x12\x00", &t, &err), PGY_E_FORMAT, &err, "field 2 has wire type 2");
     expect_error(PARSE("\x4a\x7f", &t, &err), PGY_E_FORMAT, &err, "TensorProto: ");
     assert_null(t);
 }
 
 static int retained, released;
-static void count_retain(void *user) { (void)user, retained++; }
-static void count_release(void *user) { (void)user, released++; }
+static void count_retain(void *user)
+{
+    (void)user, retained++;
+}
+static void count_release(void *user)
+{
+    (void)user, released++;
+}
 
 static void test_tensorproto__borrows_aligned_raw_data(void **state)
 {
@@ -120,7 +142,8 @@ static void test_tensorproto__borrows_aligned_raw_data(void **state)
     const tensorproto_owner owner = {count_retain, count_release, NULL};
     for (int shift = 0; shift < 2; shift++) {
         pgy_tensor *t = NULL;
-        tensorproto_fields f = {.data_type = 1, .dims = dims, .rank = 1, .has_raw = true, .raw = {memory + shift, 8}};
+        tensorproto_fields f = {
+            .data_type = 1, .dims = dims, .rank = 1, .has_raw = true, .raw = {memory + shift, 8}};
         retained = released = 0;
         expect_ok(tensorproto_decode(&t, &f, &owner, &err), &err);
         assert_int_equal(pgy_tensor_data(t) == memory, shift == 0);
@@ -141,7 +164,9 @@ static void test_tensorproto__raw_files(void **state)
     assert_memory_equal(pgy_tensor_data(t), x, sizeof x);
     pgy_tensor_release(t);
     t = NULL;
-    expect_error(pgy_raw_load(&t, OUT("raw"), PGY_F32, DIMS(7), &err), PGY_E_SHAPE, &err, "has 24 bytes, but 7 elements of float32 need 28");
-    expect_error(pgy_raw_load(&t, OUT("raw"), PGY_STRING, DIMS(7), &err), PGY_E_TYPE, &err, "strings");
+    expect_error(pgy_raw_load(&t, OUT("raw"), PGY_F32, DIMS(7), &err), PGY_E_SHAPE, &err,
+                 "has 24 bytes, but 7 elements of float32 need 28");
+    expect_error(pgy_raw_load(&t, OUT("raw"), PGY_STRING, DIMS(7), &err), PGY_E_TYPE, &err,
+                 "strings");
     assert_null(t);
 }

@@ -8,7 +8,8 @@ static void test_text__prints_as_numpy_does(void **state)
     pgy_error err = {0};
     pgy_tensor_map *m = NULL;
     expect_ok(pgy_npz_load(&m, DATA("text.npz"), &err), &err);
-    const pgy_tensor *expected = pgy_tensor_map_find(m, "expected"), *options = pgy_tensor_map_find(m, "options");
+    const pgy_tensor *expected = pgy_tensor_map_find(m, "expected"),
+                     *options = pgy_tensor_map_find(m, "options");
     const pgy_string *texts = pgy_tensor_data(expected);
     const int64_t *o = pgy_tensor_data(options);
     size_t wrong = 0;
@@ -20,8 +21,9 @@ static void test_text__prints_as_numpy_does(void **state)
         pgy_view v = pgy_tensor_view(pgy_tensor_map_find(m, name));
         expect_ok(pgy_view_text(&text, v, &chosen, &err), &err);
         if (strlen(text) != texts[i].size || memcmp(text, texts[i].data, texts[i].size)) {
-            print_message("%s %s rank %d\nexpected:\n%.*s\ngot:\n%s\n", name, pgy_dtype_name(v.dtype), (int)v.rank,
-                          (int)texts[i].size, texts[i].data, text);
+            print_message("%s %s rank %d\nexpected:\n%.*s\ngot:\n%s\n", name,
+                          pgy_dtype_name(v.dtype), (int)v.rank, (int)texts[i].size, texts[i].data,
+                          text);
             wrong++;
         }
         pgy_text_free(text);
