@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files: memory maps, whole-file reads, and writes that appear only when complete. A writer fills a
- * temporary beside the target; commit fsyncs and renames it; abort, a signal or exit removes it. */
+ * temporary beside the target; commit renames it (fsync first if it replaces a file); abort, a signal or exit removes it. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 

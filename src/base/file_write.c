@@ -27,6 +27,7 @@ struct file_writer {
     uint64_t offset;
     size_t buffered;
     bool is_stream; /* nothing to sync */
+    bool replaces;  /* an older file is there: it must not be lost to a power failure */
     char buffer[BUFFER_SIZE];
 };
 
@@ -82,6 +83,7 @@ static pgy_status open_temporary(file_writer *w, const struct stat *old, pgy_err
         return write_error(w, number, err);
     }
     w->temporary = name;
+    w->replaces = old != NULL;
     if (old && fchmod(w->fd, old->st_mode & 07777)) return write_error(w, errno, err);
     return PGY_OK;
 }
@@ -215,7 +217,7 @@ pgy_status file_writer_commit(file_writer *w, pgy_error *err)
 {
     pgy_status st = flush(w, err);
     if (st) return st;
-    if (!w->is_stream && fsync(w->fd) && errno != EINVAL && errno != EROFS)
+    if (!w->is_stream && w->replaces && fsync(w->fd) && errno != EINVAL && errno != EROFS)
         return write_error(w, errno, err);
     const int number = close_fd(w);
     if (number) return write_error(w, number, err);
