@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy inspect model: the structure of a model, and, on request, its nodes, attributes, weights, and a summary of what it costs. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/pytext.h"
+#include "cli/groups/model.h"
+#include "cli/model_text.h"
+
+static const char LOG_PATH[] = "tools/inspect/subtool/model.py";
+
+typedef struct inspect_model_args {
+    pgy_text_list show;
+    const char *old_mode;
+    bool list_unbounded, summary;
+    model_text_options text;
+} inspect_model_args;
+
+static const char *const PARTS[] = {"layers", "attrs", "weights", NULL};
+static const char *const OLD_MODES[] = {"none", "basic", "attrs", "full", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_LIST("--show", inspect_model_args, show, .nargs = PGY_ONE_OR_MORE, .choices = PARTS,
+                 .help = "parts to show: layers, attrs (of layers), weights; by default none"),
+    PGY_OPT_FLAG("--summary", inspect_model_args, summary,
+                 .help = "add a table of nodes, parameters and floating-point operations for each operator (a multiply-add counts as two)"),
+    PGY_OPT_FLAG("--list-unbounded-dds", inspect_model_args, list_unbounded,
+                 .help = "list tensors whose shape depends on data without a bound; needs folded constants and inferred shapes"),
+    PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true, .choices = OLD_MODES,
+                 .deprecated = "is an older spelling; use --show"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    (void)line;
+    inspect_model_args *s = settings;
+    for (size_t i = 0; i < s->show.count; i++) {
+        s->text.layers |= strcmp(s->show.items[i], PARTS[0]) == 0;
+        s->text.attrs |= strcmp(s->show.items[i], PARTS[1]) == 0;
+        s->text.weights |= strcmp(s->show.items[i], PARTS[2]) == 0;
+    }
+    if (s->old_mode && !s->show.given) {
+        s->text.layers = strcmp(s->old_mode, OLD_MODES[0]) != 0;
+        s->text.attrs = !strcmp(s->old_mode, OLD_MODES[2]) || !strcmp(s->old_mode, OLD_MODES[3]);
+        s->text.weights = !strcmp(s->old_mode, OLD_MODES[3]);
+    }
+    (void)err;
+    return PGY_OK;
+}
+
+static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(inspect_model_args), .finish = finish};
+static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, NULL};
+
+/* ---- Unbounded data-dependent shapes -------------------------------------------------------------------- */
+
+/* Operators whose output shape is set by the values of one input. */
+static const struct {
+    const char *op;
+    size_t input;
+} SHAPED_BY_DATA[] = {{"Range", 1}, {"Pad", 1}, {"Resize", 3}, {"Tile", 1}, {"Expand", 1}};
+
+static bool is_unbounded(const pgy_node *n)
+{
+    for (size_t i = 0; i < sizeof SHAPED_BY_DATA / sizeof *SHAPED_BY_DATA; i++) {
+        size_t input = SHAPED_BY_DATA[i].input;
+        if (strcmp(n->op_type, SHAPED_BY_DATA[i].op) || input >= n->input_count || !n->inputs[input]) continue;
+        const pgy_value *v = n->inputs[input];
+        bool constant = v->initializer || (v->producer && !strcmp(v->producer->op_type, "Constant"));
+        return !constant && !(v->producer && !strcmp(v->producer->op_type, "Min"));
+    }
+    return false;
+}
+
+static pgy_status list_unbounded(pgy_graph *graph, pgy_error *err)
+{
+    strvec names = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < graph->node_count; i++)
+        if (is_unbounded(graph->nodes[i]) && graph->nodes[i]->output_count && graph->nodes[i]->outputs[0])
+            ok = strvec_push(&names, graph->nodes[i]->outputs[0]->name);
+    str text = {0};
+    str_append_py_list(&text, (const char *const *)names.items, names.count);
+    if (ok && !text.failed) LOG(INFO, "Found tensors with unbounded DDS: %s", str_text(&text));
+    ok = ok && !text.failed;
+    str_deinit(&text);
+    strvec_deinit(&names);
+    return ok ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+/* ---- Summary ---------------------------------------------------------------------------------------------- */
+
+static void append_count(str *out, double v)
+{
+    static const char *const UNITS[] = {"", " K", " M", " G", " T", " P"};
+    size_t unit = 0;
+    while (v >= 1000 && unit + 1 < sizeof UNITS / sizeof *UNITS) v /= 1000, unit++;
+    str text = {0};
+    str_printf(&text, unit ? "%.2f%s" : "%.0f%s", v, UNITS[unit]);
+    str_printf(out, " %12s", str_text(&text));
+    str_deinit(&text);
+}
+
+static void append_row(str *out, const char *name, size_t nodes, double parameters, double bytes, double flops)
+{
+    str_printf(out, "\n%-28s %8zu", name, nodes);
+    append_count(out, parameters);
+    append_count(out, bytes);
+    if (flops < 0) str_printf(out, " %12s", "unknown");
+    else append_count(out, flops);
+}
+
+static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
+{
+    const pgy_op_summary *rows;
+    size_t count, nodes = 0;
+    double parameters = 0, bytes = 0, flops = 0;
+    pgy_status st = pgy_graph_infer_shapes(graph, NULL, err);
+    if (!st) st = pgy_graph_summarize(&rows, &count, graph, err);
+    if (st) return st;
+    str text = {0};
+    str_printf(&text, "==== Summary ====\n%-28s %8s %12s %12s %12s", "Operator", "Nodes", "Parameters", "Bytes", "FLOPs");
+    for (size_t i = 0; i < count; i++) {
+        str name = {0};
+        str_printf(&name, "%s%s%s", rows[i].domain, rows[i].domain[0] ? "::" : "", rows[i].op_type);
+        append_row(&text, str_text(&name), rows[i].node_count, (double)rows[i].parameter_count, (double)rows[i].parameter_bytes, rows[i].flops);
+        str_deinit(&name);
+        nodes += rows[i].node_count;
+        parameters += (double)rows[i].parameter_count;
+        bytes += (double)rows[i].parameter_bytes;
+        flops = flops < 0 || rows[i].flops < 0 ? -1 : flops + rows[i].flops;
+    }
+    append_row(&text, "Total", nodes, parameters, bytes, flops);
+    if (flops < 0) str_append(&text, "\nunknown: some shape is not fixed; give the model fixed input shapes to count its operations");
+    if (text.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    else LOG(INFO, "%s", str_text(&text));
+    str_deinit(&text);
+    return st;
+}
+
+/* ---- The command -------------------------------------------------------------------------------------------- */
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const inspect_model_args *s = args_get(line, &OWN);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_graph *graph = NULL;
+    str text = {0};
+    if (s->text.attrs && !s->text.layers) LOG(WARNING, "--show attrs needs layers as well: 'attrs' alone shows no attributes");
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = model_text(&text, model, s->text, err);
+    if (!st) LOG(INFO, "%s", str_text(&text));
+    if (!st && (s->list_unbounded || s->summary)) st = pgy_graph_import(&graph, model, err);
+    if (!st && s->list_unbounded) st = list_unbounded(graph, err);
+    if (!st && s->summary) st = print_summary(graph, err);
+    str_deinit(&text);
+    pgy_graph_destroy(graph);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_inspect_model = {
+    .tool = "inspect", .subtool = "model",
+    .summary = "Show the structure of a model.",
+    .description = "Show the structure of a model: inputs, outputs, weights and nodes, in as much detail as asked for.",
+    .groups = GROUPS, .run = run,
+};

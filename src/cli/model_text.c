@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layout is the original's, line for line (cli.md 5.2). A graph is printed in sections; a graph attribute is the same text, indented.
+ * Only names, types and shapes are read unless weights are asked for, so the cost grows with the nodes, not with the bytes. */
+#include "cli/model_text.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/pytext.h"
+
+static const char LOG_PATH[] = "backend/onnx/util.py";
+
+/* What is known of each name of a graph: a declared value, or a stored tensor. */
+typedef struct name_table {
+    strmap infos;        /* name -> pgy_onnx_value_info */
+    strmap initializers; /* name -> pgy_onnx_tensor */
+} name_table;
+
+typedef struct printer {
+    pgy_model *model;
+    model_text_options options;
+    pgy_error *err;
+} printer;
+
+static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind, const name_table *outer);
+
+static pgy_status no_memory(printer *p)
+{
+    return pgy_error_set(p->err, PGY_E_MEMORY, "out of memory while printing the model");
+}
+
+static void append_indented(str *out, const char *text, size_t indent)
+{
+    str_append_fill(out, ' ', indent);
+    for (; *text; text++) {
+        str_append_char(out, *text);
+        if (*text == '\n') str_append_fill(out, ' ', indent);
+    }
+}
+
+/* ---- Names -------------------------------------------------------------------------------------------- */
+
+static bool put_infos(strmap *m, pgy_onnx_value_info *const *infos, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strmap_put(m, infos[i]->name, infos[i])) return false;
+    return true;
+}
+
+static bool fill_names(name_table *t, const pgy_onnx_graph *g)
+{
+    bool ok = put_infos(&t->infos, g->value_infos, g->value_info_count) && put_infos(&t->infos, g->outputs, g->output_count) &&
+              put_infos(&t->infos, g->inputs, g->input_count);
+    for (size_t i = 0; ok && i < g->initializer_count; i++) ok = strmap_put(&t->initializers, g->initializers[i]->name, g->initializers[i]);
+    for (size_t i = 0; ok && i < g->sparse_initializer_count; i++) {
+        pgy_onnx_tensor *values = g->sparse_initializers[i]->values;
+        if (values) ok = strmap_put(&t->initializers, values->name, values);
+    }
+    return ok;
+}
+
+static void names_deinit(name_table *t)
+{
+    strmap_deinit(&t->infos);
+    strmap_deinit(&t->initializers);
+}
+
+/* ---- Tensors -------------------------------------------------------------------------------------------- */
+
+static void append_dtype(str *out, int onnx, bool *first)
+{
+    const char *name = pgy_dtype_name(pgy_dtype_from_onnx(onnx));
+    str_printf(out, "%sdtype=%s", *first ? " [" : ", ", name);
+    *first = false;
+}
+
+static void append_dims(str *out, const pgy_onnx_shape *shape, bool *first)
+{
+    str_append(out, *first ? " [shape=(" : ", shape=(");
+    *first = false;
+    for (size_t i = 0; shape && i < shape->dim_count; i++) {
+        const pgy_onnx_dim *d = shape->dims[i];
+        if (i) str_append(out, ", ");
+        if (d->message.present >> 2 & 1 && d->dim_param[0]) str_append_py_repr(out, d->dim_param);
+        else if (d->message.present >> 1 & 1) str_printf(out, "%lld", (long long)d->dim_value);
+        else str_append(out, "-1");
+    }
+    if (shape && shape->dim_count == 1) str_append_char(out, ',');
+    str_append_char(out, ')');
+}
+
+/* "x [dtype=float32, shape=('batch', 3)]" */
+static void append_value(str *out, const char *name, const name_table *names, const name_table *outer)
+{
+    const pgy_onnx_tensor *t = strmap_get(&names->initializers, name);
+    const pgy_onnx_value_info *v = strmap_get(&names->infos, name);
+    if (!t && !v && outer) {
+        t = strmap_get(&outer->initializers, name);
+        v = strmap_get(&outer->infos, name);
+    }
+    bool first = true;
+    str_printf(out, "%s%s", t ? "Initializer | " : "", name);
+    if (t) {
+        append_dtype(out, t->data_type, &first);
+        str_append(out, ", shape=");
+        str_append_py_tuple(out, t->dims, t->dim_count);
+    } else if (v && v->type && v->type->tensor_type) {
+        const pgy_onnx_tensor_type *type = v->type->tensor_type;
+        if (type->elem_type) append_dtype(out, type->elem_type, &first);
+        append_dims(out, type->shape, &first);
+    } else if (v && v->type && (v->type->sequence_type || v->type->optional_type || v->type->map_type || v->type->sparse_tensor_type)) {
+        str_printf(out, " [%s", v->type->sequence_type ? "sequence" : v->type->optional_type ? "optional" : v->type->map_type ? "map" : "sparse tensor");
+        first = false;
+    }
+    if (!first) str_append_char(out, ']');
+}
+
+static void append_names(str *out, const char *const *items, size_t count, const name_table *names, const name_table *outer)
+{
+    bool first = true;
+    str_append_char(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (!items[i][0]) continue;
+        if (!first) str_append(out, ",\n ");
+        first = false;
+        append_value(out, items[i], names, outer);
+    }
+    str_append_char(out, '}');
+}
+
+static void append_infos(str *out, pgy_onnx_value_info *const *infos, size_t count, const name_table *names, bool skip_initializers)
+{
+    name_table only = {.infos = names->infos};
+    bool first = true;
+    str_append_char(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (skip_initializers && strmap_has(&names->initializers, infos[i]->name)) continue;
+        if (!first) str_append(out, ",\n ");
+        first = false;
+        append_value(out, infos[i]->name, &only, NULL);
+    }
+    str_append_char(out, '}');
+}
+
+/* "<values>" indented by four, or a note when they cannot be read. */
+static pgy_status append_weights(str *out, printer *p, const pgy_onnx_tensor *t)
+{
+    pgy_tensor *data = NULL;
+    char *text = NULL;
+    pgy_error why = {0};
+    pgy_status st = pgy_onnx_tensor_load(&data, p->model, t, &why);
+    if (!st) st = pgy_view_text(&text, pgy_tensor_view(data), NULL, &why);
+    if (st == PGY_E_MEMORY) pgy_error_set(p->err, st, "%s", why.text);
+    if (st) LOG_ONCE(ERROR, "Failed to load weights: %s", why.text);
+    append_indented(out, st ? "<error: failed to load weights>" : text, 4);
+    pgy_text_free(text);
+    pgy_tensor_release(data);
+    return st == PGY_E_MEMORY ? st : PGY_OK;
+}
+
+/* ---- Attributes --------------------------------------------------------------------------------------------- */
+
+static pgy_status append_tensor(str *out, printer *p, const pgy_onnx_tensor *t)
+{
+    str_printf(out, "Tensor: [dtype=%s, shape=", pgy_dtype_name(pgy_dtype_from_onnx(t->data_type)));
+    str_append_py_ints(out, t->dims, t->dim_count);
+    str_append_char(out, ']');
+    if (!p->options.weights) return PGY_OK;
+    str_append(out, " | Values:\n");
+    return append_weights(out, p, t);
+}
+
+static pgy_status append_subgraph(str *out, printer *p, const pgy_onnx_graph *g, const name_table *names)
+{
+    str text = {0};
+    pgy_status st = print_graph(&text, p, g, "Subgraph", names);
+    str_append_char(out, '\n');
+    append_indented(out, str_text(&text), 8);
+    str_deinit(&text);
+    return st;
+}
+
+static void append_float(str *out, float v)
+{
+    char text[40];
+    py_double_repr(text, (double)v);
+    str_append(out, text);
+}
+
+static void append_bytes(str *out, pgy_bytes b, bool quoted)
+{
+    str text = {0};
+    str_append_n(&text, b.data, b.size);
+    if (quoted) str_append_py_repr(out, str_text(&text));
+    else str_append(out, str_text(&text));
+    str_deinit(&text);
+}
+
+static bool names_a_type(const char *name)
+{
+    return !strcmp(name, "to") || !strcmp(name, "dtype") || !strcmp(name, "target_type");
+}
+
+static void append_int(str *out, const pgy_onnx_attribute *a)
+{
+    const pgy_dtype_info *type = pgy_dtype_describe(pgy_dtype_from_onnx((int)a->i));
+    if (names_a_type(a->name) && type->dtype && type->onnx == a->i) str_append(out, type->name);
+    else str_printf(out, "%lld", (long long)a->i);
+}
+
+static pgy_status append_list(str *out, printer *p, const pgy_onnx_attribute *a, pgy_onnx_attribute_type kind, const name_table *names)
+{
+    pgy_status st = PGY_OK;
+    size_t count = kind == PGY_ATTR_FLOATS ? a->float_count : kind == PGY_ATTR_STRINGS ? a->string_count : kind == PGY_ATTR_TENSORS ? a->tensor_count : a->graph_count;
+    str_append_char(out, '[');
+    for (size_t i = 0; !st && i < count; i++) {
+        if (i) str_append(out, ", ");
+        if (kind == PGY_ATTR_FLOATS) append_float(out, a->floats[i]);
+        else if (kind == PGY_ATTR_STRINGS) append_bytes(out, a->strings[i], true);
+        else if (kind == PGY_ATTR_TENSORS) st = append_tensor(out, p, a->tensors[i]);
+        else st = append_subgraph(out, p, a->graphs[i], names);
+    }
+    str_append_char(out, ']');
+    return st;
+}
+
+static pgy_status append_attribute(str *out, printer *p, const pgy_onnx_attribute *a, const name_table *names)
+{
+    pgy_onnx_attribute_type kind = pgy_onnx_attribute_kind(a);
+    if (a->ref_attr_name[0]) {
+        str_printf(out, "@%s", a->ref_attr_name);
+        return PGY_OK;
+    }
+    switch (kind) {
+    case PGY_ATTR_FLOAT: append_float(out, a->f); return PGY_OK;
+    case PGY_ATTR_INT: append_int(out, a); return PGY_OK;
+    case PGY_ATTR_STRING: append_bytes(out, a->s, false); return PGY_OK;
+    case PGY_ATTR_TENSOR: return append_tensor(out, p, a->t);
+    case PGY_ATTR_GRAPH: return append_subgraph(out, p, a->g, names);
+    case PGY_ATTR_INTS: str_append_py_ints(out, a->ints, a->int_count); return PGY_OK;
+    case PGY_ATTR_FLOATS:
+    case PGY_ATTR_STRINGS:
+    case PGY_ATTR_TENSORS:
+    case PGY_ATTR_GRAPHS: return append_list(out, p, a, kind, names);
+    default:
+        LOG_ONCE(WARNING, "Attribute '%s' is of a kind that is not shown (%d)", a->name, (int)kind);
+        str_append(out, "<not shown>");
+        return PGY_OK;
+    }
+}
+
+static pgy_status append_attributes(str *out, printer *p, const pgy_onnx_node *n, const name_table *names)
+{
+    pgy_status st = PGY_OK;
+    str text = {0};
+    str_append(&text, "---- Attributes ----");
+    for (size_t i = 0; !st && i < n->attribute_count; i++) {
+        str_printf(&text, "\n%s%s%s = ", n->name, n->name[0] ? "." : "", n->attributes[i]->name);
+        st = append_attribute(&text, p, n->attributes[i], names);
+    }
+    str_append_char(out, '\n');
+    append_indented(out, str_text(&text), 4);
+    str_deinit(&text);
+    return st;
+}
+
+/* ---- Graphs ---------------------------------------------------------------------------------------------------- */
+
+static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size_t index, const name_table *names, const name_table *outer)
+{
+    str io = {0};
+    bool any_input = false;
+    for (size_t i = 0; i < n->input_count; i++) any_input = any_input || n->inputs[i][0];
+    str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, n->name, n->op_type);
+    append_names(&io, n->inputs, n->input_count, names, outer);
+    str_append(&io, any_input ? "\n -> " : " -> ");
+    append_names(&io, n->outputs, n->output_count, names, outer);
+    append_indented(out, str_text(&io), 4);
+    str_deinit(&io);
+    return p->options.attrs && n->attribute_count ? append_attributes(out, p, n, names) : PGY_OK;
+}
+
+static pgy_status append_nodes(str *out, printer *p, const pgy_onnx_graph *g, const name_table *names, const name_table *outer)
+{
+    pgy_status st = PGY_OK;
+    str_printf(out, "---- %zu Node(s) ----\n", g->node_count);
+    for (size_t i = 0; !st && p->options.layers && i < g->node_count; i++) {
+        if (i) str_append(out, "\n\n");
+        st = append_node(out, p, g->nodes[i], i, names, outer);
+    }
+    if (p->options.layers && g->node_count) str_append_char(out, '\n');
+    return st;
+}
+
+static pgy_status append_initializers(str *out, printer *p, const pgy_onnx_graph *g, const name_table *names)
+{
+    pgy_status st = PGY_OK;
+    size_t count = names->initializers.count;
+    (void)g;
+    str_printf(out, "---- %zu Initializer(s) ----\n", count);
+    if (!p->options.weights && !p->options.layers) {
+        str_append_char(out, '\n');
+        return PGY_OK;
+    }
+    if (!p->options.weights || !count) str_append_char(out, '{');
+    for (size_t i = 0; !st && i < count; i++) {
+        const strmap_entry *e = &names->initializers.entries[i];
+        const pgy_onnx_tensor *t = e->value;
+        str_append(out, i && !p->options.weights ? ",\n " : "");
+        str_printf(out, "%s%s [dtype=%s, shape=", p->options.weights ? "Initializer | " : "", e->key, pgy_dtype_name(pgy_dtype_from_onnx(t->data_type)));
+        if (p->options.weights) str_append_py_ints(out, t->dims, t->dim_count);
+        else str_append_py_tuple(out, t->dims, t->dim_count);
+        str_append_char(out, ']');
+        if (!p->options.weights) continue;
+        str_append(out, " | Values:\n");
+        st = append_weights(out, p, t);
+        str_append(out, i + 1 < count ? "\n\n" : "");
+    }
+    str_append(out, p->options.weights && count ? "\n\n" : "}\n\n");
+    return st;
+}
+
+static size_t real_input_count(const pgy_onnx_graph *g, const name_table *names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < g->input_count; i++) count += !strmap_has(&names->initializers, g->inputs[i]->name);
+    return count;
+}
+
+static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind, const name_table *outer)
+{
+    name_table names = {0};
+    pgy_status st = fill_names(&names, g) ? PGY_OK : no_memory(p);
+    if (!st) {
+        if (p->options.attrs && g->doc_string[0]) str_printf(out, "---- Docstring ----\n%s\n\n", g->doc_string);
+        str_printf(out, "---- %zu %s Input(s) ----\n", real_input_count(g, &names), kind);
+        append_infos(out, g->inputs, g->input_count, &names, true);
+        str_printf(out, "\n\n---- %zu %s Output(s) ----\n", g->output_count, kind);
+        append_infos(out, g->outputs, g->output_count, &names, false);
+        str_append(out, "\n\n");
+        st = append_initializers(out, p, g, &names);
+    }
+    if (!st) st = append_nodes(out, p, g, &names, outer);
+    names_deinit(&names);
+    return st;
+}
+
+static void append_opsets(str *out, const pgy_onnx_model *m)
+{
+    int64_t version = pgy_model_opset(m, "");
+    bool first = true;
+    if (version) str_printf(out, " | ONNX Opset: %lld", (long long)version);
+    else str_append(out, " | ONNX Opset: Unknown");
+    for (size_t i = 0; i < m->opset_import_count; i++) {
+        const pgy_onnx_opset *o = m->opset_imports[i];
+        if (!o->domain[0] || !strcmp(o->domain, "ai.onnx")) continue;
+        str_append(out, first ? " | Other Opsets: {" : ", ");
+        first = false;
+        str_append_py_repr(out, o->domain);
+        str_printf(out, ": %lld", (long long)o->version);
+    }
+    if (!first) str_append_char(out, '}');
+}
+
+pgy_status model_text(str *out, pgy_model *model, model_text_options options, pgy_error *err)
+{
+    const pgy_onnx_model *m = pgy_model_proto(model);
+    printer p = {model, options, err};
+    str_printf(out, "==== ONNX Model ====\nName: %s", m->graph->name);
+    append_opsets(out, m);
+    str_append(out, "\n\n");
+    pgy_status st = print_graph(out, &p, m->graph, "Graph", NULL);
+    return !st && out->failed ? no_memory(&p) : st;
+}
