@@ -37,7 +37,7 @@ static pgy_status names_error(const char *what, str *bad, const pgy_tensor_map *
     close_names(bad);
     append_names_of_metadata(&wanted, inputs);
     append_names_of_map(&given, feed);
-    pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: %s.\nNote: inputs requested were: %s, but all inputs are: %s",
+    pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: %s. Note: inputs requested were: %s, but all inputs are: %s",
                                   what, str_text(bad), str_text(&wanted), str_text(&given));
     str_deinit(&wanted);
     str_deinit(&given);
@@ -95,7 +95,7 @@ static pgy_status shape_error(const pgy_tensor *t, const pgy_tensor_info *info, 
     str_append_py_tuple(&given, pgy_tensor_shape(t), pgy_tensor_rank(t));
     append_expected_shape(&expected, info);
     pgy_status st = pgy_error_set(err, PGY_E_SHAPE,
-                                  "Input tensor: %s | Received incompatible shape: %s.\n"
+                                  "Input tensor: %s | Received incompatible shape: %s. "
                                   "Note: Expected a shape compatible with: %s",
                                   info->name, str_text(&given), str_text(&expected));
     str_deinit(&given);
@@ -111,7 +111,7 @@ pgy_status feed_check(const pgy_tensor_map *feed, const pgy_metadata *inputs, pg
         const pgy_tensor *t = pgy_tensor_map_find(feed, info->name);
         if (info->dtype != PGY_DTYPE_NONE && pgy_tensor_dtype(t) != info->dtype)
             return pgy_error_set(err, PGY_E_TYPE,
-                                 "Input tensor: %s | Received unexpected dtype: %s.\nNote: Expected type: %s",
+                                 "Input tensor: %s | Received unexpected dtype: %s. Note: Expected type: %s",
                                  info->name, pgy_dtype_name(pgy_tensor_dtype(t)), pgy_dtype_name(info->dtype));
         if (!shape_fits(t, info)) st = shape_error(t, info, err);
     }

@@ -78,7 +78,7 @@ static pgy_status no_provider(const providers *available, const char *wanted, pg
     str list = {0};
     str_append_py_list(&list, (const char *const *)available->items, (size_t)available->count);
     pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND,
-                                  "Could not find specified ONNX-Runtime execution provider.\n"
+                                  "Could not find specified ONNX-Runtime execution provider. "
                                   "Note: Requested provider was: %s, but available providers are: %s",
                                   wanted, str_text(&list));
     str_deinit(&list);
