@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Greater: a > b. */
+#include "ops/class_binary.h"
+
+static dim decide(dim_table *t, dim a, dim b)
+{
+    if (dim_is_positive(dim_sub(t, a, b))) return dim_const(1);
+    if (rule_is_natural(t, dim_sub(t, b, a))) return dim_const(0);
+    return dim_unknown(t, "symbolic numbers of unknown order");
+}
+
+#define NAME greater_f64
+#define OUT uint8_t
+#define F(a, b) ((a) > (b))
+#include "ops/binary_loop.inc"
+
+#define NAME greater_i64
+#define T int64_t
+#define OUT uint8_t
+#define F(a, b) ((a) > (b))
+#include "ops/binary_loop.inc"
+
+#define NAME greater_u64
+#define T uint64_t
+#define OUT uint8_t
+#define F(a, b) ((a) > (b))
+#include "ops/binary_loop.inc"
+
+static const binary_spec SPEC = {.f64 = greater_f64,
+                                 .i64 = greater_i64,
+                                 .u64 = greater_u64,
+                                 .predicate = true,
+                                 .symbolic = decide};
+
+const op_def OP_greater[] = {
+    BINARY_ROW("Greater", 7, TYPES_F3, &SPEC),
+    BINARY_ROW("Greater", 9, TYPES_N11, &SPEC),
+    BINARY_ROW("Greater", 13, TYPES_N12, &SPEC),
+    {0},
+};
