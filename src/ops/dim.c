@@ -179,6 +179,18 @@ bool dim_is_unknown(dim d)
     return a && a->kind == ATOM_UNKNOWN;
 }
 
+bool dim_has_unknown(dim d)
+{
+    for (size_t i = 0; d.expr && i < d.expr->count; i++) {
+        const term *t = d.expr->items[i].term;
+        for (uint32_t k = 0; k < t->degree; k++) {
+            const atom *a = t->atoms[k];
+            if (a->kind == ATOM_UNKNOWN || dim_has_unknown(a->a) || dim_has_unknown(a->b)) return true;
+        }
+    }
+    return false;
+}
+
 const char *dim_why(dim d)
 {
     return dim_is_unknown(d) ? single_atom(d)->text : NULL;

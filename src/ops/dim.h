@@ -30,6 +30,7 @@ dim dim_symbol(dim_table *t, const char *name);   /* named, >= 0 by definition *
 dim dim_unknown(dim_table *t, const char *why);   /* fresh, printed as "unk__N"; `why` (may be NULL) is kept for reports */
 bool dim_is_const(dim d);
 bool dim_is_unknown(dim d);                       /* exactly one fresh unknown */
+bool dim_has_unknown(dim d);                      /* somewhere in the expression */
 const char *dim_why(dim d);                       /* reason of an unknown, or NULL */
 
 dim dim_add(dim_table *t, dim a, dim b);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each level that runs has a frame: one slot per value and how many uses are left. A weight is read
+ * and converted when its first user comes, and every value is dropped after its last, so memory
+ * holds live values only. Subgraphs and function bodies run in frames of their own; a value of an
+ * enclosing level is looked for outwards through the frames. */
+#include "backends/opref/execute.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/system.h"
+
+enum { MAX_FRAMES = 256 };
+
+typedef struct frame {
+    const level_plan *plan;
+    op_tensor *values;   /* per slot */
+    uint32_t *left;      /* uses to come, per slot */
+    op_tensor *in, *out; /* of the node that runs */
+    bool *wanted;
+    struct frame *outer; /* that of the enclosing level or of the caller */
+    const attr_scope *scope;
+} frame;
+
+typedef struct executor {
+    frame *frame; /* that of the node that runs */
+    size_t depth;
+    op_host host;
+} executor;
+
+static pgy_status run_level(executor *e, frame *f, pgy_error *err);
+
+/* ---- Frames
+ * ---------------------------------------------------------------------------------------- */
+
+static pgy_status frame_init(frame *f, const level_plan *plan, frame *outer, pgy_error *err)
+{
+    const size_t wide = plan->widest_node;
+    *f = (frame){.plan = plan, .outer = outer, .scope = outer ? outer->scope : NULL};
+    f->values = mem_calloc(plan->slot_count + 1, sizeof *f->values);
+    f->left = mem_alloc((plan->slot_count + 1) * sizeof *f->left);
+    f->in = mem_calloc(wide + 1, sizeof *f->in);
+    f->out = mem_calloc(wide + 1, sizeof *f->out);
+    f->wanted = mem_calloc(wide + 1, sizeof *f->wanted);
+    if (!f->values || !f->left || !f->in || !f->out || !f->wanted)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while running graph '%s'",
+                             plan->graph->name);
+    memcpy(f->left, plan->uses, plan->slot_count * sizeof *f->left);
+    return PGY_OK;
+}
+
+static void frame_deinit(frame *f)
+{
+    for (size_t i = 0; f->values && i < f->plan->slot_count; i++) op_tensor_release(&f->values[i]);
+    mem_free(f->values);
+    mem_free(f->left);
+    mem_free(f->in);
+    mem_free(f->out);
+    mem_free(f->wanted);
+}
+
+static frame *frame_of(frame *f, const pgy_value *v)
+{
+    while (f && f->plan->graph != v->graph) f = f->outer;
+    return f;
+}
+
+static void use_up(frame *f, pgy_value *v)
+{
+    if (!v || v->graph != f->plan->graph) return;
+    const size_t slot = box_of(v)->slot;
+    if (f->left[slot] && --f->left[slot] == 0) op_tensor_release(&f->values[slot]);
+}
+
+/* ---- Values
+ * ---------------------------------------------------------------------------------------- */
+
+static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tensor *t,
+                              pgy_error *err)
+{
+    pgy_tensor *stored = NULL, *value = NULL;
+    pgy_status st = t ? pgy_onnx_tensor_load(&stored, v->graph->model, t, err)
+                      : pgy_graph_value_data(&stored, v, err);
+    if (!st) st = op_to_storage(&value, stored, err);
+    if (!st) *out = (op_tensor){.dtype = pgy_tensor_dtype(stored), .value = value};
+    pgy_tensor_release(stored);
+    return st;
+}
+
+/* Borrowed; empty for an optional input that is not there. */
+static pgy_status fetch(op_tensor *out, frame *from, pgy_value *v, pgy_error *err)
+{
+    frame *f = v ? frame_of(from, v) : NULL;
+    *out = (op_tensor){0};
+    if (!f) return PGY_OK;
+    op_tensor *held = &f->values[box_of(v)->slot];
+    if (!held->value && !held->sequence) {
+        const pgy_onnx_tensor *t = v->initializer ? v->initializer
+                                   : v->producer  ? node_constant(v->producer)
+                                                  : NULL;
+        if (t || v->sparse) {
+            const pgy_status st = load_weight(held, v, t, err);
+            if (st) return st;
+        }
+    }
+    *out = *held;
+    return PGY_OK;
+}
+
+static void store(frame *f, pgy_value *v, op_tensor *t)
+{
+    const size_t slot = v ? box_of(v)->slot : 0;
+    if (!v || f->left[slot] == 0) {
+        op_tensor_release(t);
+        return;
+    }
+    op_tensor_release(&f->values[slot]);
+    f->values[slot] = *t;
+    *t = (op_tensor){0};
+}
+
+/* ---- Nodes
+ * ----------------------------------------------------------------------------------------- */
+
+static pgy_status run_operator(executor *e, frame *f, pgy_node *n, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    arena memory = {0};
+    op_node node = {.def = box->def,
+                    .name = node_label(n),
+                    .opset = box->opset,
+                    .input_count = n->input_count,
+                    .output_count = n->output_count};
+    pgy_status st = node_attrs(&node.attrs, &node.attr_count, n, f->scope, &memory, err);
+    if (!st && box->has_refs) st = op_check_node(&node, err);
+    if (!st) st = op_run(&node, f->in, f->out, f->wanted, &e->host, err);
+    arena_deinit(&memory);
+    return st;
+}
+
+static pgy_status run_body(executor *e, frame *f, pgy_node *n, const pgy_graph *body,
+                           pgy_error *err)
+{
+    frame inner = {0};
+    if (n->input_count > body->input_count || n->output_count > body->output_count)
+        return node_error(n, err, PGY_E_FORMAT,
+                          "has %zu inputs and %zu outputs, but its function has %zu and %zu",
+                          n->input_count, n->output_count, body->input_count, body->output_count);
+    arena memory = {0};
+    attr_scope scope = {0};
+    const op_attr *attrs = NULL;
+    size_t count = 0;
+    pgy_status st = node_attrs(&attrs, &count, n, f->scope, &memory, err);
+    if (!st) st = function_scope(&scope, node_box_of(n)->function, n, attrs, count, &memory, err);
+    if (!st) st = frame_init(&inner, plan_of(body), f, err);
+    inner.scope = &scope;
+    for (size_t i = 0; !st && i < n->input_count; i++) {
+        op_tensor given = op_tensor_retain(&f->in[i]);
+        store(&inner, body->inputs[i], &given);
+    }
+    if (!st) st = run_level(e, &inner, err);
+    for (size_t i = 0; !st && i < n->output_count; i++) {
+        op_tensor result;
+        st = fetch(&result, &inner, body->outputs[i], err);
+        if (!st) f->out[i] = op_tensor_retain(&result);
+    }
+    if (inner.plan) frame_deinit(&inner);
+    arena_deinit(&memory);
+    return st;
+}
+
+static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
+{
+    pgy_graph *body = NULL;
+    pgy_status st = PGY_OK;
+    if (node_constant(n)) return PGY_OK; /* read like a weight when it is needed */
+    for (size_t i = 0; !st && i < n->input_count; i++) st = fetch(&f->in[i], f, n->inputs[i], err);
+    for (size_t i = 0; i < n->output_count; i++) {
+        f->out[i] = (op_tensor){0};
+        f->wanted[i] = n->outputs[i] != NULL;
+    }
+    e->frame = f;
+    graph_function *function = node_box_of(n)->function;
+    if (!st && function) {
+        st = function_body(&body, function, n->graph, err);
+        if (!st) st = run_body(e, f, n, body, err);
+        if (st) pgy_error_prefix(err, st, "%s '%s': ", n->op_type, node_label(n));
+    } else if (!st) {
+        st = run_operator(e, f, n, err);
+    }
+    e->frame = f;
+    for (size_t i = 0; i < n->output_count; i++) store(f, n->outputs[i], &f->out[i]);
+    for (size_t i = 0; i < n->input_count; i++) use_up(f, n->inputs[i]);
+    const node_box *box = node_box_of(n);
+    for (size_t i = 0; i < box->captured_count; i++) use_up(f, box->captured[i]);
+    return st;
+}
+
+static pgy_status run_level(executor *e, frame *f, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (++e->depth > MAX_FRAMES)
+        st = pgy_error_set(err, PGY_E_FORMAT,
+                           "subgraphs and functions are nested more than %d deep", MAX_FRAMES);
+    for (size_t i = 0; !st && i < f->plan->graph->node_count; i++)
+        st = run_node(e, f, f->plan->order[i], err);
+    e->depth--;
+    return st;
+}
+
+/* ---- Subgraphs
+ * ------------------------------------------------------------------------------------- */
+
+static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t input_count,
+                               op_tensor *outputs, size_t output_count, void *user, pgy_error *err)
+{
+    executor *e = user;
+    const pgy_graph *g = graph;
+    frame inner = {0}, *outer = e->frame;
+    size_t made = 0;
+    if (!g) return pgy_error_set(err, PGY_E_FORMAT, "a subgraph is missing");
+    const graph_level *level = level_of(g);
+    if (input_count > level->declared_count || output_count > g->output_count)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "subgraph '%s' has %zu inputs and %zu outputs, but needs %zu and %zu",
+                             g->name, level->declared_count, g->output_count, input_count,
+                             output_count);
+    pgy_status st = frame_init(&inner, plan_of(g), outer, err);
+    for (size_t i = 0; !st && i < input_count; i++) {
+        op_tensor given = op_tensor_retain(&inputs[i]);
+        store(&inner, level->declared[i], &given);
+    }
+    if (!st) st = run_level(e, &inner, err);
+    for (; !st && made < output_count; made++) {
+        op_tensor result;
+        st = fetch(&result, &inner, g->outputs[made], err);
+        if (st) break;
+        outputs[made] = op_tensor_retain(&result);
+    }
+    for (size_t i = 0; st && i < made; i++) op_tensor_release(&outputs[i]);
+    frame_deinit(&inner);
+    e->frame = outer;
+    return st;
+}
+
+/* ---- The whole
+ * ------------------------------------------------------------------------------------- */
+
+static pgy_status feed_inputs(frame *f, const pgy_graph *g, const pgy_tensor_map *feed,
+                              pgy_error *err)
+{
+    for (size_t i = 0; i < g->input_count; i++) {
+        pgy_value *v = g->inputs[i];
+        pgy_tensor *given = pgy_tensor_map_find(feed, v->name), *value = NULL;
+        if (!given) return pgy_error_set(err, PGY_E_NOT_FOUND, "input '%s' is not given", v->name);
+        const pgy_status st = op_to_storage(&value, given, err);
+        if (st) return pgy_error_prefix(err, st, "input '%s': ", v->name);
+        op_tensor t = {.dtype = pgy_tensor_dtype(given), .value = value};
+        store(f, v, &t);
+    }
+    return PGY_OK;
+}
+
+static pgy_status take_output(frame *f, pgy_value *v, pgy_tensor_map *out, pgy_error *err)
+{
+    op_tensor result;
+    pgy_tensor *t = NULL;
+    pgy_status st = fetch(&result, f, v, err);
+    if (st) return st;
+    if (result.sequence)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "output '%s' is a sequence; only tensors can be outputs", v->name);
+    if (!result.value)
+        return pgy_error_set(err, PGY_E_INTERNAL, "output '%s' was not computed", v->name);
+    st = op_from_storage(&t, result.value, result.dtype, err);
+    if (!st) st = pgy_tensor_map_set(out, v->name, t, err);
+    pgy_tensor_release(t);
+    use_up(f, v);
+    return st;
+}
+
+pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                         bool model_precision, pgy_error *err)
+{
+    executor e = {.host = {.run_graph = run_subgraph,
+                           .max_bytes = memory_total_bytes(),
+                           .model_precision = model_precision}};
+    frame f = {0};
+    e.host.user = &e;
+    pgy_status st = frame_init(&f, plan_of(g), NULL, err);
+    if (!st) st = feed_inputs(&f, g, feed, err);
+    if (!st) st = run_level(&e, &f, err);
+    for (size_t i = 0; !st && i < g->output_count; i++)
+        st = take_output(&f, g->outputs[i], out, err);
+    frame_deinit(&f);
+    return st;
+}

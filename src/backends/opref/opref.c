@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference backend: every operator in float64 or exact integers, one after the other, by the
+ * definitions in src/ops. It is what other runtimes are measured against, so clarity of its numbers
+ * comes first: floats are rounded only where the model says so (Cast and the like) and once at the
+ * end, or, on request, after every node. */
+#include <string.h>
+
+#include "backends/opref/execute.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/system.h"
+
+#include <polygraphy/backend.h>
+
+extern const pgy_backend BACKEND_opref;
+
+static const char LOG_PATH[] = "backend/pluginref/runner.py";
+
+typedef struct settings {
+    const char *precision;
+} settings;
+
+static const char *const PRECISIONS[] = {"float64", "model", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("--opref-precision", settings, precision, .choices = PRECISIONS,
+                 .help = "'float64' computes without rounding in between (default); 'model' rounds "
+                         "every tensor to the type "
+                         "that the model declares, as a runtime without wider intermediates would"),
+    PGY_OPT_END,
+};
+
+typedef struct opref {
+    const pgy_backend_model *source;
+    bool model_precision;
+    pgy_graph *graph; /* when active */
+    arena plans;
+} opref;
+
+static pgy_status probe(char *why, size_t why_size)
+{
+    if (why_size) why[0] = '\0';
+    return PGY_OK;
+}
+
+static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
+                         pgy_error *err)
+{
+    const settings *given = options;
+    const char *precision = given && given->precision ? given->precision : PRECISIONS[0];
+    if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "the reference needs an ONNX model");
+    if (strcmp(precision, PRECISIONS[0]) != 0 && strcmp(precision, PRECISIONS[1]) != 0)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--opref-precision: '%s' is neither float64 nor model", precision);
+    opref *r = mem_calloc(1, sizeof *r);
+    if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    r->source = model;
+    r->model_precision = strcmp(precision, PRECISIONS[1]) == 0;
+    *out = r;
+    return PGY_OK;
+}
+
+static pgy_status open_model(pgy_model **out, const pgy_backend_model *source, pgy_error *err)
+{
+    if (source->model) {
+        *out = pgy_model_retain(source->model);
+        return PGY_OK;
+    }
+    if (source->path) return pgy_model_load(out, source->path, NULL, err);
+    return pgy_model_parse(out, source->data, source->data_size, true, NULL, err);
+}
+
+static void deactivate(void *runner)
+{
+    opref *r = runner;
+    pgy_graph_destroy(r->graph);
+    r->graph = NULL;
+    arena_deinit(&r->plans);
+}
+
+static pgy_status activate(void *runner, pgy_error *err)
+{
+    opref *r = runner;
+    pgy_model *model = NULL;
+    pgy_status st = open_model(&model, r->source, err);
+    if (st) return st;
+    st = pgy_graph_import(&r->graph, model, err);
+    if (!st) st = plan_build(r->graph, &r->plans, err);
+    if (!st) st = pgy_graph_infer_shapes(r->graph, NULL, err);
+    if (!st)
+        LOG(VERBOSE, "Reference ready: %zu nodes, %s precision", r->graph->node_count,
+            PRECISIONS[r->model_precision]);
+    pgy_model_destroy(model);
+    if (st) deactivate(r);
+    return st;
+}
+
+static pgy_status describe(pgy_metadata *out, pgy_value *const *values, size_t count,
+                           pgy_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const pgy_value *v = values[i];
+        int64_t shape[PGY_MAX_RANK];
+        const char *names[PGY_MAX_RANK];
+        for (int32_t d = 0; d < v->rank; d++) {
+            shape[d] = v->dims[d].value;
+            names[d] = v->dims[d].text;
+        }
+        const pgy_tensor_info info = {.name = v->name,
+                                      .dtype = v->dtype,
+                                      .rank = v->rank,
+                                      .shape = shape,
+                                      .dim_names = names};
+        const pgy_status st = pgy_metadata_set(out, &info, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
+{
+    const opref *r = runner;
+    return describe(out, r->graph->inputs, r->graph->input_count, err);
+}
+
+static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
+{
+    const opref *r = runner;
+    return describe(out, r->graph->outputs, r->graph->output_count, err);
+}
+
+static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                        int64_t *time_ns, pgy_error *err)
+{
+    const opref *r = runner;
+    const int64_t start = clock_ns();
+    const pgy_status st = execute_graph(r->graph, feed, out, r->model_precision, err);
+    *time_ns = clock_ns() - start;
+    return st;
+}
+
+static void destroy(void *runner)
+{
+    if (runner) deactivate(runner);
+    mem_free(runner);
+}
+
+const pgy_backend BACKEND_opref = {
+    .size = sizeof(pgy_backend),
+    .abi = PGY_BACKEND_ABI,
+    .name = "opref",
+    .runner_prefix = "opref-runner",
+    .title = "float64 reference",
+    .description =
+        "run inference with the built-in reference: every operator in float64 or exact integers",
+    .options = OPTIONS,
+    .options_size = sizeof(settings),
+    .probe = probe,
+    .create = create,
+    .activate = activate,
+    .inputs = inputs,
+    .outputs = outputs,
+    .infer = infer,
+    .deactivate = deactivate,
+    .destroy = destroy,
+    .version = pgy_version,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans are made level by level, inwards; a level that has a plan (a function called twice) is not
+ * planned again. */
+#include "backends/opref/plan.h"
+
+#include <string.h>
+
+typedef struct planner {
+    arena *memory;
+    str unknown; /* list of operators without definition */
+    strmap seen; /* of them */
+    size_t depth;
+} planner;
+
+static pgy_status plan_level(planner *p, pgy_graph *g, pgy_error *err);
+
+static void note_unknown(planner *p, const pgy_node *n)
+{
+    str key = {0};
+    str_printf(&key, "%s:%s", n->domain, n->op_type);
+    if (!strmap_has(&p->seen, str_text(&key)) && strmap_put(&p->seen, str_text(&key), p)) {
+        if (p->unknown.size) str_append(&p->unknown, ", ");
+        str_printf(&p->unknown, "[Op: %s | Domain: %s | Opset: %lld | Node: %s]", n->op_type,
+                   domain_is_default(n->domain) ? "ai.onnx" : n->domain,
+                   (long long)node_box_of(n)->opset, node_label(n));
+    }
+    str_deinit(&key);
+}
+
+static void assign_slots(level_plan *plan, pgy_graph *g)
+{
+    const strmap *values = &level_of(g)->values;
+    plan->slot_count = values->count;
+    for (size_t i = 0; i < values->count; i++) box_of(values->entries[i].value)->slot = i;
+}
+
+static void count_use(level_plan *plan, pgy_value *v)
+{
+    if (v && v->graph == plan->graph) plan->uses[box_of(v)->slot]++;
+}
+
+static void count_uses(level_plan *plan, pgy_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        const node_box *box = node_box_of(n);
+        for (size_t k = 0; k < n->input_count; k++) count_use(plan, n->inputs[k]);
+        for (size_t k = 0; k < box->captured_count; k++) count_use(plan, box->captured[k]);
+        if (n->input_count > plan->widest_node) plan->widest_node = n->input_count;
+        if (n->output_count > plan->widest_node) plan->widest_node = n->output_count;
+    }
+    for (size_t i = 0; i < g->output_count; i++) count_use(plan, g->outputs[i]);
+}
+
+static pgy_status check_operator(const pgy_node *n, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    const op_node node = {.def = box->def,
+                          .name = node_label(n),
+                          .opset = box->opset,
+                          .attrs = box->attrs,
+                          .attr_count = box->attr_count,
+                          .input_count = n->input_count,
+                          .output_count = n->output_count};
+    /* In a function a missing attribute may still come from the call. */
+    return box->has_refs ? PGY_OK : op_check_node(&node, err);
+}
+
+static pgy_status plan_node(planner *p, pgy_node *n, pgy_error *err)
+{
+    node_box *box = node_box_of(n);
+    pgy_graph *body = NULL;
+    pgy_status st = node_prepare(n, err);
+    if (st || node_constant(n)) return st;
+    for (size_t i = 0; !st && i < n->subgraph_count; i++) st = plan_level(p, n->subgraphs[i], err);
+    if (st) return st;
+    if (!box->function) {
+        if (box->def) return check_operator(n, err);
+        note_unknown(p, n);
+        return PGY_OK;
+    }
+    if (box->function->busy || p->depth > GRAPH_MAX_DEPTH)
+        return node_error(n, err, PGY_E_FORMAT,
+                          "the function calls itself, or calls are nested too deep");
+    box->function->busy = true;
+    p->depth++;
+    st = function_body(&body, box->function, n->graph, err);
+    if (!st) st = plan_level(p, body, err);
+    p->depth--;
+    box->function->busy = false;
+    return st;
+}
+
+static pgy_status plan_level(planner *p, pgy_graph *g, pgy_error *err)
+{
+    if (level_of(g)->plan) return PGY_OK;
+    level_plan *plan = arena_alloc(p->memory, sizeof *plan);
+    if (!plan) return graph_no_memory(err);
+    plan->graph = g;
+    assign_slots(plan, g);
+    plan->uses = arena_alloc_array(p->memory, plan->slot_count, sizeof *plan->uses);
+    if (!plan->uses) return graph_no_memory(err);
+    pgy_status st = graph_order(&plan->order, g, p->memory, err);
+    for (size_t i = 0; !st && i < g->node_count; i++) st = plan_node(p, g->nodes[i], err);
+    if (st) return st;
+    count_uses(plan, g);
+    level_of(g)->plan = plan;
+    return PGY_OK;
+}
+
+pgy_status plan_build(pgy_graph *g, arena *memory, pgy_error *err)
+{
+    planner p = {.memory = memory};
+    pgy_status st = plan_level(&p, g, err);
+    if (!st && p.seen.count)
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
+                           "the reference does not implement %zu of the model's operators: %s",
+                           p.seen.count, str_text(&p.unknown));
+    str_deinit(&p.unknown);
+    strmap_deinit(&p.seen);
+    return st;
+}

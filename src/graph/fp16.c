@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* float32 to float16. Weights and constants are converted, types declared for values in between
+ * follow, and the types that Casts and generators write are changed. What the caller sees stays
+ * float32: a Cast follows every float32 input and precedes every float32 output. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "graph/graph.h"
+#include "tensor/convert.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
+
+enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10 };
+static const float LARGEST = 65504.0f;
+
+/* ---- Tensors
+ * --------------------------------------------------------------------------------------- */
+
+static pgy_status halve_elements(pgy_tensor **out, const pgy_tensor *from, const char *name,
+                                 pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    const pgy_status st =
+        pgy_tensor_create(&t, PGY_F16, pgy_tensor_rank(from), pgy_tensor_shape(from), err);
+    if (st) return st;
+    const float *x = pgy_tensor_data(from);
+    uint16_t *to = pgy_tensor_data(t);
+    size_t clamped = 0;
+    for (size_t i = 0; i < pgy_tensor_count(from); i++) {
+        const float limited = x[i] > LARGEST ? LARGEST : x[i] < -LARGEST ? -LARGEST : x[i];
+        clamped += isfinite(x[i]) && limited != x[i];
+        to[i] = f16_from_f64((double)(isinf(x[i]) ? x[i] : limited));
+    }
+    if (clamped)
+        LOG(WARNING, "Tensor '%s': %zu values do not fit float16 and are clamped to +-65504", name,
+            clamped);
+    *out = t;
+    return PGY_OK;
+}
+
+/* The converted tensor as a message; *out stays NULL if t is not float32. */
+static pgy_status halve_tensor(const pgy_onnx_tensor **out, pgy_graph *g, const pgy_onnx_tensor *t,
+                               const char *name, pgy_error *err)
+{
+    pgy_tensor *stored = NULL, *half = NULL;
+    pgy_onnx_tensor *made = NULL;
+    if (t->data_type != ONNX_FLOAT) return PGY_OK;
+    pgy_status st = pgy_onnx_tensor_load(&stored, g->model, t, err);
+    if (!st) st = halve_elements(&half, stored, name, err);
+    if (!st) st = pgy_model_tensor(&made, g->model, t->name, half, err);
+    if (!st) {
+        made->doc_string = t->doc_string;
+        *out = made;
+    }
+    pgy_tensor_release(stored);
+    pgy_tensor_release(half);
+    return st;
+}
+
+/* ---- Nodes
+ * ----------------------------------------------------------------------------------------- */
+
+/* Attributes that hold a type to produce. */
+static const struct {
+    const char *op_type, *attribute;
+} TYPED[] = {
+    {"Cast", "to"},           {"RandomNormal", "dtype"},     {"RandomUniform", "dtype"},
+    {"EyeLike", "dtype"},     {"RandomNormalLike", "dtype"}, {"RandomUniformLike", "dtype"},
+    {"Multinomial", "dtype"}, {"Bernoulli", "dtype"},        {"SequenceEmpty", "dtype"}};
+
+static bool is_typed(const pgy_node *n, const char *attribute)
+{
+    for (size_t i = 0; i < sizeof TYPED / sizeof *TYPED; i++)
+        if (node_is(n, TYPED[i].op_type) && strcmp(attribute, TYPED[i].attribute) == 0) return true;
+    return false;
+}
+
+static pgy_status halve_attribute(pgy_onnx_attribute *to, bool *changed, const pgy_node *n,
+                                  const pgy_onnx_attribute *from, pgy_error *err)
+{
+    const pgy_onnx_tensor *half = NULL;
+    *to = *from;
+    to->message.raw = (pgy_bytes){0};
+    if (from->t) {
+        const pgy_status st = halve_tensor(&half, n->graph, from->t, node_label(n), err);
+        if (st) return st;
+        if (half) to->t = (pgy_onnx_tensor *)half;
+    } else if (from->i == ONNX_FLOAT && is_typed(n, from->name)) {
+        to->i = ONNX_FLOAT16;
+    }
+    *changed = half || to->i != from->i;
+    return PGY_OK;
+}
+
+static pgy_status halve_attributes(pgy_node *n, pgy_error *err)
+{
+    arena *memory = &state_of(n->graph)->memory;
+    const pgy_onnx_attribute **attributes = NULL;
+    for (size_t i = 0; i < n->attribute_count; i++) {
+        bool changed = false;
+        pgy_onnx_attribute *to = arena_alloc(memory, sizeof *to);
+        if (!to) return graph_no_memory(err);
+        const pgy_status st = halve_attribute(to, &changed, n, n->attributes[i], err);
+        if (st) return st;
+        if (!changed) continue;
+        if (!attributes) {
+            attributes = arena_alloc_array(memory, n->attribute_count, sizeof *attributes);
+            if (!attributes) return graph_no_memory(err);
+            memcpy(attributes, n->attributes, n->attribute_count * sizeof *attributes);
+        }
+        attributes[i] = to;
+    }
+    if (!attributes) return PGY_OK;
+    n->attributes = attributes;
+    node_box_of(n)->changed = true;
+    node_box_of(n)->prepared = false;
+    graph_mark_changed(n->graph);
+    return PGY_OK;
+}
+
+/* A float constant given in another form than a tensor becomes one. */
+static pgy_status halve_constant(pgy_node *n, pgy_error *err)
+{
+    pgy_tensor *t = NULL, *half = NULL;
+    pgy_onnx_tensor *made = NULL;
+    if (!node_attribute(n, "value_float") && !node_attribute(n, "value_floats")) return PGY_OK;
+    arena *memory = &state_of(n->graph)->memory;
+    pgy_onnx_attribute *a = arena_alloc(memory, sizeof *a);
+    const pgy_onnx_attribute **attributes = arena_alloc(memory, sizeof *attributes);
+    pgy_status st =
+        a && attributes ? pgy_graph_value_data(&t, n->outputs[0], err) : graph_no_memory(err);
+    if (!st) st = halve_elements(&half, t, node_label(n), err);
+    if (!st) st = pgy_model_tensor(&made, n->graph->model, "", half, err);
+    if (!st) {
+        *a = (pgy_onnx_attribute){.name = "value",
+                                  .ref_attr_name = "",
+                                  .doc_string = "",
+                                  .type = PGY_ATTR_TENSOR,
+                                  .t = made};
+        attributes[0] = a;
+        n->attributes = attributes;
+        n->attribute_count = 1;
+        node_box_of(n)->changed = true;
+        node_box_of(n)->prepared = false;
+        graph_mark_changed(n->graph);
+    }
+    pgy_tensor_release(t);
+    pgy_tensor_release(half);
+    return st;
+}
+
+/* ---- Levels
+ * ---------------------------------------------------------------------------------------- */
+
+static pgy_status halve_weights(pgy_graph *g, pgy_error *err)
+{
+    for (size_t i = 0; i < g->initializer_count; i++) {
+        pgy_value *v = g->initializers[i];
+        const pgy_onnx_tensor *half = NULL;
+        if (!v->initializer || v->is_output) continue;
+        pgy_status st = halve_tensor(&half, g, v->initializer, v->name, err);
+        if (!st && half) st = value_describe_tensor(v, half, err);
+        if (st) return st;
+        if (!half) continue;
+        v->initializer = half;
+        box_of(v)->data_tried = false;
+        graph_mark_changed(g);
+    }
+    return PGY_OK;
+}
+
+static void halve_declared(pgy_graph *g, bool top)
+{
+    const strmap *values = &level_of(g)->values;
+    for (size_t i = 0; i < values->count; i++) {
+        pgy_value *v = values->entries[i].value;
+        value_box *box = box_of(v);
+        if (v->dtype != PGY_F32 || v->initializer || (top && (v->is_input || v->is_output)))
+            continue;
+        v->dtype = PGY_F16;
+        if (box->declared.dtype == PGY_F32) box->declared.dtype = PGY_F16;
+        if (box->known.dtype == PGY_F32) box->known.dtype = PGY_F16;
+    }
+}
+
+static pgy_status halve_level(pgy_graph *g, bool top, pgy_error *err)
+{
+    pgy_status st = halve_weights(g, err);
+    for (size_t i = 0; !st && i < g->node_count; i++) {
+        pgy_node *n = g->nodes[i];
+        st = node_is(n, "Constant") ? halve_constant(n, err) : PGY_OK;
+        if (!st) st = halve_attributes(n, err);
+        for (size_t k = 0; !st && k < n->subgraph_count; k++)
+            st = halve_level(n->subgraphs[k], false, err);
+    }
+    halve_declared(g, top);
+    return st;
+}
+
+/* ---- Casts at the border
+ * --------------------------------------------------------------------------- */
+
+static pgy_status add_cast(pgy_graph *g, pgy_value *from, pgy_value *to, int64_t type,
+                           pgy_error *err)
+{
+    arena *memory = &state_of(g)->memory;
+    pgy_node *n = NULL;
+    pgy_onnx_attribute *a = arena_alloc(memory, sizeof *a);
+    const pgy_onnx_attribute **attributes = arena_alloc(memory, sizeof *attributes);
+    if (!a || !attributes) return graph_no_memory(err);
+    const pgy_status st = node_create(&n, g, "Cast", &from, 1, &to, 1, err);
+    if (st) return st;
+    *a = (pgy_onnx_attribute){
+        .name = "to", .ref_attr_name = "", .doc_string = "", .type = PGY_ATTR_INT, .i = type};
+    attributes[0] = a;
+    n->attributes = attributes;
+    n->attribute_count = 1;
+    return PGY_OK;
+}
+
+static void like(pgy_value *to, const pgy_value *from, pgy_dtype dtype)
+{
+    to->rank = from->rank;
+    to->dims = from->dims;
+    to->dtype = dtype;
+    box_of(to)->declared = box_of(to)->known = (op_value){
+        .dtype = dtype, .rank = from->rank, .dims = box_of((pgy_value *)from)->declared.dims};
+    if (!box_of(to)->declared.dims) box_of(to)->declared.rank = box_of(to)->known.rank = -1;
+}
+
+static pgy_status replace_uses(pgy_value *from, pgy_value *to, const pgy_node *except,
+                               pgy_error *err)
+{
+    for (size_t i = from->consumer_count; i-- > 0;) {
+        pgy_node *n = from->consumers[i];
+        if (n == except) continue;
+        for (size_t k = 0; k < n->input_count; k++) {
+            if (n->inputs[k] != from) continue;
+            const pgy_status st = node_set_input(n, k, to, err);
+            if (st) return st;
+            break; /* one use per entry of the list */
+        }
+    }
+    return PGY_OK;
+}
+
+static pgy_status cast_input(pgy_graph *g, pgy_value *v, pgy_error *err)
+{
+    char stem[256];
+    if (v->dtype != PGY_F32 || v->initializer || v->sparse || v->consumer_count == 0) return PGY_OK;
+    snprintf(stem, sizeof stem, "%s_f16", v->name);
+    pgy_value *half = value_create_unique(g, stem, err);
+    if (!half) return PGY_E_MEMORY;
+    like(half, v, PGY_F16);
+    const pgy_status st = replace_uses(v, half, NULL, err);
+    return st ? st : add_cast(g, v, half, ONNX_FLOAT16, err);
+}
+
+/* The producer writes a new value; the Cast takes over the name that the caller knows. */
+static pgy_status cast_output(pgy_graph *g, pgy_value *v, pgy_error *err)
+{
+    char stem[256];
+    pgy_node *producer = v->producer;
+    if (v->dtype != PGY_F32 || !producer || producer->graph != g) return PGY_OK;
+    snprintf(stem, sizeof stem, "%s_f16", v->name);
+    pgy_value *half = value_create_unique(g, stem, err);
+    if (!half) return PGY_E_MEMORY;
+    like(half, v, PGY_F16);
+    const size_t index = v->output_index;
+    const pgy_status st = replace_uses(v, half, NULL, err);
+    if (st) return st;
+    producer->outputs[index] = half;
+    half->producer = producer;
+    half->output_index = index;
+    node_box_of(producer)->changed = true;
+    return add_cast(g, half, v, ONNX_FLOAT, err);
+}
+
+pgy_status pgy_graph_convert_fp16(pgy_graph *g, pgy_error *err)
+{
+    if (!g || g->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be converted");
+    /* Types of values in between are needed at the border only, but a model that declares no output
+     * type has them inferred. */
+    pgy_status st = pgy_graph_infer_shapes(g, NULL, err);
+    if (!st) st = halve_level(g, true, err);
+    for (size_t i = 0; !st && i < level_of(g)->declared_count; i++)
+        st = cast_input(g, level_of(g)->declared[i], err);
+    for (size_t i = 0; !st && i < g->output_count; i++) st = cast_output(g, g->outputs[i], err);
+    return st ? st : pgy_graph_sort(g, err);
+}

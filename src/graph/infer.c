@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference: one pass over the nodes in running order. Each node's rule gets what is known of
+ * its inputs; where all of them are small constants the node is simply run, so arithmetic on shapes
+ * is exact. Subgraphs are inferred when the operator that holds them asks; functions by walking
+ * their body once per call. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "graph/graph.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
+
+enum { SMALL_COUNT = 16, MAX_FOLDED = 4096 };
+static const uint64_t MAX_STEPS = 1u << 24;
+
+typedef struct infer_run {
+    graph_state *state;
+    const attr_scope *scope;
+    bool strict;
+    int calls; /* nested */
+    op_host host;
+} infer_run;
+
+static pgy_status infer_level(infer_run *run, pgy_graph *g, pgy_error *err);
+
+/* ---- Running a node on constants
+ * ----------------------------------------------------------------- */
+
+static bool is_small(const op_value *v)
+{
+    int64_t count = 1;
+    for (int32_t i = 0; i < v->rank; i++) {
+        if (!dim_is_const(v->dims[i])) return v->dims[i].expr != NULL;
+        if (v->dims[i].value < 0 || !i64_mul(&count, count, v->dims[i].value) || count > MAX_FOLDED)
+            return false;
+    }
+    return true;
+}
+
+static bool can_fold(const op_infer *c)
+{
+    if ((c->node->def->flags & (OP_RANDOM | OP_HAS_GRAPHS)) || c->node->input_count == 0)
+        return false;
+    for (size_t i = 0; i < c->node->input_count; i++)
+        if (c->present[i] && !c->inputs[i].data) return false;
+    for (size_t i = 0; i < c->node->output_count; i++)
+        if (c->outputs[i].sequence || !is_small(&c->outputs[i])) return false;
+    return true;
+}
+
+/* Takes a computed tensor as what is known of an output. */
+static pgy_status adopt_result(op_infer *c, size_t i, op_tensor *result, infer_run *run,
+                               pgy_error *err)
+{
+    pgy_tensor *t = result->value;
+    if (!t || pgy_tensor_count(t) > MAX_FOLDED) {
+        op_tensor_release(result);
+        return PGY_OK;
+    }
+    dim *dims = op_dims(c, pgy_tensor_rank(t));
+    const pgy_dtype dtype = result->dtype;
+    *result = (op_tensor){0};
+    const pgy_status st = state_keep_tensor(run->state, t, err);
+    if (st || !dims) return st ? st : graph_no_memory(err);
+    for (size_t d = 0; d < pgy_tensor_rank(t); d++) dims[d] = dim_const(pgy_tensor_shape(t)[d]);
+    c->outputs[i] =
+        (op_value){.dtype = dtype, .rank = (int32_t)pgy_tensor_rank(t), .dims = dims, .data = t};
+    return PGY_OK;
+}
+
+/* A node that fails on its constants is left to whoever runs the model: it may never be reached. */
+static pgy_status fold(infer_run *run, op_infer *c, pgy_error *err)
+{
+    arena memory = {0};
+    pgy_status st = PGY_OK;
+    op_tensor *in = arena_alloc_array(&memory, c->node->input_count, sizeof *in);
+    op_tensor *out = arena_alloc_array(&memory, c->node->output_count, sizeof *out);
+    if (!in || !out) st = graph_no_memory(err);
+    for (size_t i = 0; !st && i < c->node->input_count; i++)
+        if (c->present[i])
+            in[i] =
+                (op_tensor){.dtype = c->inputs[i].dtype, .value = (pgy_tensor *)c->inputs[i].data};
+    if (!st && op_run(c->node, in, out, c->wanted, c->host, NULL) == PGY_OK) {
+        for (size_t i = 0; i < c->node->output_count; i++) {
+            const pgy_status one = st ? PGY_OK : adopt_result(c, i, &out[i], run, err);
+            if (one) st = one;
+            if (out[i].value) op_tensor_release(&out[i]);
+        }
+    }
+    arena_deinit(&memory);
+    return st;
+}
+
+/* Elements that are all numbers are a constant. */
+static pgy_status elements_to_data(infer_run *run, op_value *v, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    const int64_t shape[1] = {(int64_t)v->element_count};
+    if (v->data || !v->elements || v->rank < 0 || v->rank > 1 || op_storage(v->dtype) != PGY_I64)
+        return PGY_OK;
+    for (size_t i = 0; i < v->element_count; i++)
+        if (!dim_is_const(v->elements[i])) return PGY_OK;
+    if (v->rank == 0 && v->element_count != 1) return PGY_OK;
+    pgy_status st = pgy_tensor_create(&t, PGY_I64, (size_t)v->rank, shape, err);
+    if (!st) st = state_keep_tensor(run->state, t, err);
+    if (st) return st;
+    for (size_t i = 0; i < v->element_count; i++) op_i64(t)[i] = v->elements[i].value;
+    op_conform(t, v->dtype, false);
+    v->data = t;
+    return PGY_OK;
+}
+
+/* ---- One node
+ * -------------------------------------------------------------------------------------- */
+
+/* Arrays for one node: on the stack for the usual sizes. */
+typedef struct node_arrays {
+    op_value in_room[SMALL_COUNT], out_room[SMALL_COUNT], *inputs, *outputs;
+    bool present_room[SMALL_COUNT], wanted_room[SMALL_COUNT], *present, *wanted;
+    arena memory;
+} node_arrays;
+
+static bool arrays_init(node_arrays *a, const pgy_node *n)
+{
+    a->memory = (arena){0};
+    const bool few_in = n->input_count <= SMALL_COUNT, few_out = n->output_count <= SMALL_COUNT;
+    a->inputs =
+        few_in ? a->in_room : arena_alloc_array(&a->memory, n->input_count, sizeof *a->inputs);
+    a->present = few_in ? a->present_room
+                        : arena_alloc_array(&a->memory, n->input_count, sizeof *a->present);
+    a->outputs =
+        few_out ? a->out_room : arena_alloc_array(&a->memory, n->output_count, sizeof *a->outputs);
+    a->wanted = few_out ? a->wanted_room
+                        : arena_alloc_array(&a->memory, n->output_count, sizeof *a->wanted);
+    return a->inputs && a->present && a->outputs && a->wanted;
+}
+
+static pgy_status gather_inputs(node_arrays *a, pgy_node *n, pgy_error *err)
+{
+    for (size_t i = 0; i < n->input_count; i++) {
+        pgy_value *v = n->inputs[i];
+        a->inputs[i] = (op_value){.rank = -1};
+        a->present[i] = v && !box_of(v)->absent;
+        if (!a->present[i]) continue;
+        if (v->initializer) {
+            const pgy_status st = value_read_small(v, v->initializer, err);
+            if (st) return st;
+        }
+        a->inputs[i] = box_of(v)->known;
+    }
+    for (size_t i = 0; i < n->output_count; i++) {
+        a->outputs[i] = (op_value){.rank = -1};
+        a->wanted[i] = n->outputs[i] != NULL;
+    }
+    return PGY_OK;
+}
+
+static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    op_node node = {.def = box->def,
+                    .name = node_label(n),
+                    .opset = box->opset,
+                    .input_count = n->input_count,
+                    .output_count = n->output_count};
+    pgy_status st =
+        node_attrs(&node.attrs, &node.attr_count, n, run->scope, &run->state->memory, err);
+    if (!st) st = op_check_node(&node, err);
+    if (st) return st;
+    op_infer c = {.node = &node,
+                  .inputs = a->inputs,
+                  .present = a->present,
+                  .outputs = a->outputs,
+                  .wanted = a->wanted,
+                  .dims = &run->state->dims,
+                  .memory = &run->state->memory,
+                  .host = &run->host};
+    st = op_check_types(&c, err);
+    if (!st) st = box->def->infer(&c, err);
+    if (!st && can_fold(&c)) st = fold(run, &c, err);
+    for (size_t i = 0; !st && i < n->output_count; i++) {
+        st = elements_to_data(run, &a->outputs[i], err);
+        if (!st) st = merge_output(n, i, &a->outputs[i], c.why, run->strict, err);
+    }
+    return st;
+}
+
+static pgy_status infer_constant(infer_run *run, pgy_node *n, const pgy_onnx_tensor *t,
+                                 pgy_error *err)
+{
+    pgy_value *v = n->outputs[0];
+    if (!v) return PGY_OK;
+    const op_value declared = box_of(v)->declared;
+    const pgy_tensor *data = declared.data;
+    pgy_status st = value_describe_tensor(v, t, err);
+    if (!st) st = value_read_small(v, t, err);
+    if (st) return pgy_error_prefix(err, st, "Constant '%s': ", node_label(n));
+    op_value computed = box_of(v)->known;
+    if (!computed.data) computed.data = data;
+    box_of(v)->declared = declared;
+    box_of(v)->declared.data = computed.data;
+    return merge_output(n, 0, &computed, NULL, run->strict, err);
+}
+
+static pgy_status infer_unknown_operator(infer_run *run, pgy_node *n, pgy_error *err)
+{
+    const op_value nothing = {.rank = -1};
+    char why[256];
+    snprintf(why, sizeof why, "operator %s (domain '%s', opset %lld) is not known", n->op_type,
+             n->domain, (long long)node_box_of(n)->opset);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < n->output_count; i++)
+        st = merge_output(n, i, &nothing, why, run->strict, err);
+    return st;
+}
+
+/* ---- Functions
+ * ------------------------------------------------------------------------------------ */
+
+static void bind_inputs(pgy_graph *body, const node_arrays *a, size_t count)
+{
+    for (size_t i = 0; i < body->input_count; i++) {
+        value_box *box = box_of(body->inputs[i]);
+        box->absent = i >= count || !a->present[i];
+        box->known = box->absent ? (op_value){.rank = -1} : a->inputs[i];
+        body->inputs[i]->unknown_why = NULL;
+    }
+}
+
+static pgy_status infer_body(infer_run *run, pgy_node *n, pgy_graph *body, const node_arrays *a,
+                             pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    const op_attr *attrs;
+    size_t count;
+    attr_scope scope = {0};
+    pgy_status st = node_attrs(&attrs, &count, n, run->scope, &run->state->memory, err);
+    if (!st) st = function_scope(&scope, box->function, n, attrs, count, &run->state->memory, err);
+    if (st) return st;
+    const attr_scope *outer = run->scope;
+    run->scope = &scope;
+    run->calls++;
+    box->function->busy = true;
+    bind_inputs(body, a, n->input_count);
+    st = infer_level(run, body, err);
+    box->function->busy = false;
+    run->calls--;
+    run->scope = outer;
+    return st;
+}
+
+static pgy_status infer_call(infer_run *run, pgy_node *n, const node_arrays *a, pgy_error *err)
+{
+    graph_function *f = node_box_of(n)->function;
+    pgy_graph *body = NULL;
+    if (f->busy || run->calls > GRAPH_MAX_DEPTH)
+        return node_error(n, err, PGY_E_FORMAT,
+                          "the function calls itself, or calls are nested too deep");
+    pgy_status st = function_body(&body, f, n->graph, err);
+    if (!st && (n->input_count > body->input_count || n->output_count > body->output_count))
+        st = node_error(n, err, PGY_E_FORMAT,
+                        "has %zu inputs and %zu outputs, but its function has %zu and %zu",
+                        n->input_count, n->output_count, body->input_count, body->output_count);
+    if (!st) st = infer_body(run, n, body, a, err);
+    if (st) return pgy_error_prefix(err, st, "%s '%s': ", n->op_type, node_label(n));
+    for (size_t i = 0; !st && i < n->output_count; i++)
+        st = merge_output(n, i, &box_of(body->outputs[i])->known, body->outputs[i]->unknown_why,
+                          run->strict, err);
+    return st;
+}
+
+/* ---- Levels
+ * ---------------------------------------------------------------------------------------- */
+
+static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
+{
+    node_arrays a;
+    if (++run->state->steps > MAX_STEPS)
+        return node_error(n, err, PGY_E_UNSUPPORTED,
+                          "functions and subgraphs expand to more than %llu nodes",
+                          (unsigned long long)MAX_STEPS);
+    pgy_status st = node_prepare(n, err);
+    if (st) return st;
+    const pgy_onnx_tensor *constant = node_constant(n);
+    if (constant) return infer_constant(run, n, constant, err);
+    if (!arrays_init(&a, n)) st = graph_no_memory(err);
+    if (!st) st = gather_inputs(&a, n, err);
+    if (!st && node_box_of(n)->function)
+        st = infer_call(run, n, &a, err);
+    else if (!st && node_box_of(n)->def)
+        st = infer_operator(run, n, &a, err);
+    else if (!st)
+        st = infer_unknown_operator(run, n, err);
+    arena_deinit(&a.memory);
+    return st;
+}
+
+static pgy_status infer_level(infer_run *run, pgy_graph *g, pgy_error *err)
+{
+    arena memory = {0};
+    pgy_node **order = NULL;
+    pgy_status st = graph_order(&order, g, &memory, err);
+    for (size_t i = 0; !st && i < g->node_count; i++) st = infer_node(run, order[i], err);
+    arena_deinit(&memory);
+    return st;
+}
+
+/* What an operator knows of its subgraph's inputs, put together with their declarations. */
+static op_value bound_input(const op_value *given, const op_value *declared)
+{
+    op_value v = *given;
+    if (!v.dtype && !v.sequence) {
+        v.dtype = declared->dtype;
+        v.sequence = declared->sequence;
+    }
+    if (v.rank < 0 && !v.sequence) {
+        v.rank = declared->rank;
+        v.dims = declared->dims;
+    }
+    return v;
+}
+
+static pgy_status infer_subgraph(void *graph, const op_value *inputs, size_t input_count,
+                                 op_value *outputs, size_t output_count, void *user, pgy_error *err)
+{
+    infer_run *run = user;
+    pgy_graph *g = graph;
+    const graph_level *level = g ? level_of(g) : NULL;
+    if (!g) return pgy_error_set(err, PGY_E_FORMAT, "a subgraph is missing");
+    if (input_count > level->declared_count || output_count > g->output_count)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "subgraph '%s' has %zu inputs and %zu outputs, but needs %zu and %zu",
+                             g->name, level->declared_count, g->output_count, input_count,
+                             output_count);
+    for (size_t i = 0; i < input_count; i++) {
+        value_box *box = box_of(level->declared[i]);
+        box->known = bound_input(&inputs[i], &box->declared);
+    }
+    const pgy_status st = infer_level(run, g, err);
+    for (size_t i = 0; !st && i < output_count; i++) outputs[i] = box_of(g->outputs[i])->known;
+    return st;
+}
+
+/* ---- The whole
+ * ------------------------------------------------------------------------------------- */
+
+static pgy_status replace_input(pgy_value *v, const pgy_tensor_info *info, pgy_error *err)
+{
+    graph_state *s = state_of(v->graph);
+    op_value *known = &box_of(v)->known;
+    if (info->dtype) known->dtype = info->dtype;
+    if (info->rank < 0) return PGY_OK;
+    dim *dims = arena_alloc_array(&s->memory, (size_t)info->rank, sizeof *dims);
+    if (!dims) return graph_no_memory(err);
+    for (int32_t i = 0; i < info->rank; i++) {
+        const char *name = info->dim_names ? info->dim_names[i] : NULL;
+        if (info->shape[i] >= 0)
+            dims[i] = dim_const(info->shape[i]);
+        else
+            dims[i] = name && *name ? dim_symbol(&s->dims, name) : dim_unknown(&s->dims, NULL);
+    }
+    known->rank = info->rank;
+    known->dims = dims;
+    return PGY_OK;
+}
+
+static const char *input_reason(const pgy_value *v)
+{
+    const op_value *known = &box_of((pgy_value *)v)->known;
+    const char *lacks = !known->dtype ? "type" : known->rank < 0 ? "rank" : "size of a dimension";
+    return arena_printf(&state_of(v->graph)->memory, "the %s of input '%s' is not given", lacks,
+                        v->name);
+}
+
+static pgy_status start_inputs(pgy_graph *g, const pgy_metadata *given, pgy_error *err)
+{
+    const graph_level *level = level_of(g);
+    for (size_t i = 0; i < level->declared_count; i++) {
+        pgy_value *v = level->declared[i];
+        const pgy_tensor_info *info = given ? pgy_metadata_find(given, v->name) : NULL;
+        box_of(v)->known = box_of(v)->declared;
+        const pgy_status st = info ? replace_input(v, info, err) : PGY_OK;
+        if (st) return st;
+        v->unknown_why = value_is_known(&box_of(v)->known) ? NULL : input_reason(v);
+    }
+    return PGY_OK;
+}
+
+static pgy_status publish(pgy_graph *g, pgy_error *err)
+{
+    const strmap *values = &level_of(g)->values;
+    for (size_t i = 0; i < values->count; i++) {
+        pgy_value *v = values->entries[i].value;
+        const pgy_dtype before = v->dtype;
+        const int32_t rank = v->rank;
+        const pgy_status st = value_publish(v, err);
+        if (st) return st;
+        if (!v->initializer && (!v->info || v->dtype != before || v->rank != rank))
+            graph_mark_changed(g);
+    }
+    return PGY_OK;
+}
+
+static bool is_part_of(const pgy_graph *g, const pgy_graph *top)
+{
+    while (g && g != top) g = g->parent;
+    return g != NULL;
+}
+
+pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options, pgy_error *err)
+{
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    graph_state *s = state_of(g);
+    infer_run run = {.state = s, .strict = options && options->strict};
+    run.host = (op_host){.infer_graph = infer_subgraph, .user = &run};
+    s->steps = 0;
+    s->merge_quietly = options && options->inputs;
+    pgy_status st = start_inputs(g, options ? options->inputs : NULL, err);
+    if (!st) st = infer_level(&run, g, err);
+    for (size_t i = 0; !st && i < s->level_count; i++)
+        if (is_part_of(s->levels[i], g)) st = publish(s->levels[i], err);
+    if (!st && s->dims.failed) st = graph_no_memory(err);
+    if (!st) LOG(EXTRA_VERBOSE, "Inferred the shapes of %zu nodes", g->node_count);
+    return st;
+}

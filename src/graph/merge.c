@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bringing together what a rule computed and what the file declares of a value. The more exact side
+ * wins per dimension; where they certainly differ the computed one wins with a warning, or it is an
+ * error when inference is strict. */
+#include <string.h>
+
+#include "base/log.h"
+#include "graph/graph.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
+
+enum { MAX_SMALL_INTS = 4096, MAX_SMALL_FLOATS = 256 };
+
+bool value_is_known(const op_value *v)
+{
+    if (v->sequence) return true;
+    if (v->dtype == PGY_DTYPE_NONE || v->rank < 0) return false;
+    for (int32_t i = 0; i < v->rank; i++)
+        if (dim_has_unknown(v->dims[i])) return false;
+    return true;
+}
+
+static pgy_status contradiction(const pgy_node *n, const pgy_value *v, pgy_status kind,
+                                const char *computed, const char *declared, bool strict,
+                                pgy_error *err)
+{
+    if (strict)
+        return node_error(n, err, kind, "output '%s' is %s, but the model declares %s", v->name,
+                          computed, declared);
+    if (!state_of(v->graph)->merge_quietly)
+        LOG(WARNING, "%s '%s': output '%s' is %s, but the model declares %s", n->op_type,
+            node_label(n), v->name, computed, declared);
+    return PGY_OK;
+}
+
+static pgy_status shape_contradiction(const pgy_node *n, const pgy_value *v,
+                                      const op_value *computed, const op_value *declared,
+                                      bool strict, pgy_error *err)
+{
+    str a = {0}, b = {0};
+    op_print_shape(&a, computed->rank, computed->dims);
+    op_print_shape(&b, declared->rank, declared->dims);
+    const pgy_status st = contradiction(n, v, PGY_E_SHAPE, str_text(&a), str_text(&b), strict, err);
+    str_deinit(&a);
+    str_deinit(&b);
+    return st;
+}
+
+/* Does the declared dimension say more than the computed one? */
+static bool declared_is_better(dim computed, dim declared)
+{
+    if (dim_is_const(computed)) return false;
+    return dim_is_const(declared) || (dim_has_unknown(computed) && !dim_has_unknown(declared));
+}
+
+static pgy_status merge_dims(op_value *known, const pgy_node *n, pgy_value *v,
+                             const op_value *declared, bool strict, pgy_error *err)
+{
+    bool better = false;
+    for (int32_t i = 0; i < known->rank; i++) {
+        if (dim_differ(known->dims[i], declared->dims[i]))
+            return shape_contradiction(n, v, known, declared, strict, err);
+        better |= declared_is_better(known->dims[i], declared->dims[i]);
+    }
+    if (!better) return PGY_OK;
+    dim *dims = arena_alloc_array(&state_of(v->graph)->memory, (size_t)known->rank, sizeof *dims);
+    if (!dims) return graph_no_memory(err);
+    for (int32_t i = 0; i < known->rank; i++)
+        dims[i] = declared_is_better(known->dims[i], declared->dims[i]) ? declared->dims[i]
+                                                                        : known->dims[i];
+    known->dims = dims;
+    return PGY_OK;
+}
+
+static pgy_status merge_shape(op_value *known, const pgy_node *n, pgy_value *v,
+                              const op_value *declared, bool strict, pgy_error *err)
+{
+    /* Names of dimensions mean something else in the body of a function, which every call shares.
+     */
+    if (declared->rank < 0 || level_of(v->graph)->is_function) return PGY_OK;
+    if (known->rank < 0) {
+        known->rank = declared->rank;
+        known->dims = declared->dims;
+        return PGY_OK;
+    }
+    if (known->rank != declared->rank)
+        return shape_contradiction(n, v, known, declared, strict, err);
+    return merge_dims(known, n, v, declared, strict, err);
+}
+
+static const char *first_reason(const pgy_node *n, const op_value *known, const char *why)
+{
+    for (size_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && n->inputs[i]->unknown_why) return n->inputs[i]->unknown_why;
+    for (int32_t i = 0; !why && i < known->rank; i++) why = dim_why(known->dims[i]);
+    return arena_printf(&state_of(n->graph)->memory, "%s '%s': %s", n->op_type, node_label(n),
+                        why ? why : "its shape rule does not tell");
+}
+
+pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,
+                        bool strict, pgy_error *err)
+{
+    pgy_value *v = n->outputs[i];
+    if (!v) return PGY_OK;
+    value_box *box = box_of(v);
+    const op_value *declared = &box->declared;
+    op_value known = *computed;
+    pgy_status st = PGY_OK;
+    if (known.dtype && declared->dtype && known.dtype != declared->dtype)
+        st = contradiction(n, v, PGY_E_TYPE, pgy_dtype_name(known.dtype),
+                           pgy_dtype_name(declared->dtype), strict, err);
+    if (!known.dtype && !known.sequence) {
+        known.dtype = declared->dtype;
+        known.sequence = declared->sequence;
+    }
+    if (!st && !known.sequence) st = merge_shape(&known, n, v, declared, strict, err);
+    if (st) return st;
+    box->known = known;
+    v->unknown_why = value_is_known(&known) ? NULL : first_reason(n, &known, why);
+    return PGY_OK;
+}
+
+pgy_status value_read_small(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err)
+{
+    value_box *box = box_of(v);
+    const bool exact = pgy_dtype_is_integer(v->dtype) || v->dtype == PGY_BOOL;
+    pgy_tensor *stored = NULL, *value = NULL;
+    size_t count = 1;
+    if (box->data_tried || v->dtype == PGY_STRING || v->rank < 0) return PGY_OK;
+    box->data_tried = true;
+    for (int32_t i = 0; i < v->rank; i++) {
+        count *= (size_t)v->dims[i].value;
+        if (count > (exact ? MAX_SMALL_INTS : MAX_SMALL_FLOATS)) return PGY_OK;
+    }
+    pgy_status st = pgy_onnx_tensor_load(&stored, v->graph->model, t, err);
+    if (st == PGY_E_NOT_FOUND ||
+        st == PGY_E_IO) { /* external data that is not there: the shape is */
+        if (err) err->text[0] = '\0';
+        return PGY_OK;
+    }
+    if (!st) st = op_to_storage(&value, stored, err);
+    pgy_tensor_release(stored);
+    if (st) return st;
+    box->declared.data = box->known.data = value;
+    return state_keep_tensor(state_of(v->graph), value, err);
+}

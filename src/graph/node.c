@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node as operators see it: its definition in the opset of its level, and its attributes
+ * converted once. Attributes that refer to those of a function call are filled in per call. */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/graph.h"
+
+const char *node_label(const pgy_node *n)
+{
+    if (n->name && *n->name) return n->name;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i]) return n->outputs[i]->name;
+    return "";
+}
+
+pgy_status node_error(const pgy_node *n, pgy_error *err, pgy_status st, const char *format, ...)
+{
+    char text[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return pgy_error_set(err, st, "%s '%s': %s", n->op_type, node_label(n), text);
+}
+
+bool domain_is_default(const char *domain)
+{
+    return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
+}
+
+bool node_is(const pgy_node *n, const char *op_type)
+{
+    return domain_is_default(n->domain) && strcmp(n->op_type, op_type) == 0;
+}
+
+const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name)
+{
+    for (size_t i = 0; i < n->attribute_count; i++)
+        if (strcmp(n->attributes[i]->name, name) == 0) return n->attributes[i];
+    return NULL;
+}
+
+const pgy_onnx_tensor *node_constant(const pgy_node *n)
+{
+    if (n->input_count || n->output_count != 1 || !node_is(n, "Constant")) return NULL;
+    const pgy_onnx_attribute *a = node_attribute(n, "value");
+    return a && !(a->ref_attr_name && *a->ref_attr_name) ? a->t : NULL;
+}
+
+int64_t pgy_graph_opset(const pgy_graph *g, const char *domain)
+{
+    const graph_level *level = level_of(g);
+    if (domain_is_default(domain)) return level->default_opset;
+    for (size_t i = 0; i < level->opset_count; i++)
+        if (strcmp(level->opsets[i]->domain, domain) == 0) return level->opsets[i]->version;
+    return 0;
+}
+
+/* ---- Attributes ---------------------------------------------------------------------------------
+ */
+
+static const op_attr_kind KINDS[] = {
+    [PGY_ATTR_UNDEFINED] = OP_ATTR_NONE,  [PGY_ATTR_FLOAT] = OP_ATTR_FLOAT,
+    [PGY_ATTR_INT] = OP_ATTR_INT,         [PGY_ATTR_STRING] = OP_ATTR_STRING,
+    [PGY_ATTR_TENSOR] = OP_ATTR_TENSOR,   [PGY_ATTR_GRAPH] = OP_ATTR_GRAPH,
+    [PGY_ATTR_FLOATS] = OP_ATTR_FLOATS,   [PGY_ATTR_INTS] = OP_ATTR_INTS,
+    [PGY_ATTR_STRINGS] = OP_ATTR_STRINGS, [PGY_ATTR_TENSORS] = OP_ATTR_TENSORS,
+    [PGY_ATTR_GRAPHS] = OP_ATTR_GRAPHS,   [PGY_ATTR_SPARSE_TENSOR] = OP_ATTR_SPARSE_TENSOR,
+    [PGY_ATTR_TYPE_PROTO] = OP_ATTR_TYPE};
+
+static pgy_status convert_tensor(op_attr *out, pgy_graph *g, const pgy_onnx_tensor *t,
+                                 pgy_error *err)
+{
+    pgy_tensor *stored = NULL, *value = NULL;
+    pgy_status st = pgy_onnx_tensor_load(&stored, g->model, t, err);
+    if (!st) {
+        out->tensor_dtype = pgy_tensor_dtype(stored);
+        st = op_to_storage(&value, stored, err);
+    }
+    pgy_tensor_release(stored);
+    if (st) return st;
+    out->tensor = value;
+    return state_keep_tensor(state_of(g), value, err);
+}
+
+static pgy_status convert_strings(op_attr *out, pgy_graph *g, const pgy_onnx_attribute *a,
+                                  pgy_error *err)
+{
+    span *strings = arena_alloc_array(&state_of(g)->memory, a->string_count, sizeof *strings);
+    if (!strings) return graph_no_memory(err);
+    for (size_t i = 0; i < a->string_count; i++)
+        strings[i] = (span){a->strings[i].data, a->strings[i].size};
+    out->strings = strings;
+    out->count = a->string_count;
+    return PGY_OK;
+}
+
+pgy_status attr_convert(op_attr *out, pgy_graph *g, const pgy_onnx_attribute *a,
+                        pgy_graph *subgraph, pgy_error *err)
+{
+    const pgy_onnx_attribute_type type = pgy_onnx_attribute_kind(a);
+    *out = (op_attr){.name = a->name};
+    if ((size_t)type < sizeof KINDS / sizeof *KINDS) out->kind = KINDS[type];
+    switch (type) {
+    case PGY_ATTR_FLOAT: out->f = a->f; break;
+    case PGY_ATTR_INT: out->i = a->i; break;
+    case PGY_ATTR_STRING: out->s = (span){a->s.data ? a->s.data : "", a->s.size}; break;
+    case PGY_ATTR_FLOATS:
+        out->floats = a->floats;
+        out->count = a->float_count;
+        break;
+    case PGY_ATTR_INTS:
+        out->ints = a->ints;
+        out->count = a->int_count;
+        break;
+    case PGY_ATTR_STRINGS: return convert_strings(out, g, a, err);
+    case PGY_ATTR_TENSOR:
+        if (!a->t) return pgy_error_set(err, PGY_E_FORMAT, "attribute '%s' has no tensor", a->name);
+        return convert_tensor(out, g, a->t, err);
+    case PGY_ATTR_GRAPH: out->graph = subgraph; break;
+    case PGY_ATTR_TYPE_PROTO:
+        if (a->tp && a->tp->tensor_type)
+            out->tensor_dtype = pgy_dtype_from_onnx(a->tp->tensor_type->elem_type);
+        break;
+    default: break;
+    }
+    return PGY_OK;
+}
+
+static bool refers(const pgy_onnx_attribute *a)
+{
+    return a->ref_attr_name && *a->ref_attr_name;
+}
+
+static pgy_graph *subgraph_of(const pgy_node *n, const char *name)
+{
+    for (size_t i = 0; i < n->subgraph_count; i++)
+        if (strcmp(n->subgraph_names[i], name) == 0) return n->subgraphs[i];
+    return NULL;
+}
+
+static pgy_status convert_attributes(pgy_node *n, pgy_error *err)
+{
+    node_box *box = node_box_of(n);
+    box->attrs =
+        arena_alloc_array(&state_of(n->graph)->memory, n->attribute_count, sizeof *box->attrs);
+    if (!box->attrs) return graph_no_memory(err);
+    for (size_t i = 0; i < n->attribute_count; i++) {
+        const pgy_onnx_attribute *a = n->attributes[i];
+        if (refers(a)) {
+            box->attrs[i] = (op_attr){.name = a->name};
+            box->has_refs = true;
+            continue;
+        }
+        const pgy_status st =
+            attr_convert(&box->attrs[i], n->graph, a, subgraph_of(n, a->name), err);
+        if (st) return pgy_error_prefix(err, st, "%s '%s': ", n->op_type, node_label(n));
+    }
+    box->attr_count = n->attribute_count;
+    return PGY_OK;
+}
+
+/* Values of enclosing levels that are used inside, each once: what the node needs beyond its
+ * inputs. */
+static pgy_status capture(node_box *box, pgy_value *v, pgy_error *err)
+{
+    pgy_graph *g = box->node.graph;
+    for (; g; g = g->parent)
+        if (v->graph == g) break;
+    if (!g) return PGY_OK; /* a value of the inside */
+    if (box_of(v)->seen == state_of(v->graph)->epoch) return PGY_OK;
+    box_of(v)->seen = state_of(v->graph)->epoch;
+    const size_t n = box->captured_count;
+    if ((n & (n - 1)) == 0) {
+        pgy_value **grown =
+            arena_alloc_array(&state_of(box->node.graph)->memory, n ? 2 * n : 1, sizeof *grown);
+        if (!grown) return graph_no_memory(err);
+        if (n) memcpy(grown, box->captured, n * sizeof *grown);
+        box->captured = grown;
+    }
+    box->captured[box->captured_count++] = v;
+    return PGY_OK;
+}
+
+static pgy_status collect_captured(node_box *box, pgy_graph *inside, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < inside->node_count; i++) {
+        const pgy_node *n = inside->nodes[i];
+        for (size_t k = 0; !st && k < n->input_count; k++)
+            if (n->inputs[k]) st = capture(box, n->inputs[k], err);
+        for (size_t k = 0; !st && k < n->subgraph_count; k++)
+            st = collect_captured(box, n->subgraphs[k], err);
+    }
+    for (size_t i = 0; !st && i < inside->output_count; i++)
+        st = capture(box, inside->outputs[i], err);
+    return st;
+}
+
+pgy_status node_captures(pgy_node *n, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    node_box *box = node_box_of(n);
+    state_of(n->graph)->epoch++;
+    box->captured_count = 0;
+    box->captured = NULL;
+    for (size_t i = 0; !st && i < n->subgraph_count; i++)
+        st = collect_captured(box, n->subgraphs[i], err);
+    return st;
+}
+
+pgy_status node_prepare(pgy_node *n, pgy_error *err)
+{
+    node_box *box = node_box_of(n);
+    if (box->prepared) return PGY_OK;
+    box->opset = pgy_graph_opset(n->graph, n->domain);
+    box->function = function_find(n->graph, n);
+    if (!box->function) box->def = op_find(n->domain, n->op_type, box->opset ? box->opset : 1);
+    pgy_status st = node_constant(n) ? PGY_OK : convert_attributes(n, err);
+    if (!st) st = node_captures(n, err);
+    if (!st) box->prepared = true;
+    return st;
+}
+
+pgy_status node_attrs(const op_attr **out, size_t *count, const pgy_node *n,
+                      const attr_scope *scope, arena *memory, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    *out = box->attrs;
+    *count = box->attr_count;
+    if (!box->has_refs) return PGY_OK;
+    op_attr *attrs = arena_alloc_array(memory, box->attr_count, sizeof *attrs);
+    if (!attrs) return graph_no_memory(err);
+    size_t kept = 0;
+    for (size_t i = 0; i < box->attr_count; i++) {
+        const pgy_onnx_attribute *a = n->attributes[i];
+        if (!refers(a)) {
+            attrs[kept++] = box->attrs[i];
+            continue;
+        }
+        for (size_t k = 0; scope && k < scope->count; k++) {
+            if (strcmp(scope->attrs[k].name, a->ref_attr_name) != 0) continue;
+            attrs[kept] = scope->attrs[k];
+            attrs[kept++].name = a->name;
+            break;
+        }
+    }
+    *out = attrs;
+    *count = kept;
+    return PGY_OK;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing the outputs of a graph by name, wildcard, operator or all at once. Nodes are left alone:
+ * what no output needs any more is for others to clean up. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "graph/graph.h"
+
+static const char LOG_PATH[] = "backend/onnx/util.py";
+
+typedef struct chosen {
+    pgy_graph *graph;
+    pgy_value **values;
+    size_t count;
+} chosen;
+
+static bool is_pattern(const char *text)
+{
+    return strpbrk(text, "*?[]") != NULL;
+}
+
+static void choose(chosen *c, pgy_value *v)
+{
+    if (!v || box_of(v)->seen == state_of(c->graph)->epoch) return;
+    box_of(v)->seen = state_of(c->graph)->epoch;
+    c->values[c->count++] = v;
+}
+
+/* Outputs of node n whose names fit; pattern NULL fits all. @return how many fit */
+static size_t choose_of_node(chosen *c, const pgy_node *n, const char *pattern)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n->output_count; i++) {
+        if (!n->outputs[i] || (pattern && !str_match_wildcard(pattern, n->outputs[i]->name)))
+            continue;
+        choose(c, n->outputs[i]);
+        found++;
+    }
+    return found;
+}
+
+static void choose_matching(chosen *c, const char *pattern)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < c->graph->node_count; i++)
+        if (strcmp(c->graph->nodes[i]->op_type, "Constant") != 0)
+            found += choose_of_node(c, c->graph->nodes[i], pattern);
+    if (!found && pattern) LOG(WARNING, "Pattern '%s' matches no tensor of the model", pattern);
+}
+
+static void append_quoted(str *out, const char *text)
+{
+    str_printf(out, out->size ? ", '%s'" : "'%s'", text);
+}
+
+static pgy_status missing_error(chosen *c, const char *const *names, size_t count, pgy_error *err)
+{
+    str missing = {0}, available = {0};
+    const graph_level *level = level_of(c->graph);
+    for (size_t i = 0; i < count; i++)
+        if (!is_pattern(names[i]) && !pgy_graph_find_value(c->graph, names[i]))
+            append_quoted(&missing, names[i]);
+    for (size_t i = 0; i < c->graph->node_count && available.size < 1024; i++)
+        for (size_t k = 0; k < c->graph->nodes[i]->output_count; k++)
+            if (c->graph->nodes[i]->outputs[k])
+                append_quoted(&available, c->graph->nodes[i]->outputs[k]->name);
+    for (size_t i = 0; i < level->declared_count && available.size < 1024; i++)
+        append_quoted(&available, level->declared[i]->name);
+    pgy_error_set(err, PGY_E_NOT_FOUND,
+                  "The following outputs were not found in the model: [%s]. Available: [%s%s]",
+                  str_text(&missing), str_text(&available), available.size < 1024 ? "" : ", ...");
+    str_deinit(&missing);
+    str_deinit(&available);
+    return PGY_E_NOT_FOUND;
+}
+
+static pgy_status choose_names(chosen *c, const char *const *names, size_t count, pgy_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        pgy_value *v = pgy_graph_find_value(c->graph, names[i]);
+        if (v)
+            choose(c, v);
+        else if (is_pattern(names[i]))
+            choose_matching(c, names[i]);
+        else
+            return missing_error(c, names, count, err);
+    }
+    return PGY_OK;
+}
+
+static void choose_type(chosen *c, const char *op_type)
+{
+    const char *nearest = NULL;
+    size_t distance = 4, found = 0;
+    for (size_t i = 0; i < c->graph->node_count; i++) {
+        const pgy_node *n = c->graph->nodes[i];
+        if (str_equal_nocase(n->op_type, op_type)) {
+            found += 1 + choose_of_node(c, n, NULL);
+        } else if (!found && str_distance(n->op_type, op_type) < distance) {
+            distance = str_distance(n->op_type, op_type);
+            nearest = n->op_type;
+        }
+    }
+    if (found) return;
+    if (nearest)
+        LOG(ERROR, "The model has no operator '%s'. Did you mean '%s'?", op_type, nearest);
+    else
+        LOG(ERROR, "The model has no operator '%s'", op_type);
+}
+
+static void exclude(chosen *c, const char *what)
+{
+    size_t kept = 0;
+    const bool pattern = is_pattern(what);
+    for (size_t i = 0; i < c->count; i++) {
+        const char *name = c->values[i]->name;
+        if (strcmp(name, what) != 0 && !(pattern && str_match_wildcard(what, name)))
+            c->values[kept++] = c->values[i];
+    }
+    if (kept == c->count) LOG(WARNING, "'%s' is to be excluded, but is no output", what);
+    c->count = kept;
+}
+
+static void replace_outputs(chosen *c)
+{
+    pgy_graph *g = c->graph;
+    for (size_t i = 0; i < g->output_count; i++) g->outputs[i]->is_output = false;
+    g->outputs = c->values;
+    g->output_count = c->count;
+    for (size_t i = 0; i < g->output_count; i++) g->outputs[i]->is_output = true;
+    graph_mark_changed(g);
+}
+
+pgy_status pgy_graph_select_outputs(pgy_graph *g, const pgy_output_selection *selection,
+                                    pgy_error *err)
+{
+    if (!g || !selection)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "outputs are selected from a graph by a selection");
+    const size_t room = level_of(g)->values.count + g->output_count;
+    chosen c = {.graph = g,
+                .values = arena_alloc_array(&state_of(g)->memory, room, sizeof(pgy_value *))};
+    if (!c.values) return graph_no_memory(err);
+    state_of(g)->epoch++;
+    const bool keeps = !selection->names && !selection->mark_all && selection->op_type_count == 0;
+    for (size_t i = 0; keeps && i < g->output_count; i++) choose(&c, g->outputs[i]);
+    const pgy_status st =
+        choose_names(&c, selection->names, selection->names ? selection->name_count : 0, err);
+    if (st) return st;
+    if (selection->mark_all) choose_matching(&c, NULL);
+    for (size_t i = 0; i < selection->op_type_count; i++) choose_type(&c, selection->op_types[i]);
+    for (size_t i = 0; i < selection->exclude_count; i++) exclude(&c, selection->exclude[i]);
+    if (c.count == 0) return pgy_error_set(err, PGY_E_NOT_FOUND, "No outputs were selected.");
+    replace_outputs(&c);
+    return PGY_OK;
+}

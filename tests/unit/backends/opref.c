@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference backend through its own interface: precision modes, subgraphs, functions, messages.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <polygraphy/backend.h>
+#include <polygraphy/onnx.h>
+
+#include "harness/model_builder.h"
+
+extern const pgy_backend BACKEND_opref;
+
+typedef struct session {
+    pgy_backend_model source;
+    void *runner;
+    pgy_tensor_map *feed, *out;
+    pgy_error err;
+} session;
+
+typedef struct settings {
+    const char *precision;
+} settings;
+
+static void open_session(session *s, model_builder *b, const char *precision)
+{
+    const settings options = {precision};
+    *s = (session){.source = {.size = sizeof(pgy_backend_model)}};
+    s->source.model = builder_finish_bytes(b);
+    assert_int_equal(BACKEND_opref.create(&s->runner, &s->source, &options, &s->err), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&s->feed, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&s->out, NULL), PGY_OK);
+}
+
+static void start(session *s, model_builder *b, const char *precision)
+{
+    open_session(s, b, precision);
+    if (BACKEND_opref.activate(s->runner, &s->err)) fail_msg("%s", s->err.text);
+}
+
+static void finish(session *s)
+{
+    pgy_tensor_map_destroy(s->feed);
+    pgy_tensor_map_destroy(s->out);
+    BACKEND_opref.destroy(s->runner);
+    pgy_model_destroy(s->source.model);
+}
+
+static void feed(session *s, const char *name, pgy_dtype dtype, int64_t count, const void *values)
+{
+    pgy_tensor *t = NULL;
+    const int64_t shape[] = {count};
+    assert_int_equal(pgy_tensor_create(&t, dtype, count < 0 ? 0 : 1, shape, NULL), PGY_OK);
+    memcpy(pgy_tensor_data(t), values, pgy_tensor_size_bytes(t));
+    assert_int_equal(pgy_tensor_map_set(s->feed, name, t, NULL), PGY_OK);
+    pgy_tensor_release(t);
+}
+
+static void run(session *s)
+{
+    int64_t time_ns = -1;
+    pgy_tensor_map_clear(s->out);
+    if (BACKEND_opref.infer(s->runner, s->feed, s->out, &time_ns, &s->err))
+        fail_msg("%s", s->err.text);
+    assert_true(time_ns >= 0);
+}
+
+static const float *floats(session *s, const char *name)
+{
+    const pgy_tensor *t = pgy_tensor_map_find(s->out, name);
+    assert_non_null(t);
+    assert_int_equal(pgy_tensor_dtype(t), PGY_F32);
+    return pgy_tensor_data(t);
+}
+
+/* (x + 1e8) - 1e8: float64 keeps x, float32 loses it. */
+static void cancel_model(model_builder *b)
+{
+    const float big = 1e8f;
+    *b = builder_start(17);
+    builder_input(b, "x", PGY_F32, "N");
+    builder_floats(b, "big", "", &big);
+    builder_node(b, "Add", "x big", "t");
+    builder_node(b, "Sub", "t big", "y");
+    builder_output(b, "y", PGY_F32, "N");
+}
+
+static void test_opref__float64_does_not_round_in_between(void **state)
+{
+    (void)state;
+    model_builder b;
+    session s;
+    const float x[] = {1.25f, -3};
+    cancel_model(&b);
+    start(&s, &b, NULL);
+    feed(&s, "x", PGY_F32, 2, x);
+    run(&s);
+    assert_float_equal(floats(&s, "y")[0], 1.25, 0);
+    assert_float_equal(floats(&s, "y")[1], -3, 0);
+    finish(&s);
+}
+
+static void test_opref__model_precision_rounds_every_tensor(void **state)
+{
+    (void)state;
+    model_builder b;
+    session s;
+    const float x[] = {1.25f, -12};
+    cancel_model(&b);
+    start(&s, &b, "model");
+    feed(&s, "x", PGY_F32, 2, x);
+    run(&s);
+    assert_float_equal(floats(&s, "y")[0], 0, 0);
+    assert_float_equal(floats(&s, "y")[1], -16, 0); /* float32 steps by 8 there, ties to even */
+    finish(&s);
+}
+
+static void test_opref__metadata(void **state)
+{
+    (void)state;
+    model_builder b;
+    session s;
+    pgy_metadata *m = NULL;
+    cancel_model(&b);
+    start(&s, &b, NULL);
+    assert_int_equal(pgy_metadata_create(&m, NULL), PGY_OK);
+    assert_int_equal(BACKEND_opref.inputs(s.runner, m, NULL), PGY_OK);
+    assert_int_equal(BACKEND_opref.outputs(s.runner, m, NULL), PGY_OK);
+    assert_int_equal(pgy_metadata_count(m), 2);
+    const pgy_tensor_info *y = pgy_metadata_find(m, "y");
+    assert_int_equal(y->dtype, PGY_F32);
+    assert_int_equal(y->rank, 1);
+    assert_int_equal(y->shape[0], -1);
+    assert_string_equal(y->dim_names[0], "N");
+    pgy_metadata_destroy(m);
+    finish(&s);
+}
+
+static void test_opref__runs_again_and_after_reactivation(void **state)
+{
+    (void)state;
+    model_builder b;
+    session s;
+    const float x[] = {2};
+    cancel_model(&b);
+    start(&s, &b, NULL);
+    feed(&s, "x", PGY_F32, 1, x);
+    run(&s);
+    run(&s);
+    BACKEND_opref.deactivate(s.runner);
+    assert_int_equal(BACKEND_opref.activate(s.runner, &s.err), PGY_OK);
+    run(&s);
+    assert_float_equal(floats(&s, "y")[0], 2, 0);
+    finish(&s);
+}
+
+static void test_opref__integers_wrap_to_their_type(void **state)
+{
+    (void)state;
+    session s;
+    const int32_t x[] = {2147483647};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_I32, "1");
+    builder_node(&b, "Add", "x x", "y");
+    builder_output(&b, "y", PGY_I32, "1");
+    start(&s, &b, NULL);
+    feed(&s, "x", PGY_I32, 1, x);
+    run(&s);
+    assert_int_equal(((const int32_t *)pgy_tensor_data(pgy_tensor_map_find(s.out, "y")))[0], -2);
+    finish(&s);
+}
+
+static void test_opref__output_that_is_an_input_or_a_weight(void **state)
+{
+    (void)state;
+    session s;
+    const float x[] = {5}, w[] = {7};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1");
+    builder_floats(&b, "w", "1", w);
+    builder_node(&b, "Neg", "x", "unused");
+    builder_output(&b, "x", PGY_F32, "1");
+    builder_output(&b, "w", PGY_F32, "1");
+    start(&s, &b, NULL);
+    feed(&s, "x", PGY_F32, 1, x);
+    run(&s);
+    assert_float_equal(floats(&s, "x")[0], 5, 0);
+    assert_float_equal(floats(&s, "w")[0], 7, 0);
+    finish(&s);
+}
+
+static void test_opref__unknown_operators_are_all_listed(void **state)
+{
+    (void)state;
+    session s;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "com.example", 3);
+    builder_input(&b, "x", PGY_F32, "1");
+    builder_node(&b, "com.example:Foo", "x", "a");
+    builder_node(&b, "NoSuchOp", "a", "b");
+    builder_node(&b, "com.example:Foo", "b", "y");
+    builder_output(&b, "y", PGY_F32, "1");
+    open_session(&s, &b, NULL);
+    assert_int_equal(BACKEND_opref.activate(s.runner, &s.err), PGY_E_UNSUPPORTED);
+    assert_non_null(strstr(s.err.text, "[Op: Foo | Domain: com.example | Opset: 3 | Node: n0]"));
+    assert_non_null(strstr(s.err.text, "[Op: NoSuchOp | Domain: ai.onnx | Opset: 17 | Node: n1]"));
+    assert_non_null(strstr(s.err.text, "2 of the model's operators"));
+    finish(&s);
+}
+
+static void test_opref__contradiction_is_found_before_data(void **state)
+{
+    (void)state;
+    session s;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_floats(&b, "w", "4, 5", NULL);
+    builder_node(&b, "MatMul", "x w", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    open_session(&s, &b, NULL);
+    assert_int_equal(BACKEND_opref.activate(s.runner, &s.err), PGY_E_SHAPE);
+    assert_non_null(strstr(s.err.text, "n0"));
+    finish(&s);
+}
+
+/* z = scale(x, 3) + scale(x, default), scale(x, by) = x * Constant(value_float = by) */
+static void test_opref__functions_with_attributes(void **state)
+{
+    (void)state;
+    session s;
+    const float x[] = {1, 2};
+    model_builder b = builder_start(17);
+    builder_opset(&b, "local", 1);
+    model_builder body = builder_function(&b, "local", "Scale", "a", "r", "by");
+    builder_attr_ref(&body, builder_node(&body, "Constant", "", "factor"), "value_float",
+                     PGY_ATTR_FLOAT, "by");
+    builder_node(&body, "Mul", "a factor", "r");
+    builder_end_function(&body);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_attr_float(&b, builder_node(&b, "local:Scale", "x", "p"), "by", 3);
+    builder_attr_float(&b, builder_node(&b, "local:Scale", "p", "q"), "by", 5);
+    builder_node(&b, "Add", "p q", "z");
+    builder_output(&b, "z", PGY_F32, "2");
+    start(&s, &b, NULL);
+    feed(&s, "x", PGY_F32, 2, x);
+    run(&s);
+    assert_float_equal(floats(&s, "z")[0], 18, 0);
+    assert_float_equal(floats(&s, "z")[1], 36, 0);
+    finish(&s);
+}
+
+static void test_opref__recursive_function_is_refused(void **state)
+{
+    (void)state;
+    session s;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "local", 1);
+    model_builder body = builder_function(&b, "local", "Again", "a", "r", "");
+    builder_node(&body, "local:Again", "a", "r");
+    builder_end_function(&body);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "local:Again", "x", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    open_session(&s, &b, NULL);
+    assert_int_equal(BACKEND_opref.activate(s.runner, &s.err), PGY_E_FORMAT);
+    assert_non_null(strstr(s.err.text, "calls itself"));
+    finish(&s);
+}
+
+static void test_opref__needs_a_model_and_a_known_precision(void **state)
+{
+    (void)state;
+    void *runner = NULL;
+    pgy_error err = {0};
+    const pgy_backend_model source = {.size = sizeof source};
+    const settings options = {"double"};
+    assert_int_equal(BACKEND_opref.create(&runner, NULL, NULL, &err), PGY_E_ARGUMENT);
+    assert_int_equal(BACKEND_opref.create(&runner, &source, &options, &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "'double'"));
+    assert_null(runner);
+}
