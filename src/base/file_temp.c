@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,7 +117,7 @@ void file_install_signal_cleanup(void)
 pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
 {
     const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder) folder = "/tmp";
+    if (!folder || !*folder) folder = P_tmpdir;
     if (!suffix) suffix = "";
     str path = {0};
     str_printf(&path, "%s/polygraphy-XXXXXX%s", folder, suffix);

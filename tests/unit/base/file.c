@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+static void write_text(const char *path, const char *text)
+{
+    pgy_error err = {0};
+    if (file_write_all(path, text, strlen(text), &err)) fail_msg("%s", err.text);
+}
+
+static void expect_text(const char *path, const char *text)
+{
+    str s = {0};
+    pgy_error err = {0};
+    if (file_read(&s, path, &err)) fail_msg("%s", err.text);
+    assert_int_equal(s.size, strlen(text));
+    assert_string_equal(str_text(&s), text);
+    str_deinit(&s);
+}
+
+static size_t count_files(const char *folder)
+{
+    strvec names = {0};
+    assert_int_equal(file_list_dir(&names, folder, NULL, NULL), PGY_OK);
+    const size_t count = names.count;
+    strvec_deinit(&names);
+    return count;
+}
+
+/* ---- reading ---- */
+
+static void test_file__map(void **state)
+{
+    (void)state;
+    const char *path = scratch("map");
+    write_text(path, "hello");
+    file_map m;
+    assert_int_equal(file_map_open(&m, path, NULL), PGY_OK);
+    assert_int_equal(m.size_bytes, 5);
+    assert_memory_equal(m.data, "hello", 5);
+    assert_true(m.fd >= 0);
+    file_map_forget(&m, 0, 5);
+    file_map_forget(&m, 3, SIZE_MAX);
+    assert_memory_equal(m.data, "hello", 5);
+    file_map_drop_fd(&m);
+    assert_true(m.fd < 0);
+    assert_memory_equal(m.data, "hello", 5);
+    file_map_close(&m);
+    assert_null(m.data);
+    file_map_close(&m);
+}
+
+static void test_file__map_of_nothing(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    file_map m = {0};
+    assert_int_equal(file_map_open(&m, scratch("absent"), &err), PGY_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/absent'"));
+    assert_non_null(strstr(err.text, strerror(ENOENT)));
+    assert_int_equal(file_map_open(&m, "/", &err), PGY_E_IO);
+    assert_string_equal(err.text, "cannot read '/': Is a directory");
+    assert_null(m.data);
+    file_map_close(&m);
+    const char *path = scratch("empty");
+    write_text(path, "");
+    assert_int_equal(file_map_open(&m, path, &err), PGY_OK);
+    assert_non_null(m.data);
+    assert_int_equal(m.size_bytes, 0);
+    file_map_close(&m);
+    assert_int_equal(file_map_open(&m, "/proc/self/status", &err), PGY_OK);
+    assert_memory_equal(m.data, "Name:", 5);
+    file_map_forget(&m, 0, m.size_bytes);
+    assert_memory_equal(m.data, "Name:", 5);
+    file_map_close(&m);
+}
+
+static void *feed_fifo(void *path)
+{
+    FILE *f = fopen(path, "w");
+    for (int i = 0; i < 100000; i++) fputs("0123456789", f);
+    fclose(f);
+    return NULL;
+}
+
+static void test_file__map_of_a_fifo(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s", scratch("fifo"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pthread_t feeder;
+    pthread_create(&feeder, NULL, feed_fifo, path);
+    file_map m;
+    assert_int_equal(file_map_open(&m, path, NULL), PGY_OK);
+    pthread_join(feeder, NULL);
+    assert_int_equal(m.size_bytes, 1000000);
+    assert_memory_equal((const char *)m.data + 999990, "0123456789", 10);
+    file_map_close(&m);
+    unlink(path);
+}
+
+static void test_file__read_leaves_the_output_on_failure(void **state)
+{
+    (void)state;
+    str s = {0};
+    str_append(&s, "kept");
+    assert_int_equal(file_read(&s, scratch("absent"), NULL), PGY_E_NOT_FOUND);
+    assert_string_equal(str_text(&s), "kept");
+    write_text(scratch("text"), "new");
+    assert_int_equal(file_read(&s, scratch("text"), NULL), PGY_OK);
+    assert_string_equal(str_text(&s), "new");
+    str_deinit(&s);
+}
+
+/* ---- writing ---- */
+
+static void test_file__target_appears_at_commit(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s", scratch("w/new/file"));
+    file_writer *w = NULL;
+    assert_int_equal(file_writer_create(&w, path, NULL), PGY_OK);
+    assert_int_equal(file_writer_write(w, "abc", 3, NULL), PGY_OK);
+    assert_int_equal(file_writer_offset(w), 3);
+    assert_false(file_exists(path));
+    assert_int_equal(file_writer_commit(w, NULL), PGY_OK);
+    file_writer_destroy(w);
+    expect_text(path, "abc");
+    assert_int_equal(count_files(scratch("w/new")), 1);
+}
+
+static void test_file__abort_keeps_the_old_file(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s", scratch("a/file"));
+    write_text(path, "old");
+    file_writer *w = NULL;
+    assert_int_equal(file_writer_create(&w, path, NULL), PGY_OK);
+    assert_int_equal(file_writer_write(w, "new", 3, NULL), PGY_OK);
+    assert_int_equal(count_files(scratch("a")), 2);
+    file_writer_destroy(w);
+    file_writer_destroy(NULL);
+    expect_text(path, "old");
+    assert_int_equal(count_files(scratch("a")), 1);
+}
+
+static void test_file__mode_of_new_and_replaced_files(void **state)
+{
+    (void)state;
+    struct stat info;
+    const mode_t before = umask(027);
+    write_text(scratch("mode"), "x");
+    umask(before);
+    assert_int_equal(stat(scratch("mode"), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0640);
+    assert_int_equal(chmod(scratch("mode"), 0604), 0);
+    write_text(scratch("mode"), "y");
+    assert_int_equal(stat(scratch("mode"), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0604);
+    expect_text(scratch("mode"), "y");
+}
+
+static void test_file__symlinks_are_written_through(void **state)
+{
+    (void)state;
+    struct stat info;
+    write_text(scratch("real"), "old");
+    assert_int_equal(symlink("real", scratch("link")), 0);
+    write_text(scratch("link"), "new");
+    expect_text(scratch("real"), "new");
+    assert_int_equal(lstat(scratch("link"), &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(symlink("not-yet", scratch("dangling")), 0);
+    write_text(scratch("dangling"), "made");
+    expect_text(scratch("not-yet"), "made");
+}
+
+static void test_file__devices_are_written_in_place(void **state)
+{
+    (void)state;
+    write_text("/dev/null", "gone");
+    struct stat info;
+    assert_int_equal(stat("/dev/null", &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+    pgy_error err = {0};
+    assert_int_equal(file_write_all("/dev/full", "x", 1, &err), PGY_E_IO);
+    assert_string_equal(err.text, "cannot write '/dev/full': No space left on device");
+}
+
+static void test_file__writing_fails_plainly(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    assert_int_equal(file_write_all("", "x", 1, &err), PGY_E_ARGUMENT);
+    assert_int_equal(file_write_all("/", "x", 1, &err), PGY_E_IO);
+    assert_string_equal(err.text, "cannot write '/': Is a directory");
+    write_text(scratch("plain"), "x");
+    assert_int_equal(file_write_all(scratch("plain/below"), "x", 1, &err), PGY_E_IO);
+    assert_non_null(strstr(err.text, "/plain/below': cannot make folder"));
+    assert_int_equal(file_write_all("/proc/nothing", "x", 1, &err), PGY_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "cannot write '/proc/nothing'"));
+}
+
+static void test_file__name_as_long_as_allowed(void **state)
+{
+    (void)state;
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    char *path = path_join(scratch("."), name);
+    write_text(path, "x");
+    expect_text(path, "x");
+    mem_free(path);
+}
+
+static void test_file__large_and_small_writes_in_order(void **state)
+{
+    (void)state;
+    enum { BIG = 600000 };
+    const char *path = scratch("mixed");
+    char *big = malloc(BIG);
+    for (int i = 0; i < BIG; i++) big[i] = (char)(i * 7 + i / 1000);
+    file_writer *w = NULL;
+    assert_int_equal(file_writer_create(&w, path, NULL), PGY_OK);
+    assert_int_equal(file_writer_write(w, "head", 4, NULL), PGY_OK);
+    assert_int_equal(file_writer_write(w, big, BIG, NULL), PGY_OK);
+    assert_int_equal(file_writer_write(w, NULL, 0, NULL), PGY_OK);
+    for (int i = 0; i < BIG; i += 1000)
+        assert_int_equal(file_writer_write(w, big + i, 1000, NULL), PGY_OK);
+    assert_int_equal(file_writer_offset(w), 4 + 2 * BIG);
+    assert_int_equal(file_writer_commit(w, NULL), PGY_OK);
+    file_writer_destroy(w);
+    str s = {0};
+    assert_int_equal(file_read(&s, path, NULL), PGY_OK);
+    assert_int_equal(s.size, 4 + 2 * BIG);
+    assert_memory_equal(s.data, "head", 4);
+    assert_memory_equal(s.data + 4, big, BIG);
+    assert_memory_equal(s.data + 4 + BIG, big, BIG);
+    str_deinit(&s);
+    free(big);
+}
+
+static void test_file__copies_ranges(void **state)
+{
+    (void)state;
+    enum { SIZE = 300000 };
+    char from[256];
+    snprintf(from, sizeof from, "%s", scratch("copy-from"));
+    char *data = malloc(SIZE);
+    for (int i = 0; i < SIZE; i++) data[i] = (char)(i * 11 + i / 777);
+    assert_int_equal(file_write_all(from, data, SIZE, NULL), PGY_OK);
+    file_map m;
+    file_writer *w = NULL;
+    assert_int_equal(file_map_open(&m, from, NULL), PGY_OK);
+    assert_int_equal(file_writer_create(&w, scratch("copy-to"), NULL), PGY_OK);
+    assert_int_equal(file_writer_write(w, "ab", 2, NULL), PGY_OK);
+    assert_int_equal(file_writer_copy(w, &m, 17, 200000, NULL), PGY_OK);
+    assert_int_equal(file_writer_copy(w, &m, 5, 100, NULL), PGY_OK);
+    assert_int_equal(file_writer_offset(w), 200102);
+    file_map_drop_fd(&m);
+    assert_int_equal(file_writer_copy(w, &m, 0, SIZE, NULL), PGY_OK);
+    assert_int_equal(file_writer_commit(w, NULL), PGY_OK);
+    file_writer_destroy(w);
+    file_map_close(&m);
+    str s = {0};
+    assert_int_equal(file_read(&s, scratch("copy-to"), NULL), PGY_OK);
+    assert_int_equal(s.size, 200102 + SIZE);
+    assert_memory_equal(s.data, "ab", 2);
+    assert_memory_equal(s.data + 2, data + 17, 200000);
+    assert_memory_equal(s.data + 200002, data + 5, 100);
+    assert_memory_equal(s.data + 200102, data, SIZE);
+    str_deinit(&s);
+    free(data);
+}
+
+static void test_file__refused_memory_leaves_no_trace(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s", scratch("oom/file"));
+    write_text(path, "old");
+    bool complete = false;
+    for (uint64_t n = 1; !complete && mem_fail_nth(n); n++) {
+        const pgy_status st = file_write_all(path, "new", 3, NULL);
+        complete = st == PGY_OK;
+        if (st) assert_int_equal(st, PGY_E_MEMORY);
+        mem_fail_nth(0);
+        expect_text(path, complete ? "new" : "old");
+        assert_int_equal(count_files(scratch("oom")), 1);
+        if (n > 3) break;
+    }
+}
+
+/* ---- temporaries ---- */
+
+static void test_file__temporary(void **state)
+{
+    (void)state;
+    char *path = NULL;
+    struct stat info;
+    setenv("TMPDIR", scratch("."), 1);
+    assert_int_equal(file_temp_path(&path, ".npy", NULL), PGY_OK);
+    assert_true(str_starts_with(path, scratch(".")));
+    assert_string_equal(path_extension(path), ".npy");
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0600);
+    char *copy = mem_strdup(path);
+    file_temp_release(path);
+    file_temp_release(NULL);
+    assert_false(file_exists(copy));
+    mem_free(copy);
+    setenv("TMPDIR", scratch("no/such/folder"), 1);
+    pgy_error err = {0};
+    assert_int_equal(file_temp_path(&path, NULL, &err), PGY_E_IO);
+    assert_non_null(strstr(err.text, "no/such/folder"));
+    unsetenv("TMPDIR");
+}
+
+typedef enum ending { ENDS_BY_EXIT, ENDS_BY_SIGNAL, ENDS_IN_A_GRANDCHILD } ending;
+
+/* In a child: 600 temporaries and a half-written file, then the end. */
+static int leave_behind(const char *folder, ending how, int number)
+{
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        char *path = NULL;
+        file_writer *w = NULL;
+        setenv("TMPDIR", folder, 1);
+        file_install_signal_cleanup();
+        for (int i = 0; i < 600; i++)
+            if (file_temp_path(&path, NULL, NULL)) _exit(9);
+        char *target = path_join(folder, "target");
+        if (file_writer_create(&w, target, NULL) || file_writer_write(w, "half", 4, NULL)) _exit(9);
+        scratch_folder[0] = '\0'; /* the test's own cleaning must not do the work */
+        if (how == ENDS_BY_SIGNAL) raise(number);
+        if (how == ENDS_BY_EXIT) exit(0);
+        if (fork() == 0) exit(0); /* must leave its parent's files alone */
+        wait(NULL);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static void test_file__signals_and_exit_remove_temporaries(void **state)
+{
+    (void)state;
+    static const int NUMBERS[] = {SIGINT, SIGTERM, SIGHUP};
+    char folder[256];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(folder, sizeof folder, "%s", scratch("ended"));
+        assert_int_equal(file_make_dirs(folder, NULL), PGY_OK);
+        const int status = leave_behind(folder, ENDS_BY_SIGNAL, NUMBERS[i]);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), NUMBERS[i]);
+        assert_int_equal(count_files(folder), 0);
+    }
+}
+
+static void test_file__exit_removes_temporaries(void **state)
+{
+    (void)state;
+    char folder[256];
+    snprintf(folder, sizeof folder, "%s", scratch("exited"));
+    assert_int_equal(file_make_dirs(folder, NULL), PGY_OK);
+    assert_int_equal(leave_behind(folder, ENDS_BY_EXIT, 0), 0);
+    assert_int_equal(count_files(folder), 0);
+}
+
+static void test_file__a_child_leaves_temporaries_alone(void **state)
+{
+    (void)state;
+    char folder[256];
+    snprintf(folder, sizeof folder, "%s", scratch("parent"));
+    assert_int_equal(file_make_dirs(folder, NULL), PGY_OK);
+    assert_int_equal(leave_behind(folder, ENDS_IN_A_GRANDCHILD, 0), 0);
+    assert_int_equal(count_files(folder), 601);
+}
+
+/* ---- folders and paths ---- */
+
+static void test_file__folders(void **state)
+{
+    (void)state;
+    assert_int_equal(file_make_dirs(scratch("d/e/f/"), NULL), PGY_OK);
+    assert_int_equal(file_make_dirs(scratch("d/e/f"), NULL), PGY_OK);
+    assert_int_equal(file_make_dirs("", NULL), PGY_OK);
+    assert_true(file_is_dir(scratch("d/e/f")));
+    assert_false(file_is_dir(scratch("d/e/g")));
+    write_text(scratch("d/b.json"), "12345");
+    write_text(scratch("d/a.json"), "");
+    strvec names = {0};
+    assert_int_equal(file_list_dir(&names, scratch("d"), ".json", NULL), PGY_OK);
+    assert_int_equal(names.count, 2);
+    assert_string_equal(names.items[0], "a.json");
+    assert_string_equal(names.items[1], "b.json");
+    assert_int_equal(file_list_dir(&names, scratch("d"), NULL, NULL), PGY_OK);
+    assert_int_equal(names.count, 3);
+    pgy_error err = {0};
+    assert_int_equal(file_list_dir(&names, scratch("nowhere"), NULL, &err), PGY_E_NOT_FOUND);
+    assert_int_equal(names.count, 3);
+    strvec_deinit(&names);
+    uint64_t size = 0;
+    assert_int_equal(file_size(&size, scratch("d/b.json"), NULL), PGY_OK);
+    assert_int_equal(size, 5);
+    assert_int_equal(file_size(&size, scratch("nowhere"), NULL), PGY_E_NOT_FOUND);
+    assert_int_equal(file_make_dirs(scratch("d/a.json/x"), &err), PGY_E_IO);
+    assert_non_null(strstr(err.text, strerror(ENOTDIR)));
+}
+
+static void expect_owned(char *text, const char *expected)
+{
+    assert_non_null(text);
+    assert_string_equal(text, expected);
+    mem_free(text);
+}
+
+static void test_file__paths(void **state)
+{
+    (void)state;
+    expect_owned(path_join("a", "b"), "a/b");
+    expect_owned(path_join("a/", "b"), "a/b");
+    expect_owned(path_join("", "b"), "b");
+    expect_owned(path_join("a", "/b"), "/b");
+    expect_owned(path_dirname("a/b"), "a");
+    expect_owned(path_dirname("b"), ".");
+    expect_owned(path_dirname("/b"), "/");
+    expect_owned(path_dirname("a//b"), "a");
+    assert_string_equal(path_basename("a/b.onnx"), "b.onnx");
+    assert_string_equal(path_basename("a/"), "");
+    assert_string_equal(path_extension("a.b/c.tar.gz"), ".gz");
+    assert_string_equal(path_extension("a.b/c"), "");
+    assert_string_equal(path_extension("a/.bashrc"), "");
+    assert_string_equal(path_extension("a/..x.y"), ".y");
+    assert_string_equal(path_extension("a."), ".");
+    expect_owned(path_absolute("/a/./b//../c/"), "/a/c");
+    expect_owned(path_absolute("/../.."), "/");
+    char here[4096], expected[4200];
+    assert_non_null(getcwd(here, sizeof here));
+    snprintf(expected, sizeof expected, "%s/x", here);
+    expect_owned(path_absolute("y/../x"), expected);
+}
