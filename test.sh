@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# All tests, with all set-up. `./test.sh quick` leaves out sanitizers, coverage, fuzzing, the peers and packaging.
+set -eu
+cd "$(dirname "$0")"
+mode=${1:-all}
+start=$(date +%s)
+failed=
+
+step() { # step NAME COMMAND...: prints the outcome, and the whole output only when it failed
+    name=$1; shift
+    began=$(date +%s)
+    if "$@" > "build/logs/$name.log" 2>&1; then
+        echo "ok    $name ($(($(date +%s) - began)) s)"
+    else
+        echo "FAIL  $name ($(($(date +%s) - began)) s), the end of build/logs/$name.log:"
+        tail -n 60 "build/logs/$name.log"
+        failed="$failed $name"
+    fi
+}
+
+tools/setup build runtime test
+mkdir -p build/logs
+export PGY_TEST_PYTHON="$PWD/build/python-test/bin/python" POLYGRAPHY_PYTHON="$PWD/build/python/bin/python"
+
+step layers tools/check_layers
+step style tools/check_style
+step build sh -c 'cmake --preset release -DPGY_TESTS=ON -DPGY_BENCH=ON && cmake --build --preset release'
+case $failed in *build*) exit 1 ;; esac
+step unit ctest --test-dir build/release --output-on-failure -j2
+step program tests/cli/run_cases build/release/bin/polygraphy
+step headers tests/headers/check
+step docs tools/gen_docs --check
+if [ "$mode" = all ]; then
+    step sanitize sh -c 'cmake --preset asan -DPGY_BENCH=OFF && cmake --build --preset asan && ctest --test-dir build/asan --output-on-failure -j2'
+    step sanitized-program tests/cli/run_cases build/asan/bin/polygraphy
+    step failing-allocator tests/harness/fail_alloc build/asan
+    step fuzz tests/fuzz/run_short
+    step coverage tools/coverage --at-least 85
+    step install tests/install/check
+    step peers tests/parity/run build/release/bin/polygraphy
+fi
+[ -f build/logs/coverage.log ] && grep -h '^line coverage' build/logs/coverage.log || true
+passed=$(ls build/logs | wc -l)
+echo "$(($(date +%s) - start)) s in all"
+if [ -n "$failed" ]; then
+    echo "failed:$failed"
+    exit 1
+fi
+echo "$passed passed, 0 failed"
