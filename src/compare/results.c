@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The container of inference results: runners in order (names may repeat), each with its iterations. Outputs are shared, and moved to disk
- * when they are over the swap threshold. */
+/* The container of inference results: runners in order (names may repeat), each with its
+ * iterations. Outputs are shared, and moved to disk when they are over the swap threshold. */
 #include "compare/results.h"
 
 #include <math.h>
@@ -93,17 +93,22 @@ static pgy_status swap_outputs(pgy_tensor_map *outputs, pgy_error *err)
         if (threshold >= 0 && size > (uint64_t)threshold << 20) st = pgy_tensor_swap_out(t, err);
     }
     if (!st && threshold < 0 && total >= ADVISE_SWAP_BYTES)
-        LOG_ONCE(WARNING, "The outputs of one iteration are %.1f GiB. Set POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB to keep large arrays on disk instead of in memory.",
-                 (double)total / (double)ADVISE_SWAP_BYTES);
+        LOG_ONCE(
+            WARNING,
+            "The outputs of one iteration are %.1f GiB. Set POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB to "
+            "keep large arrays on disk instead of in memory.",
+            (double)total / (double)ADVISE_SWAP_BYTES);
     return st;
 }
 
-pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_tensor_map *outputs, double runtime_s, pgy_error *err)
+pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_tensor_map *outputs,
+                         double runtime_s, pgy_error *err)
 {
     runner_results *entry = &r->runners[runner];
     char *copy = mem_strdup(name);
     pgy_status st = swap_outputs(outputs, err);
-    if (!st && (!copy || !mem_grow((void **)&entry->iterations, &entry->capacity, entry->count + 1, sizeof *entry->iterations)))
+    if (!st && (!copy || !mem_grow((void **)&entry->iterations, &entry->capacity, entry->count + 1,
+                                   sizeof *entry->iterations)))
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for results of '%s'", name);
     if (st) {
         mem_free(copy);
@@ -114,7 +119,8 @@ pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_te
     return PGY_OK;
 }
 
-pgy_status pgy_results_add(pgy_results *r, size_t runner, const pgy_tensor_map *outputs, double runtime_s, pgy_error *err)
+pgy_status pgy_results_add(pgy_results *r, size_t runner, const pgy_tensor_map *outputs,
+                           double runtime_s, pgy_error *err)
 {
     pgy_tensor_map *copy = NULL;
     pgy_status st = pgy_tensor_map_copy(&copy, outputs, err);

@@ -18,14 +18,19 @@ struct pgy_results {
     size_t count, capacity;
 };
 
-/* Adds an iteration whose outputs map moves in, also on failure. `name` is the iteration's own runner name. */
-pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_tensor_map *outputs, double runtime_s, pgy_error *err) PGY_MUST_CHECK;
+/* Adds an iteration whose outputs map moves in, also on failure. `name` is the iteration's own
+ * runner name. */
+pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_tensor_map *outputs,
+                         double runtime_s, pgy_error *err) PGY_MUST_CHECK;
 
 /* JSON: whole files, and one iteration of an open file. */
 pgy_status results_json_expect(const json_file *file, pgy_error *err) PGY_MUST_CHECK;
 /* Entry `runner` of "lst": its name (arena of the file) and its iterations' array. */
-pgy_status results_json_runner(const char **name, const json_value **iterations, const json_value *entry, json_file *file, pgy_error *err) PGY_MUST_CHECK;
-pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v, json_file *file, pgy_error *err) PGY_MUST_CHECK;
+pgy_status results_json_runner(const char **name, const json_value **iterations,
+                               const json_value *entry, json_file *file,
+                               pgy_error *err) PGY_MUST_CHECK;
+pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v,
+                                  json_file *file, pgy_error *err) PGY_MUST_CHECK;
 pgy_status results_json_save(const pgy_results *r, const char *path, pgy_error *err) PGY_MUST_CHECK;
 pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RunResults as JSON (semantics 1.6, 1.7): the bytes that the original writes, and everything that it reads. */
+/* RunResults as JSON (semantics 1.6, 1.7): the bytes that the original writes, and everything that
+ * it reads. */
 #include <math.h>
 #include <string.h>
 
@@ -7,11 +8,14 @@
 #include "compare/results.h"
 #include "data/array_json.h"
 
-/* ---- Reading ------------------------------------------------------------------------------------------ */
+/* ---- Reading
+ * ------------------------------------------------------------------------------------------ */
 
-static pgy_status bad_place(const json_file *f, const json_value *v, const char *what, pgy_error *err)
+static pgy_status bad_place(const json_file *f, const json_value *v, const char *what,
+                            pgy_error *err)
 {
-    return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u column %u: %s", f->path, v ? v->line : 1, v ? v->column : 1, what);
+    return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u column %u: %s", f->path, v ? v->line : 1,
+                         v ? v->column : 1, what);
 }
 
 pgy_status results_json_expect(const json_file *file, pgy_error *err)
@@ -19,11 +23,13 @@ pgy_status results_json_expect(const json_file *file, pgy_error *err)
     pgy_status st = typed_json_expect(file->root, "RunResults", file->path, err);
     if (st) return st;
     const json_value *lst = json_get(file->root, "lst");
-    if (!lst || lst->type != JSON_ARRAY) return bad_place(file, file->root, "RunResults without a list 'lst'", err);
+    if (!lst || lst->type != JSON_ARRAY)
+        return bad_place(file, file->root, "RunResults without a list 'lst'", err);
     return PGY_OK;
 }
 
-pgy_status results_json_runner(const char **name, const json_value **iterations, const json_value *entry, json_file *file, pgy_error *err)
+pgy_status results_json_runner(const char **name, const json_value **iterations,
+                               const json_value *entry, json_file *file, pgy_error *err)
 {
     const json_value *first = entry->type == JSON_ARRAY && entry->count == 2 ? entry->first : NULL;
     if (!first || first->type != JSON_STRING || first->next->type != JSON_ARRAY)
@@ -34,7 +40,8 @@ pgy_status results_json_runner(const char **name, const json_value **iterations,
     return PGY_OK;
 }
 
-static pgy_status read_outputs(pgy_tensor_map **out, const json_value *outputs, json_file *file, const char *where, pgy_error *err)
+static pgy_status read_outputs(pgy_tensor_map **out, const json_value *outputs, json_file *file,
+                               const char *where, pgy_error *err)
 {
     pgy_tensor_map *m = NULL;
     str place = {0};
@@ -58,20 +65,25 @@ static pgy_status read_outputs(pgy_tensor_map **out, const json_value *outputs, 
     return PGY_OK;
 }
 
-pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v, json_file *file, pgy_error *err)
+pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v,
+                                  json_file *file, pgy_error *err)
 {
     pgy_status st = typed_json_expect(v, "IterationResult", file->path, err);
     if (st) return st;
-    const json_value *outputs = json_get(v, "outputs"), *runtime = json_get(v, "runtime"), *name = json_get(v, "runner_name");
+    const json_value *outputs = json_get(v, "outputs"), *runtime = json_get(v, "runtime"),
+                     *name = json_get(v, "runner_name");
     if (!outputs || outputs->type != JSON_OBJECT || !runtime || !name || name->type != JSON_STRING)
-        return bad_place(file, v, "an IterationResult needs 'outputs', 'runtime' and 'runner_name'", err);
+        return bad_place(file, v, "an IterationResult needs 'outputs', 'runtime' and 'runner_name'",
+                         err);
     bool number = runtime->type == JSON_REAL || runtime->type == JSON_INT;
-    if (!number && runtime->type != JSON_NULL) return bad_place(file, runtime, "'runtime' is neither a number nor null", err);
+    if (!number && runtime->type != JSON_NULL)
+        return bad_place(file, runtime, "'runtime' is neither a number nor null", err);
     const char *runner_name = json_string(name, &file->memory, NULL);
     if (!runner_name) return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory", file->path);
     str where = {0};
     pgy_tensor_map *map = NULL;
-    str_printf(&where, "%s: %s: iteration %zu", file->path, pgy_results_runner_name(r, runner), pgy_results_iteration_count(r, runner));
+    str_printf(&where, "%s: %s: iteration %zu", file->path, pgy_results_runner_name(r, runner),
+               pgy_results_iteration_count(r, runner));
     st = read_outputs(&map, outputs, file, str_text(&where), err);
     str_deinit(&where);
     return st ? st : results_adopt(r, runner, runner_name, map, number ? runtime->real : NAN, err);
@@ -85,13 +97,15 @@ pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err
     if (st) return st;
     st = results_json_expect(&file, err);
     if (!st) st = pgy_results_create(&r, err);
-    for (const json_value *e = st ? NULL : json_get(file.root, "lst")->first; !st && e; e = e->next) {
+    for (const json_value *e = st ? NULL : json_get(file.root, "lst")->first; !st && e;
+         e = e->next) {
         const char *name;
         const json_value *iterations;
         size_t runner;
         st = results_json_runner(&name, &iterations, e, &file, err);
         if (!st) st = pgy_results_add_runner(r, name, &runner, err);
-        for (const json_value *v = st ? NULL : iterations->first; !st && v; v = v->next) st = results_json_iteration(r, runner, v, &file, err);
+        for (const json_value *v = st ? NULL : iterations->first; !st && v; v = v->next)
+            st = results_json_iteration(r, runner, v, &file, err);
     }
     json_file_close(&file);
     if (st) {
@@ -102,7 +116,8 @@ pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err
     return PGY_OK;
 }
 
-/* ---- Writing --------------------------------------------------------------------------------------------- */
+/* ---- Writing
+ * --------------------------------------------------------------------------------------------- */
 
 static pgy_status write_output(json_writer *w, const pgy_iteration *it, size_t i, pgy_error *err)
 {
@@ -111,7 +126,9 @@ static pgy_status write_output(json_writer *w, const pgy_iteration *it, size_t i
     pgy_status st = pgy_tensor_load(&t, pgy_tensor_map_at(it->outputs, i), err);
     if (!st) st = lazy_array_json_write(w, pgy_tensor_view(t), err);
     pgy_tensor_release(t);
-    return st ? pgy_error_prefix(err, st, "%s: output '%s': ", it->runner_name, pgy_tensor_map_name(it->outputs, i)) : PGY_OK;
+    return st ? pgy_error_prefix(err, st, "%s: output '%s': ", it->runner_name,
+                                 pgy_tensor_map_name(it->outputs, i))
+              : PGY_OK;
 }
 
 static pgy_status write_iteration(json_writer *w, const pgy_iteration *it, pgy_error *err)
@@ -120,12 +137,15 @@ static pgy_status write_iteration(json_writer *w, const pgy_iteration *it, pgy_e
     json_begin_object(w);
     json_key(w, "outputs");
     json_begin_object(w);
-    for (size_t i = 0; !st && i < pgy_tensor_map_count(it->outputs); i++) st = write_output(w, it, i, err);
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(it->outputs); i++)
+        st = write_output(w, it, i, err);
     if (st) return st;
     json_end_object(w);
     json_key(w, "runtime");
-    if (isnan(it->runtime_s)) json_null(w);
-    else json_real(w, it->runtime_s);
+    if (isnan(it->runtime_s))
+        json_null(w);
+    else
+        json_real(w, it->runtime_s);
     json_key(w, "runner_name");
     json_text(w, it->runner_name);
     json_key(w, "polygraphy_class");

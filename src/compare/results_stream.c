@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results iteration by iteration: a reader that keeps one in memory, a writer that keeps none (a folder) or keeps them on disk until the
- * single file can be written, because that file is ordered by runner. Whole-file load and save choose between file and folder. */
+/* Results iteration by iteration: a reader that keeps one in memory, a writer that keeps none (a
+ * folder) or keeps them on disk until the single file can be written, because that file is ordered
+ * by runner. Whole-file load and save choose between file and folder. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,11 +11,12 @@
 
 static const char LOG_PATH[] = "json/serde.py";
 
-/* ---- Reader ------------------------------------------------------------------------------------------ */
+/* ---- Reader
+ * ------------------------------------------------------------------------------------------ */
 
 struct pgy_results_reader {
     char *path;
-    strvec files;      /* of a folder */
+    strvec files; /* of a folder */
     size_t next_file;
     bool folder, open;
     json_file file;
@@ -35,7 +37,8 @@ static pgy_status open_file(pgy_results_reader *r, const char *path, pgy_error *
     r->runner_count = lst->count;
     r->positions = arena_alloc_array(&r->file.memory, lst->count + 1, sizeof *r->positions);
     r->names = arena_alloc_array(&r->file.memory, lst->count + 1, sizeof *r->names);
-    if (!r->positions || !r->names) return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory", path);
+    if (!r->positions || !r->names)
+        return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory", path);
     size_t i = 0;
     for (const json_value *e = lst->first; !st && e; e = e->next, i++) {
         const json_value *iterations;
@@ -70,7 +73,8 @@ pgy_status pgy_results_reader_open(pgy_results_reader **out, const char *path, p
 }
 
 /* One iteration of every runner that has one left; *any tells whether there was one. */
-static pgy_status take_iteration(pgy_results **out, bool *any, pgy_results_reader *r, pgy_error *err)
+static pgy_status take_iteration(pgy_results **out, bool *any, pgy_results_reader *r,
+                                 pgy_error *err)
 {
     pgy_results *results = NULL;
     pgy_status st = pgy_results_create(&results, err);
@@ -104,7 +108,8 @@ pgy_status pgy_results_reader_next(pgy_results **out, pgy_results_reader *r, pgy
         }
         if (r->next_file >= r->files.count) return PGY_OK;
         char *path = path_join(r->path, r->files.items[r->next_file++]);
-        pgy_status st = path ? open_file(r, path, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        pgy_status st =
+            path ? open_file(r, path, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
         mem_free(path);
         if (st) return st;
     }
@@ -119,14 +124,18 @@ void pgy_results_reader_close(pgy_results_reader *r)
     mem_free(r);
 }
 
-/* ---- Whole ----------------------------------------------------------------------------------------------- */
+/* ---- Whole
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* Runners of per-iteration files are joined by position: equal names stay apart. */
 static pgy_status join(pgy_results *all, pgy_results *part, pgy_error *err)
 {
     for (size_t i = 0; i < part->count; i++) {
         size_t runner = i;
-        pgy_status st = i < all->count ? PGY_OK : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
+        pgy_status st = i < all->count
+                            ? PGY_OK
+                            : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
         for (size_t k = 0; !st && k < part->runners[i].count; k++) {
             pgy_iteration *it = &part->runners[i].iterations[k];
             pgy_tensor_map *outputs = it->outputs;
@@ -175,10 +184,14 @@ static pgy_status slice(pgy_results **out, const pgy_results *r, size_t k, pgy_e
         size_t runner;
         if (k >= r->runners[i].count) continue;
         st = pgy_results_add_runner(part, r->runners[i].name, &runner, err);
-        if (!st) st = pgy_results_add(part, runner, r->runners[i].iterations[k].outputs, r->runners[i].iterations[k].runtime_s, err);
+        if (!st)
+            st = pgy_results_add(part, runner, r->runners[i].iterations[k].outputs,
+                                 r->runners[i].iterations[k].runtime_s, err);
     }
-    if (st) pgy_results_destroy(part);
-    else *out = part;
+    if (st)
+        pgy_results_destroy(part);
+    else
+        *out = part;
     return st;
 }
 
@@ -209,7 +222,9 @@ pgy_status pgy_results_save(const pgy_results *r, const char *path, pgy_error *e
     return st;
 }
 
-/* ---- Writer ------------------------------------------------------------------------------------------------ */
+/* ---- Writer
+ * ------------------------------------------------------------------------------------------------
+ */
 
 struct pgy_results_writer {
     char *path;
@@ -224,9 +239,11 @@ pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path,
     if (!w) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     w->path = mem_strdup(path);
     w->folder = path_means_folder(path);
-    LOG(INFO, "Saving inference results to a %s: %s", w->folder ? "directory of per-iteration files" : "single file", path);
+    LOG(INFO, "Saving inference results to a %s: %s",
+        w->folder ? "directory of per-iteration files" : "single file", path);
     pgy_status st = w->path ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (!st) st = w->folder ? numbered_folder_prepare(path, err) : pgy_results_create(&w->waiting, err);
+    if (!st)
+        st = w->folder ? numbered_folder_prepare(path, err) : pgy_results_create(&w->waiting, err);
     if (st) {
         pgy_results_writer_destroy(w);
         return st;
@@ -244,7 +261,9 @@ static pgy_status spill(pgy_results *r, pgy_error *err)
             pgy_tensor_map *outputs = r->runners[i].iterations[k].outputs;
             for (size_t n = 0; n < pgy_tensor_map_count(outputs); n++) {
                 pgy_tensor *t = pgy_tensor_map_at(outputs, n);
-                if (pgy_tensor_is_swapped(t) || pgy_tensor_size_bytes(t) < WORTH_BYTES || pgy_tensor_dtype(t) == PGY_STRING) continue;
+                if (pgy_tensor_is_swapped(t) || pgy_tensor_size_bytes(t) < WORTH_BYTES ||
+                    pgy_tensor_dtype(t) == PGY_STRING)
+                    continue;
                 pgy_status st = pgy_tensor_swap_out(t, err);
                 if (st) return st;
             }
@@ -256,15 +275,19 @@ static pgy_status copy_parts(pgy_results *all, const pgy_results *part, pgy_erro
 {
     for (size_t i = 0; i < part->count; i++) {
         size_t runner = i;
-        pgy_status st = i < all->count ? PGY_OK : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
+        pgy_status st = i < all->count
+                            ? PGY_OK
+                            : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
         for (size_t k = 0; !st && k < part->runners[i].count; k++)
-            st = pgy_results_add(all, runner, part->runners[i].iterations[k].outputs, part->runners[i].iterations[k].runtime_s, err);
+            st = pgy_results_add(all, runner, part->runners[i].iterations[k].outputs,
+                                 part->runners[i].iterations[k].runtime_s, err);
         if (st) return st;
     }
     return PGY_OK;
 }
 
-pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iteration, pgy_error *err)
+pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iteration,
+                                  pgy_error *err)
 {
     pgy_status st = PGY_OK;
     if (w->folder) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays inside Polygraphy's JSON. The base64 text holds a whole .npy file: its header is decoded first, then the elements go in blocks,
- * on several threads, straight into the new tensor, and the pages of text behind them are given back. So an array costs its own size
- * once. Layouts that a plain copy cannot serve (byte-swapped, column-major, strings) take the general npy reader. */
+/* Arrays inside Polygraphy's JSON. The base64 text holds a whole .npy file: its header is decoded
+ * first, then the elements go in blocks, on several threads, straight into the new tensor, and the
+ * pages of text behind them are given back. So an array costs its own size once. Layouts that a
+ * plain copy cannot serve (byte-swapped, column-major, strings) take the general npy reader. */
 #include "data/array_json.h"
 
 #include <string.h>
@@ -10,28 +11,52 @@
 #include "base/base64.h"
 #include "base/system.h"
 #include "data/torch_tensor.h"
-#include "tensor/npy.h"
+#include "tensor/npy_data.h"
 
 static const char MARKER[] = "polygraphy_class";
 static const char LEGACY_PREFIX[] = "__polygraphy_encoded_";
 static const char LEGACY_VALUE[] = "polygraphy_serialized_json_type";
 
 enum {
-    HEADER_CHARS = 16384,       /* enough text for any header NumPy writes */
-    BLOCK_CHARS = 1 << 16,      /* one task: multiple of 4 */
-    STAGE_BLOCKS = 64           /* blocks between two releases of pages */
+    HEADER_CHARS = 16384,  /* enough text for any header NumPy writes */
+    BLOCK_CHARS = 1 << 16, /* one task: multiple of 4 */
+    STAGE_BLOCKS = 64      /* blocks between two releases of pages */
 };
 
-/* ---- Typed objects ------------------------------------------------------------------------------------- */
+/* ---- Typed objects
+ * ------------------------------------------------------------------------------------- */
 
 static const char *known_class(span name)
 {
-    static const char *const CLASSES[] = {"ndarray", "Tensor", "LazyArray", "IterationResult", "RunResults", "AccuracyResults",
-                                          "AccuracyResult", "OutputCompareResult", "L2Result", "CosineSimilarityResult", "PsnrResult",
-                                          "SnrResult", "PerceptualMetricsResult", "SimpleThreshold", "L2Threshold",
-                                          "CosineSimilarityThreshold", "PsnrThreshold", "SnrThreshold", "LpipsThreshold",
-                                          "FormattedArray", "TensorInfo", "Algorithm", "TacticReplayData", "IterationContext",
-                                          "ShardTensor", "AttentionLayerHint", "ShardHints", "DistCollective", "FusedAttention"};
+    static const char *const CLASSES[] = {"ndarray",
+                                          "Tensor",
+                                          "LazyArray",
+                                          "IterationResult",
+                                          "RunResults",
+                                          "AccuracyResults",
+                                          "AccuracyResult",
+                                          "OutputCompareResult",
+                                          "L2Result",
+                                          "CosineSimilarityResult",
+                                          "PsnrResult",
+                                          "SnrResult",
+                                          "PerceptualMetricsResult",
+                                          "SimpleThreshold",
+                                          "L2Threshold",
+                                          "CosineSimilarityThreshold",
+                                          "PsnrThreshold",
+                                          "SnrThreshold",
+                                          "LpipsThreshold",
+                                          "FormattedArray",
+                                          "TensorInfo",
+                                          "Algorithm",
+                                          "TacticReplayData",
+                                          "IterationContext",
+                                          "ShardTensor",
+                                          "AttentionLayerHint",
+                                          "ShardHints",
+                                          "DistCollective",
+                                          "FusedAttention"};
     if (span_equals(name, "LazyNumpyArray")) return "LazyArray";
     for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
         if (span_equals(name, CLASSES[i])) return CLASSES[i];
@@ -43,25 +68,30 @@ const char *typed_json_class(const json_value *v)
     if (!v || v->type != JSON_OBJECT) return NULL;
     size_t prefix = sizeof LEGACY_PREFIX - 1;
     for (const json_value *c = v->first; c; c = c->next)
-        if (c->type == JSON_STRING && span_equals(c->raw, LEGACY_VALUE) && c->key.size > prefix && !memcmp(c->key.data, LEGACY_PREFIX, prefix))
+        if (c->type == JSON_STRING && span_equals(c->raw, LEGACY_VALUE) && c->key.size > prefix &&
+            !memcmp(c->key.data, LEGACY_PREFIX, prefix))
             return known_class((span){c->key.data + prefix, c->key.size - prefix});
     const json_value *marker = json_get(v, MARKER);
     return marker && marker->type == JSON_STRING ? known_class(marker->raw) : NULL;
 }
 
-pgy_status typed_json_expect(const json_value *v, const char *wanted, const char *where, pgy_error *err)
+pgy_status typed_json_expect(const json_value *v, const char *wanted, const char *where,
+                             pgy_error *err)
 {
     const char *found = typed_json_class(v);
     if (found && strcmp(found, wanted) == 0) return PGY_OK;
     const json_value *marker = json_get(v, MARKER);
     if (found && found[0] == '?' && marker)
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: Could not decode serialized type: %.*s", where, (int)(marker->raw.size < 80 ? marker->raw.size : 80),
+        return pgy_error_set(err, PGY_E_FORMAT, "%s: Could not decode serialized type: %.*s", where,
+                             (int)(marker->raw.size < 80 ? marker->raw.size : 80),
                              marker->raw.data);
-    return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u column %u: JSON cannot be decoded into '%s': found %s", where, v ? v->line : 1, v ? v->column : 1,
-                         wanted, found ? found : "no typed object");
+    return pgy_error_set(
+        err, PGY_E_FORMAT, "%s: line %u column %u: JSON cannot be decoded into '%s': found %s",
+        where, v ? v->line : 1, v ? v->column : 1, wanted, found ? found : "no typed object");
 }
 
-/* ---- Base64 of npy --------------------------------------------------------------------------------------- */
+/* ---- Base64 of npy
+ * --------------------------------------------------------------------------------------- */
 
 typedef struct block_job {
     const char *text;
@@ -98,7 +128,9 @@ static bool decode_elements(char *data, const npy_header *h, span text, const fi
         size_t count = blocks - first < STAGE_BLOCKS ? blocks - first : STAGE_BLOCKS;
         parallel_for(count, decode_block, &job);
         if (map && text.data >= (const char *)map->data)
-            file_map_forget(map, (size_t)(text.data - (const char *)map->data) + first * BLOCK_CHARS, count * BLOCK_CHARS);
+            file_map_forget(map,
+                            (size_t)(text.data - (const char *)map->data) + first * BLOCK_CHARS,
+                            count * BLOCK_CHARS);
     }
     return !bad;
 }
@@ -112,27 +144,33 @@ static bool is_plain(const npy_header *h)
 static pgy_status read_whole(pgy_tensor **out, span text, const char *where, pgy_error *err)
 {
     size_t size, got;
-    if (!base64_decoded_size(&size, text.data, text.size)) return pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64 length %zu", where, text.size);
+    if (!base64_decoded_size(&size, text.data, text.size))
+        return pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64 length %zu", where, text.size);
     void *bytes = mem_alloc(size + 4);
-    if (!bytes) return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory for %zu bytes", where, size);
-    pgy_status st = base64_decode(bytes, &got, text.data, text.size, true) ? pgy_npy_parse(out, bytes, got, err)
-                                                                            : pgy_error_set(err, PGY_E_FORMAT, "bad base64");
+    if (!bytes)
+        return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory for %zu bytes", where, size);
+    pgy_status st = base64_decode(bytes, &got, text.data, text.size, true)
+                        ? pgy_npy_parse(out, bytes, got, err)
+                        : pgy_error_set(err, PGY_E_FORMAT, "bad base64");
     mem_free(bytes);
     return st ? pgy_error_prefix(err, st, "%s: ", where) : PGY_OK;
 }
 
-static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, const char *where, pgy_error *err)
+static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, const char *where,
+                              pgy_error *err)
 {
     unsigned char head[HEADER_CHARS / 4 * 3 + 4];
     size_t chars = text.size < HEADER_CHARS ? text.size : HEADER_CHARS, got, total;
-    if (!base64_decoded_size(&total, text.data, text.size) || !base64_decode(head, &got, text.data, chars, chars == text.size))
+    if (!base64_decoded_size(&total, text.data, text.size) ||
+        !base64_decode(head, &got, text.data, chars, chars == text.size))
         return pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64", where);
     npy_header h;
     pgy_status st = npy_header_parse(&h, head, got, err);
     if (st) return pgy_error_prefix(err, st, "%s: ", where);
     if (!is_plain(&h)) return read_whole(out, text, where, err);
     if (total < h.data_offset || total - h.data_offset < h.data_bytes)
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: the array has %zu bytes, its shape needs %zu", where, total < h.data_offset ? 0 : total - h.data_offset,
+        return pgy_error_set(err, PGY_E_FORMAT, "%s: the array has %zu bytes, its shape needs %zu",
+                             where, total < h.data_offset ? 0 : total - h.data_offset,
                              h.data_bytes);
     pgy_tensor *t = NULL;
     st = pgy_tensor_create(&t, h.dtype, h.rank, h.shape, err);
@@ -145,7 +183,8 @@ static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, 
     return PGY_OK;
 }
 
-/* ---- Legacy: the bytes as Latin-1 text --------------------------------------------------------------------- */
+/* ---- Legacy: the bytes as Latin-1 text
+ * --------------------------------------------------------------------- */
 
 static pgy_status latin1_bytes(str *out, const json_value *v, const char *where, pgy_error *err)
 {
@@ -162,17 +201,22 @@ static pgy_status latin1_bytes(str *out, const json_value *v, const char *where,
         str_append_char(out, (char)c);
     }
     arena_deinit(&a);
-    return good && !out->failed ? PGY_OK : pgy_error_set(err, PGY_E_FORMAT, "%s: neither base64 nor Latin-1 of an array", where);
+    return good && !out->failed
+               ? PGY_OK
+               : pgy_error_set(err, PGY_E_FORMAT, "%s: neither base64 nor Latin-1 of an array",
+                               where);
 }
 
-static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char *where, pgy_error *err)
+static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char *where,
+                              pgy_error *err)
 {
     str bytes = {0};
     pgy_tensor_map *members = NULL;
     pgy_status st = latin1_bytes(&bytes, v, where, err);
     if (!st && bytes.size >= 2 && memcmp(bytes.data, "PK", 2) == 0) {
         st = pgy_npz_parse(&members, bytes.data, bytes.size, err);
-        if (!st && pgy_tensor_map_count(members) == 0) st = pgy_error_set(err, PGY_E_FORMAT, "%s: the archive holds no array", where);
+        if (!st && pgy_tensor_map_count(members) == 0)
+            st = pgy_error_set(err, PGY_E_FORMAT, "%s: the archive holds no array", where);
         if (!st) *out = pgy_tensor_retain(pgy_tensor_map_at(members, 0));
     } else if (!st) {
         st = pgy_npy_parse(out, bytes.data, bytes.size, err);
@@ -182,19 +226,26 @@ static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char 
     return st ? pgy_error_prefix(err, st, "%s: ", where) : PGY_OK;
 }
 
-/* ---- Reading -------------------------------------------------------------------------------------------------- */
+/* ---- Reading
+ * --------------------------------------------------------------------------------------------------
+ */
 
-static pgy_status read_ndarray(pgy_tensor **out, const json_value *v, const file_map *map, const char *where, pgy_error *err)
+static pgy_status read_ndarray(pgy_tensor **out, const json_value *v, const file_map *map,
+                               const char *where, pgy_error *err)
 {
     const json_value *array = json_get(v, "array");
-    if (!array || array->type != JSON_STRING) return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u: an ndarray without 'array'", where, v->line);
+    if (!array || array->type != JSON_STRING)
+        return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u: an ndarray without 'array'", where,
+                             v->line);
     size_t size;
-    bool maybe = !array->escaped && base64_decoded_size(&size, array->raw.data, array->raw.size) && array->raw.size >= 8 &&
-                 memcmp(array->raw.data, "k05VTVBZ", 8) == 0;
-    return maybe ? read_base64(out, array->raw, map, where, err) : read_latin1(out, array, where, err);
+    bool maybe = !array->escaped && base64_decoded_size(&size, array->raw.data, array->raw.size) &&
+                 array->raw.size >= 8 && memcmp(array->raw.data, "k05VTVBZ", 8) == 0;
+    return maybe ? read_base64(out, array->raw, map, where, err)
+                 : read_latin1(out, array, where, err);
 }
 
-pgy_status array_json_read(pgy_tensor **out, const json_value *v, const file_map *map, const char *where, pgy_error *err)
+pgy_status array_json_read(pgy_tensor **out, const json_value *v, const file_map *map,
+                           const char *where, pgy_error *err)
 {
     const char *name = typed_json_class(v);
     if (name && strcmp(name, "LazyArray") == 0) {
@@ -202,43 +253,33 @@ pgy_status array_json_read(pgy_tensor **out, const json_value *v, const file_map
         name = typed_json_class(v);
     }
     if (name && strcmp(name, "ndarray") == 0) return read_ndarray(out, v, map, where, err);
-    if (name && strcmp(name, "FormattedArray") == 0 && json_get(v, "array")) return read_ndarray(out, json_get(v, "array"), map, where, err);
-    if (name && strcmp(name, "Tensor") == 0) return torch_tensor_read(out, json_get(v, "tensor"), where, err);
+    if (name && strcmp(name, "FormattedArray") == 0 && json_get(v, "array"))
+        return read_ndarray(out, json_get(v, "array"), map, where, err);
+    if (name && strcmp(name, "Tensor") == 0)
+        return torch_tensor_read(out, json_get(v, "tensor"), where, err);
     return typed_json_expect(v, "ndarray", where, err);
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------------------- */
+/* ---- Writing
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 pgy_status array_json_write(json_writer *w, pgy_view v, pgy_error *err)
 {
-    str header = {0};
-    pgy_tensor *copy = NULL;
-    size_t width = 0;
-    pgy_status st = PGY_OK;
-    if (!pgy_view_is_compact(v)) {
-        st = pgy_tensor_copy(&copy, v, err);
-        if (st) return st;
-        v = pgy_tensor_view(copy);
-    }
-    if (v.dtype == PGY_STRING) {
-        st = pgy_error_set(err, PGY_E_TYPE, "string tensors cannot be written to Polygraphy's JSON");
-    } else {
-        st = npy_header_write(&header, v.dtype, width, (size_t)v.rank, v.shape, err);
-    }
-    if (!st) {
-        json_begin_object(w);
-        json_key(w, "array");
-        json_base64_begin(w);
-        json_base64_append(w, header.data, header.size);
-        json_base64_append(w, pgy_view_data(v), pgy_view_size_bytes(v));
-        json_base64_end(w);
-        json_key(w, MARKER);
-        json_text(w, "ndarray");
-        json_end_object(w);
-    }
-    str_deinit(&header);
-    pgy_tensor_release(copy);
-    return st;
+    npy_image image;
+    pgy_status st = npy_image_init(&image, v, err);
+    if (st) return st;
+    json_begin_object(w);
+    json_key(w, "array");
+    json_base64_begin(w);
+    json_base64_append(w, image.header.data, image.header.size);
+    json_base64_append(w, image.elements, image.elements_bytes);
+    json_base64_end(w);
+    json_key(w, MARKER);
+    json_text(w, "ndarray");
+    json_end_object(w);
+    npy_image_deinit(&image);
+    return PGY_OK;
 }
 
 pgy_status lazy_array_json_write(json_writer *w, pgy_view v, pgy_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feed lists as Polygraphy stores them (semantics 1.8): a JSON list with one object of named arrays per iteration, or a folder with one
- * such object per file. Reading decodes one iteration at a time; writing streams, so memory never grows with the number of iterations. */
+/* Feed lists as Polygraphy stores them (semantics 1.8): a JSON list with one object of named arrays
+ * per iteration, or a folder with one such object per file. Reading decodes one iteration at a
+ * time; writing streams, so memory never grows with the number of iterations. */
 #include "data/feeds.h"
 
 #include <stdio.h>
@@ -12,7 +13,8 @@
 
 static const char LOG_PATH[] = "json/serde.py";
 
-/* ---- Files ------------------------------------------------------------------------------------------- */
+/* ---- Files
+ * ------------------------------------------------------------------------------------------- */
 
 pgy_status json_file_open(json_file *out, const char *path, pgy_error *err)
 {
@@ -20,7 +22,8 @@ pgy_status json_file_open(json_file *out, const char *path, pgy_error *err)
     pgy_status st = file_map_open(&f.map, path, err);
     if (st) return st;
     f.path = mem_strdup(path);
-    st = f.path ? json_parse(&f.root, f.map.data, f.map.size_bytes, &f.memory, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    st = f.path ? json_parse(&f.root, f.map.data, f.map.size_bytes, &f.memory, err)
+                : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (st) {
         json_file_close(&f);
         return pgy_error_prefix(err, st, "%s: ", path);
@@ -55,9 +58,12 @@ pgy_status numbered_folder_prepare(const char *path, pgy_error *err)
     pgy_status st = PGY_OK;
     if (file_is_dir(path)) {
         st = file_list_dir(&names, path, NULL, err);
-        if (!st && names.count) st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: the folder is not empty", path);
+        if (!st && names.count)
+            st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: the folder is not empty", path);
     } else if (file_exists(path)) {
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: a path without extension stands for a folder, but this is a file", path);
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "%s: a path without extension stands for a folder, but this is a file",
+                           path);
     } else {
         st = file_make_dirs(path, err);
     }
@@ -65,17 +71,25 @@ pgy_status numbered_folder_prepare(const char *path, pgy_error *err)
     return st;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------- */
+/* ---- Reading
+ * ------------------------------------------------------------------------------------------- */
 
 static pgy_status not_a_feed(const json_value *v, const char *where, pgy_error *err)
 {
     const char *name = typed_json_class(v);
-    bool results = name && (strcmp(name, "RunResults") == 0 || strcmp(name, "IterationResult") == 0);
-    return pgy_error_set(err, PGY_E_FORMAT, "%s: The data loader returned an object that cannot be recognized as a feed_dict (Dict[str, ndarray])%s", where,
-                         results ? ": these are saved outputs; use 'polygraphy data merge' to make inputs of them" : "");
+    bool results =
+        name && (strcmp(name, "RunResults") == 0 || strcmp(name, "IterationResult") == 0);
+    return pgy_error_set(
+        err, PGY_E_FORMAT,
+        "%s: The data loader returned an object that cannot be recognized as a feed_dict "
+        "(Dict[str, ndarray])%s",
+        where,
+        results ? ": these are saved outputs; use 'polygraphy data merge' to make inputs of them"
+                : "");
 }
 
-pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file, const char *where, pgy_error *err)
+pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file,
+                          const char *where, pgy_error *err)
 {
     if (!v || v->type != JSON_OBJECT || typed_json_class(v)) return not_a_feed(v, where, err);
     pgy_tensor_map *m = NULL;
@@ -146,7 +160,9 @@ pgy_status pgy_feeds_load(pgy_tensor_map ***out, size_t *count, const char *path
     if (st) return st;
     pgy_tensor_map **maps = mem_calloc(f.count + 1, sizeof *maps);
     size_t n = 0;
-    if (!maps) st = pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory for %zu iterations", path, f.count);
+    if (!maps)
+        st =
+            pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory for %zu iterations", path, f.count);
     while (!st && n < f.count) {
         st = feeds_file_next(&maps[n], &f, err);
         if (!st) n++;
@@ -167,7 +183,8 @@ void pgy_feeds_free(pgy_tensor_map **maps, size_t count)
     mem_free(maps);
 }
 
-/* ---- Writing --------------------------------------------------------------------------------------------- */
+/* ---- Writing
+ * --------------------------------------------------------------------------------------------- */
 
 pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed, pgy_error *err)
 {
@@ -189,7 +206,7 @@ struct pgy_feed_writer {
     char *path;
     bool folder;
     size_t count;
-    file_writer *file;  /* single file */
+    file_writer *file; /* single file */
     json_writer *json;
 };
 
@@ -209,7 +226,8 @@ pgy_status pgy_feed_writer_create(pgy_feed_writer **out, const char *path, pgy_e
     w->folder = path_means_folder(path);
     pgy_status st = w->path ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) {
-        LOG(INFO, "Saving inference input data to a %s: %s", w->folder ? "directory of per-iteration files" : "single file", path);
+        LOG(INFO, "Saving inference input data to a %s: %s",
+            w->folder ? "directory of per-iteration files" : "single file", path);
         st = w->folder ? numbered_folder_prepare(path, err) : open_single(w, path, err);
     }
     if (st) {
@@ -220,7 +238,8 @@ pgy_status pgy_feed_writer_create(pgy_feed_writer **out, const char *path, pgy_e
     return PGY_OK;
 }
 
-static pgy_status write_numbered(const pgy_feed_writer *w, const pgy_tensor_map *feed, pgy_error *err)
+static pgy_status write_numbered(const pgy_feed_writer *w, const pgy_tensor_map *feed,
+                                 pgy_error *err)
 {
     char *path = numbered_path(w->path, w->count);
     file_writer *file = NULL;
@@ -264,7 +283,8 @@ void pgy_feed_writer_destroy(pgy_feed_writer *w)
     mem_free(w);
 }
 
-pgy_status pgy_feeds_save(const char *path, const pgy_tensor_map *const *maps, size_t count, pgy_error *err)
+pgy_status pgy_feeds_save(const char *path, const pgy_tensor_map *const *maps, size_t count,
+                          pgy_error *err)
 {
     file_writer *file = NULL;
     json_writer *json = NULL;
@@ -282,7 +302,8 @@ pgy_status pgy_feeds_save(const char *path, const pgy_tensor_map *const *maps, s
     return st;
 }
 
-/* ---- Raw elements ------------------------------------------------------------------------------------------ */
+/* ---- Raw elements
+ * ------------------------------------------------------------------------------------------ */
 
 /* Does a name stay inside its folder when used as a file name? */
 static bool stays_inside(const char *name)
@@ -296,23 +317,29 @@ static bool stays_inside(const char *name)
 static pgy_status save_blob(const char *folder, const char *name, pgy_tensor *t, pgy_error *err)
 {
     str path = {0};
-    if (!stays_inside(name)) return pgy_error_set(err, PGY_E_ARGUMENT, "--save-input-blob: input name '%s' leads out of the folder", name);
+    if (!stays_inside(name))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--save-input-blob: input name '%s' leads out of the folder", name);
     str_printf(&path, "%s/%s.bin", folder, name);
     pgy_tensor *loaded = NULL;
-    pgy_status st = path.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : pgy_tensor_load(&loaded, t, err);
+    pgy_status st = path.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
+                                : pgy_tensor_load(&loaded, t, err);
     if (!st) st = pgy_raw_save(str_text(&path), pgy_tensor_view(loaded), err);
     pgy_tensor_release(loaded);
     str_deinit(&path);
     return st;
 }
 
-pgy_status pgy_feed_save_blob(const char *dir, size_t index, const pgy_tensor_map *feed, pgy_error *err)
+pgy_status pgy_feed_save_blob(const char *dir, size_t index, const pgy_tensor_map *feed,
+                              pgy_error *err)
 {
     str folder = {0};
     str_printf(&folder, "%s/%010zu", dir, index);
-    pgy_status st = folder.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : file_make_dirs(str_text(&folder), err);
+    pgy_status st = folder.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
+                                  : file_make_dirs(str_text(&folder), err);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(feed); i++)
-        st = save_blob(str_text(&folder), pgy_tensor_map_name(feed, i), pgy_tensor_map_at(feed, i), err);
+        st = save_blob(str_text(&folder), pgy_tensor_map_name(feed, i), pgy_tensor_map_at(feed, i),
+                       err);
     str_deinit(&folder);
     return st;
 }

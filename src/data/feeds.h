@@ -28,8 +28,10 @@ pgy_status feeds_file_next(pgy_tensor_map **out, feeds_file *f, pgy_error *err) 
 void feeds_file_close(feeds_file *f);
 
 /* A map {name: ndarray} of JSON. */
-pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file, const char *where, pgy_error *err) PGY_MUST_CHECK;
-pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed, pgy_error *err) PGY_MUST_CHECK;
+pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file,
+                          const char *where, pgy_error *err) PGY_MUST_CHECK;
+pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed,
+                           pgy_error *err) PGY_MUST_CHECK;
 
 /* "<dir>/0000000012.json", owned; NULL: out of memory. */
 char *numbered_path(const char *dir, size_t index);

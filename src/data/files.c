@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loader over saved inputs: a queue of paths, opened one after the other, each read by the reader of its format. Formats without
- * names (npy, ONNX test data) are matched to the runner's inputs by position. */
+/* The loader over saved inputs: a queue of paths, opened one after the other, each read by the
+ * reader of its format. Formats without names (npy, ONNX test data) are matched to the runner's
+ * inputs by position. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,37 +13,43 @@
 static const char LOG_PATH[] = "comparator/data_loader.py";
 
 typedef struct file_loader {
-    strvec paths;          /* with folders of numbered files and test sets resolved */
+    strvec paths; /* with folders of numbered files and test sets resolved */
     size_t next;
-    feeds_file json;       /* the open JSON file */
+    feeds_file json; /* the open JSON file */
     bool json_open;
     const pgy_metadata *inputs;
 } file_loader;
 
-typedef pgy_status (*feed_reader)(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs, pgy_error *err);
+typedef pgy_status (*feed_reader)(pgy_tensor_map **out, const char *path,
+                                  const pgy_metadata *inputs, pgy_error *err);
 
-/* ---- Formats that hold one iteration ---------------------------------------------------------------------- */
+/* ---- Formats that hold one iteration
+ * ---------------------------------------------------------------------- */
 
-static pgy_status read_npz(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs, pgy_error *err)
+static pgy_status read_npz(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs,
+                           pgy_error *err)
 {
     (void)inputs;
     return pgy_npz_load(out, path, err);
 }
 
-static pgy_status read_safetensors(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs, pgy_error *err)
+static pgy_status read_safetensors(pgy_tensor_map **out, const char *path,
+                                   const pgy_metadata *inputs, pgy_error *err)
 {
     (void)inputs;
     return pgy_safetensors_load(out, path, err);
 }
 
-static pgy_status read_npy(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs, pgy_error *err)
+static pgy_status read_npy(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs,
+                           pgy_error *err)
 {
     (void)inputs;
     pgy_tensor *t = NULL;
     pgy_tensor_map *m = NULL;
     const char *base = path_basename(path);
     char *stem = mem_strndup(base, strlen(base) - strlen(path_extension(base)));
-    pgy_status st = stem ? pgy_npy_load(&t, path, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st =
+        stem ? pgy_npy_load(&t, path, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) st = pgy_tensor_map_create(&m, err);
     if (!st) {
         st = pgy_tensor_map_adopt(m, stem, t, err);
@@ -59,7 +66,8 @@ static pgy_status read_npy(pgy_tensor_map **out, const char *path, const pgy_met
 }
 
 /* input_0.pb, input_1.pb, ... of one ONNX test data set. */
-static pgy_status read_test_set(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs, pgy_error *err)
+static pgy_status read_test_set(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs,
+                                pgy_error *err)
 {
     pgy_tensor_map *m = NULL;
     pgy_status st = pgy_tensor_map_create(&m, err);
@@ -75,7 +83,10 @@ static pgy_status read_test_set(pgy_tensor_map **out, const char *path, const pg
         }
         pgy_tensor *t = NULL;
         st = pgy_tensorproto_load(&t, &stored, full, err);
-        const char *name = stored && stored[0] ? stored : inputs && i < pgy_metadata_count(inputs) ? pgy_metadata_at(inputs, i)->name : fallback;
+        const char *name = stored && stored[0] ? stored
+                           : inputs && i < pgy_metadata_count(inputs)
+                               ? pgy_metadata_at(inputs, i)->name
+                               : fallback;
         if (!st) st = pgy_tensor_map_adopt(m, name, t, err);
         pgy_text_free(stored);
         mem_free(full);
@@ -101,7 +112,9 @@ static feed_reader reader_of(const char *path)
     return NULL;
 }
 
-/* ---- Folders ------------------------------------------------------------------------------------------------ */
+/* ---- Folders
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static pgy_status push_joined(strvec *out, const char *dir, const char *name, pgy_error *err)
 {
@@ -119,13 +132,16 @@ static int by_number(const void *a, const void *b)
     return (i > k) - (i < k);
 }
 
-static pgy_status expand_test_sets(strvec *out, const char *path, const strvec *names, bool *found, pgy_error *err)
+static pgy_status expand_test_sets(strvec *out, const char *path, const strvec *names, bool *found,
+                                   pgy_error *err)
 {
     size_t first = out->count;
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < names->count; i++)
-        if (str_starts_with(names->items[i], "test_data_set_")) st = push_joined(out, path, names->items[i], err);
-    if (out->count > first) qsort(out->items + first, out->count - first, sizeof *out->items, by_number);
+        if (str_starts_with(names->items[i], "test_data_set_"))
+            st = push_joined(out, path, names->items[i], err);
+    if (out->count > first)
+        qsort(out->items + first, out->count - first, sizeof *out->items, by_number);
     *found = out->count > first;
     return st;
 }
@@ -142,12 +158,15 @@ static pgy_status expand_folder(strvec *out, const char *path, pgy_error *err)
     }
     if (!st && !found) st = expand_test_sets(out, path, &names, &found, err);
     for (size_t i = 0; !st && !found && i < names.count; i++)
-        if (str_ends_with(names.items[i], ".json")) st = push_joined(out, path, names.items[i], err);
+        if (str_ends_with(names.items[i], ".json"))
+            st = push_joined(out, path, names.items[i], err);
     strvec_deinit(&names);
     return st;
 }
 
-/* ---- The loader ------------------------------------------------------------------------------------------------ */
+/* ---- The loader
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static pgy_status files_next(pgy_tensor_map **out, void *user, pgy_error *err)
 {
@@ -198,16 +217,22 @@ static void files_destroy(void *user)
     mem_free(l);
 }
 
-pgy_status pgy_file_loader_create(pgy_data_loader **out, const char *const *paths, size_t count, pgy_error *err)
+pgy_status pgy_file_loader_create(pgy_data_loader **out, const char *const *paths, size_t count,
+                                  pgy_error *err)
 {
-    static const pgy_data_loader_functions FUNCTIONS = {sizeof FUNCTIONS, files_next, files_rewind, files_set_metadata, files_destroy};
+    static const pgy_data_loader_functions FUNCTIONS = {sizeof FUNCTIONS, files_next, files_rewind,
+                                                        files_set_metadata, files_destroy};
     file_loader *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a data loader");
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < count; i++) {
-        if (!file_exists(paths[i])) st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: no such file or folder of input data", paths[i]);
-        else if (file_is_dir(paths[i])) st = expand_folder(&l->paths, paths[i], err);
-        else if (!strvec_push(&l->paths, paths[i])) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        if (!file_exists(paths[i]))
+            st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: no such file or folder of input data",
+                               paths[i]);
+        else if (file_is_dir(paths[i]))
+            st = expand_folder(&l->paths, paths[i], err);
+        else if (!strvec_push(&l->paths, paths[i]))
+            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     if (!st) st = pgy_data_loader_create(out, &FUNCTIONS, l, err);
     if (st) files_destroy(l);

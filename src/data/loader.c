@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data loader object: a table of functions with their data, and the loaders over lists and callbacks. */
+/* The data loader object: a table of functions with their data, and the loaders over lists and
+ * callbacks. */
 #include "data/loader.h"
 
 #include "base/alloc.h"
@@ -10,9 +11,11 @@ struct pgy_data_loader {
     bool can_regenerate;
 };
 
-pgy_status pgy_data_loader_create(pgy_data_loader **out, const pgy_data_loader_functions *functions, void *user, pgy_error *err)
+pgy_status pgy_data_loader_create(pgy_data_loader **out, const pgy_data_loader_functions *functions,
+                                  void *user, pgy_error *err)
 {
-    if (!functions || !functions->next) return pgy_error_set(err, PGY_E_ARGUMENT, "a data loader needs a 'next' function");
+    if (!functions || !functions->next)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a data loader needs a 'next' function");
     pgy_data_loader *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a data loader");
     l->functions = *functions;
@@ -38,7 +41,8 @@ void pgy_data_loader_destroy(pgy_data_loader *l)
     mem_free(l);
 }
 
-pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l, const pgy_metadata *inputs, pgy_error *err)
+pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l, const pgy_metadata *inputs,
+                                        pgy_error *err)
 {
     return l->functions.set_metadata ? l->functions.set_metadata(l->user, inputs, err) : PGY_OK;
 }
@@ -53,11 +57,13 @@ pgy_status pgy_data_loader_next(pgy_tensor_map **out, pgy_data_loader *l, pgy_er
 
 pgy_status pgy_data_loader_rewind(pgy_data_loader *l, pgy_error *err)
 {
-    if (!l->functions.rewind) return pgy_error_set(err, PGY_E_UNSUPPORTED, "this data loader cannot start again");
+    if (!l->functions.rewind)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "this data loader cannot start again");
     return l->functions.rewind(l->user, err);
 }
 
-/* ---- Lists ------------------------------------------------------------------------------------------ */
+/* ---- Lists
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct list_loader {
     pgy_tensor_map **maps;
@@ -91,17 +97,22 @@ static void list_destroy(void *user)
     mem_free(l);
 }
 
-pgy_status pgy_list_loader_create(pgy_data_loader **out, const pgy_tensor_map *const *maps, size_t count, pgy_error *err)
+pgy_status pgy_list_loader_create(pgy_data_loader **out, const pgy_tensor_map *const *maps,
+                                  size_t count, pgy_error *err)
 {
-    static const pgy_data_loader_functions FUNCTIONS = {sizeof FUNCTIONS, list_next, list_rewind, NULL, list_destroy};
+    static const pgy_data_loader_functions FUNCTIONS = {sizeof FUNCTIONS, list_next, list_rewind,
+                                                        NULL, list_destroy};
     list_loader *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a data loader");
     pgy_status st = PGY_OK;
     l->maps = mem_calloc(count + 1, sizeof *l->maps);
     if (!l->maps) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu inputs", count);
-    for (; !st && l->count < count; l->count += !st) st = pgy_tensor_map_copy(&l->maps[l->count], maps[l->count], err);
+    for (; !st && l->count < count; l->count += !st)
+        st = pgy_tensor_map_copy(&l->maps[l->count], maps[l->count], err);
     if (!st) st = pgy_data_loader_create(out, &FUNCTIONS, l, err);
-    if (st) list_destroy(l);
-    else loader_set_can_regenerate(*out);
+    if (st)
+        list_destroy(l);
+    else
+        loader_set_can_regenerate(*out);
     return st;
 }

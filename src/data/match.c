@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fitting data to a runner: which supplied tensor serves which input, cast and reshaped where needed (semantics 2.3 and 3.2). Every change is
- * said in a warning; what cannot be fitted is an error that names the input. */
+/* Fitting data to a runner: which supplied tensor serves which input, cast and reshaped where
+ * needed (semantics 2.3 and 3.2). Every change is said in a warning; what cannot be fitted is an
+ * error that names the input. */
 #include <polygraphy/data.h>
 
 #include <math.h>
@@ -15,7 +16,8 @@
 
 static const char LOG_PATH[] = "comparator/data_loader.py";
 
-/* ---- Shapes ------------------------------------------------------------------------------------------ */
+/* ---- Shapes
+ * ------------------------------------------------------------------------------------------ */
 
 static size_t dynamic_count(size_t rank, const int64_t *shape)
 {
@@ -24,7 +26,8 @@ static size_t dynamic_count(size_t rank, const int64_t *shape)
     return n;
 }
 
-/* Dynamic dimensions of `wanted` from the tensor: one is what is left of the volume; several are taken over when the ranks agree. */
+/* Dynamic dimensions of `wanted` from the tensor: one is what is left of the volume; several are
+ * taken over when the ranks agree. */
 static void freeze(int64_t *shape, size_t rank, const int64_t *wanted, const pgy_tensor *t)
 {
     size_t dynamic = dynamic_count(rank, wanted);
@@ -44,10 +47,12 @@ static void freeze(int64_t *shape, size_t rank, const int64_t *wanted, const pgy
 
 static bool same_shape(const pgy_tensor *t, size_t rank, const int64_t *shape)
 {
-    return pgy_tensor_rank(t) == rank && (rank == 0 || memcmp(pgy_tensor_shape(t), shape, rank * sizeof *shape) == 0);
+    return pgy_tensor_rank(t) == rank &&
+           (rank == 0 || memcmp(pgy_tensor_shape(t), shape, rank * sizeof *shape) == 0);
 }
 
-static void log_change(const char *verb, const pgy_tensor *from, const pgy_tensor *to, const int64_t *permutation)
+static void log_change(const char *verb, const pgy_tensor *from, const pgy_tensor *to,
+                       const int64_t *permutation)
 {
     str text = {0};
     str_printf(&text, "%s array of shape: ", verb);
@@ -72,7 +77,8 @@ static pgy_status try_reshape(pgy_tensor **t, size_t rank, const int64_t *shape,
     size_t count;
     pgy_error ignored = {0};
     if (same_shape(*t, rank, shape)) return PGY_OK;
-    if (dynamic_count(rank, shape) || pgy_shape_count(&count, rank, shape, &ignored) || count != pgy_tensor_count(*t)) {
+    if (dynamic_count(rank, shape) || pgy_shape_count(&count, rank, shape, &ignored) ||
+        count != pgy_tensor_count(*t)) {
         str text = {0};
         str_append(&text, "Could not reshape array from shape: ");
         str_append_py_tuple(&text, pgy_tensor_shape(*t), pgy_tensor_rank(*t));
@@ -91,7 +97,8 @@ static pgy_status try_reshape(pgy_tensor **t, size_t rank, const int64_t *shape,
     return PGY_OK;
 }
 
-/* For each wanted dimension the first unused axis of that length; false if the sorted dimensions differ. */
+/* For each wanted dimension the first unused axis of that length; false if the sorted dimensions
+ * differ. */
 static bool find_permutation(int64_t *axes, const pgy_tensor *t, const int64_t *shape)
 {
     size_t rank = pgy_tensor_rank(t);
@@ -110,7 +117,9 @@ static pgy_status try_permute(pgy_tensor **t, const int64_t *shape, pgy_error *e
 {
     size_t rank = pgy_tensor_rank(*t);
     int64_t axes[PGY_MAX_RANK], strides[PGY_MAX_RANK], permuted[PGY_MAX_RANK], step = 1;
-    if (rank > PGY_MAX_RANK || pgy_dtype_describe(pgy_tensor_dtype(*t))->bits < 8 || !find_permutation(axes, *t, shape)) return PGY_OK;
+    if (rank > PGY_MAX_RANK || pgy_dtype_describe(pgy_tensor_dtype(*t))->bits < 8 ||
+        !find_permutation(axes, *t, shape))
+        return PGY_OK;
     for (size_t i = rank; i-- > 0; step *= pgy_tensor_shape(*t)[i]) permuted[i] = step;
     for (size_t i = 0; i < rank; i++) strides[i] = permuted[axes[i]];
     pgy_view v = pgy_tensor_view(*t);
@@ -125,7 +134,8 @@ static pgy_status try_permute(pgy_tensor **t, const int64_t *shape, pgy_error *e
     return PGY_OK;
 }
 
-pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank, const int64_t *shape, pgy_error *err)
+pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank, const int64_t *shape,
+                           pgy_error *err)
 {
     int64_t wanted[PGY_MAX_RANK];
     if (rank > PGY_MAX_RANK) return pgy_error_set(err, PGY_E_SHAPE, "rank %zu is too large", rank);
@@ -134,7 +144,8 @@ pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank, const i
     freeze(wanted, rank, shape, t);
     if (!same_shape(result, rank, wanted)) {
         if (pgy_tensor_rank(result) != rank) st = try_reshape(&result, rank, wanted, err);
-        if (!st && pgy_tensor_rank(result) == rank && !same_shape(result, rank, wanted)) st = try_permute(&result, wanted, err);
+        if (!st && pgy_tensor_rank(result) == rank && !same_shape(result, rank, wanted))
+            st = try_permute(&result, wanted, err);
         if (!st) st = try_reshape(&result, rank, wanted, err);
     }
     if (st) {
@@ -145,16 +156,19 @@ pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank, const i
     return PGY_OK;
 }
 
-/* ---- Inputs --------------------------------------------------------------------------------------------- */
+/* ---- Inputs
+ * --------------------------------------------------------------------------------------------- */
 
-static pgy_tensor *find_supplied(const char **found, const pgy_tensor_map *feed, const char *name, size_t index)
+static pgy_tensor *find_supplied(const char **found, const pgy_tensor_map *feed, const char *name,
+                                 size_t index)
 {
     *found = name;
     pgy_tensor *exact = pgy_tensor_map_find(feed, name);
     if (exact) return exact;
     for (size_t i = 0; i < pgy_tensor_map_count(feed); i++) {
         *found = pgy_tensor_map_name(feed, i);
-        if (str_contains_nocase(*found, name) || str_contains_nocase(name, *found)) return pgy_tensor_map_at(feed, i);
+        if (str_contains_nocase(*found, name) || str_contains_nocase(name, *found))
+            return pgy_tensor_map_at(feed, i);
     }
     if (index >= pgy_tensor_map_count(feed)) return NULL;
     *found = pgy_tensor_map_name(feed, index);
@@ -166,7 +180,9 @@ static bool type_limits(double *low, double *high, pgy_dtype dtype)
 {
     const pgy_dtype_info *info = pgy_dtype_describe(dtype);
     switch (info->kind) {
-    case PGY_KIND_SIGNED: *low = -ldexp(1, (int)info->bits - 1), *high = ldexp(1, (int)info->bits - 1) - 1; return true;
+    case PGY_KIND_SIGNED:
+        *low = -ldexp(1, (int)info->bits - 1), *high = ldexp(1, (int)info->bits - 1) - 1;
+        return true;
     case PGY_KIND_UNSIGNED: *low = 0, *high = ldexp(1, (int)info->bits) - 1; return true;
     case PGY_KIND_FLOAT:
         if (dtype != PGY_F16 && dtype != PGY_F32) return false;
@@ -181,12 +197,16 @@ static void warn_out_of_range(const char *name, const pgy_tensor *t, pgy_dtype t
 {
     double low, high;
     pgy_dtype from = pgy_tensor_dtype(t);
-    if (from == PGY_STRING || pgy_dtype_describe(from)->kind == PGY_KIND_COMPLEX || !type_limits(&low, &high, to)) return;
+    if (from == PGY_STRING || pgy_dtype_describe(from)->kind == PGY_KIND_COMPLEX ||
+        !type_limits(&low, &high, to))
+        return;
     for (size_t i = 0; i < pgy_tensor_count(t); i++) {
         double v = element_as_f64(from, pgy_tensor_data(t), i);
         if (v >= low && v <= high) continue;
-        LOG(WARNING, "Some values in input tensor: %s are out of range of data type: %s. This may result in incorrect results; consider generating data of that type.", name,
-            pgy_dtype_name(to));
+        LOG(WARNING,
+            "Some values in input tensor: %s are out of range of data type: %s. This may result in "
+            "incorrect results; consider generating data of that type.",
+            name, pgy_dtype_name(to));
         return;
     }
 }
@@ -195,9 +215,12 @@ static pgy_status fit_type(pgy_tensor **t, const pgy_tensor_info *input, pgy_err
 {
     pgy_dtype have = pgy_tensor_dtype(*t);
     if (!input->dtype || have == input->dtype) return PGY_OK;
-    if (have == PGY_STRING || input->dtype == PGY_STRING) return PGY_OK; /* left to the caller's check */
-    LOG(WARNING, "Input tensor: %s | Buffer dtype (%s) does not match expected input dtype (%s), attempting to cast.", input->name, pgy_dtype_name(have),
-        pgy_dtype_name(input->dtype));
+    if (have == PGY_STRING || input->dtype == PGY_STRING)
+        return PGY_OK; /* left to the caller's check */
+    LOG(WARNING,
+        "Input tensor: %s | Buffer dtype (%s) does not match expected input dtype (%s), attempting "
+        "to cast.",
+        input->name, pgy_dtype_name(have), pgy_dtype_name(input->dtype));
     warn_out_of_range(input->name, *t, input->dtype);
     pgy_tensor *cast = NULL;
     pgy_status st = pgy_tensor_cast(&cast, pgy_tensor_view(*t), input->dtype, err);
@@ -222,8 +245,10 @@ static pgy_status fit_shape(pgy_tensor **t, const pgy_tensor_info *input, pgy_er
     str have = {0}, want = {0};
     str_append_py_tuple(&have, pgy_tensor_shape(*t), pgy_tensor_rank(*t));
     str_append_py_tuple(&want, input->shape, (size_t)input->rank);
-    LOG(WARNING, "Input tensor: %s | Buffer shape (%s) does not match expected input shape (%s), attempting to transpose/reshape.", input->name, str_text(&have),
-        str_text(&want));
+    LOG(WARNING,
+        "Input tensor: %s | Buffer shape (%s) does not match expected input shape (%s), attempting "
+        "to transpose/reshape.",
+        input->name, str_text(&have), str_text(&want));
     str_deinit(&have);
     str_deinit(&want);
     pgy_tensor *shaped = NULL;
@@ -234,17 +259,26 @@ static pgy_status fit_shape(pgy_tensor **t, const pgy_tensor_info *input, pgy_er
     return PGY_OK;
 }
 
-static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_tensor_info *input, size_t index, pgy_error *err)
+static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_tensor_info *input,
+                        size_t index, pgy_error *err)
 {
     const char *found;
     pgy_tensor *supplied = find_supplied(&found, feed, input->name, index), *t = NULL;
-    if (!supplied) return pgy_error_set(err, PGY_E_ARGUMENT, "Input tensor: %s | Does not exist in the provided input data.", input->name);
-    if (strcmp(found, input->name)) LOG(WARNING, "Input tensor: %s | Buffer name (%s) does not match expected input name (%s).", input->name, found, input->name);
+    if (!supplied)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "Input tensor: %s | Does not exist in the provided input data.",
+                             input->name);
+    if (strcmp(found, input->name))
+        LOG(WARNING, "Input tensor: %s | Buffer name (%s) does not match expected input name (%s).",
+            input->name, found, input->name);
     pgy_status st = pgy_tensor_load(&t, supplied, err);
     if (!st) st = fit_type(&t, input, err);
     if (!st) st = fit_shape(&t, input, err);
     if (!st && ((input->dtype && pgy_tensor_dtype(t) != input->dtype) || !shape_serves(t, input)))
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "Input tensor: %s | Cannot reuse input data due to mismatch in shape or data type.", input->name);
+        st = pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "Input tensor: %s | Cannot reuse input data due to mismatch in shape or data type.",
+            input->name);
     if (st) {
         pgy_tensor_release(t);
         return st;
@@ -253,7 +287,8 @@ static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_
     return PGY_OK;
 }
 
-pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed, const pgy_metadata *inputs, pgy_error *err)
+pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
+                          const pgy_metadata *inputs, pgy_error *err)
 {
     pgy_tensor_map *m = NULL;
     pgy_status st = pgy_tensor_map_create(&m, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated inputs: which shape, type and range each input gets (semantics 4.2). The numbers themselves are drawn in random_fill.c. */
+/* Generated inputs: which shape, type and range each input gets (semantics 4.2). The numbers
+ * themselves are drawn in random_fill.c. */
 #include <math.h>
 #include <string.h>
 
@@ -17,18 +18,21 @@ enum { DEFAULT_DIM = 1 };
 typedef struct random_loader {
     uint32_t seed;
     size_t iterations, next;
-    pgy_metadata *user;            /* overrides, or NULL */
+    pgy_metadata *user; /* overrides, or NULL */
     pgy_value_range *ranges;
     size_t range_count;
     bool torch_floats, checked_names;
-    const pgy_metadata *inputs;    /* the runner's; borrowed */
+    const pgy_metadata *inputs; /* the runner's; borrowed */
 } random_loader;
 
-static const pgy_value_range DEFAULT_RANGE = {.name = "", .low = 0, .high = 1, .is_integer = true, .low_int = 0, .high_int = 1};
+static const pgy_value_range DEFAULT_RANGE = {
+    .name = "", .low = 0, .high = 1, .is_integer = true, .low_int = 0, .high_int = 1};
 
-/* ---- Choices ------------------------------------------------------------------------------------------ */
+/* ---- Choices
+ * ------------------------------------------------------------------------------------------ */
 
-/* Later entries win; an entry by name wins over the default, one for the kind of type over one for all. */
+/* Later entries win; an entry by name wins over the default, one for the kind of type over one for
+ * all. */
 static const pgy_value_range *find_range(const random_loader *l, const char *name, pgy_dtype dtype)
 {
     const pgy_value_range *best = &DEFAULT_RANGE;
@@ -71,11 +75,14 @@ static bool is_valid_override(const pgy_tensor_info *wanted, const pgy_tensor_in
     return true;
 }
 
-/* An integral static 1-D input whose length is the rank of the given shape is filled with that shape. */
+/* An integral static 1-D input whose length is the rank of the given shape is filled with that
+ * shape. */
 static bool is_shape_tensor(const pgy_tensor_info *input, const pgy_tensor_info *user)
 {
-    return user && strcmp(user->name, input->name) == 0 && (pgy_dtype_is_integer(input->dtype) || !input->dtype) && input->rank == 1 &&
-           input->shape[0] >= 0 && user->rank >= 0 && is_static(user) && user->rank == input->shape[0];
+    return user && strcmp(user->name, input->name) == 0 &&
+           (pgy_dtype_is_integer(input->dtype) || !input->dtype) && input->rank == 1 &&
+           input->shape[0] >= 0 && user->rank >= 0 && is_static(user) &&
+           user->rank == input->shape[0];
 }
 
 static void shape_text(str *out, const pgy_tensor_info *t)
@@ -83,31 +90,38 @@ static void shape_text(str *out, const pgy_tensor_info *t)
     str_append_char(out, '[');
     for (int32_t i = 0; i < t->rank; i++) {
         if (i) str_append(out, ", ");
-        if (t->shape[i] < 0 && t->dim_names && t->dim_names[i]) str_append_py_repr(out, t->dim_names[i]);
-        else if (t->shape[i] < 0) str_append(out, "None");
-        else str_printf(out, "%lld", (long long)t->shape[i]);
+        if (t->shape[i] < 0 && t->dim_names && t->dim_names[i])
+            str_append_py_repr(out, t->dim_names[i]);
+        else if (t->shape[i] < 0)
+            str_append(out, "None");
+        else
+            str_printf(out, "%lld", (long long)t->shape[i]);
     }
     str_append_char(out, ']');
 }
 
-/* A static shape for an input that was given none: its lower bound, its upper bound, or 1 for each dynamic dimension. */
+/* A static shape for an input that was given none: its lower bound, its upper bound, or 1 for each
+ * dynamic dimension. */
 static void default_shape(int64_t *shape, const pgy_tensor_info *input, const pgy_tensor_info *from)
 {
     const int64_t *bound = input->min_shape ? input->min_shape : input->max_shape;
-    for (int32_t i = 0; i < from->rank; i++) shape[i] = from->shape[i] >= 0 ? from->shape[i] : bound ? bound[i] : DEFAULT_DIM;
+    for (int32_t i = 0; i < from->rank; i++)
+        shape[i] = from->shape[i] >= 0 ? from->shape[i] : bound ? bound[i] : DEFAULT_DIM;
     if (is_static(from)) return;
     str was = {0}, now = {0};
     shape_text(&was, from);
     str_append_py_ints(&now, shape, (size_t)from->rank);
     LOG_ONCE(WARNING,
-             "Input tensor: %s [shape=BoundedShape(%s, min=None, max=None)] | Will generate data of shape: %s.\n"
+             "Input tensor: %s [shape=BoundedShape(%s, min=None, max=None)] | Will generate data "
+             "of shape: %s.\n"
              "If this is incorrect, please provide a custom data loader or use --input-shapes.",
              input->name, str_text(&was), str_text(&now));
     str_deinit(&was);
     str_deinit(&now);
 }
 
-static const pgy_tensor_info *choose_shape(const pgy_tensor_info *input, const pgy_tensor_info *user)
+static const pgy_tensor_info *choose_shape(const pgy_tensor_info *input,
+                                           const pgy_tensor_info *user)
 {
     if (!user || user->rank < 0) return input;
     str given = {0}, wanted = {0};
@@ -115,10 +129,15 @@ static const pgy_tensor_info *choose_shape(const pgy_tensor_info *input, const p
     shape_text(&wanted, input);
     const pgy_tensor_info *chosen = user;
     if (!is_static(user)) {
-        LOG(WARNING, "Input tensor: %s | Provided input shape: %s is dynamic; the default shape is used instead", input->name, str_text(&given));
+        LOG(WARNING,
+            "Input tensor: %s | Provided input shape: %s is dynamic; the default shape is used "
+            "instead",
+            input->name, str_text(&given));
         chosen = input;
     } else if (!is_valid_override(user, input)) {
-        LOG_ONCE(WARNING, "Input tensor: %s | Cannot use provided custom shape: %s, since this input has shape: %s. The default shape is used instead.",
+        LOG_ONCE(WARNING,
+                 "Input tensor: %s | Cannot use provided custom shape: %s, since this input has "
+                 "shape: %s. The default shape is used instead.",
                  input->name, str_text(&given), str_text(&wanted));
         chosen = input;
     }
@@ -127,13 +146,18 @@ static const pgy_tensor_info *choose_shape(const pgy_tensor_info *input, const p
     return chosen;
 }
 
-/* ---- One input ------------------------------------------------------------------------------------------ */
+/* ---- One input
+ * ------------------------------------------------------------------------------------------ */
 
-static pgy_status fill_with_shape(pgy_tensor **out, const pgy_tensor_info *input, const pgy_tensor_info *user, pgy_error *err)
+static pgy_status fill_with_shape(pgy_tensor **out, const pgy_tensor_info *input,
+                                  const pgy_tensor_info *user, pgy_error *err)
 {
     pgy_dtype dtype = input->dtype ? input->dtype : PGY_I64;
     pgy_view values = pgy_view_of((void *)user->shape, PGY_I64, 1, input->shape);
-    LOG_ONCE(INFO, "Input tensor: %s | Assuming this is a shape tensor; it is filled with the shape that was given for it", input->name);
+    LOG_ONCE(INFO,
+             "Input tensor: %s | Assuming this is a shape tensor; it is filled with the shape that "
+             "was given for it",
+             input->name);
     return pgy_tensor_cast(out, values, dtype, err);
 }
 
@@ -142,20 +166,24 @@ static void announce(const char *name, pgy_dtype dtype, const pgy_value_range *r
     if (!LOG_IS_ON(VERBOSE)) return;
     char low[40], high[40];
     if (pgy_dtype_is_integer(dtype)) {
-        LOG_ONCE(VERBOSE, "Input tensor: %s | Generating input data in range: [%lld, %lld]", name, (long long)(r->is_integer ? r->low_int : (int64_t)r->low),
+        LOG_ONCE(VERBOSE, "Input tensor: %s | Generating input data in range: [%lld, %lld]", name,
+                 (long long)(r->is_integer ? r->low_int : (int64_t)r->low),
                  (long long)(r->is_integer ? r->high_int : (int64_t)r->high));
         return;
     }
     if (dtype == PGY_BOOL) {
-        LOG_ONCE(VERBOSE, "Input tensor: %s | Generating input data in range: [%s, %s]", name, r->low != 0 ? "True" : "False", r->high != 0 ? "True" : "False");
+        LOG_ONCE(VERBOSE, "Input tensor: %s | Generating input data in range: [%s, %s]", name,
+                 r->low != 0 ? "True" : "False", r->high != 0 ? "True" : "False");
         return;
     }
     py_double_repr(low, r->low);
     py_double_repr(high, r->high);
-    LOG_ONCE(VERBOSE, "Input tensor: %s | Generating input data in range: [%s, %s]", name, low, high);
+    LOG_ONCE(VERBOSE, "Input tensor: %s | Generating input data in range: [%s, %s]", name, low,
+             high);
 }
 
-static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g, const pgy_tensor_info *input, pgy_error *err)
+static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
+                             const pgy_tensor_info *input, pgy_error *err)
 {
     const pgy_tensor_info *user = find_override(l, input->name);
     if (is_shape_tensor(input, user)) return fill_with_shape(out, input, user, err);
@@ -163,13 +191,19 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g, con
     if (!dtype) dtype = PGY_F64;
     if (!pgy_dtype_describe(dtype)->npy && dtype != PGY_STRING)
         return pgy_error_set(err, PGY_E_TYPE,
-                             "Input tensor: %s | data of type %s cannot be generated (NumPy has no such type); use --load-inputs or --data-loader-script",
+                             "Input tensor: %s | data of type %s cannot be generated (NumPy has no "
+                             "such type); use --load-inputs or --data-loader-script",
                              input->name, pgy_dtype_name(dtype));
     if (input->rank < 0 && (!user || user->rank < 0))
-        return pgy_error_set(err, PGY_E_SHAPE, "Input tensor: %s | its rank is not known; give a shape with --input-shapes", input->name);
+        return pgy_error_set(
+            err, PGY_E_SHAPE,
+            "Input tensor: %s | its rank is not known; give a shape with --input-shapes",
+            input->name);
     const pgy_tensor_info *from = choose_shape(input, user);
     int64_t shape[PGY_MAX_RANK];
-    if (from->rank > PGY_MAX_RANK) return pgy_error_set(err, PGY_E_SHAPE, "Input tensor: %s | rank %d is too large", input->name, from->rank);
+    if (from->rank > PGY_MAX_RANK)
+        return pgy_error_set(err, PGY_E_SHAPE, "Input tensor: %s | rank %d is too large",
+                             input->name, from->rank);
     default_shape(shape, input, from);
     const pgy_value_range *range = find_range(l, input->name, dtype);
     announce(input->name, dtype, range);
@@ -184,7 +218,8 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g, con
     return PGY_OK;
 }
 
-/* ---- The loader ------------------------------------------------------------------------------------------ */
+/* ---- The loader
+ * ------------------------------------------------------------------------------------------ */
 
 static void warn_unmatched(random_loader *l)
 {
@@ -196,11 +231,14 @@ static void warn_unmatched(random_loader *l)
         for (size_t k = 0; k < pgy_metadata_count(l->inputs); k++) {
             const char *name = pgy_metadata_at(l->inputs, k)->name;
             used = used || !strcmp(pattern, name) || str_match_wildcard(pattern, name);
-            if (str_contains_nocase(name, pattern) || str_contains_nocase(pattern, name)) similar = name;
+            if (str_contains_nocase(name, pattern) || str_contains_nocase(pattern, name))
+                similar = name;
         }
         if (!used)
-            LOG(WARNING, "Input tensor: %s | Metadata was provided, but the input does not exist in one or more runners.%s%s%s", pattern,
-                similar ? "\nMaybe you meant to set: " : "", similar ? similar : "", "");
+            LOG(WARNING,
+                "Input tensor: %s | Metadata was provided, but the input does not exist in one or "
+                "more runners.%s%s%s",
+                pattern, similar ? "\nMaybe you meant to set: " : "", similar ? similar : "", "");
     }
     for (size_t i = 0; i < l->range_count; i++)
         if (l->ranges[i].name[0] && !pgy_metadata_find(l->inputs, l->ranges[i].name))
@@ -212,14 +250,19 @@ static pgy_status random_next(pgy_tensor_map **out, void *user, pgy_error *err)
     random_loader *l = user;
     *out = NULL;
     if (l->next >= l->iterations) return PGY_OK;
-    if (!l->inputs) return pgy_error_set(err, PGY_E_ARGUMENT, "generated data need to know the inputs: set the metadata first");
+    if (!l->inputs)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "generated data need to know the inputs: set the metadata first");
     uint64_t seed = (uint64_t)l->seed + l->next;
-    if (seed > UINT32_MAX) return pgy_error_set(err, PGY_E_ARGUMENT, "seed %llu of iteration %zu is beyond 4294967295", (unsigned long long)seed, l->next);
+    if (seed > UINT32_MAX)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "seed %llu of iteration %zu is beyond 4294967295",
+                             (unsigned long long)seed, l->next);
     warn_unmatched(l);
     LOG(VERBOSE, "Generating data using numpy seed: %llu", (unsigned long long)seed);
     mt19937 *g = mem_alloc(sizeof *g);
     pgy_tensor_map *m = NULL;
-    pgy_status st = g ? pgy_tensor_map_create(&m, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st =
+        g ? pgy_tensor_map_create(&m, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) mt19937_seed(g, (uint32_t)seed);
     for (size_t i = 0; !st && i < pgy_metadata_count(l->inputs); i++) {
         pgy_tensor *t = NULL;
@@ -269,7 +312,8 @@ static pgy_status copy_options(random_loader *l, const pgy_random_options *o, pg
 {
     pgy_status st = PGY_OK;
     if (o->inputs) st = pgy_metadata_create(&l->user, err);
-    for (size_t i = 0; !st && o->inputs && i < pgy_metadata_count(o->inputs); i++) st = pgy_metadata_set(l->user, pgy_metadata_at(o->inputs, i), err);
+    for (size_t i = 0; !st && o->inputs && i < pgy_metadata_count(o->inputs); i++)
+        st = pgy_metadata_set(l->user, pgy_metadata_at(o->inputs, i), err);
     if (st || !o->range_count) return st;
     l->ranges = mem_calloc(o->range_count, sizeof *l->ranges);
     for (size_t i = 0; l->ranges && i < o->range_count; i++) {
@@ -285,14 +329,17 @@ static void announce_overrides(const random_loader *l)
 {
     char *text = NULL;
     pgy_error ignored = {0};
-    if (!l->user || !pgy_metadata_count(l->user) || pgy_metadata_text(&text, l->user, &ignored)) return;
+    if (!l->user || !pgy_metadata_count(l->user) || pgy_metadata_text(&text, l->user, &ignored))
+        return;
     LOG(INFO, "Will generate inference input data according to provided TensorMetadata: %s", text);
     pgy_text_free(text);
 }
 
-pgy_status pgy_random_loader_create(pgy_data_loader **out, const pgy_random_options *options, pgy_error *err)
+pgy_status pgy_random_loader_create(pgy_data_loader **out, const pgy_random_options *options,
+                                    pgy_error *err)
 {
-    static const pgy_data_loader_functions FUNCTIONS = {sizeof FUNCTIONS, random_next, random_rewind, random_set_metadata, random_destroy};
+    static const pgy_data_loader_functions FUNCTIONS = {
+        sizeof FUNCTIONS, random_next, random_rewind, random_set_metadata, random_destroy};
     random_loader *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a data loader");
     l->seed = options->seed;

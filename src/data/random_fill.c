@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NumPy's RandomState draws floats from two 32-bit words each and integers by masked rejection, small types from pieces of one word.
- * Words are generated in blocks, so that the generator and the conversions both run as tight loops. */
+/* NumPy's RandomState draws floats from two 32-bit words each and integers by masked rejection,
+ * small types from pieces of one word. Words are generated in blocks, so that the generator and the
+ * conversions both run as tight loops. */
 #include "data/random_fill.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@
 
 enum { BLOCK = 2048 };
 
-/* ---- Floats ---------------------------------------------------------------------------------------------- */
+/* ---- Floats
+ * ---------------------------------------------------------------------------------------------- */
 
 typedef struct scale_shift {
     double scale, shift;
@@ -27,10 +29,12 @@ static scale_shift float_range(const pgy_value_range *r)
 }
 
 /* count doubles in [0, 1) from 2 * count words. */
-static void to_doubles(double *restrict out, const uint32_t *restrict words, size_t count, scale_shift s)
+static void to_doubles(double *restrict out, const uint32_t *restrict words, size_t count,
+                       scale_shift s)
 {
     for (size_t i = 0; i < count; i++) {
-        double high = (double)(int32_t)(words[2 * i] >> 5), low = (double)(int32_t)(words[2 * i + 1] >> 6);
+        double high = (double)(int32_t)(words[2 * i] >> 5),
+               low = (double)(int32_t)(words[2 * i + 1] >> 6);
         out[i] = (high * 67108864.0 + low) / 9007199254740992.0 * s.scale + s.shift;
     }
 }
@@ -40,7 +44,8 @@ static void store_f32(float *restrict out, const double *restrict in, size_t cou
     for (size_t i = 0; i < count; i++) out[i] = (float)in[i];
 }
 
-static pgy_status fill_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, pgy_error *err)
+static pgy_status fill_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *range,
+                              pgy_error *err)
 {
     uint32_t words[2 * BLOCK];
     double values[BLOCK];
@@ -62,14 +67,16 @@ static pgy_status fill_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *
             continue;
         }
         int64_t shape = (int64_t)n;
-        pgy_status st = pgy_view_convert(pgy_view_of(data + i * item, dtype, 1, &shape), pgy_view_of(values, PGY_F64, 1, &shape), false, err);
+        pgy_status st = pgy_view_convert(pgy_view_of(data + i * item, dtype, 1, &shape),
+                                         pgy_view_of(values, PGY_F64, 1, &shape), false, err);
         if (st) return st;
     }
     return PGY_OK;
 }
 
 /* torch.rand: 24, 11 or 8 bits of one word for each element. */
-static pgy_status fill_torch_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, pgy_error *err)
+static pgy_status fill_torch_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *range,
+                                    pgy_error *err)
 {
     pgy_dtype dtype = pgy_tensor_dtype(t);
     uint32_t bits = dtype == PGY_F16 ? 11 : dtype == PGY_BF16 ? 8 : 24;
@@ -86,12 +93,14 @@ static pgy_status fill_torch_floats(pgy_tensor *t, mt19937 *g, const pgy_value_r
             unit = ldexp((double)(mt19937_u32(g) & ((1u << bits) - 1)), -(int)bits);
         }
         double v = unit * s.scale + s.shift;
-        st = pgy_view_convert(pgy_view_of((char *)pgy_tensor_data(t) + i * item, dtype, 1, &one), pgy_view_of(&v, PGY_F64, 1, &one), false, err);
+        st = pgy_view_convert(pgy_view_of((char *)pgy_tensor_data(t) + i * item, dtype, 1, &one),
+                              pgy_view_of(&v, PGY_F64, 1, &one), false, err);
     }
     return st;
 }
 
-static pgy_status fill_strings(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, pgy_error *err)
+static pgy_status fill_strings(pgy_tensor *t, mt19937 *g, const pgy_value_range *range,
+                               pgy_error *err)
 {
     scale_shift s = float_range(range);
     char text[40];
@@ -103,7 +112,8 @@ static pgy_status fill_strings(pgy_tensor *t, mt19937 *g, const pgy_value_range 
     return st;
 }
 
-/* ---- Integers --------------------------------------------------------------------------------------------- */
+/* ---- Integers
+ * --------------------------------------------------------------------------------------------- */
 
 static uint64_t mask_for(uint64_t range)
 {
@@ -135,8 +145,10 @@ static uint64_t draw(piece_source *p, uint64_t range, uint64_t mask)
 {
     for (;;) {
         uint64_t v;
-        if (p->bits < 32) v = next_piece(p);
-        else if (range <= UINT32_MAX) v = mt19937_u32(p->g);
+        if (p->bits < 32)
+            v = next_piece(p);
+        else if (range <= UINT32_MAX)
+            v = mt19937_u32(p->g);
         else {
             v = (uint64_t)mt19937_u32(p->g) << 32;
             v |= mt19937_u32(p->g);
@@ -161,34 +173,42 @@ static bool fits(double v)
     return v > -9223372036854775808.0 && v < 9223372036854775808.0;
 }
 
-static pgy_status integer_ends(int64_t *low, int64_t *high, const pgy_value_range *r, pgy_error *err)
+static pgy_status integer_ends(int64_t *low, int64_t *high, const pgy_value_range *r,
+                               pgy_error *err)
 {
     if (r->is_integer) {
         *low = r->low_int;
         *high = r->high_int;
     } else if (!fits(r->low) || !fits(r->high)) {
-        return pgy_error_set(err, PGY_E_ARGUMENT, "range [%g, %g] has an end that is no integer", r->low, r->high);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "range [%g, %g] has an end that is no integer",
+                             r->low, r->high);
     } else {
         *low = (int64_t)r->low;
         *high = (int64_t)r->high;
     }
-    return *low <= *high ? PGY_OK : pgy_error_set(err, PGY_E_ARGUMENT, "range [%lld, %lld] is empty", (long long)*low, (long long)*high);
+    return *low <= *high ? PGY_OK
+                         : pgy_error_set(err, PGY_E_ARGUMENT, "range [%lld, %lld] is empty",
+                                         (long long)*low, (long long)*high);
 }
 
 /* NumPy refuses ends that the type cannot hold. */
-static pgy_status check_ends(int64_t low, int64_t high, pgy_dtype dtype, unsigned bits, pgy_error *err)
+static pgy_status check_ends(int64_t low, int64_t high, pgy_dtype dtype, unsigned bits,
+                             pgy_error *err)
 {
     bool is_unsigned = pgy_dtype_describe(dtype)->kind == PGY_KIND_UNSIGNED;
     bool good = true;
-    if (is_unsigned) good = low >= 0 && (bits == 64 || (uint64_t)high < (uint64_t)1 << bits);
-    else if (bits < 64) good = low >= -((int64_t)1 << (bits - 1)) && high < (int64_t)1 << (bits - 1);
+    if (is_unsigned)
+        good = low >= 0 && (bits == 64 || (uint64_t)high < (uint64_t)1 << bits);
+    else if (bits < 64)
+        good = low >= -((int64_t)1 << (bits - 1)) && high < (int64_t)1 << (bits - 1);
     return good ? PGY_OK
-                : pgy_error_set(err, PGY_E_ARGUMENT, "range [%lld, %lld] is out of bounds for %s", (long long)low, (long long)high, pgy_dtype_name(dtype));
+                : pgy_error_set(err, PGY_E_ARGUMENT, "range [%lld, %lld] is out of bounds for %s",
+                                (long long)low, (long long)high, pgy_dtype_name(dtype));
 }
 
 static pgy_status fill_integers(pgy_tensor *t, mt19937 *g, const pgy_value_range *r, pgy_error *err)
 {
-    int64_t low, high;
+    int64_t low = 0, high = 0;
     pgy_dtype dtype = pgy_tensor_dtype(t);
     unsigned bits = pgy_dtype_describe(dtype)->bits;
     pgy_status st = integer_ends(&low, &high, r, err);
@@ -197,7 +217,8 @@ static pgy_status fill_integers(pgy_tensor *t, mt19937 *g, const pgy_value_range
     uint64_t range = (uint64_t)high - (uint64_t)low, mask = mask_for(range);
     piece_source pieces = {.g = g, .bits = bits < 32 ? bits : 32};
     for (size_t i = 0; i < pgy_tensor_count(t); i++)
-        store_integer(pgy_tensor_data(t), i, bits, (uint64_t)low + (range ? draw(&pieces, range, mask) : 0));
+        store_integer(pgy_tensor_data(t), i, bits,
+                      (uint64_t)low + (range ? draw(&pieces, range, mask) : 0));
     return PGY_OK;
 }
 
@@ -206,10 +227,12 @@ static void fill_bools(pgy_tensor *t, mt19937 *g, const pgy_value_range *r)
     bool low = r->low != 0, high = r->high != 0;
     uint8_t *data = pgy_tensor_data(t);
     piece_source pieces = {.g = g, .bits = 1};
-    for (size_t i = 0; i < pgy_tensor_count(t); i++) data[i] = low == high ? low : (uint8_t)next_piece(&pieces);
+    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+        data[i] = low == high ? low : (uint8_t)next_piece(&pieces);
 }
 
-pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, bool torch_floats, pgy_error *err)
+pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, bool torch_floats,
+                       pgy_error *err)
 {
     pgy_dtype dtype = pgy_tensor_dtype(t);
     if (pgy_dtype_is_integer(dtype)) return fill_integers(t, g, range, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling an array from NumPy's legacy generator: the same draws, in the same order, rounded the same way (semantics 4.3). */
+/* Filling an array from NumPy's legacy generator: the same draws, in the same order, rounded the
+ * same way (semantics 4.3). */
 #ifndef DATA_RANDOM_FILL_H
 #define DATA_RANDOM_FILL_H
 
@@ -7,7 +8,9 @@
 
 #include "base/rand.h"
 
-/* Floats: uniform in [low, high); integers and bool: both ends included; strings: decimal text of doubles. */
-pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, bool torch_floats, pgy_error *err) PGY_MUST_CHECK;
+/* Floats: uniform in [low, high); integers and bool: both ends included; strings: decimal text of
+ * doubles. */
+pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, bool torch_floats,
+                       pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of torch.save for one plain tensor: a zip archive with a small pickle and the storage (semantics 1.4). Read only. */
+/* The bytes of torch.save for one plain tensor: a zip archive with a small pickle and the storage
+ * (semantics 1.4). Read only. */
 #ifndef DATA_TORCH_TENSOR_H
 #define DATA_TORCH_TENSOR_H
 
@@ -8,6 +9,7 @@
 #include "base/json.h"
 
 /* `text` is the base64 string of a Tensor object. Anything but one plain tensor is PGY_E_FORMAT. */
-pgy_status torch_tensor_read(pgy_tensor **out, const json_value *text, const char *where, pgy_error *err) PGY_MUST_CHECK;
+pgy_status torch_tensor_read(pgy_tensor **out, const json_value *text, const char *where,
+                             pgy_error *err) PGY_MUST_CHECK;
 
 #endif

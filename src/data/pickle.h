@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pickle inside torch's archives, as far as one plain tensor needs it. Nothing is ever called
+ * or imported: names are compared with a short list, everything else is refused. */
+#ifndef DATA_PICKLE_H
+#define DATA_PICKLE_H
+
+#include <polygraphy/tensor.h>
+
+#include "base/str.h"
+
+typedef struct pickle_tensor {
+    pgy_dtype dtype;
+    span key; /* names the storage: a view into the pickle */
+    size_t storage_bytes;
+    size_t offset; /* elements */
+    size_t rank;
+    int64_t shape[PGY_MAX_RANK], strides[PGY_MAX_RANK]; /* none is negative */
+} pickle_tensor;
+
+pgy_status pickle_tensor_read(pickle_tensor *out, const void *data, size_t size_bytes,
+                              pgy_error *err) PGY_MUST_CHECK;
+
+#endif
