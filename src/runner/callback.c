@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runner made of one function. It is a backend like any other; its "model" is the function with what belongs
- * to it, which a source owns, so the runner itself knows nothing of callbacks. */
+/* A runner made of one function. It is a backend like any other; its "model" is the function with
+ * what belongs to it, which a source owns, so the runner itself knows nothing of callbacks. */
 #include <polygraphy/runner.h>
 
 #include "base/alloc.h"
@@ -11,11 +11,13 @@ typedef struct callback {
     pgy_metadata *inputs; /* NULL: not known */
 } callback;
 
-static pgy_status create(void **out, const pgy_backend_model *model, const void *options, pgy_error *err)
+static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
+                         pgy_error *err)
 {
     (void)options;
     if (!model || !model->model)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "use pgy_runner_create_callback for a runner made of a function");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "use pgy_runner_create_callback for a runner made of a function");
     *out = model->model;
     return PGY_OK;
 }
@@ -42,7 +44,8 @@ static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
     return PGY_E_UNSUPPORTED;
 }
 
-static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                        int64_t *time_ns, pgy_error *err)
 {
     const callback *c = runner;
     (void)time_ns; /* the runner measures */
@@ -86,7 +89,8 @@ static void source_destroy(void *user)
 pgy_status pgy_runner_create_callback(pgy_runner **out, const char *name, const pgy_metadata *known,
                                       pgy_infer_callback function, void *user, pgy_error *err)
 {
-    if (!function) return pgy_error_set(err, PGY_E_ARGUMENT, "a runner made of a function needs one");
+    if (!function)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a runner made of a function needs one");
     pgy_status st = PGY_OK;
     callback *c = mem_calloc(1, sizeof *c);
     if (!c) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of what is fed to a runner: names, then types and shapes, in the order and with the texts of the
- * original, whose users grep for them. */
+/* Checks of what is fed to a runner: names, then types and shapes, in the order and with the texts
+ * of the original, whose users grep for them. */
 #include "runner/feed.h"
 
 #include "base/pytext.h"
@@ -20,31 +20,35 @@ static void close_names(str *s)
 
 static void append_names_of_map(str *s, const pgy_tensor_map *feed)
 {
-    for (size_t i = 0; i < pgy_tensor_map_count(feed); i++) append_name(s, pgy_tensor_map_name(feed, i));
+    for (size_t i = 0; i < pgy_tensor_map_count(feed); i++)
+        append_name(s, pgy_tensor_map_name(feed, i));
     close_names(s);
 }
 
 static void append_names_of_metadata(str *s, const pgy_metadata *inputs)
 {
-    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) append_name(s, pgy_metadata_at(inputs, i)->name);
+    for (size_t i = 0; i < pgy_metadata_count(inputs); i++)
+        append_name(s, pgy_metadata_at(inputs, i)->name);
     close_names(s);
 }
 
-static pgy_status names_error(const char *what, str *bad, const pgy_tensor_map *feed, const pgy_metadata *inputs,
-                              pgy_error *err)
+static pgy_status names_error(const char *what, str *bad, const pgy_tensor_map *feed,
+                              const pgy_metadata *inputs, pgy_error *err)
 {
     str wanted = {0}, given = {0};
     close_names(bad);
     append_names_of_metadata(&wanted, inputs);
     append_names_of_map(&given, feed);
-    pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: %s. Note: inputs requested were: %s, but all inputs are: %s",
+    pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT,
+                                  "%s: %s. Note: inputs requested were: %s, but all inputs are: %s",
                                   what, str_text(bad), str_text(&wanted), str_text(&given));
     str_deinit(&wanted);
     str_deinit(&given);
     return st;
 }
 
-static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *inputs, pgy_error *err)
+static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *inputs,
+                              pgy_error *err)
 {
     pgy_status st = PGY_OK;
     str missing = {0}, extra = {0};
@@ -57,7 +61,8 @@ static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *in
         if (!pgy_metadata_find(inputs, name)) append_name(&extra, name);
     }
     if (missing.size)
-        st = names_error("The following inputs were not found in input data", &missing, feed, inputs, err);
+        st = names_error("The following inputs were not found in input data", &missing, feed,
+                         inputs, err);
     else if (extra.size)
         st = names_error("Extra inputs in input data", &extra, feed, inputs, err);
     str_deinit(&missing);
@@ -110,9 +115,10 @@ pgy_status feed_check(const pgy_tensor_map *feed, const pgy_metadata *inputs, pg
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         const pgy_tensor *t = pgy_tensor_map_find(feed, info->name);
         if (info->dtype != PGY_DTYPE_NONE && pgy_tensor_dtype(t) != info->dtype)
-            return pgy_error_set(err, PGY_E_TYPE,
-                                 "Input tensor: %s | Received unexpected dtype: %s. Note: Expected type: %s",
-                                 info->name, pgy_dtype_name(pgy_tensor_dtype(t)), pgy_dtype_name(info->dtype));
+            return pgy_error_set(
+                err, PGY_E_TYPE,
+                "Input tensor: %s | Received unexpected dtype: %s. Note: Expected type: %s",
+                info->name, pgy_dtype_name(pgy_tensor_dtype(t)), pgy_dtype_name(info->dtype));
         if (!shape_fits(t, info)) st = shape_error(t, info, err);
     }
     return st;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function table that is handed to backends, so that one built elsewhere links nothing of ours. */
+/* The function table that is handed to backends, so that one built elsewhere links nothing of ours.
+ */
 #include <polygraphy/runner.h>
 
 #include "base/alloc.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of backends: the built-in ones, then those opened from shared objects. An opened object is checked
- * for everything the host will call, so that a wrong one is refused by name and never crashes later. */
+/* The list of backends: the built-in ones, then those opened from shared objects. An opened object
+ * is checked for everything the host will call, so that a wrong one is refused by name and never
+ * crashes later. */
 #include "runner/registry.h"
 
 #include <pthread.h>
@@ -47,12 +48,16 @@ const pgy_backend *pgy_backend_find(const char *name)
 /* The first thing that is wrong with a backend from outside, or NULL. */
 static const char *defect(const pgy_backend *b)
 {
-    if (b->abi != PGY_BACKEND_ABI) return "it was made for another version of the backend interface";
-    if (b->size < offsetof(pgy_backend, version)) return "its struct is too small for this version of the interface";
-    if (!b->name || !*b->name || strspn(b->name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(b->name))
+    if (b->abi != PGY_BACKEND_ABI)
+        return "it was made for another version of the backend interface";
+    if (b->size < offsetof(pgy_backend, version))
+        return "its struct is too small for this version of the interface";
+    if (!b->name || !*b->name ||
+        strspn(b->name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(b->name))
         return "its name is not made of lower-case letters, digits, '-' and '_'";
     if (!b->runner_prefix || !*b->runner_prefix) return "it has no runner prefix";
-    if (!b->create || !b->activate || !b->inputs || !b->outputs || !b->infer || !b->deactivate || !b->destroy)
+    if (!b->create || !b->activate || !b->inputs || !b->outputs || !b->infer || !b->deactivate ||
+        !b->destroy)
         return "a required callback is missing";
     if (b->options && !b->options_size) return "it has options but no settings struct";
     if (pgy_backend_find(b->name)) return "there is a backend of that name already";
@@ -63,7 +68,8 @@ static pgy_status add(const pgy_backend *b, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     pthread_mutex_lock(&registry.lock);
-    if (mem_grow((void **)&registry.loaded, &registry.capacity, registry.count + 1, sizeof *registry.loaded))
+    if (mem_grow((void **)&registry.loaded, &registry.capacity, registry.count + 1,
+                 sizeof *registry.loaded))
         registry.loaded[registry.count++] = b;
     else
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -89,7 +95,8 @@ pgy_status pgy_backend_load(const char *path, pgy_error *err)
     if (!b) return pgy_error_set(err, PGY_E_BACKEND, "backend '%s': it refuses this host", path);
     const char *wrong = defect(b);
     if (wrong)
-        return pgy_error_set(err, PGY_E_BACKEND, "backend '%s' (%s): %s", path, b->name ? b->name : "no name", wrong);
+        return pgy_error_set(err, PGY_E_BACKEND, "backend '%s' (%s): %s", path,
+                             b->name ? b->name : "no name", wrong);
     return add(b, err);
 }
 

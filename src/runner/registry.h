@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the layer of the backends gives to this one, and the counter behind generated runner names. */
+/* What the layer of the backends gives to this one, and the counter behind generated runner names.
+ */
 #ifndef RUNNER_REGISTRY_H
 #define RUNNER_REGISTRY_H
 
 #include <polygraphy/runner.h>
 
-/* The built-in backends in their order; a strong definition stands in backends/backends.c. The weak one in
- * registry.c gives none, so that this layer links alone. */
+/* The built-in backends in their order; a strong definition stands in backends/backends.c. The weak
+ * one in registry.c gives none, so that this layer links alone. */
 size_t backends_builtin(const pgy_backend *const **out);
 
 /* Number of names that were generated for `prefix` before in this process. */

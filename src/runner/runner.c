@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runners: the states, checks, names and times that every runtime shares. What a backend makes (its instance and
- * the opened model) exists exactly while the runner is active, so an inactive runner holds no memory of a model. */
+/* Runners: the states, checks, names and times that every runtime shares. What a backend makes (its
+ * instance and the opened model) exists exactly while the runner is active, so an inactive runner
+ * holds no memory of a model. */
 #include <polygraphy/runner.h>
 
 #include <string.h>
@@ -40,7 +41,8 @@ static pgy_status make_name(char **out, const char *prefix, pgy_error *err)
 
     pgy_status st = registry_count_name(&count, prefix, err);
     if (st) return st;
-    if (!localtime_r(&now, &local)) return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
+    if (!localtime_r(&now, &local))
+        return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
     strftime(when, sizeof when, "%m/%d/%y-%H:%M:%S", &local);
     str_printf(&name, "%s-N%zu-%s", prefix, count, when);
     *out = str_take(&name);
@@ -173,7 +175,8 @@ void pgy_runner_destroy(pgy_runner *r)
 static pgy_status must_be_active(const pgy_runner *r, const char *what, pgy_error *err)
 {
     if (r->active) return PGY_OK;
-    return pgy_error_set(err, PGY_E_ARGUMENT, "%-35s | Must be activated prior to calling %s()", r->name, what);
+    return pgy_error_set(err, PGY_E_ARGUMENT, "%-35s | Must be activated prior to calling %s()",
+                         r->name, what);
 }
 
 /* Asks the backend once and keeps the answer; "not supported" means that it does not know. */
@@ -219,7 +222,8 @@ static void log_inputs(const pgy_runner *r, const pgy_metadata *inputs)
     pgy_text_free(text);
 }
 
-pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed, pgy_error *err)
+pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed,
+                            pgy_error *err)
 {
     const pgy_metadata *inputs = NULL;
     pgy_tensor_map *result = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plainest source of a runner's model: a file as it is. The runtime opens it itself, so weights are read
- * once and external data is found beside the file. */
+/* The plainest source of a runner's model: a file as it is. The runtime opens it itself, so weights
+ * are read once and external data is found beside the file. */
 #include <polygraphy/runner.h>
 
 #include "base/alloc.h"
@@ -9,8 +9,10 @@
 static pgy_status path_open(pgy_backend_model *out, void *user, pgy_error *err)
 {
     const char *path = user;
-    if (!file_exists(path)) return pgy_error_set(err, PGY_E_NOT_FOUND, "Model path does not exist: %s", path);
-    if (file_is_dir(path)) return pgy_error_set(err, PGY_E_IO, "Model path is a directory: %s", path);
+    if (!file_exists(path))
+        return pgy_error_set(err, PGY_E_NOT_FOUND, "Model path does not exist: %s", path);
+    if (file_is_dir(path))
+        return pgy_error_set(err, PGY_E_IO, "Model path is a directory: %s", path);
     out->path = path;
     return PGY_OK;
 }

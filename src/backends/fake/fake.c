@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime that answers set values, NaN, delays, errors and crashes on demand: the comparison, the driver and the
- * program are tested with it. It is not shown in help. Inputs and outputs are the model's (dynamic dimensions are
- * 1), or one of each without a model; the values of outputs depend on the bytes of all inputs and on nothing else. */
+/* A runtime that answers set values, NaN, delays, errors and crashes on demand: the comparison, the
+ * driver and the program are tested with it. It is not shown in help. Inputs and outputs are the
+ * model's (dynamic dimensions are 1), or one of each without a model; the values of outputs depend
+ * on the bytes of all inputs and on nothing else. */
 #include <float.h>
 #include <math.h>
 #include <signal.h>
@@ -22,11 +23,12 @@ typedef struct settings {
     int64_t delay_ms;
 } settings;
 
-static const char *const MODES[] = {"ok",    "nan",  "inf",   "delay",   "crash", "abort",
+static const char *const MODES[] = {"ok",    "nan",   "inf",     "delay", "crash", "abort",
                                     "shape", "error", "missing", "extra", "start", NULL};
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_TEXT("--fake-mode", settings, mode, .choices = MODES, .hidden = true, .help = "what the fake runtime does"),
+    PGY_OPT_TEXT("--fake-mode", settings, mode, .choices = MODES, .hidden = true,
+                 .help = "what the fake runtime does"),
     PGY_OPT_INT("--fake-delay", settings, delay_ms, .meta = "MS", .hidden = true,
                 .help = "how long --fake-mode delay waits in each inference"),
     PGY_OPT_END,
@@ -44,13 +46,15 @@ static bool mode_is(const fake *f, const char *mode)
     return !strcmp(f->mode, mode);
 }
 
-static pgy_status create(void **out, const pgy_backend_model *model, const void *options, pgy_error *err)
+static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
+                         pgy_error *err)
 {
     const settings *s = options;
     const char *mode = s && s->mode ? s->mode : "ok";
     size_t i = 0;
     while (MODES[i] && strcmp(MODES[i], mode)) i++;
-    if (!MODES[i]) return pgy_error_set(err, PGY_E_ARGUMENT, "--fake-mode: there is no mode '%s'", mode);
+    if (!MODES[i])
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--fake-mode: there is no mode '%s'", mode);
     fake *f = mem_calloc(1, sizeof *f);
     if (!f) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     f->mode = MODES[i];
@@ -76,8 +80,8 @@ static bool is_initializer(const pgy_onnx_graph *g, const char *name)
     return false;
 }
 
-static pgy_status describe_values(pgy_metadata *out, pgy_model *model, pgy_onnx_value_info *const *values, size_t count,
-                                  pgy_error *err)
+static pgy_status describe_values(pgy_metadata *out, pgy_model *model,
+                                  pgy_onnx_value_info *const *values, size_t count, pgy_error *err)
 {
     const pgy_onnx_graph *g = pgy_model_proto(model)->graph;
     pgy_status st = PGY_OK;
@@ -96,7 +100,8 @@ static pgy_status describe_model(fake *f, pgy_error *err)
     pgy_model *model = source->model ? pgy_model_retain(source->model) : NULL;
     pgy_status st = PGY_OK;
     if (!model && source->path) st = pgy_model_load(&model, source->path, NULL, err);
-    if (!model && !source->path) st = pgy_model_parse(&model, source->data, source->data_size, true, NULL, err);
+    if (!model && !source->path)
+        st = pgy_model_parse(&model, source->data, source->data_size, true, NULL, err);
     if (st) return st;
     const pgy_onnx_graph *g = pgy_model_proto(model)->graph;
     if (!g) {
@@ -120,7 +125,8 @@ static void deactivate(void *runner)
 static pgy_status activate(void *runner, pgy_error *err)
 {
     fake *f = runner;
-    if (mode_is(f, "start")) return pgy_error_set(err, PGY_E_BACKEND, "the fake runtime was told not to start");
+    if (mode_is(f, "start"))
+        return pgy_error_set(err, PGY_E_BACKEND, "the fake runtime was told not to start");
     pgy_status st = pgy_metadata_create(&f->inputs, err);
     if (!st) st = pgy_metadata_create(&f->outputs, err);
     if (!st && f->source) {
@@ -142,7 +148,8 @@ static void destroy(void *runner)
 static pgy_status copy_metadata(pgy_metadata *out, const pgy_metadata *from, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < pgy_metadata_count(from); i++) st = pgy_metadata_set(out, pgy_metadata_at(from, i), err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(from); i++)
+        st = pgy_metadata_set(out, pgy_metadata_at(from, i), err);
     return st;
 }
 
@@ -176,7 +183,8 @@ static pgy_status fill(pgy_tensor *t, uint64_t seed, const char *mode, pgy_error
     size_t count = pgy_tensor_count(t);
     if (dtype == PGY_STRING || !count) return PGY_OK;
     pgy_tensor *numbers = NULL;
-    pgy_status st = pgy_tensor_create(&numbers, PGY_F64, pgy_tensor_rank(t), pgy_tensor_shape(t), err);
+    pgy_status st =
+        pgy_tensor_create(&numbers, PGY_F64, pgy_tensor_rank(t), pgy_tensor_shape(t), err);
     if (st) return st;
     double *v = pgy_tensor_data(numbers), scale = pgy_dtype_is_float(dtype) ? 1.0 : 100.0;
     for (size_t i = 0; i < count; i++) {
@@ -190,15 +198,16 @@ static pgy_status fill(pgy_tensor *t, uint64_t seed, const char *mode, pgy_error
     return st;
 }
 
-static pgy_status add_output(pgy_tensor_map *out, const pgy_tensor_info *info, uint64_t seed, const char *mode,
-                             pgy_error *err)
+static pgy_status add_output(pgy_tensor_map *out, const pgy_tensor_info *info, uint64_t seed,
+                             const char *mode, pgy_error *err)
 {
     int64_t shape[PGY_MAX_RANK];
     size_t rank = info->rank > 0 ? (size_t)info->rank : 0;
     pgy_tensor *t = NULL;
     for (size_t i = 0; i < rank; i++) shape[i] = info->shape[i] < 0 ? 1 : info->shape[i];
     if (!strcmp(mode, "shape")) shape[rank ? rank - 1 : rank++] = 7;
-    pgy_status st = pgy_tensor_create(&t, info->dtype != PGY_DTYPE_NONE ? info->dtype : PGY_F32, rank, shape, err);
+    pgy_status st = pgy_tensor_create(&t, info->dtype != PGY_DTYPE_NONE ? info->dtype : PGY_F32,
+                                      rank, shape, err);
     if (st) return st;
     st = fill(t, seed, mode, err);
     if (!st) return pgy_tensor_map_adopt(out, info->name, t, err);
@@ -212,11 +221,13 @@ static void wait_ms(int64_t ms)
     nanosleep(&t, NULL);
 }
 
-static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                        int64_t *time_ns, pgy_error *err)
 {
     const fake *f = runner;
     (void)time_ns; /* the host measures */
-    if (mode_is(f, "error")) return pgy_error_set(err, PGY_E_BACKEND, "the fake runtime was told to fail");
+    if (mode_is(f, "error"))
+        return pgy_error_set(err, PGY_E_BACKEND, "the fake runtime was told to fail");
     if (mode_is(f, "crash")) raise(SIGSEGV);
     if (mode_is(f, "abort")) abort();
     if (mode_is(f, "delay")) wait_ms(f->delay_ms);
@@ -227,7 +238,8 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
     uint64_t seed = hash_feed(feed);
     pgy_status st = PGY_OK;
     if (mode_is(f, "missing") && count) count--;
-    for (size_t i = 0; !st && i < count; i++) st = add_output(out, pgy_metadata_at(f->outputs, i), seed + i, f->mode, err);
+    for (size_t i = 0; !st && i < count; i++)
+        st = add_output(out, pgy_metadata_at(f->outputs, i), seed + i, f->mode, err);
     if (!st && mode_is(f, "extra")) st = add_output(out, &extra, seed, f->mode, err);
     return st;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens ONNX Runtime and fills the table. The lowest version of its interface is asked for first, because asking
- * for one that the library does not have makes it print. Its log goes to ours. */
+/* Opens ONNX Runtime and fills the table. The lowest version of its interface is asked for first,
+ * because asking for one that the library does not have makes it print. Its log goes to ours. */
 #include "backends/onnxruntime/api.h"
 
 #include <pthread.h>
@@ -51,11 +51,11 @@ pgy_dtype ort_dtype_from_type(int type)
 
 /* ---- Log ---- */
 
-static void forward_log(void *user, int severity, const char *category, const char *log_id, const char *location,
-                        const char *message)
+static void forward_log(void *user, int severity, const char *category, const char *log_id,
+                        const char *location, const char *message)
 {
-    static const pgy_severity SEVERITIES[] = {PGY_LOG_ULTRA_VERBOSE, PGY_LOG_EXTRA_VERBOSE, PGY_LOG_WARNING,
-                                              PGY_LOG_ERROR, PGY_LOG_ERROR};
+    static const pgy_severity SEVERITIES[] = {PGY_LOG_ULTRA_VERBOSE, PGY_LOG_EXTRA_VERBOSE,
+                                              PGY_LOG_WARNING, PGY_LOG_ERROR, PGY_LOG_ERROR};
     (void)user, (void)category, (void)log_id, (void)location;
     if (severity < 0 || severity > 4) severity = 4;
     pgy_log_write(SEVERITIES[severity], "backend/onnxrt/runtime", 0, "ONNX Runtime: %s", message);
@@ -72,7 +72,8 @@ static int runtime_log_level(void)
 pgy_status ort_check(const ort_api *api, ort_status *status, const char *what, pgy_error *err)
 {
     if (!status) return PGY_OK;
-    pgy_status st = pgy_error_set(err, PGY_E_BACKEND, "ONNX Runtime, %s: %s", what, api->status_text(status));
+    pgy_status st =
+        pgy_error_set(err, PGY_E_BACKEND, "ONNX Runtime, %s: %s", what, api->status_text(status));
     api->release_status(status);
     return st;
 }
@@ -80,7 +81,7 @@ pgy_status ort_check(const ort_api *api, ort_status *status, const char *what, p
 /* Entries from `count` on are not in this release's table. */
 static void fill(ort_api *api, const void *const *table, int count)
 {
-#define F(index, field, arguments)                                                                                     \
+#define F(index, field, arguments) \
     if (index < count) memcpy(&api->field, &table[index], sizeof api->field);
 #define V F
 #include "backends/onnxruntime/api.def"
@@ -108,7 +109,8 @@ static pgy_status open_table(ort_api *api, void *handle, pgy_error *err)
     const ort_base *base = entry.call();
     const void *const *table = base ? base->table(ORT_API_MIN) : NULL;
     if (!table)
-        return pgy_error_set(err, PGY_E_BACKEND, "'%s' is too old: ONNX Runtime 1.%d or newer is needed", api->path,
+        return pgy_error_set(err, PGY_E_BACKEND,
+                             "'%s' is too old: ONNX Runtime 1.%d or newer is needed", api->path,
                              ORT_API_MIN);
     api->version = base->version();
     api->minor = minor_of(api->version);
@@ -127,9 +129,11 @@ static pgy_status open_runtime(ort_api *api, pgy_error *err)
     api->path = path; /* kept as long as the library: for the process */
     st = open_table(api, handle, err);
     if (!st)
-        st = ort_check(api, api->create_env(forward_log, NULL, runtime_log_level(), "polygraphy", &api->env),
-                       "creating its environment", err);
-    if (!st) st = ort_check(api, api->default_allocator(&api->allocator), "getting its allocator", err);
+        st = ort_check(
+            api, api->create_env(forward_log, NULL, runtime_log_level(), "polygraphy", &api->env),
+            "creating its environment", err);
+    if (!st)
+        st = ort_check(api, api->default_allocator(&api->allocator), "getting its allocator", err);
     if (!st) st = ort_check(api, api->cpu_memory(0, 0, &api->memory), "describing memory", err);
     if (!st) LOG(VERBOSE, "Loaded ONNX Runtime | Version: %s | Path: %s", api->version, api->path);
     return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime's C interface as this backend uses it: a table of function pointers reached by index, with no
- * header of its own. The indices never change: its table only grows. */
+/* ONNX Runtime's C interface as this backend uses it: a table of function pointers reached by
+ * index, with no header of its own. The indices never change: its table only grows. */
 #ifndef BACKENDS_ONNXRUNTIME_API_H
 #define BACKENDS_ONNXRUNTIME_API_H
 
@@ -22,27 +22,37 @@ typedef void (*ort_log_function)(void *user, int severity, const char *category,
 
 /* Minor release numbers, and the entries of the tables that these are sure to have. */
 enum { ORT_API_MIN = 8, ORT_COUNT_MIN = 170, ORT_API_PROVIDERS = 12, ORT_COUNT_PROVIDERS = 217 };
-enum ort_kind { ORT_UNKNOWN, ORT_TENSOR, ORT_SEQUENCE, ORT_MAP, ORT_OPAQUE, ORT_SPARSE, ORT_OPTIONAL };
+enum ort_kind {
+    ORT_UNKNOWN,
+    ORT_TENSOR,
+    ORT_SEQUENCE,
+    ORT_MAP,
+    ORT_OPAQUE,
+    ORT_SPARSE,
+    ORT_OPTIONAL
+};
 
 typedef struct ort_api {
-#define F(index, field, arguments) ort_status *(*field) arguments;
+#define F(index, field, arguments) ort_status *(*field)arguments;
 #define V(index, field, arguments) void(*field) arguments;
 #include "backends/onnxruntime/api.def"
 #undef F
 #undef V
     const char *(*status_text)(const ort_status *);
-    int minor;            /* of the release that was found */
-    const char *version;  /* its text */
-    const char *path;     /* the library's file, as it was opened */
-    ort_env *env;         /* one per process, never released */
+    int minor;           /* of the release that was found */
+    const char *version; /* its text */
+    const char *path;    /* the library's file, as it was opened */
+    ort_env *env;        /* one per process, never released */
     ort_allocator *allocator;
-    ort_memory *memory;   /* describes host memory */
+    ort_memory *memory; /* describes host memory */
 } ort_api;
 
-/* Opens the runtime once per process. @return PGY_E_NOT_FOUND with what was tried and how to get it */
+/* Opens the runtime once per process. @return PGY_E_NOT_FOUND with what was tried and how to get it
+ */
 pgy_status ort_open(const ort_api **out, pgy_error *err) PGY_MUST_CHECK;
 /* Turns a status (released) into ours: PGY_OK for NULL. `what` says what was being done. */
-pgy_status ort_check(const ort_api *api, ort_status *status, const char *what, pgy_error *err) PGY_MUST_CHECK;
+pgy_status ort_check(const ort_api *api, ort_status *status, const char *what,
+                     pgy_error *err) PGY_MUST_CHECK;
 
 /* ONNX Runtime's element codes: those of TensorProto but for the newest. */
 int ort_type_from_dtype(pgy_dtype dtype);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds ONNX Runtime's shared library. Cheap places first; Python is asked last, and only for the folder of its
- * package, without importing it. What was tried is remembered in words, for the one sentence that a user
- * without the runtime gets to read. */
+/* Finds ONNX Runtime's shared library. Cheap places first; Python is asked last, and only for the
+ * folder of its package, without importing it. What was tried is remembered in words, for the one
+ * sentence that a user without the runtime gets to read. */
 #include "backends/onnxruntime/locate.h"
 
 #include <dlfcn.h>
@@ -19,8 +19,9 @@
 
 extern char **environ;
 
-static const char HOW[] = "install it with 'pip install onnxruntime', or set POLYGRAPHY_ONNXRUNTIME to "
-                          "libonnxruntime.so or to the folder that holds it";
+static const char HOW[] =
+    "install it with 'pip install onnxruntime', or set POLYGRAPHY_ONNXRUNTIME to "
+    "libonnxruntime.so or to the folder that holds it";
 
 typedef struct search {
     void *handle;
@@ -80,19 +81,21 @@ static bool try_loader_path(search *s)
     return try_library(s, NAMES[0]) || try_library(s, NAMES[1]);
 }
 
-/* <folder of file>/../onnxruntime and <folder of file>/../lib/onnxruntime */
+/* What the build or an installation put beside a program or library: with <prefix>/bin/<file>, the
+ * folders <prefix>/onnxruntime and <prefix>/lib/onnxruntime. */
 static bool try_beside(search *s, const char *file)
 {
-    static const char *const PLACES[] = {"../onnxruntime", "../lib/onnxruntime", "onnxruntime"};
-    char *folder = path_dirname(file);
+    static const char *const PLACES[] = {"onnxruntime", "lib/onnxruntime"};
+    char *folder = path_dirname(file), *prefix = folder ? path_dirname(folder) : NULL;
     bool found = false;
-    for (size_t i = 0; folder && i < sizeof PLACES / sizeof *PLACES && !found; i++) {
-        char *path = path_join(folder, PLACES[i]);
-        if (path && i < 2) note(s, path);
+    for (size_t i = 0; prefix && i < sizeof PLACES / sizeof *PLACES && !found; i++) {
+        char *path = path_join(prefix, PLACES[i]);
+        if (path) note(s, path);
         found = path && try_folder(s, path);
         mem_free(path);
     }
     mem_free(folder);
+    mem_free(prefix);
     return found;
 }
 
@@ -105,8 +108,10 @@ static bool try_program(search *s)
     if (try_beside(s, exe)) return true;
 
     Dl_info self;
-    if (!dladdr((void *)HOW, &self) || !self.dli_fname || !strcmp(self.dli_fname, exe)) return false;
-    if (str_ends_with(exe, path_basename(self.dli_fname))) return false; /* the program, by a shorter name */
+    if (!dladdr((void *)HOW, &self) || !self.dli_fname || !strcmp(self.dli_fname, exe))
+        return false;
+    if (str_ends_with(exe, path_basename(self.dli_fname)))
+        return false; /* the program, by a shorter name */
     return try_beside(s, self.dli_fname);
 }
 
@@ -125,7 +130,8 @@ static bool first_line(str *out, char *const *command)
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     char buffer[1024];
-    for (ssize_t n; started && (n = read(ends[0], buffer, sizeof buffer)) > 0;) str_append_n(out, buffer, (size_t)n);
+    for (ssize_t n; started && (n = read(ends[0], buffer, sizeof buffer)) > 0;)
+        str_append_n(out, buffer, (size_t)n);
     close(ends[0]);
     if (started) waitpid(child, &status, 0);
     char *end = out->data ? strchr(out->data, '\n') : NULL;
@@ -135,8 +141,9 @@ static bool first_line(str *out, char *const *command)
 
 static bool try_python(search *s)
 {
-    char *command[] = {"python3", "-I", "-c",
-                       "import importlib.util as u\n"
+    char *command[] = {"python3", "-c",
+                       "import sys, importlib.util as u\n"
+                       "sys.path = [p for p in sys.path if p]\n" /* not the current folder */
                        "s = u.find_spec('onnxruntime')\n"
                        "print(s.submodule_search_locations[0] if s else '')",
                        NULL};
@@ -147,12 +154,14 @@ static bool try_python(search *s)
     return found;
 }
 
-/* The place that the user named counts alone: another runtime than the one asked for would be a surprise. */
+/* The place that the user named counts alone: another runtime than the one asked for would be a
+ * surprise. */
 static pgy_status try_named(search *s, const char *named, pgy_error *err)
 {
     if (file_is_dir(named) ? try_tree(s, named) : try_library(s, named)) return PGY_OK;
-    return pgy_error_set(err, PGY_E_NOT_FOUND, "ONNX Runtime was not found: POLYGRAPHY_ONNXRUNTIME is '%s', but %s", named,
-                         s->why.size ? str_text(&s->why) : "there is no libonnxruntime.so in it");
+    return pgy_error_set(
+        err, PGY_E_NOT_FOUND, "ONNX Runtime was not found: POLYGRAPHY_ONNXRUNTIME is '%s', but %s",
+        named, s->why.size ? str_text(&s->why) : "there is no libonnxruntime.so in it");
 }
 
 pgy_status ort_locate(void **handle, char **path, pgy_error *err)
@@ -163,7 +172,8 @@ pgy_status ort_locate(void **handle, char **path, pgy_error *err)
     if (named && *named)
         st = try_named(&s, named, err);
     else if (!try_loader_path(&s) && !try_program(&s) && !try_python(&s))
-        st = pgy_error_set(err, PGY_E_NOT_FOUND, "ONNX Runtime was not found (tried %s); %s", str_text(&s.tried), HOW);
+        st = pgy_error_set(err, PGY_E_NOT_FOUND, "ONNX Runtime was not found (tried %s); %s",
+                           str_text(&s.tried), HOW);
     if (!st) {
         *handle = s.handle;
         *path = s.path;

@@ -5,8 +5,9 @@
 
 #include <polygraphy/base.h>
 
-/* The library's handle, the first that opens of: POLYGRAPHY_ONNXRUNTIME (alone, if set), the loader's path, folders
- * beside this library and program, the onnxruntime package of the Python on PATH. *path is owned. */
+/* The library's handle, the first that opens of: POLYGRAPHY_ONNXRUNTIME (alone, if set), the
+ * loader's path, folders beside this library and program, the onnxruntime package of the Python on
+ * PATH. *path is owned. */
 pgy_status ort_locate(void **handle, char **path, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ONNX Runtime backend: a session per runner. Names of inputs and outputs are read once; an inference makes
- * values over the fed tensors, runs, and gives tensors over the results. The file is handed to ONNX Runtime by
- * path wherever there is one, so that nothing of it passes through our memory. */
+/* The ONNX Runtime backend: a session per runner. Names of inputs and outputs are read once; an
+ * inference makes values over the fed tensors, runs, and gives tensors over the results. The file
+ * is handed to ONNX Runtime by path wherever there is one, so that nothing of it passes through our
+ * memory. */
 #include <string.h>
 
 #include "backends/onnxruntime/settings.h"
@@ -36,7 +37,8 @@ static pgy_status probe(char *why, size_t why_size)
     return st;
 }
 
-static pgy_status create(void **out, const pgy_backend_model *model, const void *options, pgy_error *err)
+static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
+                         pgy_error *err)
 {
     if (!model || (!model->path && !model->data))
         return pgy_error_set(err, PGY_E_ARGUMENT, "ONNX Runtime needs a model");
@@ -60,7 +62,8 @@ static pgy_status read_names(strvec *out, session *s, size_t count, name_call ca
         st = ort_check(s->api, call(s->handle, i, s->api->allocator, &name), "reading a name", err);
         if (st) break;
         if (!strvec_push(out, name)) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-        pgy_status freed = ort_check(s->api, s->api->allocator_free(s->api->allocator, name), "freeing a name", st ? NULL : err);
+        pgy_status freed = ort_check(s->api, s->api->allocator_free(s->api->allocator, name),
+                                     "freeing a name", st ? NULL : err);
         if (!st) st = freed;
     }
     return st;
@@ -69,8 +72,10 @@ static pgy_status read_names(strvec *out, session *s, size_t count, name_call ca
 static pgy_status read_interface(session *s, pgy_error *err)
 {
     size_t inputs = 0, outputs = 0;
-    pgy_status st = ort_check(s->api, s->api->input_count(s->handle, &inputs), "counting inputs", err);
-    if (!st) st = ort_check(s->api, s->api->output_count(s->handle, &outputs), "counting outputs", err);
+    pgy_status st =
+        ort_check(s->api, s->api->input_count(s->handle, &inputs), "counting inputs", err);
+    if (!st)
+        st = ort_check(s->api, s->api->output_count(s->handle, &outputs), "counting outputs", err);
     if (!st) st = read_names(&s->inputs, s, inputs, s->api->input_name, err);
     if (!st) st = read_names(&s->outputs, s, outputs, s->api->output_name, err);
     return st;
@@ -94,8 +99,10 @@ static pgy_status activate(void *runner, pgy_error *err)
     st = ort_settings_apply(&options, s->api, &s->settings, err);
     if (st) return st;
     const pgy_backend_model *m = s->model;
-    ort_status *made = m->path ? s->api->session_from_path(s->api->env, m->path, options, &s->handle)
-                               : s->api->session_from_array(s->api->env, m->data, m->data_size, options, &s->handle);
+    ort_status *made =
+        m->path
+            ? s->api->session_from_path(s->api->env, m->path, options, &s->handle)
+            : s->api->session_from_array(s->api->env, m->data, m->data_size, options, &s->handle);
     st = ort_check(s->api, made, "loading the model", err);
     s->api->release_options(options);
     if (!st) st = read_interface(s, err);
@@ -112,8 +119,8 @@ static void destroy(void *runner)
 
 /* ---- Metadata ---- */
 
-static pgy_status add_tensor_info(pgy_metadata *out, const ort_api *api, const char *name, const ort_shape_info *info,
-                                  pgy_error *err)
+static pgy_status add_tensor_info(pgy_metadata *out, const ort_api *api, const char *name,
+                                  const ort_shape_info *info, pgy_error *err)
 {
     int type = 0;
     size_t rank = 0;
@@ -122,27 +129,34 @@ static pgy_status add_tensor_info(pgy_metadata *out, const ort_api *api, const c
     pgy_status st = ort_check(api, api->element_type(info, &type), name, err);
     if (!st) st = ort_check(api, api->rank(info, &rank), name, err);
     if (!st && rank > PGY_MAX_RANK)
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED, "'%s' has %zu dimensions; at most %d are supported", name, rank,
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
+                           "'%s' has %zu dimensions; at most %d are supported", name, rank,
                            PGY_MAX_RANK);
     if (!st) st = ort_check(api, api->dims(info, dims, rank), name, err);
     if (!st) st = ort_check(api, api->dim_names(info, names, rank), name, err);
     if (st) return st;
     for (size_t i = 0; i < rank; i++)
         if (dims[i] >= 0 || !names[i] || !names[i][0]) names[i] = NULL;
-    pgy_tensor_info t = {.name = name, .dtype = ort_dtype_from_type(type), .rank = (int32_t)rank, .shape = dims, .dim_names = names};
+    pgy_tensor_info t = {.name = name,
+                         .dtype = ort_dtype_from_type(type),
+                         .rank = (int32_t)rank,
+                         .shape = dims,
+                         .dim_names = names};
     return pgy_metadata_set(out, &t, err);
 }
 
 typedef ort_status *(*type_call)(const ort_session *, size_t, ort_type_info **);
 
-static pgy_status add_info(pgy_metadata *out, session *s, const char *name, size_t i, type_call call, pgy_error *err)
+static pgy_status add_info(pgy_metadata *out, session *s, const char *name, size_t i,
+                           type_call call, pgy_error *err)
 {
     ort_type_info *type = NULL;
     const ort_shape_info *info = NULL;
     int kind = ORT_UNKNOWN;
     pgy_status st = ort_check(s->api, call(s->handle, i, &type), name, err);
     if (!st) st = ort_check(s->api, s->api->kind_of(type, &kind), name, err);
-    if (!st && kind == ORT_TENSOR) st = ort_check(s->api, s->api->tensor_info_of(type, &info), name, err);
+    if (!st && kind == ORT_TENSOR)
+        st = ort_check(s->api, s->api->tensor_info_of(type, &info), name, err);
     if (!st && info) {
         st = add_tensor_info(out, s->api, name, info, err);
     } else if (!st) {
@@ -186,22 +200,25 @@ static pgy_status take_outputs(pgy_tensor_map *out, session *s, ort_value **valu
     return st;
 }
 
-static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                        int64_t *time_ns, pgy_error *err)
 {
     session *s = runner;
     size_t in_count = s->inputs.count, out_count = s->outputs.count;
     pgy_status st = PGY_OK;
-    ort_value **values = mem_calloc(in_count + out_count, sizeof *values), **results = values + in_count;
+    ort_value **values = mem_calloc(in_count + out_count, sizeof *values),
+              **results = values + in_count;
     if (!values) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; !st && i < in_count; i++)
-        st = ort_value_from_tensor(&values[i], s->api, s->inputs.items[i], pgy_tensor_map_find(feed, s->inputs.items[i]),
-                                   err);
+        st = ort_value_from_tensor(&values[i], s->api, s->inputs.items[i],
+                                   pgy_tensor_map_find(feed, s->inputs.items[i]), err);
     if (st) goto done;
 
     int64_t begin = clock_ns();
     st = ort_check(s->api,
-                   s->api->run(s->handle, NULL, (const char *const *)s->inputs.items, (const ort_value *const *)values,
-                               in_count, (const char *const *)s->outputs.items, out_count, results),
+                   s->api->run(s->handle, NULL, (const char *const *)s->inputs.items,
+                               (const ort_value *const *)values, in_count,
+                               (const char *const *)s->outputs.items, out_count, results),
                    "inference", err);
     *time_ns = clock_ns() - begin;
     if (!st) st = take_outputs(out, s, results, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of the ONNX Runtime backend: execution providers (matched as the original does, by part of the name),
- * graph optimization, threads, and libraries of custom operators. */
+/* Options of the ONNX Runtime backend: execution providers (matched as the original does, by part
+ * of the name), graph optimization, threads, and libraries of custom operators. */
 #include "backends/onnxruntime/settings.h"
 
 #include <ctype.h>
@@ -14,10 +14,13 @@
 static const char LOG_PATH[] = "backend/onnxrt/loader.py";
 
 const pgy_option ORT_OPTIONS[] = {
-    PGY_OPT_LIST("--providers --execution-providers", ort_settings, providers, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
-                 .help = "execution providers in order of preference, by name or part of it; default: cpu"),
+    PGY_OPT_LIST(
+        "--providers --execution-providers", ort_settings, providers, .nargs = PGY_ONE_OR_MORE,
+        .meta = "NAME",
+        .help = "execution providers in order of preference, by name or part of it; default: cpu"),
     PGY_OPT_TEXT("--graph-optimization-level", ort_settings, graph_level, .meta = "NAME",
-                 .help = "ORT_DISABLE_ALL, ORT_ENABLE_BASIC, ORT_ENABLE_EXTENDED, ORT_ENABLE_LAYOUT or ORT_ENABLE_ALL; "
+                 .help = "ORT_DISABLE_ALL, ORT_ENABLE_BASIC, ORT_ENABLE_EXTENDED, "
+                         "ORT_ENABLE_LAYOUT or ORT_ENABLE_ALL; "
                          "default: the runtime's own"),
     PGY_OPT_INT("--onnxrt-threads", ort_settings, threads, .meta = "N",
                 .help = "threads of one inference; default: all processors this process may use"),
@@ -48,9 +51,10 @@ pgy_status ort_graph_level_from_name(int *out, const char *name, pgy_error *err)
         }
     }
     str_append_py_list(&valid, names, LEVEL_COUNT);
-    pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT,
-                                  "--graph-optimization-level: there is no level '%s'; the levels are: %s", name,
-                                  str_text(&valid));
+    pgy_status st =
+        pgy_error_set(err, PGY_E_ARGUMENT,
+                      "--graph-optimization-level: there is no level '%s'; the levels are: %s",
+                      name, str_text(&valid));
     str_deinit(&valid);
     return st;
 }
@@ -68,7 +72,8 @@ static const char *match_provider(const providers *available, const char *wanted
     for (int i = 0; i < available->count; i++)
         if (!strcmp(available->items[i], wanted)) return available->items[i];
     for (int i = 0; i < available->count; i++)
-        if (str_contains_nocase(available->items[i], wanted) || str_contains_nocase(wanted, available->items[i]))
+        if (str_contains_nocase(available->items[i], wanted) ||
+            str_contains_nocase(wanted, available->items[i]))
             return available->items[i];
     return NULL;
 }
@@ -77,10 +82,11 @@ static pgy_status no_provider(const providers *available, const char *wanted, pg
 {
     str list = {0};
     str_append_py_list(&list, (const char *const *)available->items, (size_t)available->count);
-    pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND,
-                                  "Could not find specified ONNX-Runtime execution provider. "
-                                  "Note: Requested provider was: %s, but available providers are: %s",
-                                  wanted, str_text(&list));
+    pgy_status st =
+        pgy_error_set(err, PGY_E_NOT_FOUND,
+                      "Could not find specified ONNX-Runtime execution provider. "
+                      "Note: Requested provider was: %s, but available providers are: %s",
+                      wanted, str_text(&list));
     str_deinit(&list);
     return st;
 }
@@ -96,16 +102,19 @@ static pgy_status append_cuda(ort_options *options, const ort_api *api, pgy_erro
 }
 
 /* The generic call wants short names, which most providers write in capitals and some do not. */
-static pgy_status append_named(ort_options *options, const ort_api *api, const char *provider, pgy_error *err)
+static pgy_status append_named(ort_options *options, const ort_api *api, const char *provider,
+                               pgy_error *err)
 {
     enum { SHORT, CAPITALS, FULL, SPELLINGS };
     char names[SPELLINGS][128];
     pgy_status st = PGY_OK;
     size_t size = strlen(provider);
-    if (size >= sizeof names[0]) return pgy_error_set(err, PGY_E_ARGUMENT, "provider name too long: %s", provider);
+    if (size >= sizeof names[0])
+        return pgy_error_set(err, PGY_E_ARGUMENT, "provider name too long: %s", provider);
     for (int i = 0; i < SPELLINGS; i++) memcpy(names[i], provider, size + 1);
     if (str_ends_with(provider, "ExecutionProvider"))
-        names[SHORT][size - strlen("ExecutionProvider")] = names[CAPITALS][size - strlen("ExecutionProvider")] = '\0';
+        names[SHORT][size - strlen("ExecutionProvider")] =
+            names[CAPITALS][size - strlen("ExecutionProvider")] = '\0';
     for (char *c = names[CAPITALS]; *c; c++) *c = (char)toupper((unsigned char)*c);
     for (int i = 0; i < SPELLINGS; i++) {
         st = ort_check(api, api->append_provider(options, names[i], NULL, NULL, 0), provider, err);
@@ -114,19 +123,21 @@ static pgy_status append_named(ort_options *options, const ort_api *api, const c
     return st;
 }
 
-static pgy_status append_provider(ort_options *options, const ort_api *api, const char *provider, pgy_error *err)
+static pgy_status append_provider(ort_options *options, const ort_api *api, const char *provider,
+                                  pgy_error *err)
 {
     if (!strcmp(provider, "CPUExecutionProvider")) return PGY_OK; /* always there, last in line */
     if (api->minor < ORT_API_PROVIDERS)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "ONNX Runtime %s at %s is too old to be asked for %s: 1.%d or newer is needed", api->version,
-                             api->path, provider, ORT_API_PROVIDERS);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "ONNX Runtime %s at %s is too old to be asked for %s: 1.%d or newer is needed",
+            api->version, api->path, provider, ORT_API_PROVIDERS);
     if (!strcmp(provider, "CUDAExecutionProvider")) return append_cuda(options, api, err);
     return append_named(options, api, provider, err);
 }
 
-static pgy_status resolve(const char **out, const providers *available, const char *const *wanted, size_t count,
-                          pgy_error *err)
+static pgy_status resolve(const char **out, const providers *available, const char *const *wanted,
+                          size_t count, pgy_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         out[i] = match_provider(available, wanted[i]);
@@ -135,7 +146,8 @@ static pgy_status resolve(const char **out, const providers *available, const ch
     return PGY_OK;
 }
 
-static pgy_status set_providers(ort_options *options, const ort_api *api, const ort_settings *s, pgy_error *err)
+static pgy_status set_providers(ort_options *options, const ort_api *api, const ort_settings *s,
+                                pgy_error *err)
 {
     enum { MAX = 32 };
     static const char *const CPU[] = {"cpu"};
@@ -146,8 +158,10 @@ static pgy_status set_providers(ort_options *options, const ort_api *api, const 
     providers available = {0};
     str line = {0};
 
-    if (count > MAX) return pgy_error_set(err, PGY_E_ARGUMENT, "--providers: %zu are too many", count);
-    pgy_status st = ort_check(api, api->available_providers(&available.items, &available.count), "listing providers", err);
+    if (count > MAX)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--providers: %zu are too many", count);
+    pgy_status st = ort_check(api, api->available_providers(&available.items, &available.count),
+                              "listing providers", err);
     if (st) return st;
     st = resolve(found, &available, wanted, count, err);
     if (st) goto done;
@@ -156,45 +170,54 @@ static pgy_status set_providers(ort_options *options, const ort_api *api, const 
     for (size_t i = 0; !st && i < count; i++) st = append_provider(options, api, found[i], err);
 done:
     str_deinit(&line);
-    if (ort_check(api, api->release_providers(available.items, available.count), "releasing a list", NULL))
+    if (ort_check(api, api->release_providers(available.items, available.count), "releasing a list",
+                  NULL))
         LOG(VERBOSE, "the list of providers could not be released");
     return st;
 }
 
 /* ---- The rest ---- */
 
-static pgy_status set_threads(ort_options *options, const ort_api *api, const ort_settings *s, pgy_error *err)
+static pgy_status set_threads(ort_options *options, const ort_api *api, const ort_settings *s,
+                              pgy_error *err)
 {
     int64_t threads = s ? s->threads : 0;
     if (threads < 0 || threads > 4096)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--onnxrt-threads: %lld is not in [0, 4096]", (long long)threads);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--onnxrt-threads: %lld is not in [0, 4096]",
+                             (long long)threads);
     int count = threads ? (int)threads : (int)cpu_count();
     pgy_status st = ort_check(api, api->set_intra_threads(options, count), "setting threads", err);
     return st ? st : ort_check(api, api->set_inter_threads(options, count), "setting threads", err);
 }
 
-static pgy_status set_level(ort_options *options, const ort_api *api, const ort_settings *s, pgy_error *err)
+static pgy_status set_level(ort_options *options, const ort_api *api, const ort_settings *s,
+                            pgy_error *err)
 {
     int level;
     if (!s || !s->graph_level) return PGY_OK;
     pgy_status st = ort_graph_level_from_name(&level, s->graph_level, err);
-    return st ? st : ort_check(api, api->set_graph_level(options, level), "setting the optimization level", err);
+    return st ? st
+              : ort_check(api, api->set_graph_level(options, level),
+                          "setting the optimization level", err);
 }
 
-static pgy_status add_libraries(ort_options *options, const ort_api *api, const ort_settings *s, pgy_error *err)
+static pgy_status add_libraries(ort_options *options, const ort_api *api, const ort_settings *s,
+                                pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; s && !st && i < s->op_libraries.count; i++) {
         void *handle; /* stays open for the process: sessions run its code */
         const char *path = s->op_libraries.items[i];
         if (!path) continue; /* between two uses of the option */
-        st = ort_check(api, api->register_ops(options, path, &handle), "opening a library of custom operators", err);
+        st = ort_check(api, api->register_ops(options, path, &handle),
+                       "opening a library of custom operators", err);
         if (st) pgy_error_prefix(err, st, "--custom-op-library %s: ", path);
     }
     return st;
 }
 
-pgy_status ort_settings_apply(ort_options **out, const ort_api *api, const ort_settings *settings, pgy_error *err)
+pgy_status ort_settings_apply(ort_options **out, const ort_api *api, const ort_settings *settings,
+                              pgy_error *err)
 {
     ort_options *options = NULL;
     pgy_status st = ort_check(api, api->create_options(&options), "making session options", err);

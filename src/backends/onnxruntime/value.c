@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of ours as values of ONNX Runtime and back. Numbers are never copied: an input is a value over the
- * tensor's memory, an output a tensor over the value's. Text is copied, because ONNX Runtime keeps its own. */
+/* Tensors of ours as values of ONNX Runtime and back. Numbers are never copied: an input is a value
+ * over the tensor's memory, an output a tensor over the value's. Text is copied, because ONNX
+ * Runtime keeps its own. */
 #include "backends/onnxruntime/value.h"
 
 #include <string.h>
@@ -9,8 +10,9 @@
 
 const char *ort_kind_name(int kind)
 {
-    static const char *const NAMES[] = {"value of unknown type", "tensor", "sequence", "map", "opaque value",
-                                        "sparse tensor",         "optional value"};
+    static const char *const NAMES[] = {
+        "value of unknown type", "tensor",        "sequence",      "map",
+        "opaque value",          "sparse tensor", "optional value"};
     return kind >= 0 && kind <= ORT_OPTIONAL ? NAMES[kind] : NAMES[ORT_UNKNOWN];
 }
 
@@ -24,9 +26,11 @@ static pgy_status copy_texts(char ***out, const char *name, const pgy_tensor *t,
     for (size_t i = 0; i < count; i++) {
         if (s[i].size && memchr(s[i].data, '\0', s[i].size))
             return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "input '%s': element %zu has a zero byte, which ONNX Runtime's interface cannot take", name,
-                                 i);
-        if (!size_add(&size, size, s[i].size + 1)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+                                 "input '%s': element %zu has a zero byte, which ONNX Runtime's "
+                                 "interface cannot take",
+                                 name, i);
+        if (!size_add(&size, size, s[i].size + 1))
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     if (!size_mul(&pointers, count, sizeof(char *)) || !size_add(&size, size, pointers))
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -43,7 +47,8 @@ static pgy_status copy_texts(char ***out, const char *name, const pgy_tensor *t,
     return PGY_OK;
 }
 
-static pgy_status from_strings(ort_value **out, const ort_api *api, const char *name, const pgy_tensor *t, pgy_error *err)
+static pgy_status from_strings(ort_value **out, const ort_api *api, const char *name,
+                               const pgy_tensor *t, pgy_error *err)
 {
     char **texts = NULL;
     ort_value *value = NULL;
@@ -54,7 +59,9 @@ static pgy_status from_strings(ort_value **out, const ort_api *api, const char *
                                       ort_type_from_dtype(PGY_STRING), &value),
                    name, err);
     if (!st)
-        st = ort_check(api, api->fill_strings(value, (const char *const *)texts, pgy_tensor_count(t)), name, err);
+        st = ort_check(api,
+                       api->fill_strings(value, (const char *const *)texts, pgy_tensor_count(t)),
+                       name, err);
     mem_free(texts);
     if (!st)
         *out = value;
@@ -63,7 +70,8 @@ static pgy_status from_strings(ort_value **out, const ort_api *api, const char *
     return st;
 }
 
-static pgy_status fill_tensor(pgy_tensor *t, const char *text, const size_t *offsets, size_t size, pgy_error *err)
+static pgy_status fill_tensor(pgy_tensor *t, const char *text, const size_t *offsets, size_t size,
+                              pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0, n = pgy_tensor_count(t); !st && i < n; i++) {
@@ -73,7 +81,8 @@ static pgy_status fill_tensor(pgy_tensor *t, const char *text, const size_t *off
     return st;
 }
 
-static pgy_status to_strings(pgy_tensor *t, const ort_api *api, const char *name, const ort_value *value, pgy_error *err)
+static pgy_status to_strings(pgy_tensor *t, const ort_api *api, const char *name,
+                             const ort_value *value, pgy_error *err)
 {
     size_t size, count = pgy_tensor_count(t);
     if (!count) return PGY_OK;
@@ -93,13 +102,14 @@ static pgy_status to_strings(pgy_tensor *t, const ort_api *api, const char *name
 
 /* ---- Both ways ---- */
 
-pgy_status ort_value_from_tensor(ort_value **out, const ort_api *api, const char *name, const pgy_tensor *t,
-                                 pgy_error *err)
+pgy_status ort_value_from_tensor(ort_value **out, const ort_api *api, const char *name,
+                                 const pgy_tensor *t, pgy_error *err)
 {
     if (pgy_tensor_dtype(t) == PGY_STRING) return from_strings(out, api, name, t, err);
     return ort_check(api,
-                     api->wrap_tensor(api->memory, pgy_tensor_data(t), pgy_tensor_size_bytes(t), pgy_tensor_shape(t),
-                                      pgy_tensor_rank(t), ort_type_from_dtype(pgy_tensor_dtype(t)), out),
+                     api->wrap_tensor(api->memory, pgy_tensor_data(t), pgy_tensor_size_bytes(t),
+                                      pgy_tensor_shape(t), pgy_tensor_rank(t),
+                                      ort_type_from_dtype(pgy_tensor_dtype(t)), out),
                      name, err);
 }
 
@@ -109,7 +119,8 @@ typedef struct shape {
     int64_t dims[PGY_MAX_RANK];
 } shape;
 
-static pgy_status read_shape(shape *out, const ort_api *api, const char *name, const ort_value *value, pgy_error *err)
+static pgy_status read_shape(shape *out, const ort_api *api, const char *name,
+                             const ort_value *value, pgy_error *err)
 {
     ort_shape_info *info = NULL;
     int type = 0;
@@ -118,24 +129,30 @@ static pgy_status read_shape(shape *out, const ort_api *api, const char *name, c
     st = ort_check(api, api->element_type(info, &type), name, err);
     if (!st) st = ort_check(api, api->rank(info, &out->rank), name, err);
     if (!st && out->rank > PGY_MAX_RANK)
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED, "output '%s' has %zu dimensions; at most %d are supported", name,
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
+                           "output '%s' has %zu dimensions; at most %d are supported", name,
                            out->rank, PGY_MAX_RANK);
     if (!st) st = ort_check(api, api->dims(info, out->dims, out->rank), name, err);
     api->release_shape_info(info);
     out->dtype = ort_dtype_from_type(type);
     if (!st && out->dtype == PGY_DTYPE_NONE)
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED, "output '%s' has ONNX Runtime's element type %d, which is not known here",
-                           name, type);
+        st = pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "output '%s' has ONNX Runtime's element type %d, which is not known here", name, type);
     return st;
 }
 
-static pgy_status check_kind(const ort_api *api, const char *name, const ort_value *value, pgy_error *err)
+static pgy_status check_kind(const ort_api *api, const char *name, const ort_value *value,
+                             pgy_error *err)
 {
     int kind = ORT_UNKNOWN;
-    if (!value) return pgy_error_set(err, PGY_E_UNSUPPORTED, "output '%s' is absent (an optional without a value)", name);
+    if (!value)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "output '%s' is absent (an optional without a value)", name);
     pgy_status st = ort_check(api, api->value_kind(value, &kind), name, err);
     if (st || kind == ORT_TENSOR) return st;
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "output '%s' is a %s; only tensors can be compared and saved", name,
+    return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                         "output '%s' is a %s; only tensors can be compared and saved", name,
                          ort_kind_name(kind));
 }
 
@@ -153,8 +170,8 @@ static void release_owner(void *data, void *user)
     mem_free(o);
 }
 
-static pgy_status wrap_numbers(pgy_tensor **out, const ort_api *api, const char *name, ort_value *value, const shape *s,
-                               pgy_error *err)
+static pgy_status wrap_numbers(pgy_tensor **out, const ort_api *api, const char *name,
+                               ort_value *value, const shape *s, pgy_error *err)
 {
     void *data = NULL;
     pgy_status st = ort_check(api, api->tensor_data(value, &data), name, err);
@@ -167,7 +184,8 @@ static pgy_status wrap_numbers(pgy_tensor **out, const ort_api *api, const char 
     return st;
 }
 
-pgy_status ort_value_to_tensor(pgy_tensor **out, const ort_api *api, const char *name, ort_value *value, pgy_error *err)
+pgy_status ort_value_to_tensor(pgy_tensor **out, const ort_api *api, const char *name,
+                               ort_value *value, pgy_error *err)
 {
     shape s = {0};
     pgy_tensor *t = NULL;

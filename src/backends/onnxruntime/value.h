@@ -6,11 +6,12 @@
 #include "backends/onnxruntime/api.h"
 
 /* A value over the tensor's memory (strings are copied); the tensor must outlive it. */
-pgy_status ort_value_from_tensor(ort_value **out, const ort_api *api, const char *name, const pgy_tensor *t,
-                                 pgy_error *err) PGY_MUST_CHECK;
-/* A tensor over the value's memory, which it releases at its end (strings are copied). The value moves in, also on failure. */
-pgy_status ort_value_to_tensor(pgy_tensor **out, const ort_api *api, const char *name, ort_value *value, pgy_error *err)
-    PGY_MUST_CHECK;
+pgy_status ort_value_from_tensor(ort_value **out, const ort_api *api, const char *name,
+                                 const pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
+/* A tensor over the value's memory, which it releases at its end (strings are copied). The value
+ * moves in, also on failure. */
+pgy_status ort_value_to_tensor(pgy_tensor **out, const ort_api *api, const char *name,
+                               ort_value *value, pgy_error *err) PGY_MUST_CHECK;
 /* "sequence", "map", ... */
 const char *ort_kind_name(int kind);
 

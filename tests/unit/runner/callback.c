@@ -56,7 +56,8 @@ static void test_callback__inputs_are_copied_and_checked(void **state)
     float factor = 2;
     pgy_metadata *inputs = NULL;
     pgy_tensor_map *feed = feed_of(1), *out = NULL;
-    const pgy_tensor_info info = {.name = "x", .dtype = PGY_I64, .rank = 1, .shape = (int64_t[]){1}};
+    const pgy_tensor_info info = {
+        .name = "x", .dtype = PGY_I64, .rank = 1, .shape = (int64_t[]){1}};
     assert_int_equal(pgy_metadata_create(&inputs, &err), PGY_OK);
     assert_int_equal(pgy_metadata_set(inputs, &info, &err), PGY_OK);
     assert_int_equal(pgy_runner_create_callback(&r, NULL, inputs, twice, &factor, &err), PGY_OK);

@@ -31,7 +31,8 @@ static pgy_status load(const char *code, pgy_error *err)
     fprintf(f, "#include <polygraphy/backend.h>\n%s\n", code);
     fclose(f);
     snprintf(object, sizeof object, "%s.so", source);
-    snprintf(command, sizeof command, "cc -x c -shared -fPIC -I%s/include -o %s %s", TEST_SOURCE_DIR, object, source);
+    snprintf(command, sizeof command, "cc -x c -shared -fPIC -I%s/include -o %s %s",
+             TEST_SOURCE_DIR, object, source);
     assert_int_equal(system(command), 0);
     pgy_status st = pgy_backend_load(object, err);
     unlink(source);
@@ -39,22 +40,25 @@ static pgy_status load(const char *code, pgy_error *err)
     return st;
 }
 
-#define CALLBACKS                                                                                                      \
-    "static pgy_status create(void **o, const pgy_backend_model *m, const void *p, pgy_error *e)"                     \
-    "{ (void)m; (void)p; (void)e; *o = (void *)1; return PGY_OK; }"                                                   \
-    "static pgy_status activate(void *r, pgy_error *e) { (void)r; (void)e; return PGY_OK; }"                          \
-    "static pgy_status describe(void *r, pgy_metadata *m, pgy_error *e)"                                              \
-    "{ (void)r; (void)m; (void)e; return PGY_E_UNSUPPORTED; }"                                                        \
-    "static const pgy_backend_host *host;"                                                                            \
-    "static pgy_status infer(void *r, const pgy_tensor_map *f, pgy_tensor_map *o, int64_t *t, pgy_error *e)"          \
-    "{ pgy_tensor *y; int64_t s[] = {2}; (void)r; (void)f; (void)t;"                                                  \
-    "  pgy_status st = host->tensor_create(&y, PGY_F32, 1, s, e);"                                                    \
-    "  return st ? st : host->map_adopt(o, \"y\", y, e); }"                                                           \
+#define CALLBACKS                                                                                 \
+    "static pgy_status create(void **o, const pgy_backend_model *m, const void *p, pgy_error *e)" \
+    "{ (void)m; (void)p; (void)e; *o = (void *)1; return PGY_OK; }"                               \
+    "static pgy_status activate(void *r, pgy_error *e) { (void)r; (void)e; return PGY_OK; }"      \
+    "static pgy_status describe(void *r, pgy_metadata *m, pgy_error *e)"                          \
+    "{ (void)r; (void)m; (void)e; return PGY_E_UNSUPPORTED; }"                                    \
+    "static const pgy_backend_host *host;"                                                        \
+    "static pgy_status infer(void *r, const pgy_tensor_map *f, pgy_tensor_map *o, int64_t *t, "   \
+    "pgy_error *e)"                                                                               \
+    "{ pgy_tensor *y; int64_t s[] = {2}; (void)r; (void)f; (void)t;"                              \
+    "  pgy_status st = host->tensor_create(&y, PGY_F32, 1, s, e);"                                \
+    "  return st ? st : host->map_adopt(o, \"y\", y, e); }"                                       \
     "static void end(void *r) { (void)r; }"
-#define BACKEND(abi, name)                                                                                             \
-    CALLBACKS "static const pgy_backend B = {sizeof(pgy_backend), " abi ", \"" name "\", \"" name "-runner\", \"T\", \"d\","   \
-              "0, 0, 0, create, activate, describe, describe, infer, end, end, 0};"                                   \
-              "const pgy_backend *pgy_backend_v1(const pgy_backend_host *h) { host = h; return &B; }"
+#define BACKEND(abi, name)                                                                  \
+    CALLBACKS                                                                               \
+        "static const pgy_backend B = {sizeof(pgy_backend), " abi ", \"" name "\", \"" name \
+        "-runner\", \"T\", \"d\","                                                          \
+        "0, 0, 0, create, activate, describe, describe, infer, end, end, 0};"               \
+        "const pgy_backend *pgy_backend_v1(const pgy_backend_host *h) { host = h; return &B; }"
 
 static void test_registry__builtin(void **state)
 {
@@ -104,13 +108,16 @@ static void test_registry__load_refuses(void **state)
     assert_non_null(strstr(err.text, "another version"));
     assert_int_equal(load(BACKEND("PGY_BACKEND_ABI", "Bad Name"), &err), PGY_E_BACKEND);
     assert_non_null(strstr(err.text, "name"));
-    assert_int_equal(load("const pgy_backend *pgy_backend_v1(const pgy_backend_host *h) { (void)h; return 0; }", &err),
-                     PGY_E_BACKEND);
+    assert_int_equal(
+        load("const pgy_backend *pgy_backend_v1(const pgy_backend_host *h) { (void)h; return 0; }",
+             &err),
+        PGY_E_BACKEND);
     assert_non_null(strstr(err.text, "refuses"));
-    assert_int_equal(load("static const pgy_backend B = {sizeof(pgy_backend), PGY_BACKEND_ABI, \"e\", \"e\"};"
-                          "const pgy_backend *pgy_backend_v1(const pgy_backend_host *h) { (void)h; return &B; }",
-                          &err),
-                     PGY_E_BACKEND);
+    assert_int_equal(
+        load("static const pgy_backend B = {sizeof(pgy_backend), PGY_BACKEND_ABI, \"e\", \"e\"};"
+             "const pgy_backend *pgy_backend_v1(const pgy_backend_host *h) { (void)h; return &B; }",
+             &err),
+        PGY_E_BACKEND);
     assert_non_null(strstr(err.text, "callback is missing"));
     assert_int_equal(pgy_backend_count(), before);
 }

@@ -22,7 +22,8 @@ static pgy_runner *make(const char *name)
     return r;
 }
 
-static void put(pgy_tensor_map *m, const char *name, pgy_dtype dtype, size_t rank, const int64_t *shape)
+static void put(pgy_tensor_map *m, const char *name, pgy_dtype dtype, size_t rank,
+                const int64_t *shape)
 {
     pgy_tensor *t = NULL;
     assert_int_equal(pgy_tensor_create(&t, dtype, rank, shape, NULL), PGY_OK);
@@ -30,7 +31,8 @@ static void put(pgy_tensor_map *m, const char *name, pgy_dtype dtype, size_t ran
 }
 
 /* The error text of inferring with x and n as described. */
-static const char *infer_error(pgy_status expected, pgy_dtype dtype, size_t rank, const int64_t *shape, const char *extra)
+static const char *infer_error(pgy_status expected, pgy_dtype dtype, size_t rank,
+                               const int64_t *shape, const char *extra)
 {
     static pgy_error err;
     pgy_tensor_map *feed = NULL, *out = NULL;
@@ -55,12 +57,15 @@ static void test_runner__generated_names_count_per_prefix(void **state)
     char when[3][64];
     for (int i = 0; i < 2; i++) {
         pgy_runner *r = make(NULL);
-        assert_int_equal(sscanf(pgy_runner_name(r), "stub-runner-N%d-%63s", &numbers[i], when[i]), 2);
+        assert_int_equal(sscanf(pgy_runner_name(r), "stub-runner-N%d-%63s", &numbers[i], when[i]),
+                         2);
         pgy_runner_destroy(r);
     }
     assert_int_equal(numbers[1], numbers[0] + 1);
     int month, day, year, hour, minute, second;
-    assert_int_equal(sscanf(when[0], "%2d/%2d/%2d-%2d:%2d:%2d", &month, &day, &year, &hour, &minute, &second), 6);
+    assert_int_equal(
+        sscanf(when[0], "%2d/%2d/%2d-%2d:%2d:%2d", &month, &day, &year, &hour, &minute, &second),
+        6);
     assert_int_equal(strlen(when[0]), 17);
     assert_in_range(month, 1, 12);
 
@@ -136,10 +141,12 @@ static void test_runner__inactive(void **state)
     pgy_runner *r = make("r");
     assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
     assert_int_equal(pgy_runner_infer(&out, r, feed, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "r                                   | Must be activated prior to calling infer()");
+    assert_string_equal(
+        err.text,
+        "r                                   | Must be activated prior to calling infer()");
     assert_int_equal(pgy_runner_inputs(&m, r, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text,
-                        "r                                   | Must be activated prior to calling get_input_metadata()");
+    assert_string_equal(err.text, "r                                   | Must be activated prior "
+                                  "to calling get_input_metadata()");
     pgy_tensor_map_destroy(feed);
     pgy_runner_destroy(r);
 }
@@ -180,17 +187,21 @@ static void test_runner__feed_errors(void **state)
     assert_string_equal(infer_error(PGY_E_ARGUMENT, 0, 0, NULL, NULL),
                         "The following inputs were not found in input data: {'x'}. "
                         "Note: inputs requested were: {'x', 'n'}, but all inputs are: {'n'}");
-    assert_string_equal(infer_error(PGY_E_ARGUMENT, PGY_F32, 2, (int64_t[]){1, 4}, "z"),
-                        "Extra inputs in input data: {'z'}. "
-                        "Note: inputs requested were: {'x', 'n'}, but all inputs are: {'x', 'n', 'z'}");
-    assert_string_equal(infer_error(PGY_E_TYPE, PGY_F64, 2, (int64_t[]){1, 4}, NULL),
-                        "Input tensor: x | Received unexpected dtype: float64. Note: Expected type: float32");
-    assert_string_equal(infer_error(PGY_E_SHAPE, PGY_F32, 2, (int64_t[]){1, 5}, NULL),
-                        "Input tensor: x | Received incompatible shape: (1, 5). "
-                        "Note: Expected a shape compatible with: BoundedShape(['N', 4], min=None, max=None)");
-    assert_string_equal(infer_error(PGY_E_SHAPE, PGY_F32, 3, (int64_t[]){1, 5, 3}, NULL),
-                        "Input tensor: x | Received incompatible shape: (1, 5, 3). "
-                        "Note: Expected a shape compatible with: BoundedShape(['N', 4], min=None, max=None)");
+    assert_string_equal(
+        infer_error(PGY_E_ARGUMENT, PGY_F32, 2, (int64_t[]){1, 4}, "z"),
+        "Extra inputs in input data: {'z'}. "
+        "Note: inputs requested were: {'x', 'n'}, but all inputs are: {'x', 'n', 'z'}");
+    assert_string_equal(
+        infer_error(PGY_E_TYPE, PGY_F64, 2, (int64_t[]){1, 4}, NULL),
+        "Input tensor: x | Received unexpected dtype: float64. Note: Expected type: float32");
+    assert_string_equal(
+        infer_error(PGY_E_SHAPE, PGY_F32, 2, (int64_t[]){1, 5}, NULL),
+        "Input tensor: x | Received incompatible shape: (1, 5). "
+        "Note: Expected a shape compatible with: BoundedShape(['N', 4], min=None, max=None)");
+    assert_string_equal(
+        infer_error(PGY_E_SHAPE, PGY_F32, 3, (int64_t[]){1, 5, 3}, NULL),
+        "Input tensor: x | Received incompatible shape: (1, 5, 3). "
+        "Note: Expected a shape compatible with: BoundedShape(['N', 4], min=None, max=None)");
 }
 
 static void test_runner__source_is_taken_on_failure_too(void **state)
@@ -210,7 +221,8 @@ static void test_runner__source_of_a_missing_file(void **state)
     pgy_error err = {0};
     pgy_runner *r = NULL;
     pgy_model_source source = {0};
-    assert_int_equal(pgy_source_from_path(&source, "/no/such/model.onnx", &err), PGY_OK); /* lazily */
+    assert_int_equal(pgy_source_from_path(&source, "/no/such/model.onnx", &err),
+                     PGY_OK); /* lazily */
     assert_int_equal(pgy_runner_create(&r, &STUB, &source, NULL, "r", &err), PGY_OK);
     assert_int_equal(pgy_runner_activate(r, &err), PGY_E_NOT_FOUND);
     assert_string_equal(err.text, "Model path does not exist: /no/such/model.onnx");

@@ -11,7 +11,8 @@ typedef struct stub_counts {
 } stub_counts;
 static stub_counts stub;
 
-static pgy_status stub_create(void **out, const pgy_backend_model *model, const void *options, pgy_error *err)
+static pgy_status stub_create(void **out, const pgy_backend_model *model, const void *options,
+                              pgy_error *err)
 {
     (void)model, (void)options, (void)err;
     stub.created++;
@@ -30,7 +31,8 @@ static pgy_status stub_inputs(void *r, pgy_metadata *out, pgy_error *err)
 {
     static const int64_t SHAPE[] = {-1, 4};
     static const char *const NAMES[] = {"N", NULL};
-    const pgy_tensor_info x = {.name = "x", .dtype = PGY_F32, .rank = 2, .shape = SHAPE, .dim_names = NAMES};
+    const pgy_tensor_info x = {
+        .name = "x", .dtype = PGY_F32, .rank = 2, .shape = SHAPE, .dim_names = NAMES};
     const pgy_tensor_info n = {.name = "n", .dtype = PGY_F32, .rank = 0, .shape = SHAPE};
     (void)r;
     pgy_status st = pgy_metadata_set(out, &x, err);
@@ -43,7 +45,8 @@ static pgy_status stub_outputs(void *r, pgy_metadata *out, pgy_error *err)
     return PGY_E_UNSUPPORTED;
 }
 
-static pgy_status stub_infer(void *r, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+static pgy_status stub_infer(void *r, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                             int64_t *time_ns, pgy_error *err)
 {
     (void)r;
     *time_ns = 1234;
@@ -101,7 +104,8 @@ static void stub_source_destroy(void *user)
 
 static inline pgy_model_source stub_source(void)
 {
-    return (pgy_model_source){.open = stub_open, .close = stub_close, .destroy = stub_source_destroy};
+    return (pgy_model_source){
+        .open = stub_open, .close = stub_close, .destroy = stub_source_destroy};
 }
 
 #endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages over a pipe between a run and its child process: both are the same program, so numbers
+ * go as they are in memory. The reader trusts no length beyond what it can hold: the child may have
+ * crashed mid-message. */
+#ifndef COMPARE_CHANNEL_H
+#define COMPARE_CHANNEL_H
+
+#include <polygraphy/tensor.h>
+
+typedef enum channel_kind {
+    CHANNEL_FEED = 1,
+    CHANNEL_ITERATION,
+    CHANNEL_DONE,
+    CHANNEL_ERROR
+} channel_kind;
+
+/* All return PGY_E_IO when the other side is gone. */
+pgy_status channel_send(int fd, channel_kind kind, double number, const char *text,
+                        const pgy_tensor_map *map, pgy_error *err) PGY_MUST_CHECK;
+
+typedef struct channel_message {
+    channel_kind kind;
+    double number;
+    char *text;          /* never NULL */
+    pgy_tensor_map *map; /* NULL if there was none */
+} channel_message;
+/* Waits at most until `deadline_ns` (clock_ns(); negative: for ever). PGY_E_CANCELLED: the deadline
+ * passed. */
+pgy_status channel_receive(channel_message *out, int fd, int64_t deadline_ns,
+                           pgy_error *err) PGY_MUST_CHECK;
+void channel_message_deinit(channel_message *m);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports for machines: choosing the format, writing the file, and the project's own JSON form,
+ * which has everything. JUnit and SARIF are in report_junit.c and report_sarif.c. */
+#include "compare/report.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { JSON_VERSION = 1 };
+
+static const struct {
+    const char *extension;
+    void (*write_json)(json_writer *, const run_facts *);
+    void (*write_text)(str *, const run_facts *);
+} FORMATS[] = {{".json", report_write_json, NULL},
+               {".sarif", report_write_sarif, NULL},
+               {".xml", NULL, report_write_junit}};
+enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
+
+static int format_of(const char *path)
+{
+    int i = 0;
+    while (i < FORMAT_COUNT && !str_equal_nocase(path_extension(path), FORMATS[i].extension)) i++;
+    return i;
+}
+
+pgy_status report_check_path(const char *path, pgy_error *err)
+{
+    if (format_of(path) < FORMAT_COUNT) return PGY_OK;
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "--report %s: the format is chosen by the extension, which must be .json, .xml "
+        "(JUnit) or .sarif",
+        path);
+}
+
+static pgy_status write_json_file(const char *path, void (*write)(json_writer *, const run_facts *),
+                                  const run_facts *facts, pgy_error *err)
+{
+    file_writer *file = NULL;
+    json_writer *json = NULL;
+    pgy_status st = file_writer_create(&file, path, err);
+    if (!st) st = json_writer_create_file(&json, file, err);
+    if (!st) {
+        write(json, facts);
+        st = json_writer_finish(json, err);
+    }
+    json_writer_destroy(json);
+    if (!st) st = file_writer_commit(file, err);
+    file_writer_destroy(file);
+    return st;
+}
+
+pgy_status report_write(const char *path, const run_facts *facts, pgy_error *err)
+{
+    int format = format_of(path);
+    if (format == FORMAT_COUNT) return report_check_path(path, err);
+    if (FORMATS[format].write_json)
+        return write_json_file(path, FORMATS[format].write_json, facts, err);
+    str text = {0};
+    FORMATS[format].write_text(&text, facts);
+    pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
+                                : file_write_all(path, str_text(&text), text.size, err);
+    str_deinit(&text);
+    return st;
+}
+
+/* ---- Common pieces ---- */
+
+void report_each(const run_facts *facts, report_visit each, void *user)
+{
+    for (size_t f = 0; facts->compared && f < pgy_accuracy_results_count(facts->accuracy); f++) {
+        const pgy_accuracy *a = pgy_accuracy_results_at(facts->accuracy, f);
+        for (size_t p = 0; p < pgy_accuracy_pair_count(a); p++)
+            for (size_t i = 0; i < pgy_accuracy_iteration_count(a, p); i++) {
+                const pgy_verdicts *v = pgy_accuracy_at(a, p, i);
+                for (size_t k = 0; k < pgy_verdicts_count(v); k++)
+                    each(user, a, p, i, pgy_verdicts_at(v, k));
+            }
+    }
+}
+
+void report_describe(str *out, const pgy_verdict *v)
+{
+    str_printf(out, "output '%s': ", v->output);
+    const char *label = pgy_compare_kind_label(v->kind);
+    if (!v->has_metrics)
+        str_printf(out, "%s says no (no metrics)", label && *label ? label : "the comparison");
+    else if (v->kind == PGY_COMPARE_SIMPLE)
+        str_printf(out,
+                   "the difference is beyond the tolerances (%s; atol=%g, rtol=%g): max absolute "
+                   "%g, max relative %g",
+                   pgy_error_stat_name(v->stat), v->atol.real, v->rtol.real, v->max_absdiff,
+                   v->max_reldiff);
+    else
+        str_printf(out, "%s is %g, threshold %g", label, v->metric, v->threshold.real);
+}
+
+/* ---- JSON ---- */
+
+/* JSON has no NaN or infinity: they are the texts "nan", "inf" and "-inf". */
+static void number(json_writer *w, const char *key, double v)
+{
+    json_key(w, key);
+    if (isfinite(v))
+        json_real(w, v);
+    else
+        json_text(w, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+}
+
+static void setting(json_writer *w, const char *key, pgy_number v)
+{
+    if (v.is_integer) {
+        json_key(w, key);
+        json_int(w, v.integer);
+    } else {
+        number(w, key, v.real);
+    }
+}
+
+static void text(json_writer *w, const char *key, const char *value)
+{
+    json_key(w, key);
+    if (value)
+        json_text(w, value);
+    else
+        json_null(w);
+}
+
+static void truth(json_writer *w, const char *key, bool value)
+{
+    json_key(w, key);
+    json_bool(w, value);
+}
+
+static void simple_metrics(json_writer *w, const pgy_verdict *v)
+{
+    const struct {
+        const char *key;
+        double value;
+    } METRICS[] = {
+        {"max_absdiff", v->max_absdiff},           {"max_reldiff", v->max_reldiff},
+        {"mean_absdiff", v->mean_absdiff},         {"mean_reldiff", v->mean_reldiff},
+        {"median_absdiff", v->median_absdiff},     {"median_reldiff", v->median_reldiff},
+        {"quantile_absdiff", v->quantile_absdiff}, {"quantile_reldiff", v->quantile_reldiff}};
+    size_t count = sizeof METRICS / sizeof *METRICS - (v->has_quantile ? 0 : 2);
+    json_key(w, "metrics");
+    json_begin_object(w);
+    for (size_t i = 0; i < count; i++) number(w, METRICS[i].key, METRICS[i].value);
+    json_end_object(w);
+    json_key(w, "thresholds");
+    json_begin_object(w);
+    text(w, "check_error_stat", pgy_error_stat_name(v->stat));
+    setting(w, "atol", v->atol);
+    setting(w, "rtol", v->rtol);
+    json_end_object(w);
+}
+
+static void one_metric(json_writer *w, const pgy_verdict *v)
+{
+    json_key(w, "metrics");
+    json_begin_object(w);
+    number(w, "value", v->metric);
+    json_end_object(w);
+    json_key(w, "thresholds");
+    json_begin_object(w);
+    setting(w, "threshold", v->threshold);
+    json_end_object(w);
+}
+
+static void verdict(json_writer *w, const pgy_verdict *v)
+{
+    json_begin_object(w);
+    text(w, "output", v->output);
+    truth(w, "passed", v->passed);
+    if (v->kind == PGY_COMPARE_LPIPS) truth(w, "verified", v->verified);
+    if (v->has_metrics) (v->kind == PGY_COMPARE_SIMPLE ? simple_metrics : one_metric)(w, v);
+    json_end_object(w);
+}
+
+static void pair(json_writer *w, const pgy_accuracy *a, size_t p)
+{
+    const char *first, *second;
+    size_t passed, total;
+    pgy_accuracy_pair(a, p, &first, &second);
+    pgy_accuracy_stats(a, p, &passed, &total);
+    json_begin_object(w);
+    text(w, "first", first);
+    text(w, "second", second);
+    json_key(w, "passed");
+    json_uint(w, passed);
+    json_key(w, "total");
+    json_uint(w, total);
+    json_key(w, "iterations");
+    json_begin_array(w);
+    for (size_t i = 0; i < pgy_accuracy_iteration_count(a, p); i++) {
+        const pgy_verdicts *v = pgy_accuracy_at(a, p, i);
+        json_begin_array(w);
+        for (size_t k = 0; k < pgy_verdicts_count(v); k++) verdict(w, pgy_verdicts_at(v, k));
+        json_end_array(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static void function(json_writer *w, const pgy_accuracy *a)
+{
+    json_begin_object(w);
+    text(w, "function", pgy_compare_kind_label(pgy_accuracy_kind(a)));
+    truth(w, "average", pgy_accuracy_is_average(a));
+    truth(w, "passed", pgy_accuracy_passed(a));
+    json_key(w, "pairs");
+    json_begin_array(w);
+    for (size_t p = 0; p < pgy_accuracy_pair_count(a); p++) pair(w, a, p);
+    json_end_array(w);
+    json_end_object(w);
+}
+
+void report_write_json(json_writer *w, const run_facts *facts)
+{
+    json_begin_object(w);
+    text(w, "format", "polygraphy-report");
+    json_key(w, "version");
+    json_int(w, JSON_VERSION);
+    text(w, "tool", "polygraphy " PGY_VERSION);
+    text(w, "model", facts->model_path);
+    truth(w, "passed", facts->passed);
+    text(w, "reason", facts->reason);
+    truth(w, "compared", facts->compared);
+    json_key(w, "iterations");
+    json_uint(w, facts->iteration_count);
+    number(w, "duration_s", (double)facts->duration_ns / 1e9);
+    json_key(w, "runners");
+    json_begin_array(w);
+    for (size_t i = 0; i < facts->runner_count; i++) json_text(w, facts->runner_names[i]);
+    json_end_array(w);
+    json_key(w, "functions");
+    json_begin_array(w);
+    for (size_t f = 0; facts->compared && f < pgy_accuracy_results_count(facts->accuracy); f++)
+        function(w, pgy_accuracy_results_at(facts->accuracy, f));
+    json_end_array(w);
+    json_end_object(w);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One runner in a forked child: a runtime that crashes, hangs or exits takes the child with it, and
+ * the run ends in an error that says how. The child sends input data it loaded and every result
+ * over a pipe; its log goes where the parent's goes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/system.h"
+#include "compare/channel.h"
+#include "compare/run.h"
+
+static const char LOG_PATH[] = "comparator/comparator.py";
+
+/* ---- In the child ---- */
+
+static pgy_status send_feed(void *user, pgy_tensor_map *feed, pgy_error *err)
+{
+    return channel_send(*(const int *)user, CHANNEL_FEED, 0, NULL, feed, err);
+}
+
+static pgy_status send_iteration(void *user, const pgy_tensor_map *outputs, double runtime_s,
+                                 pgy_error *err)
+{
+    return channel_send(*(const int *)user, CHANNEL_ITERATION, runtime_s, NULL, outputs, err);
+}
+
+static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *r, int fd)
+{
+    const run_sink sink = {send_feed, send_iteration, &fd};
+    pgy_error why = {0};
+    signal(SIGPIPE, SIG_IGN); /* a parent that is gone is an error of write() */
+    pgy_status st = sequential_one(c, cache, r, &sink, &why);
+    pgy_status sent =
+        channel_send(fd, st ? CHANNEL_ERROR : CHANNEL_DONE, (double)st, why.text, NULL, NULL);
+    fflush(NULL);
+    _exit(st || sent ? 1 : 0);
+}
+
+/* ---- In the parent ---- */
+
+static pgy_status take(channel_message *m, feed_cache *cache, const run_sink *sink, pgy_error *err)
+{
+    pgy_tensor_map *feed = m->map;
+    switch (m->kind) {
+    case CHANNEL_FEED: m->map = NULL; return feed_cache_adopt(cache, feed, err);
+    case CHANNEL_ITERATION: return sink->iteration(sink->user, m->map, m->number, err);
+    case CHANNEL_ERROR: return pgy_error_set(err, (pgy_status)(int)m->number, "%s", m->text);
+    case CHANNEL_DONE: break;
+    }
+    return PGY_OK;
+}
+
+/* Until the child says that it is done. *from_child: the error is the child's own. */
+static pgy_status follow(bool *from_child, run_context *c, feed_cache *cache, const run_sink *sink,
+                         int fd, pgy_error *err)
+{
+    double timeout = c->options->subprocess_timeout_s;
+    int64_t deadline = timeout > 0 ? clock_ns() + (int64_t)(timeout * 1e9) : -1;
+    pgy_status st = PGY_OK;
+    for (bool done = false; !st && !done;) {
+        channel_message m = {0};
+        st = channel_receive(&m, fd, deadline, err);
+        if (st) break;
+        done = m.kind == CHANNEL_DONE;
+        *from_child = m.kind == CHANNEL_ERROR;
+        st = take(&m, cache, sink, err);
+        channel_message_deinit(&m);
+    }
+    return st;
+}
+
+static int reap(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+/* The error of a child that did not finish, with the way it ended. */
+static pgy_status premature(const pgy_runner *r, pgy_status st, bool from_child, int status,
+                            double timeout, pgy_error *err)
+{
+    const char *name = pgy_runner_name(r);
+    char why[sizeof err->text];
+    snprintf(why, sizeof why, "%s", err ? err->text : "");
+    if (from_child && st == PGY_E_CANCELLED) return st;
+    if (from_child) {
+        LOG(ERROR, "%-35s | The child process reported: %s", name, why);
+        return pgy_error_set(err, st, "%s | Terminated prematurely: %s", name, why);
+    }
+    if (st == PGY_E_CANCELLED)
+        return pgy_error_set(err, PGY_E_BACKEND,
+                             "%s | Terminated prematurely (no result within %g s; it was killed)",
+                             name, timeout);
+    if (WIFSIGNALED(status))
+        return pgy_error_set(err, PGY_E_BACKEND, "%s | Terminated prematurely (signal %d: %s)",
+                             name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (st == PGY_E_IO)
+        return pgy_error_set(err, PGY_E_BACKEND, "%s | Terminated prematurely (exit code %d)", name,
+                             WEXITSTATUS(status));
+    return st;
+}
+
+pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
+                          pgy_error *err)
+{
+    int ends[2];
+    bool from_child = false;
+    pgy_error local = {0};
+    if (!err) err = &local;
+    if (pipe2(ends, O_CLOEXEC)) return pgy_error_set(err, PGY_E_IO, "pipe: %s", strerror(errno));
+    fflush(NULL); /* what waits in buffers must not be written twice */
+    pid_t child = fork();
+    if (child < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return pgy_error_set(err, PGY_E_IO, "%s: no child process: %s", pgy_runner_name(r),
+                             strerror(errno));
+    }
+    if (child == 0) {
+        close(ends[0]);
+        child_main(c, cache, r, ends[1]);
+    }
+    close(ends[1]);
+    pgy_status st = follow(&from_child, c, cache, sink, ends[0], err);
+    close(ends[0]);
+    if (st && !from_child && st != PGY_E_IO) kill(child, SIGKILL);
+    int status = reap(child);
+    if (!st) cache->loaded = true;
+    return st ? premature(r, st, from_child, status, c->options->subprocess_timeout_s, err)
+              : PGY_OK;
+}

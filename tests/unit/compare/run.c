@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runners.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#define SCRATCH TEST_BINARY_DIR "/test-run-"
+
+static void pause_ms(int ms)
+{
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    nanosleep(&t, NULL);
+}
+
+/* Runs a (and b, if any) over `iterations` and gives the report; NULL after an error, in *err. */
+static pgy_run_report *run(act *a, act *b, size_t iterations, pgy_run_options o, pgy_error *err)
+{
+    pgy_runner *runners[2] = {NULL};
+    pgy_run_report *report = NULL;
+    size_t count = 0;
+    if (a) runners[count++] = runner_of("first", a);
+    if (b) runners[count++] = runner_of("second", b);
+    o.loader = loader_of(iterations);
+    log_begin();
+    pgy_status st = pgy_run(&report, runners, count, &o, err);
+    pgy_log_set_sink(NULL, NULL);
+    assert_true((st == PGY_OK) == (report != NULL));
+    for (size_t i = 0; i < count; i++) {
+        assert_false(pgy_runner_is_active(runners[i]));
+        pgy_runner_destroy(runners[i]);
+    }
+    pgy_data_loader_destroy(o.loader);
+    return report;
+}
+
+static bool passes(act *a, act *b, size_t iterations, pgy_run_options o)
+{
+    pgy_error err = {0};
+    pgy_run_report *r = run(a, b, iterations, o, &err);
+    if (!r) fail_msg("%s", err.text);
+    bool passed = pgy_run_report_passed(r);
+    assert_int_equal(passed, !pgy_run_report_reason(r)[0]);
+    pgy_run_report_destroy(r);
+    return passed;
+}
+
+static pgy_run_options form(bool sequential)
+{
+    pgy_run_options o = pgy_run_options_default();
+    o.sequential = sequential;
+    return o;
+}
+
+/* ---- Verdicts, in both forms ---- */
+
+static void test_run__one_runner_is_plain_inference(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) assert_true(passes(ACT(.add = 0), NULL, 2, form(s)));
+}
+
+static void test_run__agreement_and_difference(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        assert_true(passes(ACT(.add = 0), ACT(.add = 0), 3, form(s)));
+        assert_int_equal(log_count("Accuracy Comparison | first vs. second"), 1);
+        assert_int_equal(log_count("Accuracy Summary | first vs. second | Passed: 3/3 iterations | "
+                                   "Pass Rate: 100.00%"),
+                         1);
+        assert_false(passes(ACT(.add = 0), ACT(.add = 1), 3, form(s)));
+        assert_int_equal(
+            log_count(
+                "Accuracy Summary | first vs. second | Passed: 0/3 iterations | Pass Rate: 0.00%"),
+            1);
+    }
+}
+
+static void test_run__report_of_a_difference(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_run_report *r = run(ACT(.add = 0), ACT(.add = 1), 2, form(false), &err);
+    assert_non_null(r);
+    assert_int_equal(pgy_run_report_iteration_count(r), 2);
+    const pgy_accuracy_results *a = pgy_run_report_accuracy(r);
+    assert_int_equal(pgy_accuracy_results_count(a), 1);
+    assert_int_equal(pgy_accuracy_iteration_count(pgy_accuracy_results_at(a, 0), 0), 2);
+    assert_false(pgy_accuracy_results_passed(a));
+    assert_string_equal(pgy_run_report_reason(r),
+                        "The outputs differ by more than the tolerances in 2 of 2 iteration(s).");
+    pgy_run_report_destroy(r);
+    r = run(ACT(.add = 0), NULL, 2, form(false), &err);
+    assert_null(pgy_run_report_accuracy(r));
+    pgy_run_report_destroy(r);
+}
+
+static void test_run__zero_iterations_fail(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_run_options o = form(s);
+        assert_false(passes(ACT(.add = 0), ACT(.add = 0), 0, o));
+        assert_int_equal(log_count("There were no iterations"), 1);
+        o.judge.compat = true;
+        assert_true(passes(ACT(.add = 0), ACT(.add = 0), 0, o));
+        assert_int_equal(log_count("[W] There were no iterations"), 1);
+    }
+}
+
+static void test_run__nothing_to_run_fails(void **state)
+{
+    (void)state;
+    pgy_run_options o = form(false);
+    assert_false(passes(NULL, NULL, 1, o));
+    o.judge.compat = true;
+    assert_true(passes(NULL, NULL, 1, o));
+}
+
+static void test_run__stored_results(void **state)
+{
+    (void)state;
+    const char *stored[] = {SCRATCH "stored.json"};
+    for (int s = 0; s < 2; s++) {
+        pgy_run_options o = form(s), save = form(s);
+        save.save_outputs = stored[0];
+        assert_true(passes(ACT(.add = 0), NULL, 2, save));
+        o.load_outputs = stored;
+        o.load_output_count = 1;
+        assert_true(passes(ACT(.add = 0), NULL, 2, o));
+        assert_int_equal(log_count("Passed: 2/2 iterations"), 1);
+        assert_false(passes(ACT(.add = 1), NULL, 2, o));
+        /* alone: compared with nothing */
+        assert_false(passes(NULL, NULL, 0, o));
+        assert_int_equal(log_count("compared with nothing"), 1);
+        pgy_run_options validated = o, compat = o;
+        validated.judge.validate = true;
+        assert_true(passes(NULL, NULL, 0, validated));
+        compat.judge.compat = true;
+        assert_true(passes(NULL, NULL, 0, compat));
+        unlink(stored[0]);
+    }
+}
+
+static void test_run__different_iteration_counts_fail(void **state)
+{
+    (void)state;
+    const char *stored[] = {SCRATCH "uneven.json"};
+    for (int s = 0; s < 2; s++) {
+        for (size_t kept = 1; kept <= 3; kept += 2) {
+            pgy_run_options o = form(s), save = form(s);
+            save.save_outputs = stored[0];
+            assert_true(passes(ACT(.add = 0), NULL, kept, save));
+            o.load_outputs = stored;
+            o.load_output_count = 1;
+            assert_false(passes(ACT(.add = 0), NULL, 2, o));
+            char text[256];
+            snprintf(
+                text, sizeof text,
+                "[E] The provided streams have different numbers of iterations. Only the first %d "
+                "iteration(s) -- "
+                "present in all 2 streams -- were compared; stream(s) at index [%d] ran out first.",
+                kept == 1 ? 1 : 2, kept == 1 ? 1 : 0);
+            assert_int_equal(log_count(text), 1);
+            o.judge.compat = true;
+            assert_true(passes(ACT(.add = 0), NULL, 2, o));
+        }
+        unlink(stored[0]);
+    }
+}
+
+static void test_run__missing_stored_results_stop_before_anything_runs(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_run_options o = form(false);
+    const char *stored[] = {SCRATCH "absent.json"};
+    act *a = ACT(.add = 0);
+    o.load_outputs = stored;
+    o.load_output_count = 1;
+    assert_null(run(a, NULL, 1, o, &err));
+    assert_non_null(strstr(err.text, "absent.json"));
+    assert_int_equal(a->calls, 0);
+}
+
+static void test_run__unmatched_outputs_fail(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_run_options o = form(s);
+        assert_false(passes(ACT(.second = "aux"), ACT(.add = 0), 1, o));
+        o.judge.compat = true;
+        assert_true(passes(ACT(.second = "aux"), ACT(.add = 0), 1, o));
+        assert_true(log_count("[W]") > 0);
+    }
+}
+
+static void test_run__fail_fast(void **state)
+{
+    (void)state;
+    pgy_run_options o = form(false);
+    o.judge.fail_fast = true;
+    act *a = ACT(.add = 0), *b = ACT(.add = 1);
+    assert_false(passes(a, b, 5, o));
+    assert_int_equal(a->calls, 1);
+    assert_int_equal(log_count("Accuracy Summary"), 0);
+}
+
+static void test_run__validation(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_run_options o = form(s);
+        o.judge.validate = true;
+        assert_true(passes(ACT(.add = 0), NULL, 3, o));
+        act *a = ACT(.nan = true, .nan_at = 1);
+        assert_false(passes(a, NULL, 3, o));
+        assert_int_equal(a->calls, s ? 3 : 2); /* a stream ends at the first bad iteration */
+        assert_int_equal(log_count("NaN Detected"), 1);
+    }
+}
+
+static void test_run__check_average(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_compare_options c = pgy_compare_options_default(PGY_COMPARE_L2);
+    const pgy_number_entry limit = {"", {.real = 2}};
+    pgy_compare *l2 = NULL;
+    c.threshold = (pgy_number_map){&limit, 1};
+    assert_int_equal(pgy_compare_create(&l2, &c, &err), PGY_OK);
+    pgy_run_options o = form(false);
+    o.judge.comparisons = (const pgy_compare *const *)&l2;
+    o.judge.comparison_count = 1;
+    o.judge.check_average = true;
+    assert_true(passes(ACT(.add = 0), ACT(.add = 1), 2, o)); /* sqrt(3) < 2 */
+    assert_false(passes(ACT(.add = 0), ACT(.add = 2), 2, o));
+    assert_int_equal(log_count("Passed: 0/1 outputs"), 1);
+    o.judge.fail_fast = true;
+    assert_null(run(ACT(.add = 0), ACT(.add = 0), 1, o, &err));
+    assert_non_null(strstr(err.text, "--check-average cannot be combined with --fail-fast"));
+    pgy_compare_destroy(l2);
+    o = form(false);
+    o.judge.check_average = true; /* the default function judges elements */
+    assert_null(run(ACT(.add = 0), ACT(.add = 0), 1, o, &err));
+    assert_non_null(strstr(err.text, "elemwise"));
+}
+
+static void test_run__equal_names_are_kept_apart(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    act *acts[] = {ACT(.add = 0), ACT(.add = 1), ACT(.add = 1)};
+    pgy_runner *runners[3];
+    pgy_run_report *report = NULL;
+    pgy_run_options o = form(false);
+    o.loader = loader_of(1);
+    for (int i = 0; i < 3; i++) runners[i] = runner_of("same", acts[i]);
+    log_begin();
+    assert_int_equal(pgy_run(&report, runners, 3, &o, &err), PGY_OK);
+    pgy_log_set_sink(NULL, NULL);
+    assert_false(pgy_run_report_passed(report));
+    assert_int_equal(log_count("kept apart"), 1);
+    const pgy_accuracy *a = pgy_accuracy_results_at(pgy_run_report_accuracy(report), 0);
+    assert_int_equal(pgy_accuracy_pair_count(a), 2);
+    assert_int_equal(pgy_accuracy_iteration_count(a, 0), 1);
+    pgy_run_report_destroy(report);
+    for (int i = 0; i < 3; i++) pgy_runner_destroy(runners[i]);
+    pgy_data_loader_destroy(o.loader);
+}
+
+/* ---- Errors ---- */
+
+static void test_run__failing_runner_is_an_error_that_names_it(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_error err = {0};
+        assert_null(run(ACT(.add = 0), ACT(.error = "out of luck"), 1, form(s), &err));
+        assert_string_equal(err.text, "second, iteration 0: out of luck");
+    }
+}
+
+static bool yes(void *user)
+{
+    return ++*(int *)user > 2;
+}
+
+static void test_run__cancelled(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_error err = {0};
+        int asked = 0;
+        pgy_run_options o = form(s);
+        o.cancelled = yes;
+        o.user = &asked;
+        o.save_outputs = SCRATCH "cancelled.json";
+        assert_null(run(ACT(.add = 0), NULL, 9, o, &err));
+        assert_int_equal(access(o.save_outputs, F_OK), -1);
+    }
+}
+
+static void test_run__contradicting_options(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_run_options o = form(false);
+    o.warm_up = 1;
+    assert_null(run(ACT(.add = 0), NULL, 1, o, &err));
+    assert_string_equal(err.text, "--warm-up requires --sequential-runners.");
+    o = form(false);
+    o.use_subprocess = true;
+    assert_null(run(ACT(.add = 0), NULL, 1, o, &err));
+    assert_string_equal(err.text, "--use-subprocess requires --sequential-runners.");
+    o = form(false);
+    o.save_inputs = o.save_outputs = "same.json";
+    assert_null(run(ACT(.add = 0), NULL, 1, o, &err));
+    assert_non_null(strstr(err.text, "resolve to the same path ('same.json')"));
+    o = form(false);
+    const char *bad[] = {"report.pdf"};
+    o.reports = bad;
+    o.report_count = 1;
+    assert_null(run(ACT(.add = 0), NULL, 1, o, &err));
+    assert_non_null(strstr(err.text, "report.pdf"));
+}
+
+/* ---- Sequential form ---- */
+
+static void test_run__warm_up_runs_the_first_input(void **state)
+{
+    (void)state;
+    pgy_run_options o = form(true);
+    act *a = ACT(.add = 0);
+    o.warm_up = 3;
+    assert_true(passes(a, NULL, 2, o));
+    assert_int_equal(a->calls, 5);
+    assert_int_equal(log_count("Running 3 warm-up run(s)"), 1);
+    assert_int_equal(log_count("Completed 2 iteration(s)"), 1);
+}
+
+static void test_run__subprocess(void **state)
+{
+    (void)state;
+    pgy_run_options o = form(true);
+    o.use_subprocess = true;
+    act *a = ACT(.add = 0);
+    assert_true(passes(a, ACT(.add = 0), 3, o));
+    assert_int_equal(a->calls, 0); /* it ran elsewhere */
+    assert_int_equal(log_count("Passed: 3/3 iterations"), 1);
+    assert_false(passes(ACT(.add = 0), ACT(.add = 1), 3, o));
+}
+
+static void test_run__subprocess_failures_are_reported(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_run_options o = form(true);
+    o.use_subprocess = true;
+    assert_null(run(ACT(.add = 0), ACT(.abort = true), 1, o, &err));
+    assert_non_null(strstr(err.text, "second | Terminated prematurely (signal 6"));
+    assert_null(run(ACT(.exit = true), NULL, 1, o, &err));
+    assert_string_equal(err.text, "first | Terminated prematurely (exit code 3)");
+    assert_null(run(ACT(.error = "out of luck"), NULL, 1, o, &err));
+    assert_string_equal(err.text,
+                        "first | Terminated prematurely: first, iteration 0: out of luck");
+    o.subprocess_timeout_s = 0.2;
+    assert_null(run(ACT(.sleep_ms = 5000), NULL, 1, o, &err));
+    assert_non_null(strstr(err.text, "Terminated prematurely (no result within 0.2 s"));
+}
+
+/* ---- Saving ---- */
+
+static void test_run__saves_inputs_and_accuracy(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_run_options o = form(s);
+        pgy_tensor_map **maps = NULL;
+        pgy_accuracy_results *accuracy = NULL;
+        size_t count = 0;
+        o.save_inputs = SCRATCH "inputs.json";
+        o.save_accuracy = SCRATCH "accuracy.json";
+        assert_false(passes(ACT(.add = 0), ACT(.add = 1), 2, o));
+        assert_int_equal(pgy_feeds_load(&maps, &count, o.save_inputs, NULL), PGY_OK);
+        assert_int_equal(count, 2);
+        const float *x = pgy_tensor_data(pgy_tensor_map_find(maps[1], "x"));
+        assert_float_equal(x[2], 1.5, 0);
+        pgy_feeds_free(maps, count);
+        assert_int_equal(pgy_accuracy_results_load(&accuracy, o.save_accuracy, NULL), PGY_OK);
+        assert_false(pgy_accuracy_results_passed(accuracy));
+        pgy_accuracy_results_destroy(accuracy);
+        unlink(o.save_inputs);
+        unlink(o.save_accuracy);
+    }
+}
+
+static void test_run__keeps_what_was_inferred_before_an_error(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_run_options o = form(false);
+    pgy_results *r = NULL;
+    o.save_outputs = SCRATCH "partial.json";
+    o.judge.validate = true;
+    pgy_run_report *report = run(ACT(.nan = true, .nan_at = 2), NULL, 5, o, &err);
+    assert_non_null(report);
+    assert_false(pgy_run_report_passed(report));
+    pgy_run_report_destroy(report);
+    assert_int_equal(pgy_results_load(&r, o.save_outputs, &err), PGY_OK);
+    assert_int_equal(pgy_results_iteration_count(r, 0), 3);
+    pgy_results_destroy(r);
+    unlink(o.save_outputs);
+}
+
+static pgy_status negate(pgy_iteration *it, void *user, pgy_error *err)
+{
+    pgy_tensor *t = pgy_tensor_map_find(it->outputs, "y"), *copy = NULL;
+    (void)user;
+    pgy_status st = pgy_tensor_copy(&copy, pgy_tensor_view(t), err);
+    if (st) return st;
+    float *v = pgy_tensor_data(copy);
+    for (size_t i = 0; i < pgy_tensor_count(copy); i++) v[i] = fabsf(v[i]);
+    return pgy_tensor_map_adopt(it->outputs, "y", copy, err);
+}
+
+static void test_run__postprocessing_is_judged_but_not_saved(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_run_options o = form(s);
+        pgy_results *r = NULL;
+        o.postprocess.callback = negate;
+        o.save_outputs = SCRATCH "raw.json";
+        /* x - 1 and |x - 1| differ before and agree after */
+        assert_true(passes(ACT(.add = -1), ACT(.add = -1), 1, o));
+        assert_int_equal(pgy_results_load(&r, o.save_outputs, NULL), PGY_OK);
+        pgy_tensor *t = pgy_tensor_map_find(pgy_results_at(r, 0, 0)->outputs, "y");
+        assert_float_equal(((float *)pgy_tensor_data(t))[0], -1, 0);
+        pgy_results_destroy(r);
+        unlink(o.save_outputs);
+    }
+}
+
+/* ---- Without the driver ---- */
+
+static void test_run__infer_all_and_compare(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_results *results = NULL;
+    pgy_accuracy_results *accuracy = NULL;
+    bool passed = true;
+    pgy_run_options o = pgy_run_options_default();
+    pgy_runner *runners[] = {runner_of("a", ACT(.add = 0)), runner_of("b", ACT(.add = 1))};
+    o.loader = loader_of(2);
+    assert_int_equal(pgy_infer_all(&results, runners, 2, &o, &err), PGY_OK);
+    assert_int_equal(pgy_results_runner_count(results), 2);
+    assert_int_equal(pgy_results_iteration_count(results, 1), 2);
+    assert_true(pgy_results_at(results, 1, 1)->runtime_s >= 0);
+    const pgy_results *all[] = {results};
+    assert_int_equal(pgy_compare_accuracy(&accuracy, &passed, all, 1, NULL, &err), PGY_OK);
+    assert_false(passed);
+    assert_int_equal(pgy_accuracy_results_count(accuracy), 1);
+    pgy_accuracy_results_destroy(accuracy);
+    assert_int_equal(pgy_validate(&passed, results, true, true, false, &err), PGY_OK);
+    assert_true(passed);
+    pgy_results_destroy(results);
+    for (int i = 0; i < 2; i++) pgy_runner_destroy(runners[i]);
+    pgy_data_loader_destroy(o.loader);
+}
