@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the driver (run.c) and the comparison functions: verdict containers and judging one iteration. */
+/* Between the driver (run.c) and the comparison functions: verdict containers and judging one
+ * iteration. */
 #ifndef COMPARE_JUDGE_H
 #define COMPARE_JUDGE_H
 
@@ -8,32 +9,48 @@
 /* ---- Containers (verdict.c) ---- */
 pgy_status accuracy_results_create(pgy_accuracy_results **out, pgy_error *err) PGY_MUST_CHECK;
 /* A new function entry. */
-pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind, bool average, pgy_error *err) PGY_MUST_CHECK;
-/* The pair with this position (pairs with equal names stay apart); appends an empty iteration and returns its verdicts to fill. */
-pgy_status accuracy_add_pair(size_t *pair, pgy_accuracy *a, const char *first, const char *second, pgy_error *err) PGY_MUST_CHECK;
-pgy_status accuracy_add_iteration(pgy_verdicts **out, pgy_accuracy *a, size_t pair, pgy_error *err) PGY_MUST_CHECK;
+pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind,
+                        bool average, pgy_error *err) PGY_MUST_CHECK;
+/* The pair with this position (pairs with equal names stay apart); appends an empty iteration and
+ * returns its verdicts to fill. */
+pgy_status accuracy_add_pair(size_t *pair, pgy_accuracy *a, const char *first, const char *second,
+                             pgy_error *err) PGY_MUST_CHECK;
+pgy_status accuracy_add_iteration(pgy_verdicts **out, pgy_accuracy *a, size_t pair,
+                                  pgy_error *err) PGY_MUST_CHECK;
 /* Adds or replaces by output name; copies. */
 pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *err) PGY_MUST_CHECK;
 bool verdicts_all_passed(const pgy_verdicts *v);
+/* Sets `passed` from metrics and thresholds. Left alone: kinds and verdicts without metrics, and
+ * elemwise, which metrics cannot tell. */
+void verdict_judge(pgy_verdict *v);
 
 /* ---- One comparison (pairing.c, simple.c, indices.c, metric.c) ---- */
 pgy_compare_kind compare_kind(const pgy_compare *c);
 /* Can its metrics be averaged (semantics 2.4)? `why` names the reason when not. */
 bool compare_can_average(const pgy_compare *c, const char **why);
-/* Compares all outputs of two iterations with one function, logging as cli.md 4.3; fills `out`. An output of either side that was compared with nothing is
- * counted in *unmatched (names logged at ERROR unless compat). @return an error only where the original is critical */
-pgy_status compare_iteration(pgy_verdicts *out, size_t *unmatched, const pgy_compare *c, const pgy_iteration *a, const pgy_iteration *b, bool compat,
+/* Compares all outputs of two iterations with one function, logging as cli.md 4.3; fills `out`. An
+ * output of either side that was compared with nothing is counted in *unmatched (names logged at
+ * ERROR unless compat). @return an error only where the original is critical */
+pgy_status compare_iteration(pgy_verdicts *out, size_t *unmatched, const pgy_compare *c,
+                             const pgy_iteration *a, const pgy_iteration *b, bool compat,
                              pgy_error *err) PGY_MUST_CHECK;
-/* Statistics lines of both sides, after all functions have seen the iteration: of every output that one of the `count` verdict lists names (they are those that
- * compare_iteration filled). An output that failed in any of them gets values and histogram at INFO, the others at VERBOSE. */
-pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b, const pgy_verdicts *const *verdicts, size_t count, pgy_error *err) PGY_MUST_CHECK;
-/* Verdicts over the means of all iterations of a pair (check_average). @return PGY_E_ARGUMENT when an iteration has no metrics */
-pgy_status accuracy_average(pgy_verdicts *out, const pgy_accuracy *a, size_t pair, pgy_error *err) PGY_MUST_CHECK;
+/* Statistics lines of both sides, after all functions have seen the iteration: of every output that
+ * one of the `count` verdict lists names (they are those that compare_iteration filled). An output
+ * that failed in any of them gets values and histogram at INFO, the others at VERBOSE. */
+pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b,
+                               const pgy_verdicts *const *verdicts, size_t count,
+                               pgy_error *err) PGY_MUST_CHECK;
+/* Verdicts over the means of all iterations of a pair (check_average). @return PGY_E_ARGUMENT when
+ * an iteration has no metrics */
+pgy_status accuracy_average(pgy_verdicts *out, const pgy_accuracy *a, size_t pair,
+                            pgy_error *err) PGY_MUST_CHECK;
 /* "Accuracy Summary" of one pair of one function (check accuracy), ... */
 void accuracy_log_summary_pair(const pgy_accuracy *a, size_t pair);
-/* ... and of one pair over all functions of `r`, whose pairs have the same positions (run). An iteration, or an output if averaged, passes if it passes in every
- * function. @return PGY_E_ARGUMENT as accuracy_average */
-pgy_status accuracy_log_joint_summary(const pgy_accuracy_results *r, size_t pair, pgy_error *err) PGY_MUST_CHECK;
+/* ... and of one pair over all functions of `r`, whose pairs have the same positions (run). An
+ * iteration, or an output if averaged, passes if it passes in every function. @return
+ * PGY_E_ARGUMENT as accuracy_average */
+pgy_status accuracy_log_joint_summary(const pgy_accuracy_results *r, size_t pair,
+                                      pgy_error *err) PGY_MUST_CHECK;
 /* The comparison frees its callback's `user` when it is destroyed. */
 void compare_own_user(pgy_compare *c, void (*free_user)(void *user));
 /* An empty list that is in no pgy_accuracy, and its end. */
@@ -41,10 +58,13 @@ pgy_status verdicts_create(pgy_verdicts **out, pgy_error *err) PGY_MUST_CHECK;
 void verdicts_destroy(pgy_verdicts *v);
 
 /* ---- Validation of one iteration (validate.c); prefix is "" or "Iteration 3 | " ---- */
-pgy_status validate_iteration(bool *valid, const pgy_iteration *it, const char *prefix, bool check_nan, bool check_inf, bool fail_fast, pgy_error *err) PGY_MUST_CHECK;
+pgy_status validate_iteration(bool *valid, const pgy_iteration *it, const char *prefix,
+                              bool check_nan, bool check_inf, bool fail_fast,
+                              pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Post-processing of one iteration (postprocess.c) ---- */
-pgy_status postprocess_iteration(pgy_iteration *it, const pgy_postprocess *p, pgy_error *err) PGY_MUST_CHECK;
+pgy_status postprocess_iteration(pgy_iteration *it, const pgy_postprocess *p,
+                                 pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Results with one iteration, for streaming (results.c) ---- */
 /* Moves everything of `more` behind the runners of `r`. */

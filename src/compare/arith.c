@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of elements and of differences. A source knows the types of both sides, widens a block of
+ * each to a common type and forms absolute and relative differences; float blocks go through the
+ * vector kernels of block.inc, integers through plain loops in 64 bits (128 where int64 meets
+ * uint64). Arrays that are already in the common type are read in place. */
+#include "compare/arith.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/system.h"
+#include "tensor/convert.h"
+
+/* Blocks of the tree: the halves of more than this many elements are blocks of their own. */
+#define TREE_BLOCK 4096
+
+#define T float
+#define NAME(x) x##_f32
+#include "compare/widen.inc"
+#undef T
+#undef NAME
+#define T double
+#define NAME(x) x##_f64
+#include "compare/widen.inc"
+#undef T
+#undef NAME
+#define T int64_t
+#define NAME(x) x##_i64
+#include "compare/widen.inc"
+#undef T
+#undef NAME
+#define T uint64_t
+#define NAME(x) x##_u64
+#include "compare/widen.inc"
+#undef T
+#undef NAME
+
+const block_kernels *block_kernels_best(void)
+{
+    return cpu_features() >= CPU_AVX2 ? &block_kernels_avx2 : &block_kernels_portable;
+}
+
+void arith_widen(work_type work, void *to, pgy_dtype dtype, const void *from, size_t start,
+                 size_t n)
+{
+    switch (work) {
+    case WORK_F32: widen_f32(to, dtype, from, start, n); return;
+    case WORK_F64: widen_f64(to, dtype, from, start, n); return;
+    case WORK_I64: widen_i64(to, dtype, from, start, n); return;
+    case WORK_U64: widen_u64(to, dtype, from, start, n); return;
+    }
+}
+
+work_type arith_work_type(pgy_dtype dtype)
+{
+    switch (dtype) {
+    case PGY_F16:
+    case PGY_F32:
+    case PGY_C64: return WORK_F32;
+    case PGY_F64:
+    case PGY_C128: return WORK_F64;
+    case PGY_U64: return WORK_U64;
+    default: return WORK_I64;
+    }
+}
+
+static bool is_single(pgy_dtype dtype)
+{
+    return dtype == PGY_F16 || dtype == PGY_F32 || dtype == PGY_C64;
+}
+
+static bool is_floating(pgy_dtype dtype)
+{
+    return is_single(dtype) || dtype == PGY_F64 || dtype == PGY_C128;
+}
+
+bool arith_is_int32(pgy_dtype dtype)
+{
+    return dtype == PGY_I8 || dtype == PGY_U8 || dtype == PGY_I16 || dtype == PGY_U16 ||
+           dtype == PGY_I32;
+}
+
+work_type arith_common_float(pgy_dtype a, pgy_dtype b)
+{
+    bool single_a = is_single(a) || a == PGY_BOOL, single_b = is_single(b) || b == PGY_BOOL;
+    return single_a && single_b ? WORK_F32 : WORK_F64;
+}
+
+float arith_float_not_above(double v)
+{
+    float f = (float)v;
+    return (double)f > v ? nextafterf(f, -INFINITY) : f;
+}
+
+static bool is_complex(pgy_dtype dtype)
+{
+    return dtype == PGY_C64 || dtype == PGY_C128;
+}
+
+/* ---- Sources
+ * --------------------------------------------------------------------------------------- */
+
+source source_array(pgy_view v)
+{
+    source s = {
+        .count = pgy_view_count(v), .stream_count = 1, .a = pgy_view_data(v), .a_dtype = v.dtype};
+    s.streams[0] =
+        (stream){arith_work_type(v.dtype), v.dtype, v.dtype == PGY_BOOL || is_complex(v.dtype)};
+    s.tree = v.dtype == PGY_F32 || v.dtype == PGY_C64;
+    return s;
+}
+
+static void set_integer_pair(source *s)
+{
+    bool wrap = s->options.wrap;
+    bool u64_a = s->a_dtype == PGY_U64, u64_b = s->b_dtype == PGY_U64;
+    bool bool_a = s->a_dtype == PGY_BOOL, bool_b = s->b_dtype == PGY_BOOL;
+    bool narrow_a = arith_is_int32(s->a_dtype), narrow_b = arith_is_int32(s->b_dtype);
+    s->common = WORK_I64;
+    if ((u64_a || bool_a) && (u64_b || bool_b) && (u64_a || u64_b)) s->common = WORK_U64;
+    s->mixed_u64 = (u64_a || u64_b) && s->common != WORK_U64;
+    s->wrap_i32 = (narrow_a || bool_a) && (narrow_b || bool_b) && (narrow_a || narrow_b);
+    stream absolute = {WORK_U64, PGY_I64, true};
+    if (s->mixed_u64) {
+        absolute = (stream){WORK_F64, PGY_F64, true};
+    } else if (bool_a && bool_b) {
+        absolute.dtype = PGY_BOOL;
+    } else if (s->common == WORK_U64) {
+        absolute.dtype = PGY_U64;
+    } else {
+        absolute.dtype = s->wrap_i32 ? PGY_I32 : PGY_I64;
+        if (wrap) absolute.work = WORK_I64;
+        absolute.nonnegative = !wrap;
+    }
+    s->streams[0] = absolute;
+    s->streams[1] = (stream){WORK_F64, PGY_F64, !wrap};
+}
+
+source source_pair(pgy_view a, pgy_view b, const pair_options *options)
+{
+    source s = {.count = pgy_view_count(a), .stream_count = 2, .is_pair = true};
+    s.a = pgy_view_data(a);
+    s.b = pgy_view_data(b);
+    s.a_dtype = a.dtype;
+    s.b_dtype = b.dtype;
+    s.options = *options;
+    s.atol_f32 = arith_float_not_above(options->atol.real);
+    s.rtol_f32 = arith_float_not_above(options->rtol.real);
+    s.float_reference = is_floating(b.dtype);
+    if (!is_floating(a.dtype) && !is_floating(b.dtype)) {
+        set_integer_pair(&s);
+        return s;
+    }
+    s.common = arith_common_float(a.dtype, b.dtype);
+    if (s.common == WORK_F32 && options->infinities_equal) {
+        s.common = WORK_F64;
+        s.single = true;
+    }
+    pgy_dtype dtype = s.common == WORK_F32 ? PGY_F32 : PGY_F64;
+    s.streams[0] = s.streams[1] = (stream){s.common, dtype, true};
+    s.tree = s.common == WORK_F32;
+    return s;
+}
+
+/* ---- Blocks
+ * ---------------------------------------------------------------------------------------- */
+
+static const pgy_dtype NATIVE[] = {PGY_F32, PGY_F64, PGY_I64, PGY_U64};
+static const size_t NATIVE_BYTES[] = {4, 8, 8, 8};
+
+static const void *widened(work_type work, pgy_dtype dtype, const void *data, size_t start,
+                           size_t n, void *room)
+{
+    if (dtype == NATIVE[work]) return (const char *)data + start * NATIVE_BYTES[work];
+    arith_widen(work, room, dtype, data, start, n);
+    return room;
+}
+
+static bool above_unsigned(uint64_t v, pgy_number tolerance)
+{
+    if (!tolerance.is_integer) return (double)v > tolerance.real;
+    return tolerance.integer < 0 || v > (uint64_t)tolerance.integer;
+}
+
+static bool above_signed(int64_t v, pgy_number tolerance)
+{
+    return tolerance.is_integer ? v > tolerance.integer : (double)v > tolerance.real;
+}
+
+static bool above_real(double v, pgy_number tolerance)
+{
+    return v > tolerance.real || v != v;
+}
+
+static uint64_t magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+/* The original's |a - b| in int32 or int64, with its wrap-around. */
+static int64_t wrapped_difference(const source *s, int64_t a, int64_t b)
+{
+    if (s->wrap_i32) {
+        int32_t d = (int32_t)((uint32_t)a - (uint32_t)b);
+        return d < 0 ? (int32_t)(0 - (uint32_t)d) : d;
+    }
+    int64_t d = (int64_t)((uint64_t)a - (uint64_t)b);
+    return d < 0 ? (int64_t)(0 - (uint64_t)d) : d;
+}
+
+static double wrapped_magnitude(const source *s, int64_t b)
+{
+    bool keeps = (s->wrap_i32 && b == INT32_MIN) || b == INT64_MIN;
+    return keeps ? (double)b : (double)magnitude(b);
+}
+
+static void pair_signed(const source *s, const int64_t *a, const int64_t *b, size_t n, block *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t exact =
+            a[i] > b[i] ? (uint64_t)a[i] - (uint64_t)b[i] : (uint64_t)b[i] - (uint64_t)a[i];
+        int64_t original = wrapped_difference(s, a[i], b[i]);
+        double reference = s->options.wrap ? wrapped_magnitude(s, b[i]) : (double)magnitude(b[i]);
+        bool bad = s->options.wrap ? above_signed(original, s->options.atol)
+                                   : above_unsigned(exact, s->options.atol);
+        double difference = s->options.wrap ? (double)original : (double)exact;
+        double relative = difference / reference;
+        if (s->options.wrap)
+            out->out[0].i64[i] = original;
+        else
+            out->out[0].u64[i] = exact;
+        out->out[1].f64[i] = relative;
+        out->counts.mismatched += bad && above_real(relative, s->options.rtol);
+        out->counts.wrapped +=
+            original < 0 || (uint64_t)original != exact || wrapped_magnitude(s, b[i]) < 0;
+    }
+}
+
+static void pair_unsigned(const source *s, const uint64_t *a, const uint64_t *b, size_t n,
+                          block *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool below = a[i] < b[i];
+        uint64_t d = below && !s->options.wrap ? b[i] - a[i] : a[i] - b[i];
+        double relative = (double)d / (double)b[i];
+        out->out[0].u64[i] = d;
+        out->out[1].f64[i] = relative;
+        out->counts.mismatched +=
+            above_unsigned(d, s->options.atol) && above_real(relative, s->options.rtol);
+        out->counts.wrapped += below;
+    }
+}
+
+/* int64 against uint64: NumPy subtracts as float64; exactly, the difference needs 65 bits. */
+static void pair_mixed(const source *s, size_t start, size_t n, block *out)
+{
+    bool first_unsigned = s->a_dtype == PGY_U64;
+    const uint64_t *u = (const uint64_t *)(first_unsigned ? s->a : s->b) + start;
+    arith_widen(WORK_I64, out->a.i64, first_unsigned ? s->b_dtype : s->a_dtype,
+                first_unsigned ? s->b : s->a, start, n);
+    for (size_t i = 0; i < n; i++) {
+        int64_t v = out->a.i64[i];
+        __int128 d = (__int128)u[i] - v;
+        double exact = (double)(d < 0 ? -d : d), original = fabs((double)u[i] - (double)v);
+        double difference = s->options.wrap ? original : exact;
+        double reference = first_unsigned ? (double)magnitude(v) : (double)u[i];
+        double relative = difference / reference;
+        out->out[0].f64[i] = difference;
+        out->out[1].f64[i] = relative;
+        out->counts.mismatched +=
+            above_real(difference, s->options.atol) && above_real(relative, s->options.rtol);
+        out->counts.wrapped += original != exact;
+    }
+}
+
+static void fill_integers(const source *s, size_t start, size_t n, block *out)
+{
+    if (s->mixed_u64) {
+        pair_mixed(s, start, n, out);
+        return;
+    }
+    const void *a = widened(s->common, s->a_dtype, s->a, start, n, &out->a);
+    const void *b = widened(s->common, s->b_dtype, s->b, start, n, &out->b);
+    if (s->common == WORK_U64)
+        pair_unsigned(s, a, b, n, out);
+    else
+        pair_signed(s, a, b, n, out);
+}
+
+static double complex_part(pgy_dtype dtype, const void *data, size_t i, int part)
+{
+    if (dtype == PGY_C64) return ((const float *)data)[2 * i + (size_t)part];
+    if (dtype == PGY_C128) return ((const double *)data)[2 * i + (size_t)part];
+    double v;
+    arith_widen(WORK_F64, &v, dtype, data, i, 1);
+    return part ? 0 : v;
+}
+
+/* Complex: the magnitude of the difference against the magnitude of the reference. */
+static void fill_complex(const source *s, size_t start, size_t n, block *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t k = start + i;
+        double re = complex_part(s->a_dtype, s->a, k, 0) - complex_part(s->b_dtype, s->b, k, 0);
+        double im = complex_part(s->a_dtype, s->a, k, 1) - complex_part(s->b_dtype, s->b, k, 1);
+        double reference =
+            hypot(complex_part(s->b_dtype, s->b, k, 0), complex_part(s->b_dtype, s->b, k, 1));
+        if (reference == 0 && s->float_reference) {
+            reference = 0x1p-52;
+            out->counts.zeros++;
+        }
+        double d = hypot(re, im);
+        if (s->common == WORK_F32) d = (double)(float)d;
+        double relative = d / reference;
+        if (s->common == WORK_F32) {
+            relative = (double)(float)relative;
+            out->out[0].f32[i] = (float)d;
+            out->out[1].f32[i] = (float)relative;
+        } else {
+            out->out[0].f64[i] = d;
+            out->out[1].f64[i] = relative;
+        }
+        out->counts.mismatched +=
+            above_real(d, s->options.atol) && above_real(relative, s->options.rtol);
+    }
+}
+
+static void fill_pair(const source *s, size_t start, size_t n, block *out)
+{
+    const block_kernels *k = block_kernels_best();
+    out->values[0] = &out->out[0];
+    out->values[1] = &out->out[1];
+    if (is_complex(s->a_dtype) || is_complex(s->b_dtype)) {
+        fill_complex(s, start, n, out);
+        return;
+    }
+    if (s->common == WORK_I64 || s->common == WORK_U64) {
+        fill_integers(s, start, n, out);
+        return;
+    }
+    const void *a = widened(s->common, s->a_dtype, s->a, start, n, &out->a);
+    const void *b = widened(s->common, s->b_dtype, s->b, start, n, &out->b);
+    if (s->common == WORK_F32)
+        out->counts.mismatched +=
+            k->pair_f32(out->out[0].f32, out->out[1].f32, &out->counts.zeros, a, b, n, s);
+    else
+        out->counts.mismatched +=
+            k->pair_f64(out->out[0].f64, out->out[1].f64, &out->counts.zeros, a, b, n, s);
+}
+
+void source_fill(const source *s, size_t start, size_t n, block *out)
+{
+    if (s->is_pair)
+        fill_pair(s, start, n, out);
+    else
+        out->values[0] = widened(s->streams[0].work, s->a_dtype, s->a, start, n, &out->a);
+}
+
+/* ---- Views in a type that sources take
+ * -------------------------------------------------------------- */
+
+static pgy_dtype simple_dtype(pgy_dtype dtype)
+{
+    switch (dtype) {
+    case PGY_I2:
+    case PGY_I4: return PGY_I8;
+    case PGY_U2:
+    case PGY_U4: return PGY_U8;
+    case PGY_BF16:
+    case PGY_F8E4M3FN:
+    case PGY_F8E4M3FNUZ:
+    case PGY_F8E5M2:
+    case PGY_F8E5M2FNUZ:
+    case PGY_F8E8M0:
+    case PGY_F4E2M1: return PGY_F32;
+    default: return dtype;
+    }
+}
+
+pgy_status arith_compact_view(pgy_tensor **out, pgy_view v, pgy_error *err)
+{
+    pgy_dtype dtype = simple_dtype(v.dtype);
+    return dtype == v.dtype ? pgy_tensor_copy(out, v, err) : pgy_tensor_cast(out, v, dtype, err);
+}
+
+pgy_status arith_compact(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
+{
+    pgy_view v = pgy_tensor_view(t);
+    if (simple_dtype(v.dtype) != v.dtype) return arith_compact_view(out, v, err);
+    *out = pgy_tensor_retain(t);
+    return PGY_OK;
+}
+
+/* ---- Partition and sums over blocks
+ * ----------------------------------------------------------------- */
+
+static size_t tree_half(size_t n)
+{
+    return n / 2 - n / 2 % 8;
+}
+
+static size_t count_tree(size_t n)
+{
+    return n <= TREE_BLOCK ? 1 : count_tree(tree_half(n)) + count_tree(n - tree_half(n));
+}
+
+static size_t *cut_tree(size_t *to, size_t start, size_t n)
+{
+    if (n <= TREE_BLOCK) {
+        *to = start;
+        return to + 1;
+    }
+    to = cut_tree(to, start, tree_half(n));
+    return cut_tree(to, start + tree_half(n), n - tree_half(n));
+}
+
+pgy_status arith_partition(size_t **starts, size_t *count, size_t elements, bool tree,
+                           pgy_error *err)
+{
+    size_t blocks = tree ? count_tree(elements) : (elements + ARITH_BLOCK - 1) / ARITH_BLOCK;
+    size_t *s = mem_calloc(blocks + 1, sizeof *s);
+    if (!s)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for statistics of %zu elements",
+                             elements);
+    if (tree)
+        cut_tree(s, 0, elements);
+    else
+        for (size_t i = 0; i < blocks; i++) s[i] = i * ARITH_BLOCK;
+    s[blocks] = elements;
+    *starts = s;
+    *count = blocks;
+    return PGY_OK;
+}
+
+static float join_tree_f32(const float **sums, size_t n)
+{
+    if (n <= TREE_BLOCK) return *(*sums)++;
+    float first = join_tree_f32(sums, tree_half(n));
+    return first + join_tree_f32(sums, n - tree_half(n));
+}
+
+float arith_join_f32(const float *sums, size_t elements, bool tree)
+{
+    if (tree) return join_tree_f32(&sums, elements);
+    float total = 0;
+    for (size_t i = 0; i < (elements + ARITH_BLOCK - 1) / ARITH_BLOCK; i++) total += sums[i];
+    return total;
+}
+
+static double join_tree_f64(const double **sums, size_t n)
+{
+    if (n <= TREE_BLOCK) return *(*sums)++;
+    double first = join_tree_f64(sums, tree_half(n));
+    return first + join_tree_f64(sums, n - tree_half(n));
+}
+
+double arith_join_f64(const double *sums, size_t elements, bool tree)
+{
+    if (tree) return join_tree_f64(&sums, elements);
+    double total = 0;
+    for (size_t i = 0; i < (elements + ARITH_BLOCK - 1) / ARITH_BLOCK; i++) total += sums[i];
+    return total;
+}
+
+/* ---- Walking over all blocks
+ * ------------------------------------------------------------------------ */
+
+typedef struct walk {
+    const source *s;
+    const size_t *starts;
+    size_t blocks, tasks;
+    block_visit visit;
+    void *user;
+    block **scratch; /* per task */
+} walk;
+
+size_t arith_tasks(size_t blocks, size_t elements)
+{
+    size_t tasks = 2 * cpu_count() + elements / ((size_t)1 << 31);
+    return tasks < blocks ? tasks : blocks;
+}
+
+static void walk_task(size_t task, void *user)
+{
+    const walk *w = user;
+    size_t first = w->blocks * task / w->tasks, end = w->blocks * (task + 1) / w->tasks;
+    for (size_t i = first; i < end; i++) {
+        block_place place = {task, i, w->starts[i], w->starts[i + 1] - w->starts[i]};
+        w->visit(w->scratch[task], &place, w->user);
+    }
+}
+
+pgy_status arith_each(pair_counts *counts, const source *s, const size_t *starts, size_t blocks,
+                      block_visit visit, void *user, pgy_error *err)
+{
+    walk w = {s, starts, blocks, arith_tasks(blocks, s->count), visit, user, NULL};
+    pair_counts total = {0};
+    pgy_status st = PGY_OK;
+    w.scratch = mem_calloc(w.tasks + 1, sizeof *w.scratch);
+    for (size_t i = 0; w.scratch && i < w.tasks; i++) {
+        w.scratch[i] = mem_alloc_aligned(64, sizeof(block));
+        if (!w.scratch[i]) st = PGY_E_MEMORY;
+        if (w.scratch[i]) w.scratch[i]->counts = (pair_counts){0};
+    }
+    if (!w.scratch || st) {
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for statistics of %zu elements",
+                           s->count);
+        goto done;
+    }
+    parallel_for(w.tasks, walk_task, &w);
+    for (size_t i = 0; i < w.tasks; i++) {
+        total.mismatched += w.scratch[i]->counts.mismatched;
+        total.zeros += w.scratch[i]->counts.zeros;
+        total.wrapped += w.scratch[i]->counts.wrapped;
+    }
+    if (counts) *counts = total;
+done:
+    for (size_t i = 0; w.scratch && i < w.tasks; i++) mem_free(w.scratch[i]);
+    mem_free(w.scratch);
+    return st;
+}

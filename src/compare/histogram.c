@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ten-bin histogram of a stream, counted as NumPy counts: edges in the stream's float type, an
+ * element belongs to the bin whose edges enclose it, the last bin is closed, elements outside the
+ * range are left out. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/pytext.h"
+#include "compare/stats.h"
+
+#define BINS 10
+#define BAR_WIDTH 40
+
+typedef struct histogram {
+    const source *s;
+    size_t stream_index;
+    bool single; /* edges and elements are float32 */
+    double edges[BINS + 1];
+    uint64_t (*counts)[BINS]; /* per task */
+} histogram;
+
+static void set_edges(histogram *h, double low, double high)
+{
+    if (low == high) {
+        low = h->single ? (double)((float)low - 0.5f) : low - 0.5;
+        high = h->single ? (double)((float)high + 0.5f) : high + 0.5;
+    }
+    float step32 = ((float)high - (float)low) / BINS;
+    double step = (high - low) / BINS;
+    for (int i = 0; i < BINS; i++)
+        h->edges[i] = h->single ? (double)((float)i * step32 + (float)low) : (double)i * step + low;
+    h->edges[BINS] = high;
+}
+
+static bool edges_rise(const histogram *h)
+{
+    for (int i = 0; i < BINS; i++)
+        if (!(h->edges[i] < h->edges[i + 1])) return false;
+    return true;
+}
+
+static inline void count_one(const histogram *h, uint64_t *counts, double scale, double v)
+{
+    if (!(v >= h->edges[0] && v <= h->edges[BINS])) return;
+    int i = (int)((v - h->edges[0]) * scale);
+    if (i >= BINS) i = BINS - 1;
+    while (i > 0 && v < h->edges[i]) i--;
+    while (i < BINS - 1 && v >= h->edges[i + 1]) i++;
+    counts[i]++;
+}
+
+static void visit(block *b, const block_place *at, void *user)
+{
+    const histogram *h = user;
+    source_fill(h->s, at->start, at->count, b);
+    const void *x = b->values[h->stream_index];
+    uint64_t *counts = h->counts[at->task];
+    double width = h->edges[BINS] - h->edges[0], scale = BINS / width;
+    if (!isfinite(width)) scale = 0;
+    switch (h->s->streams[h->stream_index].work) {
+    case WORK_F32:
+        for (size_t i = 0; i < at->count; i++)
+            count_one(h, counts, scale, (double)((const float *)x)[i]);
+        break;
+    case WORK_F64:
+        for (size_t i = 0; i < at->count; i++) count_one(h, counts, scale, ((const double *)x)[i]);
+        break;
+    case WORK_I64:
+        for (size_t i = 0; i < at->count; i++)
+            count_one(h, counts, scale, (double)((const int64_t *)x)[i]);
+        break;
+    case WORK_U64:
+        for (size_t i = 0; i < at->count; i++)
+            count_one(h, counts, scale, (double)((const uint64_t *)x)[i]);
+        break;
+    }
+}
+
+static pgy_status count(uint64_t *total, histogram *h, pgy_error *err)
+{
+    size_t *starts = NULL, blocks;
+    pgy_status st = arith_partition(&starts, &blocks, h->s->count, h->s->tree, err);
+    if (st) return st;
+    size_t tasks = arith_tasks(blocks, h->s->count);
+    memset(total, 0, BINS * sizeof *total);
+    h->counts = mem_calloc(tasks + 1, sizeof *h->counts);
+    if (!h->counts) {
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for a histogram");
+        goto done;
+    }
+    if (h->s->count) st = arith_each(NULL, h->s, starts, blocks, visit, h, err);
+    for (size_t t = 0; t < tasks; t++)
+        for (int i = 0; i < BINS; i++) total[i] += h->counts[t][i];
+done:
+    mem_free(h->counts);
+    mem_free(starts);
+    return st;
+}
+
+static void append_padded(str *out, const char *text, size_t width)
+{
+    str_append(out, text);
+    for (size_t n = strlen(text); n < width; n++) str_append_char(out, ' ');
+}
+
+static bool edge_text(str *out, double v)
+{
+    str_append_g(out, 3, v);
+    return !out->failed;
+}
+
+static void append_table(str *out, const histogram *h, const uint64_t *counts)
+{
+    str edges[BINS + 1] = {0};
+    size_t first_width = 0, last_width = 0;
+    uint64_t most = 1;
+    for (int i = 0; i <= BINS; i++) {
+        out->failed |= !edge_text(&edges[i], h->edges[i]);
+        if (edges[i].size > first_width) first_width = edges[i].size;
+        if (i && edges[i].size > last_width) last_width = edges[i].size;
+        if (i < BINS && counts[i] > most) most = counts[i];
+    }
+    str_append(out, "---- Histogram ----\n");
+    append_padded(out, "Bin Range", first_width + last_width + 5);
+    str_append(out, "|  Num Elems | Visualization\n");
+    for (int i = 0; i < BINS; i++) {
+        str_append_char(out, '(');
+        append_padded(out, str_text(&edges[i]), first_width);
+        str_append(out, ", ");
+        append_padded(out, str_text(&edges[i + 1]), last_width);
+        str_printf(out, ") | %10llu | ", (unsigned long long)counts[i]);
+        str_append_fill(out, '#', (size_t)((double)BAR_WIDTH * ((double)counts[i] / (double)most)));
+        str_append_char(out, '\n');
+    }
+    for (int i = 0; i <= BINS; i++) str_deinit(&edges[i]);
+}
+
+static void append_end(str *out, bool single, double v)
+{
+    char text[32];
+    if (single)
+        py_float_repr(text, (float)v);
+    else
+        py_double_repr(text, v);
+    str_append(out, text);
+}
+
+pgy_status histogram_append(str *out, str *why, const source *s, size_t stream_index,
+                            const array_stats *stats, const histogram_range *range, pgy_error *err)
+{
+    const stream *info = &s->streams[stream_index];
+    histogram h = {.s = s, .stream_index = stream_index};
+    h.single = info->work == WORK_F32 && !(range->given && range->is_double);
+    double low = range->given ? range->low : stats->min,
+           high = range->given ? range->high : stats->max;
+    uint64_t counts[BINS], all = 0;
+    if (info->dtype == PGY_BOOL) return PGY_OK;
+    if (!s->count && !range->given) high = 1;
+    if (!isfinite(low) || !isfinite(high)) {
+        bool single = h.single || (range->given && !range->is_double && info->work == WORK_F32);
+        str_append(why, range->given ? "supplied range of [" : "autodetected range of [");
+        append_end(why, single, low);
+        str_append(why, ", ");
+        append_end(why, single, high);
+        str_append(why, "] is not finite");
+        return PGY_OK;
+    }
+    set_edges(&h, low, high);
+    if (!edges_rise(&h)) {
+        str_append(why, "Too many bins for data range. Cannot create 10 finite-sized bins.");
+        return PGY_OK;
+    }
+    pgy_status st = count(counts, &h, err);
+    if (st) return st;
+    for (int i = 0; i < BINS; i++) all += counts[i];
+    if (all)
+        append_table(out, &h, counts);
+    else
+        str_append(out, "None");
+    return PGY_OK;
+}
+
+pgy_status pgy_histogram_text(char **out, pgy_view v, double low, double high, pgy_error *err)
+{
+    str text = {0}, why = {0};
+    pgy_tensor *compact = NULL;
+    array_stats stats;
+    pgy_status st = PGY_OK;
+    if (v.dtype != PGY_STRING) {
+        st = arith_compact_view(&compact, v, err);
+        if (st) goto done;
+        source s = source_array(pgy_tensor_view(compact));
+        histogram_range range = {.given = !(low > high), .low = low, .high = high};
+        range.is_double = (double)(float)low != low || (double)(float)high != high;
+        st = stats_compute(&stats, NULL, &s, &(stats_request){0}, err);
+        if (!st) st = histogram_append(&text, &why, &s, 0, &stats, &range, err);
+        if (st) goto done;
+    }
+    char *result = text.failed || text.size ? str_take(&text) : mem_strdup("");
+    if (result)
+        *out = result;
+    else
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for a histogram");
+done:
+    pgy_tensor_release(compact);
+    str_deinit(&text);
+    str_deinit(&why);
+    return st;
+}

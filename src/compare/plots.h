@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures of differences (semantics 3.11): heatmaps and error plots, as the options of a
+ * comparison ask for them. */
+#ifndef COMPARE_PLOTS_H
+#define COMPARE_PLOTS_H
+
+#include "compare/arith.h"
+#include "compare/compare.h"
+#include "compare/stats.h"
+
+/* `reference` is the second output, `stats` those of the two streams of `s`. */
+pgy_status plots_draw(const compare_job *job, const source *s, const array_stats *stats,
+                      pgy_view reference, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

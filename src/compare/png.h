@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small RGB picture: pixels, lines, numbers in a 3x5 font, and its PNG form. */
+#ifndef COMPARE_PNG_H
+#define COMPARE_PNG_H
+
+#include <polygraphy/base.h>
+
+#include "base/str.h"
+
+typedef struct picture {
+    size_t width, height;
+    uint8_t *rgb;
+} picture;
+
+pgy_status picture_create(picture *out, size_t width, size_t height,
+                          pgy_error *err) PGY_MUST_CHECK; /* white */
+void picture_deinit(picture *p);
+void picture_fill(picture *p, size_t x, size_t y, size_t width, size_t height,
+                  uint32_t rgb); /* clipped */
+/* Digits, '.', '-', '+', 'e' and the letters of "inf nan"; others are blank. */
+void picture_text(picture *p, size_t x, size_t y, size_t scale, const char *text, uint32_t rgb);
+/* Appends the PNG file. */
+pgy_status picture_png(str *out, const picture *p, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

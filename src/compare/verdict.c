@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Containers of verdicts: lists by output name, and per comparison function the pairs and
+ * iterations they belong to. Pairs are kept by position, so that two comparisons of runners with
+ * equal names never share an entry. Entries are separate allocations: pointers handed out stay
+ * valid while more are added. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compare/compare.h"
+#include "compare/judge.h"
+
+struct pgy_verdicts {
+    pgy_verdict *items;
+    size_t count, capacity;
+};
+
+typedef struct pair_entry {
+    char *first, *second;
+    pgy_verdicts **iterations;
+    size_t count, capacity;
+} pair_entry;
+
+struct pgy_accuracy {
+    pgy_compare_kind kind;
+    bool average;
+    pair_entry *pairs;
+    size_t count, capacity;
+};
+
+struct pgy_accuracy_results {
+    pgy_accuracy **functions;
+    size_t count, capacity;
+};
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while keeping verdicts");
+}
+
+/* ---- Lists of verdicts
+ * ---------------------------------------------------------------------------- */
+
+pgy_status verdicts_create(pgy_verdicts **out, pgy_error *err)
+{
+    pgy_verdicts *v = mem_calloc(1, sizeof *v);
+    if (!v) return no_memory(err);
+    *out = v;
+    return PGY_OK;
+}
+
+void verdicts_destroy(pgy_verdicts *v)
+{
+    if (!v) return;
+    for (size_t i = 0; i < v->count; i++) mem_free(v->items[i].output);
+    mem_free(v->items);
+    mem_free(v);
+}
+
+static pgy_verdict *find(const pgy_verdicts *v, const char *output)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (!strcmp(v->items[i].output, output)) return &v->items[i];
+    return NULL;
+}
+
+pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *err)
+{
+    pgy_verdict *there = find(v, verdict->output);
+    if (there) {
+        char *name = there->output;
+        *there = *verdict;
+        there->output = name;
+        return PGY_OK;
+    }
+    char *name = mem_strdup(verdict->output);
+    if (!name || !mem_grow((void **)&v->items, &v->capacity, v->count + 1, sizeof *v->items)) {
+        mem_free(name);
+        return no_memory(err);
+    }
+    v->items[v->count] = *verdict;
+    v->items[v->count++].output = name;
+    return PGY_OK;
+}
+
+size_t pgy_verdicts_count(const pgy_verdicts *v)
+{
+    return v->count;
+}
+
+const pgy_verdict *pgy_verdicts_at(const pgy_verdicts *v, size_t i)
+{
+    return &v->items[i];
+}
+
+pgy_status pgy_verdicts_set(pgy_verdicts *v, const char *output, bool passed, pgy_error *err)
+{
+    if (!output) return pgy_error_set(err, PGY_E_ARGUMENT, "a verdict needs the name of an output");
+    pgy_verdict verdict = {
+        .output = (char *)output, .kind = PGY_COMPARE_CALLBACK, .passed = passed, .verified = true};
+    return verdicts_put(v, &verdict, err);
+}
+
+bool verdicts_all_passed(const pgy_verdicts *v)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->items[i].passed) return false;
+    return true;
+}
+
+static bool exceeds(double value, pgy_number tolerance)
+{
+    return isnan(value) || value > tolerance.real;
+}
+
+void verdict_judge(pgy_verdict *v)
+{
+    if (!v->has_metrics || v->kind == PGY_COMPARE_INDICES || v->kind == PGY_COMPARE_CALLBACK)
+        return;
+    if (v->kind != PGY_COMPARE_SIMPLE) {
+        bool more = compare_kind_find(v->kind)->more_is_better;
+        v->passed =
+            v->verified && (more ? v->metric >= v->threshold.real : v->metric <= v->threshold.real);
+        return;
+    }
+    const double absolute[] = {0, v->max_absdiff, v->mean_absdiff, v->median_absdiff,
+                               v->quantile_absdiff};
+    const double relative[] = {0, v->max_reldiff, v->mean_reldiff, v->median_reldiff,
+                               v->quantile_reldiff};
+    if (v->stat == PGY_STAT_ELEMWISE) return;
+    v->passed = !(exceeds(absolute[v->stat], v->atol) && exceeds(relative[v->stat], v->rtol));
+}
+
+/* ---- One comparison function
+ * ----------------------------------------------------------------------- */
+
+static void accuracy_destroy(pgy_accuracy *a)
+{
+    if (!a) return;
+    for (size_t i = 0; i < a->count; i++) {
+        pair_entry *p = &a->pairs[i];
+        for (size_t k = 0; k < p->count; k++) verdicts_destroy(p->iterations[k]);
+        mem_free(p->iterations);
+        mem_free(p->first);
+        mem_free(p->second);
+    }
+    mem_free(a->pairs);
+    mem_free(a);
+}
+
+pgy_status accuracy_add_pair(size_t *pair, pgy_accuracy *a, const char *first, const char *second,
+                             pgy_error *err)
+{
+    pair_entry p = {.first = mem_strdup(first), .second = mem_strdup(second)};
+    if (!p.first || !p.second ||
+        !mem_grow((void **)&a->pairs, &a->capacity, a->count + 1, sizeof *a->pairs)) {
+        mem_free(p.first);
+        mem_free(p.second);
+        return no_memory(err);
+    }
+    a->pairs[a->count] = p;
+    *pair = a->count++;
+    return PGY_OK;
+}
+
+pgy_status accuracy_add_iteration(pgy_verdicts **out, pgy_accuracy *a, size_t pair, pgy_error *err)
+{
+    pair_entry *p = &a->pairs[pair];
+    pgy_verdicts *v = NULL;
+    if (!mem_grow((void **)&p->iterations, &p->capacity, p->count + 1, sizeof *p->iterations))
+        return no_memory(err);
+    pgy_status st = verdicts_create(&v, err);
+    if (st) return st;
+    p->iterations[p->count++] = v;
+    *out = v;
+    return PGY_OK;
+}
+
+pgy_compare_kind pgy_accuracy_kind(const pgy_accuracy *a)
+{
+    return a->kind;
+}
+
+bool pgy_accuracy_is_average(const pgy_accuracy *a)
+{
+    return a->average;
+}
+
+size_t pgy_accuracy_pair_count(const pgy_accuracy *a)
+{
+    return a->count;
+}
+
+void pgy_accuracy_pair(const pgy_accuracy *a, size_t pair, const char **first, const char **second)
+{
+    *first = a->pairs[pair].first;
+    *second = a->pairs[pair].second;
+}
+
+size_t pgy_accuracy_iteration_count(const pgy_accuracy *a, size_t pair)
+{
+    return a->pairs[pair].count;
+}
+
+const pgy_verdicts *pgy_accuracy_at(const pgy_accuracy *a, size_t pair, size_t iteration)
+{
+    return a->pairs[pair].iterations[iteration];
+}
+
+/* Averages that cannot be formed count as one output that failed. */
+static void average_stats(const pgy_accuracy *a, size_t pair, size_t *passed, size_t *total)
+{
+    pgy_verdicts *means = NULL;
+    *passed = 0;
+    *total = 1;
+    if (verdicts_create(&means, NULL)) return;
+    if (!accuracy_average(means, a, pair, NULL)) {
+        *total = means->count;
+        for (size_t i = 0; i < means->count; i++) *passed += means->items[i].passed;
+    }
+    verdicts_destroy(means);
+}
+
+void pgy_accuracy_stats(const pgy_accuracy *a, size_t pair, size_t *passed, size_t *total)
+{
+    if (a->average) {
+        average_stats(a, pair, passed, total);
+        return;
+    }
+    const pair_entry *p = &a->pairs[pair];
+    *passed = 0;
+    *total = p->count;
+    for (size_t i = 0; i < p->count; i++) *passed += verdicts_all_passed(p->iterations[i]);
+}
+
+bool pgy_accuracy_passed(const pgy_accuracy *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        size_t passed, total;
+        pgy_accuracy_stats(a, i, &passed, &total);
+        if (passed != total) return false;
+    }
+    return true;
+}
+
+/* ---- All functions
+ * --------------------------------------------------------------------------------- */
+
+pgy_status accuracy_results_create(pgy_accuracy_results **out, pgy_error *err)
+{
+    pgy_accuracy_results *r = mem_calloc(1, sizeof *r);
+    if (!r) return no_memory(err);
+    *out = r;
+    return PGY_OK;
+}
+
+void pgy_accuracy_results_destroy(pgy_accuracy_results *r)
+{
+    if (!r) return;
+    for (size_t i = 0; i < r->count; i++) accuracy_destroy(r->functions[i]);
+    mem_free(r->functions);
+    mem_free(r);
+}
+
+pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind,
+                        bool average, pgy_error *err)
+{
+    pgy_accuracy *a = mem_calloc(1, sizeof *a);
+    if (!a || !mem_grow((void **)&r->functions, &r->capacity, r->count + 1, sizeof *r->functions)) {
+        mem_free(a);
+        return no_memory(err);
+    }
+    a->kind = kind;
+    a->average = average;
+    r->functions[r->count++] = a;
+    *out = a;
+    return PGY_OK;
+}
+
+size_t pgy_accuracy_results_count(const pgy_accuracy_results *r)
+{
+    return r->count;
+}
+
+const pgy_accuracy *pgy_accuracy_results_at(const pgy_accuracy_results *r, size_t i)
+{
+    return r->functions[i];
+}
+
+bool pgy_accuracy_results_passed(const pgy_accuracy_results *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (!pgy_accuracy_passed(r->functions[i])) return false;
+    return true;
+}
