@@ -196,6 +196,7 @@ static pgy_status measure(bench *b, const char *name, bench_step step, double *m
     const uint64_t resident = memory_resident_bytes();
     for (int i = 0; i < b->runs; i++) {
         unlink(b->copy);
+        sync(); /* what earlier runs left to be written must not slow this one */
         const int64_t start = clock_ns();
         pgy_status st = step(b, err);
         if (st) return st;
