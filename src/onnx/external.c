@@ -145,8 +145,8 @@ static pgy_status resolve(char **out, const pgy_model *m, const char *path, pgy_
     file = NULL;
 done:
     mem_free(joined);
-    free(file);
-    free(folder);
+    mem_free(file);
+    mem_free(folder);
     return st;
 }
 
@@ -183,7 +183,7 @@ static pgy_status open_file(external_file **out, pgy_model *m, const char *path,
 done:
     if (file) mem_free(file->location);
     mem_free(file);
-    free(real);
+    mem_free(real);
     return st;
 }
 

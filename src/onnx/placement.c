@@ -169,7 +169,7 @@ static bool same_folder(const char *real, const char *path)
 {
     char *other = *path ? realpath(path, NULL) : NULL;
     const bool same = other && strcmp(real, other) == 0;
-    free(other);
+    mem_free(other);
     return same;
 }
 

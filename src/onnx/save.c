@@ -83,7 +83,7 @@ static void saving_deinit(saving *s)
     placement_deinit(&s->place);
     mem_free(s->data_name);
     mem_free(s->folder);
-    free(s->real_folder);
+    mem_free(s->real_folder);
 }
 
 /* The name is joined to the model's folder here and by every reader, so it must stay inside. */
@@ -192,7 +192,7 @@ static pgy_status check_replaceable(const pgy_model *m, const char *path, pgy_er
             "cannot replace '%s' while the model is read from it: its folder is not writable",
             path);
     mem_free(folder);
-    free(real);
+    mem_free(real);
     return st;
 }
 
