@@ -63,6 +63,14 @@ const option_group *group_backend_at(size_t i)
     return &backend_groups[i];
 }
 
+const option_group *group_backend_options(const char *backend)
+{
+    fill();
+    for (size_t i = 0; i < backend_group_count; i++)
+        if (strcmp(backend_of_group[i]->name, backend) == 0) return &backend_groups[i];
+    return NULL;
+}
+
 static const void *backend_settings(const args *line, const pgy_backend *b)
 {
     for (size_t i = 0; i < backend_group_count; i++)

@@ -15,6 +15,8 @@ typedef struct runner_args {
 const option_group *group_runners(void);
 size_t group_backend_count(void);
 const option_group *group_backend_at(size_t i);
+/* The group of a backend's options; NULL if it has none. */
+const option_group *group_backend_options(const char *backend);
 /* Runners in the order of the line. Each gets a source from `make_source`. The caller destroys them and frees the array. */
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
                           pgy_status (*make_source)(pgy_model_source *out, void *user, pgy_error *err), void *user, pgy_error *err) PGY_MUST_CHECK;

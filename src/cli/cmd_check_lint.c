@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy check lint: what is wrong with a model, node by node: structure first, then the whole model in a runtime, then, if that fails, each
+ * node alone on the data that reach it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/groups/runners.h"
+#include "cli/lint.h"
+
+static const char LOG_PATH[] = "tools/check/subtool/lint.py";
+
+typedef struct lint_args {
+    const char *output;
+} lint_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", lint_args, output, .meta = "PATH", .help = "write the findings as JSON"),
+    PGY_OPT_END,
+};
+static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(lint_args)};
+
+static const char RUNTIME[] = "onnxrt", FALLBACK[] = "opref";
+
+/* ONNX Runtime's own options (providers and the like) belong to this command too. */
+static const option_group *const *groups(void)
+{
+    static const option_group *all[8];
+    if (all[0]) return all;
+    size_t n = 0;
+    all[n++] = &OWN;
+    all[n++] = &GROUP_LOGGING;
+    all[n++] = &GROUP_MODEL_DATA;
+    all[n++] = &GROUP_ONNX_READ;
+    all[n++] = &GROUP_DATA;
+    const option_group *runtime = group_backend_options(RUNTIME);
+    if (runtime) all[n++] = runtime;
+    return all;
+}
+
+typedef struct linter {
+    args *line;
+    lint_report report;
+    pgy_model *model;
+    pgy_graph *graph;
+    pgy_tensor_map *values; /* everything computed so far */
+    const pgy_backend *backend;
+} linter;
+
+/* ---- Runtimes -------------------------------------------------------------------------------------------- */
+
+static const pgy_backend *choose_backend(void)
+{
+    char why[1024];
+    const pgy_backend *wanted = pgy_backend_find(RUNTIME);
+    if (wanted && wanted->probe(why, sizeof why) == PGY_OK) return wanted;
+    LOG(WARNING, "%s; the float64 reference is used instead", wanted ? why : "ONNX Runtime is not available");
+    return pgy_backend_find(FALLBACK);
+}
+
+/* Runs a model on what it needs of `values`. */
+static pgy_status run_model(pgy_tensor_map **out, linter *l, pgy_model *model, pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_model_source source;
+    pgy_runner *runner = NULL;
+    const pgy_metadata *inputs;
+    pgy_tensor_map *feed = NULL;
+    const option_group *group = group_backend_options(l->backend->name);
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = pgy_loader_source(&source, loader, err);
+    if (!st) st = pgy_runner_create(&runner, l->backend, &source, group ? args_get(l->line, group) : NULL, "lint", err);
+    if (!st) st = pgy_runner_activate(runner, err);
+    if (!st) st = pgy_runner_inputs(&inputs, runner, err);
+    if (!st) st = pgy_feed_match(&feed, l->values, inputs, err);
+    if (!st) st = pgy_runner_infer(out, runner, feed, err);
+    pgy_tensor_map_destroy(feed);
+    pgy_runner_destroy(runner);
+    return st;
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------------ */
+
+/* Names for unnamed nodes, as the original gives them. */
+static pgy_status name_nodes(linter *l, pgy_error *err)
+{
+    for (size_t i = 0; i < l->graph->node_count; i++) {
+        pgy_node *n = l->graph->nodes[i];
+        if (n->name && n->name[0]) continue;
+        char *name = arena_printf(&l->report.memory, "polygraphy_unnamed_node_%zu", i);
+        for (size_t k = 0; name && pgy_graph_find_node(l->graph, name); k++)
+            name = arena_printf(&l->report.memory, "polygraphy_unnamed_node_%zu_%zu", i, k);
+        if (!name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        n->name = name;
+    }
+    return PGY_OK;
+}
+
+static pgy_status load(linter *l, pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_error why = {0};
+    pgy_status st = model_loader(&loader, l->line, err);
+    if (st) return st;
+    st = pgy_loader_call(&l->model, loader, &why);
+    pgy_loader_destroy(loader);
+    if (!st && pgy_model_proto(l->model)->graph->node_count == 0) {
+        lint_add(&l->report, LINT_WARNING, LINT_LOADER, "", "", "ONNX model has no nodes");
+        return PGY_OK;
+    }
+    if (!st) st = pgy_graph_import(&l->graph, l->model, &why);
+    if (!st) st = pgy_graph_sort(l->graph, &why);
+    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (st) lint_add(&l->report, LINT_EXCEPTION, l->model ? LINT_CHECKER : LINT_LOADER, "", "", why.text);
+    if (st) {
+        pgy_graph_destroy(l->graph);
+        l->graph = NULL;
+        return PGY_OK;
+    }
+    return name_nodes(l, err);
+}
+
+/* Structural findings; what does not matter for any output is kept for the end. */
+static pgy_status check_structure(linter *l, const pgy_finding **findings, size_t *count, pgy_error *err)
+{
+    pgy_status st = pgy_graph_check(findings, count, l->graph, err);
+    for (size_t i = 0; !st && i < *count; i++) {
+        const pgy_finding *f = &(*findings)[i];
+        if (f->severity != PGY_LOG_ERROR) continue;
+        lint_add(&l->report, LINT_EXCEPTION, LINT_CHECKER, f->node, f->op_type, f->message);
+    }
+    return st;
+}
+
+static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
+{
+    const model_args *args = args_get(l->line, &GROUP_MODEL_DATA);
+    pgy_metadata *m = NULL;
+    const pgy_onnx_graph *g = pgy_model_proto(l->model)->graph;
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < g->input_count; i++) {
+        pgy_tensor_info info;
+        const pgy_value *v = pgy_graph_find_value(l->graph, g->inputs[i]->name);
+        if (v && v->initializer) continue;
+        st = pgy_onnx_value_info_describe(&info, l->model, g->inputs[i], err);
+        const pgy_tensor_info *given = args->shapes && info.rank < 0 ? pgy_metadata_find(args->shapes, info.name) : NULL;
+        if (given) info.rank = given->rank, info.shape = given->shape, info.dim_names = given->dim_names;
+        if (!st) st = pgy_metadata_set(m, &info, err);
+    }
+    if (st) pgy_metadata_destroy(m);
+    else *out = m;
+    return st;
+}
+
+static pgy_status first_feed(linter *l, pgy_metadata **inputs, pgy_error *err)
+{
+    const model_args *args = args_get(l->line, &GROUP_MODEL_DATA);
+    pgy_data_loader *loader = NULL;
+    pgy_tensor_map *feed = NULL;
+    pgy_status st = graph_inputs(inputs, l, err);
+    if (!st) st = data_loader_create(&loader, l->line, args->shapes, err);
+    if (!st) st = pgy_data_loader_set_metadata(loader, *inputs, err);
+    if (!st) st = pgy_data_loader_next(&feed, loader, err);
+    if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data to run the model on");
+    if (!st) st = pgy_feed_match(&l->values, feed, *inputs, err);
+    pgy_tensor_map_destroy(feed);
+    pgy_data_loader_destroy(loader);
+    return st;
+}
+
+static pgy_status add_weights(linter *l, pgy_error *err)
+{
+    for (size_t i = 0; i < l->graph->initializer_count; i++) {
+        pgy_tensor *t = NULL;
+        pgy_error why = {0};
+        pgy_value *v = l->graph->initializers[i];
+        if (pgy_graph_value_data(&t, v, &why)) {
+            lint_add(&l->report, LINT_EXCEPTION, LINT_LOADER, "", "", why.text);
+            continue;
+        }
+        pgy_status st = pgy_tensor_map_adopt(l->values, v->name, t, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static bool is_unknown_operator(const char *message)
+{
+    return strstr(message, "No opset import for domain") || strstr(message, "is not a registered function/op") || strstr(message, "no implementation");
+}
+
+/* One node alone. A node whose inputs are missing is below a failure and is skipped. */
+static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
+{
+    pgy_model *one = NULL;
+    pgy_tensor_map *outputs = NULL;
+    pgy_error why = {0};
+    pgy_status st = lint_node_model(&one, n, l->model, l->values, err);
+    if (st || !one) return st;
+    st = run_model(&outputs, l, one, &why);
+    if (st == PGY_OK) {
+        for (size_t i = 0; !st && i < pgy_tensor_map_count(outputs); i++)
+            st = pgy_tensor_map_set(l->values, pgy_tensor_map_name(outputs, i), pgy_tensor_map_at(outputs, i), err);
+        if (!st && !lint_node_failed(&l->report, n->name) && !strvec_push(&l->report.passing, n->name))
+            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    } else if (!lint_node_failed(&l->report, n->name)) {
+        lint_add(&l->report, is_unknown_operator(why.text) ? LINT_WARNING : LINT_EXCEPTION, LINT_RUNTIME, n->name, n->op_type, why.text);
+        st = PGY_OK;
+    } else {
+        st = PGY_OK;
+    }
+    pgy_tensor_map_destroy(outputs);
+    pgy_model_destroy(one);
+    return st;
+}
+
+static pgy_status run_nodes(linter *l, pgy_error *err)
+{
+    pgy_status st = add_weights(l, err);
+    for (size_t i = 0; !st && i < l->graph->node_count; i++) st = run_node(l, l->graph->nodes[i], err);
+    return st;
+}
+
+static pgy_status all_passed(linter *l, pgy_error *err)
+{
+    for (size_t i = 0; i < l->graph->node_count; i++)
+        if (!lint_node_failed(&l->report, l->graph->nodes[i]->name) && !strvec_push(&l->report.passing, l->graph->nodes[i]->name))
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    return PGY_OK;
+}
+
+static pgy_status run_runtime(linter *l, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    pgy_tensor_map *outputs = NULL;
+    pgy_error why = {0};
+    pgy_status st = first_feed(l, &inputs, err);
+    if (!st) {
+        l->backend = choose_backend();
+        bool whole = !lint_has_exception(&l->report) && run_model(&outputs, l, l->model, &why) == PGY_OK;
+        st = whole ? all_passed(l, err) : run_nodes(l, err);
+        /* A failure of the whole that no node shows alone must not be lost. */
+        if (!st && !whole && why.text[0] && !lint_has_exception(&l->report)) lint_add(&l->report, LINT_EXCEPTION, LINT_RUNTIME, "", "", why.text);
+    }
+    pgy_tensor_map_destroy(outputs);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
+static void add_unused(linter *l, const pgy_finding *findings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const pgy_finding *f = &findings[i];
+        if (f->severity == PGY_LOG_ERROR) continue;
+        lint_add(&l->report, f->severity == PGY_LOG_WARNING ? LINT_WARNING : LINT_INFO, LINT_GRAPH, f->node, f->op_type, f->message);
+    }
+}
+
+static pgy_status note_failing(linter *l, pgy_error *err)
+{
+    for (size_t i = 0; i < l->report.count; i++) {
+        const lint_entry *e = &l->report.entries[i];
+        if (e->level == LINT_EXCEPTION && e->node[0] && !strvec_push(&l->report.failing, e->node)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    return PGY_OK;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const lint_args *s = args_get(line, &OWN);
+    linter l = {.line = line};
+    const pgy_finding *findings = NULL;
+    size_t count = 0;
+    pgy_status st = load(&l, err);
+    if (!st && l.graph) st = check_structure(&l, &findings, &count, err);
+    if (!st && l.graph) st = run_runtime(&l, err);
+    if (!st && l.graph) add_unused(&l, findings, count);
+    if (!st) st = note_failing(&l, err);
+    if (!st && l.report.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st && s->output) st = lint_report_save(&l.report, s->output, err);
+    if (!st) *passed = !lint_has_exception(&l.report);
+    pgy_tensor_map_destroy(l.values);
+    pgy_graph_destroy(l.graph);
+    pgy_model_destroy(l.model);
+    lint_report_deinit(&l.report);
+    return st;
+}
+
+const command COMMAND_check_lint = {
+    .tool = "check", .subtool = "lint",
+    .summary = "Find what is wrong with a model, node by node.",
+    .description = "Check a model: structure, operators, types and shapes, then inference of the whole model and, if it fails, of each node alone on the data that reach it. "
+                   "Exit status 1 if anything would keep the model from running.",
+    .make_groups = groups, .frames = true, .run = run,
+};
