@@ -74,23 +74,36 @@ void temp_forget(const char *path)
     }
 }
 
-/* Async-signal-safe. The texts are not freed: the process is about to end. */
+/* The path of an entry of ours, which is the caller's from then on, or NULL. Async-signal-safe. */
+static char *take(temp_entry *e, pid_t self)
+{
+    char *path = atomic_load(&e->path);
+    if (!path || path == reserved || atomic_load(&e->owner) != self) return NULL;
+    return atomic_compare_exchange_strong(&e->path, &path, NULL) ? path : NULL;
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    const pid_t self = getpid();
+    for (temp_table *t = &first_table; t; t = atomic_load(&t->next)) {
+        for (size_t i = 0; i < TABLE_SIZE; i++) {
+            char *path = take(&t->entries[i], self);
+            if (path) unlink(path);
+            mem_free(path);
+        }
+    }
+}
+
+/* Frees nothing: that is not allowed here, and the process is about to end. */
 static void remove_all(void)
 {
     const pid_t self = getpid();
     for (temp_table *t = &first_table; t; t = atomic_load(&t->next)) {
         for (size_t i = 0; i < TABLE_SIZE; i++) {
-            temp_entry *e = &t->entries[i];
-            char *path = atomic_load(&e->path);
-            if (!path || path == reserved || atomic_load(&e->owner) != self) continue;
-            if (atomic_compare_exchange_strong(&e->path, &path, NULL)) unlink(path);
+            const char *path = take(&t->entries[i], self);
+            if (path) unlink(path);
         }
     }
-}
-
-__attribute__((destructor)) static void at_exit(void)
-{
-    remove_all();
 }
 
 static void on_signal(int number)

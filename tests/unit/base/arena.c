@@ -32,6 +32,7 @@ static void test_arena__large_block_leaves_the_small_one_in_use(void **state)
     char *small = arena_alloc(&a, 16);
     char *large = arena_alloc(&a, 10 << 20);
     char *next = arena_alloc(&a, 16);
+    assert_non_null(large);
     assert_ptr_equal(next, small + 16);
     large[(10 << 20) - 1] = 1;
     arena_deinit(&a);
@@ -41,11 +42,13 @@ static void test_arena__strings(void **state)
 {
     (void)state;
     arena a = {0};
+    assert_non_null(arena_alloc(&a, 1));
     assert_string_equal(arena_strdup(&a, "hello"), "hello");
     assert_string_equal(arena_strndup(&a, "hello", 4), "hell");
     assert_string_equal(arena_strndup(&a, NULL, 0), "");
     assert_string_equal(arena_printf(&a, "%s-%05d", "x", 42), "x-00042");
     char *wide = arena_printf(&a, "%10000d", 7);
+    assert_non_null(wide);
     assert_int_equal(strlen(wide), 10000);
     arena_deinit(&a);
 }

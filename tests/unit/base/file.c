@@ -86,6 +86,8 @@ static void test_file__map_of_nothing(void **state)
 static void *feed_fifo(void *path)
 {
     FILE *f = fopen(path, "w");
+    if (!f) return NULL;
+    signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < 100000; i++) fputs("0123456789", f);
     fclose(f);
     return NULL;
@@ -335,12 +337,12 @@ static int leave_behind(const char *folder, ending how, int number)
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        char *path = NULL;
-        file_writer *w = NULL;
+        static char *paths[600];
+        static file_writer *w;
         setenv("TMPDIR", folder, 1);
         file_install_signal_cleanup();
         for (int i = 0; i < 600; i++)
-            if (file_temp_path(&path, NULL, NULL)) _exit(9);
+            if (file_temp_path(&paths[i], NULL, NULL)) _exit(9);
         char *target = path_join(folder, "target");
         if (file_writer_create(&w, target, NULL) || file_writer_write(w, "half", 4, NULL)) _exit(9);
         scratch_folder[0] = '\0'; /* the test's own cleaning must not do the work */

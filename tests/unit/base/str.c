@@ -22,6 +22,7 @@ static void test_str__appends(void **state)
     str_clear(&s);
     assert_string_equal(str_text(&s), "");
     str_printf(&s, "%5000d", 1);
+    assert_false(s.failed);
     assert_int_equal(s.size, 5000);
     assert_int_equal(s.data[4999], '1');
     str_deinit(&s);
@@ -34,6 +35,7 @@ static void test_str__grows_one_by_one(void **state)
     str s = {0};
     for (int i = 0; i < 1000; i++) {
         str_append_char(&s, (char)('a' + i % 26));
+        assert_false(s.failed);
         assert_int_equal(s.data[s.size], '\0');
     }
     for (int i = 0; i < 1000; i++) assert_int_equal(s.data[i], 'a' + i % 26);
@@ -45,10 +47,12 @@ static void test_str__take(void **state)
     (void)state;
     str s = {0};
     char *text = str_take(&s);
+    assert_non_null(text);
     assert_string_equal(text, "");
     mem_free(text);
     str_append(&s, "mine");
     text = str_take(&s);
+    assert_non_null(text);
     assert_string_equal(text, "mine");
     assert_null(s.data);
     mem_free(text);
