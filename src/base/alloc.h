@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only place that calls malloc. Every allocation may return NULL, and tests make the n-th one fail
- * (POLYGRAPHY_TEST_FAIL_ALLOC=n, builds with assertions only). Sizes from files are multiplied here only. */
+/* The only place that calls malloc. Every allocation may return NULL, and tests make the n-th one
+ * fail (POLYGRAPHY_TEST_FAIL_ALLOC=n, builds with assertions only). Sizes from files are multiplied
+ * here only. */
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
 
@@ -8,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *mem_alloc(size_t size_bytes);                       /* uninitialised; size 0 gives a valid pointer */
-void *mem_calloc(size_t count, size_t size_bytes);        /* zeroed; NULL on overflow */
+void *mem_alloc(size_t size_bytes);                /* uninitialised; size 0 gives a valid pointer */
+void *mem_calloc(size_t count, size_t size_bytes); /* zeroed; NULL on overflow */
 void *mem_realloc(void *p, size_t size_bytes);
 void *mem_realloc_array(void *p, size_t count, size_t size_bytes); /* NULL on overflow */
 void *mem_alloc_aligned(size_t alignment, size_t size_bytes);      /* free with mem_free */
@@ -23,7 +24,8 @@ bool size_add(size_t *out, size_t a, size_t b);
 bool i64_mul(int64_t *out, int64_t a, int64_t b);
 bool i64_add(int64_t *out, int64_t a, int64_t b);
 
-/* Grows *items (element size `item_bytes`) to hold at least `wanted`, doubling. False: out of memory. */
+/* Grows *items (element size `item_bytes`) to hold at least `wanted`, doubling. False: out of
+ * memory. */
 bool mem_grow(void **items, size_t *capacity, size_t wanted, size_t item_bytes);
 
 /* For tests: the n-th allocation from now fails, once; 0 turns it off. False: this build cannot. */

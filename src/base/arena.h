@@ -11,11 +11,11 @@ typedef struct arena {
     size_t used_bytes; /* sum over all blocks, for reports and limits */
 } arena;
 
-void arena_deinit(arena *a);                                   /* frees everything; a is zeroed */
-void *arena_alloc(arena *a, size_t size_bytes);                /* 16-byte aligned, zeroed; NULL on failure */
+void arena_deinit(arena *a);                    /* frees everything; a is zeroed */
+void *arena_alloc(arena *a, size_t size_bytes); /* 16-byte aligned, zeroed; NULL on failure */
 void *arena_alloc_array(arena *a, size_t count, size_t item_bytes); /* NULL on overflow too */
 char *arena_strdup(arena *a, const char *s);
-char *arena_strndup(arena *a, const char *s, size_t size_bytes);    /* adds a terminator */
+char *arena_strndup(arena *a, const char *s, size_t size_bytes); /* adds a terminator */
 char *arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -13,9 +13,12 @@ typedef struct dl_symbol {
     bool required;
 } dl_symbol;
 
-/* Tries the names in order (RTLD_NOW | RTLD_LOCAL). `tried` (may be NULL) collects "name: reason" per failure. */
-pgy_status dl_open(void **out, const char *const *names, size_t count, str *tried, pgy_error *err) PGY_MUST_CHECK;
+/* Tries the names in order (RTLD_NOW | RTLD_LOCAL). `tried` (may be NULL) collects "name: reason"
+ * per failure. */
+pgy_status dl_open(void **out, const char *const *names, size_t count, str *tried,
+                   pgy_error *err) PGY_MUST_CHECK;
 /* Resolves a table; all missing required names are in the message. */
-pgy_status dl_resolve(void *handle, const dl_symbol *symbols, size_t count, pgy_error *err) PGY_MUST_CHECK;
+pgy_status dl_resolve(void *handle, const dl_symbol *symbols, size_t count,
+                      pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files: memory maps, whole-file reads, and writes that appear only when complete. A writer fills a
- * temporary beside the target; commit renames it (fsync first if it replaces a file); abort, a signal or exit removes it. */
+ * temporary beside the target; commit renames it (fsync first if it replaces a file); abort, a
+ * signal or exit removes it. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -11,44 +12,52 @@
 typedef struct file_map {
     const void *data; /* never NULL when open, also for an empty file */
     size_t size_bytes;
-    int fd;           /* kept open for copy_file_range; -1 when closed, -2 when mapped without one */
+    int fd; /* kept open for copy_file_range; -1 when closed, -2 when mapped without one */
 } file_map;
 pgy_status file_map_open(file_map *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void file_map_close(file_map *m);
 /* Gives the descriptor back and keeps the mapping, for those who map thousands of files. */
 void file_map_drop_fd(file_map *m);
-/* Tells the kernel that these bytes will not be read again (keeps resident memory low on big files). */
+/* Tells the kernel that these bytes will not be read again (keeps resident memory low on big
+ * files). */
 void file_map_forget(const file_map *m, size_t offset, size_t size_bytes);
 
 pgy_status file_read(str *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 
 typedef struct file_writer file_writer;
-/* Parent folders are created. "-" is not special. Non-regular targets (/dev/null, FIFOs) are written directly. */
+/* Parent folders are created. "-" is not special. Non-regular targets (/dev/null, FIFOs) are
+ * written directly. */
 pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes, pgy_error *err) PGY_MUST_CHECK;
+pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes,
+                             pgy_error *err) PGY_MUST_CHECK;
 /* Copies a range of an open map with the kernel's help (copy_file_range, else write). */
-pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset, size_t size_bytes, pgy_error *err)
-    PGY_MUST_CHECK;
+pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset, size_t size_bytes,
+                            pgy_error *err) PGY_MUST_CHECK;
 uint64_t file_writer_offset(const file_writer *w);
 pgy_status file_writer_commit(file_writer *w, pgy_error *err) PGY_MUST_CHECK; /* then destroy */
-void file_writer_destroy(file_writer *w);          /* aborts if not committed; NULL is fine */
-pgy_status file_write_all(const char *path, const void *data, size_t size_bytes, pgy_error *err) PGY_MUST_CHECK;
+void file_writer_destroy(file_writer *w); /* aborts if not committed; NULL is fine */
+pgy_status file_write_all(const char *path, const void *data, size_t size_bytes,
+                          pgy_error *err) PGY_MUST_CHECK;
 
 /* A file that is removed when released, at exit, and after SIGINT/SIGTERM/SIGHUP. */
-pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err) PGY_MUST_CHECK; /* creates it empty, mode 0600 */
-void file_temp_release(char *path);                /* unlinks and frees; NULL is fine */
-/* Installs handlers for SIGINT, SIGTERM and SIGHUP that remove temporaries and then die of the signal. */
+pgy_status file_temp_path(char **out, const char *suffix,
+                          pgy_error *err) PGY_MUST_CHECK; /* creates it empty, mode 0600 */
+void file_temp_release(char *path);                       /* unlinks and frees; NULL is fine */
+/* Installs handlers for SIGINT, SIGTERM and SIGHUP that remove temporaries and then die of the
+ * signal. */
 void file_install_signal_cleanup(void);
 
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
 pgy_status file_size(uint64_t *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-pgy_status file_make_dirs(const char *path, pgy_error *err) PGY_MUST_CHECK;     /* like mkdir -p */
-pgy_status file_list_dir(strvec *out, const char *path, const char *suffix, pgy_error *err) PGY_MUST_CHECK; /* names, sorted */
-char *path_join(const char *dir, const char *name);       /* owned; NULL: out of memory */
-char *path_dirname(const char *path);                     /* owned; "." if there is none */
-const char *path_basename(const char *path);              /* borrowed */
-const char *path_extension(const char *path);             /* ".onnx" or "", of the last component; leading dot files have none */
-char *path_absolute(const char *path);                    /* owned, symlinks not resolved */
+pgy_status file_make_dirs(const char *path, pgy_error *err) PGY_MUST_CHECK; /* like mkdir -p */
+pgy_status file_list_dir(strvec *out, const char *path, const char *suffix,
+                         pgy_error *err) PGY_MUST_CHECK; /* names, sorted */
+char *path_join(const char *dir, const char *name);      /* owned; NULL: out of memory */
+char *path_dirname(const char *path);                    /* owned; "." if there is none */
+const char *path_basename(const char *path);             /* borrowed */
+const char *path_extension(
+    const char *path); /* ".onnx" or "", of the last component; leading dot files have none */
+char *path_absolute(const char *path); /* owned, symlinks not resolved */
 
 #endif

@@ -3,7 +3,8 @@
 #ifndef BASE_FILE_TEMP_H
 #define BASE_FILE_TEMP_H
 
-/* From now on the file is removed at exit or by a signal. Best effort: without memory it is not remembered. */
+/* From now on the file is removed at exit or by a signal. Best effort: without memory it is not
+ * remembered. */
 void temp_register(const char *path);
 void temp_forget(const char *path); /* does not remove it */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON in the dialect of Python's json module (semantics 1.1): NaN and Infinity, 4-space indentation, ASCII
- * output, float repr. Reading builds a small tree whose strings are views into the text, so a file of
- * gigabytes of base64 costs its nodes only; writing is a stream. */
+/* JSON in the dialect of Python's json module (semantics 1.1): NaN and Infinity, 4-space
+ * indentation, ASCII output, float repr. Reading builds a small tree whose strings are views into
+ * the text, so a file of gigabytes of base64 costs its nodes only; writing is a stream. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -12,34 +12,44 @@
 #include "base/str.h"
 
 typedef enum json_type {
-    JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_STRING, JSON_ARRAY, JSON_OBJECT
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_INT,
+    JSON_REAL,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
 } json_type;
 
 typedef struct json_value json_value;
 struct json_value {
     json_type type;
     bool boolean;
-    bool escaped;          /* string: raw contains backslash escapes */
-    int64_t integer;       /* JSON_INT that fits; a larger one is JSON_REAL with raw digits kept */
-    double real;           /* JSON_REAL, and JSON_INT as double */
-    span raw;              /* string: text between the quotes; numbers: the digits */
-    size_t count;          /* children of array and object */
+    bool escaped;    /* string: raw contains backslash escapes */
+    int64_t integer; /* JSON_INT that fits; a larger one is JSON_REAL with raw digits kept */
+    double real;     /* JSON_REAL, and JSON_INT as double */
+    span raw;        /* string: text between the quotes; numbers: the digits */
+    size_t count;    /* children of array and object */
     json_value *first, *next; /* children in order; next sibling */
-    span key;              /* when the parent is an object: decoded key */
-    uint32_t line, column; /* where it begins, 1-based, for messages */
+    span key;                 /* when the parent is an object: decoded key */
+    uint32_t line, column;    /* where it begins, 1-based, for messages */
 };
 
-/* Parses text that must outlive the tree. Nesting over 512 levels, trailing text and bad UTF-8 escapes are
- * PGY_E_FORMAT with line and column. Duplicate keys: the last one wins (earlier ones are unlinked). */
-pgy_status json_parse(json_value **out, const char *text, size_t size_bytes, arena *a, pgy_error *err) PGY_MUST_CHECK;
-json_value *json_get(const json_value *object, const char *key);   /* NULL if absent or not an object */
+/* Parses text that must outlive the tree. Nesting over 512 levels, trailing text and bad UTF-8
+ * escapes are PGY_E_FORMAT with line and column. Duplicate keys: the last one wins (earlier ones
+ * are unlinked). */
+pgy_status json_parse(json_value **out, const char *text, size_t size_bytes, arena *a,
+                      pgy_error *err) PGY_MUST_CHECK;
+json_value *json_get(const json_value *object,
+                     const char *key); /* NULL if absent or not an object */
 json_value *json_at(const json_value *array, size_t index);
 /* Decoded string, owned by the arena, terminated; NULL: out of memory. size may be NULL. */
 const char *json_string(const json_value *v, arena *a, size_t *size);
 
 /* Where writers send bytes: a file_writer or a str. */
 typedef struct json_writer json_writer;
-pgy_status json_writer_create_file(json_writer **out, file_writer *file, pgy_error *err) PGY_MUST_CHECK;
+pgy_status json_writer_create_file(json_writer **out, file_writer *file,
+                                   pgy_error *err) PGY_MUST_CHECK;
 pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err) PGY_MUST_CHECK;
 void json_writer_destroy(json_writer *w);
 /* Errors stick; ask once at the end. */
@@ -53,7 +63,7 @@ void json_null(json_writer *w);
 void json_bool(json_writer *w, bool v);
 void json_int(json_writer *w, int64_t v);
 void json_uint(json_writer *w, uint64_t v);
-void json_real(json_writer *w, double v);                 /* Python float repr */
+void json_real(json_writer *w, double v); /* Python float repr */
 void json_text(json_writer *w, const char *utf8);
 void json_text_n(json_writer *w, const char *utf8, size_t size);
 /* A string given in pieces of base64-encoded bytes: begin, any number of appends, end. */

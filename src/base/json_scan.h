@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* First byte in [p, end) that ends a plain run of a string: '"', '\\' or a control character. *high is set when a
- * byte over 0x7f was passed. */
+/* First byte in [p, end) that ends a plain run of a string: '"', '\\' or a control character. *high
+ * is set when a byte over 0x7f was passed. */
 const char *json_scan_string(const char *p, const char *end, bool *high);
 /* First byte in [p, end) that ASCII output must escape: '"', '\\', controls, 0x7f and above. */
 const char *json_scan_plain(const char *p, const char *end);

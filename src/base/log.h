@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short forms for files that log. Such a file defines, once, the module path it logs under; the paths are
- * those of the original, so that `--verbosity comparator:VERBOSE` in old scripts means the same:
+/* Short forms for files that log. Such a file defines, once, the module path it logs under; the
+ * paths are those of the original, so that `--verbosity comparator:VERBOSE` in old scripts means
+ * the same:
  *
  *     static const char LOG_PATH[] = "comparator/comparator.py";
  *     LOG(INFO, "Loading model: %s", path);
@@ -11,7 +12,8 @@
 #include <polygraphy/base.h>
 
 #define LOG(severity, ...) pgy_log_write(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
-#define LOG_ONCE(severity, ...) pgy_log_write_once(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
+#define LOG_ONCE(severity, ...) \
+    pgy_log_write_once(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
 #define LOG_IS_ON(severity) pgy_log_is_on(PGY_LOG_##severity, LOG_PATH)
 
 #endif

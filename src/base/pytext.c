@@ -79,7 +79,7 @@ static void nearest_digits(char *digits, int *exp10, double v, int precision)
     const char *p = text;
     for (; *p && *p != 'e'; p++)
         if (*p >= '0' && *p <= '9') digits[n++] = *p; /* the point depends on the locale */
-    *exp10 = atoi(p + 1) + 1;
+    *exp10 = (int)strtol(p + 1, NULL, 10) + 1;
 }
 
 static double half_spacing_below(double v, double spacing)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text: a growable string whose data is always terminated, a borrowed span, string lists, and an ordered
- * map from strings to pointers. All are valid when zeroed. A failed allocation sets `failed`, and later
- * appends do nothing, so callers test once at the end. */
+/* Text: a growable string whose data is always terminated, a borrowed span, string lists, and an
+ * ordered map from strings to pointers. All are valid when zeroed. A failed allocation sets
+ * `failed`, and later appends do nothing, so callers test once at the end. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
@@ -18,8 +18,8 @@ typedef struct str {
 
 void str_deinit(str *s);
 void str_clear(str *s);
-const char *str_text(const str *s);     /* never NULL */
-char *str_take(str *s);                 /* ownership to the caller (mem_free); NULL if failed */
+const char *str_text(const str *s); /* never NULL */
+char *str_take(str *s);             /* ownership to the caller (mem_free); NULL if failed */
 void str_append(str *s, const char *text);
 void str_append_n(str *s, const char *text, size_t size);
 void str_append_char(str *s, char c);
@@ -52,7 +52,7 @@ typedef struct strvec {
     size_t count, capacity;
 } strvec;
 void strvec_deinit(strvec *v);
-bool strvec_push(strvec *v, const char *text);            /* copies; false: out of memory */
+bool strvec_push(strvec *v, const char *text); /* copies; false: out of memory */
 bool strvec_push_n(strvec *v, const char *text, size_t size);
 bool strvec_contains(const strvec *v, const char *text);
 
@@ -69,9 +69,9 @@ typedef struct strmap {
     size_t slot_count;
 } strmap;
 void strmap_deinit(strmap *m);
-bool strmap_put(strmap *m, const char *key, void *value);  /* replaces; false: out of memory */
+bool strmap_put(strmap *m, const char *key, void *value); /* replaces; false: out of memory */
 bool strmap_put_n(strmap *m, const char *key, size_t key_size, void *value);
-void *strmap_get(const strmap *m, const char *key);        /* NULL if absent */
+void *strmap_get(const strmap *m, const char *key); /* NULL if absent */
 void *strmap_get_n(const strmap *m, const char *key, size_t key_size);
 bool strmap_has(const strmap *m, const char *key);
 strmap_entry *strmap_find(const strmap *m, const char *key); /* NULL if absent */

@@ -18,9 +18,10 @@ size_t cpu_count(void);
 uint64_t memory_total_bytes(void);
 uint64_t memory_resident_bytes(void);
 
-/* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done. Which thread
- * runs what is not fixed, so a task must write only what belongs to its index. Runs inline when count is 1, when a
- * thread cannot be had, or when called from inside a task. Threads are kept and joined at exit. */
+/* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done.
+ * Which thread runs what is not fixed, so a task must write only what belongs to its index. Runs
+ * inline when count is 1, when a thread cannot be had, or when called from inside a task. Threads
+ * are kept and joined at exit. */
 typedef void (*parallel_task)(size_t index, void *user);
 void parallel_for(size_t count, parallel_task task, void *user);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf wire primitives: a bounds-checked reader over memory and an appender. No message knowledge. */
+/* Protobuf wire primitives: a bounds-checked reader over memory and an appender. No message
+ * knowledge. */
 #ifndef BASE_WIRE_H
 #define BASE_WIRE_H
 
@@ -7,7 +8,14 @@
 
 #include "base/str.h"
 
-typedef enum wire_type { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_GROUP = 3, WIRE_END = 4, WIRE_I32 = 5 } wire_type;
+typedef enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_I64 = 1,
+    WIRE_LEN = 2,
+    WIRE_GROUP = 3,
+    WIRE_END = 4,
+    WIRE_I32 = 5
+} wire_type;
 
 typedef struct wire_reader {
     const uint8_t *p, *end;
@@ -17,14 +25,15 @@ typedef struct wire_reader {
 typedef struct wire_field {
     uint32_t number;
     wire_type type;
-    uint64_t value;       /* varint, or the bits of I32/I64 */
-    const uint8_t *data;  /* WIRE_LEN */
+    uint64_t value;      /* varint, or the bits of I32/I64 */
+    const uint8_t *data; /* WIRE_LEN */
     size_t size;
     const uint8_t *begin; /* of the tag, to keep unknown fields byte for byte */
     size_t whole_size;    /* tag included */
 } wire_field;
 
-/* *more is false at the end. Groups are skipped whole and reported as WIRE_GROUP with whole_size. */
+/* *more is false at the end. Groups are skipped whole and reported as WIRE_GROUP with whole_size.
+ */
 pgy_status wire_next(wire_reader *r, wire_field *out, bool *more, pgy_error *err) PGY_MUST_CHECK;
 /* One varint of a packed run. */
 pgy_status wire_varint(wire_reader *r, uint64_t *out, pgy_error *err) PGY_MUST_CHECK;
