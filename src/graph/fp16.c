@@ -15,8 +15,30 @@ static const char LOG_PATH[] = "backend/onnx/loader.py";
 enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10 };
 static const float LARGEST = 65504.0f;
 
-/* ---- Tensors
- * --------------------------------------------------------------------------------------- */
+/* Operators that are kept in float32, as the usual converter does: their sizes, indices or ranges
+ * need the precision, or runtimes lack a float16 version. */
+static const char *const KEPT[] = {
+    "CumSum", "Max",      "Min",  "NonMaxSuppression", "RandomUniformLike", "Range",
+    "Resize", "RoiAlign", "TopK", "Upsample",
+};
+
+static bool is_kept(const pgy_node *n)
+{
+    if (strcmp(n->domain, "ai.onnx.ml") == 0) return true;
+    for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
+        if (node_is(n, KEPT[i])) return true;
+    return false;
+}
+
+/* Needed by operators in float32 only. */
+static bool only_for_kept(const pgy_value *v)
+{
+    for (size_t i = 0; i < v->consumer_count; i++)
+        if (!is_kept(v->consumers[i])) return false;
+    return v->consumer_count > 0 && !v->is_output;
+}
+
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 static pgy_status halve_elements(pgy_tensor **out, const pgy_tensor *from, const char *name,
                                  pgy_error *err)
@@ -59,8 +81,7 @@ static pgy_status halve_tensor(const pgy_onnx_tensor **out, pgy_graph *g, const 
     return st;
 }
 
-/* ---- Nodes
- * ----------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 /* Attributes that hold a type to produce. */
 static const struct {
@@ -151,20 +172,20 @@ static pgy_status halve_constant(pgy_node *n, pgy_error *err)
     return st;
 }
 
-/* ---- Levels
- * ---------------------------------------------------------------------------------------- */
+/* ---- Levels ---------------------------------------------------------------------------------- */
 
 static pgy_status halve_weights(pgy_graph *g, pgy_error *err)
 {
     for (size_t i = 0; i < g->initializer_count; i++) {
         pgy_value *v = g->initializers[i];
         const pgy_onnx_tensor *half = NULL;
-        if (!v->initializer || v->is_output) continue;
+        if (!v->initializer || v->is_output || only_for_kept(v)) continue;
         pgy_status st = halve_tensor(&half, g, v->initializer, v->name, err);
         if (!st && half) st = value_describe_tensor(v, half, err);
         if (st) return st;
         if (!half) continue;
         v->initializer = half;
+        box_of(v)->halved = true;
         box_of(v)->data_tried = false;
         graph_mark_changed(g);
     }
@@ -179,7 +200,9 @@ static void halve_declared(pgy_graph *g, bool top)
         value_box *box = box_of(v);
         if (v->dtype != PGY_F32 || v->initializer || (top && (v->is_input || v->is_output)))
             continue;
+        if (v->producer && node_is(v->producer, "Constant") && only_for_kept(v)) continue;
         v->dtype = PGY_F16;
+        box->halved = true;
         if (box->declared.dtype == PGY_F32) box->declared.dtype = PGY_F16;
         if (box->known.dtype == PGY_F32) box->known.dtype = PGY_F16;
     }
@@ -190,8 +213,10 @@ static pgy_status halve_level(pgy_graph *g, bool top, pgy_error *err)
     pgy_status st = halve_weights(g, err);
     for (size_t i = 0; !st && i < g->node_count; i++) {
         pgy_node *n = g->nodes[i];
-        st = node_is(n, "Constant") ? halve_constant(n, err) : PGY_OK;
-        if (!st) st = halve_attributes(n, err);
+        const bool constant = node_is(n, "Constant") && n->output_count == 1 && n->outputs[0];
+        if (constant && only_for_kept(n->outputs[0])) continue;
+        st = constant ? halve_constant(n, err) : PGY_OK;
+        if (!st && !is_kept(n)) st = halve_attributes(n, err);
         for (size_t k = 0; !st && k < n->subgraph_count; k++)
             st = halve_level(n->subgraphs[k], false, err);
     }
@@ -199,8 +224,7 @@ static pgy_status halve_level(pgy_graph *g, bool top, pgy_error *err)
     return st;
 }
 
-/* ---- Casts at the border
- * --------------------------------------------------------------------------- */
+/* ---- Casts at the border --------------------------------------------------------------------- */
 
 static pgy_status add_cast(pgy_graph *g, pgy_value *from, pgy_value *to, int64_t type,
                            pgy_error *err)
@@ -230,12 +254,10 @@ static void like(pgy_value *to, const pgy_value *from, pgy_dtype dtype)
     if (!box_of(to)->declared.dims) box_of(to)->declared.rank = box_of(to)->known.rank = -1;
 }
 
-static pgy_status replace_uses(pgy_value *from, pgy_value *to, const pgy_node *except,
-                               pgy_error *err)
+static pgy_status replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
 {
     for (size_t i = from->consumer_count; i-- > 0;) {
         pgy_node *n = from->consumers[i];
-        if (n == except) continue;
         for (size_t k = 0; k < n->input_count; k++) {
             if (n->inputs[k] != from) continue;
             const pgy_status st = node_set_input(n, k, to, err);
@@ -249,45 +271,88 @@ static pgy_status replace_uses(pgy_value *from, pgy_value *to, const pgy_node *e
 static pgy_status cast_input(pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     char stem[256];
-    if (v->dtype != PGY_F32 || v->initializer || v->sparse || v->consumer_count == 0) return PGY_OK;
+    const bool weight = v->initializer && !v->is_output;
+    if (v->dtype != PGY_F32 || weight || v->sparse || v->consumer_count == 0) return PGY_OK;
     snprintf(stem, sizeof stem, "%s_f16", v->name);
     pgy_value *half = value_create_unique(g, stem, err);
     if (!half) return PGY_E_MEMORY;
     like(half, v, PGY_F16);
-    const pgy_status st = replace_uses(v, half, NULL, err);
+    box_of(half)->halved = true;
+    const pgy_status st = replace_uses(v, half, err);
     return st ? st : add_cast(g, v, half, ONNX_FLOAT16, err);
 }
 
-/* The producer writes a new value; the Cast takes over the name that the caller knows. */
-static pgy_status cast_output(pgy_graph *g, pgy_value *v, pgy_error *err)
+/* The producer of v writes a new value of another type; a Cast makes v of it. */
+static pgy_status cast_after(pgy_graph *g, pgy_value *v, const char *suffix, pgy_dtype dtype,
+                             int64_t type, bool reuse, pgy_error *err)
 {
     char stem[256];
     pgy_node *producer = v->producer;
-    if (v->dtype != PGY_F32 || !producer || producer->graph != g) return PGY_OK;
-    snprintf(stem, sizeof stem, "%s_f16", v->name);
-    pgy_value *half = value_create_unique(g, stem, err);
-    if (!half) return PGY_E_MEMORY;
-    like(half, v, PGY_F16);
     const size_t index = v->output_index;
-    const pgy_status st = replace_uses(v, half, NULL, err);
+    snprintf(stem, sizeof stem, "%s_%s", v->name, suffix);
+    pgy_value *inner = value_create_unique(g, stem, err);
+    if (!inner) return PGY_E_MEMORY;
+    like(inner, v, dtype);
+    box_of(inner)->halved = dtype == PGY_F16;
+    const pgy_status st = reuse ? replace_uses(v, inner, err) : PGY_OK;
     if (st) return st;
-    producer->outputs[index] = half;
-    half->producer = producer;
-    half->output_index = index;
+    producer->outputs[index] = inner;
+    inner->producer = producer;
+    inner->output_index = index;
     node_box_of(producer)->changed = true;
-    return add_cast(g, half, v, ONNX_FLOAT, err);
+    return add_cast(g, inner, v, type, err);
+}
+
+/* The name that the caller knows stays with the float32 value. */
+static pgy_status cast_output(pgy_graph *g, pgy_value *v, pgy_error *err)
+{
+    if (v->dtype != PGY_F32 || !v->producer || v->producer->graph != g || is_kept(v->producer))
+        return PGY_OK;
+    return cast_after(g, v, "f16", PGY_F16, ONNX_FLOAT, true, err);
+}
+
+static pgy_status cast_kept_input(pgy_node *n, size_t i, pgy_error *err)
+{
+    char stem[256];
+    pgy_value *v = n->inputs[i];
+    if (!v || !box_of(v)->halved) return PGY_OK;
+    snprintf(stem, sizeof stem, "%s_f32", v->name);
+    pgy_value *wide = value_create_unique(n->graph, stem, err);
+    if (!wide) return PGY_E_MEMORY;
+    like(wide, v, PGY_F32);
+    const pgy_status st = add_cast(n->graph, v, wide, ONNX_FLOAT, err);
+    return st ? st : node_set_input(n, i, wide, err);
+}
+
+static pgy_status cast_around_kept(pgy_graph *g, pgy_error *err)
+{
+    const size_t count = g->node_count;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) {
+        pgy_node *n = g->nodes[i];
+        for (size_t k = 0; !st && k < n->subgraph_count; k++)
+            st = cast_around_kept(n->subgraphs[k], err);
+        if (!is_kept(n)) continue;
+        for (size_t k = 0; !st && k < n->input_count; k++) st = cast_kept_input(n, k, err);
+        for (size_t k = 0; !st && k < n->output_count; k++)
+            if (n->outputs[k] && box_of(n->outputs[k])->halved)
+                st = cast_after(g, n->outputs[k], "f32", PGY_F32, ONNX_FLOAT16, false, err);
+    }
+    return st;
 }
 
 pgy_status pgy_graph_convert_fp16(pgy_graph *g, pgy_error *err)
 {
     if (!g || g->parent)
         return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be converted");
-    /* Types of values in between are needed at the border only, but a model that declares no output
-     * type has them inferred. */
+    /* The types at the border must be known, and those of the kept operators. */
     pgy_status st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = halve_level(g, true, err);
     for (size_t i = 0; !st && i < level_of(g)->declared_count; i++)
         st = cast_input(g, level_of(g)->declared[i], err);
+    for (size_t i = 0; !st && i < g->initializer_count; i++)
+        if (g->initializers[i]->is_output) st = cast_input(g, g->initializers[i], err);
     for (size_t i = 0; !st && i < g->output_count; i++) st = cast_output(g, g->outputs[i], err);
+    if (!st) st = cast_around_kept(g, err);
     return st ? st : pgy_graph_sort(g, err);
 }

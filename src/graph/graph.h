@@ -15,6 +15,13 @@
 
 enum { GRAPH_MAX_DEPTH = 32 };
 
+/* Findings of a check, gathered while a graph is walked. */
+typedef struct finding_list {
+    pgy_finding *items;
+    size_t count, capacity;
+    bool failed; /* out of memory */
+} finding_list;
+
 typedef struct graph_state {
     arena memory;
     dim_table dims;
@@ -26,6 +33,7 @@ typedef struct graph_state {
     uint64_t steps;        /* nodes visited by an inference, which is bounded: functions may nest */
     uint64_t name_count;   /* of made-up names */
     uint64_t epoch;        /* of walks, see value_box.seen */
+    finding_list *findings; /* during a check: contradictions go there rather than to the log */
     bool merge_quietly;    /* input shapes were replaced, so declared ones need not fit */
 } graph_state;
 
@@ -57,6 +65,7 @@ typedef struct value_box {
     op_value declared;   /* from the file */
     op_value known;      /* after inference */
     bool data_tried;     /* small weights are read once */
+    bool halved;         /* by the float16 conversion */
     bool absent;         /* input of a function body that the present call omits */
     uint64_t seen;       /* epoch of the walk that saw it */
     size_t slot;         /* for executors: its place in a frame */
@@ -107,7 +116,7 @@ bool node_is(const pgy_node *n, const char *op_type); /* of the default domain *
 bool domain_is_default(const char *domain);
 const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name);
 
-/* ---- import.c, function.c ---- */
+/* ---- import.c, function.c -------------------------------------------------------------------- */
 /* An empty level; `parent` NULL for the top and for function bodies. */
 pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_error *err) PGY_MUST_CHECK;
 pgy_status level_import(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err) PGY_MUST_CHECK;
@@ -121,7 +130,7 @@ pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g, pgy_e
 pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_node *call, const op_attr *attrs, size_t count,
                           arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- edit.c ---- */
+/* ---- edit.c ---------------------------------------------------------------------------------- */
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use */
 pgy_value *value_create_unique(pgy_graph *g, const char *stem, pgy_error *err); /* a new value under a free name */
@@ -133,7 +142,7 @@ void graph_reindex(pgy_graph *g);
 void graph_mark_changed(pgy_graph *g); /* and those around it */
 pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK; /* moves in, also on failure */
 
-/* ---- node.c ---- */
+/* ---- node.c ---------------------------------------------------------------------------------- */
 /* Finds the definition and converts the attributes, once. PGY_E_FORMAT */
 pgy_status node_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Collects `captured` anew. */
@@ -146,13 +155,18 @@ pgy_status attr_convert(op_attr *out, pgy_graph *g, const pgy_onnx_attribute *a,
 /* The tensor of a Constant's `value`, or NULL. */
 const pgy_onnx_tensor *node_constant(const pgy_node *n);
 
-/* ---- sort.c ---- */
+/* ---- sort.c ---------------------------------------------------------------------------------- */
 /* Nodes of one level in an order that can be run. */
 pgy_status graph_order(pgy_node ***out, pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- infer.c, merge.c, value.c ---- */
+/* ---- infer.c, merge.c, value.c --------------------------------------------------------------- */
 /* Sets what is known of output i of n: computed and declared, merged. `why` tells why something is not known, or is NULL. */
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why, bool strict, pgy_error *err) PGY_MUST_CHECK;
+/* Inference that goes on behind a node that fails: what is wrong is added to `findings`. */
+pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err) PGY_MUST_CHECK;
+/* Adds a finding about a node (NULL: the whole model); memory is that of the graph. */
+void finding_add(finding_list *list, graph_state *s, pgy_severity severity, const pgy_node *n, const char *format, ...)
+    PGY_PRINTF(5, 6);
 /* Type, rank and every dimension are there. */
 bool value_is_known(const op_value *v);
 /* Weights that are small enough to take part in inference are read into known.data. */

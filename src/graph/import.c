@@ -13,8 +13,7 @@ pgy_status graph_no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the graph");
 }
 
-/* ---- Levels -------------------------------------------------------------------------------------
- */
+/* ---- Levels ---------------------------------------------------------------------------------- */
 
 pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_error *err)
 {
@@ -76,8 +75,7 @@ static pgy_status define(pgy_value **out, pgy_graph *g, const char *name, const 
     return *out ? PGY_OK : graph_no_memory(err);
 }
 
-/* ---- Inputs and weights -------------------------------------------------------------------------
- */
+/* ---- Inputs and weights ---------------------------------------------------------------------- */
 
 static pgy_status import_inputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err)
 {
@@ -152,8 +150,7 @@ static pgy_status list_inputs(pgy_graph *g, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Nodes --------------------------------------------------------------------------------------
- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 static pgy_status import_outputs_of(pgy_node *n, const pgy_onnx_node *proto, pgy_error *err)
 {
@@ -264,8 +261,7 @@ pgy_status level_import_nodes(pgy_graph *g, pgy_onnx_node *const *nodes, size_t 
     return PGY_OK;
 }
 
-/* ---- Outputs and declared types
- * ------------------------------------------------------------------ */
+/* ---- Outputs and declared types -------------------------------------------------------------- */
 
 static pgy_status import_outputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err)
 {
@@ -311,8 +307,7 @@ pgy_status level_import(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *er
     return st;
 }
 
-/* ---- The whole
- * ----------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 static pgy_status note_functions(graph_state *s, const pgy_onnx_model *m, pgy_error *err)
 {

@@ -19,14 +19,14 @@ typedef struct infer_run {
     graph_state *state;
     const attr_scope *scope;
     bool strict;
-    int calls; /* nested */
+    int calls;              /* nested */
+    finding_list *findings; /* NULL: the first failure ends inference */
     op_host host;
 } infer_run;
 
 static pgy_status infer_level(infer_run *run, pgy_graph *g, pgy_error *err);
 
-/* ---- Running a node on constants
- * ----------------------------------------------------------------- */
+/* ---- Running a node on constants ------------------------------------------------------------- */
 
 static bool is_small(const op_value *v)
 {
@@ -112,8 +112,7 @@ static pgy_status elements_to_data(infer_run *run, op_value *v, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- One node
- * -------------------------------------------------------------------------------------- */
+/* ---- One node -------------------------------------------------------------------------------- */
 
 /* Arrays for one node: on the stack for the usual sizes. */
 typedef struct node_arrays {
@@ -216,8 +215,7 @@ static pgy_status infer_unknown_operator(infer_run *run, pgy_node *n, pgy_error 
     return st;
 }
 
-/* ---- Functions
- * ------------------------------------------------------------------------------------ */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static void bind_inputs(pgy_graph *body, const node_arrays *a, size_t count)
 {
@@ -271,8 +269,7 @@ static pgy_status infer_call(infer_run *run, pgy_node *n, const node_arrays *a, 
     return st;
 }
 
-/* ---- Levels
- * ---------------------------------------------------------------------------------------- */
+/* ---- Levels ---------------------------------------------------------------------------------- */
 
 static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
 {
@@ -297,12 +294,36 @@ static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
     return st;
 }
 
+/* Notes what is wrong with a node and leaves its outputs unknown. Failures in a function belong to
+ * the call. */
+static pgy_status note_failure(infer_run *run, pgy_node *n, pgy_status st, const pgy_error *failure,
+                               pgy_error *err)
+{
+    char prefix[512];
+    const char *text = failure->text;
+    const op_value nothing = {.rank = -1};
+    const int size = snprintf(prefix, sizeof prefix, "%s '%s': ", n->op_type, node_label(n));
+    if (st == PGY_E_MEMORY || !run->findings || run->calls)
+        return pgy_error_set(err, st, "%s", text);
+    if (size > 0 && (size_t)size < sizeof prefix && strncmp(text, prefix, (size_t)size) == 0)
+        text += size;
+    finding_add(run->findings, run->state, PGY_LOG_ERROR, n, "%s", text);
+    pgy_status kept = PGY_OK;
+    for (size_t i = 0; !kept && i < n->output_count; i++)
+        kept = merge_output(n, i, &nothing, text, false, err);
+    return kept;
+}
+
 static pgy_status infer_level(infer_run *run, pgy_graph *g, pgy_error *err)
 {
     arena memory = {0};
     pgy_node **order = NULL;
+    pgy_error failure = {0};
     pgy_status st = graph_order(&order, g, &memory, err);
-    for (size_t i = 0; !st && i < g->node_count; i++) st = infer_node(run, order[i], err);
+    for (size_t i = 0; !st && i < g->node_count; i++) {
+        st = infer_node(run, order[i], &failure);
+        if (st) st = note_failure(run, order[i], st, &failure, err);
+    }
     arena_deinit(&memory);
     return st;
 }
@@ -343,8 +364,7 @@ static pgy_status infer_subgraph(void *graph, const op_value *inputs, size_t inp
     return st;
 }
 
-/* ---- The whole
- * ------------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 static pgy_status replace_input(pgy_value *v, const pgy_tensor_info *info, pgy_error *err)
 {
@@ -409,19 +429,35 @@ static bool is_part_of(const pgy_graph *g, const pgy_graph *top)
     return g != NULL;
 }
 
-pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options, pgy_error *err)
+static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *inputs,
+                              pgy_error *err)
 {
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
     graph_state *s = state_of(g);
-    infer_run run = {.state = s, .strict = options && options->strict};
-    run.host = (op_host){.infer_graph = infer_subgraph, .user = &run};
+    run->state = s;
+    run->host = (op_host){.infer_graph = infer_subgraph, .user = run};
     s->steps = 0;
-    s->merge_quietly = options && options->inputs;
-    pgy_status st = start_inputs(g, options ? options->inputs : NULL, err);
-    if (!st) st = infer_level(&run, g, err);
+    s->merge_quietly = inputs != NULL;
+    s->findings = run->findings;
+    pgy_status st = start_inputs(g, inputs, err);
+    if (!st) st = infer_level(run, g, err);
+    s->findings = NULL;
     for (size_t i = 0; !st && i < s->level_count; i++)
         if (is_part_of(s->levels[i], g)) st = publish(s->levels[i], err);
     if (!st && s->dims.failed) st = graph_no_memory(err);
+    return st;
+}
+
+pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options, pgy_error *err)
+{
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    infer_run run = {.strict = options && options->strict};
+    const pgy_status st = infer_graph(&run, g, options ? options->inputs : NULL, err);
     if (!st) LOG(EXTRA_VERBOSE, "Inferred the shapes of %zu nodes", g->node_count);
     return st;
+}
+
+pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err)
+{
+    infer_run run = {.findings = findings};
+    return infer_graph(&run, g, NULL, err);
 }

@@ -27,7 +27,11 @@ static pgy_status contradiction(const pgy_node *n, const pgy_value *v, pgy_statu
     if (strict)
         return node_error(n, err, kind, "output '%s' is %s, but the model declares %s", v->name,
                           computed, declared);
-    if (!state_of(v->graph)->merge_quietly)
+    graph_state *s = state_of(v->graph);
+    if (s->findings)
+        finding_add(s->findings, s, PGY_LOG_WARNING, n,
+                    "Output '%s' is %s, but the model declares %s", v->name, computed, declared);
+    else if (!s->merge_quietly)
         LOG(WARNING, "%s '%s': output '%s' is %s, but the model declares %s", n->op_type,
             node_label(n), v->name, computed, declared);
     return PGY_OK;

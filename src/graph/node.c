@@ -57,8 +57,7 @@ int64_t pgy_graph_opset(const pgy_graph *g, const char *domain)
     return 0;
 }
 
-/* ---- Attributes ---------------------------------------------------------------------------------
- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static const op_attr_kind KINDS[] = {
     [PGY_ATTR_UNDEFINED] = OP_ATTR_NONE,  [PGY_ATTR_FLOAT] = OP_ATTR_FLOAT,

@@ -81,8 +81,7 @@ bool dim_is_const(dim d)
     return !d.expr;
 }
 
-/* ---- Interning ---------------------------------------------------------------------------------
- */
+/* ---- Interning ------------------------------------------------------------------------------- */
 
 static int compare_terms(const term *a, const term *b)
 {
@@ -185,7 +184,8 @@ bool dim_has_unknown(dim d)
         const term *t = d.expr->items[i].term;
         for (uint32_t k = 0; k < t->degree; k++) {
             const atom *a = t->atoms[k];
-            if (a->kind == ATOM_UNKNOWN || dim_has_unknown(a->a) || dim_has_unknown(a->b)) return true;
+            if (a->kind == ATOM_UNKNOWN || dim_has_unknown(a->a) || dim_has_unknown(a->b))
+                return true;
         }
     }
     return false;
@@ -196,8 +196,7 @@ const char *dim_why(dim d)
     return dim_is_unknown(d) ? single_atom(d)->text : NULL;
 }
 
-/* ---- Polynomials --------------------------------------------------------------------------------
- */
+/* ---- Polynomials ----------------------------------------------------------------------------- */
 
 static poly poly_of(dim d)
 {
@@ -332,8 +331,7 @@ dim dim_mul(dim_table *t, dim a, dim b)
     return finish(t, &p);
 }
 
-/* ---- Division -----------------------------------------------------------------------------------
- */
+/* ---- Division -------------------------------------------------------------------------------- */
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
@@ -526,8 +524,7 @@ dim dim_mod(dim_table *t, dim a, dim b)
     return dim_sub(t, a, dim_mul(t, b, dim_div_floor(t, a, b)));
 }
 
-/* ---- Order --------------------------------------------------------------------------------------
- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 /* a - b, without a table; overflow when it does not fit. */
 static poly difference(dim a, dim b)
@@ -585,8 +582,15 @@ bool dim_is_positive(dim d)
     return poly_nonnegative(&p);
 }
 
-/* ---- Text ---------------------------------------------------------------------------------------
- */
+bool dim_is_capped(dim a, dim b)
+{
+    const atom *min = single_atom(a);
+    if (!min || min->kind != ATOM_MIN) return false;
+    return (dim_equal(min->a, b) && dim_is_positive(min->b)) ||
+           (dim_equal(min->b, b) && dim_is_positive(min->a));
+}
+
+/* ---- Text ------------------------------------------------------------------------------------ */
 
 static void print_dim(str *out, dim d, bool factor);
 

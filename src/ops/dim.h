@@ -46,6 +46,7 @@ dim dim_neg(dim_table *t, dim a);
 bool dim_equal(dim a, dim b);                     /* certainly equal */
 bool dim_differ(dim a, dim b);                    /* certainly different */
 bool dim_is_positive(dim d);                      /* certainly > 0, symbols counted as >= 0 */
+bool dim_is_capped(dim a, dim b);                 /* a is Min(b, limit) with a limit > 0: where both broadcast, it is to b */
 /* Text as exporters write it: "N", "2*N + 1", "floor((H - 1)/2)". */
 void dim_print(str *out, dim d);
 

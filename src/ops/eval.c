@@ -9,8 +9,7 @@
 #include "ops/op.h"
 #include "tensor/convert.h"
 
-/* ---- Storage ------------------------------------------------------------------------------------
- */
+/* ---- Storage --------------------------------------------------------------------------------- */
 
 pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
 {
@@ -68,8 +67,7 @@ void op_conform(pgy_tensor *value, pgy_dtype declared, bool round_floats)
         round_floats_to(pgy_tensor_data(value), 2 * count, PGY_F32);
 }
 
-/* ---- Values
- * -------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 op_sequence *op_sequence_create(size_t count)
 {
@@ -193,8 +191,7 @@ double op_eval_scalar(const op_eval *c, size_t input, double fallback)
                : element_as_f64(pgy_tensor_dtype(t), pgy_tensor_data(t), 0);
 }
 
-/* ---- Running a node
- * ------------------------------------------------------------------------------ */
+/* ---- Running a node -------------------------------------------------------------------------- */
 
 static bool describe(op_value *out, const op_tensor *t, arena *memory);
 

@@ -58,8 +58,7 @@ pgy_status op_axis(size_t *out, const op_node *n, int64_t axis, int32_t rank, pg
     return PGY_OK;
 }
 
-/* ---- Integer inputs -----------------------------------------------------------------------------
- */
+/* ---- Integer inputs -------------------------------------------------------------------------- */
 
 static int64_t stored_int(const pgy_tensor *t, size_t i, bool *fits)
 {
@@ -121,8 +120,7 @@ dim op_dims_product(op_infer *c, const dim *dims, size_t from, size_t to)
     return product;
 }
 
-/* ---- Broadcasting -------------------------------------------------------------------------------
- */
+/* ---- Broadcasting ---------------------------------------------------------------------------- */
 
 bool op_unify(dim *out, dim a, dim b)
 {
@@ -157,6 +155,8 @@ static bool broadcast_dim(dim_table *t, dim *out, dim a, dim b)
         return op_unify(out, a, b);
     } else if (decides(a) || decides(b)) {
         *out = decides(a) ? a : b;
+    } else if (dim_is_capped(a, b) || dim_is_capped(b, a)) {
+        *out = dim_is_capped(a, b) ? b : a;
     } else {
         *out = dim_unknown(t, "two symbolic dimensions are broadcast");
     }

@@ -21,8 +21,7 @@ pgy_dtype op_storage(pgy_dtype declared)
     return PGY_DTYPE_NONE;
 }
 
-/* ---- Attributes ---------------------------------------------------------------------------------
- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 const op_attr *op_attr_find(const op_node *n, const char *name)
 {
@@ -85,8 +84,7 @@ const float *op_attr_floats(const op_node *n, const char *name, size_t *count)
     return given ? a->floats : NULL;
 }
 
-/* ---- Checks -------------------------------------------------------------------------------------
- */
+/* ---- Checks ---------------------------------------------------------------------------------- */
 
 static const char *const KIND_NAMES[] = {
     "nothing", "a float", "an int",  "a string", "a tensor",        "a graph", "floats",
@@ -175,8 +173,7 @@ pgy_status op_check_types(const op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Messages -----------------------------------------------------------------------------------
- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char *format, ...)
 {

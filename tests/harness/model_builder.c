@@ -61,8 +61,7 @@ static const char *const *split(model_builder *b, const char *text, size_t *coun
     return names;
 }
 
-/* ---- Models, graphs, functions -----------------------------------------------------------------
- */
+/* ---- Models, graphs, functions --------------------------------------------------------------- */
 
 static pgy_onnx_graph *new_graph(model_builder *b, const char *name)
 {
@@ -122,8 +121,7 @@ void builder_end_function(model_builder *body)
     f->node_count = body->graph->node_count;
 }
 
-/* ---- Values
- * -------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static pgy_onnx_dim *new_dim(model_builder *b, const char *text)
 {
@@ -230,8 +228,7 @@ void builder_ints(model_builder *b, const char *name, const char *shape, const i
     pgy_tensor_release(t);
 }
 
-/* ---- Nodes
- * --------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 pgy_onnx_node *builder_node(model_builder *b, const char *op_type, const char *inputs,
                             const char *outputs)
@@ -304,8 +301,7 @@ void builder_attr_ref(model_builder *b, pgy_onnx_node *n, const char *name,
     new_attr(b, n, name, type)->ref_attr_name = copy_text(b, refers_to);
 }
 
-/* ---- The end
- * ------------------------------------------------------------------------------------- */
+/* ---- The end --------------------------------------------------------------------------------- */
 
 pgy_model *builder_finish(model_builder *b)
 {

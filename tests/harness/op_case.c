@@ -52,8 +52,7 @@ static void problem(op_case *c, const char *format, ...)
     c->bad = true;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------
- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static char *trim(char *s)
 {
@@ -184,7 +183,8 @@ static bool read_elements(op_case *c, case_value *v, char *text)
     }
     const pgy_dtype storage = op_storage(v->dtype);
     const bool ints = storage == PGY_I64 || storage == PGY_U64;
-    if (ints && *text != '*' && v->rank <= 1 &&
+    const bool conditions = storage == PGY_BOOL && strchr(text, '?');
+    if ((ints || conditions) && *text != '*' && v->rank <= 1 &&
         (is_symbolic(text) || strpbrk(text, "?*(") ||
          strcspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") < strlen(text)))
         return read_symbolic(c, v, text);
@@ -310,8 +310,7 @@ static void read_op(op_case *c, char *text)
     c->op = trim(colon ? colon + 1 : text);
 }
 
-/* ---- Symbolic cases -----------------------------------------------------------------------------
- */
+/* ---- Symbolic cases -------------------------------------------------------------------------- */
 
 static dim dim_of_text(dim_table *t, const char *text)
 {
@@ -426,8 +425,7 @@ static void run_symbolic(op_case *c, const op_node *n, const op_host *host)
     dim_table_deinit(&dims);
 }
 
-/* ---- Cases with values
- * ---------------------------------------------------------------------------- */
+/* ---- Cases with values ----------------------------------------------------------------------- */
 
 static double tolerance_of(const op_case *c, pgy_dtype dtype)
 {
@@ -559,8 +557,7 @@ static void run_case(op_case *c)
     }
 }
 
-/* ---- Files
- * ---------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 static void free_case(op_case *c)
 {
