@@ -74,9 +74,10 @@ static dim length(dim_table *t, dim size, dim start, dim end, int64_t step)
     if (dim_is_const(start) && start.value < 0 && start.value > -INT32_MAX && dim_is_const(end) &&
         end.value >= INT32_MAX) /* the last k */
         return dim_div_ceil(t, limit(t, dim_neg(t, start), size), dim_const(step));
+    const bool from_end = !rule_is_natural(t, end); /* then it is at most size already */
     if (!from_front(t, &start, size) || !from_front(t, &end, size))
         return dim_unknown(t, "a slice with bounds of unknown sign");
-    const dim distance = dim_sub(t, limit(t, end, size), start);
+    const dim distance = dim_sub(t, from_end ? end : limit(t, end, size), start);
     const dim positive =
         rule_is_natural(t, distance) ? distance : dim_max(t, dim_const(0), distance);
     return dim_div_ceil(t, positive, dim_const(step));

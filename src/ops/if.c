@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* If: the outputs of one of two graphs. Shapes are those on which both agree, unless the condition
+ * is known. */
+#include "base/alloc.h"
+#include "ops/class_loop.h"
+
+static const op_attr_def ATTRS[] = {
+    {"then_branch", OP_ATTR_GRAPH, true, NULL},
+    {"else_branch", OP_ATTR_GRAPH, true, NULL},
+    {0},
+};
+
+static const char *branch(bool condition)
+{
+    return condition ? "then_branch" : "else_branch";
+}
+
+static pgy_status infer_both(op_infer *c, pgy_error *err)
+{
+    const size_t count = c->node->output_count;
+    bool known;
+    op_value *other = arena_alloc_array(c->memory, count, sizeof *other);
+    if (!other) return rule_no_memory(c->node, err);
+    pgy_status st = loop_infer_graph(c, branch(true), NULL, 0, c->outputs, count, &known, err);
+    if (!st && known) st = loop_infer_graph(c, branch(false), NULL, 0, other, count, &known, err);
+    for (size_t i = 0; !st && known && i < count; i++)
+        loop_merge(c, &c->outputs[i], &other[i], "the branches of an If differ");
+    return st;
+}
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    const dim *condition;
+    size_t count;
+    bool known;
+    if (!rule_values(c, 0, &condition, &count) || count != 1 || !dim_is_const(*condition))
+        return infer_both(c, err);
+    return loop_infer_graph(c, branch(condition->value != 0), NULL, 0, c->outputs,
+                            c->node->output_count, &known, err);
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    const size_t count = c->node->output_count;
+    pgy_tensor *condition;
+    pgy_status st = rule_input(c, 0, &condition, err);
+    if (st) return st;
+    if (pgy_tensor_count(condition) != 1 || pgy_tensor_dtype(condition) != PGY_BOOL)
+        return op_error(c->node, err, PGY_E_SHAPE, "the condition must be one bool");
+    op_tensor *results = mem_calloc(count + 1, sizeof *results);
+    if (!results) return rule_no_memory(c->node, err);
+    const bool chosen = *(const uint8_t *)pgy_tensor_data(condition) != 0;
+    st = loop_run_graph(c, branch(chosen), NULL, 0, results, count, err);
+    for (size_t i = 0; !st && i < count; i++) loop_set_output(c, i, &results[i]);
+    mem_free(results);
+    return st;
+}
+
+const op_def OP_if[] = {
+    {.name = "If",
+     .domain = "",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 255,
+     .flags = OP_VARIADIC_OUTPUTS | OP_HAS_GRAPHS,
+     .attrs = ATTRS,
+     .types = "bool",
+     .infer = infer,
+     .eval = eval,
+     .flops = rule_no_flops},
+    {0},
+};
