@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AveragePool: the mean under the window, over the elements of the input or, with count_include_pad, of the padded input.
- * What a last window (ceil_mode) covers beyond the padding never counts. */
+/* AveragePool: the mean under the window, over the elements of the input or, with
+ * count_include_pad, of the padded input. What a last window (ceil_mode) covers beyond the padding
+ * never counts. */
 #include "ops/class_pool.h"
 
 static const op_attr_def ATTRS_7[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
-    {"count_include_pad", OP_ATTR_INT, false, "0"},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
-    {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"count_include_pad", OP_ATTR_INT, false, "0"},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL},    {"pads", OP_ATTR_INTS, false, NULL},
+    {"strides", OP_ATTR_INTS, false, NULL},        {NULL},
 };
 
 static const op_attr_def ATTRS_10[] = {
@@ -23,14 +21,10 @@ static const op_attr_def ATTRS_10[] = {
 };
 
 static const op_attr_def ATTRS_19[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
-    {"ceil_mode", OP_ATTR_INT, false, "0"},
-    {"count_include_pad", OP_ATTR_INT, false, "0"},
-    {"dilations", OP_ATTR_INTS, false, NULL},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
-    {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},  {"ceil_mode", OP_ATTR_INT, false, "0"},
+    {"count_include_pad", OP_ATTR_INT, false, "0"}, {"dilations", OP_ATTR_INTS, false, NULL},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL},     {"pads", OP_ATTR_INTS, false, NULL},
+    {"strides", OP_ATTR_INTS, false, NULL},         {NULL},
 };
 
 /* Taps of axis i that count at output position o. */
@@ -82,8 +76,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(version, attrs, words)                                                                 \
-    {"AveragePool", "", version, 0, 1, 1, 1, 1, 0, attrs, words, pool_infer, eval, pool_flops}
+#define ROW(version, attrs, words)                                                               \
+    {                                                                                            \
+        "AveragePool", "", version, 0, 1, 1, 1, 1, 0, attrs, words, pool_infer, eval, pool_flops \
+    }
 const op_def OP_average_pool[] = {
     ROW(7, ATTRS_7, TYPES_F3),   ROW(10, ATTRS_10, TYPES_F3), ROW(11, ATTRS_10, TYPES_F3),
     ROW(19, ATTRS_19, TYPES_F3), ROW(22, ATTRS_19, TYPES_F4), {NULL},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BatchNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias per channel. In training (version 14 on with
- * training_mode) mean and population variance come from the batch, and the running ones are outputs; before version 14 the
- * node that names further outputs is a training node, which is not supported. */
+/* BatchNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias per channel. In training
+ * (version 14 on with training_mode) mean and population variance come from the batch, and the
+ * running ones are outputs; before version 14 the node that names further outputs is a training
+ * node, which is not supported. */
 #include <math.h>
 
 #include "ops/class_norm.h"
@@ -54,7 +55,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     op_set_like(c, 0, X);
     for (size_t i = 1; i < c->node->output_count; i++) {
         if (c->wanted[i] && !trains)
-            return op_error(c->node, err, PGY_E_UNSUPPORTED, "output %zu is named, but only training_mode = 1 computes it", i);
+            return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                            "output %zu is named, but only training_mode = 1 computes it", i);
         op_set_like(c, i, i == 1 ? MEAN : VARIANCE);
     }
     return PGY_OK;
@@ -66,8 +68,8 @@ typedef struct norm {
     double epsilon;
 } norm;
 
-static void normalize(double *y, const double *x, size_t count, double mean, double variance, double scale, double bias,
-                      double epsilon)
+static void normalize(double *y, const double *x, size_t count, double mean, double variance,
+                      double scale, double bias, double epsilon)
 {
     double factor = scale / sqrt(variance + epsilon);
     for (size_t i = 0; i < count; i++) y[i] = (x[i] - mean) * factor + bias;
@@ -78,8 +80,9 @@ static void infer_planes(size_t begin, size_t end, void *user)
     const norm *n = user;
     for (size_t i = begin; i < end; i++) {
         size_t ch = i % n->channels;
-        normalize(out_f64(n->c, 0) + i * n->plane, in_f64(n->c, X) + i * n->plane, n->plane, in_f64(n->c, MEAN)[ch],
-                  in_f64(n->c, VARIANCE)[ch], in_f64(n->c, SCALE)[ch], in_f64(n->c, BIAS)[ch], n->epsilon);
+        normalize(out_f64(n->c, 0) + i * n->plane, in_f64(n->c, X) + i * n->plane, n->plane,
+                  in_f64(n->c, MEAN)[ch], in_f64(n->c, VARIANCE)[ch], in_f64(n->c, SCALE)[ch],
+                  in_f64(n->c, BIAS)[ch], n->epsilon);
     }
 }
 
@@ -102,10 +105,13 @@ static void train_channels(size_t begin, size_t end, void *user)
     for (size_t ch = begin; ch < end; ch++) {
         norm_stats s = batch_stats(n, ch);
         for (size_t at = ch * n->plane; at < count; at += image)
-            normalize(out_f64(n->c, 0) + at, in_f64(n->c, X) + at, n->plane, s.mean, s.variance, in_f64(n->c, SCALE)[ch],
-                      in_f64(n->c, BIAS)[ch], n->epsilon);
-        if (out_f64(n->c, 1)) out_f64(n->c, 1)[ch] = in_f64(n->c, MEAN)[ch] * momentum + s.mean * (1 - momentum);
-        if (out_f64(n->c, 2)) out_f64(n->c, 2)[ch] = in_f64(n->c, VARIANCE)[ch] * momentum + s.variance * (1 - momentum);
+            normalize(out_f64(n->c, 0) + at, in_f64(n->c, X) + at, n->plane, s.mean, s.variance,
+                      in_f64(n->c, SCALE)[ch], in_f64(n->c, BIAS)[ch], n->epsilon);
+        if (out_f64(n->c, 1))
+            out_f64(n->c, 1)[ch] = in_f64(n->c, MEAN)[ch] * momentum + s.mean * (1 - momentum);
+        if (out_f64(n->c, 2))
+            out_f64(n->c, 2)[ch] =
+                in_f64(n->c, VARIANCE)[ch] * momentum + s.variance * (1 - momentum);
     }
 }
 
@@ -120,7 +126,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!is_spatial(c->node)) n = (norm){c, v.length * v.inner, 1, n.epsilon};
     for (size_t i = SCALE; i <= VARIANCE; i++)
         if (in_count(c, i) != n.channels)
-            return op_error(c->node, err, PGY_E_SHAPE, "input %zu has %zu elements, but %zu are needed", i, in_count(c, i),
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "input %zu has %zu elements, but %zu are needed", i, in_count(c, i),
                             n.channels);
     if (!in_count(c, X)) return PGY_OK;
     if (op_attr_int(c->node, "training_mode", 0))
@@ -130,8 +137,11 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(version, outputs, attrs, words)                                                        \
-    {"BatchNormalization", "", version, 0, 5, 5, 1, outputs, 0, attrs, words, infer, eval, norm_flops}
+#define ROW(version, outputs, attrs, words)                                                   \
+    {                                                                                         \
+        "BatchNormalization", "", version, 0, 5, 5, 1, outputs, 0, attrs, words, infer, eval, \
+            norm_flops                                                                        \
+    }
 const op_def OP_batch_normalization[] = {
     ROW(7, 5, ATTRS_7, TYPES_F3),
     ROW(9, 5, ATTRS_9, TYPES_F3),

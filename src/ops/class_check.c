@@ -29,8 +29,9 @@ pgy_status inputs_check(const op_eval *c, const char *kinds, pgy_error *err)
             continue;
         }
         if (!storage_fits(c, i, kinds[i]))
-            return op_error(c->node, err, PGY_E_TYPE, "input %zu has type %s, which does not go with input 0 of type %s",
-                            i, pgy_dtype_name(c->inputs[i].dtype), pgy_dtype_name(c->inputs[0].dtype));
+            return op_error(c->node, err, PGY_E_TYPE,
+                            "input %zu has type %s, which does not go with input 0 of type %s", i,
+                            pgy_dtype_name(c->inputs[i].dtype), pgy_dtype_name(c->inputs[0].dtype));
     }
     return PGY_OK;
 }
@@ -124,12 +125,14 @@ pgy_status rank_check(const op_infer *c, size_t i, int32_t least, int32_t most, 
     int32_t rank = c->inputs[i].rank;
     if (rank >= least && rank <= most) return PGY_OK;
     if (least == most)
-        return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have rank %d, not %d", i, (int)least, (int)rank);
-    return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have rank %d to %d, not %d", i, (int)least, (int)most,
-                    (int)rank);
+        return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have rank %d, not %d", i,
+                        (int)least, (int)rank);
+    return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have rank %d to %d, not %d", i,
+                    (int)least, (int)most, (int)rank);
 }
 
-pgy_status dim_check(const op_infer *c, size_t i, size_t axis, dim wanted, const char *what, pgy_error *err)
+pgy_status dim_check(const op_infer *c, size_t i, size_t axis, dim wanted, const char *what,
+                     pgy_error *err)
 {
     if (!rank_known(c, i) || axis >= (size_t)c->inputs[i].rank) return PGY_OK;
     dim have = c->inputs[i].dims[axis];
@@ -137,8 +140,9 @@ pgy_status dim_check(const op_infer *c, size_t i, size_t axis, dim wanted, const
     str a = {0}, b = {0};
     dim_print(&a, have);
     dim_print(&b, wanted);
-    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "dimension %zu of input %zu is %s, but %s is %s", axis, i,
-                             str_text(&a), what, str_text(&b));
+    pgy_status st =
+        op_error(c->node, err, PGY_E_SHAPE, "dimension %zu of input %zu is %s, but %s is %s", axis,
+                 i, str_text(&a), what, str_text(&b));
     str_deinit(&a);
     str_deinit(&b);
     return st;
@@ -152,11 +156,14 @@ void output_set(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim 
 pgy_status workspace_alloc(void **out, const op_eval *c, size_t count, size_t size, pgy_error *err)
 {
     size_t bytes = 0;
-    if (!size_mul(&bytes, count, size) || (c->host && c->host->max_bytes && bytes > c->host->max_bytes))
-        return op_error(c->node, err, PGY_E_MEMORY, "a workspace of %zu elements of %zu bytes is over the limit", count,
-                        size);
+    if (!size_mul(&bytes, count, size) ||
+        (c->host && c->host->max_bytes && bytes > c->host->max_bytes))
+        return op_error(c->node, err, PGY_E_MEMORY,
+                        "a workspace of %zu elements of %zu bytes is over the limit", count, size);
     void *p = mem_calloc(count ? count : 1, size);
-    if (!p) return op_error(c->node, err, PGY_E_MEMORY, "out of memory for a workspace of %zu bytes", bytes);
+    if (!p)
+        return op_error(c->node, err, PGY_E_MEMORY, "out of memory for a workspace of %zu bytes",
+                        bytes);
     *out = p;
     return PGY_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution. One group of one image is the product of the weights (out_channels x taps) and of the image's columns
- * (taps x output positions). A 1 x 1 kernel finds its columns in the image itself; else blocks of columns are gathered into
- * a bounded workspace. Convolutions with one input channel per group go directly, row by row. */
+/* Convolution. One group of one image is the product of the weights (out_channels x taps) and of
+ * the image's columns (taps x output positions). A 1 x 1 kernel finds its columns in the image
+ * itself; else blocks of columns are gathered into a bounded workspace. Convolutions with one input
+ * channel per group go directly, row by row. */
 #include "ops/class_conv.h"
 
 #include <inttypes.h>
@@ -29,16 +30,22 @@ const op_attr_def conv_attrs[] = {
     {NULL},
 };
 
-/* ---- Shape -------------------------------------------------------------------------------------- */
+/* ---- Shape --------------------------------------------------------------------------------------
+ */
 
-static pgy_status check_channels(op_infer *c, size_t weights, size_t bias, int64_t group, pgy_error *err)
+static pgy_status check_channels(op_infer *c, size_t weights, size_t bias, int64_t group,
+                                 pgy_error *err)
 {
     const op_value *w = &c->inputs[weights];
     dim channels = dim_mul(c->dims, w->dims[1], dim_const(group));
-    pgy_status st = rank_known(c, 0) ? dim_check(c, 0, 1, channels, "group times dimension 1 of the weights", err) : PGY_OK;
+    pgy_status st = rank_known(c, 0) ? dim_check(c, 0, 1, channels,
+                                                 "group times dimension 1 of the weights", err)
+                                     : PGY_OK;
     if (st) return st;
     if (dim_is_const(w->dims[0]) && w->dims[0].value % group)
-        return op_error(c->node, err, PGY_E_SHAPE, "group is %" PRId64 ", which does not divide the %" PRId64 " output channels",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "group is %" PRId64 ", which does not divide the %" PRId64
+                        " output channels",
                         group, w->dims[0].value);
     st = rank_check(c, bias, 1, 1, err);
     return st ? st : dim_check(c, bias, 0, w->dims[0], "the number of output channels", err);
@@ -56,12 +63,16 @@ static pgy_status spatial_dims(op_infer *c, size_t weights, dim *dims, size_t ra
     window w;
     pgy_status st = window_read(&w, c->node, rank - 2, err);
     for (size_t i = 0; !st && i + 2 < rank; i++) {
-        dim kernel = rank_known(c, weights) ? c->inputs[weights].dims[i + 2] : dim_unknown(c->dims, NULL);
+        dim kernel =
+            rank_known(c, weights) ? c->inputs[weights].dims[i + 2] : dim_unknown(c->dims, NULL);
         if (dim_is_const(kernel) && w.kernel[i] && kernel.value != w.kernel[i])
-            return op_error(c->node, err, PGY_E_SHAPE, "attribute kernel_shape says %" PRId64 " on spatial axis %zu, but the"
-                            " weights have %" PRId64, w.kernel[i], i, kernel.value);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "attribute kernel_shape says %" PRId64 " on spatial axis %zu, but the"
+                            " weights have %" PRId64,
+                            w.kernel[i], i, kernel.value);
         if (w.kernel[i]) kernel = dim_const(w.kernel[i]);
-        dim in = rank_known(c, 0) ? c->inputs[0].dims[i + 2] : dim_unknown(c->dims, "the input's shape is not known");
+        dim in = rank_known(c, 0) ? c->inputs[0].dims[i + 2]
+                                  : dim_unknown(c->dims, "the input's shape is not known");
         st = window_out(&dims[i + 2], &w, c, i, in, kernel, err);
     }
     return st;
@@ -78,14 +89,17 @@ pgy_status conv_infer(op_infer *c, size_t weights, size_t bias, pgy_dtype dtype,
     }
     int32_t rank = rank_known(c, 0) ? c->inputs[0].rank : c->inputs[weights].rank;
     if (rank < 3 || rank > WINDOW_MAX + 2)
-        return op_error(c->node, err, PGY_E_SHAPE, "input 0 has rank %d; 3 to %d are supported", (int)rank, WINDOW_MAX + 2);
+        return op_error(c->node, err, PGY_E_SHAPE, "input 0 has rank %d; 3 to %d are supported",
+                        (int)rank, WINDOW_MAX + 2);
     st = rank_check(c, weights, rank, rank, err);
     if (!st && rank_known(c, weights)) st = check_channels(c, weights, bias, group, err);
     if (st) return st;
     dim *dims = op_dims(c, (size_t)rank);
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = rank_known(c, 0) ? c->inputs[0].dims[0] : dim_unknown(c->dims, "the input's shape is not known");
-    dims[1] = rank_known(c, weights) ? c->inputs[weights].dims[0] : dim_unknown(c->dims, "the weights' shape is not known");
+    dims[0] = rank_known(c, 0) ? c->inputs[0].dims[0]
+                               : dim_unknown(c->dims, "the input's shape is not known");
+    dims[1] = rank_known(c, weights) ? c->inputs[weights].dims[0]
+                                     : dim_unknown(c->dims, "the weights' shape is not known");
     st = spatial_dims(c, weights, dims, (size_t)rank, err);
     if (st) return st;
     op_set_output(c, 0, dtype, rank, dims);
@@ -99,7 +113,8 @@ double conv_flops(const op_infer *c, size_t weights)
     return 2 * dims_product(&c->outputs[0]) * dims_product(w) / (double)w->dims[0].value;
 }
 
-/* ---- Evaluation --------------------------------------------------------------------------------- */
+/* ---- Evaluation ---------------------------------------------------------------------------------
+ */
 
 pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights, pgy_error *err)
 {
@@ -132,7 +147,8 @@ static void depthwise_row(const conv_problem *p, size_t plane, size_t row)
     const window *w = &p->window;
     size_t channels = p->groups * p->out_channels, channel = plane % channels, last = w->rank - 1;
     size_t in_plane = plane / channels * p->groups + channel / p->out_channels;
-    const double *x = p->x + in_plane * window_in_count(w), *k = p->w + channel * window_kernel_count(w);
+    const double *x = p->x + in_plane * window_in_count(w),
+                 *k = p->w + channel * window_kernel_count(w);
     double *y = p->y + (plane * window_out_rows(w) + row) * (size_t)w->out[last];
     double bias = p->bias ? p->bias[channel] : 0;
     for (int64_t i = 0; i < w->out[last]; i++) y[i] = bias;
@@ -165,8 +181,8 @@ typedef struct gather {
 } gather;
 
 /* Columns [begin, end) of output row `row` for a tap. */
-static void gather_run(const window *w, const double *x, size_t row, size_t tap, int64_t column_tap, int64_t begin,
-                       int64_t end, double *to)
+static void gather_run(const window *w, const double *x, size_t row, size_t tap, int64_t column_tap,
+                       int64_t begin, int64_t end, double *to)
 {
     size_t in_row = 0, last = w->rank - 1;
     int64_t lo = 0, hi = 0, from = 0, stride = w->stride[last];
@@ -201,7 +217,8 @@ static void gather_lines(size_t begin, size_t end, void *user)
         for (size_t at = g->first; at < g->first + g->count;) {
             size_t begin_column = at % width, run = width - begin_column;
             if (run > g->first + g->count - at) run = g->first + g->count - at;
-            gather_run(w, x, at / width, tap, column_tap, (int64_t)begin_column, (int64_t)(begin_column + run), to);
+            gather_run(w, x, at / width, tap, column_tap, (int64_t)begin_column,
+                       (int64_t)(begin_column + run), to);
             to += run;
             at += run;
         }
@@ -225,7 +242,8 @@ static bool is_pointwise(const window *w)
 static pgy_status run_job(size_t index, conv_jobs *jobs)
 {
     const conv_problem *p = jobs->p;
-    size_t part = index / jobs->blocks, first = index % jobs->blocks * jobs->block, group = part % p->groups;
+    size_t part = index / jobs->blocks, first = index % jobs->blocks * jobs->block,
+           group = part % p->groups;
     size_t count = jobs->positions - first < jobs->block ? jobs->positions - first : jobs->block;
     gather g = {p, p->x + part * p->in_channels * window_in_count(&p->window), NULL, first, count};
     gemm_matrix weights = {p->w + group * p->out_channels * jobs->lines, (int64_t)jobs->lines, 1};
@@ -237,7 +255,8 @@ static pgy_status run_job(size_t index, conv_jobs *jobs)
         columns = (gemm_matrix){g.to, (int64_t)count, 1};
     }
     double *y = p->y + part * p->out_channels * jobs->positions + first;
-    pgy_status st = gemm_f64(p->out_channels, count, jobs->lines, weights, columns, y, jobs->positions, p->bias != NULL, NULL);
+    pgy_status st = gemm_f64(p->out_channels, count, jobs->lines, weights, columns, y,
+                             jobs->positions, p->bias != NULL, NULL);
     mem_free(g.to);
     return st;
 }
@@ -256,14 +275,18 @@ pgy_status conv_run(const conv_problem *p, pgy_error *err)
     size_t channels = p->batch * p->groups * p->out_channels;
     if (!jobs.positions || !channels) return PGY_OK;
     if (p->in_channels == 1 && p->groups > 1) {
-        rows_run(channels * window_out_rows(w), kernel * (size_t)w->out[w->rank - 1], depthwise_task, (void *)p);
+        rows_run(channels * window_out_rows(w), kernel * (size_t)w->out[w->rank - 1],
+                 depthwise_task, (void *)p);
         return PGY_OK;
     }
     if (p->bias || !p->in_channels) fill_bias(p, jobs.positions);
     if (!p->in_channels) return PGY_OK;
     size_t bytes = 0;
-    if (!size_mul(&jobs.lines, p->in_channels, kernel) || !size_mul(&bytes, jobs.lines, 8 * (BLOCK_COLUMNS + 1)))
-        return pgy_error_set(err, PGY_E_MEMORY, "a convolution over %zu channels and %zu taps is too large", p->in_channels, kernel);
+    if (!size_mul(&jobs.lines, p->in_channels, kernel) ||
+        !size_mul(&bytes, jobs.lines, 8 * (BLOCK_COLUMNS + 1)))
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "a convolution over %zu channels and %zu taps is too large",
+                             p->in_channels, kernel);
     jobs.block = BLOCK_ELEMENTS / jobs.lines;
     if (jobs.block < BLOCK_COLUMNS) jobs.block = BLOCK_COLUMNS;
     if (jobs.in_place || jobs.block > jobs.positions) jobs.block = jobs.positions;
@@ -273,5 +296,7 @@ pgy_status conv_run(const conv_problem *p, pgy_error *err)
         parallel_for(count, job_task, &jobs);
     else
         for (size_t i = 0; i < count; i++) job_task(i, &jobs);
-    return atomic_load(&jobs.failed) ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a convolution") : PGY_OK;
+    return atomic_load(&jobs.failed)
+               ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a convolution")
+               : PGY_OK;
 }

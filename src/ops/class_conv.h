@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution in double precision, shared by Conv, ConvInteger and QLinearConv (integers of 8 bits stay exact in it). */
+/* Convolution in double precision, shared by Conv, ConvInteger and QLinearConv (integers of 8 bits
+ * stay exact in it). */
 #ifndef OPS_CLASS_CONV_H
 #define OPS_CLASS_CONV_H
 
@@ -9,7 +10,8 @@
 extern const op_attr_def conv_attrs[];
 
 /* Shape rule: input 0 is x, input `weights` is w, input `bias` is b (checked where present). */
-pgy_status conv_infer(op_infer *c, size_t weights, size_t bias, pgy_dtype dtype, pgy_error *err) PGY_MUST_CHECK;
+pgy_status conv_infer(op_infer *c, size_t weights, size_t bias, pgy_dtype dtype,
+                      pgy_error *err) PGY_MUST_CHECK;
 double conv_flops(const op_infer *c, size_t weights);
 
 typedef struct conv_problem {
@@ -20,7 +22,8 @@ typedef struct conv_problem {
 } conv_problem;
 
 /* Fills all but the data pointers from the node and the tensors. */
-pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights, pgy_error *err) PGY_MUST_CHECK;
+pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights,
+                        pgy_error *err) PGY_MUST_CHECK;
 pgy_status conv_run(const conv_problem *p, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Double-precision matrix product. The classic blocking: k is cut into slices of KC; of each slice a block of b (KC x NC)
- * and a block of a (MC x KC) are packed into panels as wide as the micro-kernel, zero-padded at the edges; then tiles of
- * c are computed from panels. Packing and tiles are shared out to threads.
+/* Double-precision matrix product. The classic blocking: k is cut into slices of KC; of each slice
+ * a block of b (KC x NC) and a block of a (MC x KC) are packed into panels as wide as the
+ * micro-kernel, zero-padded at the edges; then tiles of c are computed from panels. Packing and
+ * tiles are shared out to threads.
  *
- * An element of c is the sum over slices, in order, of sums over k within a slice, in order, whatever tile or thread it
- * falls into: edge tiles run the same kernel into a buffer. So results do not depend on threads or on blocking of m, n. */
+ * An element of c is the sum over slices, in order, of sums over k within a slice, in order,
+ * whatever tile or thread it falls into: edge tiles run the same kernel into a buffer. So results
+ * do not depend on threads or on blocking of m, n. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,10 +15,11 @@
 #include "ops/gemm.h"
 
 enum {
-    KC = 256,       /* a panel of b (KC x nr) and one of a stay in the first and second level cache */
-    MC = 1024,      /* rows packed at once */
-    NC = 2048,      /* columns packed at once */
-    TILE_ROWS = 96, /* a task computes TILE_ROWS x TILE_COLS of c; both are multiples of every mr, nr */
+    KC = 256,  /* a panel of b (KC x nr) and one of a stay in the first and second level cache */
+    MC = 1024, /* rows packed at once */
+    NC = 2048, /* columns packed at once */
+    TILE_ROWS =
+        96, /* a task computes TILE_ROWS x TILE_COLS of c; both are multiples of every mr, nr */
     TILE_COLS = 480,
     SMALL = 32 * 32 * 32 /* products up to this many steps are not worth waking threads */
 };
@@ -24,8 +27,8 @@ enum {
 /* What the tasks of one slice share. */
 typedef struct job {
     const gemm_kernel *kernel;
-    gemm_matrix a, b;      /* moved to the slice's and block's origin */
-    size_t m, n, k;        /* of the block */
+    gemm_matrix a, b; /* moved to the slice's and block's origin */
+    size_t m, n, k;   /* of the block */
     double *packed_a, *packed_b, *c;
     size_t ldc, tile_columns;
     bool accumulate, serial;
@@ -36,7 +39,8 @@ static size_t round_up(size_t x, size_t step)
     return (x + step - 1) / step * step;
 }
 
-/* Packs `count` lines (at most `width`, the rest zero) of k elements: to[p * width + i] = from[i][p]. */
+/* Packs `count` lines (at most `width`, the rest zero) of k elements: to[p * width + i] =
+ * from[i][p]. */
 static void pack_panel(double *to, size_t width, size_t count, size_t k, const double *from,
                        int64_t line_stride, int64_t step)
 {
@@ -78,7 +82,8 @@ static void pack_b_task(size_t index, void *user)
 static void edge_tile(const job *j, size_t row, size_t col)
 {
     double tile[GEMM_MAX_MR * GEMM_MAX_NR];
-    size_t nr = j->kernel->nr, rows = least(j->kernel->mr, j->m - row), cols = least(nr, j->n - col);
+    size_t nr = j->kernel->nr, rows = least(j->kernel->mr, j->m - row),
+           cols = least(nr, j->n - col);
     j->kernel->run(j->k, j->packed_a + row * j->k, j->packed_b + col * j->k, tile, nr, false);
     for (size_t r = 0; r < rows; r++) {
         double *to = j->c + (row + r) * j->ldc + col;
@@ -162,8 +167,8 @@ pgy_status gemm_f64(size_t m, size_t n, size_t k, gemm_matrix a, gemm_matrix b, 
     size_t rows = round_up(least(MC, m), j.kernel->mr), cols = round_up(least(NC, n), j.kernel->nr);
     double *packed = mem_alloc_aligned(64, (rows + cols) * kc * sizeof *packed + 64);
     if (!packed)
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a %zu x %zu x %zu matrix product", m,
-                             n, k);
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "out of memory for a %zu x %zu x %zu matrix product", m, n, k);
     j.packed_b = packed;
     j.packed_a = packed + round_up(cols * kc, 8);
     for (size_t col = 0; col < n; col += NC)

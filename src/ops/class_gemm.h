@@ -8,8 +8,8 @@
 
 enum { GEMM_MAX_MR = 8, GEMM_MAX_NR = 16 };
 
-/* a: k groups of mr elements, b: k groups of nr elements (64-byte aligned). The sum over k starts at zero and is then
- * stored to, or added to, the row-major tile c. */
+/* a: k groups of mr elements, b: k groups of nr elements (64-byte aligned). The sum over k starts
+ * at zero and is then stored to, or added to, the row-major tile c. */
 typedef struct gemm_kernel {
     size_t mr, nr;
     void (*run)(size_t k, const double *a, const double *b, double *c, size_t ldc, bool accumulate);

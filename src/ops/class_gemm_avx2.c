@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product, micro-kernel for AVX2 with FMA: 4 x 12, twelve accumulators of the sixteen registers. */
+/* Matrix product, micro-kernel for AVX2 with FMA: 4 x 12, twelve accumulators of the sixteen
+ * registers. */
 #include "ops/class_gemm.h"
 
 #if defined(__x86_64__)
@@ -18,5 +19,5 @@
 #define ZERO() _mm256_setzero_pd()
 #include "ops/class_gemm_kernel.inc"
 
-const gemm_kernel gemm_kernel_avx2 = {MR, NV * LANES, run};
+const gemm_kernel gemm_kernel_avx2 = {MR, NV *LANES, run};
 #endif

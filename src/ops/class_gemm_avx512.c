@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product, micro-kernel for AVX-512: 8 x 16, sixteen accumulators, enough to hide the latency of two FMA units. */
+/* Matrix product, micro-kernel for AVX-512: 8 x 16, sixteen accumulators, enough to hide the
+ * latency of two FMA units. */
 #include "ops/class_gemm.h"
 
 #if defined(__x86_64__)
@@ -18,5 +19,5 @@
 #define ZERO() _mm512_setzero_pd()
 #include "ops/class_gemm_kernel.inc"
 
-const gemm_kernel gemm_kernel_avx512 = {MR, NV * LANES, run};
+const gemm_kernel gemm_kernel_avx512 = {MR, NV *LANES, run};
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product, micro-kernel for any processor: 4 x 4 with two-lane vectors, which GCC maps to what the target has
- * (SSE2 on x86-64, NEON on Arm) or to scalars. */
+/* Matrix product, micro-kernel for any processor: 4 x 4 with two-lane vectors, which GCC maps to
+ * what the target has (SSE2 on x86-64, NEON on Arm) or to scalars. */
 #include <string.h>
 
 #include "ops/class_gemm.h"
@@ -32,4 +32,4 @@ static inline void store(double *p, vec2 v)
 #define ZERO() ((vec2){0, 0})
 #include "ops/class_gemm_kernel.inc"
 
-const gemm_kernel gemm_kernel_portable = {MR, NV * LANES, run};
+const gemm_kernel gemm_kernel_portable = {MR, NV *LANES, run};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantized values as doubles. Products of 8-bit values stay exact in a double for any sum that fits in memory. */
+/* Quantized values as doubles. Products of 8-bit values stay exact in a double for any sum that
+ * fits in memory. */
 #include "ops/class_integer.h"
 
 #include <math.h>
@@ -12,16 +13,21 @@ static double value_at(const op_eval *c, size_t input, size_t i)
     return element_as_f64(pgy_tensor_dtype(c->inputs[input].value), in_data(c, input), i);
 }
 
-pgy_status integer_shifted(double **out, const op_eval *c, size_t x, size_t zero, size_t axis, pgy_error *err)
+pgy_status integer_shifted(double **out, const op_eval *c, size_t x, size_t zero, size_t axis,
+                           pgy_error *err)
 {
     size_t count = in_count(c, x), zeros = in_count(c, zero), length = 1, inner = 1;
     if (zeros > 1) {
-        axis_view v = axis < in_rank(c, x) ? axis_view_of(in_shape(c, x), in_rank(c, x), axis, axis + 1) : (axis_view){1, 1, 1};
+        axis_view v = axis < in_rank(c, x)
+                          ? axis_view_of(in_shape(c, x), in_rank(c, x), axis, axis + 1)
+                          : (axis_view){1, 1, 1};
         length = v.length;
         inner = v.inner;
         if (length != zeros)
-            return op_error(c->node, err, PGY_E_SHAPE, "input %zu (a zero point) has %zu elements, but dimension %zu of input"
-                            " %zu is %zu", zero, zeros, axis, x, length);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "input %zu (a zero point) has %zu elements, but dimension %zu of input"
+                            " %zu is %zu",
+                            zero, zeros, axis, x, length);
     }
     double *values = NULL;
     pgy_status st = workspace_alloc((void **)&values, c, count, sizeof *values, err);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantized values as doubles: x minus zero point, and back with a scale, rounding and saturation. */
+/* Quantized values as doubles: x minus zero point, and back with a scale, rounding and saturation.
+ */
 #ifndef OPS_CLASS_INTEGER_H
 #define OPS_CLASS_INTEGER_H
 
 #include "base/alloc.h"
 #include "ops/class_check.h"
 
-/* New array (mem_free) of input `x` minus input `zero` (absent: 0), which has one element or one per index of `axis`. The
- * inputs may be integers or, for 8-bit floats, floats. */
-pgy_status integer_shifted(double **out, const op_eval *c, size_t x, size_t zero, size_t axis, pgy_error *err) PGY_MUST_CHECK;
+/* New array (mem_free) of input `x` minus input `zero` (absent: 0), which has one element or one
+ * per index of `axis`. The inputs may be integers or, for 8-bit floats, floats. */
+pgy_status integer_shifted(double **out, const op_eval *c, size_t x, size_t zero, size_t axis,
+                           pgy_error *err) PGY_MUST_CHECK;
 void integer_store(int64_t *to, const double *from, size_t count);
 /* Rounds x half to even, adds the zero point and saturates to the type. */
 int64_t integer_quantize(double x, int64_t zero, pgy_dtype dtype);

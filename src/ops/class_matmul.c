@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batched matrix products for MatMul, MatMulInteger and QLinearMatMul. A matrix on the right that is shared by the whole
- * batch makes the batch one tall product. */
+/* Batched matrix products for MatMul, MatMulInteger and QLinearMatMul. A matrix on the right that
+ * is shared by the whole batch makes the batch one tall product. */
 #include "ops/class_matmul.h"
 
 #include <stdatomic.h>
@@ -19,7 +19,8 @@ static pgy_status check_inner(op_infer *c, size_t a, size_t b, pgy_error *err)
     str s = {0}, t = {0};
     op_print_shape(&s, x->rank, x->dims);
     op_print_shape(&t, y->rank, y->dims);
-    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "shapes %s and %s cannot be multiplied", str_text(&s), str_text(&t));
+    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "shapes %s and %s cannot be multiplied",
+                             str_text(&s), str_text(&t));
     str_deinit(&s);
     str_deinit(&t);
     return st;
@@ -58,7 +59,8 @@ double matmul_flops(const op_infer *c, size_t a)
 }
 
 /* Steps of one operand through the batch: 0 where it is repeated. */
-static void batch_strides(size_t *strides, const matmul_plan *p, const int64_t *shape, size_t rank, size_t matrix)
+static void batch_strides(size_t *strides, const matmul_plan *p, const int64_t *shape, size_t rank,
+                          size_t matrix)
 {
     size_t own = rank > 2 ? rank - 2 : 0, stride = matrix;
     for (size_t i = p->rank; i-- > 0;) {
@@ -73,7 +75,8 @@ static void batch_strides(size_t *strides, const matmul_plan *p, const int64_t *
 void matmul_prepare(matmul_plan *p, const op_eval *c, size_t a, size_t b)
 {
     const int64_t *x = in_shape(c, a), *y = in_shape(c, b);
-    size_t xr = in_rank(c, a), yr = in_rank(c, b), xb = xr > 2 ? xr - 2 : 0, yb = yr > 2 ? yr - 2 : 0;
+    size_t xr = in_rank(c, a), yr = in_rank(c, b), xb = xr > 2 ? xr - 2 : 0,
+           yb = yr > 2 ? yr - 2 : 0;
     *p = (matmul_plan){.batch = 1, .rank = xb > yb ? xb : yb};
     p->m = xr > 1 ? (size_t)x[xr - 2] : 1;
     p->k = (size_t)x[xr - 1];
@@ -125,7 +128,8 @@ static void product_task(size_t index, void *user)
         atomic_store(&job->failed, true);
 }
 
-pgy_status matmul_run_f64(const matmul_plan *p, const double *a, const double *b, double *y, pgy_error *err)
+pgy_status matmul_run_f64(const matmul_plan *p, const double *a, const double *b, double *y,
+                          pgy_error *err)
 {
     product job = {.p = p, .a = a, .b = b, .y = y};
     if (!p->m || !p->n) return PGY_OK;
@@ -133,11 +137,13 @@ pgy_status matmul_run_f64(const matmul_plan *p, const double *a, const double *b
         parallel_for(p->batch, product_task, &job);
     else
         for (size_t i = 0; i < p->batch; i++) product_task(i, &job);
-    return atomic_load(&job.failed) ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a matrix product") : PGY_OK;
+    return atomic_load(&job.failed)
+               ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a matrix product")
+               : PGY_OK;
 }
 
-void matmul_u64(size_t m, size_t n, size_t k, const uint64_t *a, matmul_strides as, const uint64_t *b, matmul_strides bs,
-                uint64_t *y)
+void matmul_u64(size_t m, size_t n, size_t k, const uint64_t *a, matmul_strides as,
+                const uint64_t *b, matmul_strides bs, uint64_t *y)
 {
     memset(y, 0, m * n * sizeof *y);
     for (size_t i = 0; i < m; i++)
@@ -161,8 +167,8 @@ static void rows_u64(size_t begin, size_t end, void *user)
     for (size_t i = begin; i < end; i++) {
         size_t a, b;
         offsets(p, i / p->m, &a, &b);
-        matmul_u64(1, p->n, p->k, job->a + a + i % p->m * p->k, (matmul_strides){p->k, 1}, job->b + b, (matmul_strides){p->n, 1},
-                   job->y + i * p->n);
+        matmul_u64(1, p->n, p->k, job->a + a + i % p->m * p->k, (matmul_strides){p->k, 1},
+                   job->b + b, (matmul_strides){p->n, 1}, job->y + i * p->n);
     }
 }
 

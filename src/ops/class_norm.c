@@ -13,7 +13,8 @@ double norm_flops(const op_infer *c)
     return 8 * dims_product(&c->inputs[0]);
 }
 
-pgy_status norm_broadcast(size_t *strides, const op_eval *c, size_t input, const int64_t *shape, size_t rank, pgy_error *err)
+pgy_status norm_broadcast(size_t *strides, const op_eval *c, size_t input, const int64_t *shape,
+                          size_t rank, pgy_error *err)
 {
     const int64_t *own = in_shape(c, input);
     size_t own_rank = in_rank(c, input), stride = 1;
@@ -27,10 +28,13 @@ pgy_status norm_broadcast(size_t *strides, const op_eval *c, size_t input, const
     }
     if (fits) return PGY_OK;
     str text = {0}, target = {0};
-    for (size_t i = 0; i < own_rank; i++) str_printf(&text, i ? ", %lld" : "%lld", (long long)own[i]);
-    for (size_t i = 0; i < rank; i++) str_printf(&target, i ? ", %lld" : "%lld", (long long)shape[i]);
-    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "input %zu of shape (%s) does not broadcast to (%s)", input,
-                             str_text(&text), str_text(&target));
+    for (size_t i = 0; i < own_rank; i++)
+        str_printf(&text, i ? ", %lld" : "%lld", (long long)own[i]);
+    for (size_t i = 0; i < rank; i++)
+        str_printf(&target, i ? ", %lld" : "%lld", (long long)shape[i]);
+    pgy_status st =
+        op_error(c->node, err, PGY_E_SHAPE, "input %zu of shape (%s) does not broadcast to (%s)",
+                 input, str_text(&text), str_text(&target));
     str_deinit(&text);
     str_deinit(&target);
     return st;

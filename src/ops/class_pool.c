@@ -16,7 +16,8 @@ pgy_status pool_infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 3, WINDOW_MAX + 2, err);
     if (!st) st = window_read(&w, c->node, (size_t)x->rank - 2, err);
     if (st) return st;
-    if (!w.kernel[0]) return op_error(c->node, err, PGY_E_ARGUMENT, "attribute kernel_shape is empty");
+    if (!w.kernel[0])
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute kernel_shape is empty");
     dim *dims = op_dims(c, (size_t)x->rank);
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] = x->dims[0];
@@ -24,7 +25,8 @@ pgy_status pool_infer(op_infer *c, pgy_error *err)
     for (size_t i = 0; !st && i < w.rank; i++)
         st = window_out(&dims[i + 2], &w, c, i, x->dims[i + 2], dim_const(w.kernel[i]), err);
     if (st) return st;
-    for (size_t i = 0; i < c->node->output_count; i++) op_set_output(c, i, i ? PGY_I64 : x->dtype, x->rank, dims);
+    for (size_t i = 0; i < c->node->output_count; i++)
+        op_set_output(c, i, i ? PGY_I64 : x->dtype, x->rank, dims);
     return PGY_OK;
 }
 
@@ -47,7 +49,8 @@ pgy_status pool_global_infer(op_infer *c, pgy_error *err)
 double pool_flops(const op_infer *c)
 {
     window w;
-    if (c->inputs[0].rank < 3 || window_read(&w, c->node, (size_t)c->inputs[0].rank - 2, NULL)) return 0;
+    if (c->inputs[0].rank < 3 || window_read(&w, c->node, (size_t)c->inputs[0].rank - 2, NULL))
+        return 0;
     return dims_product(&c->outputs[0]) * (double)window_kernel_count(&w);
 }
 
@@ -97,7 +100,8 @@ typedef struct global_job {
 static void global_task(size_t begin, size_t end, void *user)
 {
     const global_job *j = user;
-    for (size_t i = begin; i < end; i++) out_f64(j->c, 0)[i] = j->plane(j->c, in_f64(j->c, 0) + i * j->count, j->count);
+    for (size_t i = begin; i < end; i++)
+        out_f64(j->c, 0)[i] = j->plane(j->c, in_f64(j->c, 0) + i * j->count, j->count);
 }
 
 pgy_status pool_global_run(op_eval *c, pool_plane plane, pgy_error *err)

@@ -16,7 +16,7 @@ typedef struct pool_problem {
     window window;
     size_t planes;
     const op_eval *c;
-    double p;          /* of LpPool */
+    double p; /* of LpPool */
     bool count_padding;
     bool column_major; /* of indices */
     int64_t lowest;    /* of MaxPool on integers */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions. Axes are merged into runs that are kept or reduced. Where the innermost run is reduced, an output element
- * folds contiguous rows; where it is kept, whole rows are folded element by element, in blocks of columns. Either way each
- * output element is folded in one order, so that threads change nothing. */
+/* Reductions. Axes are merged into runs that are kept or reduced. Where the innermost run is
+ * reduced, an output element folds contiguous rows; where it is kept, whole rows are folded element
+ * by element, in blocks of columns. Either way each output element is folded in one order, so that
+ * threads change nothing. */
 #include "ops/class_reduce.h"
 
 #include <inttypes.h>
@@ -23,7 +24,8 @@ const op_attr_def reduce_attrs[] = {
     {NULL},
 };
 
-/* ---- Shape -------------------------------------------------------------------------------------- */
+/* ---- Shape --------------------------------------------------------------------------------------
+ */
 
 /* No axes mean all of them, or none with noop_with_empty_axes. */
 static void mark_default(bool *reduced, const op_node *n, size_t rank)
@@ -32,7 +34,8 @@ static void mark_default(bool *reduced, const op_node *n, size_t rank)
     for (size_t i = 0; i < rank; i++) reduced[i] = !none;
 }
 
-static pgy_status mark_axes(bool *reduced, op_infer *c, const dim *axes, size_t count, int32_t rank, pgy_error *err)
+static pgy_status mark_axes(bool *reduced, op_infer *c, const dim *axes, size_t count, int32_t rank,
+                            pgy_error *err)
 {
     size_t list[PGY_MAX_RANK];
     mark_default(reduced, c->node, (size_t)rank);
@@ -74,8 +77,10 @@ pgy_status reduce_infer(op_infer *c, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     int32_t rank = 0;
     for (int32_t i = 0; i < x->rank; i++) {
-        if (!reduced[i]) dims[rank++] = x->dims[i];
-        else if (keep) dims[rank++] = dim_const(1);
+        if (!reduced[i])
+            dims[rank++] = x->dims[i];
+        else if (keep)
+            dims[rank++] = dim_const(1);
     }
     op_set_output(c, 0, x->dtype, rank, dims);
     return PGY_OK;
@@ -86,14 +91,16 @@ double reduce_flops(const op_infer *c)
     return dims_product(&c->inputs[0]);
 }
 
-/* ---- Evaluation --------------------------------------------------------------------------------- */
+/* ---- Evaluation ---------------------------------------------------------------------------------
+ */
 
 typedef enum fold_kind { FOLD_SUM, FOLD_ABS, FOLD_SQUARE, FOLD_PROD, FOLD_MAX, FOLD_MIN } fold_kind;
 
 static const fold_kind FOLDS[] = {
-    [REDUCE_SUM] = FOLD_SUM, [REDUCE_MEAN] = FOLD_SUM, [REDUCE_MAX] = FOLD_MAX, [REDUCE_MIN] = FOLD_MIN,
-    [REDUCE_PROD] = FOLD_PROD, [REDUCE_L1] = FOLD_ABS, [REDUCE_L2] = FOLD_SQUARE, [REDUCE_SUM_SQUARE] = FOLD_SQUARE,
-    [REDUCE_LOG_SUM] = FOLD_SUM, [REDUCE_LOG_SUM_EXP] = FOLD_MAX,
+    [REDUCE_SUM] = FOLD_SUM,         [REDUCE_MEAN] = FOLD_SUM,          [REDUCE_MAX] = FOLD_MAX,
+    [REDUCE_MIN] = FOLD_MIN,         [REDUCE_PROD] = FOLD_PROD,         [REDUCE_L1] = FOLD_ABS,
+    [REDUCE_L2] = FOLD_SQUARE,       [REDUCE_SUM_SQUARE] = FOLD_SQUARE, [REDUCE_LOG_SUM] = FOLD_SUM,
+    [REDUCE_LOG_SUM_EXP] = FOLD_MAX,
 };
 
 enum { COLUMNS = 256 }; /* of a block */
@@ -116,7 +123,8 @@ typedef struct reduction {
 static size_t walk_offset(const walk *w, size_t index)
 {
     size_t offset = 0;
-    for (size_t i = w->rank; i-- > 0; index /= w->extents[i]) offset += index % w->extents[i] * w->strides[i];
+    for (size_t i = w->rank; i-- > 0; index /= w->extents[i])
+        offset += index % w->extents[i] * w->strides[i];
     return offset;
 }
 
@@ -155,9 +163,12 @@ static void plan(reduction *r, const int64_t *shape, size_t rank, const bool *re
             extent *= (size_t)shape[--i];
             stride = begin * extent;
         }
-        if (first && kind) r->row = extent;
-        else if (first) r->inner = extent;
-        else walk_push(kind ? &r->reduced : &r->kept, extent, begin);
+        if (first && kind)
+            r->row = extent;
+        else if (first)
+            r->inner = extent;
+        else
+            walk_push(kind ? &r->reduced : &r->kept, extent, begin);
         first = false;
     }
     walk_flip(&r->kept);
@@ -261,9 +272,13 @@ static void finish(const reduction *r, reduce_kind kind, size_t elements)
     if (kind == REDUCE_LOG_SUM_EXP) rows_run(count, elements * 8, log_sum_exp, (void *)r);
     if (kind != REDUCE_MEAN && kind != REDUCE_L2 && kind != REDUCE_LOG_SUM) return;
     for (size_t i = 0; i < count; i++) {
-        if (dtype == PGY_F64) out_f64(r->c, 0)[i] = finish_value(kind, out_f64(r->c, 0)[i], (double)elements);
-        else if (dtype == PGY_I64) out_i64(r->c, 0)[i] = finish_int(kind, out_i64(r->c, 0)[i], elements);
-        else if (dtype == PGY_U64) ((uint64_t *)out_data(r->c, 0))[i] = finish_uint(kind, ((uint64_t *)out_data(r->c, 0))[i], elements);
+        if (dtype == PGY_F64)
+            out_f64(r->c, 0)[i] = finish_value(kind, out_f64(r->c, 0)[i], (double)elements);
+        else if (dtype == PGY_I64)
+            out_i64(r->c, 0)[i] = finish_int(kind, out_i64(r->c, 0)[i], elements);
+        else if (dtype == PGY_U64)
+            ((uint64_t *)out_data(r->c, 0))[i] =
+                finish_uint(kind, ((uint64_t *)out_data(r->c, 0))[i], elements);
     }
 }
 
@@ -282,7 +297,8 @@ static void run(const reduction *r, reduce_kind kind)
     for (size_t i = 0; i < sizeof TASKS / sizeof *TASKS; i++) {
         if (TASKS[i].dtype != pgy_tensor_dtype(r->c->inputs[0].value)) continue;
         if (r->inner)
-            rows_run(r->kept.count * ((r->inner + COLUMNS - 1) / COLUMNS), elements * COLUMNS, TASKS[i].columns, (void *)r);
+            rows_run(r->kept.count * ((r->inner + COLUMNS - 1) / COLUMNS), elements * COLUMNS,
+                     TASKS[i].columns, (void *)r);
         else
             rows_run(r->kept.count, elements, TASKS[i].rows, (void *)r);
     }
@@ -327,7 +343,8 @@ pgy_status reduce_eval(op_eval *c, pgy_error *err)
     mark_default(reduced, c->node, rank);
     for (size_t i = 0; count && i < rank; i++) reduced[i] = false;
     for (size_t i = 0; i < count; i++) reduced[list[i]] = true;
-    if (!c->outputs[0].value) return op_error(c->node, err, PGY_E_INTERNAL, "output 0 has no shape");
+    if (!c->outputs[0].value)
+        return op_error(c->node, err, PGY_E_INTERNAL, "output 0 has no shape");
     if (!out_count(c, 0)) return PGY_OK;
     int_limits(c->inputs[0].dtype, &r.empty_max, &r.empty_min);
     plan(&r, in_shape(c, 0), rank, reduced);

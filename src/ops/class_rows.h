@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work by rows: sharing them out to threads, and tensors seen as [outer, length, inner] about an axis. */
+/* Work by rows: sharing them out to threads, and tensors seen as [outer, length, inner] about an
+ * axis. */
 #ifndef OPS_CLASS_ROWS_H
 #define OPS_CLASS_ROWS_H
 
 #include <polygraphy/tensor.h>
 
-/* Calls task(begin, end, user) over [0, count) in blocks on several threads. `work` is the rough number of operations of
- * one item; blocks depend on nothing else, and light jobs run inline. */
+/* Calls task(begin, end, user) over [0, count) in blocks on several threads. `work` is the rough
+ * number of operations of one item; blocks depend on nothing else, and light jobs run inline. */
 typedef void (*rows_task)(size_t begin, size_t end, void *user);
 void rows_run(size_t count, size_t work, rows_task task, void *user);
 

@@ -56,7 +56,8 @@ pgy_status softmax_run(op_eval *c, softmax_row row, pgy_error *err)
     pgy_status st = inputs_check(c, "F", err);
     if (!st) st = find_axis(&axis, c->node, (int32_t)rank, err);
     if (st || !in_count(c, 0)) return st;
-    rows_of r = {in_f64(c, 0), out_f64(c, 0), axis_view_of(in_shape(c, 0), rank, axis, axis + 1), row};
+    rows_of r = {in_f64(c, 0), out_f64(c, 0), axis_view_of(in_shape(c, 0), rank, axis, axis + 1),
+                 row};
     if (c->node->def->since < 13) r.view = axis_view_of(in_shape(c, 0), rank, axis, rank);
     rows_run(r.view.outer * r.view.inner, r.view.length * 16, run_rows, &r);
     return PGY_OK;

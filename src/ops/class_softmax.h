@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax, LogSoftmax and Hardmax: functions of the rows along an axis. Before version 13 the input is seen as a matrix
- * that is cut at the axis, so a row covers all later axes too. */
+/* Softmax, LogSoftmax and Hardmax: functions of the rows along an axis. Before version 13 the input
+ * is seen as a matrix that is cut at the axis, so a row covers all later axes too. */
 #ifndef OPS_CLASS_SOFTMAX_H
 #define OPS_CLASS_SOFTMAX_H
 
@@ -14,11 +14,13 @@ double softmax_flops(const op_infer *c);
 typedef void (*softmax_row)(double *y, const double *x, size_t n, size_t step);
 pgy_status softmax_run(op_eval *c, softmax_row row, pgy_error *err) PGY_MUST_CHECK;
 
-#define SOFTMAX_ROW(name, eval, version, attrs, words)                                             \
-    {name, "", version, 0, 1, 1, 1, 1, 0, attrs, words, softmax_infer, eval, softmax_flops}
-#define SOFTMAX_ROWS(name, eval)                                                                   \
-    SOFTMAX_ROW(name, eval, 1, softmax_attrs_1, TYPES_F3),                                         \
-        SOFTMAX_ROW(name, eval, 11, softmax_attrs_1, TYPES_F3),                                    \
+#define SOFTMAX_ROW(name, eval, version, attrs, words)                                        \
+    {                                                                                         \
+        name, "", version, 0, 1, 1, 1, 1, 0, attrs, words, softmax_infer, eval, softmax_flops \
+    }
+#define SOFTMAX_ROWS(name, eval)                                \
+    SOFTMAX_ROW(name, eval, 1, softmax_attrs_1, TYPES_F3),      \
+        SOFTMAX_ROW(name, eval, 11, softmax_attrs_1, TYPES_F3), \
         SOFTMAX_ROW(name, eval, 13, softmax_attrs_13, TYPES_F4)
 
 #endif

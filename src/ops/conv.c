@@ -25,6 +25,8 @@ static double flops(const op_infer *c)
     return conv_flops(c, 1);
 }
 
-#define ROW(version, words)                                                                        \
-    {"Conv", "", version, 0, 2, 3, 1, 1, OP_SAME_TYPES, conv_attrs, words, infer, eval, flops}
+#define ROW(version, words)                                                                      \
+    {                                                                                            \
+        "Conv", "", version, 0, 2, 3, 1, 1, OP_SAME_TYPES, conv_attrs, words, infer, eval, flops \
+    }
 const op_def OP_conv[] = {ROW(1, TYPES_F3), ROW(11, TYPES_F3), ROW(22, TYPES_F4), {NULL}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConvTranspose: the gradient of a convolution by its input. Weights transposed times the image give, per output channel
- * and tap, a plane that is added into the output where the tap falls. The window therefore slides over the output: its
- * `in` is our output and its `out` our input. */
+/* ConvTranspose: the gradient of a convolution by its input. Weights transposed times the image
+ * give, per output channel and tap, a plane that is added into the output where the tap falls. The
+ * window therefore slides over the output: its `in` is our output and its `out` our input. */
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -37,24 +37,31 @@ static pgy_status read_extra(extra *e, const op_node *n, size_t spatial, pgy_err
     *e = (extra){0};
     const int64_t *padding = op_attr_ints(n, "output_padding", &count);
     if (count && count != spatial)
-        return op_error(n, err, PGY_E_ARGUMENT, "attribute output_padding has %zu values, but %zu are needed", count, spatial);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute output_padding has %zu values, but %zu are needed", count,
+                        spatial);
     for (size_t i = 0; i < count; i++) {
         if (padding[i] < 0 || padding[i] > INT32_MAX)
-            return op_error(n, err, PGY_E_ARGUMENT, "attribute output_padding has the value %" PRId64, padding[i]);
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "attribute output_padding has the value %" PRId64, padding[i]);
         e->padding[i] = padding[i];
     }
     const int64_t *shape = op_attr_ints(n, "output_shape", &count);
     if (!count) return PGY_OK;
     if (count != spatial && count != spatial + 2)
-        return op_error(n, err, PGY_E_ARGUMENT, "attribute output_shape has %zu values, but %zu are needed", count, spatial);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute output_shape has %zu values, but %zu are needed", count,
+                        spatial);
     e->shape = shape + (count - spatial);
     for (size_t i = 0; i < spatial; i++)
         if (e->shape[i] < 1 || e->shape[i] > INT32_MAX)
-            return op_error(n, err, PGY_E_ARGUMENT, "attribute output_shape has the value %" PRId64, e->shape[i]);
+            return op_error(n, err, PGY_E_ARGUMENT, "attribute output_shape has the value %" PRId64,
+                            e->shape[i]);
     return PGY_OK;
 }
 
-static pgy_status out_dim(dim *out, op_infer *c, const window *w, const extra *e, size_t i, dim in, dim kernel, pgy_error *err)
+static pgy_status out_dim(dim *out, op_infer *c, const window *w, const extra *e, size_t i, dim in,
+                          dim kernel, pgy_error *err)
 {
     dim_table *t = c->dims;
     dim stride = dim_const(w->stride[i]), one = dim_const(1);
@@ -70,7 +77,8 @@ static pgy_status out_dim(dim *out, op_infer *c, const window *w, const extra *e
     dim size = dim_add(t, dim_mul(t, dim_sub(t, in, one), stride), extent);
     *out = dim_add(t, size, dim_const(e->padding[i] - w->begin[i] - w->end[i]));
     if (dim_is_const(*out) && out->value < 0)
-        return op_error(c->node, err, PGY_E_SHAPE, "pads %" PRId64 " and %" PRId64 " leave nothing of spatial axis %zu",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "pads %" PRId64 " and %" PRId64 " leave nothing of spatial axis %zu",
                         w->begin[i], w->end[i], i);
     return PGY_OK;
 }
@@ -82,7 +90,9 @@ static pgy_status check_channels(op_infer *c, int64_t group, dim *channels, pgy_
     const op_value *w = &c->inputs[1];
     *channels = dim_mul(c->dims, w->dims[1], dim_const(group));
     if (dim_is_const(w->dims[0]) && w->dims[0].value % group)
-        return op_error(c->node, err, PGY_E_SHAPE, "group is %" PRId64 ", which does not divide the %" PRId64 " input channels",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "group is %" PRId64 ", which does not divide the %" PRId64
+                        " input channels",
                         group, w->dims[0].value);
     pgy_status st = dim_check(c, 0, 1, w->dims[0], "dimension 0 of the weights", err);
     if (!st) st = rank_check(c, 2, 1, 1, err);
@@ -94,9 +104,11 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     int64_t group = op_attr_int(c->node, "group", 1);
     window w;
     extra e;
-    if (group < 1 || group > INT32_MAX) return op_error(c->node, err, PGY_E_ARGUMENT, "attribute group is %" PRId64, group);
+    if (group < 1 || group > INT32_MAX)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute group is %" PRId64, group);
     if (!rank_known(c, 0)) {
-        op_set_unknown(c, 0, c->inputs[0].dtype, rank_known(c, 1) ? c->inputs[1].rank : -1, "the input's shape is not known");
+        op_set_unknown(c, 0, c->inputs[0].dtype, rank_known(c, 1) ? c->inputs[1].rank : -1,
+                       "the input's shape is not known");
         return PGY_OK;
     }
     int32_t rank = c->inputs[0].rank;
@@ -121,13 +133,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct problem {
     window window;
-    size_t batch, groups, in_channels, out_channels, block, blocks; /* channels of a group; output channels per job */
+    size_t batch, groups, in_channels, out_channels, block,
+        blocks; /* channels of a group; output channels per job */
     const double *x, *w, *bias;
     double *y;
     atomic_bool failed;
 } problem;
 
-/* Padding that reaches the given output size: the odd element goes to the end for SAME_UPPER, else to the beginning. */
+/* Padding that reaches the given output size: the odd element goes to the end for SAME_UPPER, else
+ * to the beginning. */
 static void settle_padding(window *w, const extra *e)
 {
     bool same = w->auto_pad == WINDOW_PAD_SAME_UPPER || w->auto_pad == WINDOW_PAD_SAME_LOWER;
@@ -142,17 +156,20 @@ static void settle_padding(window *w, const extra *e)
 
 static void scatter_plane(const window *w, const double *planes, double *y)
 {
-    size_t last = w->rank - 1, rows = window_out_rows(w), width = (size_t)w->out[last], taps = window_taps(w);
+    size_t last = w->rank - 1, rows = window_out_rows(w), width = (size_t)w->out[last],
+           taps = window_taps(w);
     for (size_t tap = 0; tap < taps; tap++)
         for (int64_t t = 0; t < w->kernel[last]; t++) {
             int64_t lo, hi, from;
-            const double *plane = planes + (tap * (size_t)w->kernel[last] + (size_t)t) * rows * width;
+            const double *plane =
+                planes + (tap * (size_t)w->kernel[last] + (size_t)t) * rows * width;
             window_columns(w, t, &lo, &hi, &from);
             for (size_t row = 0; row < rows; row++) {
                 size_t y_row;
                 if (!window_row(w, row, tap, &y_row)) continue;
                 double *to = y + y_row * (size_t)w->in[last] + from;
-                for (int64_t i = lo; i < hi; i++, to += w->stride[last]) *to += plane[row * width + (size_t)i];
+                for (int64_t i = lo; i < hi; i++, to += w->stride[last])
+                    *to += plane[row * width + (size_t)i];
             }
         }
 }
@@ -162,13 +179,15 @@ static pgy_status run_job(const problem *p, size_t index)
     const window *w = &p->window;
     size_t part = index / p->blocks, group = part % p->groups, first = index % p->blocks * p->block;
     size_t count = p->out_channels - first < p->block ? p->out_channels - first : p->block;
-    size_t taps = window_kernel_count(w), positions = window_out_count(w), size = window_in_count(w);
+    size_t taps = window_kernel_count(w), positions = window_out_count(w),
+           size = window_in_count(w);
     double *planes = mem_alloc(count * taps * positions * sizeof *planes);
     if (!planes) return PGY_E_MEMORY;
     gemm_matrix weights = {p->w + group * p->in_channels * p->out_channels * taps + first * taps, 1,
                            (int64_t)(p->out_channels * taps)};
     gemm_matrix image = {p->x + part * p->in_channels * positions, (int64_t)positions, 1};
-    pgy_status st = gemm_f64(count * taps, positions, p->in_channels, weights, image, planes, positions, false, NULL);
+    pgy_status st = gemm_f64(count * taps, positions, p->in_channels, weights, image, planes,
+                             positions, false, NULL);
     for (size_t i = 0; !st && i < count; i++) {
         size_t channel = group * p->out_channels + first + i;
         double *y = p->y + (part * p->out_channels + first + i) * size;
@@ -228,9 +247,14 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 static double flops(const op_infer *c)
 {
     const op_value *w = &c->inputs[1];
-    return w->rank > 0 && w->dims[0].value ? 2 * dims_product(&c->inputs[0]) * dims_product(w) / (double)w->dims[0].value : 0;
+    return w->rank > 0 && w->dims[0].value
+               ? 2 * dims_product(&c->inputs[0]) * dims_product(w) / (double)w->dims[0].value
+               : 0;
 }
 
-#define ROW(version, words)                                                                        \
-    {"ConvTranspose", "", version, 0, 2, 3, 1, 1, OP_SAME_TYPES, ATTRS, words, infer, eval, flops}
+#define ROW(version, words)                                                                    \
+    {                                                                                          \
+        "ConvTranspose", "", version, 0, 2, 3, 1, 1, OP_SAME_TYPES, ATTRS, words, infer, eval, \
+            flops                                                                              \
+    }
 const op_def OP_conv_transpose[] = {ROW(1, TYPES_F3), ROW(11, TYPES_F3), ROW(22, TYPES_F4), {NULL}};

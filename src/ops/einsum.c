@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum. The equation becomes lists of labels (letters in ASCII order, then the axes behind an ellipsis, aligned to the
- * right). Evaluation folds the operands from the left: each pair becomes a batched matrix product over the labels that no
- * later operand and no output needs; transposing, diagonals and plain sums are one strided copy with summation. */
+/* Einsum. The equation becomes lists of labels (letters in ASCII order, then the axes behind an
+ * ellipsis, aligned to the right). Evaluation folds the operands from the left: each pair becomes a
+ * batched matrix product over the labels that no later operand and no output needs; transposing,
+ * diagonals and plain sums are one strided copy with summation. */
 #include <ctype.h>
 #include <string.h>
 
@@ -24,11 +25,13 @@ typedef struct equation {
     size_t ellipsis_rank;
 } equation;
 
-/* ---- Parsing ------------------------------------------------------------------------------------ */
+/* ---- Parsing ------------------------------------------------------------------------------------
+ */
 
 static pgy_status bad(const op_node *n, span text, const char *why, pgy_error *err)
 {
-    return op_error(n, err, PGY_E_ARGUMENT, "equation '%.*s' %s", (int)text.size, text.data ? text.data : "", why);
+    return op_error(n, err, PGY_E_ARGUMENT, "equation '%.*s' %s", (int)text.size,
+                    text.data ? text.data : "", why);
 }
 
 /* Reads one term up to a comma, an arrow or the end. */
@@ -40,7 +43,8 @@ static const char *read_term(term *t, span text, size_t *at)
         if (ch == ' ') continue;
         if (ch == ',' || ch == '-') break;
         if (ch == '.') {
-            if (*at + 2 >= text.size || memcmp(text.data + *at, "...", 3) != 0) return "has a lone dot";
+            if (*at + 2 >= text.size || memcmp(text.data + *at, "...", 3) != 0)
+                return "has a lone dot";
             if (t->ellipsis != SIZE_MAX) return "has two ellipses in one term";
             t->ellipsis = t->rank;
             *at += 2;
@@ -89,18 +93,21 @@ static pgy_status parse(equation *e, const op_node *n, pgy_error *err)
     e->ellipsis_rank = 0;
     if (n->input_count > MAX_OPERANDS) return bad(n, text, "has too many operands", err);
     for (;;) {
-        if (e->count == n->input_count) return bad(n, text, "has more terms than there are inputs", err);
+        if (e->count == n->input_count)
+            return bad(n, text, "has more terms than there are inputs", err);
         const char *why = read_term(&e->in[e->count++], text, &at);
         if (why) return bad(n, text, why, err);
         if (at >= text.size || text.data[at] == '-') break;
         at++;
     }
-    if (e->count != n->input_count) return bad(n, text, "has fewer terms than there are inputs", err);
+    if (e->count != n->input_count)
+        return bad(n, text, "has fewer terms than there are inputs", err);
     if (at >= text.size) {
         implied_output(e);
         return PGY_OK;
     }
-    if (at + 1 >= text.size || text.data[at + 1] != '>') return bad(n, text, "has a '-' without '>'", err);
+    if (at + 1 >= text.size || text.data[at + 1] != '>')
+        return bad(n, text, "has a '-' without '>'", err);
     at += 2;
     const char *why = read_term(&e->out, text, &at);
     if (!why && at < text.size) why = "goes on after the output";
@@ -113,7 +120,8 @@ static bool expand(term *t, size_t own, size_t widest)
     if (t->ellipsis == SIZE_MAX) return true;
     if (t->rank + own > PGY_MAX_RANK) return false;
     memmove(t->labels + t->ellipsis + own, t->labels + t->ellipsis, t->rank - t->ellipsis);
-    for (size_t i = 0; i < own; i++) t->labels[t->ellipsis + i] = (uint8_t)(LETTERS + widest - own + i);
+    for (size_t i = 0; i < own; i++)
+        t->labels[t->ellipsis + i] = (uint8_t)(LETTERS + widest - own + i);
     t->rank += own;
     return true;
 }
@@ -125,7 +133,9 @@ static pgy_status settle(equation *e, const op_node *n, const size_t *ranks, pgy
     for (size_t i = 0; i < e->count; i++) {
         const term *t = &e->in[i];
         if (ranks[i] < t->rank || (t->ellipsis == SIZE_MAX && ranks[i] != t->rank))
-            return op_error(n, err, PGY_E_SHAPE, "input %zu has rank %zu, but its term has %zu letters", i, ranks[i], t->rank);
+            return op_error(n, err, PGY_E_SHAPE,
+                            "input %zu has rank %zu, but its term has %zu letters", i, ranks[i],
+                            t->rank);
         own[i] = ranks[i] - t->rank;
         if (own[i] > e->ellipsis_rank) e->ellipsis_rank = own[i];
     }
@@ -133,11 +143,13 @@ static pgy_status settle(equation *e, const op_node *n, const size_t *ranks, pgy
         if (!expand(&e->in[i], own[i], e->ellipsis_rank))
             return op_error(n, err, PGY_E_SHAPE, "input %zu has too many dimensions", i);
     if (!expand(&e->out, e->ellipsis_rank, e->ellipsis_rank))
-        return op_error(n, err, PGY_E_SHAPE, "the output has more than %d dimensions", PGY_MAX_RANK);
+        return op_error(n, err, PGY_E_SHAPE, "the output has more than %d dimensions",
+                        PGY_MAX_RANK);
     return PGY_OK;
 }
 
-/* ---- Shape -------------------------------------------------------------------------------------- */
+/* ---- Shape --------------------------------------------------------------------------------------
+ */
 
 static pgy_status join_dim(op_infer *c, size_t input, dim *known, dim d, pgy_error *err)
 {
@@ -150,8 +162,9 @@ static pgy_status join_dim(op_infer *c, size_t input, dim *known, dim d, pgy_err
     str a = {0}, b = {0};
     dim_print(&a, d);
     dim_print(&b, *known);
-    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "input %zu has %s where another term has %s", input, str_text(&a),
-                             str_text(&b));
+    pgy_status st =
+        op_error(c->node, err, PGY_E_SHAPE, "input %zu has %s where another term has %s", input,
+                 str_text(&a), str_text(&b));
     str_deinit(&a);
     str_deinit(&b);
     return st;
@@ -188,7 +201,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Evaluation --------------------------------------------------------------------------------- */
+/* ---- Evaluation ---------------------------------------------------------------------------------
+ */
 
 /* An operand with strides, each label once (strides of a repeated label add up to its diagonal). */
 typedef struct operand {
@@ -244,7 +258,8 @@ static size_t walk_count(const walk *w)
 static size_t walk_offset(const walk *w, size_t index)
 {
     size_t offset = 0;
-    for (size_t i = w->rank; i-- > 0; index /= w->extents[i]) offset += index % w->extents[i] * w->strides[i];
+    for (size_t i = w->rank; i-- > 0; index /= w->extents[i])
+        offset += index % w->extents[i] * w->strides[i];
     return offset;
 }
 
@@ -297,7 +312,8 @@ static bool label_extent(size_t *product, const fold *f, const uint8_t *labels, 
 }
 
 /* New compact operand with these labels, other labels of `o` summed. */
-static pgy_status rearrange(void **out, const fold *f, const operand *o, const uint8_t *labels, size_t rank, pgy_error *err)
+static pgy_status rearrange(void **out, const fold *f, const operand *o, const uint8_t *labels,
+                            size_t rank, pgy_error *err)
 {
     size_t count = 0;
     void *to = NULL;
@@ -322,12 +338,16 @@ static void split_labels(split *s, const operand *a, const operand *b, const boo
     for (size_t i = 0; i < a->rank; i++) {
         uint8_t l = a->labels[i];
         bool both = place(b, l) != SIZE_MAX;
-        if (both && needed[l]) s->batch[s->batches++] = l;
-        else if (both) s->inner[s->inners++] = l;
-        else if (needed[l]) s->left[s->lefts++] = l;
+        if (both && needed[l])
+            s->batch[s->batches++] = l;
+        else if (both)
+            s->inner[s->inners++] = l;
+        else if (needed[l])
+            s->left[s->lefts++] = l;
     }
     for (size_t i = 0; i < b->rank; i++)
-        if (place(a, b->labels[i]) == SIZE_MAX && needed[b->labels[i]]) s->right[s->rights++] = b->labels[i];
+        if (place(a, b->labels[i]) == SIZE_MAX && needed[b->labels[i]])
+            s->right[s->rights++] = b->labels[i];
 }
 
 static size_t append(uint8_t *to, size_t at, const uint8_t *labels, size_t count)
@@ -336,11 +356,13 @@ static size_t append(uint8_t *to, size_t at, const uint8_t *labels, size_t count
     return at + count;
 }
 
-static pgy_status multiply(const fold *f, const split *s, const void *a, const void *b, void *y, pgy_error *err)
+static pgy_status multiply(const fold *f, const split *s, const void *a, const void *b, void *y,
+                           pgy_error *err)
 {
     matmul_plan p = {.rank = 1};
-    if (!label_extent(&p.batch, f, s->batch, s->batches) || !label_extent(&p.m, f, s->left, s->lefts) ||
-        !label_extent(&p.k, f, s->inner, s->inners) || !label_extent(&p.n, f, s->right, s->rights))
+    if (!label_extent(&p.batch, f, s->batch, s->batches) ||
+        !label_extent(&p.m, f, s->left, s->lefts) || !label_extent(&p.k, f, s->inner, s->inners) ||
+        !label_extent(&p.n, f, s->right, s->rights))
         return op_error(f->c->node, err, PGY_E_MEMORY, "an intermediate result is too large");
     p.dims[0] = p.batch;
     p.a_strides[0] = p.m * p.k;
@@ -359,19 +381,23 @@ static void compact(operand *o, const fold *f, void *data, const uint8_t *labels
 }
 
 /* a <- a times b, keeping the needed labels. */
-static pgy_status join(const fold *f, operand *a, const operand *b, const bool *needed, pgy_error *err)
+static pgy_status join(const fold *f, operand *a, const operand *b, const bool *needed,
+                       pgy_error *err)
 {
     split s;
     uint8_t labels[LABELS];
     void *left = NULL, *right = NULL, *y = NULL;
     size_t rank, count = 0;
     split_labels(&s, a, b, needed);
-    rank = append(labels, append(labels, append(labels, 0, s.batch, s.batches), s.left, s.lefts), s.inner, s.inners);
+    rank = append(labels, append(labels, append(labels, 0, s.batch, s.batches), s.left, s.lefts),
+                  s.inner, s.inners);
     pgy_status st = rearrange(&left, f, a, labels, rank, err);
-    rank = append(labels, append(labels, append(labels, 0, s.batch, s.batches), s.inner, s.inners), s.right, s.rights);
+    rank = append(labels, append(labels, append(labels, 0, s.batch, s.batches), s.inner, s.inners),
+                  s.right, s.rights);
     if (!st) st = rearrange(&right, f, b, labels, rank, err);
     if (st) goto done;
-    rank = append(labels, append(labels, append(labels, 0, s.batch, s.batches), s.left, s.lefts), s.right, s.rights);
+    rank = append(labels, append(labels, append(labels, 0, s.batch, s.batches), s.left, s.lefts),
+                  s.right, s.rights);
     if (!label_extent(&count, f, labels, rank))
         st = op_error(f->c->node, err, PGY_E_MEMORY, "an intermediate result is too large");
     if (!st) st = workspace_alloc(&y, f->c, count, sizeof(double), err);
@@ -402,8 +428,10 @@ static pgy_status prepare(equation *e, fold *f, pgy_error *err)
     pgy_status st = parse(e, c->node, err);
     if (st) return st;
     for (size_t i = 0; i < e->count; i++) {
-        if (!c->inputs[i].value || pgy_tensor_dtype(c->inputs[i].value) != pgy_tensor_dtype(c->inputs[0].value))
-            return op_error(c->node, err, PGY_E_TYPE, "input %zu is missing or not of the type of input 0", i);
+        if (!c->inputs[i].value ||
+            pgy_tensor_dtype(c->inputs[i].value) != pgy_tensor_dtype(c->inputs[0].value))
+            return op_error(c->node, err, PGY_E_TYPE,
+                            "input %zu is missing or not of the type of input 0", i);
         ranks[i] = in_rank(c, i);
     }
     st = settle(e, c->node, ranks, err);
@@ -444,15 +472,20 @@ static double flops(const op_infer *c)
     size_t ranks[MAX_OPERANDS];
     double extents[LABELS], total = 2;
     if (parse(&e, c->node, NULL)) return 0;
-    for (size_t i = 0; i < e.count; i++) ranks[i] = c->inputs[i].rank < 0 ? 0 : (size_t)c->inputs[i].rank;
+    for (size_t i = 0; i < e.count; i++)
+        ranks[i] = c->inputs[i].rank < 0 ? 0 : (size_t)c->inputs[i].rank;
     if (settle(&e, c->node, ranks, NULL)) return 0;
     for (size_t l = 0; l < LABELS; l++) extents[l] = 1;
     for (size_t i = 0; i < e.count; i++)
-        for (size_t j = 0; j < e.in[i].rank; j++) extents[e.in[i].labels[j]] = (double)c->inputs[i].dims[j].value;
+        for (size_t j = 0; j < e.in[i].rank; j++)
+            extents[e.in[i].labels[j]] = (double)c->inputs[i].dims[j].value;
     for (size_t l = 0; l < LABELS; l++) total *= extents[l];
     return total;
 }
 
-#define ROW(version, words)                                                                        \
-    {"Einsum", "", version, 0, 1, 255, 1, 1, OP_VARIADIC_INPUTS | OP_SAME_TYPES, ATTRS, words, infer, eval, flops}
+#define ROW(version, words)                                                                       \
+    {                                                                                             \
+        "Einsum", "", version, 0, 1, 255, 1, 1, OP_VARIADIC_INPUTS | OP_SAME_TYPES, ATTRS, words, \
+            infer, eval, flops                                                                    \
+    }
 const op_def OP_einsum[] = {ROW(12, TYPES_N11), ROW(28, TYPES_N12), {NULL}};

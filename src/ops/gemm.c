@@ -22,13 +22,16 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *dims = op_dims(c, 2);
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = rank_known(c, 0) ? c->inputs[0].dims[ta] : dim_unknown(c->dims, "the shape of input 0 is not known");
-    dims[1] = rank_known(c, 1) ? c->inputs[1].dims[!tb] : dim_unknown(c->dims, "the shape of input 1 is not known");
+    dims[0] = rank_known(c, 0) ? c->inputs[0].dims[ta]
+                               : dim_unknown(c->dims, "the shape of input 0 is not known");
+    dims[1] = rank_known(c, 1) ? c->inputs[1].dims[!tb]
+                               : dim_unknown(c->dims, "the shape of input 1 is not known");
     st = rank_check(c, 2, 0, 2, err);
     for (size_t i = 0; !st && rank_known(c, 2) && i < (size_t)c->inputs[2].rank; i++) {
         const op_value *v = &c->inputs[2];
         if (dim_is_const(v->dims[i]) && v->dims[i].value == 1) continue;
-        st = dim_check(c, 2, i, dims[i + 2 - (size_t)v->rank], "that dimension of the product", err);
+        st =
+            dim_check(c, 2, i, dims[i + 2 - (size_t)v->rank], "that dimension of the product", err);
     }
     if (st) return st;
     op_set_output(c, 0, c->inputs[0].dtype, 2, dims);
@@ -101,8 +104,10 @@ static double flops(const op_infer *c)
     return 2 * dims_product(&c->outputs[0]) * (double)c->inputs[0].dims[!ta].value;
 }
 
-#define ROW(version, inputs, words)                                                                \
-    {"Gemm", "", version, 0, inputs, 3, 1, 1, OP_SAME_TYPES, ATTRS, words, infer, eval, flops}
+#define ROW(version, inputs, words)                                                              \
+    {                                                                                            \
+        "Gemm", "", version, 0, inputs, 3, 1, 1, OP_SAME_TYPES, ATTRS, words, infer, eval, flops \
+    }
 const op_def OP_gemm[] = {
     ROW(7, 3, TYPES_F3), ROW(9, 3, TYPES_W3), ROW(11, 2, TYPES_W3), ROW(13, 2, TYPES_W4), {NULL},
 };

@@ -14,6 +14,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return pool_global_run(c, mean, err);
 }
 
-#define ROW(version, words)                                                                        \
-    {"GlobalAveragePool", "", version, 0, 1, 1, 1, 1, 0, NULL, words, pool_global_infer, eval, pool_global_flops}
+#define ROW(version, words)                                                                       \
+    {                                                                                             \
+        "GlobalAveragePool", "", version, 0, 1, 1, 1, 1, 0, NULL, words, pool_global_infer, eval, \
+            pool_global_flops                                                                     \
+    }
 const op_def OP_global_average_pool[] = {ROW(1, TYPES_F3), ROW(22, TYPES_F4), {NULL}};

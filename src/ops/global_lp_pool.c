@@ -20,6 +20,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return pool_global_run(c, norm, err);
 }
 
-#define ROW(version, words)                                                                        \
-    {"GlobalLpPool", "", version, 0, 1, 1, 1, 1, 0, ATTRS, words, pool_global_infer, eval, pool_global_flops}
+#define ROW(version, words)                                                                   \
+    {                                                                                         \
+        "GlobalLpPool", "", version, 0, 1, 1, 1, 1, 0, ATTRS, words, pool_global_infer, eval, \
+            pool_global_flops                                                                 \
+    }
 const op_def OP_global_lp_pool[] = {ROW(2, TYPES_F3), ROW(22, TYPES_F4), {NULL}};

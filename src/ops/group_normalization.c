@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GroupNormalization: groups of channels are brought to mean 0 and variance 1, then scaled and shifted: per group in version
- * 18, per channel from version 21 on. */
+/* GroupNormalization: groups of channels are brought to mean 0 and variance 1, then scaled and
+ * shifted: per group in version 18, per channel from version 21 on. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -24,7 +24,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     int64_t groups = op_attr_int(c->node, "num_groups", 0);
     pgy_status st = rank_check(c, 0, 2, PGY_MAX_RANK, err);
     if (st) return st;
-    if (groups < 1) return op_error(c->node, err, PGY_E_ARGUMENT, "attribute num_groups is %" PRId64, groups);
+    if (groups < 1)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute num_groups is %" PRId64, groups);
     for (size_t i = 1; !st && i < 3; i++) {
         st = rank_check(c, i, 1, 1, err);
         bool per_group = c->node->def->since < 21;
@@ -33,8 +34,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
                            per_group ? "num_groups" : "the number of channels", err);
     }
     if (st) return st;
-    if (rank_known(c, 0) && dim_is_const(c->inputs[0].dims[1]) && c->inputs[0].dims[1].value % groups)
-        return op_error(c->node, err, PGY_E_SHAPE, "num_groups is %" PRId64 ", which does not divide the %" PRId64 " channels",
+    if (rank_known(c, 0) && dim_is_const(c->inputs[0].dims[1]) &&
+        c->inputs[0].dims[1].value % groups)
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "num_groups is %" PRId64 ", which does not divide the %" PRId64 " channels",
                         groups, c->inputs[0].dims[1].value);
     op_set_like(c, 0, 0);
     return PGY_OK;
@@ -77,5 +80,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(version, attrs) {"GroupNormalization", "", version, 0, 3, 3, 1, 1, OP_SAME_TYPES, attrs, TYPES_F4, infer, eval, norm_flops}
+#define ROW(version, attrs)                                                                      \
+    {                                                                                            \
+        "GroupNormalization", "", version, 0, 3, 3, 1, 1, OP_SAME_TYPES, attrs, TYPES_F4, infer, \
+            eval, norm_flops                                                                     \
+    }
 const op_def OP_group_normalization[] = {ROW(18, ATTRS_18), ROW(21, ATTRS_21), {NULL}};

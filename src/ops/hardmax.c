@@ -9,7 +9,8 @@ static void row(double *y, const double *x, size_t n, size_t step)
     size_t best = 0;
     for (size_t i = 0; i < n; i++) {
         y[i * step] = 0;
-        if (x[i * step] > x[best * step] || (isnan(x[i * step]) && !isnan(x[best * step]))) best = i;
+        if (x[i * step] > x[best * step] || (isnan(x[i * step]) && !isnan(x[best * step])))
+            best = i;
     }
     if (n) y[best * step] = 1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LayerNormalization: rows over the axes from `axis` on, scaled and shifted by tensors that broadcast to the input.
- * Mean and inverse standard deviation are optional outputs of the stash type. */
+/* LayerNormalization: rows over the axes from `axis` on, scaled and shifted by tensors that
+ * broadcast to the input. Mean and inverse standard deviation are optional outputs of the stash
+ * type. */
 #include <math.h>
 
 #include "ops/class_norm.h"
@@ -19,7 +20,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     op_set_like(c, 0, 0);
     pgy_dtype stash = pgy_dtype_from_onnx((int)op_attr_int(c->node, "stash_type", 1));
     if (!pgy_dtype_is_float(stash))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute stash_type is %lld, which is no float type",
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute stash_type is %lld, which is no float type",
                         (long long)op_attr_int(c->node, "stash_type", 1));
     for (size_t i = 1; x->rank < 0 && i < c->node->output_count; i++)
         op_set_unknown(c, i, stash, -1, "the input's shape is not known");
@@ -45,7 +47,8 @@ static size_t offset_of(const layer *l, const size_t *strides, size_t index)
 {
     const int64_t *shape = in_shape(l->c, 0);
     size_t offset = 0;
-    for (size_t i = l->rank; i-- > 0; index /= (size_t)shape[i]) offset += index % (size_t)shape[i] * strides[i];
+    for (size_t i = l->rank; i-- > 0; index /= (size_t)shape[i])
+        offset += index % (size_t)shape[i] * strides[i];
     return offset;
 }
 
@@ -75,7 +78,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), (int32_t)rank, err);
     if (st) return st;
     axis_view v = axis_view_of(in_shape(c, 0), rank, axis, rank);
-    layer l = {.c = c, .length = v.length, .rank = rank, .epsilon = op_attr_float(c->node, "epsilon", 1e-5)};
+    layer l = {.c = c,
+               .length = v.length,
+               .rank = rank,
+               .epsilon = op_attr_float(c->node, "epsilon", 1e-5)};
     st = norm_broadcast(l.scale, c, 1, in_shape(c, 0), rank, err);
     if (!st && in_data(c, 2)) st = norm_broadcast(l.bias, c, 2, in_shape(c, 0), rank, err);
     if (st) return st;

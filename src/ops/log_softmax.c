@@ -7,7 +7,8 @@
 static void row(double *y, const double *x, size_t n, size_t step)
 {
     double top = -INFINITY, sum = 0;
-    for (size_t i = 0; i < n; i++) top = x[i * step] > top || isnan(x[i * step]) ? x[i * step] : top;
+    for (size_t i = 0; i < n; i++)
+        top = x[i * step] > top || isnan(x[i * step]) ? x[i * step] : top;
     for (size_t i = 0; i < n; i++) sum += exp(x[i * step] - top);
     double shift = log(sum);
     for (size_t i = 0; i < n; i++) y[i * step] = x[i * step] - top - shift;

@@ -70,8 +70,14 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(version, attrs, words)                                                                 \
-    {"LpPool", "", version, 0, 1, 1, 1, 1, 0, attrs, words, pool_infer, eval, pool_flops}
+#define ROW(version, attrs, words)                                                          \
+    {                                                                                       \
+        "LpPool", "", version, 0, 1, 1, 1, 1, 0, attrs, words, pool_infer, eval, pool_flops \
+    }
 const op_def OP_lp_pool[] = {
-    ROW(2, ATTRS_2, TYPES_F3), ROW(11, ATTRS_2, TYPES_F3), ROW(18, ATTRS_18, TYPES_F3), ROW(22, ATTRS_18, TYPES_F4), {NULL},
+    ROW(2, ATTRS_2, TYPES_F3),
+    ROW(11, ATTRS_2, TYPES_F3),
+    ROW(18, ATTRS_18, TYPES_F3),
+    ROW(22, ATTRS_18, TYPES_F4),
+    {NULL},
 };

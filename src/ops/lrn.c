@@ -18,7 +18,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     int64_t size = op_attr_int(c->node, "size", 1);
     pgy_status st = rank_check(c, 0, 2, PGY_MAX_RANK, err);
     if (st) return st;
-    if (size < 1 || size > INT32_MAX) return op_error(c->node, err, PGY_E_ARGUMENT, "attribute size is %" PRId64, size);
+    if (size < 1 || size > INT32_MAX)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute size is %" PRId64, size);
     op_set_like(c, 0, 0);
     return PGY_OK;
 }
@@ -40,7 +41,8 @@ static void run(size_t begin, size_t end, void *user)
         for (size_t j = 0; j < r->plane; j++) y[j] = 0;
         for (size_t n = first; n <= last; n++)
             for (size_t j = 0; j < r->plane; j++) y[j] += x[n * r->plane + j] * x[n * r->plane + j];
-        for (size_t j = 0; j < r->plane; j++) y[j] = x[ch * r->plane + j] / pow(r->bias + r->alpha * y[j], r->beta);
+        for (size_t j = 0; j < r->plane; j++)
+            y[j] = x[ch * r->plane + j] / pow(r->bias + r->alpha * y[j], r->beta);
     }
 }
 
@@ -50,7 +52,11 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     axis_view v = axis_view_of(in_shape(c, 0), in_rank(c, 0), 1, 2);
     size_t size = (size_t)op_attr_int(c->node, "size", 1);
-    response r = {.c = c, .channels = v.length, .plane = v.inner, .before = (size - 1) / 2, .after = size / 2};
+    response r = {.c = c,
+                  .channels = v.length,
+                  .plane = v.inner,
+                  .before = (size - 1) / 2,
+                  .after = size / 2};
     r.alpha = op_attr_float(c->node, "alpha", 1e-4) / (double)size;
     r.beta = op_attr_float(c->node, "beta", 0.75);
     r.bias = op_attr_float(c->node, "bias", 1);
@@ -58,5 +64,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(version, words) {"LRN", "", version, 0, 1, 1, 1, 1, 0, ATTRS, words, infer, eval, norm_flops}
+#define ROW(version, words)                                                         \
+    {                                                                               \
+        "LRN", "", version, 0, 1, 1, 1, 1, 0, ATTRS, words, infer, eval, norm_flops \
+    }
 const op_def OP_lrn[] = {ROW(1, TYPES_F3), ROW(13, TYPES_F4), {NULL}};

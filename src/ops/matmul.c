@@ -24,6 +24,8 @@ static double flops(const op_infer *c)
     return matmul_flops(c, 0);
 }
 
-#define ROW(version, words)                                                                        \
-    {"MatMul", "", version, 0, 2, 2, 1, 1, OP_SAME_TYPES, NULL, words, infer, eval, flops}
+#define ROW(version, words)                                                                  \
+    {                                                                                        \
+        "MatMul", "", version, 0, 2, 2, 1, 1, OP_SAME_TYPES, NULL, words, infer, eval, flops \
+    }
 const op_def OP_matmul[] = {ROW(1, TYPES_F3), ROW(9, TYPES_W3), ROW(13, TYPES_W4), {NULL}};

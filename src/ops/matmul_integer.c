@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MatMulInteger: 8-bit matrices minus zero points (of a: per row, of b: per column), int32 result. */
+/* MatMulInteger: 8-bit matrices minus zero points (of a: per row, of b: per column), int32 result.
+ */
 #include "ops/class_integer.h"
 #include "ops/class_matmul.h"
 

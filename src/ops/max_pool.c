@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MaxPool: the largest value under the window, padding excluded, and on request its index in the input tensor. */
+/* MaxPool: the largest value under the window, padding excluded, and on request its index in the
+ * input tensor. */
 #include <float.h>
 #include <math.h>
 
@@ -14,23 +15,16 @@ static const op_attr_def ATTRS_1[] = {
 };
 
 static const op_attr_def ATTRS_8[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"storage_order", OP_ATTR_INT, false, "0"},
-    {"strides", OP_ATTR_INTS, false, NULL},
-    {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"kernel_shape", OP_ATTR_INTS, true, NULL},
+    {"pads", OP_ATTR_INTS, false, NULL},           {"storage_order", OP_ATTR_INT, false, "0"},
+    {"strides", OP_ATTR_INTS, false, NULL},        {NULL},
 };
 
 static const op_attr_def ATTRS_10[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
-    {"ceil_mode", OP_ATTR_INT, false, "0"},
-    {"dilations", OP_ATTR_INTS, false, NULL},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"storage_order", OP_ATTR_INT, false, "0"},
-    {"strides", OP_ATTR_INTS, false, NULL},
-    {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"ceil_mode", OP_ATTR_INT, false, "0"},
+    {"dilations", OP_ATTR_INTS, false, NULL},      {"kernel_shape", OP_ATTR_INTS, true, NULL},
+    {"pads", OP_ATTR_INTS, false, NULL},           {"storage_order", OP_ATTR_INT, false, "0"},
+    {"strides", OP_ATTR_INTS, false, NULL},        {NULL},
 };
 
 /* Index of an element of a plane (row-major) in the tensor, in the node's order of spatial axes. */
@@ -79,7 +73,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 #define ROW(version, outputs, attrs, words)                                                        \
-    {"MaxPool", "", version, 0, 1, 1, 1, outputs, 0, attrs, words, pool_infer, eval, pool_flops}
+    {                                                                                              \
+        "MaxPool", "", version, 0, 1, 1, 1, outputs, 0, attrs, words, pool_infer, eval, pool_flops \
+    }
 const op_def OP_max_pool[] = {
     ROW(1, 1, ATTRS_1, TYPES_F3),
     ROW(8, 2, ATTRS_8, TYPES_F3),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MeanVarianceNormalization: (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9) over any set of axes. */
+/* MeanVarianceNormalization: (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9) over any set of axes.
+ */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -78,5 +79,9 @@ done:
     return st;
 }
 
-#define ROW(version, words) {"MeanVarianceNormalization", "", version, 0, 1, 1, 1, 1, 0, ATTRS, words, infer, eval, norm_flops}
+#define ROW(version, words)                                                                    \
+    {                                                                                          \
+        "MeanVarianceNormalization", "", version, 0, 1, 1, 1, 1, 0, ATTRS, words, infer, eval, \
+            norm_flops                                                                         \
+    }
 const op_def OP_mean_variance_normalization[] = {ROW(9, TYPES_F3), ROW(13, TYPES_F4), {NULL}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QLinearConv: an exact integer convolution, then y = saturate(round(acc * x_scale * w_scale / y_scale) + y_zero_point). */
+/* QLinearConv: an exact integer convolution, then y = saturate(round(acc * x_scale * w_scale /
+ * y_scale) + y_zero_point). */
 #include <math.h>
 
 #include "ops/class_conv.h"
@@ -15,10 +16,13 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 static pgy_status check_scales(const op_eval *c, size_t channels, pgy_error *err)
 {
     size_t scales = in_count(c, W_SCALE);
-    if (in_count(c, X_SCALE) != 1 || in_count(c, Y_SCALE) != 1 || in_count(c, X_ZERO) != 1 || in_count(c, Y_ZERO) != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "scales and zero points of x and y must have one element");
+    if (in_count(c, X_SCALE) != 1 || in_count(c, Y_SCALE) != 1 || in_count(c, X_ZERO) != 1 ||
+        in_count(c, Y_ZERO) != 1)
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "scales and zero points of x and y must have one element");
     if (scales != 1 && scales != channels)
-        return op_error(c->node, err, PGY_E_SHAPE, "input %d (w_scale) has %zu elements, but there are %zu output channels",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input %d (w_scale) has %zu elements, but there are %zu output channels",
                         W_SCALE, scales, channels);
     return PGY_OK;
 }

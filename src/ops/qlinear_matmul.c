@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QLinearMatMul: an exact integer product, then y = saturate(round(acc * a_scale * b_scale / y_scale) + y_zero_point).
- * Scales and zero points are scalars, or per row of a and y and per column of b. */
+/* QLinearMatMul: an exact integer product, then y = saturate(round(acc * a_scale * b_scale /
+ * y_scale) + y_zero_point). Scales and zero points are scalars, or per row of a and y and per
+ * column of b. */
 #include "ops/class_integer.h"
 #include "ops/class_matmul.h"
 #include "tensor/convert.h"
@@ -25,8 +26,8 @@ static pgy_status check_scales(const op_eval *c, size_t rows, size_t columns, pg
     for (size_t i = 0; i < sizeof WANTED / sizeof *WANTED; i++) {
         size_t have = in_count(c, WANTED[i].input);
         if (have != 1 && have != WANTED[i].count)
-            return op_error(c->node, err, PGY_E_SHAPE, "input %zu has %zu elements, not 1 or %zu", WANTED[i].input, have,
-                            WANTED[i].count);
+            return op_error(c->node, err, PGY_E_SHAPE, "input %zu has %zu elements, not 1 or %zu",
+                            WANTED[i].input, have, WANTED[i].count);
     }
     return PGY_OK;
 }
@@ -37,13 +38,16 @@ static void store(const op_eval *c, const double *acc, size_t rows, size_t colum
     size_t count = out_count(c, 0);
     for (size_t i = 0; i < count; i++) {
         size_t row = i / columns % rows, column = i % columns;
-        double scale = in_f64(c, A_SCALE)[pick(c, A_SCALE, row)] * in_f64(c, B_SCALE)[pick(c, B_SCALE, column)] /
+        double scale = in_f64(c, A_SCALE)[pick(c, A_SCALE, row)] *
+                       in_f64(c, B_SCALE)[pick(c, B_SCALE, column)] /
                        in_f64(c, Y_SCALE)[pick(c, Y_SCALE, row)];
         if (pgy_dtype_is_float(dtype)) {
-            out_f64(c, 0)[i] = float_round(dtype, acc[i] * scale + in_f64(c, Y_ZERO)[pick(c, Y_ZERO, row)], true);
+            out_f64(c, 0)[i] =
+                float_round(dtype, acc[i] * scale + in_f64(c, Y_ZERO)[pick(c, Y_ZERO, row)], true);
             continue;
         }
-        out_i64(c, 0)[i] = integer_quantize(acc[i] * scale, in_i64(c, Y_ZERO)[pick(c, Y_ZERO, row)], dtype);
+        out_i64(c, 0)[i] =
+            integer_quantize(acc[i] * scale, in_i64(c, Y_ZERO)[pick(c, Y_ZERO, row)], dtype);
     }
 }
 
@@ -72,7 +76,10 @@ static double flops(const op_infer *c)
     return matmul_flops(c, A);
 }
 
-#define ROW(version, words) {"QLinearMatMul", "", version, 0, 8, 8, 1, 1, 0, NULL, words, infer, eval, flops}
+#define ROW(version, words)                                                             \
+    {                                                                                   \
+        "QLinearMatMul", "", version, 0, 8, 8, 1, 1, 0, NULL, words, infer, eval, flops \
+    }
 const op_def OP_qlinear_matmul[] = {
     ROW(10, "int8 uint8"),
     ROW(21, "int8 uint8 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz"),

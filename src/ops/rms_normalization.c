@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RMSNormalization: rows over the axes from `axis` on, divided by the root of their mean square and scaled. */
+/* RMSNormalization: rows over the axes from `axis` on, divided by the root of their mean square and
+ * scaled. */
 #include <math.h>
 
 #include "ops/class_norm.h"
@@ -35,7 +36,8 @@ static size_t scale_at(const layer *l, size_t index)
 {
     const int64_t *shape = in_shape(l->c, 0);
     size_t offset = 0;
-    for (size_t i = l->rank; i-- > 0; index /= (size_t)shape[i]) offset += index % (size_t)shape[i] * l->scale[i];
+    for (size_t i = l->rank; i-- > 0; index /= (size_t)shape[i])
+        offset += index % (size_t)shape[i] * l->scale[i];
     return offset;
 }
 
@@ -47,7 +49,8 @@ static void run(size_t begin, size_t end, void *user)
         const double *x = in_f64(l->c, 0) + r * l->length;
         double *y = out_f64(l->c, 0) + r * l->length;
         double factor = 1 / sqrt(row_sum_squares(x, l->length, 0) / (double)l->length + l->epsilon);
-        for (size_t j = 0; j < l->length; j++) y[j] = x[j] * factor * scale[l->plain ? j : scale_at(l, r * l->length + j)];
+        for (size_t j = 0; j < l->length; j++)
+            y[j] = x[j] * factor * scale[l->plain ? j : scale_at(l, r * l->length + j)];
     }
 }
 
@@ -58,7 +61,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), (int32_t)rank, err);
     if (st) return st;
     axis_view v = axis_view_of(in_shape(c, 0), rank, axis, rank);
-    layer l = {.c = c, .length = v.length, .rank = rank, .epsilon = op_attr_float(c->node, "epsilon", 1e-5)};
+    layer l = {.c = c,
+               .length = v.length,
+               .rank = rank,
+               .epsilon = op_attr_float(c->node, "epsilon", 1e-5)};
     st = norm_broadcast(l.scale, c, 1, in_shape(c, 0), rank, err);
     if (st) return st;
     l.plain = in_count(c, 1) == v.length && in_rank(c, 1) <= rank - axis;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_f64 against a plain triple loop, for every processor level this machine has: shapes around the tile sizes, strides of
- * both operands, accumulation, and nothing written outside c. Inputs are small integers, so that every order of summation
- * gives the same bits. */
+/* gemm_f64 against a plain triple loop, for every processor level this machine has: shapes around
+ * the tile sizes, strides of both operands, accumulation, and nothing written outside c. Inputs are
+ * small integers, so that every order of summation gives the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,8 @@ static void check(size_t m, size_t n, size_t k, bool a_columns, bool b_columns, 
     pgy_error err = {0};
     assert_int_equal(gemm_f64(m, n, k, left, right, c, ldc, accumulate, &err), PGY_OK);
     if (memcmp(c, wanted, count * sizeof *c) != 0)
-        fail_msg("%zu x %zu x %zu, columns %d %d, accumulate %d", m, n, k, a_columns, b_columns, accumulate);
+        fail_msg("%zu x %zu x %zu, columns %d %d, accumulate %d", m, n, k, a_columns, b_columns,
+                 accumulate);
     mem_free(a);
     mem_free(b);
     mem_free(c);
@@ -63,7 +64,8 @@ static void test_gemm__shapes(void **state)
     size_t count = sizeof SIZES / sizeof *SIZES;
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++)
-            for (size_t p = 0; p < count; p++) check(SIZES[i], SIZES[j], SIZES[p], i & 1, j & 1, p & 1);
+            for (size_t p = 0; p < count; p++)
+                check(SIZES[i], SIZES[j], SIZES[p], i & 1, j & 1, p & 1);
 }
 
 static void test_gemm__blocks(void **state)
@@ -100,7 +102,8 @@ static void test_gemm__every_kernel(void **state)
         for (size_t k = 0; k < 40; k += 13) {
             size_t mr = kernels[i]->mr, nr = kernels[i]->nr;
             assert_true(mr <= GEMM_MAX_MR && nr <= GEMM_MAX_NR);
-            double *a = filled(mr * k), *b = filled(nr * k), *c = filled(mr * nr), *start = filled(mr * nr);
+            double *a = filled(mr * k), *b = filled(nr * k), *c = filled(mr * nr),
+                   *start = filled(mr * nr);
             for (int accumulate = 0; accumulate < 2; accumulate++) {
                 memcpy(c, start, mr * nr * sizeof *c);
                 kernels[i]->run(k, a, b, c, nr, accumulate);

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention: softmax(scale Q K' + bias) V per batch entry and head. Inputs are [batch, heads,
+ * length, size] or [batch, length, heads * size]; a cache goes in front of K and V; several query
+ * heads may share one of K and V. The bias is the mask, the causal triangle, the sliding window and
+ * the padding of the cache, each closing what it forbids. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/system.h"
+#include "ops/class_check.h"
+#include "ops/gemm.h"
+
+enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
+
+#define COMMON                                                                                     \
+    {"is_causal", OP_ATTR_INT, false, "0"}, {"kv_num_heads", OP_ATTR_INT, false, NULL},            \
+        {"q_num_heads", OP_ATTR_INT, false, NULL},                                                 \
+        {"qk_matmul_output_mode", OP_ATTR_INT, false, "0"}, {"scale", OP_ATTR_FLOAT, false, NULL}, \
+        {"softcap", OP_ATTR_FLOAT, false, "0"},                                                    \
+    {                                                                                              \
+        "softmax_precision", OP_ATTR_INT, false, NULL                                              \
+    }
+static const op_attr_def ATTRS_23[] = {COMMON, {NULL}};
+static const op_attr_def ATTRS_25[] = {
+    COMMON,
+    {"left_window_size", OP_ATTR_INT, false, "-1"},
+    {"right_window_size", OP_ATTR_INT, false, "-1"},
+    {NULL},
+};
+
+/* ---- Shape --------------------------------------------------------------------------------------
+ */
+
+/* Heads, length and size of a head of Q, K or V as dims. */
+typedef struct head_dims {
+    dim heads, length, size;
+} head_dims;
+
+static pgy_status read_dims(head_dims *h, op_infer *c, size_t input, pgy_error *err)
+{
+    const op_value *v = &c->inputs[input];
+    const char *attr = input == Q ? "q_num_heads" : "kv_num_heads";
+    int64_t heads = op_attr_int(c->node, attr, 0);
+    if (v->rank == 4) {
+        *h = (head_dims){v->dims[1], v->dims[2], v->dims[3]};
+        return PGY_OK;
+    }
+    if (heads < 1)
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute %s is %" PRId64 ", but inputs of rank 3 need it", attr, heads);
+    if (dim_is_const(v->dims[2]) && v->dims[2].value % heads)
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "%s is %" PRId64 ", which does not divide %" PRId64, attr, heads,
+                        v->dims[2].value);
+    *h = (head_dims){dim_const(heads), v->dims[1],
+                     dim_div_floor(c->dims, v->dims[2], dim_const(heads))};
+    return PGY_OK;
+}
+
+static pgy_status differ(const op_infer *c, dim a, dim b, const char *what, pgy_error *err)
+{
+    if (!dim_differ(a, b)) return PGY_OK;
+    str s = {0}, t = {0};
+    dim_print(&s, a);
+    dim_print(&t, b);
+    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "%s do not agree: %s and %s", what,
+                             str_text(&s), str_text(&t));
+    str_deinit(&s);
+    str_deinit(&t);
+    return st;
+}
+
+static pgy_status check_past(op_infer *c, size_t input, const head_dims *h, pgy_error *err)
+{
+    pgy_status st = rank_check(c, input, 4, 4, err);
+    if (!st) st = dim_check(c, input, 0, c->inputs[Q].dims[0], "the batch", err);
+    if (!st) st = dim_check(c, input, 1, h->heads, "the number of heads", err);
+    return st ? st : dim_check(c, input, 3, h->size, "the size of a head", err);
+}
+
+static pgy_status check_all(op_infer *c, const head_dims *q, const head_dims *k, const head_dims *v,
+                            pgy_error *err)
+{
+    pgy_status st = differ(c, q->size, k->size, "head sizes of Q and K", err);
+    if (!st) st = differ(c, k->length, v->length, "lengths of K and V", err);
+    if (!st) st = differ(c, k->heads, v->heads, "heads of K and V", err);
+    for (size_t i = K; !st && i <= V; i++)
+        st = dim_check(c, i, 0, c->inputs[Q].dims[0], "the batch", err);
+    if (!st) st = check_past(c, PAST_K, k, err);
+    if (!st) st = check_past(c, PAST_V, v, err);
+    if (st) return st;
+    if (op_has_input(c, PAST_K) != op_has_input(c, PAST_V))
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "past_key and past_value must be given together");
+    if (rank_known(c, PAST_K) && rank_known(c, PAST_V))
+        st = differ(c, c->inputs[PAST_K].dims[2], c->inputs[PAST_V].dims[2],
+                    "lengths of past_key and past_value", err);
+    if (!st && dim_is_const(q->heads) && dim_is_const(k->heads) &&
+        (!k->heads.value || q->heads.value % k->heads.value))
+        st = op_error(c->node, err, PGY_E_SHAPE,
+                      "%" PRId64 " query heads cannot share %" PRId64 " heads", q->heads.value,
+                      k->heads.value);
+    if (!st) st = rank_check(c, MASK, 1, 4, err);
+    if (!st) st = rank_check(c, LENGTHS, 1, 1, err);
+    return st ? st : dim_check(c, LENGTHS, 0, c->inputs[Q].dims[0], "the batch", err);
+}
+
+static void set_outputs(op_infer *c, const head_dims *q, const head_dims *k, const head_dims *v,
+                        dim *out)
+{
+    const op_value *query = &c->inputs[Q];
+    dim batch = query->dims[0], total = k->length;
+    if (op_has_input(c, PAST_K))
+        total = rank_known(c, PAST_K) ? dim_add(c->dims, total, c->inputs[PAST_K].dims[2])
+                                      : dim_unknown(c->dims, "the cache is not known");
+    memcpy(out, (dim[]){batch, q->heads, q->length, v->size}, 4 * sizeof *out);
+    if (query->rank == 3)
+        memcpy(out, (dim[]){batch, q->length, dim_mul(c->dims, q->heads, v->size)},
+               3 * sizeof *out);
+    memcpy(out + 4, (dim[]){batch, k->heads, total, k->size}, 4 * sizeof *out);
+    memcpy(out + 8, (dim[]){batch, v->heads, total, v->size}, 4 * sizeof *out);
+    memcpy(out + 12, (dim[]){batch, q->heads, q->length, total}, 4 * sizeof *out);
+    output_set(c, 0, query->dtype, query->rank, out);
+    output_set(c, 1, c->inputs[K].dtype, 4, out + 4);
+    output_set(c, 2, c->inputs[V].dtype, 4, out + 8);
+    output_set(c, 3, query->dtype, 4, out + 12);
+}
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    head_dims h[3];
+    pgy_status st = rank_check(c, Q, 3, 4, err);
+    for (size_t i = K; !st && rank_known(c, Q) && i <= V; i++)
+        st = rank_check(c, i, c->inputs[Q].rank, c->inputs[Q].rank, err);
+    if (st) return st;
+    if (!rank_known(c, Q) || !rank_known(c, K) || !rank_known(c, V)) {
+        for (size_t i = 0; i < c->node->output_count; i++)
+            op_set_unknown(c, i, c->inputs[i == 2 ? V : Q].dtype, i ? 4 : c->inputs[Q].rank,
+                           "the shape of an input is not known");
+        return PGY_OK;
+    }
+    for (size_t i = Q; !st && i <= V; i++) st = read_dims(&h[i], c, i, err);
+    if (!st) st = check_all(c, &h[Q], &h[K], &h[V], err);
+    if (st) return st;
+    dim *out = op_dims(c, 16);
+    if (!out) return rule_no_memory(c->node, err);
+    set_outputs(c, &h[Q], &h[K], &h[V], out);
+    return PGY_OK;
+}
+
+/* ---- Evaluation ---------------------------------------------------------------------------------
+ */
+
+typedef struct attention {
+    const op_eval *c;
+    size_t batch, heads, kv_heads, rows, total, past; /* query rows, keys with the cache */
+    size_t size, v_size;
+    bool flat, causal;
+    int64_t left, right, mode;
+    double scale, cap;
+    double *keys, *values; /* [batch, kv_heads, total, size], cache in front */
+    size_t mask[4], mask_columns;
+    atomic_bool failed;
+} attention;
+
+/* Puts the cache and then the input into one array. */
+static void assemble(const attention *a, double *to, size_t input, size_t past, size_t size)
+{
+    size_t fresh = a->total - a->past;
+    const double *x = in_f64(a->c, input), *old = in_f64(a->c, past);
+    for (size_t i = 0; i < a->batch * a->kv_heads; i++) {
+        size_t b = i / a->kv_heads, head = i % a->kv_heads;
+        double *row = to + i * a->total * size;
+        if (a->past) memcpy(row, old + i * a->past * size, a->past * size * sizeof *row);
+        row += a->past * size;
+        for (size_t t = 0; t < fresh && size; t++) {
+            size_t from = a->flat ? (b * fresh + t) * a->kv_heads + head : i * fresh + t;
+            memcpy(row + t * size, x + from * size, size * sizeof *row);
+        }
+    }
+}
+
+static double mask_value(const attention *a, size_t b, size_t head, size_t row, size_t col)
+{
+    const void *mask = in_data(a->c, MASK);
+    if (!mask) return 0;
+    if (col >= a->mask_columns) return -INFINITY;
+    size_t at = b * a->mask[0] + head * a->mask[1] + row * a->mask[2] + col * a->mask[3];
+    if (pgy_tensor_dtype(a->c->inputs[MASK].value) == PGY_BOOL)
+        return ((const uint8_t *)mask)[at] ? 0 : -INFINITY;
+    return ((const double *)mask)[at];
+}
+
+static double bias(const attention *a, size_t b, size_t head, size_t row, size_t col)
+{
+    const int64_t *lengths = in_i64(a->c, LENGTHS);
+    int64_t offset = (int64_t)a->past;
+    if (!in_data(a->c, PAST_K) && lengths) offset = lengths[b] - (int64_t)a->rows;
+    int64_t ahead = (int64_t)col - ((int64_t)row + offset); /* of the query's own position */
+    if (a->causal && ahead > 0) return -INFINITY;
+    if ((a->left >= 0 && -ahead > a->left) || (a->right >= 0 && ahead > a->right)) return -INFINITY;
+    if (lengths && (int64_t)col >= lengths[b]) return -INFINITY;
+    return mask_value(a, b, head, row, col);
+}
+
+static void softmax(double *x, size_t n, bool closed)
+{
+    double top = -INFINITY, sum = 0;
+    for (size_t i = 0; i < n; i++) top = x[i] > top || isnan(x[i]) ? x[i] : top;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = closed ? 0 : exp(x[i] - top);
+        sum += x[i];
+    }
+    for (size_t i = 0; i < n && !closed; i++) x[i] /= sum;
+}
+
+static void expose(const attention *a, size_t index, size_t row, const double *scores,
+                   int64_t stage)
+{
+    double *to = out_f64(a->c, 3);
+    if (to && a->mode == stage)
+        memcpy(to + (index * a->rows + row) * a->total, scores, a->total * sizeof *to);
+}
+
+static void finish_row(const attention *a, size_t index, size_t row, double *x)
+{
+    size_t b = index / a->heads, head = index % a->heads;
+    bool closed = true;
+    for (size_t i = 0; i < a->total; i++) x[i] *= a->scale;
+    expose(a, index, row, x, 0);
+    for (size_t i = 0; a->cap > 0 && i < a->total; i++) x[i] = a->cap * tanh(x[i] / a->cap);
+    expose(a, index, row, x, 1);
+    for (size_t i = 0; i < a->total; i++) {
+        double v = bias(a, b, head, row, i);
+        if (v != -INFINITY) closed = false;
+        x[i] += v;
+    }
+    expose(a, index, row, x, 2);
+    softmax(x, a->total, closed);
+    expose(a, index, row, x, 3);
+}
+
+static pgy_status run_head(const attention *a, size_t index)
+{
+    size_t b = index / a->heads, head = index % a->heads,
+           group = b * a->kv_heads + head / (a->heads / a->kv_heads);
+    size_t q_row = a->flat ? a->heads * a->size : a->size,
+           y_row = a->flat ? a->heads * a->v_size : a->v_size;
+    size_t place =
+        a->flat ? b * a->rows * a->heads + head : index * a->rows; /* in rows of one head */
+    double *scores = mem_alloc((a->rows * a->total + 1) * sizeof *scores);
+    if (!scores) return PGY_E_MEMORY;
+    gemm_matrix query = {in_f64(a->c, Q) + place * a->size, (int64_t)q_row, 1};
+    gemm_matrix keys = {a->keys + group * a->total * a->size, 1, (int64_t)a->size};
+    pgy_status st =
+        gemm_f64(a->rows, a->total, a->size, query, keys, scores, a->total, false, NULL);
+    for (size_t row = 0; !st && row < a->rows; row++)
+        finish_row(a, index, row, scores + row * a->total);
+    gemm_matrix weights = {scores, (int64_t)a->total, 1};
+    gemm_matrix values = {a->values + group * a->total * a->v_size, (int64_t)a->v_size, 1};
+    if (!st)
+        st = gemm_f64(a->rows, a->v_size, a->total, weights, values,
+                      out_f64(a->c, 0) + place * a->v_size, y_row, false, NULL);
+    mem_free(scores);
+    return st;
+}
+
+static void head_task(size_t index, void *user)
+{
+    attention *a = user;
+    if (run_head(a, index)) atomic_store(&a->failed, true);
+}
+
+static pgy_status prepare_mask(attention *a, pgy_error *err)
+{
+    const op_eval *c = a->c;
+    const int64_t *shape = in_shape(c, MASK);
+    size_t rank = in_rank(c, MASK), stride = 1;
+    const size_t wanted[4] = {a->batch, a->heads, a->rows, a->total};
+    if (!shape) return PGY_OK;
+    pgy_dtype held = pgy_tensor_dtype(c->inputs[MASK].value);
+    if (held != PGY_F64 && held != PGY_BOOL)
+        return op_error(c->node, err, PGY_E_TYPE, "input 3 (attn_mask) is %s",
+                        pgy_dtype_name(c->inputs[MASK].dtype));
+    for (size_t behind = 1; behind <= rank; behind++) {
+        size_t extent = (size_t)shape[rank - behind], at = 4 - behind;
+        if (behind == 1 ? extent > wanted[at] : extent != 1 && extent != wanted[at])
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "dimension %zu of input 3 (attn_mask) is %zu, which does not fit %zu",
+                            rank - behind, extent, wanted[at]);
+        a->mask[at] = extent == 1 ? 0 : stride;
+        stride *= extent;
+    }
+    a->mask_columns = (size_t)shape[rank - 1];
+    return PGY_OK;
+}
+
+static pgy_status check_lengths(const attention *a, pgy_error *err)
+{
+    const int64_t *lengths = in_i64(a->c, LENGTHS);
+    for (size_t b = 0; lengths && b < a->batch; b++)
+        if (lengths[b] < 0 || (uint64_t)lengths[b] > a->total)
+            return op_error(a->c->node, err, PGY_E_SHAPE,
+                            "nonpad_kv_seqlen has the value %" PRId64 ", not in [0, %zu]",
+                            lengths[b], a->total);
+    return PGY_OK;
+}
+
+static pgy_status prepare(attention *a, const op_eval *c, pgy_error *err)
+{
+    const int64_t *q = in_shape(c, Q), *k = in_shape(c, K), *v = in_shape(c, V);
+    *a = (attention){.c = c, .flat = in_rank(c, Q) == 3, .batch = (size_t)q[0]};
+    a->heads = (size_t)(a->flat ? op_attr_int(c->node, "q_num_heads", 1) : q[1]);
+    a->kv_heads = (size_t)(a->flat ? op_attr_int(c->node, "kv_num_heads", 1) : k[1]);
+    a->rows = (size_t)q[a->flat ? 1 : 2];
+    a->size = a->flat ? (size_t)q[2] / a->heads : (size_t)q[3];
+    a->v_size = a->flat ? (size_t)v[2] / a->kv_heads : (size_t)v[3];
+    a->past = in_shape(c, PAST_K) ? (size_t)in_shape(c, PAST_K)[2] : 0;
+    a->total = a->past + (size_t)k[a->flat ? 1 : 2];
+    a->causal = op_attr_int(c->node, "is_causal", 0) != 0;
+    a->left = op_attr_int(c->node, "left_window_size", -1);
+    a->right = op_attr_int(c->node, "right_window_size", -1);
+    a->mode = op_attr_int(c->node, "qk_matmul_output_mode", 0);
+    a->scale = op_attr_find(c->node, "scale") ? op_attr_float(c->node, "scale", 1)
+                                              : 1 / sqrt((double)a->size);
+    a->cap = op_attr_float(c->node, "softcap", 0);
+    if (a->mode < 0 || a->mode > 3)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute qk_matmul_output_mode is %" PRId64,
+                        a->mode);
+    pgy_status st = check_lengths(a, err);
+    return st ? st : prepare_mask(a, err);
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    attention a = {0};
+    pgy_status st = inputs_check(c, "FFF*ffi", err);
+    if (!st) st = prepare(&a, c, err);
+    if (st) return st;
+    if (!a.batch || !a.heads || !a.kv_heads) return PGY_OK;
+    size_t rows = a.batch * a.kv_heads * a.total, product = 0;
+    if (!size_mul(&product, a.rows, a.total) || !size_mul(&product, product + 1, sizeof(double)))
+        return op_error(c->node, err, PGY_E_MEMORY, "the scores are too large");
+    st = workspace_alloc((void **)&a.keys, c, rows * a.size, sizeof *a.keys, err);
+    if (!st) st = workspace_alloc((void **)&a.values, c, rows * a.v_size, sizeof *a.values, err);
+    if (st) goto done;
+    assemble(&a, a.keys, K, PAST_K, a.size);
+    assemble(&a, a.values, V, PAST_V, a.v_size);
+    if (out_f64(c, 1)) memcpy(out_f64(c, 1), a.keys, rows * a.size * sizeof *a.keys);
+    if (out_f64(c, 2)) memcpy(out_f64(c, 2), a.values, rows * a.v_size * sizeof *a.values);
+    parallel_for(a.batch * a.heads, head_task, &a);
+    if (atomic_load(&a.failed)) st = rule_no_memory(c->node, err);
+done:
+    mem_free(a.keys);
+    mem_free(a.values);
+    return st;
+}
+
+static double flops(const op_infer *c)
+{
+    const op_value *q = &c->inputs[Q], *k = &c->inputs[K];
+    if (q->rank < 3 || k->rank != q->rank) return 0;
+    double keys = (double)k->dims[q->rank - 2].value +
+                  (op_has_input(c, PAST_K) ? (double)c->inputs[PAST_K].dims[2].value : 0);
+    return 4 * dims_product(q) * keys;
+}
+
+#define ROW(version, most, attrs)                                                          \
+    {                                                                                      \
+        "Attention", "", version, 0, 3, most, 1, 4, 0, attrs, TYPES_F4, infer, eval, flops \
+    }
+const op_def OP_attention[] = {
+    ROW(23, 6, ATTRS_23), ROW(24, 7, ATTRS_23), ROW(25, 7, ATTRS_25), {NULL}};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NonMaxSuppression: per batch and class, boxes in order of score (the lower index first among
+ * equals), each dropped if it overlaps a kept one by more than the threshold. How many are kept is
+ * known only afterwards. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/class_check.h"
+
+enum { BOXES, SCORES, MOST, IOU, SCORE };
+
+static const op_attr_def ATTRS[] = {{"center_point_box", OP_ATTR_INT, false, "0"}, {NULL}};
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    pgy_status st = rank_check(c, BOXES, 3, 3, err);
+    if (!st) st = rank_check(c, SCORES, 3, 3, err);
+    if (!st) st = dim_check(c, BOXES, 2, dim_const(4), "the number of a box's corners", err);
+    if (!st && rank_known(c, BOXES))
+        st = dim_check(c, SCORES, 0, c->inputs[BOXES].dims[0], "the batch of input 0", err);
+    if (!st && rank_known(c, BOXES))
+        st = dim_check(c, SCORES, 2, c->inputs[BOXES].dims[1], "the number of boxes", err);
+    if (st) return st;
+    dim *dims = op_dims(c, 2);
+    if (!dims) return rule_no_memory(c->node, err);
+    dims[0] = dim_unknown(c->dims, "it depends on the data");
+    dims[1] = dim_const(3);
+    op_set_output(c, 0, PGY_I64, 2, dims);
+    return PGY_OK;
+}
+
+typedef struct box {
+    double y0, x0, y1, x1, score;
+    size_t index;
+} box;
+
+typedef struct selection {
+    op_eval *c;
+    size_t batch, boxes, classes, most;
+    double iou, score;
+    bool limited, centred; /* a score threshold is given; boxes are centre and size */
+    box *candidates, *kept;
+    int64_t *found; /* triples */
+    size_t count, capacity;
+} selection;
+
+static int compare(const void *a, const void *b)
+{
+    const box *x = a, *y = b;
+    if (x->score != y->score) return x->score > y->score ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static box read_box(const selection *s, const double *v, size_t index, double score)
+{
+    box b = {.index = index, .score = score};
+    if (s->centred) {
+        b.x0 = v[0] - v[2] / 2;
+        b.x1 = v[0] + v[2] / 2;
+        b.y0 = v[1] - v[3] / 2;
+        b.y1 = v[1] + v[3] / 2;
+    } else {
+        b.y0 = fmin(v[0], v[2]);
+        b.y1 = fmax(v[0], v[2]);
+        b.x0 = fmin(v[1], v[3]);
+        b.x1 = fmax(v[1], v[3]);
+    }
+    return b;
+}
+
+static bool overlaps(const box *a, const box *b, double threshold)
+{
+    double height = fmin(a->y1, b->y1) - fmax(a->y0, b->y0),
+           width = fmin(a->x1, b->x1) - fmax(a->x0, b->x0);
+    if (!(height > 0 && width > 0)) return false;
+    double areas = (a->y1 - a->y0) * (a->x1 - a->x0) + (b->y1 - b->y0) * (b->x1 - b->x0),
+           common = height * width;
+    return common / (areas - common) > threshold;
+}
+
+static pgy_status keep(selection *s, size_t batch, size_t class, size_t index, pgy_error *err)
+{
+    if (!mem_grow((void **)&s->found, &s->capacity, 3 * (s->count + 1), sizeof *s->found))
+        return rule_no_memory(s->c->node, err);
+    int64_t *to = s->found + 3 * s->count++;
+    to[0] = (int64_t)batch;
+    to[1] = (int64_t) class;
+    to[2] = (int64_t)index;
+    return PGY_OK;
+}
+
+static pgy_status select_class(selection *s, size_t batch, size_t class, pgy_error *err)
+{
+    const double *boxes = in_f64(s->c, BOXES) + batch * s->boxes * 4;
+    const double *scores = in_f64(s->c, SCORES) + (batch * s->classes + class) * s->boxes;
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < s->boxes; i++)
+        if (!isnan(scores[i]) && (!s->limited || scores[i] > s->score))
+            s->candidates[count++] = read_box(s, boxes + 4 * i, i, scores[i]);
+    qsort(s->candidates, count, sizeof *s->candidates, compare);
+    for (size_t i = 0; i < count && kept < s->most; i++) {
+        bool dropped = false;
+        for (size_t j = 0; j < kept && !dropped; j++)
+            dropped = overlaps(&s->candidates[i], &s->kept[j], s->iou);
+        if (dropped) continue;
+        s->kept[kept++] = s->candidates[i];
+        pgy_status st = keep(s, batch, class, s->candidates[i].index, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    pgy_status st = inputs_check(c, "FFiff", err);
+    if (st) return st;
+    const int64_t *shape = in_shape(c, SCORES);
+    double most = op_eval_scalar(c, MOST, 0);
+    selection s = {
+        .c = c, .batch = (size_t)shape[0], .classes = (size_t)shape[1], .boxes = (size_t)shape[2]};
+    s.most = most > 0 ? (size_t)fmin(most, 1e15) : 0;
+    s.iou = op_eval_scalar(c, IOU, 0);
+    s.limited = in_data(c, SCORE) != NULL;
+    s.score = op_eval_scalar(c, SCORE, 0);
+    s.centred = op_attr_int(c->node, "center_point_box", 0) != 0;
+    if (!(s.iou >= 0 && s.iou <= 1))
+        return op_error(c->node, err, PGY_E_ARGUMENT, "iou_threshold is %g, not in [0, 1]", s.iou);
+    st = workspace_alloc((void **)&s.candidates, c, s.boxes, sizeof *s.candidates, err);
+    if (!st) st = workspace_alloc((void **)&s.kept, c, s.boxes, sizeof *s.kept, err);
+    for (size_t i = 0; !st && s.most && i < s.batch * s.classes; i++)
+        st = select_class(&s, i / s.classes, i % s.classes, err);
+    if (!st) st = op_output(c, 0, PGY_I64, 2, (int64_t[]){(int64_t)s.count, 3}, err);
+    if (!st && s.count) memcpy(out_data(c, 0), s.found, 3 * s.count * sizeof *s.found);
+    mem_free(s.candidates);
+    mem_free(s.kept);
+    mem_free(s.found);
+    return st;
+}
+
+#define ROW(version)                                                                            \
+    {                                                                                           \
+        "NonMaxSuppression", "", version, 0, 2, 5, 1, 1, 0, ATTRS, "float32", infer, eval, NULL \
+    }
+const op_def OP_non_max_suppression[] = {ROW(10), ROW(11), {NULL}};
