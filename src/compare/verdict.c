@@ -287,9 +287,21 @@ const pgy_accuracy *pgy_accuracy_results_at(const pgy_accuracy_results *r, size_
     return r->functions[i];
 }
 
+static bool holds_verdicts(const pgy_accuracy *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t k = 0; k < a->pairs[i].count; k++)
+            if (a->pairs[i].iterations[k]->count) return true;
+    return false;
+}
+
+/* Nothing compared is no pass. */
 bool pgy_accuracy_results_passed(const pgy_accuracy_results *r)
 {
-    for (size_t i = 0; i < r->count; i++)
+    bool compared = false;
+    for (size_t i = 0; i < r->count; i++) {
         if (!pgy_accuracy_passed(r->functions[i])) return false;
-    return true;
+        compared |= holds_verdicts(r->functions[i]);
+    }
+    return compared;
 }
