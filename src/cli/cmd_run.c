@@ -181,7 +181,6 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     st = pgy_run(&report, runners, runner_count, &options, err);
     if (st) goto done;
     *passed = pgy_run_report_passed(report);
-    if (!*passed && pgy_run_report_reason(report)[0]) LOG(ERROR, "%s", pgy_run_report_reason(report));
 done:
     pgy_run_report_destroy(report);
     runners_destroy(runners, runner_count);

@@ -109,16 +109,15 @@ static pgy_status run_and_judge(run_context *c, pgy_error *err)
 {
     pgy_data_loader *made = NULL;
     const pgy_run_options *o = c->options;
+    if (!c->runner_count) LOG(WARNING, "No runners have been selected. Inference will not be run!");
     pgy_status st = choose_loader(c, &made, err);
     if (!st && (c->runner_count || o->load_output_count))
         st = (o->sequential ? sequential_run : stream_run)(c, err);
     pgy_data_loader_destroy(made);
     if (st) return st;
     judge_course(c);
-    st = tally_finish(c->verdict, err);
-    return !st && o->save_accuracy
-               ? pgy_accuracy_results_save(c->verdict->accuracy, o->save_accuracy, err)
-               : st;
+    if (!o->save_accuracy) return PGY_OK;
+    return pgy_accuracy_results_save(c->verdict->accuracy, o->save_accuracy, err);
 }
 
 /* ---- Reports ---- */

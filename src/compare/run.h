@@ -31,7 +31,7 @@ void tally_deinit(tally *t);
 /* Compares the consecutive pairs of one iteration of all runners. */
 pgy_status tally_iteration(tally *t, const pgy_iteration *const *its, size_t count,
                            pgy_error *err) PGY_MUST_CHECK;
-/* Summaries, and the verdict on all of it. */
+/* After the last iteration: the verdict on all of them, and the summaries. */
 pgy_status tally_finish(tally *t, pgy_error *err) PGY_MUST_CHECK;
 /* The verdict is no. The reason is kept if it is the first. */
 void tally_fail(tally *t, const char *format, ...) PGY_PRINTF(2, 3);

@@ -244,6 +244,7 @@ pgy_status sequential_run(run_context *c, pgy_error *err)
     if (!st) st = load_stored(all, &count, c, err);
     if (!st) st = postprocess(all, count, &c->options->postprocess, err);
     if (!st) st = tally_results(c->verdict, (const pgy_results *const *)all, count, err);
+    if (!st) st = tally_finish(c->verdict, err);
     if (!st) st = validate(all, count, c->verdict, err);
     for (size_t i = 0; i < count; i++) pgy_results_destroy(all[i]);
     mem_free(all);

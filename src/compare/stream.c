@@ -97,6 +97,14 @@ static pgy_status read_stored(pgy_results **out, stream *s, size_t stored, pgy_e
     return st ? st : pgy_results_reader_next(out, s->readers[stored], err);
 }
 
+static void note_invalid(tally *t, size_t iteration)
+{
+    static const char FORMAT[] = "Output validation failed: iteration %zu contains invalid values "
+                                 "(NaNs/Infs). See the errors above.";
+    LOG(CRITICAL, FORMAT, iteration);
+    tally_fail(t, FORMAT, iteration);
+}
+
 /* Post-processing and validation, as the results of a stream arrive. */
 static pgy_status prepare(stream *s, pgy_results *results, pgy_error *err)
 {
@@ -114,10 +122,7 @@ static pgy_status prepare(stream *s, pgy_results *results, pgy_error *err)
         if (!st && t->options.validate)
             st = validate_iteration(&valid, it, str_text(&prefix), true, true, false, err);
         if (st || valid) continue;
-        tally_fail(t,
-                   "Output validation failed: iteration %zu contains invalid values (NaNs/Infs). "
-                   "See the errors above.",
-                   s->index);
+        note_invalid(t, s->index);
         t->stopped = true;
     }
     str_deinit(&prefix);
@@ -230,5 +235,5 @@ pgy_status stream_run(run_context *c, pgy_error *err)
         if (!st) st = saved;
     }
     close_stream(&s);
-    return st;
+    return st ? st : tally_finish(c->verdict, err);
 }

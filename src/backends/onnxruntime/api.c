@@ -54,7 +54,7 @@ pgy_dtype ort_dtype_from_type(int type)
 static void forward_log(void *user, int severity, const char *category, const char *log_id,
                         const char *location, const char *message)
 {
-    static const pgy_severity SEVERITIES[] = {PGY_LOG_ULTRA_VERBOSE, PGY_LOG_EXTRA_VERBOSE,
+    static const pgy_severity SEVERITIES[] = {PGY_LOG_ULTRA_VERBOSE, PGY_LOG_SUPER_VERBOSE,
                                               PGY_LOG_WARNING, PGY_LOG_ERROR, PGY_LOG_ERROR};
     (void)user, (void)category, (void)log_id, (void)location;
     if (severity < 0 || severity > 4) severity = 4;
@@ -64,7 +64,7 @@ static void forward_log(void *user, int severity, const char *category, const ch
 static int runtime_log_level(void)
 {
     if (pgy_log_is_on(PGY_LOG_ULTRA_VERBOSE, LOG_PATH)) return 0;
-    return pgy_log_is_on(PGY_LOG_EXTRA_VERBOSE, LOG_PATH) ? 1 : 2;
+    return pgy_log_is_on(PGY_LOG_SUPER_VERBOSE, LOG_PATH) ? 1 : 2;
 }
 
 /* ---- Opening ---- */
