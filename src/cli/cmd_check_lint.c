@@ -137,7 +137,7 @@ static pgy_status check_structure(linter *l, const pgy_finding **findings, size_
 
 static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
 {
-    const model_args *args = args_get(l->line, &GROUP_MODEL_DATA);
+    const model_args *model = args_get(l->line, &GROUP_MODEL_DATA);
     pgy_metadata *m = NULL;
     const pgy_onnx_graph *g = pgy_model_proto(l->model)->graph;
     pgy_status st = pgy_metadata_create(&m, err);
@@ -146,7 +146,7 @@ static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
         const pgy_value *v = pgy_graph_find_value(l->graph, g->inputs[i]->name);
         if (v && v->initializer) continue;
         st = pgy_onnx_value_info_describe(&info, l->model, g->inputs[i], err);
-        const pgy_tensor_info *given = args->shapes && info.rank < 0 ? pgy_metadata_find(args->shapes, info.name) : NULL;
+        const pgy_tensor_info *given = model->shapes && info.rank < 0 ? pgy_metadata_find(model->shapes, info.name) : NULL;
         if (given) info.rank = given->rank, info.shape = given->shape, info.dim_names = given->dim_names;
         if (!st) st = pgy_metadata_set(m, &info, err);
     }
@@ -157,11 +157,11 @@ static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
 
 static pgy_status first_feed(linter *l, pgy_metadata **inputs, pgy_error *err)
 {
-    const model_args *args = args_get(l->line, &GROUP_MODEL_DATA);
+    const model_args *model = args_get(l->line, &GROUP_MODEL_DATA);
     pgy_data_loader *loader = NULL;
     pgy_tensor_map *feed = NULL;
     pgy_status st = graph_inputs(inputs, l, err);
-    if (!st) st = data_loader_create(&loader, l->line, args->shapes, err);
+    if (!st) st = data_loader_create(&loader, l->line, model->shapes, err);
     if (!st) st = pgy_data_loader_set_metadata(loader, *inputs, err);
     if (!st) st = pgy_data_loader_next(&feed, loader, err);
     if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data to run the model on");

@@ -2,6 +2,7 @@
 /* Which model, and the shapes given for its inputs. Commands take one of four forms of the group; all fill the same struct. */
 #include "cli/groups/model.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -40,12 +41,25 @@ static bool is_regular_onnx(const char *path)
     return str_ends_with(path, ".onnx");
 }
 
+/* A path that exists is shown, and given to runtimes, in full. */
+static pgy_status make_absolute(const char **path, arena *a, pgy_error *err)
+{
+    char *absolute = path_absolute(*path);
+    const char *kept = absolute ? arena_strdup(a, absolute) : NULL;
+    mem_free(absolute);
+    if (!kept) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *path = kept;
+    return PGY_OK;
+}
+
 static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
 {
     model_args *s = settings;
     if (s->path && !s->type && !is_regular_onnx(s->path))
         return pgy_error_set(err, PGY_E_ARGUMENT, "cannot tell the type of '%s' from its extension; please give --model-type", s->path);
     if (s->path && !file_exists(s->path)) LOG(WARNING, "Model path does not exist: %s", s->path);
+    pgy_status st = s->path && file_exists(s->path) ? make_absolute(&s->path, &line->memory, err) : PGY_OK;
+    if (st) return st;
     if (!s->shape_words.given) return PGY_OK;
     return values_shapes(&s->shapes, &s->shape_words, "--input-shapes", &line->memory, err);
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy inspect sparsity: which weights follow the 2:4 pattern that sparse tensor cores take. */
+#include "base/log.h"
+#include "cli/groups/model.h"
+#include "cli/sparsity.h"
+
+static const char LOG_PATH[] = "tools/sparse.py";
+
+static const option_group *const GROUPS[] = {&GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ, NULL};
+
+static pgy_status check_weight(const sparse_weight *w, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    pgy_status st = pgy_graph_value_data(&t, w->value, err);
+    if (st) return st;
+    if (sparsity_holds(pgy_tensor_view(t), w->axis)) LOG(INFO, "Found sparse tensor: %s", w->value->name);
+    else LOG(WARNING, "Found non-sparse tensor: %s", w->value->name);
+    pgy_tensor_release(t);
+    return PGY_OK;
+}
+
+static pgy_status check_all(const pgy_graph *graph, pgy_error *err)
+{
+    sparse_weights weights = {0};
+    pgy_status st = sparse_weights_find(&weights, graph, err);
+    if (!st) {
+        LOG(INFO, "Found: %zu weight tensor(s) eligible for pruning.", weights.count);
+        LOG(INFO, "Checking the sparsity pattern of %zu tensors.", weights.count);
+        for (size_t i = 0; !st && i < weights.count; i++) st = check_weight(&weights.items[i], err);
+    }
+    if (!st) LOG(INFO, "Finished checking %zu tensors. ", weights.count);
+    sparse_weights_deinit(&weights);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_graph *graph = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = pgy_graph_import(&graph, model, err);
+    if (!st) st = check_all(graph, err);
+    pgy_graph_destroy(graph);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_inspect_sparsity = {
+    .tool = "inspect", .subtool = "sparsity",
+    .summary = "Show which weights have 2:4 structured sparsity.",
+    .description = "Show which weights of Conv, Gemm and MatMul nodes have 2:4 structured sparsity: at least two zeros in every four neighbours along the axis that is summed over.",
+    .groups = GROUPS, .frames = true, .run = run,
+};

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the small models beside it; needs numpy and onnx. sparsity.onnx has one weight of each kind that `inspect sparsity` tells apart;
+lint.onnx has a node that fails, one that only it feeds, and things nobody uses."""
+import os
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def sparse(shape, axis, dtype=np.float32):
+    """Two zeros in each four neighbours along the axis."""
+    a = np.moveaxis(np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(dtype), axis, -1).copy()
+    a.reshape(-1, 4)[:, 1:3] = 0
+    return np.moveaxis(a, -1, axis).copy()
+
+
+def dense(shape, dtype=np.float32):
+    return np.ones(shape, dtype)
+
+
+def value(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def bfloat16(name, a):
+    raw = (a.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+    return helper.make_tensor(name, TensorProto.BFLOAT16, a.shape, raw, raw=True)
+
+
+def save(name, nodes, inputs, outputs, initializers):
+    graph = helper.make_graph(nodes, name, inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    model.producer_name = ""
+    onnx.save(model, os.path.join(HERE, name + ".onnx"))
+
+
+def sparsity():
+    weights = {"conv_sparse": sparse((8, 8, 3, 3), 1), "conv_dense": dense((8, 8, 1, 1)), "right": sparse((8, 4), 0), "turned": sparse((4, 8), 1),
+               "gemm_a": sparse((8, 8), 1), "gemm_b": sparse((8, 8), 1), "odd": dense((6, 5)), "half": sparse((8, 4), 0, np.float16),
+               "double": dense((4, 4), np.float64), "after_relu": dense((4, 4)), "quantized": sparse((8, 4), 0), "wrong_axis": sparse((8, 8), 1),
+               "scale": np.float32(1), "zero": np.int8(0)}
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "conv_sparse"], ["c1"]), node("Conv", ["x", "conv_dense"], ["c2"]), node("MatMul", ["m", "right"], ["o1"]),
+        node("Transpose", ["turned"], ["t1"], perm=[1, 0]), node("MatMul", ["m", "t1"], ["o2"]),
+        node("Gemm", ["gemm_a", "gemm_b"], ["o3"], transB=1), node("MatMul", ["m6", "odd"], ["o4"]),
+        node("Cast", ["half"], ["h1"], to=TensorProto.FLOAT), node("MatMul", ["m", "h1"], ["o5"]), node("MatMul", ["m64", "double"], ["o6"]),
+        node("Relu", ["after_relu"], ["r1"], name="rectify"), node("MatMul", ["m4", "r1"], ["o7"]),
+        node("QuantizeLinear", ["quantized", "scale", "zero"], ["q1"]), node("DequantizeLinear", ["q1", "scale", "zero"], ["q2"]),
+        node("MatMul", ["m", "q2"], ["o8"]), node("MatMul", ["mb", "brain"], ["o9"]), node("MatMul", ["m", "right"], ["o10"]),
+        node("MatMul", ["m", "wrong_axis"], ["o11"]),
+    ]
+    inputs = [value("x", [1, 8, 8, 8]), value("m", [2, 8]), value("m6", [2, 6]), value("m64", [2, 4], TensorProto.DOUBLE), value("m4", [2, 4]),
+              value("mb", [2, 8], TensorProto.BFLOAT16)]
+    outputs = [value("c1", [1, 8, 6, 6]), value("o1", [2, 4])]
+    save("sparsity", nodes, inputs, outputs, [numpy_helper.from_array(np.asarray(a), n) for n, a in weights.items()] + [bfloat16("brain", sparse((8, 4), 0))])
+
+
+def lint():
+    node = helper.make_node
+    nodes = [node("Relu", ["x"], ["a"], name="good"), node("MatMul", ["a", "w"], ["b"], name="bad"), node("Relu", ["b"], ["y"], name="below"),
+             node("Neg", ["x"], ["z"], name="unused")]
+    save("lint", nodes, [value("x", [2, 3]), value("lonely", [1])], [value("y", [2, 5])], [numpy_helper.from_array(dense((4, 5)), "w")])
+
+
+if __name__ == "__main__":
+    sparsity()
+    lint()
