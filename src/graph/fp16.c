@@ -81,6 +81,12 @@ static pgy_status halve_tensor(const pgy_onnx_tensor **out, pgy_graph *g, const 
     return st;
 }
 
+/* Messages live in the model, which outlives the graph in what is exported. */
+static pgy_onnx_attribute *new_attribute(pgy_graph *g)
+{
+    return pgy_model_alloc(g->model, 1, sizeof(pgy_onnx_attribute));
+}
+
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
 /* Attributes that hold a type to produce. */
@@ -121,7 +127,7 @@ static pgy_status halve_attributes(pgy_node *n, pgy_error *err)
     const pgy_onnx_attribute **attributes = NULL;
     for (size_t i = 0; i < n->attribute_count; i++) {
         bool changed = false;
-        pgy_onnx_attribute *to = arena_alloc(memory, sizeof *to);
+        pgy_onnx_attribute *to = new_attribute(n->graph);
         if (!to) return graph_no_memory(err);
         const pgy_status st = halve_attribute(to, &changed, n, n->attributes[i], err);
         if (st) return st;
@@ -148,7 +154,7 @@ static pgy_status halve_constant(pgy_node *n, pgy_error *err)
     pgy_onnx_tensor *made = NULL;
     if (!node_attribute(n, "value_float") && !node_attribute(n, "value_floats")) return PGY_OK;
     arena *memory = &state_of(n->graph)->memory;
-    pgy_onnx_attribute *a = arena_alloc(memory, sizeof *a);
+    pgy_onnx_attribute *a = new_attribute(n->graph);
     const pgy_onnx_attribute **attributes = arena_alloc(memory, sizeof *attributes);
     pgy_status st =
         a && attributes ? pgy_graph_value_data(&t, n->outputs[0], err) : graph_no_memory(err);
@@ -231,7 +237,7 @@ static pgy_status add_cast(pgy_graph *g, pgy_value *from, pgy_value *to, int64_t
 {
     arena *memory = &state_of(g)->memory;
     pgy_node *n = NULL;
-    pgy_onnx_attribute *a = arena_alloc(memory, sizeof *a);
+    pgy_onnx_attribute *a = new_attribute(g);
     const pgy_onnx_attribute **attributes = arena_alloc(memory, sizeof *attributes);
     if (!a || !attributes) return graph_no_memory(err);
     const pgy_status st = node_create(&n, g, "Cast", &from, 1, &to, 1, err);

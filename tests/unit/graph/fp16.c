@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* float16 conversion: types inside change, types at the border stay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <polygraphy/graph.h>
+
+#include "harness/model_builder.h"
+
+static pgy_graph *convert(model_builder *b)
+{
+    pgy_error err = {0};
+    pgy_graph *g = NULL;
+    pgy_model *model = builder_finish_bytes(b), *half = NULL;
+    if (pgy_graph_import(&g, model, &err)) fail_msg("%s", err.text);
+    pgy_model_destroy(model);
+    if (pgy_graph_convert_fp16(g, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_export(&half, g, &err)) fail_msg("%s", err.text);
+    pgy_graph_destroy(g);
+    g = NULL;
+    const pgy_infer_options strict = {.size = sizeof strict, .strict = true};
+    if (pgy_graph_import(&g, half, &err)) fail_msg("%s", err.text);
+    pgy_model_destroy(half);
+    if (pgy_graph_infer_shapes(g, &strict, &err)) fail_msg("%s", err.text);
+    return g;
+}
+
+static pgy_dtype type_of(const pgy_graph *g, const char *name)
+{
+    const pgy_value *v = pgy_graph_find_value(g, name);
+    assert_non_null(v);
+    return v->dtype;
+}
+
+static void test_fp16__border_stays_float32(void **state)
+{
+    (void)state;
+    const float w[] = {0.1f, 1e6f, -1e9f, 3e-8f};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 4");
+    builder_input(&b, "ids", PGY_I64, "N");
+    builder_floats(&b, "w", "4", w);
+    builder_node(&b, "Mul", "x w", "m");
+    builder_node(&b, "Relu", "m", "y");
+    builder_node(&b, "Neg", "y", "z");
+    builder_attr_int(&b, builder_node(&b, "Cast", "ids", "f"), "to", 1);
+    builder_output(&b, "y", PGY_F32, "N, 4");
+    builder_output(&b, "z", PGY_F32, "N, 4");
+    builder_output(&b, "f", PGY_F32, "N");
+    builder_output(&b, "ids", PGY_I64, "N");
+    pgy_graph *g = convert(&b);
+    assert_int_equal(type_of(g, "x"), PGY_F32);
+    assert_int_equal(type_of(g, "y"), PGY_F32);
+    assert_int_equal(type_of(g, "z"), PGY_F32);
+    assert_int_equal(type_of(g, "f"), PGY_F32);
+    assert_int_equal(type_of(g, "ids"), PGY_I64);
+    assert_int_equal(type_of(g, "m"), PGY_F16);
+    assert_int_equal(type_of(g, "w"), PGY_F16);
+    assert_string_equal(g->outputs[0]->name, "y");
+    assert_string_equal(g->outputs[0]->producer->op_type, "Cast");
+    /* Neg reads the float16 value, not the one cast back. */
+    assert_int_equal(pgy_graph_find_value(g, "z")->producer->inputs[0]->producer->inputs[0]->dtype,
+                     PGY_F16);
+    pgy_tensor *t = NULL;
+    assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "w"), NULL), PGY_OK);
+    const uint16_t wanted[] = {0x2e66, 0x7bff, 0xfbff,
+                               0x0001}; /* numpy.float16 of 0.1, +-65504, 6e-8 */
+    assert_memory_equal(pgy_tensor_data(t), wanted, sizeof wanted);
+    pgy_tensor_release(t);
+    pgy_graph_destroy(g);
+}
+
+static void test_fp16__sensitive_operators_stay_wide(void **state)
+{
+    (void)state;
+    const float scales[] = {1, 1, 1.3333334f, 2};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1, 1, 30, 4");
+    builder_floats(&b, "scales", "4", scales);
+    builder_node(&b, "Relu", "x", "r");
+    builder_node(&b, "Resize", "r - scales", "big");
+    builder_node(&b, "Neg", "big", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = convert(&b);
+    assert_int_equal(type_of(g, "scales"), PGY_F32);
+    assert_int_equal(type_of(g, "r"), PGY_F16);
+    assert_int_equal(type_of(g, "big"), PGY_F16);
+    assert_int_equal(pgy_graph_find_value(g, "y")->dims[2].value, 40);
+    pgy_graph_destroy(g);
+}
+
+static void test_fp16__constants_and_subgraphs(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "c", PGY_BOOL, "");
+    builder_input(&b, "x", PGY_F32, "2");
+    model_builder yes = builder_subgraph(&b, "yes"), no = builder_subgraph(&b, "no");
+    builder_attr_float(&yes, builder_node(&yes, "Constant", "", "k"), "value_float", 0.5f);
+    builder_node(&yes, "Mul", "x k", "t");
+    builder_output(&yes, "t", PGY_F32, "2");
+    builder_node(&no, "Abs", "x", "e");
+    builder_output(&no, "e", PGY_F32, "2");
+    pgy_onnx_node *n = builder_node(&b, "If", "c", "y");
+    builder_attr_graph(&b, n, "then_branch", &yes);
+    builder_attr_graph(&b, n, "else_branch", &no);
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = convert(&b);
+    pgy_node *branch = NULL;
+    for (size_t i = 0; i < g->node_count; i++)
+        if (strcmp(g->nodes[i]->op_type, "If") == 0) branch = g->nodes[i];
+    assert_non_null(branch);
+    assert_int_equal(branch->outputs[0]->dtype, PGY_F16);
+    assert_int_equal(type_of(branch->subgraphs[0], "k"), PGY_F16);
+    assert_int_equal(type_of(branch->subgraphs[1], "e"), PGY_F16);
+    assert_int_equal(type_of(g, "y"), PGY_F32);
+    pgy_graph_destroy(g);
+}
