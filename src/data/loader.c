@@ -8,6 +8,7 @@
 struct pgy_data_loader {
     pgy_data_loader_functions functions;
     void *user;
+    pgy_metadata *inputs; /* own copy of what the functions were told last */
     bool can_regenerate;
 };
 
@@ -38,13 +39,23 @@ void pgy_data_loader_destroy(pgy_data_loader *l)
 {
     if (!l) return;
     if (l->functions.destroy) l->functions.destroy(l->user);
+    pgy_metadata_destroy(l->inputs);
     mem_free(l);
 }
 
+/* The functions may keep what they are given, while a runner's metadata ends with its activation. */
 pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l, const pgy_metadata *inputs,
                                         pgy_error *err)
 {
-    return l->functions.set_metadata ? l->functions.set_metadata(l->user, inputs, err) : PGY_OK;
+    pgy_metadata *copy = NULL;
+    if (!l->functions.set_metadata) return PGY_OK;
+    pgy_status st = pgy_metadata_create(&copy, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++)
+        st = pgy_metadata_set(copy, pgy_metadata_at(inputs, i), err);
+    if (!st) st = l->functions.set_metadata(l->user, copy, err);
+    pgy_metadata_destroy(st ? copy : l->inputs);
+    if (!st) l->inputs = copy;
+    return st;
 }
 
 pgy_status pgy_data_loader_next(pgy_tensor_map **out, pgy_data_loader *l, pgy_error *err)

@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 #define SCRATCH TEST_BINARY_DIR "/test-run-"
 
 static void pause_ms(int ms)
@@ -440,6 +442,35 @@ static void test_run__postprocessing_is_judged_but_not_saved(void **state)
         pgy_results_destroy(r);
         unlink(o.save_outputs);
     }
+}
+
+/* Whatever allocation fails, a difference never becomes a pass, and nothing leaks or crashes. */
+static void test_run__out_of_memory_is_never_a_pass(void **state)
+{
+    (void)state;
+    const char *reports[] = {SCRATCH "memory.json", SCRATCH "memory.xml"};
+    for (int s = 0; s < 2; s++)
+        for (uint64_t n = 1; n < 4000; n += 1 + n / 32) {
+            pgy_error err = {0};
+            pgy_run_report *report = NULL;
+            pgy_run_options o = form(s);
+            pgy_runner *runners[] = {runner_of("a", ACT(.add = 0)), runner_of("b", ACT(.add = 1))};
+            o.loader = loader_of(2);
+            o.save_outputs = SCRATCH "memory-out.json";
+            o.reports = reports;
+            o.report_count = 2;
+            if (!mem_fail_nth(n)) n = 4000; /* this build cannot: one plain run */
+            pgy_status st = pgy_run(&report, runners, 2, &o, &err);
+            mem_fail_nth(0);
+            assert_true(st || !pgy_run_report_passed(report));
+            assert_true(!st == (report != NULL));
+            pgy_run_report_destroy(report);
+            for (int i = 0; i < 2; i++) pgy_runner_destroy(runners[i]);
+            pgy_data_loader_destroy(o.loader);
+        }
+    unlink(reports[0]);
+    unlink(reports[1]);
+    unlink(SCRATCH "memory-out.json");
 }
 
 /* ---- Without the driver ---- */

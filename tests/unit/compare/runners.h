@@ -88,6 +88,15 @@ typedef struct act {
 
 static void pause_ms(int ms);
 
+static pgy_status add_floats(pgy_tensor_map *out, const char *name, const float *v, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    pgy_status st = pgy_tensor_create(&t, PGY_F32, 1, (int64_t[]){3}, err);
+    if (st) return st;
+    memcpy(pgy_tensor_data(t), v, 3 * sizeof *v);
+    return pgy_tensor_map_adopt(out, name, t, err);
+}
+
 static pgy_status perform(const pgy_tensor_map *feed, pgy_tensor_map *out, void *user,
                           pgy_error *err)
 {
@@ -101,8 +110,8 @@ static pgy_status perform(const pgy_tensor_map *feed, pgy_tensor_map *out, void 
     if (a->sleep_ms) pause_ms(a->sleep_ms);
     for (int i = 0; i < 3; i++) y[i] = x[i] + a->add;
     if (a->nan && x[0] == a->nan_at) y[1] = NAN;
-    pgy_status st = pgy_tensor_map_adopt(out, a->output ? a->output : "y", floats(3, y), err);
-    if (!st && a->second) st = pgy_tensor_map_adopt(out, a->second, floats(3, x), err);
+    pgy_status st = add_floats(out, a->output ? a->output : "y", y, err);
+    if (!st && a->second) st = add_floats(out, a->second, x, err);
     return st;
 }
 
