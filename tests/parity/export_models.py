@@ -15,11 +15,21 @@ def image_model(build, size=224):
     return lambda: (build(weights=None), (torch.rand(1, 3, size, size),), ["image"], ["logits"])
 
 
+class Tuple(torch.nn.Module):
+    """A transformers model with positional inputs and a tuple of outputs."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, attention_mask):
+        out = self.model(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, use_cache=False)
+        return out.last_hidden_state, out.pooler_output
+
+
 def bert():
     from transformers import BertConfig, BertModel
-    config = BertConfig(num_hidden_layers=12, attn_implementation="eager")
-    model = BertModel(config)
-    model.config.return_dict = False
+    model = Tuple(BertModel(BertConfig(num_hidden_layers=12, attn_implementation="eager")))
     return model, (torch.randint(0, 1000, (1, 64)), torch.ones(1, 64, dtype=torch.int64)), ["input_ids", "attention_mask"], ["hidden", "pooled"]
 
 
@@ -46,6 +56,9 @@ def main():
         torch.manual_seed(0)
         model, inputs, input_names, output_names = MODELS[name]()
         model.eval()
+        for p in model.parameters():  # heads that start at zero would make every output zero
+            if p.ndim > 1 and not p.any():
+                torch.nn.init.normal_(p, std=0.02)
         path = os.path.join(folder, name + ".onnx")
         try:
             torch.onnx.export(model, inputs, path, input_names=input_names, output_names=output_names, opset_version=17, dynamo=False)

@@ -263,7 +263,10 @@ def judge_ours(line):
     return done.returncode, done.stdout
 
 
-def same_number(x, y):
+def same_number(x, y, path=""):
+    if path.endswith(("psnr", "snr")) and x is not None and y is not None:
+        # The last bit of a logarithm is the C library's or NumPy's own, by processor.
+        return x == y or (math.isnan(x) and math.isnan(y)) or abs(x - y) <= 1e-13 * max(abs(x), abs(y), 1)
     if x is None or y is None or isinstance(x, (bool, str)) or isinstance(y, (bool, str)):
         return x == y
     return x == y or (math.isnan(x) and math.isnan(y))
@@ -282,7 +285,7 @@ def metric_differences(x, y, path=""):
             yield "%s: %d and %d entries" % (path, len(x), len(y))
         for i, (p, q) in enumerate(zip(x, y)):
             yield from metric_differences(p, q, "%s[%d]" % (path, i))
-    elif not (isinstance(x, (dict, list)) or isinstance(y, (dict, list))) and same_number(x, y):
+    elif not (isinstance(x, (dict, list)) or isinstance(y, (dict, list))) and same_number(x, y, path):
         return
     else:
         yield "%s: %r and %r" % (path, x, y)
