@@ -66,12 +66,14 @@ PGY_API const char *pgy_status_name(pgy_status status);
 
 /** Writes the text (truncated if need be) and returns `status`, so that a failing function can
  *  `return pgy_error_set(err, PGY_E_SHAPE, "axis %d is not in [%d, %d)", ...)`. err may be NULL. */
-PGY_API pgy_status pgy_error_set(pgy_error *err, pgy_status status, const char *format, ...) PGY_PRINTF(3, 4);
+PGY_API pgy_status pgy_error_set(pgy_error *err, pgy_status status, const char *format, ...)
+    PGY_PRINTF(3, 4);
 
 /** Puts text in front of what is there, leaves the status alone and returns it. err may be NULL. */
-PGY_API pgy_status pgy_error_prefix(pgy_error *err, pgy_status status, const char *format, ...) PGY_PRINTF(3, 4);
+PGY_API pgy_status pgy_error_prefix(pgy_error *err, pgy_status status, const char *format, ...)
+    PGY_PRINTF(3, 4);
 
-/* ---- Logger ------------------------------------------------------------------------------------ */
+/* ---- Logger --------------------------------------------------------------------------------- */
 
 typedef enum pgy_severity {
     PGY_LOG_ULTRA_VERBOSE = -20,
@@ -86,36 +88,42 @@ typedef enum pgy_severity {
     PGY_LOG_CRITICAL = 50
 } pgy_severity;
 
-/** Receives each formatted line block (prefix, indentation and newline included, no colour codes). */
-typedef void (*pgy_log_sink)(pgy_severity severity, const char *text, size_t size_bytes, void *user);
+/** Receives each formatted line block (prefix, indentation and newline included, no colour codes).
+ */
+typedef void (*pgy_log_sink)(pgy_severity severity, const char *text, size_t size_bytes,
+                             void *user);
 
-/** Sends messages to stdout, CRITICAL to stderr. Off until called, so that a library stays silent. */
+/** Sends messages to stdout, CRITICAL to stderr. Off until called, so that a library stays silent.
+ */
 PGY_API void pgy_log_open_console(void);
 
 /** Sends messages to `sink` instead; NULL drops them. */
 PGY_API void pgy_log_set_sink(pgy_log_sink sink, void *user);
 
-/** Threshold for a module path such as "comparator" or "backend/onnxrt/runner.py"; NULL or "" is the
- *  default threshold. The longest matching path, component by component, wins.
+/** Threshold for a module path such as "comparator" or "backend/onnxrt/runner.py"; NULL or "" is
+ * the default threshold. The longest matching path, component by component, wins.
  *  @return PGY_E_MEMORY when the entry cannot be kept */
-PGY_API PGY_MUST_CHECK pgy_status pgy_log_set_severity(const char *path, int severity, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_log_set_severity(const char *path, int severity,
+                                                       pgy_error *err);
 
 /** Threshold that applies to `path` (NULL: the default). */
 PGY_API int pgy_log_severity(const char *path);
 
 /** @param name  e.g. "VERBOSE", any case; @return PGY_E_ARGUMENT naming the valid words */
-PGY_API PGY_MUST_CHECK pgy_status pgy_severity_from_name(int *out, const char *name, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_severity_from_name(int *out, const char *name,
+                                                         pgy_error *err);
 
 typedef struct pgy_log_format {
     bool timestamp; /**< "(HH:MM:SS) " after the letter */
     bool line_info; /**< "[path:line] " after that */
-    bool no_colors; /**< never colour; else colours on terminals, NO_COLOR and FORCE_COLOR honoured */
+    bool no_colors; /**< never colour; else colours on terminals, NO_COLOR and FORCE_COLOR honoured
+                     */
 } pgy_log_format;
 
 PGY_API void pgy_log_set_format(pgy_log_format format);
 
-/** Copies every emitted line to a file as well: truncated on opening, parent folders made, flushed per
- *  line. NULL closes it. @return PGY_E_IO */
+/** Copies every emitted line to a file as well: truncated on opening, parent folders made, flushed
+ * per line. NULL closes it. @return PGY_E_IO */
 PGY_API PGY_MUST_CHECK pgy_status pgy_log_set_file(const char *path, pgy_error *err);
 
 /** Would a message of this severity from this module path be shown? */
@@ -125,12 +133,12 @@ PGY_API bool pgy_log_is_on(pgy_severity severity, const char *path);
 PGY_API void pgy_log_indent(int delta);
 
 /** Logs one message, possibly of several lines. `path` and `line` say where from (module path). */
-PGY_API void pgy_log_write(pgy_severity severity, const char *path, int line, const char *format, ...)
-    PGY_PRINTF(4, 5);
+PGY_API void pgy_log_write(pgy_severity severity, const char *path, int line, const char *format,
+                           ...) PGY_PRINTF(4, 5);
 
 /** The same, but a text that was logged once in this process is not logged again. */
-PGY_API void pgy_log_write_once(pgy_severity severity, const char *path, int line, const char *format, ...)
-    PGY_PRINTF(4, 5);
+PGY_API void pgy_log_write_once(pgy_severity severity, const char *path, int line,
+                                const char *format, ...) PGY_PRINTF(4, 5);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Results of inference, what it means for two of them to agree, and the driver that runs runners and judges them.
+ * Results of inference, what it means for two of them to agree, and the driver that runs runners
+ * and judges them.
  *
  *     pgy_run_options o = pgy_run_options_default();
  *     o.loader = loader;
@@ -9,8 +10,9 @@
  *     else if (!pgy_run_report_passed(report)) ...          // ran, and the verdict is no
  *     pgy_run_report_destroy(report);
  *
- * The steps are there one by one as well: pgy_infer_all, pgy_compare_accuracy, pgy_validate, pgy_postprocess.
- * Formulas, messages and formats are those of Polygraphy 0.53.6 (docs/compare.md lists the repaired defects).
+ * The steps are there one by one as well: pgy_infer_all, pgy_compare_accuracy, pgy_validate,
+ * pgy_postprocess. Formulas, messages and formats are those of Polygraphy 0.53.6 (docs/compare.md
+ * lists the repaired defects).
  */
 #ifndef POLYGRAPHY_COMPARE_H
 #define POLYGRAPHY_COMPARE_H
@@ -22,13 +24,14 @@
 extern "C" {
 #endif
 
-/* ---- Results of inference ------------------------------------------------------------------------ */
+/* ---- Results of inference
+ * ------------------------------------------------------------------------ */
 
 /** One inference of one runner. */
 typedef struct pgy_iteration {
     char *runner_name;
     pgy_tensor_map *outputs;
-    double runtime_s;      /**< NaN = not known (null in files) */
+    double runtime_s; /**< NaN = not known (null in files) */
 } pgy_iteration;
 
 /** All iterations of one or more runners; names may repeat. */
@@ -40,28 +43,41 @@ PGY_API const char *pgy_results_runner_name(const pgy_results *r, size_t runner)
 PGY_API size_t pgy_results_iteration_count(const pgy_results *r, size_t runner);
 PGY_API const pgy_iteration *pgy_results_at(const pgy_results *r, size_t runner, size_t iteration);
 /** A new, empty runner entry; *index may be NULL. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_add_runner(pgy_results *r, const char *name, size_t *index, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_add_runner(pgy_results *r, const char *name,
+                                                         size_t *index, pgy_error *err);
 /** Shares the tensors (swapping them out when over the threshold). runtime_s NaN = unknown. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_add(pgy_results *r, size_t runner, const pgy_tensor_map *outputs, double runtime_s, pgy_error *err);
-/** A file, or a folder of per-iteration files (path without extension that is a folder). Logs "Loading inference results from ..." */
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_load(pgy_results **out, const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_add(pgy_results *r, size_t runner,
+                                                  const pgy_tensor_map *outputs, double runtime_s,
+                                                  pgy_error *err);
+/** A file, or a folder of per-iteration files (path without extension that is a folder). Logs
+ * "Loading inference results from ..." */
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_load(pgy_results **out, const char *path,
+                                                   pgy_error *err);
 /** The same bytes as the original writes. A path without extension is a folder. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_save(const pgy_results *r, const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_save(const pgy_results *r, const char *path,
+                                                   pgy_error *err);
 
 /** Reader that keeps one iteration in memory. *out: one-iteration results, NULL at the end. */
 typedef struct pgy_results_reader pgy_results_reader;
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_open(pgy_results_reader **out, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_next(pgy_results **out, pgy_results_reader *r, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_open(pgy_results_reader **out,
+                                                          const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_next(pgy_results **out, pgy_results_reader *r,
+                                                          pgy_error *err);
 PGY_API void pgy_results_reader_close(pgy_results_reader *r);
-/** Writer as iterations come: each call adds one iteration of every runner of `r`. A single file is written at finish (its iterations wait in
- *  spilled form: memory does not grow), a folder file by file. */
+/** Writer as iterations come: each call adds one iteration of every runner of `r`. A single file is
+ * written at finish (its iterations wait in spilled form: memory does not grow), a folder file by
+ * file. */
 typedef struct pgy_results_writer pgy_results_writer;
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iteration, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_create(pgy_results_writer **out,
+                                                            const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_add(pgy_results_writer *w,
+                                                         const pgy_results *iteration,
+                                                         pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_finish(pgy_results_writer *w, pgy_error *err);
 PGY_API void pgy_results_writer_destroy(pgy_results_writer *w);
 
-/* ---- Comparison functions ------------------------------------------------------------------------ */
+/* ---- Comparison functions
+ * ------------------------------------------------------------------------ */
 
 /** Number as given by the user: an integer stays one in files and in integer comparisons. */
 typedef struct pgy_number {
@@ -70,7 +86,13 @@ typedef struct pgy_number {
     double real; /**< set in both cases */
 } pgy_number;
 
-typedef enum pgy_error_stat { PGY_STAT_ELEMWISE, PGY_STAT_MAX, PGY_STAT_MEAN, PGY_STAT_MEDIAN, PGY_STAT_QUANTILE } pgy_error_stat;
+typedef enum pgy_error_stat {
+    PGY_STAT_ELEMWISE,
+    PGY_STAT_MAX,
+    PGY_STAT_MEAN,
+    PGY_STAT_MEDIAN,
+    PGY_STAT_QUANTILE
+} pgy_error_stat;
 
 /** One value per output name, "" = default for the others. */
 typedef struct pgy_number_entry {
@@ -87,73 +109,89 @@ typedef struct pgy_number_map {
 } pgy_number_map;
 
 typedef enum pgy_compare_kind {
-    PGY_COMPARE_SIMPLE, PGY_COMPARE_INDICES, PGY_COMPARE_L2, PGY_COMPARE_COSINE_SIMILARITY, PGY_COMPARE_PSNR, PGY_COMPARE_SNR,
-    PGY_COMPARE_LPIPS, PGY_COMPARE_CALLBACK
+    PGY_COMPARE_SIMPLE,
+    PGY_COMPARE_INDICES,
+    PGY_COMPARE_L2,
+    PGY_COMPARE_COSINE_SIMILARITY,
+    PGY_COMPARE_PSNR,
+    PGY_COMPARE_SNR,
+    PGY_COMPARE_LPIPS,
+    PGY_COMPARE_CALLBACK
 } pgy_compare_kind;
 
 struct pgy_verdicts;
 /** A comparison of the caller's: sets one verdict per output through pgy_verdicts_set. */
-typedef pgy_status (*pgy_compare_callback)(struct pgy_verdicts *out, const pgy_iteration *a, const pgy_iteration *b, void *user, pgy_error *err);
+typedef pgy_status (*pgy_compare_callback)(struct pgy_verdicts *out, const pgy_iteration *a,
+                                           const pgy_iteration *b, void *user, pgy_error *err);
 
 typedef struct pgy_compare_options {
     size_t size;
     pgy_compare_kind kind;
     bool no_shape_check;
     bool fail_fast;
-    pgy_number_map threshold;             /**< l2, cosine_similarity, psnr, snr, lpips; index tolerance of indices */
-    pgy_number_map rtol, atol, quantile;  /**< simple */
-    const pgy_stat_entry *stats;          /**< simple: check_error_stat */
+    pgy_number_map
+        threshold; /**< l2, cosine_similarity, psnr, snr, lpips; index tolerance of indices */
+    pgy_number_map rtol, atol, quantile; /**< simple */
+    const pgy_stat_entry *stats;         /**< simple: check_error_stat */
     size_t stat_count;
     bool infinities_compare_equal;
     const char *heatmap_dir, *error_plot_dir; /**< NULL = none */
     bool show_heatmaps, show_error_plots;     /**< opened with the desktop's viewer */
-    pgy_compare_callback callback;        /**< PGY_COMPARE_CALLBACK */
+    pgy_compare_callback callback;            /**< PGY_COMPARE_CALLBACK */
     void *user;
-    const char *label;                    /**< of a callback, may be NULL */
+    const char *label; /**< of a callback, may be NULL */
 } pgy_compare_options;
 PGY_API pgy_compare_options pgy_compare_options_default(pgy_compare_kind kind);
-/** "simple", "l2", ... @return false if there is no such function. Groups ("distance_metrics") are the CLI's. */
+/** "simple", "l2", ... @return false if there is no such function. Groups ("distance_metrics") are
+ * the CLI's. */
 PGY_API bool pgy_compare_kind_from_name(pgy_compare_kind *out, const char *name);
 PGY_API const char *pgy_compare_kind_label(pgy_compare_kind kind); /**< "L2 Norm" */
-PGY_API PGY_MUST_CHECK pgy_status pgy_error_stat_from_name(pgy_error_stat *out, const char *name, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_error_stat_from_name(pgy_error_stat *out, const char *name,
+                                                           pgy_error *err);
 PGY_API const char *pgy_error_stat_name(pgy_error_stat stat);
 
 typedef struct pgy_compare pgy_compare; /**< a comparison function: options, checked and copied */
-PGY_API PGY_MUST_CHECK pgy_status pgy_compare_create(pgy_compare **out, const pgy_compare_options *options, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_compare_create(pgy_compare **out,
+                                                     const pgy_compare_options *options,
+                                                     pgy_error *err);
 PGY_API void pgy_compare_destroy(pgy_compare *c);
 
-/* ---- Verdicts ------------------------------------------------------------------------------------ */
+/* ---- Verdicts
+ * ------------------------------------------------------------------------------------ */
 
 /** Verdict on one output in one iteration, or averaged. */
 typedef struct pgy_verdict {
     char *output;
-    pgy_compare_kind kind;     /**< INDICES and CALLBACK: plain true or false, no metrics */
+    pgy_compare_kind kind; /**< INDICES and CALLBACK: plain true or false, no metrics */
     bool passed;
-    bool has_metrics;          /**< false: shape mismatch and the like; `passed` stands alone */
-    bool verified;             /**< false: LPIPS that could not be computed */
+    bool has_metrics; /**< false: shape mismatch and the like; `passed` stands alone */
+    bool verified;    /**< false: LPIPS that could not be computed */
     double max_absdiff, max_reldiff, mean_absdiff, mean_reldiff, median_absdiff, median_reldiff;
     bool has_quantile;
     double quantile_absdiff, quantile_reldiff;
-    double metric;             /**< the number of one-metric functions */
-    pgy_error_stat stat;       /**< thresholds it was judged with */
+    double metric;       /**< the number of one-metric functions */
+    pgy_error_stat stat; /**< thresholds it was judged with */
     pgy_number atol, rtol, threshold;
 } pgy_verdict;
 
 typedef struct pgy_verdicts pgy_verdicts; /**< ordered by output name; of one pair and iteration */
 PGY_API size_t pgy_verdicts_count(const pgy_verdicts *v);
 PGY_API const pgy_verdict *pgy_verdicts_at(const pgy_verdicts *v, size_t i);
-PGY_API PGY_MUST_CHECK pgy_status pgy_verdicts_set(pgy_verdicts *v, const char *output, bool passed, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_verdicts_set(pgy_verdicts *v, const char *output, bool passed,
+                                                   pgy_error *err);
 
 /** One comparison function's verdicts: pairs, iterations, outputs. */
 typedef struct pgy_accuracy pgy_accuracy;
 PGY_API pgy_compare_kind pgy_accuracy_kind(const pgy_accuracy *a);
 PGY_API bool pgy_accuracy_is_average(const pgy_accuracy *a);
 PGY_API size_t pgy_accuracy_pair_count(const pgy_accuracy *a);
-PGY_API void pgy_accuracy_pair(const pgy_accuracy *a, size_t pair, const char **first, const char **second);
+PGY_API void pgy_accuracy_pair(const pgy_accuracy *a, size_t pair, const char **first,
+                               const char **second);
 PGY_API size_t pgy_accuracy_iteration_count(const pgy_accuracy *a, size_t pair);
 PGY_API const pgy_verdicts *pgy_accuracy_at(const pgy_accuracy *a, size_t pair, size_t iteration);
 PGY_API bool pgy_accuracy_passed(const pgy_accuracy *a);
-PGY_API void pgy_accuracy_stats(const pgy_accuracy *a, size_t pair, size_t *passed, size_t *total); /**< iterations, or outputs if averaged */
+PGY_API void pgy_accuracy_stats(const pgy_accuracy *a, size_t pair, size_t *passed,
+                                size_t *total); /**< iterations, or outputs if averaged */
 
 /** One entry per comparison function. */
 typedef struct pgy_accuracy_results pgy_accuracy_results;
@@ -161,101 +199,130 @@ PGY_API void pgy_accuracy_results_destroy(pgy_accuracy_results *r);
 PGY_API size_t pgy_accuracy_results_count(const pgy_accuracy_results *r);
 PGY_API const pgy_accuracy *pgy_accuracy_results_at(const pgy_accuracy_results *r, size_t i);
 PGY_API bool pgy_accuracy_results_passed(const pgy_accuracy_results *r);
-PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r, const char *path, pgy_error *err);
-/** Judges saved metrics by other thresholds (semantics 2.4). Each comparison picks the first remaining saved one with its metric; those nobody picked are
- *  dropped with an INFO line. Nothing picked at all: PGY_E_ARGUMENT. @param average  judge the means over the iterations */
-PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results **out, const pgy_accuracy_results *r, const pgy_compare *const *comparisons,
-                                                          size_t count, bool average, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out,
+                                                            const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r,
+                                                            const char *path, pgy_error *err);
+/** Judges saved metrics by other thresholds (semantics 2.4). Each comparison picks the first
+ * remaining saved one with its metric; those nobody picked are dropped with an INFO line. Nothing
+ * picked at all: PGY_E_ARGUMENT. @param average  judge the means over the iterations */
+PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results **out,
+                                                          const pgy_accuracy_results *r,
+                                                          const pgy_compare *const *comparisons,
+                                                          size_t count, bool average,
+                                                          pgy_error *err);
 /** Logs the "Accuracy Summary" lines of every function and pair. */
 PGY_API void pgy_accuracy_log_summary(const pgy_accuracy_results *r);
 
-/* ---- Post-processing ------------------------------------------------------------------------------ */
+/* ---- Post-processing
+ * ------------------------------------------------------------------------------ */
 
 typedef struct pgy_top_k {
     const char *output; /**< "" = default for the others */
     int64_t k;
     bool has_axis;
-    int64_t axis;       /**< default: last */
+    int64_t axis; /**< default: last */
 } pgy_top_k;
-typedef pgy_status (*pgy_postprocess_callback)(pgy_iteration *iteration, void *user, pgy_error *err);
+typedef pgy_status (*pgy_postprocess_callback)(pgy_iteration *iteration, void *user,
+                                               pgy_error *err);
 typedef struct pgy_postprocess {
     const pgy_top_k *top_k; /**< applied if count > 0 and there is no callback */
     size_t top_k_count;
     pgy_postprocess_callback callback;
     void *user;
-    const char *name;       /**< for the log; NULL = "TopKPostprocessFunc" */
+    const char *name; /**< for the log; NULL = "TopKPostprocessFunc" */
 } pgy_postprocess;
-PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_apply(pgy_results *r, const pgy_postprocess *p, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_apply(pgy_results *r, const pgy_postprocess *p,
+                                                        pgy_error *err);
 
-/* ---- Scripts -------------------------------------------------------------------------------------- */
+/* ---- Scripts
+ * -------------------------------------------------------------------------------------- */
 
-/** "file.py[:function]" with two iteration results -> {output: bool}, run in a helper Python process. Default function compare_outputs. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_compare_script_create(pgy_compare **out, const char *script, pgy_error *err);
-/** "file.py[:function]" with an iteration result -> iteration result. Default function postprocess_outputs. The script process lives until destroy. */
+/** "file.py[:function]" with two iteration results -> {output: bool}, run in a helper Python
+ * process. Default function compare_outputs. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_compare_script_create(pgy_compare **out, const char *script,
+                                                            pgy_error *err);
+/** "file.py[:function]" with an iteration result -> iteration result. Default function
+ * postprocess_outputs. The script process lives until destroy. */
 typedef struct pgy_postprocess_script pgy_postprocess_script;
-PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_script_create(pgy_postprocess_script **out, const char *script, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_script_create(pgy_postprocess_script **out,
+                                                                const char *script, pgy_error *err);
 PGY_API pgy_postprocess pgy_postprocess_script_use(pgy_postprocess_script *s);
 PGY_API void pgy_postprocess_script_destroy(pgy_postprocess_script *s);
 
-/* ---- Running and judging -------------------------------------------------------------------------- */
+/* ---- Running and judging
+ * -------------------------------------------------------------------------- */
 
-/** Which verdicts of the original to keep where it is wrong (default: none; see docs/compare.md). */
+/** Which verdicts of the original to keep where it is wrong (default: none; see docs/compare.md).
+ */
 typedef struct pgy_judge_options {
     size_t size;
     const pgy_compare *const *comparisons; /**< default: simple with its defaults */
     size_t comparison_count;
     bool fail_fast;
     bool check_average;
-    bool validate;       /**< NaN and infinity in any result fail */
-    bool compat;         /**< the original's verdict where this library's differs, with a line that says so */
+    bool validate; /**< NaN and infinity in any result fail */
+    bool compat; /**< the original's verdict where this library's differs, with a line that says so
+                  */
 } pgy_judge_options;
 PGY_API pgy_judge_options pgy_judge_options_default(void);
 
-/** Consecutive runners of all results, iteration by iteration. *passed is the verdict; accuracy may be NULL. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_compare_accuracy(pgy_accuracy_results **accuracy, bool *passed, const pgy_results *const *results, size_t count,
-                                                       const pgy_judge_options *options, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_validate(bool *valid, const pgy_results *r, bool check_nan, bool check_inf, bool fail_fast, pgy_error *err);
+/** Consecutive runners of all results, iteration by iteration. *passed is the verdict; accuracy may
+ * be NULL. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_compare_accuracy(
+    pgy_accuracy_results **accuracy, bool *passed, const pgy_results *const *results, size_t count,
+    const pgy_judge_options *options, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_validate(bool *valid, const pgy_results *r, bool check_nan,
+                                               bool check_inf, bool fail_fast, pgy_error *err);
 
 typedef struct pgy_run_options {
     size_t size;
-    pgy_data_loader *loader;           /**< borrowed; NULL = generated data with defaults */
-    bool sequential;                   /**< each runner to its end before the next */
-    size_t warm_up;                    /**< sequential only */
-    bool use_subprocess;               /**< sequential only: one child process per runner */
-    double subprocess_timeout_s;       /**< 0 = none */
+    pgy_data_loader *loader;     /**< borrowed; NULL = generated data with defaults */
+    bool sequential;             /**< each runner to its end before the next */
+    size_t warm_up;              /**< sequential only */
+    bool use_subprocess;         /**< sequential only: one child process per runner */
+    double subprocess_timeout_s; /**< 0 = none */
     const char *save_inputs, *save_outputs, *save_input_blob, *save_accuracy; /**< NULL = do not */
-    const char *const *load_outputs;   /**< results appended after the runners' own */
+    const char *const *load_outputs; /**< results appended after the runners' own */
     size_t load_output_count;
     pgy_postprocess postprocess;
     pgy_judge_options judge;
-    const char *const *reports;        /**< "out.json", "out.xml" (JUnit), "out.sarif" */
+    const char *const *reports; /**< "out.json", "out.xml" (JUnit), "out.sarif" */
     size_t report_count;
-    const char *model_path;            /**< for reports and messages; may be NULL */
-    bool (*cancelled)(void *user);     /**< asked between inferences; NULL = never */
+    const char *model_path;        /**< for reports and messages; may be NULL */
+    bool (*cancelled)(void *user); /**< asked between inferences; NULL = never */
     void *user;
 } pgy_run_options;
 PGY_API pgy_run_options pgy_run_options_default(void);
 
 /** The verdict of a run. */
 typedef struct pgy_run_report pgy_run_report;
-PGY_API PGY_MUST_CHECK pgy_status pgy_run(pgy_run_report **out, pgy_runner *const *runners, size_t runner_count, const pgy_run_options *options, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_run(pgy_run_report **out, pgy_runner *const *runners,
+                                          size_t runner_count, const pgy_run_options *options,
+                                          pgy_error *err);
 PGY_API bool pgy_run_report_passed(const pgy_run_report *r);
 PGY_API size_t pgy_run_report_iteration_count(const pgy_run_report *r);
-PGY_API const pgy_accuracy_results *pgy_run_report_accuracy(const pgy_run_report *r); /**< NULL if nothing was compared */
+PGY_API const pgy_accuracy_results *pgy_run_report_accuracy(
+    const pgy_run_report *r); /**< NULL if nothing was compared */
 /** One line saying why it failed, or "". */
 PGY_API const char *pgy_run_report_reason(const pgy_run_report *r);
 PGY_API void pgy_run_report_destroy(pgy_run_report *r);
 
-/** Comparator.run in its materialised form: each runner over all data; results in memory (or swapped). */
-PGY_API PGY_MUST_CHECK pgy_status pgy_infer_all(pgy_results **out, pgy_runner *const *runners, size_t runner_count, const pgy_run_options *options, pgy_error *err);
+/** Comparator.run in its materialised form: each runner over all data; results in memory (or
+ * swapped). */
+PGY_API PGY_MUST_CHECK pgy_status pgy_infer_all(pgy_results **out, pgy_runner *const *runners,
+                                                size_t runner_count, const pgy_run_options *options,
+                                                pgy_error *err);
 
-/* ---- Statistics and text --------------------------------------------------------------------------- */
+/* ---- Statistics and text
+ * --------------------------------------------------------------------------- */
 
 /** "mean=..., std-dev=..., ..." (semantics 3.7). Free with pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_statistics_text(char **out, pgy_view v, pgy_error *err);
-/** Ten-bin histogram (semantics 3.8) over [low, high], or its own range if low > high. "" if there is none. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_histogram_text(char **out, pgy_view v, double low, double high, pgy_error *err);
+/** Ten-bin histogram (semantics 3.8) over [low, high], or its own range if low > high. "" if there
+ * is none. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_histogram_text(char **out, pgy_view v, double low,
+                                                     double high, pgy_error *err);
 
 #ifdef __cplusplus
 }

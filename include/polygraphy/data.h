@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Input data: where it comes from (generated, files, a list, a callback, a Python script) and how it is stored.
+ * Input data: where it comes from (generated, files, a list, a callback, a Python script) and how
+ * it is stored.
  *
  * A data loader gives one map of named tensors per iteration, in order:
  *
@@ -9,7 +10,8 @@
  *     pgy_data_loader *l = NULL;
  *     if (pgy_random_loader_create(&l, &o, &err)) ...
  *     if (pgy_data_loader_set_metadata(l, inputs, &err)) ...
- *     for (;;) { if (pgy_data_loader_next(&feed, l, &err)) ...; if (!feed) break; ...; pgy_tensor_map_destroy(feed); }
+ *     for (;;) { if (pgy_data_loader_next(&feed, l, &err)) ...; if (!feed) break; ...;
+ * pgy_tensor_map_destroy(feed); }
  */
 #ifndef POLYGRAPHY_DATA_H
 #define POLYGRAPHY_DATA_H
@@ -22,27 +24,35 @@ extern "C" {
 
 typedef struct pgy_data_loader pgy_data_loader;
 
-/** Functions of a loader of one's own. `next` gives a new map, or NULL at the end. Optional ones may be NULL. */
+/** Functions of a loader of one's own. `next` gives a new map, or NULL at the end. Optional ones
+ * may be NULL. */
 typedef struct pgy_data_loader_functions {
     size_t size;
     pgy_status (*next)(pgy_tensor_map **out, void *user, pgy_error *err);
-    pgy_status (*rewind)(void *user, pgy_error *err);                                 /**< optional: start again */
-    pgy_status (*set_metadata)(void *user, const pgy_metadata *inputs, pgy_error *err); /**< optional: borrowed for the loader's life */
-    void (*destroy)(void *user);                                                       /**< optional */
+    pgy_status (*rewind)(void *user, pgy_error *err); /**< optional: start again */
+    pgy_status (*set_metadata)(void *user, const pgy_metadata *inputs,
+                               pgy_error *err); /**< optional: borrowed for the loader's life */
+    void (*destroy)(void *user);                /**< optional */
 } pgy_data_loader_functions;
-PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_create(pgy_data_loader **out, const pgy_data_loader_functions *functions, void *user, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_create(pgy_data_loader **out,
+                                                         const pgy_data_loader_functions *functions,
+                                                         void *user, pgy_error *err);
 PGY_API void pgy_data_loader_destroy(pgy_data_loader *l);
-PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l, const pgy_metadata *inputs, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l,
+                                                               const pgy_metadata *inputs,
+                                                               pgy_error *err);
 /** *out is NULL at the end. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_next(pgy_tensor_map **out, pgy_data_loader *l, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_next(pgy_tensor_map **out, pgy_data_loader *l,
+                                                       pgy_error *err);
 /** PGY_E_UNSUPPORTED for loaders that cannot. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_rewind(pgy_data_loader *l, pgy_error *err);
 /** Can it make a map for other metadata than the first? (generated data and lists: yes) */
 PGY_API bool pgy_data_loader_can_regenerate(const pgy_data_loader *l);
 
-/* ---- Generated ---------------------------------------------------------------------------------- */
+/* ---- Generated ------------------------------------------------------------------------------ */
 
-/** Which inputs a range is for: all, or only those of integer (not bool) or of float type, which then wins over one for all. */
+/** Which inputs a range is for: all, or only those of integer (not bool) or of float type, which
+ * then wins over one for all. */
 typedef enum pgy_range_kind { PGY_RANGE_ALL, PGY_RANGE_INTEGERS, PGY_RANGE_FLOATS } pgy_range_kind;
 
 /** Range for one input ("" = all others); both ends inclusive for integers. */
@@ -50,58 +60,80 @@ typedef struct pgy_value_range {
     const char *name;
     pgy_range_kind kind;
     double low, high;
-    bool is_integer;        /**< both ends were given as integers: low_int, high_int are exact */
+    bool is_integer; /**< both ends were given as integers: low_int, high_int are exact */
     int64_t low_int, high_int;
 } pgy_value_range;
 
 typedef struct pgy_random_options {
     size_t size;
-    uint32_t seed;                     /**< iteration i uses seed + i; default 1 */
-    size_t iterations;                 /**< default 1 */
-    const pgy_metadata *inputs;        /**< shapes (and types) by name or wildcard; may be NULL; copied */
-    const pgy_value_range *ranges;     /**< default [0, 1]; copied */
+    uint32_t seed;              /**< iteration i uses seed + i; default 1 */
+    size_t iterations;          /**< default 1 */
+    const pgy_metadata *inputs; /**< shapes (and types) by name or wildcard; may be NULL; copied */
+    const pgy_value_range *ranges; /**< default [0, 1]; copied */
     size_t range_count;
-    bool torch_floats;                 /**< torch's float stream instead of NumPy's, honouring ranges */
+    bool torch_floats; /**< torch's float stream instead of NumPy's, honouring ranges */
 } pgy_random_options;
 PGY_API pgy_random_options pgy_random_options_default(void);
 /** Bit-identical to NumPy's RandomState(seed + i) as the original draws it (semantics 4). */
-PGY_API PGY_MUST_CHECK pgy_status pgy_random_loader_create(pgy_data_loader **out, const pgy_random_options *options, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_random_loader_create(pgy_data_loader **out,
+                                                           const pgy_random_options *options,
+                                                           pgy_error *err);
 
-/* ---- From elsewhere ----------------------------------------------------------------------------- */
+/* ---- From elsewhere ------------------------------------------------------------------------- */
 
 /** Shares the maps. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_list_loader_create(pgy_data_loader **out, const pgy_tensor_map *const *maps, size_t count, pgy_error *err);
-/** Paths in order, read lazily: feed-list JSON (or one map), a folder of such JSON files, .npz, .npy (one input: the name is the file's stem, matched by
- *  position), .safetensors, a folder of ONNX test data (input_0.pb ... or test_data_set_N folders; names by position from the metadata when the
- *  protos have none). */
-PGY_API PGY_MUST_CHECK pgy_status pgy_file_loader_create(pgy_data_loader **out, const char *const *paths, size_t count, pgy_error *err);
-/** script: "file.py" or "file.py:function" (default load_data). Runs in a helper Python process; arrays travel as bytes over a pipe. Generators,
- *  lists and single dicts are accepted; the script's own traceback is the error text (logged at ERROR). */
-PGY_API PGY_MUST_CHECK pgy_status pgy_script_loader_create(pgy_data_loader **out, const char *script, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_list_loader_create(pgy_data_loader **out,
+                                                         const pgy_tensor_map *const *maps,
+                                                         size_t count, pgy_error *err);
+/** Paths in order, read lazily: feed-list JSON (or one map), a folder of such JSON files, .npz,
+ * .npy (one input: the name is the file's stem, matched by position), .safetensors, a folder of
+ * ONNX test data (input_0.pb ... or test_data_set_N folders; names by position from the metadata
+ * when the protos have none). */
+PGY_API PGY_MUST_CHECK pgy_status pgy_file_loader_create(pgy_data_loader **out,
+                                                         const char *const *paths, size_t count,
+                                                         pgy_error *err);
+/** script: "file.py" or "file.py:function" (default load_data). Runs in a helper Python process;
+ * arrays travel as bytes over a pipe. Generators, lists and single dicts are accepted; the script's
+ * own traceback is the error text (logged at ERROR). */
+PGY_API PGY_MUST_CHECK pgy_status pgy_script_loader_create(pgy_data_loader **out,
+                                                           const char *script, pgy_error *err);
 
-/* ---- Stored: feed lists -------------------------------------------------------------------------- */
+/* ---- Stored: feed lists
+ * -------------------------------------------------------------------------- */
 
 /** All iterations of one feed file (or map). */
-PGY_API PGY_MUST_CHECK pgy_status pgy_feeds_load(pgy_tensor_map ***out, size_t *count, const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_feeds_load(pgy_tensor_map ***out, size_t *count,
+                                                 const char *path, pgy_error *err);
 PGY_API void pgy_feeds_free(pgy_tensor_map **maps, size_t count);
-PGY_API PGY_MUST_CHECK pgy_status pgy_feeds_save(const char *path, const pgy_tensor_map *const *maps, size_t count, pgy_error *err);
-/** Writer of feed lists as they come: path with an extension = one file, without = a folder of numbered files (absent or empty). Tensors are
- *  written at once, so memory does not grow. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_feeds_save(const char *path,
+                                                 const pgy_tensor_map *const *maps, size_t count,
+                                                 pgy_error *err);
+/** Writer of feed lists as they come: path with an extension = one file, without = a folder of
+ * numbered files (absent or empty). Tensors are written at once, so memory does not grow. */
 typedef struct pgy_feed_writer pgy_feed_writer;
-PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_create(pgy_feed_writer **out, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_add(pgy_feed_writer *w, const pgy_tensor_map *feed, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_create(pgy_feed_writer **out, const char *path,
+                                                         pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_add(pgy_feed_writer *w,
+                                                      const pgy_tensor_map *feed, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_finish(pgy_feed_writer *w, pgy_error *err);
-PGY_API void pgy_feed_writer_destroy(pgy_feed_writer *w); /**< without finish: nothing is left behind of a single file */
+PGY_API void pgy_feed_writer_destroy(
+    pgy_feed_writer *w); /**< without finish: nothing is left behind of a single file */
 /** <dir>/<10-digit index>/<name>.bin: the elements only. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_feed_save_blob(const char *dir, size_t index, const pgy_tensor_map *feed, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_feed_save_blob(const char *dir, size_t index,
+                                                     const pgy_tensor_map *feed, pgy_error *err);
 
-/* ---- Matching data to a runner's inputs ---------------------------------------------------------- */
+/* ---- Matching data to a runner's inputs
+ * ---------------------------------------------------------- */
 
-/** A map with exactly the inputs of `inputs` in their order: by name, substring, position; cast and reshaped where needed, each with a
- *  warning (semantics 2.3). @return PGY_E_ARGUMENT naming the input that cannot be served */
-PGY_API PGY_MUST_CHECK pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed, const pgy_metadata *inputs, pgy_error *err);
-/** semantics 3.2 try_match_shape: reshapes or permutes `t` towards `shape` (-1 dynamic); a retained t if nothing fits. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank, const int64_t *shape, pgy_error *err);
+/** A map with exactly the inputs of `inputs` in their order: by name, substring, position; cast and
+ * reshaped where needed, each with a warning (semantics 2.3). @return PGY_E_ARGUMENT naming the
+ * input that cannot be served */
+PGY_API PGY_MUST_CHECK pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
+                                                 const pgy_metadata *inputs, pgy_error *err);
+/** semantics 3.2 try_match_shape: reshapes or permutes `t` towards `shape` (-1 dynamic); a retained
+ * t if nothing fits. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank,
+                                                  const int64_t *shape, pgy_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Lazy model loaders: cheap objects that describe how to get a model; the work is done when they are called.
+ * Lazy model loaders: cheap objects that describe how to get a model; the work is done when they
+ * are called.
  *
  *     pgy_loader *l = NULL;
  *     pgy_loader_from_path(&l, "net.onnx", NULL, &err);
@@ -9,8 +10,8 @@
  *     pgy_loader_call(&model, l, &err);                    // everything happens here
  *     pgy_loader_destroy(l);
  *
- * Each step takes the loader over and replaces it; on failure it stays as it was. Calling twice does the work twice.
- * The arguments of a step are copied.
+ * Each step takes the loader over and replaces it; on failure it stays as it was. Calling twice
+ * does the work twice. The arguments of a step are copied.
  */
 #ifndef POLYGRAPHY_LOADER_H
 #define POLYGRAPHY_LOADER_H
@@ -24,22 +25,35 @@ extern "C" {
 
 typedef struct pgy_loader pgy_loader;
 
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_from_path(pgy_loader **out, const char *path, const pgy_model_load_options *options, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_from_model(pgy_loader **out, pgy_model *model, pgy_error *err); /**< retains */
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_infer_shapes(pgy_loader **loader, const pgy_metadata *input_shapes, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_select_outputs(pgy_loader **loader, const pgy_output_selection *selection, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_from_path(pgy_loader **out, const char *path,
+                                                       const pgy_model_load_options *options,
+                                                       pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_from_model(pgy_loader **out, pgy_model *model,
+                                                        pgy_error *err); /**< retains */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_infer_shapes(pgy_loader **loader,
+                                                          const pgy_metadata *input_shapes,
+                                                          pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_select_outputs(pgy_loader **loader,
+                                                            const pgy_output_selection *selection,
+                                                            pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_loader_convert_fp16(pgy_loader **loader, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_save(pgy_loader **loader, const char *path, const pgy_model_save_options *options, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_save(pgy_loader **loader, const char *path,
+                                                  const pgy_model_save_options *options,
+                                                  pgy_error *err);
 /** A step of the caller's: gets the model, may replace *model (releasing the old one). */
 typedef pgy_status (*pgy_loader_step)(pgy_model **model, void *user, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_extend(pgy_loader **loader, pgy_loader_step step, void *user, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_extend(pgy_loader **loader, pgy_loader_step step,
+                                                    void *user, pgy_error *err);
 
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_call(pgy_model **out, const pgy_loader *loader, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_call(pgy_model **out, const pgy_loader *loader,
+                                                  pgy_error *err);
 PGY_API void pgy_loader_destroy(pgy_loader *loader);
-/** As the source of a runner; the loader moves in. A model that was only loaded goes by path, an edited one as bytes, or through a
- *  temporary file with external data when it is too big for one buffer. Several runners may share one loader through retain. */
+/** As the source of a runner; the loader moves in. A model that was only loaded goes by path, an
+ * edited one as bytes, or through a temporary file with external data when it is too big for one
+ * buffer. Several runners may share one loader through retain. */
 PGY_API pgy_loader *pgy_loader_retain(pgy_loader *loader);
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_source(pgy_model_source *out, pgy_loader *loader, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_source(pgy_model_source *out, pgy_loader *loader,
+                                                    pgy_error *err);
 
 #ifdef __cplusplus
 }

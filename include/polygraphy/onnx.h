@@ -2,10 +2,11 @@
 /**
  * ONNX files: protobuf bytes to a read-only tree of plain structs and back.
  *
- * A model is one arena plus the mapped file; every pointer below lives as long as the pgy_model. Weights are
- * views into the mapping, so opening a file of gigabytes costs its nodes only. Fields this library does not
- * know, and the bytes of everything unchanged, are kept: loading and saving an unmodified model gives
- * identical bytes. Editing is done in a graph (graph.h), which makes a new tree.
+ * A model is one arena plus the mapped file; every pointer below lives as long as the pgy_model.
+ * Weights are views into the mapping, so opening a file of gigabytes costs its nodes only. Fields
+ * this library does not know, and the bytes of everything unchanged, are kept: loading and saving
+ * an unmodified model gives identical bytes. Editing is done in a graph (graph.h), which makes a
+ * new tree.
  *
  *     pgy_model *model = NULL;
  *     if (pgy_model_load(&model, "net.onnx", NULL, &err)) ...
@@ -32,10 +33,11 @@ typedef struct pgy_bytes {
 
 /** First member of every message: where it came from and what was not understood. */
 typedef struct pgy_onnx_message {
-    pgy_bytes raw;            /**< its bytes in the file, without tag and length; data NULL = built or changed: encode it */
+    pgy_bytes raw; /**< its bytes in the file, without tag and length; data NULL = built or changed:
+                      encode it */
     const pgy_bytes *unknown; /**< whole unknown fields, tags included, in order */
     size_t unknown_count;
-    uint64_t present;         /**< bit = field number (below 64) seen; tells 0 from absent */
+    uint64_t present; /**< bit = field number (below 64) seen; tells 0 from absent */
 } pgy_onnx_message;
 
 typedef struct pgy_onnx_graph pgy_onnx_graph;
@@ -111,23 +113,23 @@ typedef struct pgy_onnx_segment { /* TensorProto.Segment */
     int64_t begin, end;
 } pgy_onnx_segment;
 
-/** TensorProto. Element bytes come from pgy_onnx_tensor_load; these are the stored forms. Typed lists that are
- *  unpacked or mixed in the file are gathered in the arena. */
+/** TensorProto. Element bytes come from pgy_onnx_tensor_load; these are the stored forms. Typed
+ * lists that are unpacked or mixed in the file are gathered in the arena. */
 typedef struct pgy_onnx_tensor {
     pgy_onnx_message message;
     const int64_t *dims;
     size_t dim_count;
     int32_t data_type;
     const char *name, *doc_string;
-    pgy_bytes raw_data;         /**< bit 9 of present tells an empty one from an absent one */
-    pgy_bytes float_data, double_data;              /**< little-endian packed */
-    const int64_t *int32_data, *int64_data;         /**< decoded varints (int32_data sign-extended) */
+    pgy_bytes raw_data; /**< bit 9 of present tells an empty one from an absent one */
+    pgy_bytes float_data, double_data;      /**< little-endian packed */
+    const int64_t *int32_data, *int64_data; /**< decoded varints (int32_data sign-extended) */
     size_t int32_count, int64_count;
     const uint64_t *uint64_data;
     size_t uint64_count;
     const pgy_bytes *string_data;
     size_t string_count;
-    int32_t data_location;      /**< 0 default, 1 external */
+    int32_t data_location; /**< 0 default, 1 external */
     pgy_onnx_string_entry *const *external_data;
     size_t external_data_count;
     pgy_onnx_segment *segment;
@@ -151,9 +153,20 @@ typedef struct pgy_onnx_quant_annotation { /* TensorAnnotation */
 
 /** AttributeProto.AttributeType */
 typedef enum pgy_onnx_attribute_type {
-    PGY_ATTR_UNDEFINED = 0, PGY_ATTR_FLOAT = 1, PGY_ATTR_INT = 2, PGY_ATTR_STRING = 3, PGY_ATTR_TENSOR = 4,
-    PGY_ATTR_GRAPH = 5, PGY_ATTR_FLOATS = 6, PGY_ATTR_INTS = 7, PGY_ATTR_STRINGS = 8, PGY_ATTR_TENSORS = 9,
-    PGY_ATTR_GRAPHS = 10, PGY_ATTR_SPARSE_TENSOR = 11, PGY_ATTR_SPARSE_TENSORS = 12, PGY_ATTR_TYPE_PROTO = 13,
+    PGY_ATTR_UNDEFINED = 0,
+    PGY_ATTR_FLOAT = 1,
+    PGY_ATTR_INT = 2,
+    PGY_ATTR_STRING = 3,
+    PGY_ATTR_TENSOR = 4,
+    PGY_ATTR_GRAPH = 5,
+    PGY_ATTR_FLOATS = 6,
+    PGY_ATTR_INTS = 7,
+    PGY_ATTR_STRINGS = 8,
+    PGY_ATTR_TENSORS = 9,
+    PGY_ATTR_GRAPHS = 10,
+    PGY_ATTR_SPARSE_TENSOR = 11,
+    PGY_ATTR_SPARSE_TENSORS = 12,
+    PGY_ATTR_TYPE_PROTO = 13,
     PGY_ATTR_TYPE_PROTOS = 14
 } pgy_onnx_attribute_type;
 
@@ -240,7 +253,8 @@ typedef struct pgy_onnx_function { /* FunctionProto */
     size_t metadata_prop_count;
 } pgy_onnx_function;
 
-typedef struct pgy_onnx_model { /* ModelProto; training_info and configuration stay in message.unknown */
+typedef struct pgy_onnx_model { /* ModelProto; training_info and configuration stay in
+                                   message.unknown */
     pgy_onnx_message message;
     int64_t ir_version, model_version;
     const char *producer_name, *producer_version, *domain, *doc_string;
@@ -253,31 +267,37 @@ typedef struct pgy_onnx_model { /* ModelProto; training_info and configuration s
     size_t function_count;
 } pgy_onnx_model;
 
-/* ---- Loading ----------------------------------------------------------------------------------- */
+/* ---- Loading -------------------------------------------------------------------------------- */
 
 typedef struct pgy_model pgy_model; /**< owner: mapping, arena, external files; reference counted */
 
 typedef struct pgy_model_load_options {
     size_t size;                   /**< sizeof(pgy_model_load_options) */
     const char *external_data_dir; /**< NULL: the model's own folder */
-    bool ignore_external_data;     /**< structure only: external weights read as an error when asked for */
-    bool allow_outside;            /**< accept external data outside that folder (absolute paths, "..", links) */
+    bool ignore_external_data; /**< structure only: external weights read as an error when asked for
+                                */
+    bool allow_outside; /**< accept external data outside that folder (absolute paths, "..", links)
+                         */
 } pgy_model_load_options;
 
 /** @param options NULL for defaults
  *  @return PGY_E_IO, PGY_E_FORMAT with byte offset and message path, PGY_E_NOT_FOUND */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_load(pgy_model **out, const char *path,
-                                                 const pgy_model_load_options *options, pgy_error *err);
+                                                 const pgy_model_load_options *options,
+                                                 pgy_error *err);
 /** From memory. `data` is copied unless keep_alive: then it must outlive the model. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_model_parse(pgy_model **out, const void *data, size_t size_bytes, bool keep_alive,
-                                                  const pgy_model_load_options *options, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_parse(pgy_model **out, const void *data,
+                                                  size_t size_bytes, bool keep_alive,
+                                                  const pgy_model_load_options *options,
+                                                  pgy_error *err);
 PGY_API pgy_model *pgy_model_retain(pgy_model *m);
 PGY_API void pgy_model_destroy(pgy_model *m); /**< drops a reference; NULL is fine */
 PGY_API const pgy_onnx_model *pgy_model_proto(const pgy_model *m);
 /** The path it was loaded from, "" if from memory. */
 PGY_API const char *pgy_model_path(const pgy_model *m);
 PGY_API const char *pgy_model_external_data_dir(const pgy_model *m);
-/** Has any tensor external data? (Then a runtime needs the path, or pgy_model_save into one file.) */
+/** Has any tensor external data? (Then a runtime needs the path, or pgy_model_save into one file.)
+ */
 PGY_API bool pgy_model_has_external_data(const pgy_model *m);
 /** Bytes of the model with all weights inside. */
 PGY_API uint64_t pgy_model_size_bytes(const pgy_model *m);
@@ -286,45 +306,62 @@ PGY_API int64_t pgy_model_opset(const pgy_onnx_model *m, const char *domain);
 
 /** Kind of an attribute, guessed from what is set where `type` is missing. */
 PGY_API pgy_onnx_attribute_type pgy_onnx_attribute_kind(const pgy_onnx_attribute *a);
-PGY_API const pgy_onnx_attribute *pgy_onnx_node_attribute(const pgy_onnx_node *n, const char *name); /**< or NULL */
+PGY_API const pgy_onnx_attribute *pgy_onnx_node_attribute(const pgy_onnx_node *n,
+                                                          const char *name); /**< or NULL */
 
-/** Elements of a tensor, decoded. Shares the mapping where the bytes can be used as they are (the tensor then
- *  keeps the model alive); copies otherwise. External data are mapped on first use and checked: name inside the folder, offset and
- *  length inside the file, length equal to the shape. @return PGY_E_FORMAT, PGY_E_IO naming tensor and file */
-PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t, pgy_error *err);
-/** Shape and type without touching data. shape is borrowed from the model. PGY_E_FORMAT on a bad shape or type. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_tensor_info(pgy_tensor_info *out, const pgy_onnx_tensor *t, pgy_error *err);
-/** Value info as tensor info: arrays live in the model's arena. Sequences, maps: dtype NONE, rank -1. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m, const pgy_onnx_value_info *v, pgy_error *err);
+/** Elements of a tensor, decoded. Shares the mapping where the bytes can be used as they are (the
+ * tensor then keeps the model alive); copies otherwise. External data are mapped on first use and
+ * checked: name inside the folder, offset and length inside the file, length equal to the shape.
+ * @return PGY_E_FORMAT, PGY_E_IO naming tensor and file */
+PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m,
+                                                       const pgy_onnx_tensor *t, pgy_error *err);
+/** Shape and type without touching data. shape is borrowed from the model. PGY_E_FORMAT on a bad
+ * shape or type. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_tensor_info(pgy_tensor_info *out,
+                                                       const pgy_onnx_tensor *t, pgy_error *err);
+/** Value info as tensor info: arrays live in the model's arena. Sequences, maps: dtype NONE, rank
+ * -1. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m,
+                                                               const pgy_onnx_value_info *v,
+                                                               pgy_error *err);
 
-/* ---- Building and saving ----------------------------------------------------------------------- */
+/* ---- Building and saving -------------------------------------------------------------------- */
 
-/** A model whose tree the caller builds: allocate messages with pgy_model_alloc, set them, then pgy_model_set_proto.
- *  Messages of `source` models may be referenced: they are retained. */
+/** A model whose tree the caller builds: allocate messages with pgy_model_alloc, set them, then
+ * pgy_model_set_proto. Messages of `source` models may be referenced: they are retained. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_create(pgy_model **out, pgy_error *err);
-PGY_API void *pgy_model_alloc(pgy_model *m, size_t count, size_t item_bytes); /**< zeroed, arena; NULL if out of memory */
-PGY_API const char *pgy_model_strdup(pgy_model *m, const char *text);         /**< arena */
-PGY_API PGY_MUST_CHECK pgy_status pgy_model_keep(pgy_model *m, pgy_model *source, pgy_error *err);       /**< retains source with m */
-PGY_API PGY_MUST_CHECK pgy_status pgy_model_keep_tensor(pgy_model *m, pgy_tensor *t, pgy_error *err);    /**< retains t with m */
+PGY_API void *pgy_model_alloc(pgy_model *m, size_t count,
+                              size_t item_bytes); /**< zeroed, arena; NULL if out of memory */
+PGY_API const char *pgy_model_strdup(pgy_model *m, const char *text); /**< arena */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_keep(pgy_model *m, pgy_model *source,
+                                                 pgy_error *err); /**< retains source with m */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_keep_tensor(pgy_model *m, pgy_tensor *t,
+                                                        pgy_error *err); /**< retains t with m */
 PGY_API void pgy_model_set_proto(pgy_model *m, pgy_onnx_model *proto);
 /** A TensorProto whose raw_data is a view of `t` (kept alive). Strings become string_data. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_model_tensor(pgy_onnx_tensor **out, pgy_model *m, const char *name, pgy_tensor *t, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_tensor(pgy_onnx_tensor **out, pgy_model *m,
+                                                   const char *name, pgy_tensor *t, pgy_error *err);
 
 typedef struct pgy_model_save_options {
-    size_t size;                     /**< sizeof(pgy_model_save_options) */
-    bool external_data;              /**< move tensors of at least size_threshold bytes out of the file */
-    const char *external_data_path;  /**< file name relative to the model's folder; NULL or "" = <model file>.data */
-    uint64_t size_threshold;         /**< bytes; pgy_model_save_options_default sets 1024 */
+    size_t size;        /**< sizeof(pgy_model_save_options) */
+    bool external_data; /**< move tensors of at least size_threshold bytes out of the file */
+    const char *external_data_path; /**< file name relative to the model's folder; NULL or "" =
+                                       <model file>.data */
+    uint64_t size_threshold;        /**< bytes; pgy_model_save_options_default sets 1024 */
     bool one_file_per_tensor;
 } pgy_model_save_options;
 PGY_API pgy_model_save_options pgy_model_save_options_default(void);
 
-/** Writes the model, through a temporary and a rename. Without external_data, weights that are external stay so if the target is in
- *  the same folder and are embedded otherwise; a result of 2e9 bytes or more is saved externally with a warning unless
- *  it was one file before. An unchanged model gives identical bytes. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_model_save(pgy_model *m, const char *path, const pgy_model_save_options *options, pgy_error *err);
+/** Writes the model, through a temporary and a rename. Without external_data, weights that are
+ * external stay so if the target is in the same folder and are embedded otherwise; a result of 2e9
+ * bytes or more is saved externally with a warning unless it was one file before. An unchanged
+ * model gives identical bytes. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_save(pgy_model *m, const char *path,
+                                                 const pgy_model_save_options *options,
+                                                 pgy_error *err);
 /** One buffer with everything inside (for runtimes that take memory). Free with pgy_text_free. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m,
+                                                      pgy_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** The whole of libpolygraphy's API. Each header below stands alone and is the manual of its part. */
+/** The whole of libpolygraphy's API. Each header below stands alone and is the manual of its part.
+ */
 #ifndef POLYGRAPHY_POLYGRAPHY_H
 #define POLYGRAPHY_POLYGRAPHY_H
 
-#include <polygraphy/base.h>
-#include <polygraphy/option.h>
-#include <polygraphy/tensor.h>
-#include <polygraphy/onnx.h>
-#include <polygraphy/graph.h>
-#include <polygraphy/data.h>
 #include <polygraphy/backend.h>
-#include <polygraphy/runner.h>
-#include <polygraphy/loader.h>
+#include <polygraphy/base.h>
 #include <polygraphy/compare.h>
+#include <polygraphy/data.h>
+#include <polygraphy/graph.h>
+#include <polygraphy/loader.h>
+#include <polygraphy/onnx.h>
+#include <polygraphy/option.h>
+#include <polygraphy/runner.h>
+#include <polygraphy/tensor.h>
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Runners: a model in a runtime, behind one interface, with the checks and states every runtime shares.
+ * Runners: a model in a runtime, behind one interface, with the checks and states every runtime
+ * shares.
  *
  *     pgy_runner *r = NULL;
  *     pgy_model_source source;
  *     if (pgy_source_from_path(&source, "net.onnx", &err)) ...
- *     if (pgy_runner_create(&r, pgy_backend_find("onnxrt"), &source, NULL, NULL, &err)) ...   // source moves in
- *     if (pgy_runner_activate(r, &err)) ...
- *     if (pgy_runner_infer(r, feed, outputs, &err)) ...
- *     pgy_runner_destroy(r);
+ *     if (pgy_runner_create(&r, pgy_backend_find("onnxrt"), &source, NULL, NULL, &err)) ...   //
+ * source moves in if (pgy_runner_activate(r, &err)) ... if (pgy_runner_infer(r, feed, outputs,
+ * &err)) ... pgy_runner_destroy(r);
  *
- * A runner belongs to one thread. Creating is cheap; activating loads the model and builds the session.
+ * A runner belongs to one thread. Creating is cheap; activating loads the model and builds the
+ * session.
  */
 #ifndef POLYGRAPHY_RUNNER_H
 #define POLYGRAPHY_RUNNER_H
@@ -21,7 +22,7 @@
 extern "C" {
 #endif
 
-/* ---- Backends ---------------------------------------------------------------------------------- */
+/* ---- Backends ------------------------------------------------------------------------------- */
 
 /** Built-in backends in their order, then those loaded. */
 PGY_API size_t pgy_backend_count(void);
@@ -32,9 +33,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_backend_load(const char *path, pgy_error *
 /** The table that is handed to backends. */
 PGY_API const pgy_backend_host *pgy_backend_host_table(void);
 
-/* ---- Where a runner's model comes from ---------------------------------------------------------- */
+/* ---- Where a runner's model comes from ------------------------------------------------------ */
 
-/** Opened when the runner is activated, closed when it is deactivated. loader.h makes sources that edit models first. */
+/** Opened when the runner is activated, closed when it is deactivated. loader.h makes sources that
+ * edit models first. */
 typedef struct pgy_model_source {
     pgy_status (*open)(pgy_backend_model *out, void *user, pgy_error *err);
     void (*close)(pgy_backend_model *model, void *user);
@@ -42,34 +44,45 @@ typedef struct pgy_model_source {
     void *user;
 } pgy_model_source;
 /** The file as it is. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_source_from_path(pgy_model_source *out, const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_source_from_path(pgy_model_source *out, const char *path,
+                                                       pgy_error *err);
 
-/* ---- Runners ------------------------------------------------------------------------------------ */
+/* ---- Runners -------------------------------------------------------------------------------- */
 
 typedef struct pgy_runner pgy_runner;
 
-/** @param source   moves in, also on failure; NULL for backends that need no model
+/** @param source   moves in, also on failure; NULL or zeroed for backends that need no model
  *  @param options  the backend's own settings struct, copied; NULL = its defaults
  *  @param name     used as it is; NULL = "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>" */
-PGY_API PGY_MUST_CHECK pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_model_source *source,
-                                                    const void *options, const char *name, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend,
+                                                    pgy_model_source *source, const void *options,
+                                                    const char *name, pgy_error *err);
 
-/** A runner made of one function: `infer` adds outputs to `out`. inputs (may be NULL: unchecked) is copied. */
-typedef pgy_status (*pgy_infer_callback)(const pgy_tensor_map *feed, pgy_tensor_map *out, void *user, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_runner_create_callback(pgy_runner **out, const char *name, const pgy_metadata *inputs,
-                                                             pgy_infer_callback infer, void *user, pgy_error *err);
+/** A runner made of one function: `infer` adds outputs to `out`. inputs (may be NULL: unchecked) is
+ * copied. */
+typedef pgy_status (*pgy_infer_callback)(const pgy_tensor_map *feed, pgy_tensor_map *out,
+                                         void *user, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_runner_create_callback(pgy_runner **out, const char *name,
+                                                             const pgy_metadata *inputs,
+                                                             pgy_infer_callback infer, void *user,
+                                                             pgy_error *err);
 
 PGY_API const char *pgy_runner_name(const pgy_runner *r);
 PGY_API const pgy_backend *pgy_runner_backend(const pgy_runner *r);
 PGY_API bool pgy_runner_is_active(const pgy_runner *r);
-PGY_API PGY_MUST_CHECK pgy_status pgy_runner_activate(pgy_runner *r, pgy_error *err); /**< warns and does nothing if active */
+PGY_API PGY_MUST_CHECK pgy_status
+pgy_runner_activate(pgy_runner *r, pgy_error *err); /**< warns and does nothing if active */
 PGY_API void pgy_runner_deactivate(pgy_runner *r);
 PGY_API void pgy_runner_destroy(pgy_runner *r); /**< deactivates first; NULL is fine */
-/** Borrowed until deactivation; NULL if the runner does not know (a callback without inputs). PGY_E_ARGUMENT when inactive. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_runner_inputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_runner_outputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err);
+/** Borrowed until deactivation; NULL if the runner does not know (a callback without inputs).
+ * PGY_E_ARGUMENT when inactive. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_runner_inputs(const pgy_metadata **out, pgy_runner *r,
+                                                    pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_runner_outputs(const pgy_metadata **out, pgy_runner *r,
+                                                     pgy_error *err);
 /** Checks names, types and shapes of the feed (semantics 5.3), runs, and gives a new map. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r,
+                                                   const pgy_tensor_map *feed, pgy_error *err);
 /** Duration of the last inference call in nanoseconds; -1 if there was none. */
 PGY_API int64_t pgy_runner_last_time_ns(const pgy_runner *r);
 

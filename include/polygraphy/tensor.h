@@ -2,8 +2,9 @@
 /**
  * Typed arrays: element types, borrowed views, owned tensors, and ordered maps of named tensors.
  *
- * Two types say who owns: a pgy_tensor owns (reference counted), a pgy_view borrows (by value, laid out as
- * DLPack's DLTensor, so either can be cast to the other). Kernels, metrics and printers take views.
+ * Two types say who owns: a pgy_tensor owns (reference counted), a pgy_view borrows (by value, laid
+ * out as DLPack's DLTensor, so either can be cast to the other). Kernels, metrics and printers take
+ * views.
  *
  *     pgy_tensor *t = NULL;
  *     int64_t shape[] = {2, 3};
@@ -21,10 +22,11 @@
 extern "C" {
 #endif
 
-/* ---- Element types ----------------------------------------------------------------------------- */
+/* ---- Element types -------------------------------------------------------------------------- */
 
-/** Element types. The value is DLPack's DLDataType {code, bits, lanes} packed little-endian, which makes
- *  pgy_view bit-compatible with DLTensor. Types under 8 bits are packed, first element in the low bits. */
+/** Element types. The value is DLPack's DLDataType {code, bits, lanes} packed little-endian, which
+ * makes pgy_view bit-compatible with DLTensor. Types under 8 bits are packed, first element in the
+ * low bits. */
 #define PGY_DTYPE(code, bits) ((code) | ((bits) << 8) | (1 << 16))
 typedef enum pgy_dtype {
     PGY_DTYPE_NONE = 0,
@@ -57,21 +59,27 @@ typedef enum pgy_dtype {
 } pgy_dtype;
 
 typedef enum pgy_dtype_kind {
-    PGY_KIND_BOOL, PGY_KIND_SIGNED, PGY_KIND_UNSIGNED, PGY_KIND_FLOAT, PGY_KIND_COMPLEX, PGY_KIND_STRING
+    PGY_KIND_BOOL,
+    PGY_KIND_SIGNED,
+    PGY_KIND_UNSIGNED,
+    PGY_KIND_FLOAT,
+    PGY_KIND_COMPLEX,
+    PGY_KIND_STRING
 } pgy_dtype_kind;
 
 typedef struct pgy_dtype_info {
     pgy_dtype dtype;
-    const char *name;       /**< Polygraphy's name: "float32", "bfloat16", "float8e4m3fn", "int4", "string" */
-    int onnx;               /**< TensorProto.DataType */
-    const char *onnx_name;  /**< "FLOAT" */
-    const char *npy;        /**< npy descriptor without byte order: "f4"; NULL if NumPy has none */
-    const char *safetensors;/**< "F32"; NULL if the format has none */
+    const char *name;        /**< Polygraphy's name: "float32", "float8e4m3fn", "int4", "string" */
+    int onnx;                /**< TensorProto.DataType */
+    const char *onnx_name;   /**< "FLOAT" */
+    const char *npy;         /**< npy descriptor without byte order: "f4"; NULL if NumPy has none */
+    const char *safetensors; /**< "F32"; NULL if the format has none */
     unsigned bits;
     pgy_dtype_kind kind;
 } pgy_dtype_info;
 
-/** @return the row of a type; a row named "none" for PGY_DTYPE_NONE and unknown values. Never NULL. */
+/** @return the row of a type; a row named "none" for PGY_DTYPE_NONE and unknown values. Never NULL.
+ */
 PGY_API const pgy_dtype_info *pgy_dtype_describe(pgy_dtype dtype);
 PGY_API const char *pgy_dtype_name(pgy_dtype dtype);
 /** @return PGY_DTYPE_NONE if there is no such type. Names are compared without case. */
@@ -88,7 +96,7 @@ typedef struct pgy_string {
     size_t size;
 } pgy_string;
 
-/* ---- Views ------------------------------------------------------------------------------------- */
+/* ---- Views ---------------------------------------------------------------------------------- */
 
 typedef enum pgy_device_type { PGY_DEVICE_CPU = 1, PGY_DEVICE_CUDA = 2 } pgy_device_type;
 typedef struct pgy_device {
@@ -105,14 +113,18 @@ typedef struct pgy_view {
     int32_t rank;
     pgy_dtype dtype;
     int64_t *shape;
-    int64_t *strides;     /**< in elements; NULL = compact row-major. Must be NULL for types under 8 bits */
+    int64_t
+        *strides; /**< in elements; NULL = compact row-major. Must be NULL for types under 8 bits */
     uint64_t byte_offset;
 } pgy_view;
 
 /** Elements of a shape; 1 for rank 0. @return PGY_E_SHAPE on a negative dimension or overflow */
-PGY_API PGY_MUST_CHECK pgy_status pgy_shape_count(size_t *out, size_t rank, const int64_t *shape, pgy_error *err);
-/** Bytes that `count` elements occupy (sub-byte types rounded up). @return PGY_E_SHAPE on overflow */
-PGY_API PGY_MUST_CHECK pgy_status pgy_dtype_size_bytes(size_t *out, pgy_dtype dtype, size_t count, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_shape_count(size_t *out, size_t rank, const int64_t *shape,
+                                                  pgy_error *err);
+/** Bytes that `count` elements occupy (sub-byte types rounded up). @return PGY_E_SHAPE on overflow
+ */
+PGY_API PGY_MUST_CHECK pgy_status pgy_dtype_size_bytes(size_t *out, pgy_dtype dtype, size_t count,
+                                                       pgy_error *err);
 
 /** Makes a host view over compact row-major memory. `shape` is borrowed. */
 PGY_API pgy_view pgy_view_of(void *data, pgy_dtype dtype, size_t rank, const int64_t *shape);
@@ -120,17 +132,19 @@ PGY_API size_t pgy_view_count(pgy_view v);      /**< elements; the shape must be
 PGY_API size_t pgy_view_size_bytes(pgy_view v); /**< of the elements, compact */
 PGY_API bool pgy_view_is_compact(pgy_view v);   /**< row-major without gaps */
 PGY_API bool pgy_view_same_shape(pgy_view a, pgy_view b);
-PGY_API void *pgy_view_data(pgy_view v);        /**< data + byte_offset */
+PGY_API void *pgy_view_data(pgy_view v); /**< data + byte_offset */
 
 /** Copies and converts between any two numeric types; strides of both sides are honoured.
  *
- * Float to float and int to float round to nearest even; narrowing floats overflow to infinity (or to NaN or
- * the largest value where the type has no infinity: `saturate` chooses). Float to integer truncates, out-of-range
- * and NaN as C on x86-64 does via int64 then wraps (what NumPy gives). Integers wrap. Bool is x != 0.
+ * Float to float and int to float round to nearest even; narrowing floats overflow to infinity (or
+ * to NaN or the largest value where the type has no infinity: `saturate` chooses). Float to integer
+ * truncates, out-of-range and NaN as C on x86-64 does via int64 then wraps (what NumPy gives).
+ * Integers wrap. Bool is x != 0.
  * @return PGY_E_SHAPE shapes differ; PGY_E_TYPE string on one side only */
-PGY_API PGY_MUST_CHECK pgy_status pgy_view_convert(pgy_view to, pgy_view from, bool saturate, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_view_convert(pgy_view to, pgy_view from, bool saturate,
+                                                   pgy_error *err);
 
-/* ---- Tensors ----------------------------------------------------------------------------------- */
+/* ---- Tensors -------------------------------------------------------------------------------- */
 
 typedef struct pgy_tensor pgy_tensor;
 
@@ -138,15 +152,17 @@ typedef struct pgy_tensor pgy_tensor;
  *  @return PGY_E_SHAPE bad or huge shape, PGY_E_MEMORY */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_create(pgy_tensor **out, pgy_dtype dtype, size_t rank,
                                                     const int64_t *shape, pgy_error *err);
-/** Adopts memory: `free_data(data, user)` is called at the last release; NULL = never. Compact row-major.
- *  On failure the memory stays the caller's. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_wrap(pgy_tensor **out, void *data, pgy_dtype dtype, size_t rank,
-                                                  const int64_t *shape, void (*free_data)(void *data, void *user),
+/** Adopts memory: `free_data(data, user)` is called at the last release; NULL = never. Compact
+ * row-major. On failure the memory stays the caller's. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_wrap(pgy_tensor **out, void *data, pgy_dtype dtype,
+                                                  size_t rank, const int64_t *shape,
+                                                  void (*free_data)(void *data, void *user),
                                                   void *user, pgy_error *err);
 /** Deep copy of any view as compact row-major (strings included). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_copy(pgy_tensor **out, pgy_view from, pgy_error *err);
 /** Copy converted to another type (pgy_view_convert). */
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_cast(pgy_tensor **out, pgy_view from, pgy_dtype dtype, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_cast(pgy_tensor **out, pgy_view from, pgy_dtype dtype,
+                                                  pgy_error *err);
 /** Shares the data of `t` under another shape of equal element count. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_reshape(pgy_tensor **out, pgy_tensor *t, size_t rank,
                                                      const int64_t *shape, pgy_error *err);
@@ -158,23 +174,26 @@ PGY_API size_t pgy_tensor_rank(const pgy_tensor *t);
 PGY_API const int64_t *pgy_tensor_shape(const pgy_tensor *t);
 PGY_API size_t pgy_tensor_count(const pgy_tensor *t);
 PGY_API size_t pgy_tensor_size_bytes(const pgy_tensor *t);
-/** Element memory, compact. A tensor that was swapped out is read back by pgy_tensor_load first: until then NULL. */
+/** Element memory, compact. A tensor that was swapped out is read back by pgy_tensor_load first:
+ * until then NULL. */
 PGY_API void *pgy_tensor_data(const pgy_tensor *t);
 PGY_API pgy_view pgy_tensor_view(const pgy_tensor *t);
 /** Sets element i of a string tensor (copies). */
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size_t size,
-                                                        pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text,
+                                                        size_t size, pgy_error *err);
 
-/** Swap to disk. Tensors over the threshold (POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB, MiB, negative = never, strictly
- *  greater) move to a temporary file that is removed at the last release, at exit and on signals. */
+/** Swap to disk. Tensors over the threshold (POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB, MiB, negative =
+ * never, strictly greater) move to a temporary file that is removed at the last release, at exit
+ * and on signals. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_swap_out(pgy_tensor *t, pgy_error *err);
 PGY_API bool pgy_tensor_is_swapped(const pgy_tensor *t);
-/** A resident tensor with the contents of `t`: t itself, retained, or a new one read from its file. */
+/** A resident tensor with the contents of `t`: t itself, retained, or a new one read from its file.
+ */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_load(pgy_tensor **out, pgy_tensor *t, pgy_error *err);
 /** The threshold in MiB, from the environment; PGY_E_ARGUMENT if the variable is no integer. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_swap_threshold_mb(int64_t *out, pgy_error *err);
 
-/* ---- Named tensors ----------------------------------------------------------------------------- */
+/* ---- Named tensors -------------------------------------------------------------------------- */
 
 /** Insertion-ordered map from names to tensors; owns a reference to each. */
 typedef struct pgy_tensor_map pgy_tensor_map;
@@ -183,25 +202,30 @@ PGY_API void pgy_tensor_map_destroy(pgy_tensor_map *m);
 PGY_API void pgy_tensor_map_clear(pgy_tensor_map *m);
 PGY_API size_t pgy_tensor_map_count(const pgy_tensor_map *m);
 PGY_API const char *pgy_tensor_map_name(const pgy_tensor_map *m, size_t i);
-PGY_API pgy_tensor *pgy_tensor_map_at(const pgy_tensor_map *m, size_t i);                    /**< borrowed */
-PGY_API pgy_tensor *pgy_tensor_map_find(const pgy_tensor_map *m, const char *name);          /**< borrowed or NULL */
+PGY_API pgy_tensor *pgy_tensor_map_at(const pgy_tensor_map *m, size_t i); /**< borrowed */
+PGY_API pgy_tensor *pgy_tensor_map_find(const pgy_tensor_map *m,
+                                        const char *name); /**< borrowed or NULL */
 /** Adds or replaces (keeping the place); retains the tensor. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_set(pgy_tensor_map *m, const char *name, pgy_tensor *t, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_set(pgy_tensor_map *m, const char *name,
+                                                     pgy_tensor *t, pgy_error *err);
 /** The same, but the caller's reference moves in, also on failure. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_adopt(pgy_tensor_map *m, const char *name, pgy_tensor *t, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_adopt(pgy_tensor_map *m, const char *name,
+                                                       pgy_tensor *t, pgy_error *err);
 /** New map sharing the tensors. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_copy(pgy_tensor_map **out, const pgy_tensor_map *m, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_copy(pgy_tensor_map **out, const pgy_tensor_map *m,
+                                                      pgy_error *err);
 
-/* ---- Metadata of named tensors ----------------------------------------------------------------- */
+/* ---- Metadata of named tensors -------------------------------------------------------------- */
 
-/** What is known of an input or output before data exist. Dimensions: >= 0 fixed, -1 unknown; dim_names[i] (may
- *  be NULL) names an unknown one. rank -1: unknown rank. dtype NONE: unknown type. min/max are optional bounds. */
+/** What is known of an input or output before data exist. Dimensions: >= 0 fixed, -1 unknown;
+ * dim_names[i] (may be NULL) names an unknown one. rank -1: unknown rank. dtype NONE: unknown type.
+ * min/max are optional bounds. */
 typedef struct pgy_tensor_info {
     const char *name;
     pgy_dtype dtype;
     int32_t rank;
     const int64_t *shape;
-    const char *const *dim_names; /**< NULL, or rank entries of which each may be NULL */
+    const char *const *dim_names;         /**< NULL, or rank entries of which each may be NULL */
     const int64_t *min_shape, *max_shape; /**< NULL, or rank entries */
 } pgy_tensor_info;
 
@@ -209,17 +233,21 @@ typedef struct pgy_tensor_info {
 typedef struct pgy_metadata pgy_metadata;
 PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_create(pgy_metadata **out, pgy_error *err);
 PGY_API void pgy_metadata_destroy(pgy_metadata *m);
-PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_tensor_info *info, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_tensor_info *info,
+                                                   pgy_error *err);
 PGY_API size_t pgy_metadata_count(const pgy_metadata *m);
 PGY_API const pgy_tensor_info *pgy_metadata_at(const pgy_metadata *m, size_t i);
 PGY_API const pgy_tensor_info *pgy_metadata_find(const pgy_metadata *m, const char *name);
 /** dtype and shape of every tensor of a map. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_from_map(pgy_metadata **out, const pgy_tensor_map *map, pgy_error *err);
-/** Polygraphy's notation: {x [dtype=float32, shape=(1, 'N', -1)],\n y}. Owned text, free with pgy_text_free. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_text(char **out, const pgy_metadata *m, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_from_map(pgy_metadata **out,
+                                                        const pgy_tensor_map *map, pgy_error *err);
+/** Polygraphy's notation: {x [dtype=float32, shape=(1, 'N', -1)],\n y}. Owned text, free with
+ * pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_text(char **out, const pgy_metadata *m,
+                                                    pgy_error *err);
 PGY_API void pgy_text_free(char *text);
 
-/* ---- Text and files ---------------------------------------------------------------------------- */
+/* ---- Text and files ------------------------------------------------------------------------- */
 
 /** How NumPy prints an array. Zero means NumPy's default. */
 typedef struct pgy_text_options {
@@ -228,26 +256,39 @@ typedef struct pgy_text_options {
     int64_t threshold;  /**< elements above which it is summarised; default 1000 */
     int64_t line_width; /**< default 75; negative = break only between rows */
 } pgy_text_options;
-PGY_API PGY_MUST_CHECK pgy_status pgy_view_text(char **out, pgy_view v, const pgy_text_options *options, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_view_text(char **out, pgy_view v,
+                                                const pgy_text_options *options, pgy_error *err);
 
 /** .npy, versions 1 to 3, either byte order and memory order (loaded as row-major). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_npy_load(pgy_tensor **out, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_npy_parse(pgy_tensor **out, const void *data, size_t size_bytes, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_npy_parse(pgy_tensor **out, const void *data,
+                                                size_t size_bytes, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_npy_save(const char *path, pgy_view v, pgy_error *err);
 /** .npz: zip of .npy members, stored or deflated; names without the ".npy". */
-PGY_API PGY_MUST_CHECK pgy_status pgy_npz_load(pgy_tensor_map **out, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_npz_parse(pgy_tensor_map **out, const void *data, size_t size_bytes, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_npz_save(const char *path, const pgy_tensor_map *m, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_safetensors_load(pgy_tensor_map **out, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_safetensors_parse(pgy_tensor_map **out, const void *data, size_t size_bytes, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_safetensors_save(const char *path, const pgy_tensor_map *m, pgy_error *err);
-/** One ONNX TensorProto per file. *name (may be NULL) receives its name, owned, "" if it has none. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_load(pgy_tensor **out, char **name, const char *path, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_parse(pgy_tensor **out, char **name, const void *data, size_t size_bytes, pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_save(const char *path, const char *name, pgy_view v, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_npz_load(pgy_tensor_map **out, const char *path,
+                                               pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_npz_parse(pgy_tensor_map **out, const void *data,
+                                                size_t size_bytes, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_npz_save(const char *path, const pgy_tensor_map *m,
+                                               pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_safetensors_load(pgy_tensor_map **out, const char *path,
+                                                       pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_safetensors_parse(pgy_tensor_map **out, const void *data,
+                                                        size_t size_bytes, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_safetensors_save(const char *path, const pgy_tensor_map *m,
+                                                       pgy_error *err);
+/** One ONNX TensorProto per file. *name (may be NULL) receives its name, owned, "" if it has none.
+ */
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_load(pgy_tensor **out, char **name,
+                                                       const char *path, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_parse(pgy_tensor **out, char **name,
+                                                        const void *data, size_t size_bytes,
+                                                        pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_save(const char *path, const char *name,
+                                                       pgy_view v, pgy_error *err);
 /** Elements only, row-major, no header. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_raw_load(pgy_tensor **out, const char *path, pgy_dtype dtype, size_t rank,
-                                               const int64_t *shape, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_raw_load(pgy_tensor **out, const char *path, pgy_dtype dtype,
+                                               size_t rank, const int64_t *shape, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_raw_save(const char *path, pgy_view v, pgy_error *err);
 
 #ifdef __cplusplus

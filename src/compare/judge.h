@@ -6,7 +6,7 @@
 
 #include <polygraphy/compare.h>
 
-/* ---- Containers (verdict.c) ---- */
+/* ---- Containers (verdict.c) ----------------------------------------------------------------- */
 pgy_status accuracy_results_create(pgy_accuracy_results **out, pgy_error *err) PGY_MUST_CHECK;
 /* A new function entry. */
 pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind,
@@ -24,7 +24,7 @@ bool verdicts_all_passed(const pgy_verdicts *v);
  * elemwise, which metrics cannot tell. */
 void verdict_judge(pgy_verdict *v);
 
-/* ---- One comparison (pairing.c, simple.c, indices.c, metric.c) ---- */
+/* ---- One comparison (pairing.c, simple.c, indices.c, metric.c) ------------------------------ */
 pgy_compare_kind compare_kind(const pgy_compare *c);
 /* Can its metrics be averaged (semantics 2.4)? `why` names the reason when not. */
 bool compare_can_average(const pgy_compare *c, const char **why);
@@ -57,21 +57,21 @@ void compare_own_user(pgy_compare *c, void (*free_user)(void *user));
 pgy_status verdicts_create(pgy_verdicts **out, pgy_error *err) PGY_MUST_CHECK;
 void verdicts_destroy(pgy_verdicts *v);
 
-/* ---- Validation of one iteration (validate.c); prefix is "" or "Iteration 3 | " ---- */
+/* ---- Validation of one iteration (validate.c); prefix is "" or "Iteration 3 | " ------------- */
 pgy_status validate_iteration(bool *valid, const pgy_iteration *it, const char *prefix,
                               bool check_nan, bool check_inf, bool fail_fast,
                               pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- Post-processing of one iteration (postprocess.c) ---- */
+/* ---- Post-processing of one iteration (postprocess.c) --------------------------------------- */
 pgy_status postprocess_iteration(pgy_iteration *it, const pgy_postprocess *p,
                                  pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- Results with one iteration, for streaming (results.c) ---- */
+/* ---- Results with one iteration, for streaming (results.c) ---------------------------------- */
 /* Moves everything of `more` behind the runners of `r`. */
 pgy_status results_append(pgy_results *r, pgy_results *more, pgy_error *err) PGY_MUST_CHECK;
 pgy_iteration *results_mutable_at(pgy_results *r, size_t runner, size_t iteration);
 
-/* ---- Machine-readable reports (report.c) ---- */
+/* ---- Machine-readable reports (report.c) ---------------------------------------------------- */
 typedef struct run_facts {
     const char *model_path, *reason;
     bool passed, compared;

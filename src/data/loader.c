@@ -43,7 +43,8 @@ void pgy_data_loader_destroy(pgy_data_loader *l)
     mem_free(l);
 }
 
-/* The functions may keep what they are given, while a runner's metadata ends with its activation. */
+/* The functions may keep what they are given, while a runner's metadata ends with its activation.
+ */
 pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l, const pgy_metadata *inputs,
                                         pgy_error *err)
 {

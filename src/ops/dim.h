@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dimensions that may be symbolic. A dim is an integer, or an expression over named symbols kept in canonical form
- * (a linear combination of interned terms), so that equal expressions are the same pointer: N*2+1 == 1+N+N.
- * Expressions are bounded in size; beyond that the result is a fresh unknown symbol. Exact or unknown, never wrong. */
+/* Dimensions that may be symbolic. A dim is an integer, or an expression over named symbols kept in
+ * canonical form (a linear combination of interned terms), so that equal expressions are the same
+ * pointer: N*2+1 == 1+N+N. Expressions are bounded in size; beyond that the result is a fresh
+ * unknown symbol. Exact or unknown, never wrong. */
 #ifndef OPS_DIM_H
 #define OPS_DIM_H
 
@@ -26,27 +27,30 @@ typedef struct dim_table {
 void dim_table_deinit(dim_table *t);
 
 dim dim_const(int64_t v);
-dim dim_symbol(dim_table *t, const char *name);   /* named, >= 0 by definition */
-dim dim_unknown(dim_table *t, const char *why);   /* fresh, printed as "unk__N"; `why` (may be NULL) is kept for reports */
+dim dim_symbol(dim_table *t, const char *name); /* named, >= 0 by definition */
+dim dim_unknown(
+    dim_table *t,
+    const char *why); /* fresh, printed as "unk__N"; `why` (may be NULL) is kept for reports */
 bool dim_is_const(dim d);
-bool dim_is_unknown(dim d);                       /* exactly one fresh unknown */
-bool dim_has_unknown(dim d);                      /* somewhere in the expression */
-const char *dim_why(dim d);                       /* reason of an unknown, or NULL */
+bool dim_is_unknown(dim d);  /* exactly one fresh unknown */
+bool dim_has_unknown(dim d); /* somewhere in the expression */
+const char *dim_why(dim d);  /* reason of an unknown, or NULL */
 
 dim dim_add(dim_table *t, dim a, dim b);
 dim dim_sub(dim_table *t, dim a, dim b);
 dim dim_mul(dim_table *t, dim a, dim b);
-dim dim_div_floor(dim_table *t, dim a, dim b);    /* exact where divisible; b = 0 gives an unknown */
+dim dim_div_floor(dim_table *t, dim a, dim b); /* exact where divisible; b = 0 gives an unknown */
 dim dim_div_ceil(dim_table *t, dim a, dim b);
 dim dim_mod(dim_table *t, dim a, dim b);
 dim dim_min(dim_table *t, dim a, dim b);
 dim dim_max(dim_table *t, dim a, dim b);
 dim dim_neg(dim_table *t, dim a);
 
-bool dim_equal(dim a, dim b);                     /* certainly equal */
-bool dim_differ(dim a, dim b);                    /* certainly different */
-bool dim_is_positive(dim d);                      /* certainly > 0, symbols counted as >= 0 */
-bool dim_is_capped(dim a, dim b);                 /* a is Min(b, limit) with a limit > 0: where both broadcast, it is to b */
+bool dim_equal(dim a, dim b);  /* certainly equal */
+bool dim_differ(dim a, dim b); /* certainly different */
+bool dim_is_positive(dim d);   /* certainly > 0, symbols counted as >= 0 */
+bool dim_is_capped(
+    dim a, dim b); /* a is Min(b, limit) with a limit > 0: where both broadcast, it is to b */
 /* Text as exporters write it: "N", "2*N + 1", "floor((H - 1)/2)". */
 void dim_print(str *out, dim d);
 

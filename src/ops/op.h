@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators: what each one is (versions, attributes, arity), which shapes and types it gives, and what it computes.
+/* Operators: what each one is (versions, attributes, arity), which shapes and types it gives, and
+ * what it computes.
  *
- * An operator is one file ending in a const table of op_def rows, one per version range, newest last, and one line in ops.def.
- * The same two functions serve shape inference, constant folding, the reference backend and, later, engine kernels' tests:
+ * An operator is one file ending in a const table of op_def rows, one per version range, newest
+ * last, and one line in ops.def. The same two functions serve shape inference, constant folding,
+ * the reference backend and, later, engine kernels' tests:
  *
- *   infer  from what is known of the inputs (type, symbolic shape, constant value) to what is known of the outputs;
- *   eval   from input values to output values, called only after infer, with the outputs already allocated wherever infer gave a
- *          constant shape. The shape rule is thus written once.
+ *   infer  from what is known of the inputs (type, symbolic shape, constant value) to what is known
+ * of the outputs; eval   from input values to output values, called only after infer, with the
+ * outputs already allocated wherever infer gave a constant shape. The shape rule is thus written
+ * once.
  *
- * Values are held in a storage type: every float type as f64, signed and small unsigned integers as i64, uint64 as u64, bool as bool (one
- * byte, 0 or 1), complex as c128, string as string. The declared type stands beside it. The executor wraps integer results to the declared range
- * and, in model precision, rounds floats to it; an operator rounds by itself only where that is its meaning (Cast, QuantizeLinear).
- * Operators know neither the file format nor the graph.
+ * Values are held in a storage type: every float type as f64, signed and small unsigned integers as
+ * i64, uint64 as u64, bool as bool (one byte, 0 or 1), complex as c128, string as string. The
+ * declared type stands beside it. The executor wraps integer results to the declared range and, in
+ * model precision, rounds floats to it; an operator rounds by itself only where that is its meaning
+ * (Cast, QuantizeLinear). Operators know neither the file format nor the graph.
  */
 #ifndef OPS_OP_H
 #define OPS_OP_H
@@ -24,11 +28,22 @@
 /* f64, i64, u64, bool, c128 or string: how values of a declared type are held. */
 pgy_dtype op_storage(pgy_dtype declared);
 
-/* ---- Attributes ------------------------------------------------------------------------------- */
+/* ---- Attributes ----------------------------------------------------------------------------- */
 
 typedef enum op_attr_kind {
-    OP_ATTR_NONE, OP_ATTR_FLOAT, OP_ATTR_INT, OP_ATTR_STRING, OP_ATTR_TENSOR, OP_ATTR_GRAPH, OP_ATTR_FLOATS, OP_ATTR_INTS,
-    OP_ATTR_STRINGS, OP_ATTR_TENSORS, OP_ATTR_GRAPHS, OP_ATTR_SPARSE_TENSOR, OP_ATTR_TYPE
+    OP_ATTR_NONE,
+    OP_ATTR_FLOAT,
+    OP_ATTR_INT,
+    OP_ATTR_STRING,
+    OP_ATTR_TENSOR,
+    OP_ATTR_GRAPH,
+    OP_ATTR_FLOATS,
+    OP_ATTR_INTS,
+    OP_ATTR_STRINGS,
+    OP_ATTR_TENSORS,
+    OP_ATTR_GRAPHS,
+    OP_ATTR_SPARSE_TENSOR,
+    OP_ATTR_TYPE
 } op_attr_kind;
 
 /* An attribute as given by a node; everything borrowed from the graph. */
@@ -41,10 +56,10 @@ typedef struct op_attr {
     const int64_t *ints;
     const float *floats;
     const span *strings;
-    size_t count;            /* of ints, floats or strings */
-    pgy_tensor *tensor;      /* in storage type, see tensor_dtype */
-    pgy_dtype tensor_dtype;  /* declared */
-    void *graph;             /* the host's subgraph, for op_host.run_graph */
+    size_t count;           /* of ints, floats or strings */
+    pgy_tensor *tensor;     /* in storage type, see tensor_dtype */
+    pgy_dtype tensor_dtype; /* declared */
+    void *graph;            /* the host's subgraph, for op_host.run_graph */
 } op_attr;
 
 /* What a version of an operator knows of an attribute. */
@@ -52,54 +67,63 @@ typedef struct op_attr_def {
     const char *name;
     op_attr_kind kind;
     bool required;
-    const char *fallback;    /* default as text: "1", "0.01", "[1, 1]", "constant"; NULL = none */
+    const char *fallback; /* default as text: "1", "0.01", "[1, 1]", "constant"; NULL = none */
 } op_attr_def;
 
-/* ---- Definition -------------------------------------------------------------------------------- */
+/* ---- Definition ----------------------------------------------------------------------------- */
 
 typedef struct op_infer op_infer;
 typedef struct op_eval op_eval;
 typedef struct op_def op_def;
 
 enum op_flags {
-    OP_VARIADIC_INPUTS = 1,   /* max_inputs does not limit */
+    OP_VARIADIC_INPUTS = 1, /* max_inputs does not limit */
     OP_VARIADIC_OUTPUTS = 2,
-    OP_RANDOM = 4,            /* never folded */
-    OP_HAS_GRAPHS = 8,        /* needs op_host.run_graph */
-    OP_SAME_TYPES = 16        /* all inputs have the type of input 0 (checked where both are known) */
+    OP_RANDOM = 4,     /* never folded */
+    OP_HAS_GRAPHS = 8, /* needs op_host.run_graph */
+    OP_SAME_TYPES = 16 /* all inputs have the type of input 0 (checked where both are known) */
 };
 
-/* op_def.user of a class that uses op_infer_elementwise: which integer arithmetic it does on known elements. Own members of a
- * class that have no such meaning start at OP_ARITH_COUNT. */
+/* op_def.user of a class that uses op_infer_elementwise: which integer arithmetic it does on known
+ * elements. Own members of a class that have no such meaning start at OP_ARITH_COUNT. */
 enum op_arith {
-    OP_ARITH_NONE, OP_ARITH_ADD, OP_ARITH_SUB, OP_ARITH_MUL, OP_ARITH_DIV, OP_ARITH_MIN, OP_ARITH_MAX, OP_ARITH_COUNT
+    OP_ARITH_NONE,
+    OP_ARITH_ADD,
+    OP_ARITH_SUB,
+    OP_ARITH_MUL,
+    OP_ARITH_DIV,
+    OP_ARITH_MIN,
+    OP_ARITH_MAX,
+    OP_ARITH_COUNT
 };
 
 struct op_def {
-    const char *name;         /* NULL ends a table */
-    const char *domain;       /* "" = ai.onnx */
-    int since;                /* first opset version with this definition; valid up to the next row */
-    int deprecated;           /* opset version that removed it; 0 = never */
+    const char *name;   /* NULL ends a table */
+    const char *domain; /* "" = ai.onnx */
+    int since;          /* first opset version with this definition; valid up to the next row */
+    int deprecated;     /* opset version that removed it; 0 = never */
     uint8_t min_inputs, max_inputs, min_outputs, max_outputs;
     uint8_t flags;
     const op_attr_def *attrs; /* ends with name NULL; may be NULL */
-    const char *types;        /* accepted declared types of input 0 as a word list, e.g. "float16 float32 float64"; "" = any;
-                                 groups: "float" "int" "uint" "number" "all" */
+    const char *types; /* accepted declared types of input 0 as a word list, e.g. "float16 float32
+                          float64"; "" = any; groups: "float" "int" "uint" "number" "all" */
     pgy_status (*infer)(op_infer *c, pgy_error *err);
     pgy_status (*eval)(op_eval *c, pgy_error *err);
-    /* Multiply-adds count as two; NULL = one per output element. Called with constant shapes only. */
+    /* Multiply-adds count as two; NULL = one per output element. Called with constant shapes only.
+     */
     double (*flops)(const op_infer *c);
-    int user;                 /* for classes that share infer and eval: which member */
+    int user; /* for classes that share infer and eval: which member */
     const void *user_data;
 };
 
-/* The newest row with since <= version. @return NULL if the operator is unknown (or newer than `version`) */
+/* The newest row with since <= version. @return NULL if the operator is unknown (or newer than
+ * `version`) */
 const op_def *op_find(const char *domain, const char *name, int64_t version);
 /* Rows of all operators, in ops.def order. */
 size_t op_table_count(void);
 const op_def *op_table_at(size_t i);
 
-/* ---- A node in use ------------------------------------------------------------------------------ */
+/* ---- A node in use -------------------------------------------------------------------------- */
 
 /* What is known of a value before it is computed. */
 typedef struct op_value {
@@ -107,15 +131,17 @@ typedef struct op_value {
     int32_t rank;           /* -1 = unknown */
     const dim *dims;        /* rank entries */
     const pgy_tensor *data; /* constant value in storage type, or NULL */
-    const dim *elements;    /* integer tensors of rank 0 or 1: element values, symbolic; NULL = not known */
+    const dim
+        *elements; /* integer tensors of rank 0 or 1: element values, symbolic; NULL = not known */
     size_t element_count;
-    const struct op_value *sequence; /* element of a sequence or optional; then dtype is NONE and rank -1 */
+    const struct op_value
+        *sequence; /* element of a sequence or optional; then dtype is NONE and rank -1 */
 } op_value;
 
 /* The node: shared by infer and eval. */
 typedef struct op_node {
     const op_def *def;
-    const char *name;         /* for messages; may be "" */
+    const char *name; /* for messages; may be "" */
     int64_t opset;
     const op_attr *attrs;
     size_t attr_count;
@@ -126,62 +152,76 @@ const op_attr *op_attr_find(const op_node *n, const char *name); /* as given by 
 /* Value given, else the default of the definition, else `fallback`. */
 int64_t op_attr_int(const op_node *n, const char *name, int64_t fallback);
 double op_attr_float(const op_node *n, const char *name, double fallback);
-bool op_attr_is(const op_node *n, const char *name, const char *text, const char *fallback); /* string equality */
+bool op_attr_is(const op_node *n, const char *name, const char *text,
+                const char *fallback); /* string equality */
 /* Given list, else NULL with *count 0 (list defaults are the operator's business). */
 const int64_t *op_attr_ints(const op_node *n, const char *name, size_t *count);
 const float *op_attr_floats(const op_node *n, const char *name, size_t *count);
-/* Arity against the definition, kinds of the given attributes, required ones present. The executor and the graph call this once per
- * node, so rules may rely on it. PGY_E_FORMAT */
+/* Arity against the definition, kinds of the given attributes, required ones present. The executor
+ * and the graph call this once per node, so rules may rely on it. PGY_E_FORMAT */
 pgy_status op_check_node(const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Declared types of the inputs against def->types and OP_SAME_TYPES; unknown ones (NONE) pass. Called before infer. PGY_E_TYPE */
+/* Declared types of the inputs against def->types and OP_SAME_TYPES; unknown ones (NONE) pass.
+ * Called before infer. PGY_E_TYPE */
 pgy_status op_check_types(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 /* Is `dtype` in a word list such as "float int64 bool"? "" holds all. */
 bool op_type_in(const char *words, pgy_dtype dtype);
 
-/* ---- Inference ---------------------------------------------------------------------------------- */
+/* ---- Inference ------------------------------------------------------------------------------ */
 
 struct op_infer {
     const op_node *node;
-    const op_value *inputs;   /* node->input_count; an omitted optional input has dtype NONE, rank -1, absent bit */
-    const bool *present;      /* per input */
-    op_value *outputs;        /* node->output_count, zeroed with rank -1: to fill */
-    const bool *wanted;       /* per output: has a name */
+    const op_value *inputs; /* node->input_count; an omitted optional input has dtype NONE, rank -1,
+                               absent bit */
+    const bool *present;    /* per input */
+    op_value *outputs;      /* node->output_count, zeroed with rank -1: to fill */
+    const bool *wanted;     /* per output: has a name */
     dim_table *dims;
-    arena *memory;            /* for output arrays; lives as long as the graph's inference (or the evaluation) */
+    arena
+        *memory; /* for output arrays; lives as long as the graph's inference (or the evaluation) */
     const struct op_host *host;
-    const char *why;          /* set by op_set_unknown: for reports */
+    const char *why; /* set by op_set_unknown: for reports */
 };
 
 bool op_has_input(const op_infer *c, size_t i);
-dim *op_dims(op_infer *c, size_t rank);       /* array in c->memory; NULL if out of memory */
+dim *op_dims(op_infer *c, size_t rank); /* array in c->memory; NULL if out of memory */
 /* Sets output i. dims is kept as it is (from op_dims or an input's). */
 void op_set_output(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims);
-void op_set_like(op_infer *c, size_t i, size_t input);                       /* type and shape of an input */
-void op_set_unknown(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const char *why); /* rank >= 0: fresh unknown dims */
-/* Element values of an integer output of rank 0 or 1 whose shape is set (`elements` from op_dims or an input's). */
+void op_set_like(op_infer *c, size_t i, size_t input); /* type and shape of an input */
+void op_set_unknown(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank,
+                    const char *why); /* rank >= 0: fresh unknown dims */
+/* Element values of an integer output of rank 0 or 1 whose shape is set (`elements` from op_dims or
+ * an input's). */
 void op_set_elements(op_infer *c, size_t i, const dim *elements, size_t count);
 /* Axis attribute or input normalised to [0, rank); PGY_E_SHAPE naming node, value and rank. */
-pgy_status op_axis(size_t *out, const op_node *n, int64_t axis, int32_t rank, pgy_error *err) PGY_MUST_CHECK;
-/* Integer values of input i (a shape, axes, a scalar...) as dims: from data or elements. False: not known. */
+pgy_status op_axis(size_t *out, const op_node *n, int64_t axis, int32_t rank,
+                   pgy_error *err) PGY_MUST_CHECK;
+/* Integer values of input i (a shape, axes, a scalar...) as dims: from data or elements. False: not
+ * known. */
 bool op_input_ints(const op_infer *c, size_t i, const dim **out, size_t *count);
 /* The same, but only if all of them are constant. The array lives in c->memory. */
 bool op_input_constants(const op_infer *c, size_t i, const int64_t **out, size_t *count);
 /* Product of dims [from, to): 1 if empty. */
 dim op_dims_product(op_infer *c, const dim *dims, size_t from, size_t to);
 /* Numpy-style broadcast of several shapes; PGY_E_SHAPE with both shapes in the text. */
-pgy_status op_broadcast(op_infer *c, int32_t *rank, const dim **dims, const op_value *values, size_t count, pgy_error *err) PGY_MUST_CHECK;
+pgy_status op_broadcast(op_infer *c, int32_t *rank, const dim **dims, const op_value *values,
+                        size_t count, pgy_error *err) PGY_MUST_CHECK;
 /* Two dims that must be one: the more exact of them; false if they certainly differ. */
 bool op_unify(dim *out, dim a, dim b);
 /* One-line texts for messages. */
 void op_print_shape(str *out, int32_t rank, const dim *dims);
-pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char *format, ...) PGY_PRINTF(4, 5); /* "Conv 'n3': ..." */
+pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char *format, ...)
+    PGY_PRINTF(4, 5); /* "Conv 'n3': ..." */
 
 /* Ready-made rules for tables. */
-pgy_status op_infer_same(op_infer *c, pgy_error *err);       /* every output like input 0 */
-pgy_status op_infer_elementwise(op_infer *c, pgy_error *err);/* broadcast of all inputs, type of input 0; propagates `elements` for int Add Sub Mul Div when user says so */
-pgy_status op_infer_broadcast(op_infer *c, pgy_dtype dtype, pgy_error *err); /* broadcast of all inputs, output 0 of this type (comparisons) */
+pgy_status op_infer_same(op_infer *c, pgy_error *err); /* every output like input 0 */
+pgy_status op_infer_elementwise(
+    op_infer *c, pgy_error *err); /* broadcast of all inputs, type of input 0; propagates `elements`
+                                     for int Add Sub Mul Div when user says so */
+pgy_status op_infer_broadcast(
+    op_infer *c, pgy_dtype dtype,
+    pgy_error *err); /* broadcast of all inputs, output 0 of this type (comparisons) */
 
-/* ---- Evaluation --------------------------------------------------------------------------------- */
+/* ---- Evaluation ----------------------------------------------------------------------------- */
 
 /* A value: declared type and tensor in storage type. value NULL = absent. Sequences hold a list. */
 typedef struct op_tensor {
@@ -199,11 +239,11 @@ typedef struct op_sequence {
 /* What the executor offers to operators. */
 typedef struct op_host {
     /* Runs a subgraph of an attribute: outputs (count given) become the caller's. */
-    pgy_status (*run_graph)(void *graph, const op_tensor *inputs, size_t input_count, op_tensor *outputs, size_t output_count,
-                            void *user, pgy_error *err);
+    pgy_status (*run_graph)(void *graph, const op_tensor *inputs, size_t input_count,
+                            op_tensor *outputs, size_t output_count, void *user, pgy_error *err);
     /* Infers a subgraph with given inputs. */
-    pgy_status (*infer_graph)(void *graph, const op_value *inputs, size_t input_count, op_value *outputs, size_t output_count,
-                              void *user, pgy_error *err);
+    pgy_status (*infer_graph)(void *graph, const op_value *inputs, size_t input_count,
+                              op_value *outputs, size_t output_count, void *user, pgy_error *err);
     uint64_t max_bytes;   /* limit for one tensor; 0 = none */
     uint32_t seed;        /* of random operators */
     bool model_precision; /* floats are rounded to the declared type after every operator */
@@ -213,29 +253,37 @@ typedef struct op_host {
 struct op_eval {
     const op_node *node;
     const op_tensor *inputs;
-    op_tensor *outputs;      /* dtype set; value allocated (and zero) where infer gave a constant shape, wanted or not, else NULL: use op_output */
+    op_tensor *outputs; /* dtype set; value allocated (and zero) where infer gave a constant shape,
+                           wanted or not, else NULL: use op_output */
     const bool *wanted;
     const op_host *host;
 };
 
 bool op_has_value(const op_eval *c, size_t i);
-/* Allocates output i (replacing what is there) with the declared type set by infer or `dtype` if not NONE. */
-pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const int64_t *shape, pgy_error *err) PGY_MUST_CHECK;
-/* Makes output i share the data of input j under the shape already set by infer (Reshape, Identity, Squeeze...). */
+/* Allocates output i (replacing what is there) with the declared type set by infer or `dtype` if
+ * not NONE. */
+pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                     pgy_error *err) PGY_MUST_CHECK;
+/* Makes output i share the data of input j under the shape already set by infer (Reshape, Identity,
+ * Squeeze...). */
 pgy_status op_forward(op_eval *c, size_t output, size_t input, pgy_error *err) PGY_MUST_CHECK;
 /* Integer contents of an input (axes, shapes): pointer into the tensor (i64 storage). */
-pgy_status op_eval_ints(const op_eval *c, size_t input, const int64_t **out, size_t *count, pgy_error *err) PGY_MUST_CHECK;
+pgy_status op_eval_ints(const op_eval *c, size_t input, const int64_t **out, size_t *count,
+                        pgy_error *err) PGY_MUST_CHECK;
 /* Float contents of an input of one element; `fallback` if absent. */
 double op_eval_scalar(const op_eval *c, size_t input, double fallback);
-/* Wraps i64/u64/f64 storage to the declared range (integers: two's complement; floats: rounds when `round_floats`). In place. */
+/* Wraps i64/u64/f64 storage to the declared range (integers: two's complement; floats: rounds when
+ * `round_floats`). In place. */
 void op_conform(pgy_tensor *value, pgy_dtype declared, bool round_floats);
 /* Declared-type tensor to storage and back. Sharing where types agree. */
 pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
-pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared, pgy_error *err) PGY_MUST_CHECK;
+pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared,
+                           pgy_error *err) PGY_MUST_CHECK;
 
-/* Runs one node: infer with the concrete inputs, allocate, eval, conform. Outputs are the caller's (op_tensor_release). */
-pgy_status op_run(const op_node *n, const op_tensor *inputs, op_tensor *outputs, const bool *wanted, const op_host *host,
-                  pgy_error *err) PGY_MUST_CHECK;
+/* Runs one node: infer with the concrete inputs, allocate, eval, conform. Outputs are the caller's
+ * (op_tensor_release). */
+pgy_status op_run(const op_node *n, const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
+                  const op_host *host, pgy_error *err) PGY_MUST_CHECK;
 void op_tensor_release(op_tensor *t);
 /* Another reference to the same value. */
 op_tensor op_tensor_retain(const op_tensor *t);

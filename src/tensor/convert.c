@@ -44,8 +44,7 @@ static void *item(side s, size_t first, ptrdiff_t index)
     return s.data + ((ptrdiff_t)first + index) * (ptrdiff_t)s.item_bytes;
 }
 
-/* ---- Same type on both sides -------------------------------------------------------------------
- */
+/* ---- Same type on both sides ---------------------------------------------------------------- */
 
 static void copy_strided(const run *r)
 {
@@ -71,8 +70,7 @@ static void copy_run(const run *r)
     }
 }
 
-/* ---- Different types ---------------------------------------------------------------------------
- */
+/* ---- Different types ------------------------------------------------------------------------ */
 
 /* 64-bit integers to double with the lost bits kept as a set last bit, so that the rounding to a
  * narrow type that follows is the only one that counts. */
@@ -158,8 +156,7 @@ static void convert_run(const run *r)
     }
 }
 
-/* ---- Complex -----------------------------------------------------------------------------------
- */
+/* ---- Complex -------------------------------------------------------------------------------- */
 
 static bool is_complex(pgy_dtype dtype)
 {
@@ -204,8 +201,7 @@ static void convert_complex(const run *r)
     }
 }
 
-/* ---- Layout ------------------------------------------------------------------------------------
- */
+/* ---- Layout --------------------------------------------------------------------------------- */
 
 static void do_run(const run *r)
 {

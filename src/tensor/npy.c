@@ -19,8 +19,7 @@ static void swap_items(uint8_t *data, size_t count, size_t item)
         }
 }
 
-/* ---- Strings -----------------------------------------------------------------------------------
- */
+/* ---- Strings -------------------------------------------------------------------------------- */
 
 static size_t put_utf8(char *out, uint32_t c)
 {
@@ -129,8 +128,7 @@ static pgy_status encode_strings(str *out, pgy_view v, size_t width, pgy_error *
     return out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
 }
 
-/* ---- Reading -----------------------------------------------------------------------------------
- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 static pgy_status make_row_major(pgy_tensor **t, pgy_error *err)
 {
@@ -215,8 +213,7 @@ pgy_status pgy_npy_load(pgy_tensor **out, const char *path, pgy_error *err)
     return st;
 }
 
-/* ---- Writing -----------------------------------------------------------------------------------
- */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 void npy_image_deinit(npy_image *image)
 {

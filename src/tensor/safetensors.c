@@ -14,8 +14,7 @@
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100 << 20 };
 static const char METADATA_KEY[] = "__metadata__";
 
-/* ---- Reading -----------------------------------------------------------------------------------
- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 typedef struct record {
     const json_value *json;
@@ -200,8 +199,7 @@ pgy_status pgy_safetensors_load(pgy_tensor_map **out, const char *path, pgy_erro
     return st;
 }
 
-/* ---- Writing -----------------------------------------------------------------------------------
- */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 typedef struct named {
     const char *name;

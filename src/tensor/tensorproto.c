@@ -27,8 +27,7 @@ enum {
     FIELD_LOCATION = 14
 };
 
-/* ---- Elements ----------------------------------------------------------------------------------
- */
+/* ---- Elements ------------------------------------------------------------------------------- */
 
 static pgy_status fail(const tensorproto_fields *f, pgy_status status, const char *what, size_t has,
                        size_t needs, pgy_error *err)
@@ -190,8 +189,7 @@ pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f,
     return decode_list(out, f, dtype, err);
 }
 
-/* ---- Wire --------------------------------------------------------------------------------------
- */
+/* ---- Wire ----------------------------------------------------------------------------------- */
 
 /* A repeated number field while it is collected; `item_bytes` is 4 or 8. */
 static bool list_append(tensorproto_list *list, size_t *capacity, arena *a, uint64_t value,
@@ -355,8 +353,7 @@ pgy_status tensorproto_scan(tensorproto_fields *out, span message, arena *a, pgy
     return PGY_OK;
 }
 
-/* ---- Files -------------------------------------------------------------------------------------
- */
+/* ---- Files ---------------------------------------------------------------------------------- */
 
 pgy_status pgy_tensorproto_parse(pgy_tensor **out, char **name, const void *data, size_t size_bytes,
                                  pgy_error *err)

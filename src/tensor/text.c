@@ -27,8 +27,7 @@ typedef struct printer {
     str out, word;
 } printer;
 
-/* ---- One element -------------------------------------------------------------------------------
- */
+/* ---- One element ---------------------------------------------------------------------------- */
 
 static double part_at(const printer *p, size_t at, int part)
 {
@@ -121,8 +120,7 @@ static void append_scalar(str *out, const printer *p)
     }
 }
 
-/* ---- The common format -------------------------------------------------------------------------
- */
+/* ---- The common format ---------------------------------------------------------------------- */
 
 typedef void (*visit)(printer *p, size_t at);
 
@@ -186,8 +184,7 @@ static void find_format(printer *p)
     text_float_finish(&p->imaginary);
 }
 
-/* ---- Layout ------------------------------------------------------------------------------------
- */
+/* ---- Layout --------------------------------------------------------------------------------- */
 
 static int64_t columns(const char *text, size_t size)
 {

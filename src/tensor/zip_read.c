@@ -158,8 +158,7 @@ pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Members -----------------------------------------------------------------------------------
- */
+/* ---- Members -------------------------------------------------------------------------------- */
 
 struct zip_stream {
     zip_member member;
