@@ -115,8 +115,7 @@ pgy_status cast_infer(op_infer *c, pgy_dtype to, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Rounding -----------------------------------------------------------------------------------
- */
+/* ---- Rounding ------------------------------------------------------------------------------- */
 
 /* Powers of two only; the specification leaves negative numbers open. */
 static double round_e8m0(const op_node *n, double x, bool saturate)

@@ -77,6 +77,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         op_set_unknown(c, 0, x->dtype, rank, "the shape of an input is not known");
         return PGY_OK;
     }
+    if (x->rank != rank)
+        return op_error(c->node, err, PGY_E_SHAPE, "inputs have ranks %d and %d", x->rank, rank);
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
     for (size_t k = 1; k < c->node->input_count && !st; k++)

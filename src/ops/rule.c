@@ -152,7 +152,11 @@ pgy_status rule_eval_list(const op_eval *c, const char *attr, size_t input, cons
         return PGY_OK;
     }
     if (!op_has_value(c, input)) return PGY_OK;
-    return op_eval_ints(c, input, out, count, err);
+    pgy_status st = op_eval_ints(c, input, out, count, err);
+    if (!st && pgy_tensor_rank(c->inputs[input].value) > 1)
+        st = op_error(c->node, err, PGY_E_SHAPE, "input %zu must be a list, not of rank %zu", input,
+                      pgy_tensor_rank(c->inputs[input].value));
+    return st;
 }
 
 pgy_status rule_check_rank(const op_node *n, int64_t rank, pgy_error *err)

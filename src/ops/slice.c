@@ -208,6 +208,13 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         st = rule_eval_list(c, attrs ? names[i] : NULL, i + 1, &lists[i], &counts[i], err);
     if (st) return st;
     shape = pgy_tensor_shape(x);
+    for (size_t i = 1; i < 4 && !st; i++)
+        if (lists[i] || i == 1)
+            st = check_count(c->node, names[i] ? names[i] : "steps", counts[i], counts[0], err);
+    if (!st && counts[0] > pgy_tensor_rank(x))
+        st = op_error(c->node, err, PGY_E_SHAPE, "has %zu starts for rank %zu", counts[0],
+                      pgy_tensor_rank(x));
+    if (st) return st;
     for (size_t i = 0; i < PGY_MAX_RANK; i++) which[i] = i;
     if (lists[2])
         st = rule_axes(which, c->node, lists[2], counts[2], (int32_t)pgy_tensor_rank(x), err);
