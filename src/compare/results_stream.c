@@ -124,9 +124,7 @@ void pgy_results_reader_close(pgy_results_reader *r)
     mem_free(r);
 }
 
-/* ---- Whole
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- Whole ---- */
 
 /* Runners of per-iteration files are joined by position: equal names stay apart. */
 static pgy_status join(pgy_results *all, pgy_results *part, pgy_error *err)
@@ -222,9 +220,7 @@ pgy_status pgy_results_save(const pgy_results *r, const char *path, pgy_error *e
     return st;
 }
 
-/* ---- Writer
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Writer ---- */
 
 struct pgy_results_writer {
     char *path;

@@ -189,7 +189,7 @@ static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, 
 static pgy_status latin1_bytes(str *out, const json_value *v, const char *where, pgy_error *err)
 {
     arena a = {0};
-    size_t size;
+    size_t size = 0;
     const unsigned char *p = (const unsigned char *)json_string(v, &a, &size), *end = p + size;
     bool good = p != NULL;
     while (good && p < end) {
@@ -226,9 +226,14 @@ static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char 
     return st ? pgy_error_prefix(err, st, "%s: ", where) : PGY_OK;
 }
 
-/* ---- Reading
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- Reading ---- */
+
+static bool is_npy_in_base64(span text)
+{
+    size_t size;
+    return base64_decoded_size(&size, text.data, text.size) && text.size >= 8 &&
+           memcmp(text.data, "k05VTVBZ", 8) == 0;
+}
 
 static pgy_status read_ndarray(pgy_tensor **out, const json_value *v, const file_map *map,
                                const char *where, pgy_error *err)
@@ -237,11 +242,17 @@ static pgy_status read_ndarray(pgy_tensor **out, const json_value *v, const file
     if (!array || array->type != JSON_STRING)
         return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u: an ndarray without 'array'", where,
                              v->line);
-    size_t size;
-    bool maybe = !array->escaped && base64_decoded_size(&size, array->raw.data, array->raw.size) &&
-                 array->raw.size >= 8 && memcmp(array->raw.data, "k05VTVBZ", 8) == 0;
-    return maybe ? read_base64(out, array->raw, map, where, err)
-                 : read_latin1(out, array, where, err);
+    if (is_npy_in_base64(array->raw) && !array->escaped)
+        return read_base64(out, array->raw, map, where, err);
+    if (!array->escaped) return read_latin1(out, array, where, err);
+    arena memory = {0};
+    span text = {.size = 0};
+    text.data = json_string(array, &memory, &text.size);
+    bool base64 = text.data && is_npy_in_base64(text);
+    pgy_status st =
+        base64 ? read_base64(out, text, NULL, where, err) : read_latin1(out, array, where, err);
+    arena_deinit(&memory);
+    return st;
 }
 
 pgy_status array_json_read(pgy_tensor **out, const json_value *v, const file_map *map,
@@ -260,9 +271,7 @@ pgy_status array_json_read(pgy_tensor **out, const json_value *v, const file_map
     return typed_json_expect(v, "ndarray", where, err);
 }
 
-/* ---- Writing
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- Writing ---- */
 
 pgy_status array_json_write(json_writer *w, pgy_view v, pgy_error *err)
 {

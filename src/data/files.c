@@ -112,9 +112,7 @@ static feed_reader reader_of(const char *path)
     return NULL;
 }
 
-/* ---- Folders
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Folders ---- */
 
 static pgy_status push_joined(strvec *out, const char *dir, const char *name, pgy_error *err)
 {
@@ -164,9 +162,7 @@ static pgy_status expand_folder(strvec *out, const char *path, pgy_error *err)
     return st;
 }
 
-/* ---- The loader
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- The loader ---- */
 
 static pgy_status files_next(pgy_tensor_map **out, void *user, pgy_error *err)
 {

@@ -161,9 +161,7 @@ void python_script_stop(python_script *s)
     mem_free(s);
 }
 
-/* ---- Bytes
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Bytes ---- */
 
 /* The socket has ended although an answer is due. */
 static pgy_status report_death(python_script *s, pgy_error *err)
