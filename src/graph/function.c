@@ -6,16 +6,19 @@
 
 #include "graph/graph.h"
 
-graph_function *function_find(const pgy_graph *g, const pgy_node *n)
+pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_node *n,
+                         pgy_error *err)
 {
     const strmap *functions = &state_of(g)->functions;
-    if (functions->count == 0) return NULL;
+    *out = NULL;
+    if (functions->count == 0) return PGY_OK;
     str key = {0};
     str_printf(&key, "%s:%s:%s", domain_is_default(n->domain) ? "" : n->domain, n->op_type,
                n->overload ? n->overload : "");
-    graph_function *f = key.failed ? NULL : strmap_get(functions, str_text(&key));
+    const pgy_status st = key.failed ? graph_no_memory(err) : PGY_OK;
+    if (!st) *out = strmap_get(functions, str_text(&key));
     str_deinit(&key);
-    return f;
+    return st;
 }
 
 static int64_t opset_of(const pgy_onnx_function *f)

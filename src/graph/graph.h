@@ -116,7 +116,7 @@ bool node_is(const pgy_node *n, const char *op_type); /* of the default domain *
 bool domain_is_default(const char *domain);
 const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name);
 
-/* ---- import.c, function.c -------------------------------------------------------------------- */
+/* ---- import.c, function.c ------------------------------------------------------------------- */
 /* An empty level; `parent` NULL for the top and for function bodies. */
 pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_error *err) PGY_MUST_CHECK;
 pgy_status level_import(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err) PGY_MUST_CHECK;
@@ -124,13 +124,14 @@ pgy_status level_import_nodes(pgy_graph *g, pgy_onnx_node *const *nodes, size_t 
 pgy_status level_attach_infos(pgy_graph *g, pgy_onnx_value_info *const *infos, size_t count, pgy_error *err) PGY_MUST_CHECK;
 pgy_value *level_add_value(pgy_graph *g, const char *name); /* name is kept; NULL: out of memory or present */
 pgy_value *level_resolve(const pgy_graph *g, const char *name); /* in this level and those around it */
-graph_function *function_find(const pgy_graph *g, const pgy_node *n); /* NULL: no function of the model */
+/* *out is NULL if the model has no such function. */
+pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 /* The attributes of a call, with the function's defaults. */
 pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_node *call, const op_attr *attrs, size_t count,
                           arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- edit.c ---------------------------------------------------------------------------------- */
+/* ---- edit.c --------------------------------------------------------------------------------- */
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use */
 pgy_value *value_create_unique(pgy_graph *g, const char *stem, pgy_error *err); /* a new value under a free name */
@@ -142,7 +143,7 @@ void graph_reindex(pgy_graph *g);
 void graph_mark_changed(pgy_graph *g); /* and those around it */
 pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK; /* moves in, also on failure */
 
-/* ---- node.c ---------------------------------------------------------------------------------- */
+/* ---- node.c --------------------------------------------------------------------------------- */
 /* Finds the definition and converts the attributes, once. PGY_E_FORMAT */
 pgy_status node_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Collects `captured` anew. */
@@ -155,11 +156,11 @@ pgy_status attr_convert(op_attr *out, pgy_graph *g, const pgy_onnx_attribute *a,
 /* The tensor of a Constant's `value`, or NULL. */
 const pgy_onnx_tensor *node_constant(const pgy_node *n);
 
-/* ---- sort.c ---------------------------------------------------------------------------------- */
+/* ---- sort.c --------------------------------------------------------------------------------- */
 /* Nodes of one level in an order that can be run. */
 pgy_status graph_order(pgy_node ***out, pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- infer.c, merge.c, value.c --------------------------------------------------------------- */
+/* ---- infer.c, merge.c, value.c -------------------------------------------------------------- */
 /* Sets what is known of output i of n: computed and declared, merged. `why` tells why something is not known, or is NULL. */
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why, bool strict, pgy_error *err) PGY_MUST_CHECK;
 /* Inference that goes on behind a node that fails: what is wrong is added to `findings`. */

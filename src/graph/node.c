@@ -57,7 +57,7 @@ int64_t pgy_graph_opset(const pgy_graph *g, const char *domain)
     return 0;
 }
 
-/* ---- Attributes ------------------------------------------------------------------------------ */
+/* ---- Attributes ----------------------------------------------------------------------------- */
 
 static const op_attr_kind KINDS[] = {
     [PGY_ATTR_UNDEFINED] = OP_ATTR_NONE,  [PGY_ATTR_FLOAT] = OP_ATTR_FLOAT,
@@ -214,9 +214,10 @@ pgy_status node_prepare(pgy_node *n, pgy_error *err)
     node_box *box = node_box_of(n);
     if (box->prepared) return PGY_OK;
     box->opset = pgy_graph_opset(n->graph, n->domain);
-    box->function = function_find(n->graph, n);
+    pgy_status st = function_find(&box->function, n->graph, n, err);
+    if (st) return st;
     if (!box->function) box->def = op_find(n->domain, n->op_type, box->opset ? box->opset : 1);
-    pgy_status st = node_constant(n) ? PGY_OK : convert_attributes(n, err);
+    st = node_constant(n) ? PGY_OK : convert_attributes(n, err);
     if (!st) st = node_captures(n, err);
     if (!st) box->prepared = true;
     return st;

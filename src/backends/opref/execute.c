@@ -30,7 +30,7 @@ typedef struct executor {
 
 static pgy_status run_level(executor *e, frame *f, pgy_error *err);
 
-/* ---- Frames ---------------------------------------------------------------------------------- */
+/* ---- Frames --------------------------------------------------------------------------------- */
 
 static pgy_status frame_init(frame *f, const level_plan *plan, frame *outer, pgy_error *err)
 {
@@ -71,7 +71,7 @@ static void use_up(frame *f, pgy_value *v)
     if (f->left[slot] && --f->left[slot] == 0) op_tensor_release(&f->values[slot]);
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
+/* ---- Values --------------------------------------------------------------------------------- */
 
 static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tensor *t,
                               pgy_error *err)
@@ -117,7 +117,7 @@ static void store(frame *f, pgy_value *v, op_tensor *t)
     *t = (op_tensor){0};
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------- */
+/* ---- Nodes ---------------------------------------------------------------------------------- */
 
 static pgy_status run_operator(executor *e, frame *f, pgy_node *n, pgy_error *err)
 {
@@ -205,7 +205,7 @@ static pgy_status run_level(executor *e, frame *f, pgy_error *err)
     return st;
 }
 
-/* ---- Subgraphs ------------------------------------------------------------------------------- */
+/* ---- Subgraphs ------------------------------------------------------------------------------ */
 
 static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t input_count,
                                op_tensor *outputs, size_t output_count, void *user, pgy_error *err)
@@ -239,7 +239,7 @@ static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t inpu
     return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 static pgy_status feed_inputs(frame *f, const pgy_graph *g, const pgy_tensor_map *feed,
                               pgy_error *err)

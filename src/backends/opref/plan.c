@@ -14,17 +14,20 @@ typedef struct planner {
 
 static pgy_status plan_level(planner *p, pgy_graph *g, pgy_error *err);
 
-static void note_unknown(planner *p, const pgy_node *n)
+static pgy_status note_unknown(planner *p, const pgy_node *n, pgy_error *err)
 {
     str key = {0};
     str_printf(&key, "%s:%s", n->domain, n->op_type);
-    if (!strmap_has(&p->seen, str_text(&key)) && strmap_put(&p->seen, str_text(&key), p)) {
+    const bool known = strmap_has(&p->seen, str_text(&key));
+    if (!known) {
         if (p->unknown.size) str_append(&p->unknown, ", ");
         str_printf(&p->unknown, "[Op: %s | Domain: %s | Opset: %lld | Node: %s]", n->op_type,
                    domain_is_default(n->domain) ? "ai.onnx" : n->domain,
                    (long long)node_box_of(n)->opset, node_label(n));
     }
+    const bool kept = known || (!key.failed && strmap_put(&p->seen, str_text(&key), p));
     str_deinit(&key);
+    return kept ? PGY_OK : graph_no_memory(err);
 }
 
 static void assign_slots(level_plan *plan, pgy_graph *g)
@@ -76,8 +79,7 @@ static pgy_status plan_node(planner *p, pgy_node *n, pgy_error *err)
     if (st) return st;
     if (!box->function) {
         if (box->def) return check_operator(n, err);
-        note_unknown(p, n);
-        return PGY_OK;
+        return note_unknown(p, n, err);
     }
     if (box->function->busy || p->depth > GRAPH_MAX_DEPTH)
         return node_error(n, err, PGY_E_FORMAT,

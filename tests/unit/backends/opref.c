@@ -14,6 +14,7 @@
 #include <polygraphy/backend.h>
 #include <polygraphy/onnx.h>
 
+#include "base/alloc.h"
 #include "harness/model_builder.h"
 
 extern const pgy_backend BACKEND_opref;
@@ -285,4 +286,136 @@ static void test_opref__needs_a_model_and_a_known_precision(void **state)
     assert_int_equal(BACKEND_opref.create(&runner, &source, &options, &err), PGY_E_ARGUMENT);
     assert_non_null(strstr(err.text, "'double'"));
     assert_null(runner);
+}
+
+static void memory_model(model_builder *b)
+{
+    const int64_t axis = 0;
+    *b = builder_start(17);
+    builder_opset(b, "local", 1);
+    model_builder body = builder_function(b, "local", "Scale", "a", "r", "by");
+    builder_attr_ref(&body, builder_node(&body, "Constant", "", "factor"), "value_float",
+                     PGY_ATTR_FLOAT, "by");
+    builder_node(&body, "Mul", "a factor", "r");
+    builder_end_function(&body);
+    builder_input(b, "x", PGY_F32, "N, 2");
+    builder_input(b, "c", PGY_BOOL, "");
+    builder_ints(b, "axes", "1", &axis);
+    builder_attr_float(b, builder_node(b, "local:Scale", "x", "p"), "by", 3);
+    model_builder yes = builder_subgraph(b, "yes"), no = builder_subgraph(b, "no");
+    builder_node(&yes, "Shape", "p", "s");
+    builder_node(&yes, "Reshape", "p s", "t");
+    builder_output(&yes, "t", PGY_F32, NULL);
+    builder_node(&no, "Abs", "p", "e");
+    builder_output(&no, "e", PGY_F32, NULL);
+    pgy_onnx_node *n = builder_node(b, "If", "c", "q");
+    builder_attr_graph(b, n, "then_branch", &yes);
+    builder_attr_graph(b, n, "else_branch", &no);
+    builder_node(b, "Unsqueeze", "q axes", "y");
+    builder_output(b, "y", PGY_F32, NULL);
+}
+
+static pgy_status run_once(session *s, const pgy_tensor_map *given, pgy_tensor_map *out)
+{
+    int64_t time_ns;
+    pgy_status st = BACKEND_opref.create(&s->runner, &s->source, NULL, &s->err);
+    if (st) return st;
+    st = BACKEND_opref.activate(s->runner, &s->err);
+    if (!st) st = BACKEND_opref.infer(s->runner, given, out, &time_ns, &s->err);
+    BACKEND_opref.destroy(s->runner);
+    s->runner = NULL;
+    return st;
+}
+
+/* Every allocation is refused once: an error each time, and no leak for the sanitizer to find. */
+static void test_opref__stands_refused_memory(void **state)
+{
+    (void)state;
+    model_builder b;
+    session s = {.source = {.size = sizeof(pgy_backend_model)}};
+    const int64_t shape[] = {1, 2};
+    pgy_tensor *x = NULL, *c = NULL;
+    memory_model(&b);
+    s.source.model = builder_finish_bytes(&b);
+    assert_int_equal(pgy_tensor_map_create(&s.feed, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_create(&x, PGY_F32, 2, shape, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_create(&c, PGY_BOOL, 0, NULL, NULL), PGY_OK);
+    *(uint8_t *)pgy_tensor_data(c) = 1;
+    assert_int_equal(pgy_tensor_map_adopt(s.feed, "x", x, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_map_adopt(s.feed, "c", c, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&s.out, NULL), PGY_OK);
+    pgy_status st = PGY_E_MEMORY;
+    for (uint64_t n = 1; st && mem_fail_nth(n); n++) {
+        pgy_tensor_map_clear(s.out);
+        st = run_once(&s, s.feed, s.out);
+        if (st && st != PGY_E_MEMORY)
+            fail_msg("allocation %llu: %s", (unsigned long long)n, s.err.text);
+    }
+    mem_fail_nth(0);
+    pgy_tensor_map_clear(s.out);
+    assert_int_equal(run_once(&s, s.feed, s.out), PGY_OK);
+    assert_int_equal(pgy_tensor_rank(pgy_tensor_map_find(s.out, "y")), 3);
+    pgy_tensor_map_destroy(s.feed);
+    pgy_tensor_map_destroy(s.out);
+    pgy_model_destroy(s.source.model);
+}
+
+static void test_opref__if_takes_one_branch(void **state)
+{
+    (void)state;
+    model_builder b;
+    session s;
+    const float x[] = {-1, 2};
+    memory_model(&b);
+    b.graph->inputs[0]->type->tensor_type->shape->dim_count = 1;
+    start(&s, &b, NULL);
+    feed(&s, "x", PGY_F32, 2, x);
+    feed(&s, "c", PGY_BOOL, -1, &(uint8_t){1});
+    run(&s);
+    assert_float_equal(floats(&s, "y")[0], -3, 0);
+    feed(&s, "c", PGY_BOOL, -1, &(uint8_t){0});
+    run(&s);
+    assert_float_equal(floats(&s, "y")[0], 3, 0);
+    assert_float_equal(floats(&s, "y")[1], 6, 0);
+    finish(&s);
+}
+
+/* Five times: v <- v * 2 + outer; the scan output keeps every v. */
+static void test_opref__loop_sees_outer_values(void **state)
+{
+    (void)state;
+    session s;
+    const float two = 2, x[] = {3};
+    const int64_t times = 5;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1");
+    builder_ints(&b, "times", "", &times);
+    builder_floats(&b, "two", "", &two);
+    builder_node(&b, "Sqrt", "x", "root");
+    builder_node(&b, "Mul", "root root", "squared");
+    builder_node(&b, "Round", "squared", "outer"); /* 3 */
+    model_builder body = builder_subgraph(&b, "body");
+    builder_input(&body, "i", PGY_I64, "");
+    builder_input(&body, "go", PGY_BOOL, "");
+    builder_input(&body, "v", PGY_F32, "1");
+    builder_node(&body, "Identity", "go", "on");
+    builder_node(&body, "Mul", "v two", "m");
+    builder_node(&body, "Add", "m outer", "w");
+    builder_node(&body, "Identity", "w", "kept");
+    builder_output(&body, "on", PGY_BOOL, "");
+    builder_output(&body, "w", PGY_F32, "1");
+    builder_output(&body, "kept", PGY_F32, "1");
+    pgy_onnx_node *n = builder_node(&b, "Loop", "times - x", "last all");
+    builder_attr_graph(&b, n, "body", &body);
+    builder_output(&b, "last", PGY_F32, NULL);
+    builder_output(&b, "all", PGY_F32, NULL);
+    start(&s, &b, NULL);
+    feed(&s, "x", PGY_F32, 1, x);
+    run(&s);
+    assert_float_equal(floats(&s, "last")[0], 189, 0); /* 9 21 45 93 189 */
+    assert_float_equal(floats(&s, "all")[1], 21, 0);
+    const pgy_tensor *all = pgy_tensor_map_find(s.out, "all");
+    assert_int_equal(pgy_tensor_rank(all), 2);
+    assert_int_equal(pgy_tensor_shape(all)[0], 5);
+    finish(&s);
 }
