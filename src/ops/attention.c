@@ -31,8 +31,7 @@ static const op_attr_def ATTRS_25[] = {
     {NULL},
 };
 
-/* ---- Shape --------------------------------------------------------------------------------------
- */
+/* ---- Shape ---------------------------------------------------------------------------------- */
 
 /* Heads, length and size of a head of Q, K or V as dims. */
 typedef struct head_dims {
@@ -151,8 +150,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Evaluation ---------------------------------------------------------------------------------
- */
+/* ---- Evaluation ----------------------------------------------------------------------------- */
 
 typedef struct attention {
     const op_eval *c;

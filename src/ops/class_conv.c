@@ -30,8 +30,7 @@ const op_attr_def conv_attrs[] = {
     {NULL},
 };
 
-/* ---- Shape --------------------------------------------------------------------------------------
- */
+/* ---- Shape ---------------------------------------------------------------------------------- */
 
 static pgy_status check_channels(op_infer *c, size_t weights, size_t bias, int64_t group,
                                  pgy_error *err)
@@ -71,9 +70,11 @@ static pgy_status spatial_dims(op_infer *c, size_t weights, dim *dims, size_t ra
                             " weights have %" PRId64,
                             w.kernel[i], i, kernel.value);
         if (w.kernel[i]) kernel = dim_const(w.kernel[i]);
-        dim in = rank_known(c, 0) ? c->inputs[0].dims[i + 2]
-                                  : dim_unknown(c->dims, "the input's shape is not known");
-        st = window_out(&dims[i + 2], &w, c, i, in, kernel, err);
+        if (!rank_known(c, 0)) {
+            dims[i + 2] = dim_unknown(c->dims, "the input's shape is not known");
+            continue;
+        }
+        st = window_out(&dims[i + 2], &w, c, i, c->inputs[0].dims[i + 2], kernel, err);
     }
     return st;
 }
@@ -113,8 +114,7 @@ double conv_flops(const op_infer *c, size_t weights)
     return 2 * dims_product(&c->outputs[0]) * dims_product(w) / (double)w->dims[0].value;
 }
 
-/* ---- Evaluation ---------------------------------------------------------------------------------
- */
+/* ---- Evaluation ----------------------------------------------------------------------------- */
 
 pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights, pgy_error *err)
 {

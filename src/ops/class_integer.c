@@ -42,7 +42,10 @@ pgy_status integer_shifted(double **out, const op_eval *c, size_t x, size_t zero
 
 void integer_store(int64_t *to, const double *from, size_t count)
 {
-    for (size_t i = 0; i < count; i++) to[i] = (int64_t)from[i];
+    for (size_t i = 0; i < count; i++) {
+        bool fits = from[i] > -9.2e18 && from[i] < 9.2e18; /* always, for 8-bit inputs */
+        to[i] = fits ? (int64_t)from[i] : 0;
+    }
 }
 
 int64_t integer_quantize(double x, int64_t zero, pgy_dtype dtype)

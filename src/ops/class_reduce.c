@@ -24,8 +24,7 @@ const op_attr_def reduce_attrs[] = {
     {NULL},
 };
 
-/* ---- Shape --------------------------------------------------------------------------------------
- */
+/* ---- Shape ---------------------------------------------------------------------------------- */
 
 /* No axes mean all of them, or none with noop_with_empty_axes. */
 static void mark_default(bool *reduced, const op_node *n, size_t rank)
@@ -91,8 +90,7 @@ double reduce_flops(const op_infer *c)
     return dims_product(&c->inputs[0]);
 }
 
-/* ---- Evaluation ---------------------------------------------------------------------------------
- */
+/* ---- Evaluation ----------------------------------------------------------------------------- */
 
 typedef enum fold_kind { FOLD_SUM, FOLD_ABS, FOLD_SQUARE, FOLD_PROD, FOLD_MAX, FOLD_MIN } fold_kind;
 

@@ -11,8 +11,7 @@
 #include "base/alloc.h"
 #include "ops/class_rows.h"
 
-/* ---- Shape --------------------------------------------------------------------------------------
- */
+/* ---- Shape ---------------------------------------------------------------------------------- */
 
 pgy_status resize_scaled(dim *out, op_infer *c, dim in, double scale, pgy_error *err)
 {
@@ -36,8 +35,7 @@ pgy_status resize_scaled(dim *out, op_infer *c, dim in, double scale, pgy_error 
     return PGY_OK;
 }
 
-/* ---- Weights ------------------------------------------------------------------------------------
- */
+/* ---- Weights -------------------------------------------------------------------------------- */
 
 /* For each output index `taps` source indices and weights. */
 typedef struct line_map {
@@ -155,8 +153,7 @@ static pgy_status map_init(line_map *m, const op_eval *c, const resize_settings 
     return st;
 }
 
-/* ---- Passes -------------------------------------------------------------------------------------
- */
+/* ---- Passes --------------------------------------------------------------------------------- */
 
 typedef struct pass {
     const line_map *map;

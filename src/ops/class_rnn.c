@@ -11,8 +11,7 @@
 #include "base/alloc.h"
 #include "ops/gemm.h"
 
-/* ---- Shape --------------------------------------------------------------------------------------
- */
+/* ---- Shape ---------------------------------------------------------------------------------- */
 
 static bool is_batch_first(const op_node *n)
 {
@@ -99,8 +98,7 @@ double rnn_flops(const op_infer *c)
            (dims_product(&c->inputs[RNN_W]) + dims_product(&c->inputs[RNN_R]));
 }
 
-/* ---- Activations --------------------------------------------------------------------------------
- */
+/* ---- Activations ---------------------------------------------------------------------------- */
 
 static double relu(double x, double a, double b)
 {
@@ -232,8 +230,7 @@ double rnn_activate(const rnn_problem *p, size_t i, double x)
     return f->apply(x > p->clip ? p->clip : x < -p->clip ? -p->clip : x, f->alpha, f->beta);
 }
 
-/* ---- Evaluation ---------------------------------------------------------------------------------
- */
+/* ---- Evaluation ----------------------------------------------------------------------------- */
 
 double rnn_bias_w(const rnn_problem *p, size_t gate, size_t j)
 {

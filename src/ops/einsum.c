@@ -25,8 +25,7 @@ typedef struct equation {
     size_t ellipsis_rank;
 } equation;
 
-/* ---- Parsing ------------------------------------------------------------------------------------
- */
+/* ---- Parsing -------------------------------------------------------------------------------- */
 
 static pgy_status bad(const op_node *n, span text, const char *why, pgy_error *err)
 {
@@ -148,8 +147,7 @@ static pgy_status settle(equation *e, const op_node *n, const size_t *ranks, pgy
     return PGY_OK;
 }
 
-/* ---- Shape --------------------------------------------------------------------------------------
- */
+/* ---- Shape ---------------------------------------------------------------------------------- */
 
 static pgy_status join_dim(op_infer *c, size_t input, dim *known, dim d, pgy_error *err)
 {
@@ -201,8 +199,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Evaluation ---------------------------------------------------------------------------------
- */
+/* ---- Evaluation ----------------------------------------------------------------------------- */
 
 /* An operand with strides, each label once (strides of a repeated label add up to its diagonal). */
 typedef struct operand {

@@ -168,8 +168,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Evaluation ---------------------------------------------------------------------------------
- */
+/* ---- Evaluation ----------------------------------------------------------------------------- */
 
 static pgy_status read_word(int *out, const op_node *n, const char *attr, const char *const *words,
                             const char *fallback, pgy_error *err)
