@@ -189,7 +189,8 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
     if (is_shape_tensor(input, user)) return fill_with_shape(out, input, user, err);
     pgy_dtype dtype = user && user->dtype ? user->dtype : input->dtype;
     if (!dtype) dtype = PGY_F64;
-    if (!pgy_dtype_describe(dtype)->npy && dtype != PGY_STRING)
+    bool bfloat16 = dtype == PGY_BF16 && l->torch_floats;
+    if (!pgy_dtype_describe(dtype)->npy && dtype != PGY_STRING && !bfloat16)
         return pgy_error_set(err, PGY_E_TYPE,
                              "Input tensor: %s | data of type %s cannot be generated (NumPy has no "
                              "such type); use --load-inputs or --data-loader-script",

@@ -74,27 +74,34 @@ static pgy_status fill_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *
     return PGY_OK;
 }
 
-/* torch.rand: 24, 11 or 8 bits of one word for each element. */
+/* torch.rand: 24 bits of one word, or 53 of two for float64. In narrow types what would round to 1
+ * becomes 0. */
+static double torch_unit(mt19937 *g, pgy_dtype dtype)
+{
+    if (dtype == PGY_F64) {
+        uint64_t high = mt19937_u32(g), low = mt19937_u32(g);
+        return (double)((high << 32 | low) & (((uint64_t)1 << 53) - 1)) * 0x1p-53;
+    }
+    double unit = (double)(mt19937_u32(g) & 0xFFFFFF) * 0x1p-24;
+    double rounds_to_one = dtype == PGY_F16 ? 1 - 0x1p-12 : dtype == PGY_BF16 ? 1 - 0x1p-9 : 1;
+    return unit >= rounds_to_one ? 0 : unit;
+}
+
 static pgy_status fill_torch_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *range,
                                     pgy_error *err)
 {
+    double values[BLOCK];
     pgy_dtype dtype = pgy_tensor_dtype(t);
-    uint32_t bits = dtype == PGY_F16 ? 11 : dtype == PGY_BF16 ? 8 : 24;
     size_t count = pgy_tensor_count(t), item = pgy_dtype_describe(dtype)->bits / 8;
     scale_shift s = float_range(range);
-    int64_t one = 1;
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < count; i++) {
-        double unit;
-        if (dtype == PGY_F64) {
-            uint64_t high = mt19937_u32(g), low = mt19937_u32(g);
-            unit = ldexp((double)((high << 32 | low) & (((uint64_t)1 << 53) - 1)), -53);
-        } else {
-            unit = ldexp((double)(mt19937_u32(g) & ((1u << bits) - 1)), -(int)bits);
-        }
-        double v = unit * s.scale + s.shift;
-        st = pgy_view_convert(pgy_view_of((char *)pgy_tensor_data(t) + i * item, dtype, 1, &one),
-                              pgy_view_of(&v, PGY_F64, 1, &one), false, err);
+    for (size_t i = 0; !st && i < count; i += BLOCK) {
+        size_t n = count - i < BLOCK ? count - i : BLOCK;
+        int64_t shape = (int64_t)n;
+        for (size_t k = 0; k < n; k++) values[k] = torch_unit(g, dtype) * s.scale + s.shift;
+        char *to = (char *)pgy_tensor_data(t) + i * item;
+        st = pgy_view_convert(pgy_view_of(to, dtype, 1, &shape),
+                              pgy_view_of(values, PGY_F64, 1, &shape), false, err);
     }
     return st;
 }
