@@ -29,7 +29,7 @@ static const uint8_t VALUES[256] = {
 };
 #undef NO
 
-/* ---- vector loops: each returns how many input bytes it has done ---- */
+/* ---- vector loops: each returns how many input bytes it has done ---------------------------- */
 
 #if defined(__x86_64__)
 
@@ -124,7 +124,7 @@ static size_t decode_vector(uint8_t *out, const char *in, size_t size)
 
 #endif
 
-/* ---- encode ---- */
+/* ---- encode --------------------------------------------------------------------------------- */
 
 size_t base64_encoded_size(size_t size_bytes)
 {
@@ -153,7 +153,7 @@ void base64_encode(char *out, const void *data, size_t size_bytes)
     if (left == 1) out[2] = '=';
 }
 
-/* ---- decode ---- */
+/* ---- decode --------------------------------------------------------------------------------- */
 
 /* Four characters to 24 bits; false when one is not in the alphabet. */
 static bool decode_group(uint32_t *bits, const char *in)

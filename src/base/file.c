@@ -153,7 +153,7 @@ pgy_status file_read(str *out, const char *path, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- queries ---- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 bool file_exists(const char *path)
 {

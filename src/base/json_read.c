@@ -23,7 +23,7 @@ typedef struct parser {
 
 static pgy_status parse_value(parser *s, json_value **out);
 
-/* ---- messages ---- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static pgy_status fail_at(const parser *s, const char *at, const char *what)
 {
@@ -51,7 +51,7 @@ static pgy_status no_memory(const parser *s)
     return pgy_error_set(s->err, PGY_E_MEMORY, "no memory to read JSON (line %u)", s->line);
 }
 
-/* ---- text ---- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static void skip_space(parser *s)
 {
@@ -162,7 +162,7 @@ static char *decode(span raw, arena *a, size_t *size)
     return out;
 }
 
-/* ---- numbers and literals ---- */
+/* ---- numbers and literals ------------------------------------------------------------------- */
 
 static const char *skip_digits(const char *p, const char *end)
 {
@@ -266,7 +266,7 @@ static pgy_status parse_literal(parser *s, json_value *v)
     return fail_char(s, "a value");
 }
 
-/* ---- containers ---- */
+/* ---- containers ----------------------------------------------------------------------------- */
 
 static pgy_status parse_array(parser *s, json_value *v)
 {
@@ -432,7 +432,7 @@ pgy_status json_parse(json_value **out, const char *text, size_t size_bytes, are
     return PGY_OK;
 }
 
-/* ---- tree ---- */
+/* ---- tree ----------------------------------------------------------------------------------- */
 
 json_value *json_get(const json_value *object, const char *key)
 {

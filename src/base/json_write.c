@@ -74,7 +74,7 @@ pgy_status json_writer_finish(json_writer *w, pgy_error *err)
     return w->status ? pgy_error_set(err, w->status, "%s", w->error.text) : PGY_OK;
 }
 
-/* ---- bytes ---- */
+/* ---- bytes ---------------------------------------------------------------------------------- */
 
 static void put(json_writer *w, const char *text, size_t size)
 {
@@ -115,7 +115,7 @@ static void begin_item(json_writer *w)
     new_line(w);
 }
 
-/* ---- containers ---- */
+/* ---- containers ----------------------------------------------------------------------------- */
 
 static void begin(json_writer *w, char bracket)
 {
@@ -158,7 +158,7 @@ void json_end_array(json_writer *w)
     end(w, ']');
 }
 
-/* ---- strings ---- */
+/* ---- strings -------------------------------------------------------------------------------- */
 
 static void put_unit(json_writer *w, uint32_t unit)
 {
@@ -218,7 +218,7 @@ void json_text_n(json_writer *w, const char *utf8, size_t size)
     put_string(w, utf8, size);
 }
 
-/* ---- plain values ---- */
+/* ---- plain values --------------------------------------------------------------------------- */
 
 static void put_word(json_writer *w, const char *word)
 {
@@ -263,7 +263,7 @@ void json_real(json_writer *w, double v)
     }
 }
 
-/* ---- base64 ---- */
+/* ---- base64 --------------------------------------------------------------------------------- */
 
 static void put_base64(json_writer *w, const uint8_t *data, size_t size)
 {

@@ -70,7 +70,7 @@ static atomic_int lowest = INT_MAX;
 static atomic_bool by_path;
 static _Thread_local int indentation;
 
-/* ---- lock ---- */
+/* ---- lock ----------------------------------------------------------------------------------- */
 
 static void lock(void)
 {
@@ -98,7 +98,7 @@ static void update_lowest(void)
     atomic_store(&lowest, silent ? INT_MAX : low);
 }
 
-/* ---- thresholds ---- */
+/* ---- thresholds ----------------------------------------------------------------------------- */
 
 /* Length of a path without the slashes at its end. */
 static size_t path_length(const char *path)
@@ -191,7 +191,7 @@ bool pgy_log_is_on(pgy_severity severity, const char *path)
     return (int)severity >= pgy_log_severity(path);
 }
 
-/* ---- outputs ---- */
+/* ---- outputs -------------------------------------------------------------------------------- */
 
 /* FORCE_COLOR (0 off, other integers on) wins over NO_COLOR (its presence), which wins over the
  * terminals. */
@@ -259,7 +259,7 @@ pgy_status pgy_log_set_file(const char *path, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- messages ---- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static const severity_info *info_of(int severity)
 {

@@ -111,7 +111,7 @@ void parallel_for(size_t count, parallel_task task, void *user)
     for (size_t i = 0; i < count; i++) task(i, user);
 }
 
-/* ---- fork and exit ---- */
+/* ---- fork and exit -------------------------------------------------------------------------- */
 
 static void before_fork(void)
 {

@@ -13,7 +13,7 @@
 
 enum { MAX_DIGITS = 17 };
 
-/* ---- locale ---- */
+/* ---- locale --------------------------------------------------------------------------------- */
 
 static locale_t c_locale;
 
@@ -35,7 +35,7 @@ double text_to_double(const char *text, char **end)
     return l ? strtod_l(text, end, l) : strtod(text, end);
 }
 
-/* ---- shortest digits ---- */
+/* ---- shortest digits ------------------------------------------------------------------------ */
 
 static const double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -158,7 +158,7 @@ int py_shortest_digits(char *digits, int *exp10, double v, int bits)
     return n;
 }
 
-/* ---- float repr ---- */
+/* ---- float repr ----------------------------------------------------------------------------- */
 
 static size_t put(char *out, size_t at, const char *text, size_t size)
 {
@@ -234,7 +234,7 @@ void str_append_g(str *s, int precision, double v)
     if (l) uselocale(before);
 }
 
-/* ---- text repr ---- */
+/* ---- text repr ------------------------------------------------------------------------------ */
 
 typedef struct char_range {
     uint32_t first, last;

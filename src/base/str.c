@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-/* ---- str ---- */
+/* ---- str ------------------------------------------------------------------------------------ */
 
 void str_deinit(str *s)
 {
@@ -104,7 +104,7 @@ void str_vprintf(str *s, const char *format, va_list args)
     va_end(again);
 }
 
-/* ---- span ---- */
+/* ---- span ----------------------------------------------------------------------------------- */
 
 span span_of(const char *text)
 {
@@ -153,7 +153,7 @@ uint64_t span_hash(span s)
     return mix(mix(h ^ tail, key), 0x9E3779B97F4A7C15u);
 }
 
-/* ---- small text functions ---- */
+/* ---- small text functions ------------------------------------------------------------------- */
 
 bool str_starts_with(const char *s, const char *prefix)
 {
@@ -293,7 +293,7 @@ size_t str_distance(const char *a, const char *b)
     return row[m] + rest;
 }
 
-/* ---- strvec ---- */
+/* ---- strvec --------------------------------------------------------------------------------- */
 
 void strvec_deinit(strvec *v)
 {

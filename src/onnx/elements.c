@@ -99,8 +99,7 @@ pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_t
     return st;
 }
 
-/* ---- Building ----------------------------------------------------------------------------------
- */
+/* ---- Building ------------------------------------------------------------------------------- */
 
 static pgy_status set_strings(pgy_onnx_tensor *p, pgy_model *m, pgy_tensor *t)
 {

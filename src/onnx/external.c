@@ -80,8 +80,7 @@ static pgy_status parse_location(location *out, const pgy_onnx_tensor *t, pgy_er
     return PGY_OK;
 }
 
-/* ---- Paths -------------------------------------------------------------------------------------
- */
+/* ---- Paths ---------------------------------------------------------------------------------- */
 
 static bool climbs(const char *path)
 {
@@ -150,8 +149,7 @@ done:
     return st;
 }
 
-/* ---- Files -------------------------------------------------------------------------------------
- */
+/* ---- Files ---------------------------------------------------------------------------------- */
 
 static external_file *find_file(const pgy_model *m, const char *path)
 {

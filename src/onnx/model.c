@@ -139,8 +139,7 @@ const char *pgy_model_external_data_dir(const pgy_model *m)
     return m->external_dir;
 }
 
-/* ---- Building ----------------------------------------------------------------------------------
- */
+/* ---- Building ------------------------------------------------------------------------------- */
 
 void *model_alloc(pgy_model *m, size_t count, size_t item_bytes)
 {
@@ -196,8 +195,7 @@ void pgy_model_set_proto(pgy_model *m, pgy_onnx_model *proto)
     m->proto = proto;
 }
 
-/* ---- Whose bytes? ------------------------------------------------------------------------------
- */
+/* ---- Whose bytes? --------------------------------------------------------------------------- */
 
 static bool holds(const void *data, size_t size, const void *bytes)
 {

@@ -124,8 +124,7 @@ static pgy_status make_lists(reader *d, const schema *s, pgy_onnx_message *m, co
     return m->unknown ? PGY_OK : out_of_memory(d);
 }
 
-/* ---- Storing one field -------------------------------------------------------------------------
- */
+/* ---- Storing one field ---------------------------------------------------------------------- */
 
 static pgy_status copy_text(reader *d, const wire_field *w, const char **out)
 {
@@ -283,8 +282,7 @@ static pgy_status (*const STORE[FIELD_KIND_COUNT])(const store_args *x) = {
     [FIELD_MESSAGE_LIST] = store_messages,
 };
 
-/* ---- Messages ----------------------------------------------------------------------------------
- */
+/* ---- Messages ------------------------------------------------------------------------------- */
 
 /* Puts this field in front of the path in the error text. */
 static pgy_status add_path(reader *d, pgy_status st, const schema_field *f, size_t index)

@@ -37,8 +37,7 @@ struct encoder {
 
 static void encode_fields(encoder *e, const schema *s, const pgy_onnx_message *m);
 
-/* ---- Bytes -------------------------------------------------------------------------------------
- */
+/* ---- Bytes ---------------------------------------------------------------------------------- */
 
 static void flush(encoder *e)
 {
@@ -87,8 +86,7 @@ static void put_block(encoder *e, const schema_field *f, const void *data, size_
     put(e, data, size);
 }
 
-/* ---- Nested messages ---------------------------------------------------------------------------
- */
+/* ---- Nested messages ------------------------------------------------------------------------ */
 
 static size_t push_slot(encoder *e)
 {
@@ -157,8 +155,7 @@ static void encode_child(encoder *e, const schema_field *f, const void *child)
     put_varint(e, size);
 }
 
-/* ---- Fields, by kind ---------------------------------------------------------------------------
- */
+/* ---- Fields, by kind ------------------------------------------------------------------------ */
 
 /* `marked`: written even if it is 0 or empty. */
 typedef void (*encode_kind)(encoder *e, const schema_field *f, const pgy_onnx_message *m,
@@ -308,8 +305,7 @@ static void encode_fields(encoder *e, const schema *s, const pgy_onnx_message *m
     for (size_t i = 0; i < m->unknown_count; i++) put(e, m->unknown[i].data, m->unknown[i].size);
 }
 
-/* ---- The whole model ---------------------------------------------------------------------------
- */
+/* ---- The whole model ------------------------------------------------------------------------ */
 
 pgy_status encoder_create(encoder **out, const pgy_onnx_model *model, const encode_options *options,
                           pgy_error *err)

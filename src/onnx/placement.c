@@ -50,8 +50,7 @@ void placement_deinit(placement *p)
     p->moved_capacity = 0;
 }
 
-/* ---- Replacements ------------------------------------------------------------------------------
- */
+/* ---- Replacements --------------------------------------------------------------------------- */
 
 /* A copy that must be encoded anew and holds no elements. */
 static pgy_onnx_tensor *copy_without_data(placement *p, const pgy_onnx_tensor *t)
@@ -162,8 +161,7 @@ static pgy_status move_out(const pgy_onnx_tensor **out, placement *p, const pgy_
     return PGY_OK;
 }
 
-/* ---- The choice --------------------------------------------------------------------------------
- */
+/* ---- The choice ----------------------------------------------------------------------------- */
 
 static bool same_folder(const char *real, const char *path)
 {

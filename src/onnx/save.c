@@ -61,8 +61,7 @@ pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy
     return st;
 }
 
-/* ---- Saving ------------------------------------------------------------------------------------
- */
+/* ---- Saving --------------------------------------------------------------------------------- */
 
 typedef struct saving {
     placement place;

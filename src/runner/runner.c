@@ -89,7 +89,7 @@ pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_m
         st = make_name(&r->name, backend->runner_prefix, err);
     }
     if (st) goto done;
-    if (source) {
+    if (source && source->open) {
         r->source = *source;
         r->has_source = true;
         *source = (pgy_model_source){0};

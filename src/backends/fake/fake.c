@@ -64,7 +64,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     return PGY_OK;
 }
 
-/* ---- Inputs and outputs ---- */
+/* ---- Inputs and outputs --------------------------------------------------------------------- */
 
 static pgy_status add_default(pgy_metadata *m, const char *name, pgy_error *err)
 {
@@ -163,7 +163,7 @@ static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
     return copy_metadata(out, ((const fake *)runner)->outputs, err);
 }
 
-/* ---- Inference ---- */
+/* ---- Inference ------------------------------------------------------------------------------ */
 
 static uint64_t hash_feed(const pgy_tensor_map *feed)
 {

@@ -27,7 +27,7 @@ static struct {
     ort_api api;
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- Types ---- */
+/* ---- Types ---------------------------------------------------------------------------------- */
 
 static const struct {
     int type;
@@ -49,7 +49,7 @@ pgy_dtype ort_dtype_from_type(int type)
     return type > 0 && type <= LAST_COMMON_TYPE ? pgy_dtype_from_onnx(type) : PGY_DTYPE_NONE;
 }
 
-/* ---- Log ---- */
+/* ---- Log ------------------------------------------------------------------------------------ */
 
 static void forward_log(void *user, int severity, const char *category, const char *log_id,
                         const char *location, const char *message)
@@ -67,7 +67,7 @@ static int runtime_log_level(void)
     return pgy_log_is_on(PGY_LOG_SUPER_VERBOSE, LOG_PATH) ? 1 : 2;
 }
 
-/* ---- Opening ---- */
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 pgy_status ort_check(const ort_api *api, ort_status *status, const char *what, pgy_error *err)
 {

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,18 +102,14 @@ static bool try_beside(search *s, const char *file)
 
 static bool try_program(search *s)
 {
-    char exe[4096];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n <= 0) return false;
-    exe[n] = '\0';
-    if (try_beside(s, exe)) return true;
-
+    char exe[PATH_MAX], library[PATH_MAX];
     Dl_info self;
-    if (!dladdr((void *)HOW, &self) || !self.dli_fname || !strcmp(self.dli_fname, exe))
+    bool known = realpath("/proc/self/exe", exe) != NULL;
+    if (known && try_beside(s, exe)) return true;
+    /* The shared library that this code is in, unless it is in the program. */
+    if (!dladdr((void *)HOW, &self) || !self.dli_fname || !realpath(self.dli_fname, library))
         return false;
-    if (str_ends_with(exe, path_basename(self.dli_fname)))
-        return false; /* the program, by a shorter name */
-    return try_beside(s, self.dli_fname);
+    return (!known || strcmp(exe, library)) && try_beside(s, library);
 }
 
 /* First line that a command prints; false if it fails. */

@@ -50,7 +50,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     return PGY_OK;
 }
 
-/* ---- Activation ---- */
+/* ---- Activation ----------------------------------------------------------------------------- */
 
 typedef ort_status *(*name_call)(const ort_session *, size_t, ort_allocator *, char **);
 
@@ -117,7 +117,7 @@ static void destroy(void *runner)
     mem_free(s);
 }
 
-/* ---- Metadata ---- */
+/* ---- Metadata ------------------------------------------------------------------------------- */
 
 static pgy_status add_tensor_info(pgy_metadata *out, const ort_api *api, const char *name,
                                   const ort_shape_info *info, pgy_error *err)
@@ -185,7 +185,7 @@ static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
     return st;
 }
 
-/* ---- Inference ---- */
+/* ---- Inference ------------------------------------------------------------------------------ */
 
 static pgy_status take_outputs(pgy_tensor_map *out, session *s, ort_value **values, pgy_error *err)
 {

@@ -59,7 +59,7 @@ pgy_status ort_graph_level_from_name(int *out, const char *name, pgy_error *err)
     return st;
 }
 
-/* ---- Execution providers ---- */
+/* ---- Execution providers -------------------------------------------------------------------- */
 
 typedef struct providers {
     char **items;
@@ -176,7 +176,7 @@ done:
     return st;
 }
 
-/* ---- The rest ---- */
+/* ---- The rest ------------------------------------------------------------------------------- */
 
 static pgy_status set_threads(ort_options *options, const ort_api *api, const ort_settings *s,
                               pgy_error *err)

@@ -16,7 +16,7 @@ const char *ort_kind_name(int kind)
     return kind >= 0 && kind <= ORT_OPTIONAL ? NAMES[kind] : NAMES[ORT_UNKNOWN];
 }
 
-/* ---- Strings ---- */
+/* ---- Strings -------------------------------------------------------------------------------- */
 
 /* Terminated copies of all elements, in one block behind the pointers. */
 static pgy_status copy_texts(char ***out, const char *name, const pgy_tensor *t, pgy_error *err)
@@ -100,7 +100,7 @@ static pgy_status to_strings(pgy_tensor *t, const ort_api *api, const char *name
     return st;
 }
 
-/* ---- Both ways ---- */
+/* ---- Both ways ------------------------------------------------------------------------------ */
 
 pgy_status ort_value_from_tensor(ort_value **out, const ort_api *api, const char *name,
                                  const pgy_tensor *t, pgy_error *err)

@@ -28,7 +28,7 @@ extern const pgy_backend BACKEND_onnxrt;
         }                                            \
     } while (0)
 
-/* ---- Help ---- */
+/* ---- Help ----------------------------------------------------------------------------------- */
 
 typedef struct bytes {
     void *data;
@@ -125,7 +125,7 @@ static const char *activation_error(const ort_settings *settings, pgy_status exp
     return err.text;
 }
 
-/* ---- Inference ---- */
+/* ---- Inference ------------------------------------------------------------------------------ */
 
 static void test_onnxrt__runs(void **state)
 {
@@ -303,7 +303,7 @@ static void test_onnxrt__runtime_errors_are_passed_on(void **state)
     pgy_runner_destroy(r);
 }
 
-/* ---- Options ---- */
+/* ---- Options -------------------------------------------------------------------------------- */
 
 static void test_onnxrt__providers_by_part_of_the_name(void **state)
 {
@@ -395,7 +395,7 @@ static void test_onnxrt__broken_model(void **state)
     unlink(path);
 }
 
-/* ---- Where the runtime is ---- */
+/* ---- Where the runtime is ------------------------------------------------------------------- */
 
 /* The sentence of probe() in a fresh process with this environment. */
 static void probe_elsewhere(char *why, size_t size, const char *named, const char *path)

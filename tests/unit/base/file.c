@@ -35,7 +35,7 @@ static size_t count_files(const char *folder)
     return count;
 }
 
-/* ---- reading ---- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static void test_file__map(void **state)
 {
@@ -123,7 +123,7 @@ static void test_file__read_leaves_the_output_on_failure(void **state)
     str_deinit(&s);
 }
 
-/* ---- writing ---- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void test_file__target_appears_at_commit(void **state)
 {
@@ -304,7 +304,7 @@ static void test_file__refused_memory_leaves_no_trace(void **state)
     }
 }
 
-/* ---- temporaries ---- */
+/* ---- temporaries ---------------------------------------------------------------------------- */
 
 static void test_file__temporary(void **state)
 {
@@ -392,7 +392,7 @@ static void test_file__a_child_leaves_temporaries_alone(void **state)
     assert_int_equal(count_files(folder), 601);
 }
 
-/* ---- folders and paths ---- */
+/* ---- folders and paths ---------------------------------------------------------------------- */
 
 static void test_file__folders(void **state)
 {

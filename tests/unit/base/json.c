@@ -36,7 +36,7 @@ static void expect_error(const char *text, size_t size, const char *message)
     free(exact);
 }
 
-/* ---- reading ---- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static void test_json__scalars(void **state)
 {
@@ -233,7 +233,7 @@ static void test_json__refused_memory(void **state)
     mem_fail_nth(0);
 }
 
-/* ---- writing ---- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void write_all_kinds(json_writer *w)
 {

@@ -5,8 +5,7 @@
 
 #include <sys/stat.h>
 
-/* ---- Reading -----------------------------------------------------------------------------------
- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 static void assert_weights(pgy_model *m, const char *name, size_t count, float first, float last)
 {
@@ -203,8 +202,7 @@ static void test_external__from_memory(void **state)
     str_deinit(&bytes);
 }
 
-/* ---- Saving ------------------------------------------------------------------------------------
- */
+/* ---- Saving --------------------------------------------------------------------------------- */
 
 static const char *location_of(const pgy_onnx_tensor *t, const char *key)
 {

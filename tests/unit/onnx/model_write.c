@@ -84,8 +84,7 @@ static void test_model_write__unknown_fields_survive_encoding(void **state)
     mem_free(memory);
 }
 
-/* ---- Models built by a caller ------------------------------------------------------------------
- */
+/* ---- Models built by a caller --------------------------------------------------------------- */
 
 #define NEW(type) ((type *)pgy_model_alloc(m, 1, sizeof(type)))
 
@@ -248,8 +247,7 @@ static void test_model_write__strings(void **state)
     pgy_model_destroy(m);
 }
 
-/* ---- Files -------------------------------------------------------------------------------------
- */
+/* ---- Files ---------------------------------------------------------------------------------- */
 
 static void test_model_write__over_its_own_file(void **state)
 {

@@ -104,8 +104,7 @@ __attribute__((unused)) static const pgy_onnx_tensor *initializer(const pgy_mode
     return NULL;
 }
 
-/* ---- Wire by hand ------------------------------------------------------------------------------
- */
+/* ---- Wire by hand --------------------------------------------------------------------------- */
 
 __attribute__((unused)) static void put_int(str *s, uint32_t field, uint64_t v)
 {

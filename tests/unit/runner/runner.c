@@ -215,6 +215,18 @@ static void test_runner__source_is_taken_on_failure_too(void **state)
     assert_int_equal(stub.source_destroyed, 1);
 }
 
+static void test_runner__zeroed_source_is_none(void **state)
+{
+    (void)state;
+    pgy_runner *r = NULL;
+    pgy_model_source none = {0};
+    stub = (stub_counts){0};
+    assert_int_equal(pgy_runner_create(&r, &STUB, &none, NULL, NULL, NULL), PGY_OK);
+    assert_int_equal(pgy_runner_activate(r, NULL), PGY_OK);
+    assert_int_equal(stub.created, 1);
+    pgy_runner_destroy(r);
+}
+
 static void test_runner__source_of_a_missing_file(void **state)
 {
     (void)state;
