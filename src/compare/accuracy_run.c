@@ -99,7 +99,7 @@ pgy_status pgy_compare_accuracy(pgy_accuracy_results **accuracy, bool *passed,
     return st;
 }
 
-/* ---- Validation ---- */
+/* ---- Validation ----------------------------------------------------------------------------- */
 
 static void log_validation_start(const pgy_results *r)
 {

@@ -25,7 +25,7 @@ typedef struct tensor_head {
     int64_t shape[PGY_MAX_RANK];
 } tensor_head;
 
-/* ---- Sending ---- */
+/* ---- Sending -------------------------------------------------------------------------------- */
 
 static pgy_status put(int fd, const void *data, size_t size, pgy_error *err)
 {
@@ -86,7 +86,7 @@ pgy_status channel_send(int fd, channel_kind kind, double number, const char *te
     return st;
 }
 
-/* ---- Receiving ---- */
+/* ---- Receiving ------------------------------------------------------------------------------ */
 
 typedef struct reader {
     int fd;

@@ -65,7 +65,7 @@ pgy_status report_write(const char *path, const run_facts *facts, pgy_error *err
     return st;
 }
 
-/* ---- Common pieces ---- */
+/* ---- Common pieces -------------------------------------------------------------------------- */
 
 void report_each(const run_facts *facts, report_visit each, void *user)
 {
@@ -96,7 +96,7 @@ void report_describe(str *out, const pgy_verdict *v)
         str_printf(out, "%s is %g, threshold %g", label, v->metric, v->threshold.real);
 }
 
-/* ---- JSON ---- */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 /* JSON has no NaN or infinity: they are the texts "nan", "inf" and "-inf". */
 static void number(json_writer *w, const char *key, double v)

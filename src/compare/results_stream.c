@@ -248,12 +248,13 @@ pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path,
     return PGY_OK;
 }
 
-/* From the second iteration on, what waits for the single file waits on disk. */
-static pgy_status spill(pgy_results *r, pgy_error *err)
+/* From the second iteration on, what waits for the single file waits on disk. Those before `from`
+ * have been looked at. */
+static pgy_status spill(pgy_results *r, size_t from, pgy_error *err)
 {
     enum { WORTH_BYTES = 1 << 16 };
     for (size_t i = 0; i < r->count; i++)
-        for (size_t k = 0; k < r->runners[i].count; k++) {
+        for (size_t k = from; k < r->runners[i].count; k++) {
             pgy_tensor_map *outputs = r->runners[i].iterations[k].outputs;
             for (size_t n = 0; n < pgy_tensor_map_count(outputs); n++) {
                 pgy_tensor *t = pgy_tensor_map_at(outputs, n);
@@ -293,7 +294,7 @@ pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iter
         st = results_json_save(iteration, path, err);
         mem_free(path);
     } else {
-        if (w->count) st = spill(w->waiting, err);
+        if (w->count) st = spill(w->waiting, w->count - 1, err);
         if (!st) st = copy_parts(w->waiting, iteration, err);
     }
     if (!st) w->count++;

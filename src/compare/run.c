@@ -51,7 +51,7 @@ void pgy_run_report_destroy(pgy_run_report *r)
     mem_free(r);
 }
 
-/* ---- Checks before anything runs ---- */
+/* ---- Checks before anything runs ------------------------------------------------------------ */
 
 static pgy_status check_stored(const pgy_run_options *o, pgy_error *err)
 {
@@ -85,7 +85,7 @@ static pgy_status choose_loader(run_context *c, pgy_data_loader **made, pgy_erro
     return st;
 }
 
-/* ---- The verdict ---- */
+/* ---- The verdict ---------------------------------------------------------------------------- */
 
 /* What must not look like a pass: a run in which nothing was run, or stored results that met
  * nothing. */
@@ -120,7 +120,7 @@ static pgy_status run_and_judge(run_context *c, pgy_error *err)
     return pgy_accuracy_results_save(c->verdict->accuracy, o->save_accuracy, err);
 }
 
-/* ---- Reports ---- */
+/* ---- Reports -------------------------------------------------------------------------------- */
 
 static pgy_status write_reports(const run_context *c, run_facts *facts, pgy_error *err)
 {

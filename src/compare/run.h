@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "compare/judge.h"
 
-/* ---- The verdict (tally.c) ---- */
+/* ---- The verdict (tally.c) ------------------------------------------------------------------ */
 
 /* Judges iteration after iteration and collects every reason to fail. */
 typedef struct tally {
@@ -45,7 +45,7 @@ void tally_uneven(tally *t, const bool *ran_out, size_t stream_count, size_t sha
 pgy_status tally_results(tally *t, const pgy_results *const *results, size_t count,
                          pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- Running ---- */
+/* ---- Running -------------------------------------------------------------------------------- */
 
 /* What a form of running works on. */
 typedef struct run_context {
@@ -60,7 +60,7 @@ pgy_status stream_run(run_context *c, pgy_error *err) PGY_MUST_CHECK;     /* str
 pgy_status sequential_run(run_context *c, pgy_error *err) PGY_MUST_CHECK; /* sequential.c */
 pgy_status sequential_infer(pgy_results **out, run_context *c, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- One inference, with its log (infer.c) ---- */
+/* ---- One inference, with its log (infer.c) -------------------------------------------------- */
 
 /* Matches `feed` to the runner, runs, and gives the outputs. */
 pgy_status infer_once(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed,
@@ -79,7 +79,7 @@ double infer_seconds(const pgy_runner *r); /* of the last inference; NaN if not 
 /* Was the caller's question whether to stop answered yes? */
 pgy_status run_check_cancelled(const pgy_run_options *o, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- Saving as iterations come (save.c) ---- */
+/* ---- Saving as iterations come (save.c) ----------------------------------------------------- */
 
 typedef struct saver {
     const pgy_run_options *options;
@@ -97,7 +97,7 @@ void saver_close(saver *s);
 /* PGY_E_ARGUMENT if two of the paths are the same place. */
 pgy_status saver_check_paths(const pgy_run_options *options, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- All input data, for running one runner after the other (cache.c) ---- */
+/* ---- All input data, for running one runner after the other (cache.c) ----------------------- */
 
 typedef struct feed_cache {
     pgy_data_loader *loader;

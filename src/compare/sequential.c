@@ -11,7 +11,7 @@
 
 static const char LOG_PATH[] = "comparator/comparator.py";
 
-/* ---- One runner ---- */
+/* ---- One runner ----------------------------------------------------------------------------- */
 
 static pgy_status warm_up(run_context *c, feed_cache *cache, pgy_runner *r, pgy_error *err)
 {
@@ -101,7 +101,7 @@ pgy_status sequential_one(run_context *c, feed_cache *cache, pgy_runner *r, cons
     return st;
 }
 
-/* ---- All runners ---- */
+/* ---- All runners ---------------------------------------------------------------------------- */
 
 typedef struct collector {
     pgy_results *results;
@@ -198,7 +198,7 @@ pgy_status sequential_infer(pgy_results **out, run_context *c, pgy_error *err)
     return st;
 }
 
-/* ---- Run and judge ---- */
+/* ---- Run and judge -------------------------------------------------------------------------- */
 
 static pgy_status load_stored(pgy_results **all, size_t *count, run_context *c, pgy_error *err)
 {

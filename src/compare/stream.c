@@ -42,7 +42,7 @@ static bool has_runners(const stream *s)
     return s->run->runner_count > 0;
 }
 
-/* ---- The runners' own iteration ---- */
+/* ---- The runners' own iteration ------------------------------------------------------------- */
 
 static void log_feed(const stream *s, const pgy_tensor_map *feed)
 {
@@ -86,7 +86,7 @@ static pgy_status infer_all_runners(pgy_results **out, stream *s, pgy_error *err
     return st;
 }
 
-/* ---- Any stream ---- */
+/* ---- Any stream ----------------------------------------------------------------------------- */
 
 static pgy_status read_stored(pgy_results **out, stream *s, size_t stored, pgy_error *err)
 {
@@ -124,6 +124,7 @@ static pgy_status prepare(stream *s, pgy_results *results, pgy_error *err)
         if (st || valid) continue;
         note_invalid(t, s->index);
         t->stopped = true;
+        break;
     }
     str_deinit(&prefix);
     return st;
@@ -187,7 +188,7 @@ static pgy_status iterate(stream *s, pgy_error *err)
     return st;
 }
 
-/* ---- Life ---- */
+/* ---- Life ----------------------------------------------------------------------------------- */
 
 static pgy_status open_stream(stream *s, run_context *c, pgy_error *err)
 {

@@ -17,7 +17,7 @@
 
 static const char LOG_PATH[] = "comparator/comparator.py";
 
-/* ---- In the child ---- */
+/* ---- In the child --------------------------------------------------------------------------- */
 
 static pgy_status send_feed(void *user, pgy_tensor_map *feed, pgy_error *err)
 {
@@ -42,7 +42,7 @@ static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *
     _exit(st || sent ? 1 : 0);
 }
 
-/* ---- In the parent ---- */
+/* ---- In the parent -------------------------------------------------------------------------- */
 
 static pgy_status take(channel_message *m, feed_cache *cache, const run_sink *sink, pgy_error *err)
 {

@@ -12,7 +12,7 @@
 
 static const char LOG_PATH[] = "comparator/comparator.py";
 
-/* ---- Reasons ---- */
+/* ---- Reasons -------------------------------------------------------------------------------- */
 
 static void keep_reason(tally *t, const char *text)
 {
@@ -63,7 +63,7 @@ void tally_uneven(tally *t, const bool *ran_out, size_t stream_count, size_t sha
     str_deinit(&which);
 }
 
-/* ---- Life ---- */
+/* ---- Life ----------------------------------------------------------------------------------- */
 
 static pgy_status check_average_options(const tally *t, pgy_error *err)
 {
@@ -120,7 +120,7 @@ void tally_deinit(tally *t)
     *t = (tally){0};
 }
 
-/* ---- One iteration ---- */
+/* ---- One iteration -------------------------------------------------------------------------- */
 
 static size_t pair_count(const tally *t)
 {
@@ -214,7 +214,7 @@ pgy_status tally_iteration(tally *t, const pgy_iteration *const *its, size_t cou
     return PGY_OK;
 }
 
-/* ---- The end ---- */
+/* ---- The end -------------------------------------------------------------------------------- */
 
 static pgy_status finish_average(tally *t, pgy_error *err)
 {
