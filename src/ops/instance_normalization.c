@@ -54,5 +54,4 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         "InstanceNormalization", "", version, 0, 3, 3, 1, 1, OP_SAME_TYPES, ATTRS, words, infer, \
             eval, norm_flops                                                                     \
     }
-const op_def OP_instance_normalization[] = {
-    ROW(1, TYPES_F3), ROW(6, TYPES_F3), ROW(22, TYPES_F4), {NULL}};
+const op_def OP_instance_normalization[] = {ROW(6, TYPES_F3), ROW(22, TYPES_F4), {NULL}};

@@ -4,5 +4,6 @@
 
 const op_def OP_reduce_log_sum[] = {
     REDUCE_ROWS("ReduceLogSum", REDUCE_LOG_SUM),
+    REDUCE_ROW("ReduceLogSum", REDUCE_LOG_SUM, 28, TYPES_F4),
     {NULL},
 };
