@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and writing a large ONNX file against copying it: `bench.onnx_io [GB [repetitions]]`, 3
- * and 3 by default.
+ * and 3 by default. `bench.onnx_io make FOLDER GB` writes inside.onnx and external.onnx for others
+ * to measure with.
  *
- * The model has one 64 MiB initializer after the other. Rows: opening it (weights inside and
+ * The model is a chain of matrix products by weights of 64 MiB. Every repetition takes all rows in
+ * turn: opening it (weights inside and
  * outside), opening and saving it unchanged, saving it with one name changed (everything encoded
  * but the weights), and cp of the same file; cp leaves the bytes in the page cache, saving makes
  * sure of them with fsync, so cp followed by `sync FILE` stands beside it. Files go to $TMPDIR and
@@ -22,7 +24,7 @@
 
 extern char **environ;
 
-enum { BLOCK = 64 << 20, RUNS_MAX = 20 };
+enum { SIDE = 4096, BLOCK = SIDE * SIDE * 4, RUNS_MAX = 20 };
 
 typedef struct bench {
     char folder[256], source[300], copy[300], external[300];
@@ -33,70 +35,111 @@ typedef struct bench {
 
 typedef pgy_status (*bench_step)(bench *b, pgy_error *err);
 
-/* ---- The model ---------------------------------------------------------------------------------
- */
+/* ---- The model ------------------------------------------------------------------------------ */
 
-static void tensor_head(str *out, size_t index)
+static void put_text(str *out, uint32_t field, const char *text, size_t size)
 {
-    str name = {0};
-    str_printf(&name, "w%zu", index);
-    wire_put_tag(out, 1, WIRE_VARINT);
-    wire_put_varint(out, BLOCK / 4);
-    wire_put_tag(out, 2, WIRE_VARINT);
-    wire_put_varint(out, 1);
-    wire_put_tag(out, 8, WIRE_LEN);
-    wire_put_varint(out, name.size);
-    str_append_n(out, name.data, name.size);
-    wire_put_tag(out, 9, WIRE_LEN);
-    wire_put_varint(out, BLOCK);
-    str_deinit(&name);
+    wire_put_tag(out, field, WIRE_LEN);
+    wire_put_varint(out, size);
+    str_append_n(out, text, size);
 }
 
+static void put_name(str *out, uint32_t field, const char *prefix, size_t index)
+{
+    char text[32];
+    put_text(out, field, text, (size_t)snprintf(text, sizeof(text), "%s%zu", prefix, index));
+}
+
+/* An initializer up to its bytes: w<index>, float32[SIDE, SIDE]. */
 static void initializer_head(str *out, size_t index)
 {
     str head = {0};
-    tensor_head(&head, index);
+    for (int axis = 0; axis < 2; axis++) {
+        wire_put_tag(&head, 1, WIRE_VARINT);
+        wire_put_varint(&head, SIDE);
+    }
+    wire_put_tag(&head, 2, WIRE_VARINT);
+    wire_put_varint(&head, 1);
+    put_name(&head, 8, "w", index);
+    wire_put_tag(&head, 9, WIRE_LEN);
+    wire_put_varint(&head, BLOCK);
     wire_put_tag(out, 5, WIRE_LEN);
     wire_put_varint(out, head.size + BLOCK);
     str_append_n(out, head.data, head.size);
     str_deinit(&head);
 }
 
-static pgy_status write_model(bench *b, pgy_error *err)
+static void put_node(str *graph, size_t index)
 {
-    file_writer *w = NULL;
+    str node = {0};
+    put_name(&node, 1, "x", index);
+    put_name(&node, 1, "w", index);
+    put_name(&node, 2, "x", index + 1);
+    put_text(&node, 4, "MatMul", strlen("MatMul"));
+    put_text(graph, 1, node.data, node.size);
+    str_deinit(&node);
+}
+
+/* A graph input or output: float32[1, SIDE]. */
+static void put_value(str *graph, uint32_t field, size_t index)
+{
+    static const char TYPE[] = "\x0a\x0d\x08\x01\x12\x09\x0a\x02\x08\x01\x0a\x03\x08\x80\x20";
+    str value = {0};
+    put_name(&value, 1, "x", index);
+    put_text(&value, 2, TYPE, sizeof(TYPE) - 1);
+    put_text(graph, field, value.data, value.size);
+    str_deinit(&value);
+}
+
+static pgy_status write_weights(file_writer *w, size_t blocks, pgy_error *err)
+{
     str head = {0};
-    size_t graph = 0;
-    char *block = malloc(BLOCK);
-    pgy_status st = block ? file_writer_create(&w, b->source, err) : PGY_E_MEMORY;
-    for (size_t i = 0; i < b->blocks; i++) {
-        str_clear(&head);
-        initializer_head(&head, i);
-        graph += head.size + BLOCK;
-    }
-    str_clear(&head);
-    wire_put_tag(&head, 1, WIRE_VARINT);
-    wire_put_varint(&head, 8);
-    wire_put_tag(&head, 7, WIRE_LEN);
-    wire_put_varint(&head, graph);
-    if (!st) st = file_writer_write(w, head.data, head.size, err);
-    for (size_t i = 0; i < b->blocks && !st; i++) {
-        memset(block, (int)i + 1, BLOCK);
+    float *block = malloc(BLOCK);
+    pgy_status st = block ? PGY_OK : PGY_E_MEMORY;
+    for (size_t i = 0; i < blocks && !st; i++) {
+        for (size_t k = 0; k < BLOCK / 4; k++) block[k] = (float)((k + i) % 1021);
         str_clear(&head);
         initializer_head(&head, i);
         st = file_writer_write(w, head.data, head.size, err);
         if (!st) st = file_writer_write(w, block, BLOCK, err);
     }
-    b->size_bytes = w ? file_writer_offset(w) : 0;
-    if (!st) st = file_writer_commit(w, err);
-    file_writer_destroy(w);
     str_deinit(&head);
     free(block);
     return st;
 }
 
-/* ---- Steps -------------------------------------------------------------------------------------
- */
+static pgy_status write_model(bench *b, pgy_error *err)
+{
+    file_writer *w = NULL;
+    str head = {0}, graph = {0}, opset = {0};
+    for (size_t i = 0; i < b->blocks; i++) initializer_head(&graph, i);
+    size_t graph_bytes = graph.size + b->blocks * BLOCK;
+    str_clear(&graph);
+    for (size_t i = 0; i < b->blocks; i++) put_node(&graph, i);
+    put_text(&graph, 2, "chain", strlen("chain"));
+    put_value(&graph, 11, 0);
+    put_value(&graph, 12, b->blocks);
+    wire_put_tag(&opset, 2, WIRE_VARINT);
+    wire_put_varint(&opset, 17);
+    wire_put_tag(&head, 1, WIRE_VARINT);
+    wire_put_varint(&head, 8);
+    put_text(&head, 8, opset.data, opset.size);
+    wire_put_tag(&head, 7, WIRE_LEN);
+    wire_put_varint(&head, graph_bytes + graph.size);
+    pgy_status st = file_writer_create(&w, b->source, err);
+    if (!st) st = file_writer_write(w, head.data, head.size, err);
+    if (!st) st = file_writer_write(w, graph.data, graph.size, err);
+    if (!st) st = write_weights(w, b->blocks, err);
+    b->size_bytes = w ? file_writer_offset(w) : 0;
+    if (!st) st = file_writer_commit(w, err);
+    file_writer_destroy(w);
+    str_deinit(&head);
+    str_deinit(&graph);
+    str_deinit(&opset);
+    return st;
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
 
 static pgy_status run(char *const *command, pgy_error *err)
 {
@@ -180,8 +223,7 @@ static pgy_status save_external(bench *b, pgy_error *err)
     return st;
 }
 
-/* ---- Measuring ---------------------------------------------------------------------------------
- */
+/* ---- Measuring ------------------------------------------------------------------------------ */
 
 static int by_value(const void *a, const void *b)
 {
@@ -189,72 +231,94 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static pgy_status measure(bench *b, const char *name, bench_step step, double *median,
-                          pgy_error *err)
+static const struct {
+    const char *name;
+    bench_step step;
+} ROWS[] = {
+    {"load, weights inside", load_inside},
+    {"load, weights outside", load_outside},
+    {"cp", cp},
+    {"cp and sync", cp_and_sync},
+    {"load and save", load_and_save},
+    {"load, edit and save", load_edit_save},
+};
+enum { CP = 2, CP_SYNC, SAVE, EDIT_SAVE, ROW_COUNT = sizeof(ROWS) / sizeof(ROWS[0]) };
+
+static pgy_status measure(double *seconds, bench *b, bench_step step, pgy_error *err)
 {
-    double seconds[RUNS_MAX];
-    const uint64_t resident = memory_resident_bytes();
-    for (int i = 0; i < b->runs; i++) {
-        unlink(b->copy);
-        sync(); /* what earlier runs left to be written must not slow this one */
-        const int64_t start = clock_ns();
-        pgy_status st = step(b, err);
-        if (st) return st;
-        seconds[i] = (double)(clock_ns() - start) * 1e-9;
-    }
     unlink(b->copy);
+    sync(); /* what earlier runs left to be written must not slow this one */
+    const int64_t start = clock_ns();
+    const pgy_status st = step(b, err);
+    *seconds = (double)(clock_ns() - start) * 1e-9;
+    unlink(b->copy);
+    return st;
+}
+
+static double report(const bench *b, const char *name, double *seconds)
+{
     qsort(seconds, (size_t)b->runs, sizeof(seconds[0]), by_value);
-    *median = seconds[b->runs / 2];
-    printf("%-34s median %9.3f ms  (%9.3f to %9.3f)  %8.2f GB/s  %+.1f MiB resident\n", name,
-           *median * 1e3, seconds[0] * 1e3, seconds[b->runs - 1] * 1e3,
-           (double)b->size_bytes / *median * 1e-9,
-           ((double)memory_resident_bytes() - (double)resident) / (1 << 20));
-    fflush(stdout);
-    return PGY_OK;
+    const double median = seconds[b->runs / 2];
+    printf("%-24s median %9.3f ms  (%9.3f to %9.3f)  %8.2f GB/s\n", name, median * 1e3,
+           seconds[0] * 1e3, seconds[b->runs - 1] * 1e3, (double)b->size_bytes / median * 1e-9);
+    return median;
 }
 
 static pgy_status bench_all(bench *b, pgy_error *err)
 {
-    static const struct {
-        const char *name;
-        bench_step step;
-    } ROWS[] = {
-        {"load, weights inside", load_inside},
-        {"load, weights outside", load_outside},
-        {"cp", cp},
-        {"cp and sync", cp_and_sync},
-        {"load and save", load_and_save},
-        {"load, edit and save", load_edit_save},
-    };
-    double t[sizeof(ROWS) / sizeof(ROWS[0])];
+    double seconds[ROW_COUNT][RUNS_MAX], t[ROW_COUNT];
     pgy_status st = write_model(b, err);
     if (!st) st = save_external(b, err);
-    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]) && !st; i++)
-        st = measure(b, ROWS[i].name, ROWS[i].step, &t[i], err);
+    for (int run = 0; run < b->runs; run++)
+        for (size_t i = 0; i < ROW_COUNT && !st; i++)
+            st = measure(&seconds[i][run], b, ROWS[i].step, err);
     if (st) return st;
+    for (size_t i = 0; i < ROW_COUNT; i++) t[i] = report(b, ROWS[i].name, seconds[i]);
     printf("%.2f GB: load and save has %.0f %% of the speed of cp, %.0f %% of cp and sync\n",
-           (double)b->size_bytes * 1e-9, 100 * t[2] / t[4], 100 * t[3] / t[4]);
+           (double)b->size_bytes * 1e-9, 100 * t[CP] / t[SAVE], 100 * t[CP_SYNC] / t[SAVE]);
     printf("%.2f GB: load, edit and save has %.0f %% of the speed of cp, %.0f %% of cp and sync\n",
-           (double)b->size_bytes * 1e-9, 100 * t[2] / t[5], 100 * t[3] / t[5]);
+           (double)b->size_bytes * 1e-9, 100 * t[CP] / t[EDIT_SAVE],
+           100 * t[CP_SYNC] / t[EDIT_SAVE]);
     return PGY_OK;
+}
+
+static void set_up(bench *b, const char *gigabytes)
+{
+    b->blocks = (size_t)(strtod(gigabytes, NULL) * 1e9 / BLOCK) + 1;
+    snprintf(b->copy, sizeof(b->copy), "%s/copy.onnx", b->folder);
+    snprintf(b->source, sizeof(b->source), "%s/inside.onnx", b->folder);
+    snprintf(b->external, sizeof(b->external), "%s/external.onnx", b->folder);
+}
+
+static pgy_status make(const char *folder, const char *gigabytes, pgy_error *err)
+{
+    bench b = {0};
+    snprintf(b.folder, sizeof(b.folder), "%s", folder);
+    set_up(&b, gigabytes);
+    const pgy_status st = write_model(&b, err);
+    return st ? st : save_external(&b, err);
+}
+
+static pgy_status bench_in_folder(int argc, char **argv, pgy_error *err)
+{
+    bench b = {.runs = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 3};
+    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    if (b.runs < 1 || b.runs > RUNS_MAX) b.runs = 3;
+    snprintf(b.folder, sizeof(b.folder), "%s/bench_onnx_XXXXXX", folder);
+    if (!mkdtemp(b.folder)) return pgy_error_set(err, PGY_E_IO, "no folder in '%s'", folder);
+    set_up(&b, argc > 1 ? argv[1] : "3");
+    const pgy_status st = bench_all(&b, err);
+    char *const command[] = {"rm", "-rf", b.folder, NULL};
+    const pgy_status removed = run(command, st ? NULL : err);
+    return st ? st : removed;
 }
 
 int main(int argc, char **argv)
 {
-    bench b = {.runs = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 3};
     pgy_error err = {0};
-    const double gigabytes = argc > 1 ? strtod(argv[1], NULL) : 3.0;
-    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    b.blocks = (size_t)(gigabytes * 1e9 / BLOCK) + 1;
-    if (b.runs < 1 || b.runs > RUNS_MAX) b.runs = 3;
-    snprintf(b.folder, sizeof(b.folder), "%s/bench_onnx_XXXXXX", folder);
-    if (!mkdtemp(b.folder)) return 1;
-    snprintf(b.source, sizeof(b.source), "%s/net.onnx", b.folder);
-    snprintf(b.copy, sizeof(b.copy), "%s/copy.onnx", b.folder);
-    snprintf(b.external, sizeof(b.external), "%s/external.onnx", b.folder);
-    const pgy_status st = bench_all(&b, &err);
+    const bool only_make = argc == 4 && strcmp(argv[1], "make") == 0;
+    const pgy_status st =
+        only_make ? make(argv[2], argv[3], &err) : bench_in_folder(argc, argv, &err);
     if (st) fprintf(stderr, "%s\n", err.text);
-    char *const command[] = {"rm", "-rf", b.folder, NULL};
-    const pgy_status removed = run(command, &err);
-    return st || removed;
+    return st != PGY_OK;
 }
