@@ -4,6 +4,7 @@
  * over a pipe; its log goes where the parent's goes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,28 @@ static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *
 
 /* ---- In the parent -------------------------------------------------------------------------- */
 
+/* How following a child came to an end. */
+typedef enum ending {
+    FINISHED,
+    GONE,     /* the pipe closed: it crashed or exited */
+    REPORTED, /* the error is the child's own */
+    TIMED_OUT,
+    GIVEN_UP /* by this side: cancelled, or what came could not be kept */
+} ending;
+
+/* Until the child writes. In slices, because the user may want to stop while a runtime hangs. */
+static ending wait_child(const run_context *c, int fd, int64_t deadline_ns, pgy_error *err)
+{
+    enum { SLICE_MS = 100 };
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        int n = poll(&p, 1, SLICE_MS);
+        if (n > 0) return FINISHED;
+        if (run_check_cancelled(c->options, err)) return GIVEN_UP;
+        if (deadline_ns >= 0 && clock_ns() >= deadline_ns) return TIMED_OUT;
+    }
+}
+
 static pgy_status take(channel_message *m, feed_cache *cache, const run_sink *sink, pgy_error *err)
 {
     pgy_tensor_map *feed = m->map;
@@ -51,28 +74,39 @@ static pgy_status take(channel_message *m, feed_cache *cache, const run_sink *si
     case CHANNEL_FEED: m->map = NULL; return feed_cache_adopt(cache, feed, err);
     case CHANNEL_ITERATION: return sink->iteration(sink->user, m->map, m->number, err);
     case CHANNEL_ERROR: return pgy_error_set(err, (pgy_status)(int)m->number, "%s", m->text);
-    case CHANNEL_DONE: break;
+    case CHANNEL_DONE: return PGY_OK;
     }
-    return PGY_OK;
+    return pgy_error_set(err, PGY_E_INTERNAL, "the child process sent a message of kind %d",
+                         (int)m->kind);
 }
 
-/* Until the child says that it is done. *from_child: the error is the child's own. */
-static pgy_status follow(bool *from_child, run_context *c, feed_cache *cache, const run_sink *sink,
-                         int fd, pgy_error *err)
+/* One message. */
+static ending follow_once(bool *done, pgy_status *st, run_context *c, feed_cache *cache,
+                          const run_sink *sink, int fd, int64_t deadline_ns, pgy_error *err)
+{
+    channel_message m = {0};
+    ending how = wait_child(c, fd, deadline_ns, err);
+    *st = how == GIVEN_UP ? PGY_E_CANCELLED : PGY_E_BACKEND;
+    if (how != FINISHED) return how;
+    *st = channel_receive(&m, fd, deadline_ns, err);
+    if (*st) return *st == PGY_E_CANCELLED ? TIMED_OUT : *st == PGY_E_IO ? GONE : GIVEN_UP;
+    *done = m.kind == CHANNEL_DONE;
+    how = m.kind == CHANNEL_ERROR ? REPORTED : GIVEN_UP;
+    *st = take(&m, cache, sink, err);
+    channel_message_deinit(&m);
+    return *st ? how : FINISHED;
+}
+
+/* Until the child says that it is done. */
+static ending follow(pgy_status *st, run_context *c, feed_cache *cache, const run_sink *sink,
+                     int fd, pgy_error *err)
 {
     double timeout = c->options->subprocess_timeout_s;
-    int64_t deadline = timeout > 0 ? clock_ns() + (int64_t)(timeout * 1e9) : -1;
-    pgy_status st = PGY_OK;
-    for (bool done = false; !st && !done;) {
-        channel_message m = {0};
-        st = channel_receive(&m, fd, deadline, err);
-        if (st) break;
-        done = m.kind == CHANNEL_DONE;
-        *from_child = m.kind == CHANNEL_ERROR;
-        st = take(&m, cache, sink, err);
-        channel_message_deinit(&m);
-    }
-    return st;
+    int64_t deadline_ns = timeout > 0 ? clock_ns() + (int64_t)(timeout * 1e9) : -1;
+    ending how = FINISHED;
+    for (bool done = false; how == FINISHED && !done;)
+        how = follow_once(&done, st, c, cache, sink, fd, deadline_ns, err);
+    return how;
 }
 
 static int reap(pid_t child)
@@ -84,35 +118,33 @@ static int reap(pid_t child)
 }
 
 /* The error of a child that did not finish, with the way it ended. */
-static pgy_status premature(const pgy_runner *r, pgy_status st, bool from_child, int status,
+static pgy_status premature(const pgy_runner *r, pgy_status st, ending how, int status,
                             double timeout, pgy_error *err)
 {
     const char *name = pgy_runner_name(r);
     char why[sizeof err->text];
-    snprintf(why, sizeof why, "%s", err ? err->text : "");
-    if (from_child && st == PGY_E_CANCELLED) return st;
-    if (from_child) {
+    if (how == GIVEN_UP || (how == REPORTED && st == PGY_E_CANCELLED)) return st;
+    if (how == REPORTED) {
+        snprintf(why, sizeof why, "%s", err->text);
         LOG(ERROR, "%-35s | The child process reported: %s", name, why);
         return pgy_error_set(err, st, "%s | Terminated prematurely: %s", name, why);
     }
-    if (st == PGY_E_CANCELLED)
+    if (how == TIMED_OUT)
         return pgy_error_set(err, PGY_E_BACKEND,
                              "%s | Terminated prematurely (no result within %g s; it was killed)",
                              name, timeout);
     if (WIFSIGNALED(status))
         return pgy_error_set(err, PGY_E_BACKEND, "%s | Terminated prematurely (signal %d: %s)",
                              name, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    if (st == PGY_E_IO)
-        return pgy_error_set(err, PGY_E_BACKEND, "%s | Terminated prematurely (exit code %d)", name,
-                             WEXITSTATUS(status));
-    return st;
+    return pgy_error_set(err, PGY_E_BACKEND, "%s | Terminated prematurely (exit code %d)", name,
+                         WEXITSTATUS(status));
 }
 
 pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
                           pgy_error *err)
 {
     int ends[2];
-    bool from_child = false;
+    pgy_status st = PGY_OK;
     pgy_error local = {0};
     if (!err) err = &local;
     if (pipe2(ends, O_CLOEXEC)) return pgy_error_set(err, PGY_E_IO, "pipe: %s", strerror(errno));
@@ -129,11 +161,13 @@ pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, cons
         child_main(c, cache, r, ends[1]);
     }
     close(ends[1]);
-    pgy_status st = follow(&from_child, c, cache, sink, ends[0], err);
+    ending how = follow(&st, c, cache, sink, ends[0], err);
     close(ends[0]);
-    if (st && !from_child && st != PGY_E_IO) kill(child, SIGKILL);
+    if (how == TIMED_OUT || how == GIVEN_UP) kill(child, SIGKILL);
     int status = reap(child);
-    if (!st) cache->loaded = true;
-    return st ? premature(r, st, from_child, status, c->options->subprocess_timeout_s, err)
-              : PGY_OK;
+    if (how == FINISHED) {
+        cache->loaded = true;
+        return PGY_OK;
+    }
+    return premature(r, st, how, status, c->options->subprocess_timeout_s, err);
 }

@@ -53,7 +53,7 @@ static pgy_run_options form(bool sequential)
     return o;
 }
 
-/* ---- Verdicts, in both forms ---- */
+/* ---- Verdicts, in both forms ---------------------------------------------------------------- */
 
 static void test_run__one_runner_is_plain_inference(void **state)
 {
@@ -271,7 +271,7 @@ static void test_run__equal_names_are_kept_apart(void **state)
     pgy_data_loader_destroy(o.loader);
 }
 
-/* ---- Errors ---- */
+/* ---- Errors --------------------------------------------------------------------------------- */
 
 static void test_run__failing_runner_is_an_error_that_names_it(void **state)
 {
@@ -327,7 +327,7 @@ static void test_run__contradicting_options(void **state)
     assert_non_null(strstr(err.text, "report.pdf"));
 }
 
-/* ---- Sequential form ---- */
+/* ---- Sequential form ------------------------------------------------------------------------ */
 
 static void test_run__warm_up_runs_the_first_input(void **state)
 {
@@ -339,6 +339,53 @@ static void test_run__warm_up_runs_the_first_input(void **state)
     assert_int_equal(a->calls, 5);
     assert_int_equal(log_count("Running 3 warm-up run(s)"), 1);
     assert_int_equal(log_count("Completed 2 iteration(s)"), 1);
+}
+
+static pgy_status echo(const pgy_tensor_map *feed, pgy_tensor_map *out, void *user, pgy_error *err)
+{
+    (void)user;
+    return pgy_tensor_map_set(out, "y", pgy_tensor_map_find(feed, "x"), err);
+}
+
+static pgy_runner *echo_of(const char *name, int64_t count)
+{
+    pgy_runner *r = NULL;
+    pgy_metadata *inputs = NULL;
+    const pgy_tensor_info x = {.name = "x", .dtype = PGY_F32, .rank = 1, .shape = &count};
+    assert_int_equal(pgy_metadata_create(&inputs, NULL), PGY_OK);
+    assert_int_equal(pgy_metadata_set(inputs, &x, NULL), PGY_OK);
+    assert_int_equal(pgy_runner_create_callback(&r, name, inputs, echo, NULL, NULL), PGY_OK);
+    pgy_metadata_destroy(inputs);
+    return r;
+}
+
+/* Data of two elements serves no runner that wants four: generated data are made again for it. */
+static void test_run__data_is_made_again_for_other_inputs(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_results *results = NULL;
+    pgy_random_options random = pgy_random_options_default();
+    pgy_run_options o = form(true);
+    random.iterations = 3;
+    assert_int_equal(pgy_random_loader_create(&o.loader, &random, &err), PGY_OK);
+    pgy_runner *runners[] = {echo_of("two", 2), echo_of("four", 4)};
+    log_begin();
+    if (pgy_infer_all(&results, runners, 2, &o, &err)) fail_msg("%s", err.text);
+    pgy_log_set_sink(NULL, NULL);
+    assert_true(log_count("Will load data for four from the data loader again") >= 1);
+    assert_int_equal(pgy_results_iteration_count(results, 1), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const pgy_tensor *a = pgy_tensor_map_at(pgy_results_at(results, 0, i)->outputs, 0);
+        const pgy_tensor *b = pgy_tensor_map_at(pgy_results_at(results, 1, i)->outputs, 0);
+        assert_int_equal(pgy_tensor_count(a), 2);
+        assert_int_equal(pgy_tensor_count(b), 4);
+        assert_memory_equal(pgy_tensor_data(a), pgy_tensor_data(b),
+                            2 * sizeof(float)); /* same seed */
+    }
+    pgy_results_destroy(results);
+    for (int i = 0; i < 2; i++) pgy_runner_destroy(runners[i]);
+    pgy_data_loader_destroy(o.loader);
 }
 
 static void test_run__subprocess(void **state)
@@ -371,7 +418,23 @@ static void test_run__subprocess_failures_are_reported(void **state)
     assert_non_null(strstr(err.text, "Terminated prematurely (no result within 0.2 s"));
 }
 
-/* ---- Saving ---- */
+/* A runtime that hangs does not keep the user from stopping. */
+static void test_run__cancelled_while_a_child_hangs(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    int asked = 0;
+    pgy_run_options o = form(true);
+    o.use_subprocess = true;
+    o.cancelled = yes;
+    o.user = &asked;
+    time_t begin = time(NULL);
+    assert_null(run(ACT(.sleep_ms = 60000), NULL, 1, o, &err));
+    assert_string_equal(err.text, "cancelled");
+    assert_true(time(NULL) - begin < 30); /* not the child's minute */
+}
+
+/* ---- Saving --------------------------------------------------------------------------------- */
 
 static void test_run__saves_inputs_and_accuracy(void **state)
 {
@@ -473,7 +536,7 @@ static void test_run__out_of_memory_is_never_a_pass(void **state)
     unlink(SCRATCH "memory-out.json");
 }
 
-/* ---- Without the driver ---- */
+/* ---- Without the driver --------------------------------------------------------------------- */
 
 static void test_run__infer_all_and_compare(void **state)
 {
