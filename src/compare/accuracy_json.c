@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "compare/judge.h"
+#include "compare/results.h"
 #include "data/array_json.h"
-#include "data/feeds.h"
 
 static const char LOG_PATH[] = "json/serde.py";
 
@@ -236,22 +236,28 @@ static pgy_status read_results(pgy_accuracy_results *r, json_file *f, pgy_error 
     return st;
 }
 
-pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out, const char *path, pgy_error *err)
+pgy_status accuracy_json_read(pgy_accuracy_results **out, json_file *file, pgy_error *err)
 {
-    json_file file;
     pgy_accuracy_results *r = NULL;
-    LOG(INFO, "Loading accuracy results from %s", path);
-    pgy_status st = json_file_open(&file, path, err);
-    if (st) return st;
-    st = accuracy_results_create(&r, err);
-    if (!st) st = read_results(r, &file, err);
-    json_file_close(&file);
+    pgy_status st = accuracy_results_create(&r, err);
+    if (!st) st = read_results(r, file, err);
     if (st) {
         pgy_accuracy_results_destroy(r);
         return st;
     }
     *out = r;
     return PGY_OK;
+}
+
+pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out, const char *path, pgy_error *err)
+{
+    json_file file;
+    LOG(INFO, "Loading accuracy results from %s", path);
+    pgy_status st = json_file_open(&file, path, err);
+    if (st) return st;
+    st = accuracy_json_read(out, &file, err);
+    json_file_close(&file);
+    return st;
 }
 
 /* ---- Writing

@@ -89,31 +89,37 @@ pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_valu
     return st ? st : results_adopt(r, runner, runner_name, map, number ? runtime->real : NAN, err);
 }
 
-pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err)
+pgy_status results_json_read(pgy_results **out, json_file *file, pgy_error *err)
 {
-    json_file file;
     pgy_results *r = NULL;
-    pgy_status st = json_file_open(&file, path, err);
-    if (st) return st;
-    st = results_json_expect(&file, err);
+    pgy_status st = results_json_expect(file, err);
     if (!st) st = pgy_results_create(&r, err);
-    for (const json_value *e = st ? NULL : json_get(file.root, "lst")->first; !st && e;
-         e = e->next) {
+    const json_value *lst = json_get(file->root, "lst");
+    for (const json_value *e = st ? NULL : lst->first; !st && e; e = e->next) {
         const char *name;
         const json_value *iterations;
         size_t runner;
-        st = results_json_runner(&name, &iterations, e, &file, err);
+        st = results_json_runner(&name, &iterations, e, file, err);
         if (!st) st = pgy_results_add_runner(r, name, &runner, err);
         for (const json_value *v = st ? NULL : iterations->first; !st && v; v = v->next)
-            st = results_json_iteration(r, runner, v, &file, err);
+            st = results_json_iteration(r, runner, v, file, err);
     }
-    json_file_close(&file);
     if (st) {
         pgy_results_destroy(r);
         return st;
     }
     *out = r;
     return PGY_OK;
+}
+
+pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err)
+{
+    json_file file;
+    pgy_status st = json_file_open(&file, path, err);
+    if (st) return st;
+    st = results_json_read(out, &file, err);
+    json_file_close(&file);
+    return st;
 }
 
 /* ---- Writing

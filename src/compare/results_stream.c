@@ -173,6 +173,14 @@ pgy_status pgy_results_load(pgy_results **out, const char *path, pgy_error *err)
     return results_json_load(out, path, err);
 }
 
+/* Adds an iteration under its own runner name; the tensors are shared. */
+static pgy_status share(pgy_results *to, size_t runner, const pgy_iteration *it, pgy_error *err)
+{
+    pgy_tensor_map *outputs = NULL;
+    pgy_status st = pgy_tensor_map_copy(&outputs, it->outputs, err);
+    return st ? st : results_adopt(to, runner, it->runner_name, outputs, it->runtime_s, err);
+}
+
 /* The k-th iteration of every runner that has one. */
 static pgy_status slice(pgy_results **out, const pgy_results *r, size_t k, pgy_error *err)
 {
@@ -182,9 +190,7 @@ static pgy_status slice(pgy_results **out, const pgy_results *r, size_t k, pgy_e
         size_t runner;
         if (k >= r->runners[i].count) continue;
         st = pgy_results_add_runner(part, r->runners[i].name, &runner, err);
-        if (!st)
-            st = pgy_results_add(part, runner, r->runners[i].iterations[k].outputs,
-                                 r->runners[i].iterations[k].runtime_s, err);
+        if (!st) st = share(part, runner, &r->runners[i].iterations[k], err);
     }
     if (st)
         pgy_results_destroy(part);
@@ -276,8 +282,7 @@ static pgy_status copy_parts(pgy_results *all, const pgy_results *part, pgy_erro
                             ? PGY_OK
                             : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
         for (size_t k = 0; !st && k < part->runners[i].count; k++)
-            st = pgy_results_add(all, runner, part->runners[i].iterations[k].outputs,
-                                 part->runners[i].iterations[k].runtime_s, err);
+            st = share(all, runner, &part->runners[i].iterations[k], err);
         if (st) return st;
     }
     return PGY_OK;

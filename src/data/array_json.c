@@ -127,7 +127,7 @@ static bool decode_elements(char *data, const npy_header *h, span text, const fi
         block_job job = {text.data, text.size, first, data, h->data_offset, h->data_bytes, &bad};
         size_t count = blocks - first < STAGE_BLOCKS ? blocks - first : STAGE_BLOCKS;
         parallel_for(count, decode_block, &job);
-        if (map && text.data >= (const char *)map->data)
+        if (map && map->data && text.data >= (const char *)map->data)
             file_map_forget(map,
                             (size_t)(text.data - (const char *)map->data) + first * BLOCK_CHARS,
                             count * BLOCK_CHARS);

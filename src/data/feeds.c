@@ -16,20 +16,33 @@ static const char LOG_PATH[] = "json/serde.py";
 /* ---- Files
  * ------------------------------------------------------------------------------------------- */
 
+static pgy_status parse(json_file *f, const char *path, const void *text, size_t size_bytes,
+                        pgy_error *err)
+{
+    f->path = mem_strdup(path);
+    pgy_status st = f->path ? json_parse(&f->root, text, size_bytes, &f->memory, err)
+                            : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) return PGY_OK;
+    json_file_close(f);
+    return pgy_error_prefix(err, st, "%s: ", path);
+}
+
 pgy_status json_file_open(json_file *out, const char *path, pgy_error *err)
 {
     json_file f = {.map = {.fd = -1}};
     pgy_status st = file_map_open(&f.map, path, err);
-    if (st) return st;
-    f.path = mem_strdup(path);
-    st = f.path ? json_parse(&f.root, f.map.data, f.map.size_bytes, &f.memory, err)
-                : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (st) {
-        json_file_close(&f);
-        return pgy_error_prefix(err, st, "%s: ", path);
-    }
-    *out = f;
-    return PGY_OK;
+    if (!st) st = parse(&f, path, f.map.data, f.map.size_bytes, err);
+    if (!st) *out = f;
+    return st;
+}
+
+pgy_status json_file_borrow(json_file *out, const char *name, const void *text, size_t size_bytes,
+                            pgy_error *err)
+{
+    json_file f = {.map = {.fd = -1}};
+    pgy_status st = parse(&f, name, text, size_bytes, err);
+    if (!st) *out = f;
+    return st;
 }
 
 void json_file_close(json_file *f)

@@ -14,6 +14,9 @@ typedef struct json_file {
     char *path;
 } json_file;
 pgy_status json_file_open(json_file *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* The same over text in memory, which must outlive it; `name` stands for the path in messages. */
+pgy_status json_file_borrow(json_file *out, const char *name, const void *text, size_t size_bytes,
+                            pgy_error *err) PGY_MUST_CHECK;
 void json_file_close(json_file *f);
 
 typedef struct feeds_file {
