@@ -12,7 +12,7 @@
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
-enum { SMALL_COUNT = 16, MAX_FOLDED = 4096 };
+enum { SMALL_COUNT = 16, MAX_FOLDED = 4096, MAX_FOLDED_BYTES = 1 << 20 };
 static const uint64_t MAX_STEPS = 1u << 24;
 
 typedef struct infer_run {
@@ -26,7 +26,7 @@ typedef struct infer_run {
 
 static pgy_status infer_level(infer_run *run, pgy_graph *g, pgy_error *err);
 
-/* ---- Running a node on constants ------------------------------------------------------------- */
+/* ---- Running a node on constants ------------------------------------------------------------ */
 
 static bool is_small(const op_value *v)
 {
@@ -112,7 +112,7 @@ static pgy_status elements_to_data(infer_run *run, op_value *v, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- One node -------------------------------------------------------------------------------- */
+/* ---- One node ------------------------------------------------------------------------------- */
 
 /* Arrays for one node: on the stack for the usual sizes. */
 typedef struct node_arrays {
@@ -215,7 +215,7 @@ static pgy_status infer_unknown_operator(infer_run *run, pgy_node *n, pgy_error 
     return st;
 }
 
-/* ---- Functions ------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------ */
 
 static void bind_inputs(pgy_graph *body, const node_arrays *a, size_t count)
 {
@@ -269,7 +269,7 @@ static pgy_status infer_call(infer_run *run, pgy_node *n, const node_arrays *a, 
     return st;
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Levels --------------------------------------------------------------------------------- */
 
 static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
 {
@@ -364,7 +364,7 @@ static pgy_status infer_subgraph(void *graph, const op_value *inputs, size_t inp
     return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 static pgy_status replace_input(pgy_value *v, const pgy_tensor_info *info, pgy_error *err)
 {
@@ -434,7 +434,8 @@ static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *
 {
     graph_state *s = state_of(g);
     run->state = s;
-    run->host = (op_host){.infer_graph = infer_subgraph, .user = run};
+    run->host =
+        (op_host){.infer_graph = infer_subgraph, .max_bytes = MAX_FOLDED_BYTES, .user = run};
     s->steps = 0;
     s->merge_quietly = inputs != NULL;
     s->findings = run->findings;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model file goes through everything that needs no runtime: import, order, inference, check,
+ * summary, outputs, export. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include <polygraphy/graph.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pgy_model *model = NULL, *edited = NULL;
+    pgy_graph *g = NULL;
+    const pgy_finding *findings;
+    const pgy_op_summary *rows;
+    size_t count;
+    pgy_error err = {0};
+    const pgy_output_selection all = {.size = sizeof all, .mark_all = true};
+    if (pgy_model_parse(&model, data, size, true, NULL, &err)) return 0;
+    pgy_status st = pgy_graph_import(&g, model, &err);
+    if (!st) {
+        st = pgy_graph_infer_shapes(g, NULL, &err);
+        if (!st) st = pgy_graph_summarize(&rows, &count, g, &err);
+        st = pgy_graph_check(&findings, &count, g, &err);
+        if (!st) st = pgy_graph_sort(g, &err);
+        if (!st) st = pgy_graph_select_outputs(g, &all, &err);
+        if (!st) st = pgy_graph_export(&edited, g, &err);
+    }
+    pgy_graph_destroy(g);
+    pgy_model_destroy(edited);
+    pgy_model_destroy(model);
+    return 0;
+}
