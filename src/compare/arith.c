@@ -159,6 +159,7 @@ source source_pair(pgy_view a, pgy_view b, const pair_options *options)
     }
     pgy_dtype dtype = s.common == WORK_F32 ? PGY_F32 : PGY_F64;
     s.streams[0] = s.streams[1] = (stream){s.common, dtype, true};
+    s.streams[1].nonnegative = !options->wrap;
     s.tree = s.common == WORK_F32;
     return s;
 }
@@ -326,6 +327,25 @@ static void fill_complex(const source *s, size_t start, size_t n, block *out)
     }
 }
 
+/* The smallest signed reference has no magnitude in its type: the original divides floats by the
+ * negative number. */
+static void divide_by_minimum(const source *s, size_t start, size_t n, block *out)
+{
+    int64_t minimum = s->b_dtype == PGY_I32 ? INT32_MIN : INT64_MIN, v;
+    if (s->b_dtype != PGY_I32 && s->b_dtype != PGY_I64) return;
+    for (size_t i = 0; i < n; i++) {
+        arith_widen(WORK_I64, &v, s->b_dtype, s->b, start + i, 1);
+        if (v != minimum) continue;
+        out->counts.wrapped++;
+        if (!s->options.wrap) continue;
+        double d = out->out[0].f64[i], r = out->out[1].f64[i];
+        bool bad = above_real(d, s->options.atol);
+        out->out[1].f64[i] = -r;
+        out->counts.mismatched -= bad && above_real(r, s->options.rtol);
+        out->counts.mismatched += bad && above_real(-r, s->options.rtol);
+    }
+}
+
 static void fill_pair(const source *s, size_t start, size_t n, block *out)
 {
     const block_kernels *k = block_kernels_best();
@@ -347,6 +367,7 @@ static void fill_pair(const source *s, size_t start, size_t n, block *out)
     else
         out->counts.mismatched +=
             k->pair_f64(out->out[0].f64, out->out[1].f64, &out->counts.zeros, a, b, n, s);
+    if (s->common == WORK_F64) divide_by_minimum(s, start, n, out);
 }
 
 void source_fill(const source *s, size_t start, size_t n, block *out)

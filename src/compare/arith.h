@@ -110,7 +110,17 @@ typedef struct block_range {
     bool nan;
     double low, high; /* of the elements that are not NaN; +inf, -inf if there is none */
 } block_range;
+/* Keys (see select.h), counted from `base`, of the elements whose upper bits are among `prefixes`.
+ * Returns their number; `keys` has room for n. */
+#define WANTED_MOST 10
+typedef struct wanted_keys {
+    uint64_t base, prefixes[WANTED_MOST];
+    size_t count;
+    unsigned shift;
+} wanted_keys;
 typedef struct block_kernels {
+    size_t (*wanted_f32)(uint32_t *keys, const float *x, size_t n, const wanted_keys *w);
+    size_t (*wanted_f64)(uint64_t *keys, const double *x, size_t n, const wanted_keys *w);
     float (*sum_f32)(const float *x, size_t n); /* pairwise, NumPy's order */
     float (*abs_sum_f32)(const float *x, size_t n);
     float (*deviation_f32)(const float *x, size_t n, float mean); /* sum of squares */

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/pytext.h"
 #include "compare/stats.h"
+#include "tensor/convert.h"
 
 #define BINS 10
 #define BAR_WIDTH 40
@@ -15,22 +16,32 @@
 typedef struct histogram {
     const source *s;
     size_t stream_index;
-    bool single; /* edges and elements are float32 */
+    pgy_dtype type; /* of edges and elements: F16, F32 or F64 */
     double edges[BINS + 1];
     uint64_t (*counts)[BINS]; /* per task */
 } histogram;
 
-static void set_edges(histogram *h, double low, double high)
+static double round_to(pgy_dtype type, double v)
 {
+    if (type == PGY_F16) return float_round(PGY_F16, v, false);
+    return type == PGY_F32 ? (double)(float)v : v;
+}
+
+/* Edges of a given range are spaced in float64 and then rounded; those of the stream's own range
+ * are spaced in its type. */
+static void set_edges(histogram *h, double low, double high, bool given)
+{
+    pgy_dtype spacing = given ? PGY_F64 : h->type;
     if (low == high) {
-        low = h->single ? (double)((float)low - 0.5f) : low - 0.5;
-        high = h->single ? (double)((float)high + 0.5f) : high + 0.5;
+        low = round_to(spacing, low - 0.5);
+        high = round_to(spacing, high + 0.5);
     }
-    float step32 = ((float)high - (float)low) / BINS;
-    double step = (high - low) / BINS;
-    for (int i = 0; i < BINS; i++)
-        h->edges[i] = h->single ? (double)((float)i * step32 + (float)low) : (double)i * step + low;
-    h->edges[BINS] = high;
+    double step = round_to(spacing, round_to(spacing, high - low) / BINS);
+    for (int i = 0; i < BINS; i++) {
+        double edge = round_to(spacing, round_to(spacing, i * step) + low);
+        h->edges[i] = round_to(h->type, edge);
+    }
+    h->edges[BINS] = round_to(h->type, high);
 }
 
 static bool edges_rise(const histogram *h)
@@ -136,13 +147,10 @@ static void append_table(str *out, const histogram *h, const uint64_t *counts)
     for (int i = 0; i <= BINS; i++) str_deinit(&edges[i]);
 }
 
-static void append_end(str *out, bool single, double v)
+static void append_end(str *out, double v)
 {
     char text[32];
-    if (single)
-        py_float_repr(text, (float)v);
-    else
-        py_double_repr(text, v);
+    py_double_repr(text, v);
     str_append(out, text);
 }
 
@@ -151,22 +159,21 @@ pgy_status histogram_append(str *out, str *why, const source *s, size_t stream_i
 {
     const stream *info = &s->streams[stream_index];
     histogram h = {.s = s, .stream_index = stream_index};
-    h.single = info->work == WORK_F32 && !(range->given && range->is_double);
+    h.type = info->dtype == PGY_F16 ? PGY_F16 : info->work == WORK_F32 ? PGY_F32 : PGY_F64;
     double low = range->given ? range->low : stats->min,
            high = range->given ? range->high : stats->max;
     uint64_t counts[BINS], all = 0;
     if (info->dtype == PGY_BOOL) return PGY_OK;
     if (!s->count && !range->given) high = 1;
     if (!isfinite(low) || !isfinite(high)) {
-        bool single = h.single || (range->given && !range->is_double && info->work == WORK_F32);
         str_append(why, range->given ? "supplied range of [" : "autodetected range of [");
-        append_end(why, single, low);
+        append_end(why, low);
         str_append(why, ", ");
-        append_end(why, single, high);
+        append_end(why, high);
         str_append(why, "] is not finite");
         return PGY_OK;
     }
-    set_edges(&h, low, high);
+    set_edges(&h, low, high, range->given);
     if (!edges_rise(&h)) {
         str_append(why, "Too many bins for data range. Cannot create 10 finite-sized bins.");
         return PGY_OK;
@@ -192,7 +199,6 @@ pgy_status pgy_histogram_text(char **out, pgy_view v, double low, double high, p
         if (st) goto done;
         source s = source_array(pgy_tensor_view(compact));
         histogram_range range = {.given = !(low > high), .low = low, .high = high};
-        range.is_double = (double)(float)low != low || (double)(float)high != high;
         st = stats_compute(&stats, NULL, &s, &(stats_request){0}, err);
         if (!st) st = histogram_append(&text, &why, &s, 0, &stats, &range, err);
         if (st) goto done;

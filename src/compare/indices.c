@@ -3,6 +3,7 @@
  * may stand at most `tolerance` places away from where it stands in the second. Slices along the
  * last axis are compared one by one; a sorted copy of the second slice finds the first place of a
  * value. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,8 +149,8 @@ static void log_not_found(const indices_run *run, const element *e)
             str_printf(&text, "%lld", (long long)e->integer);
         break;
     case ELEMENT_REAL:
-        if (run->shown == PGY_F32)
-            py_float_repr(number, (float)e->real);
+        if (pgy_dtype_is_integer(run->shown))
+            snprintf(number, sizeof number, "%.0f", e->real);
         else
             py_double_repr(number, e->real);
         str_append(&text, number);

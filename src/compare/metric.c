@@ -16,17 +16,24 @@
 
 static const char LOG_PATH[] = "comparator/compare.py";
 
-/* Sums over one block, or over all. */
 typedef struct sums {
-    double dd, aa, bb, ab; /* of (a-b)^2, a^2, b^2, a*b */
-    double high;           /* the largest a */
-    bool nan;              /* in a */
+    double dd, aa, bb, ab;   /* of (a-b)^2, a^2, b^2, a*b */
+    double mean_dd, mean_aa; /* the same as dd and aa, but where the original's sums overflow and
+                                its means do not */
+    double high;             /* the largest a */
+    bool nan;                /* in a */
 } sums;
 
+/* Integers over one block: exact as long as 64 bits hold them, ... */
 typedef struct int_sums {
-    long double dd, aa, bb, ab;                 /* exact as long as 64 bits hold them */
-    int64_t wrap_dd, wrap_aa, wrap_bb, wrap_ab; /* modulo 2^64 */
+    long double dd, aa, bb, ab;
 } int_sums;
+
+/* ... and as the original has them: int64 modulo 2^64, but squares of uint64 as float64. */
+typedef struct wrapped_sums {
+    uint64_t dd, aa, bb, ab;
+    double mean_dd, mean_aa, mean_bb;
+} wrapped_sums;
 
 typedef struct metric_run {
     source s; /* holds both arrays; its differences are not used */
@@ -37,6 +44,7 @@ typedef struct metric_run {
     float *ab;
     bool *nan;
     int_sums *ints;
+    wrapped_sums *wrapped;
 } metric_run;
 
 /* ---- One block
@@ -82,6 +90,35 @@ static void visit_floats(block *b, const block_place *at, void *user)
     run->nan[at->index] = range.nan;
 }
 
+/* Squares of one integer side of a mixed pair, which the original takes in int64. */
+static void wrap_squares(uint64_t *sum, double *mean, pgy_dtype dtype, const void *data,
+                         const block_place *at)
+{
+    for (size_t i = at->start; i < at->start + at->count; i++) {
+        uint64_t v;
+        arith_widen(WORK_I64, &v, dtype, data, i, 1);
+        *sum += v * v;
+        *mean += (double)(int64_t)(v * v);
+    }
+}
+
+static bool squares_wrap(const metric_run *run, pgy_dtype dtype)
+{
+    return run->wrap && pgy_dtype_is_integer(dtype) && dtype != PGY_U64;
+}
+
+static void visit_mixed(block *b, const block_place *at, void *user)
+{
+    metric_run *run = user;
+    wrapped_sums t = {0};
+    visit_floats(b, at, user);
+    if (squares_wrap(run, run->s.a_dtype))
+        wrap_squares(&t.aa, &t.mean_aa, run->s.a_dtype, run->s.a, at);
+    if (squares_wrap(run, run->s.b_dtype))
+        wrap_squares(&t.bb, &t.mean_bb, run->s.b_dtype, run->s.b, at);
+    run->wrapped[at->index] = t;
+}
+
 static long double as_exact(pgy_dtype dtype, const void *data, size_t i)
 {
     if (dtype == PGY_U64) return (long double)((const uint64_t *)data)[i];
@@ -94,31 +131,62 @@ static void visit_integers(block *b, const block_place *at, void *user)
 {
     metric_run *run = user;
     int_sums t = {0};
-    uint64_t dd = 0, aa = 0, bb = 0, ab = 0;
     double high = -INFINITY;
-    arith_widen(WORK_I64, b->a.i64, run->s.a_dtype, run->s.a, at->start, at->count);
-    arith_widen(WORK_I64, b->b.i64, run->s.b_dtype, run->s.b, at->start, at->count);
-    for (size_t i = 0; i < at->count; i++) {
-        long double x = as_exact(run->s.a_dtype, run->s.a, at->start + i);
-        long double y = as_exact(run->s.b_dtype, run->s.b, at->start + i);
+    (void)b;
+    for (size_t i = at->start; i < at->start + at->count; i++) {
+        long double x = as_exact(run->s.a_dtype, run->s.a, i);
+        long double y = as_exact(run->s.b_dtype, run->s.b, i);
         t.dd += (x - y) * (x - y);
         t.aa += x * x;
         t.bb += y * y;
         t.ab += x * y;
         if ((double)x > high) high = (double)x;
-        uint64_t u = (uint64_t)b->a.i64[i], v = (uint64_t)b->b.i64[i], d = u - v, p = u * v;
+    }
+    run->ints[at->index] = t;
+    run->high[at->index] = high;
+}
+
+/* int64, or int32 where both sides widen to it: differences and products wrap there, squares in
+ * int64. */
+static void visit_wrapped_signed(block *b, const block_place *at, void *user)
+{
+    metric_run *run = user;
+    wrapped_sums t = {0};
+    double high = -INFINITY;
+    arith_widen(WORK_I64, b->a.i64, run->s.a_dtype, run->s.a, at->start, at->count);
+    arith_widen(WORK_I64, b->b.i64, run->s.b_dtype, run->s.b, at->start, at->count);
+    for (size_t i = 0; i < at->count; i++) {
+        uint64_t x = (uint64_t)b->a.i64[i], y = (uint64_t)b->b.i64[i], d = x - y, p = x * y;
         if (run->wrap_i32) d = (uint64_t)(int64_t)(int32_t)(uint32_t)d;
         if (run->wrap_i32) p = (uint64_t)(int64_t)(int32_t)(uint32_t)p;
-        dd += d * d;
-        aa += u * u;
-        bb += v * v;
-        ab += p;
+        t.dd += d * d;
+        t.aa += x * x;
+        t.bb += y * y;
+        t.ab += p;
+        t.mean_dd += (double)(int64_t)(d * d);
+        t.mean_aa += (double)(int64_t)(x * x);
+        if ((double)b->a.i64[i] > high) high = (double)b->a.i64[i];
     }
-    t.wrap_dd = (int64_t)dd;
-    t.wrap_aa = (int64_t)aa;
-    t.wrap_bb = (int64_t)bb;
-    t.wrap_ab = (int64_t)ab;
-    run->ints[at->index] = t;
+    run->wrapped[at->index] = t;
+    run->high[at->index] = high;
+}
+
+static void visit_wrapped_unsigned(block *b, const block_place *at, void *user)
+{
+    metric_run *run = user;
+    wrapped_sums t = {0};
+    double high = -INFINITY;
+    arith_widen(WORK_U64, b->a.u64, run->s.a_dtype, run->s.a, at->start, at->count);
+    arith_widen(WORK_U64, b->b.u64, run->s.b_dtype, run->s.b, at->start, at->count);
+    for (size_t i = 0; i < at->count; i++) {
+        uint64_t x = b->a.u64[i], y = b->b.u64[i];
+        t.ab += x * y;
+        t.mean_dd += square((double)(x - y));
+        t.mean_aa += square((double)x);
+        t.mean_bb += square((double)y);
+        if ((double)x > high) high = (double)x;
+    }
+    run->wrapped[at->index] = t;
     run->high[at->index] = high;
 }
 
@@ -128,34 +196,62 @@ static void visit_integers(block *b, const block_place *at, void *user)
 static void join_floats(sums *out, const metric_run *run)
 {
     size_t n = run->s.count;
-    out->dd = arith_join_f64(run->dd, n, true);
-    out->aa = arith_join_f64(run->aa, n, true);
+    out->dd = out->mean_dd = arith_join_f64(run->dd, n, true);
+    out->aa = out->mean_aa = arith_join_f64(run->aa, n, true);
     out->bb = arith_join_f64(run->bb, n, true);
     out->ab = run->common == WORK_F32 ? (double)arith_join_f32(run->ab, n, true)
                                       : arith_join_f64(run->ab64, n, true);
 }
 
+static void join_mixed(sums *out, const metric_run *run, size_t blocks)
+{
+    wrapped_sums t = {0};
+    for (size_t i = 0; i < blocks; i++) {
+        t.aa += run->wrapped[i].aa;
+        t.bb += run->wrapped[i].bb;
+        t.mean_aa += run->wrapped[i].mean_aa;
+    }
+    if (squares_wrap(run, run->s.a_dtype)) out->aa = (double)(int64_t)t.aa;
+    if (squares_wrap(run, run->s.a_dtype)) out->mean_aa = t.mean_aa;
+    if (squares_wrap(run, run->s.b_dtype)) out->bb = (double)(int64_t)t.bb;
+}
+
 static void join_integers(sums *out, const metric_run *run, size_t blocks)
 {
     int_sums t = {0};
-    uint64_t dd = 0, aa = 0, bb = 0, ab = 0;
     for (size_t i = 0; i < blocks; i++) {
         t.dd += run->ints[i].dd;
         t.aa += run->ints[i].aa;
         t.bb += run->ints[i].bb;
         t.ab += run->ints[i].ab;
-        dd += (uint64_t)run->ints[i].wrap_dd;
-        aa += (uint64_t)run->ints[i].wrap_aa;
-        bb += (uint64_t)run->ints[i].wrap_bb;
-        ab += (uint64_t)run->ints[i].wrap_ab;
     }
-    *out = run->wrap ? (sums){(double)(int64_t)dd,
-                              (double)(int64_t)aa,
-                              (double)(int64_t)bb,
-                              (double)(int64_t)ab,
-                              0,
-                              false}
-                     : (sums){(double)t.dd, (double)t.aa, (double)t.bb, (double)t.ab, 0, false};
+    *out = (sums){.dd = (double)t.dd, .aa = (double)t.aa, .bb = (double)t.bb, .ab = (double)t.ab};
+    out->mean_dd = out->dd;
+    out->mean_aa = out->aa;
+}
+
+static void join_wrapped(sums *out, const metric_run *run, size_t blocks)
+{
+    wrapped_sums t = {0};
+    for (size_t i = 0; i < blocks; i++) {
+        const wrapped_sums *w = &run->wrapped[i];
+        t.dd += w->dd;
+        t.aa += w->aa;
+        t.bb += w->bb;
+        t.ab += w->ab;
+        t.mean_dd += w->mean_dd;
+        t.mean_aa += w->mean_aa;
+        t.mean_bb += w->mean_bb;
+    }
+    if (run->common == WORK_U64)
+        *out = (sums){.dd = t.mean_dd, .aa = t.mean_aa, .bb = t.mean_bb, .ab = (double)t.ab};
+    else
+        *out = (sums){.dd = (double)(int64_t)t.dd,
+                      .aa = (double)(int64_t)t.aa,
+                      .bb = (double)(int64_t)t.bb,
+                      .ab = (double)(int64_t)t.ab};
+    out->mean_dd = t.mean_dd;
+    out->mean_aa = t.mean_aa;
 }
 
 static bool make_room(metric_run *run, size_t blocks)
@@ -168,8 +264,34 @@ static bool make_room(metric_run *run, size_t blocks)
     run->high = mem_calloc(blocks + 1, sizeof *run->high);
     run->nan = mem_calloc(blocks + 1, sizeof *run->nan);
     run->ints = mem_calloc(blocks + 1, sizeof *run->ints);
+    run->wrapped = mem_calloc(blocks + 1, sizeof *run->wrapped);
     return run->dd && run->aa && run->bb && run->ab64 && run->ab && run->high && run->nan &&
-           run->ints;
+           run->ints && run->wrapped;
+}
+
+static block_visit choose_visit(const metric_run *run)
+{
+    if (run->common == WORK_F32 || run->common == WORK_F64)
+        return run->wrap ? visit_mixed : visit_floats;
+    if (!run->wrap) return visit_integers;
+    return run->common == WORK_U64 ? visit_wrapped_unsigned : visit_wrapped_signed;
+}
+
+static void join(sums *out, const metric_run *run, size_t blocks)
+{
+    if (run->common == WORK_F32 || run->common == WORK_F64) {
+        join_floats(out, run);
+        join_mixed(out, run, blocks);
+    } else if (run->wrap)
+        join_wrapped(out, run, blocks);
+    else
+        join_integers(out, run, blocks);
+    out->high = -INFINITY;
+    for (size_t i = 0; i < blocks; i++) {
+        if (run->high[i] > out->high) out->high = run->high[i];
+        out->nan |= run->nan[i];
+    }
+    if (out->nan) out->high = NAN;
 }
 
 static pgy_status take_sums(sums *out, metric_run *run, pgy_error *err)
@@ -177,26 +299,12 @@ static pgy_status take_sums(sums *out, metric_run *run, pgy_error *err)
     size_t *starts = NULL, blocks;
     pgy_status st = arith_partition(&starts, &blocks, run->s.count, true, err);
     if (st) return st;
-    if (!make_room(run, blocks)) {
+    if (make_room(run, blocks))
+        st = arith_each(NULL, &run->s, starts, blocks, choose_visit(run), run, err);
+    else
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for a metric of %zu elements",
                            run->s.count);
-        goto done;
-    }
-    bool integers = run->common == WORK_I64 || run->common == WORK_U64;
-    st = arith_each(NULL, &run->s, starts, blocks, integers ? visit_integers : visit_floats, run,
-                    err);
-    if (st) goto done;
-    if (integers)
-        join_integers(out, run, blocks);
-    else
-        join_floats(out, run);
-    out->high = -INFINITY;
-    for (size_t i = 0; i < blocks; i++) {
-        if (run->high[i] > out->high) out->high = run->high[i];
-        out->nan |= run->nan[i];
-    }
-    if (out->nan) out->high = NAN;
-done:
+    if (!st) join(out, run, blocks);
     mem_free(run->dd);
     mem_free(run->aa);
     mem_free(run->bb);
@@ -205,6 +313,7 @@ done:
     mem_free(run->high);
     mem_free(run->nan);
     mem_free(run->ints);
+    mem_free(run->wrapped);
     mem_free(starts);
     return st;
 }
@@ -223,7 +332,7 @@ static double cosine(const sums *t)
 
 static double psnr(const sums *t, double n)
 {
-    double mse = t->dd / n, high = t->high;
+    double mse = t->mean_dd / n, high = t->high;
     if (n == 0) return NAN;
     if (mse == 0) return INFINITY;
     if (high <= 0) high = 1;
@@ -232,7 +341,7 @@ static double psnr(const sums *t, double n)
 
 static double snr(const sums *t, double n)
 {
-    double noise = t->dd / n, signal = t->aa / n;
+    double noise = t->mean_dd / n, signal = t->mean_aa / n;
     if (n == 0) return NAN;
     if (noise == 0) return INFINITY;
     if (signal == 0) return -INFINITY;
@@ -269,10 +378,11 @@ static void set_up(metric_run *run, const pgy_tensor *a, const pgy_tensor *b, bo
     s->a_dtype = x;
     s->b_dtype = y;
     bool floating = pgy_dtype_is_float(x) || pgy_dtype_is_float(y);
-    bool u64 = x == PGY_U64 || y == PGY_U64, same_u64 = x == y && u64;
+    bool u64 = x == PGY_U64 || y == PGY_U64,
+         same_u64 = u64 && (x == y || x == PGY_BOOL || y == PGY_BOOL);
     run->common = floating ? arith_common_float(x, y) : same_u64 ? WORK_U64 : WORK_I64;
-    /* The original mixes uint64 with other integers, and squares uint64, as float64. */
-    if (wrap && u64) run->common = WORK_F64;
+    /* The original mixes uint64 with signed integers as float64. */
+    if (wrap && u64 && !same_u64) run->common = WORK_F64;
     if (x == PGY_BOOL && y == PGY_BOOL) run->common = WORK_F64;
     run->wrap_i32 = (arith_is_int32(x) || x == PGY_BOOL) && (arith_is_int32(y) || y == PGY_BOOL);
 }
@@ -351,9 +461,8 @@ static void refuse_lpips(pgy_verdict *v, const compare_job *job)
 static pgy_status warn_wrapped(const pgy_verdict *v, const compare_job *job, const pgy_tensor *a,
                                const pgy_tensor *b, pgy_error *err)
 {
-    bool floats = pgy_dtype_is_float(pgy_tensor_dtype(a)) ||
-                  pgy_dtype_is_float(pgy_tensor_dtype(b)) || is_complex(a);
-    if (floats) return PGY_OK;
+    if (!pgy_dtype_is_integer(pgy_tensor_dtype(a)) && !pgy_dtype_is_integer(pgy_tensor_dtype(b)))
+        return PGY_OK;
     pgy_verdict other = *v;
     pgy_status st = compute(&other.metric, v->kind, a, b, !job->compat, err);
     if (st) return st;

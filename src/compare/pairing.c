@@ -168,7 +168,7 @@ static void log_end(const pairing_run *run)
 
 static void append_names(str *s, const pgy_iteration *it)
 {
-    str_printf(s, "\n%s outputs: [", it->runner_name);
+    str_printf(s, " %s outputs: [", it->runner_name);
     for (size_t i = 0; i < pgy_tensor_map_count(it->outputs); i++) {
         str_append(s, i ? ", " : "");
         str_append_py_repr(s, pgy_tensor_map_name(it->outputs, i));
@@ -347,11 +347,6 @@ static pgy_status log_logged(const logged_output *l, bool failed, const histogra
     return stats_log(&place, &l->stats, err);
 }
 
-static bool is_wide(const logged_output *l)
-{
-    return l->s.streams[0].work != WORK_F32;
-}
-
 static pgy_status log_pair(const pgy_iteration *a, const pgy_iteration *b, const char *name,
                            const char *partner, bool failed, pgy_error *err)
 {
@@ -359,9 +354,9 @@ static pgy_status log_pair(const pgy_iteration *a, const pgy_iteration *b, const
     pgy_status st = logged_init(&x, a, name, err);
     if (!st) st = logged_init(&y, b, partner, err);
     if (!st) {
-        histogram_range range = {.given = true, .is_double = is_wide(&x) || is_wide(&y)};
-        range.low = x.stats.has_nan || x.stats.min < y.stats.min ? x.stats.min : y.stats.min;
-        range.high = x.stats.has_nan || x.stats.max > y.stats.max ? x.stats.max : y.stats.max;
+        histogram_range range = {.given = true};
+        range.low = y.stats.min < x.stats.min ? y.stats.min : x.stats.min;
+        range.high = y.stats.max > x.stats.max ? y.stats.max : x.stats.max;
         st = log_logged(&x, failed, &range, err);
         if (!st) st = log_logged(&y, failed, &range, err);
     }

@@ -15,18 +15,20 @@
 static const char LOG_PATH[] = "comparator/comparator.py";
 
 typedef struct ranked {
-    uint64_t key; /* the larger the value, the smaller; NaN last */
+    uint64_t key; /* the larger the value, the smaller */
+    bool nan;     /* comes last */
     int64_t index;
 } ranked;
 
 static int by_key(const void *x, const void *y)
 {
     const ranked *a = x, *b = y;
+    if (a->nan != b->nan) return a->nan ? 1 : -1;
     if (a->key != b->key) return a->key < b->key ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
 }
 
-static uint64_t key_of(work_type work, pgy_dtype dtype, const void *data, size_t at)
+static ranked rank_of(work_type work, pgy_dtype dtype, const void *data, size_t at, size_t index)
 {
     union {
         float f32;
@@ -34,9 +36,11 @@ static uint64_t key_of(work_type work, pgy_dtype dtype, const void *data, size_t
         int64_t i64;
         uint64_t u64;
     } v;
+    ranked r = {.index = (int64_t)index};
     arith_widen(work, &v, dtype, data, at, 1);
-    bool nan = (work == WORK_F32 && v.f32 != v.f32) || (work == WORK_F64 && v.f64 != v.f64);
-    return nan ? UINT64_MAX : ~select_key(work, &v, 0) - 1;
+    r.nan = (work == WORK_F32 && v.f32 != v.f32) || (work == WORK_F64 && v.f64 != v.f64);
+    if (!r.nan) r.key = ~select_key(work, &v, 0);
+    return r;
 }
 
 /* Restores the heap whose worst of the best k is on top. */
@@ -67,7 +71,7 @@ static void take_row(int64_t *to, const top_k_run *run, size_t start)
 {
     size_t filled = 0;
     for (size_t i = 0; i < run->length; i++) {
-        ranked r = {key_of(run->work, run->dtype, run->data, start + i * run->inner), (int64_t)i};
+        ranked r = rank_of(run->work, run->dtype, run->data, start + i * run->inner, i);
         if (filled < run->k) {
             run->heap[filled++] = r;
             if (filled == run->k)

@@ -4,6 +4,7 @@
  * above all) free. */
 #include "compare/select.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Adding zero turns -0 into +0: the two are one value to an order. */
@@ -31,6 +32,43 @@ static inline uint64_t key_i64(int64_t v)
 static inline uint64_t key_u64(uint64_t v)
 {
     return v;
+}
+
+static size_t wanted_f32(uint32_t *keys, const float *x, size_t n, const wanted_keys *w)
+{
+    return block_kernels_best()->wanted_f32(keys, x, n, w);
+}
+
+static size_t wanted_f64(uint64_t *keys, const double *x, size_t n, const wanted_keys *w)
+{
+    return block_kernels_best()->wanted_f64(keys, x, n, w);
+}
+
+static bool is_wanted(const wanted_keys *w, uint64_t key)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (key >> w->shift == w->prefixes[i]) return true;
+    return false;
+}
+
+static size_t wanted_i64(uint64_t *keys, const int64_t *x, size_t n, const wanted_keys *w)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t k = key_i64(x[i]) - w->base;
+        if (is_wanted(w, k)) keys[found++] = k;
+    }
+    return found;
+}
+
+static size_t wanted_u64(uint64_t *keys, const uint64_t *x, size_t n, const wanted_keys *w)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t k = x[i] - w->base;
+        if (is_wanted(w, k)) keys[found++] = k;
+    }
+    return found;
 }
 
 #define T float
@@ -98,22 +136,26 @@ void selection_init(selection *s, work_type work, uint64_t low, uint64_t high,
                     const uint64_t *ranks, size_t count)
 {
     unsigned bits = high > low ? 64 - (unsigned)__builtin_clzll(high - low) : 0;
-    s->work = work;
-    s->base = low;
-    s->level = 0;
-    s->levels = (bits + SELECT_BITS - 1) / SELECT_BITS;
-    for (unsigned l = 0; l < s->levels; l++) {
-        s->shift[l] = bits > SELECT_BITS ? bits - SELECT_BITS : 0;
-        bits = s->shift[l];
+    *s = (selection){.work = work, .base = low, .rank_count = count};
+    while (bits) {
+        bits = bits > SELECT_BITS ? bits - SELECT_BITS : 0;
+        s->shift[s->levels++] = bits;
     }
-    s->rank_count = count;
-    s->group_count = 1;
-    for (size_t i = 0; i < count; i++) {
-        s->rank[i] = ranks[i];
-        s->prefix[i] = 0;
-        s->group_of[i] = 0;
-    }
-    memset(s->next, 0, sizeof s->next);
+    for (size_t i = 0; i < count; i++) s->rank[i] = ranks[i];
+}
+
+static int by_value(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+void selection_init_sorted(selection *s, work_type work, uint64_t *keys, size_t n,
+                           const uint64_t *ranks, size_t count)
+{
+    qsort(keys, n, sizeof *keys, by_value);
+    *s = (selection){.work = work, .base = keys[0], .rank_count = count};
+    for (size_t i = 0; i < count; i++) s->prefix[i] = keys[ranks[i]] - keys[0];
 }
 
 bool selection_done(const selection *s)
@@ -121,19 +163,23 @@ bool selection_done(const selection *s)
     return s->level >= s->levels;
 }
 
-static unsigned level_mask(const selection *s, unsigned level)
+/* The bits of this level. */
+static unsigned level_bin(const selection *s, uint64_t k)
 {
-    return level ? (1u << (s->shift[level - 1] - s->shift[level])) - 1 : SELECT_BINS - 1;
+    unsigned shift = s->shift[s->level];
+    if (s->level == 0) return (unsigned)(k >> shift);
+    return (unsigned)(k >> shift) & ((1u << (s->shift[s->level - 1] - shift)) - 1);
 }
 
-/* Counts n equal prefixes. */
 static void count_equal(const selection *s, select_counts *c, uint64_t k, size_t n)
 {
-    unsigned group = 1;
-    for (unsigned l = 0; l < s->level && group; l++)
-        group = s->next[l][group - 1][(k >> s->shift[l]) & level_mask(s, l)];
-    if (group)
-        c->bins[group - 1][(k >> s->shift[s->level]) & level_mask(s, s->level)] += (uint32_t)n;
+    if (s->level == 0) {
+        c->bins[0][level_bin(s, k)] += (uint32_t)n;
+        return;
+    }
+    for (size_t g = 0; g < s->wanted.count; g++)
+        if (k >> s->wanted.shift == s->wanted.prefixes[g])
+            c->bins[g][level_bin(s, k)] += (uint32_t)n;
 }
 
 bool selection_count(const selection *s, select_counts *c, const void *values, size_t n,
@@ -155,32 +201,40 @@ bool selection_count(const selection *s, select_counts *c, const void *values, s
     return true;
 }
 
-static unsigned group_for(selection *s, unsigned *count, unsigned from, unsigned bin)
+static size_t group_count(const selection *s)
 {
-    bool last = s->level + 1 >= s->levels;
-    if (last) return 0;
-    uint8_t *entry = &s->next[s->level][from][bin];
-    if (!*entry) *entry = (uint8_t)++ * count;
-    return *entry - 1u;
+    return s->level ? s->wanted.count : 1;
 }
 
-void selection_advance(selection *s, uint64_t (*total)[SELECT_BINS])
+void selection_collect(const selection *s, select_totals *total, select_counts *c)
 {
-    unsigned groups = 0;
-    bool first = s->level == 0;
-    for (size_t i = 0; i < s->rank_count; i++) {
-        unsigned from = s->group_of[i], bin = 0;
-        uint64_t left = s->rank[i];
-        for (; bin < SELECT_BINS - 1; bin++) {
-            uint64_t here = total[from][bin] + (first ? total[1][bin] : 0);
-            if (left < here) break;
-            left -= here;
-        }
-        s->rank[i] = left;
-        s->prefix[i] |= (uint64_t)bin << s->shift[s->level];
-        s->group_of[i] = group_for(s, &groups, from, bin);
+    for (size_t g = 0; g < group_count(s); g++) {
+        for (size_t i = 0; i < SELECT_BINS; i++) total->bins[g][i] += c->bins[g][i];
+        memset(c->bins[g], 0, sizeof c->bins[g]);
     }
-    s->group_count = groups;
+}
+
+/* The group of a prefix at the next level, a new one if need be. */
+static size_t group_for(wanted_keys *w, uint64_t prefix)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->prefixes[i] == prefix) return i;
+    w->prefixes[w->count] = prefix;
+    return w->count++;
+}
+
+void selection_advance(selection *s, select_totals *total)
+{
+    wanted_keys next = {.base = s->base, .shift = s->shift[s->level]};
+    for (size_t i = 0; i < s->rank_count; i++) {
+        const uint64_t *counts = total->bins[s->group_of[i]];
+        size_t bin = 0;
+        while (bin < SELECT_BINS - 1 && s->rank[i] >= counts[bin]) s->rank[i] -= counts[bin++];
+        s->prefix[i] |= (uint64_t)bin << next.shift;
+        s->group_of[i] = group_for(&next, s->prefix[i] >> next.shift);
+    }
+    for (size_t g = 0; g < group_count(s); g++) memset(total->bins[g], 0, sizeof total->bins[g]);
+    s->wanted = next;
     s->level++;
 }
 

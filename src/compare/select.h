@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exact order statistics without sorting or copying: elements are mapped to unsigned keys that sort
- * alike, and the keys' bits are counted 11 at a time, from the top. After each pass over the data
- * every wanted rank knows 11 more bits of its key; only elements that share a wanted rank's bits so
- * far are counted in the next pass. */
+ * alike, and the keys' bits are counted from the top, 16 at a time. After each pass over the data
+ * every wanted rank knows more bits of its key; only the few elements that share a wanted rank's
+ * bits are counted in the next pass. */
 #ifndef COMPARE_SELECT_H
 #define COMPARE_SELECT_H
 
 #include "compare/arith.h"
 
-#define SELECT_BITS 11
+#define SELECT_BITS 16
 #define SELECT_BINS (1 << SELECT_BITS)
-#define SELECT_RANKS 10
-#define SELECT_LEVELS 6
+#define SELECT_RANKS WANTED_MOST
+#define SELECT_LEVELS 4
 
 uint64_t select_key(work_type work, const void *values, size_t i);
 /* The inverse, as the double that holds the element (int64 beyond 2^53 are rounded). */
@@ -24,29 +24,35 @@ typedef struct selection {
     unsigned levels, level; /* all, and the present one */
     size_t rank_count;
     uint64_t rank[SELECT_RANKS];   /* within the rank's group */
-    uint64_t prefix[SELECT_RANKS]; /* bits known so far */
-    unsigned group_of[SELECT_RANKS];
-    unsigned group_count;
-    /* next[l][g][bin]: group at level l + 1 of what falls in this bin of group g, plus 1; 0 =
-     * nobody wants it */
-    uint8_t next[SELECT_LEVELS - 1][SELECT_RANKS][SELECT_BINS];
+    uint64_t prefix[SELECT_RANKS]; /* bits known so far, in place */
+    size_t group_of[SELECT_RANKS];
+    wanted_keys wanted; /* groups of this level, by their bits; from level 1 on */
 } selection;
 
-/* Counters of one task: per group of the level, twice for level 0 (see select.c). */
+/* Counters of one task and of all, per group; the first level has one. Zeroed memory is only
+ * touched where something is counted. */
 typedef struct select_counts {
     uint32_t bins[SELECT_RANKS][SELECT_BINS];
 } select_counts;
+typedef struct select_totals {
+    uint64_t bins[SELECT_RANKS][SELECT_BINS];
+} select_totals;
 
 /* Keys of the smallest and the largest element. Ranks count from 0. */
 void selection_init(selection *s, work_type work, uint64_t low, uint64_t high,
                     const uint64_t *ranks, size_t count);
+/* The same for few elements, whose keys are given: done at once. Sorts them. */
+void selection_init_sorted(selection *s, work_type work, uint64_t *keys, size_t n,
+                           const uint64_t *ranks, size_t count);
 bool selection_done(const selection *s);
 /* Counts a block whose keys lie in [low, high]. @return false if `values` is NULL but needed
  * (nothing counted) */
 bool selection_count(const selection *s, select_counts *c, const void *values, size_t n,
                      uint64_t low, uint64_t high);
-/* `total` holds the counts of all tasks. */
-void selection_advance(selection *s, uint64_t (*total)[SELECT_BINS]);
+/* Adds the level's counters to the totals and clears them. */
+void selection_collect(const selection *s, select_totals *total, select_counts *c);
+/* Uses and clears the totals. */
+void selection_advance(selection *s, select_totals *total);
 double selection_result(const selection *s, size_t rank_index);
 uint64_t selection_key(const selection *s, size_t rank_index);
 

@@ -25,6 +25,7 @@ typedef struct simple_run {
     source s;
     pgy_error_stat stat;
     double quantile;
+    bool whole_quantile; /* given as an integer */
     array_stats stats[ARITH_STREAMS];
     pair_counts counts;
 } simple_run;
@@ -150,6 +151,7 @@ static stats_request wanted(const simple_run *run)
     if (run->stat == PGY_STAT_QUANTILE) {
         r.quantiles[3] = run->quantile;
         r.quantile_count = 4;
+        r.whole_quantile = run->whole_quantile;
         if (!LOG_IS_ON(INFO)) r.quantiles[0] = r.quantiles[1] = r.quantiles[2] = run->quantile;
     }
     return r;
@@ -190,6 +192,7 @@ static pgy_status warn_wrapped(const pgy_verdict *v, const simple_run *run, pgy_
     stats_request request = {.median = true};
     if (run->stat == PGY_STAT_QUANTILE) {
         request.quantile_count = 4;
+        request.whole_quantile = run->whole_quantile;
         for (int i = 0; i < 4; i++) request.quantiles[i] = run->quantile;
     }
     pgy_status st = stats_compute(other.stats, &other.counts, &other.s, &request, err);
@@ -327,7 +330,10 @@ pgy_status simple_compare(pgy_verdict *v, const compare_job *job, pgy_error *err
     simple_run run = {.job = job};
     bool same;
     run.stat = compare_stat(job->compare, job->a.output);
-    run.quantile = compare_number(&o->quantile, job->a.output, compare_real(DEFAULT_QUANTILE)).real;
+    pgy_number quantile =
+        compare_number(&o->quantile, job->a.output, compare_real(DEFAULT_QUANTILE));
+    run.quantile = quantile.real;
+    run.whole_quantile = quantile.is_integer;
     run.s.options.rtol = compare_number(&o->rtol, job->a.output, compare_real(DEFAULT_TOLERANCE));
     run.s.options.atol = compare_number(&o->atol, job->a.output, compare_real(DEFAULT_TOLERANCE));
     run.s.options.infinities_equal = o->infinities_compare_equal;

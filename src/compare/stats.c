@@ -165,17 +165,10 @@ static void visit_later(block *b, const block_place *at, void *user)
     }
 }
 
-static void advance(stats_run *run, stream_run *r, uint64_t (*total)[SELECT_BINS])
+static void advance(stats_run *run, stream_run *r, select_totals *total)
 {
     if (!r->select || selection_done(r->select)) return;
-    memset(total, 0, sizeof(uint64_t) * SELECT_RANKS * SELECT_BINS);
-    unsigned groups = r->select->level ? r->select->group_count : 2;
-    for (size_t t = 0; t < run->tasks; t++)
-        for (unsigned g = 0; g < groups; g++)
-            for (size_t i = 0; i < SELECT_BINS; i++) {
-                total[g][i] += r->counts[t]->bins[g][i];
-                r->counts[t]->bins[g][i] = 0;
-            }
+    for (size_t t = 0; t < run->tasks; t++) selection_collect(r->select, total, r->counts[t]);
     selection_advance(r->select, total);
 }
 
@@ -212,6 +205,22 @@ static pgy_status set_up_stream(stream_run *r, const stats_run *run, pgy_error *
     r->dev64 = mem_calloc(n, sizeof *r->dev64);
     bool good = r->parts && r->sums && r->abs_sums && r->sums64 && r->dev && r->dev64;
     return good ? PGY_OK : no_memory(run->s, err);
+}
+
+/* Few elements are sorted instead. */
+#define FEW 1024
+
+static pgy_status add_sorted(stream_run *r, const stats_run *run, size_t stream_index, block *b,
+                             const uint64_t *ranks, size_t count, pgy_error *err)
+{
+    uint64_t keys[FEW];
+    r->select = mem_alloc(sizeof *r->select);
+    if (!r->select) return no_memory(run->s, err);
+    source_fill(run->s, 0, run->s->count, b);
+    for (size_t i = 0; i < run->s->count; i++)
+        keys[i] = select_key(r->info.work, b->values[stream_index], i);
+    selection_init_sorted(r->select, r->info.work, keys, run->s->count, ranks, count);
+    return PGY_OK;
 }
 
 static pgy_status add_selection(stream_run *r, const stats_run *run, uint64_t low, uint64_t high,
@@ -339,11 +348,11 @@ static double distance(const selection *s, size_t a, size_t b)
     return selection_result(s, b) - selection_result(s, a);
 }
 
-/* Linear interpolation as NumPy 2 does it: every step in the array's own type. */
+/* Linear interpolation as NumPy 2 does it: every step in the array's own type, also where the
+ * result is an element, so that infinities give NaN. */
 static double interpolate(const selection *s, pgy_dtype dtype, size_t at, double q, size_t n)
 {
     double v = virtual_index(q, n), a = selection_result(s, at), b = selection_result(s, at + 1);
-    if (v >= (double)(n - 1)) return b;
     double t = v - floor(v), d = round_to(dtype, distance(s, at, at + 1));
     if (t >= 0.5) return round_to(dtype, b - round_to(dtype, d * round_to(dtype, 1 - t)));
     return round_to(dtype, a + round_to(dtype, d * round_to(dtype, t)));
@@ -362,7 +371,10 @@ static void take_order(array_stats *out, const stream_run *r, const stats_reques
         at = 2;
     }
     for (size_t i = 0; i < request->quantile_count; i++, at += 2)
-        out->quantiles[i] = interpolate(s, r->info.dtype, at, request->quantiles[i], out->count);
+        out->quantiles[i] =
+            i == 3 && request->whole_quantile
+                ? selection_result(s, at)
+                : interpolate(s, r->info.dtype, at, request->quantiles[i], out->count);
 }
 
 /* ---- All together
@@ -376,7 +388,7 @@ static void set_empty(array_stats *out)
 
 static pgy_status later_passes(stats_run *run, bool deviation, pgy_error *err)
 {
-    uint64_t(*total)[SELECT_BINS] = mem_calloc(SELECT_RANKS, sizeof *total);
+    select_totals *total = mem_calloc(1, sizeof *total);
     if (!total) return no_memory(run->s, err);
     pgy_status st = PGY_OK;
     run->deviation = deviation;
@@ -406,7 +418,10 @@ static pgy_status summarise(array_stats *out, stats_run *run, const stats_reques
         take_range(&out[i], run, i, &low, &high, b);
         take_means(&out[i], run, &run->streams[i]);
         size_t count = wanted_ranks(ranks, request, run->s->count);
-        if (count && !out[i].has_nan)
+        if (!count || out[i].has_nan) continue;
+        if (run->s->count <= FEW)
+            st = add_sorted(&run->streams[i], run, i, b, ranks, count, err);
+        else
             st = add_selection(&run->streams[i], run, low, high, ranks, count, err);
     }
     mem_free(b);

@@ -12,6 +12,7 @@ typedef struct stats_request {
     bool median, deviation;
     double quantiles[STATS_QUANTILES];
     size_t quantile_count;
+    bool whole_quantile; /* the fourth was given as an integer: NumPy takes the element as it is */
 } stats_request;
 
 /* Of an empty stream: mean and avg_magnitude NaN, quantiles inf, all else 0, as the original. */
@@ -34,8 +35,7 @@ stats_request stats_request_line(void);
 void stats_append_line(str *out, const array_stats *s, size_t rank, const int64_t *shape);
 
 typedef struct histogram_range {
-    bool given;     /* else the stream's own */
-    bool is_double; /* the range came from wider numbers than the stream's: edges are float64 */
+    bool given; /* else the stream's own */
     double low, high;
 } histogram_range;
 /* Appends the ten-bin histogram of one stream: nothing for bool and where there is none, "None" if
