@@ -141,43 +141,33 @@ static void log_success(const run_context *c)
     mem_free((void *)names);
 }
 
-/* Iteration i of every runner that has it, sharing the tensors. */
-static pgy_status split_iteration(pgy_results **out, const pgy_results *r, size_t i, pgy_error *err)
+/* One kind of file after the other, as the original's log has them; `what` names one of them. */
+static pgy_status save_feeds(const pgy_run_options *what, const feed_cache *cache, pgy_error *err)
 {
-    pgy_results *one = NULL;
-    pgy_status st = pgy_results_create(&one, err);
-    for (size_t k = 0; !st && k < pgy_results_runner_count(r); k++) {
-        size_t entry;
-        if (i >= pgy_results_iteration_count(r, k)) continue;
-        const pgy_iteration *it = pgy_results_at(r, k, i);
-        st = pgy_results_add_runner(one, it->runner_name, &entry, err);
-        if (!st) st = pgy_results_add(one, entry, it->outputs, it->runtime_s, err);
+    saver s;
+    pgy_status st = saver_open(&s, what, err);
+    if (st) return st;
+    for (size_t i = 0; !st && i < cache->count; i++) {
+        pgy_tensor_map *feed = NULL;
+        st = feed_cache_get(&feed, cache, i, err);
+        if (!st) st = saver_add_feed(&s, feed, err);
+        pgy_tensor_map_destroy(feed);
     }
-    if (!st)
-        *out = one;
-    else
-        pgy_results_destroy(one);
+    if (!st) st = saver_finish(&s, err);
+    saver_close(&s);
     return st;
 }
 
 static pgy_status save_all(const pgy_results *results, run_context *c, const feed_cache *cache,
                            pgy_error *err)
 {
-    saver s;
-    pgy_status st = saver_open(&s, c->options, err);
-    if (st) return st;
-    for (size_t i = 0; !st && i < cache->count; i++) {
-        pgy_tensor_map *feed = NULL;
-        pgy_results *one = NULL;
-        st = feed_cache_get(&feed, cache, i, err);
-        if (!st) st = saver_add_feed(&s, feed, err);
-        pgy_tensor_map_destroy(feed);
-        if (!st) st = split_iteration(&one, results, i, err);
-        if (!st) st = saver_add_results(&s, one, err);
-        pgy_results_destroy(one);
-    }
-    if (!st) st = saver_finish(&s, err);
-    saver_close(&s);
+    const pgy_run_options *o = c->options;
+    const pgy_run_options inputs = {.save_inputs = o->save_inputs};
+    const pgy_run_options blob = {.save_input_blob = o->save_input_blob};
+    pgy_status st = PGY_OK;
+    if (o->save_inputs) st = save_feeds(&inputs, cache, err);
+    if (!st && o->save_input_blob) st = save_feeds(&blob, cache, err);
+    if (!st && o->save_outputs) st = pgy_results_save(results, o->save_outputs, err);
     return st;
 }
 
