@@ -19,10 +19,11 @@ static bool has_threshold(pgy_compare_kind kind)
 /* Names of the metrics in the original's notation. */
 static const char *metric_names(pgy_compare_kind kind)
 {
+    static const char SIMPLE[] =
+        "['max_absdiff', 'max_reldiff', 'mean_absdiff', 'mean_reldiff', 'median_absdiff', "
+        "'median_reldiff', 'quantile_absdiff', 'quantile_reldiff']";
     static const char *const NAMES[] = {
-        [PGY_COMPARE_SIMPLE] =
-            "['max_absdiff', 'max_reldiff', 'mean_absdiff', 'mean_reldiff', 'median_absdiff', "
-            "'median_reldiff', 'quantile_absdiff', 'quantile_reldiff']",
+        [PGY_COMPARE_SIMPLE] = SIMPLE,
         [PGY_COMPARE_INDICES] = "[]",
         [PGY_COMPARE_L2] = "['l2_norm']",
         [PGY_COMPARE_COSINE_SIMILARITY] = "['cosine_similarity']",

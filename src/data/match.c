@@ -32,7 +32,7 @@ static void freeze(int64_t *shape, size_t rank, const int64_t *wanted, const pgy
 {
     size_t dynamic = dynamic_count(rank, wanted);
     const int64_t *own = pgy_tensor_shape(t);
-    memcpy(shape, wanted, rank * sizeof *shape);
+    if (rank) memcpy(shape, wanted, rank * sizeof *shape);
     if (dynamic == 1) {
         int64_t volume = 1;
         for (size_t i = 0; i < rank; i++)
