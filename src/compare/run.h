@@ -21,6 +21,7 @@ typedef struct tally {
     size_t *pairs;             /* positions of the consecutive pairs in each entry */
     size_t iteration_count, failed_iterations;
     size_t unmatched;            /* outputs that were compared with nothing */
+    size_t empty;                /* comparisons of sides without any outputs */
     bool begun, failed, stopped; /* stopped: fail_fast, or validation that failed in a stream */
     str reason;                  /* the first reason to fail; "" while there is none */
 } tally;

@@ -192,6 +192,7 @@ static pgy_status judge_pair(bool *passed, tally *t, size_t p, const pgy_iterati
         if (st) break;
         t->seen[f] = v;
         if (f == 0) t->unmatched += unmatched; /* the functions pair outputs alike */
+        if (!unmatched && !pgy_verdicts_count(v)) t->empty++;
         if (!verdicts_all_passed(v)) *passed = false;
     }
     return st ? st : compare_log_outputs(a, b, t->seen, t->function_count, err);
@@ -251,6 +252,9 @@ pgy_status tally_finish(tally *t, pgy_error *err)
                                  "%zu output(s) were compared with nothing, because the other side "
                                  "has none that matches.",
                                  t->unmatched);
+    if (t->empty)
+        tally_fail_unless_compat(t, "%zu comparison(s) had no outputs: nothing was compared.",
+                                 t->empty);
     for (size_t p = 0; !st && !t->stopped && p < pair_count(t); p++)
         st = accuracy_log_joint_summary(t->accuracy, t->pairs[p], err);
     return st;

@@ -197,6 +197,17 @@ static void test_run__unmatched_outputs_fail(void **state)
     }
 }
 
+static void test_run__no_outputs_at_all_fail(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        pgy_run_options o = form(s);
+        assert_false(passes(ACT(.silent = true), ACT(.silent = true), 1, o));
+        o.judge.compat = true;
+        assert_true(passes(ACT(.silent = true), ACT(.silent = true), 1, o));
+    }
+}
+
 static void test_run__fail_fast(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Log ---- */
+/* ---- Log ------------------------------------------------------------------------------------ */
 
 static char logged[1 << 18];
 static size_t logged_size;
@@ -43,7 +43,7 @@ static inline int log_count(const char *needle)
     return n;
 }
 
-/* ---- Data ---- */
+/* ---- Data ----------------------------------------------------------------------------------- */
 
 static inline pgy_tensor *floats(size_t count, const float *values)
 {
@@ -70,7 +70,7 @@ static inline pgy_data_loader *loader_of(size_t count)
     return l;
 }
 
-/* ---- Runners ---- */
+/* ---- Runners -------------------------------------------------------------------------------- */
 
 typedef struct act {
     float add; /* y = x + add */
@@ -79,6 +79,7 @@ typedef struct act {
     const char *output; /* NULL: "y" */
     const char *second; /* another output, equal to x */
     const char *error;  /* fails with this text */
+    bool silent;        /* gives no outputs */
     bool abort;
     bool exit;
     int sleep_ms;
@@ -108,6 +109,7 @@ static pgy_status perform(const pgy_tensor_map *feed, pgy_tensor_map *out, void 
     if (a->abort) abort();
     if (a->exit) _Exit(3);
     if (a->sleep_ms) pause_ms(a->sleep_ms);
+    if (a->silent) return PGY_OK;
     for (int i = 0; i < 3; i++) y[i] = x[i] + a->add;
     if (a->nan && x[0] == a->nan_at) y[1] = NAN;
     pgy_status st = add_floats(out, a->output ? a->output : "y", y, err);
