@@ -50,7 +50,7 @@ typedef struct linter {
     const pgy_backend *backend;
 } linter;
 
-/* ---- Runtimes -------------------------------------------------------------------------------------------- */
+/* ---- Runtimes ------------------------------------------------------------------------------- */
 
 static const pgy_backend *choose_backend(void)
 {
@@ -82,7 +82,7 @@ static pgy_status run_model(pgy_tensor_map **out, linter *l, pgy_model *model, p
     return st;
 }
 
-/* ---- Steps ------------------------------------------------------------------------------------------------ */
+/* ---- Steps ---------------------------------------------------------------------------------- */
 
 /* Names for unnamed nodes, as the original gives them. */
 static pgy_status name_nodes(linter *l, pgy_error *err)

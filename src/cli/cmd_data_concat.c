@@ -20,7 +20,7 @@ static const pgy_option OPTIONS[] = {
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(concat_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
-/* ---- Names that change --------------------------------------------------------------------------------- */
+/* ---- Names that change ---------------------------------------------------------------------- */
 
 static void warn_names(strvec *first, const pgy_tensor_map *m)
 {
@@ -34,7 +34,7 @@ static void warn_names(strvec *first, const pgy_tensor_map *m)
     if (!same) LOG_ONCE(WARNING, "The names of the tensors differ between iterations");
 }
 
-/* ---- Inputs ------------------------------------------------------------------------------------------------ */
+/* ---- Inputs --------------------------------------------------------------------------------- */
 
 static pgy_status concat_inputs(const concat_args *s, pgy_error *err)
 {
@@ -60,7 +60,7 @@ static pgy_status concat_inputs(const concat_args *s, pgy_error *err)
     return st;
 }
 
-/* ---- Outputs ------------------------------------------------------------------------------------------------ */
+/* ---- Outputs -------------------------------------------------------------------------------- */
 
 /* The k-th runner with this name, so that equal names within one file stay apart. */
 static pgy_status runner_for(size_t *out, pgy_results *all, const char *name, size_t k, pgy_error *err)

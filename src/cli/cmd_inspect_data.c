@@ -2,8 +2,7 @@
 /* polygraphy inspect data: what is in a file of saved inputs, outputs or accuracy results. */
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
 #include "cli/groups/saved.h"
@@ -37,16 +36,17 @@ static void defaults(void *settings)
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(inspect_data_args), .defaults = defaults};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
-/* ---- Arrays -------------------------------------------------------------------------------------------- */
+/* ---- Arrays --------------------------------------------------------------------------------- */
 
 static void append_indented(str *out, const char *text, size_t indent)
 {
+    const char *start = text;
     str_append_fill(out, ' ', indent);
     for (; *text; text++) {
         str_append_char(out, *text);
         if (*text == '\n' && text[1]) str_append_fill(out, ' ', indent);
     }
-    if (out->size && out->data[out->size - 1] != '\n') str_append_char(out, '\n');
+    if (!out->size || out->data[out->size - 1] != '\n' || !*start) str_append_char(out, '\n');
 }
 
 static pgy_status append_values(str *out, pgy_view v, const inspect_data_args *s, size_t indent, pgy_error *err)
@@ -75,7 +75,7 @@ static pgy_status append_array(str *out, const char *name, pgy_tensor *t, const 
         str_printf(out, "] | Stats: %s\n", statistics);
     }
     if (!st && s->histogram) st = pgy_histogram_text(&histogram, v, 1, 0, err);
-    if (!st && histogram && *histogram) append_indented(out, histogram, indent + 4);
+    if (!st && histogram) append_indented(out, histogram, *histogram ? indent + 4 : 0); /* an empty line where there is none to be had */
     if (!st && s->show_values) st = append_values(out, v, s, indent + 4, err);
     pgy_text_free(statistics);
     pgy_text_free(histogram);
@@ -91,32 +91,89 @@ static pgy_status append_map(str *out, const pgy_tensor_map *m, const inspect_da
     return st;
 }
 
-static void append_iteration_heading(str *out, size_t i, size_t count, const inspect_data_args *s, size_t indent)
+/* ---- Iterations ------------------------------------------------------------------------------------------- */
+
+/* Text of the iterations of one runner, or of the inputs, as they come by: only one iteration's arrays are in memory. */
+typedef struct section {
+    char *name;
+    str text;
+    size_t count; /* iterations seen */
+} section;
+
+static void section_deinit(section *s)
 {
-    if (count < 2 || !s->all) return;
-    str_append_fill(out, ' ', indent);
-    str_printf(out, "-- Iteration: %zu\n", i);
+    mem_free(s->name);
+    str_deinit(&s->text);
+}
+
+/* The first iteration stands alone, without heading, until a second one shows that there are several. */
+static void head_first(str *text)
+{
+    str body = {0};
+    str_append(&body, "-- Iteration: 0\n");
+    append_indented(&body, str_text(text), 4);
+    body.failed = body.failed || text->failed;
+    str_deinit(text);
+    *text = body;
+}
+
+static pgy_status add_iteration(section *to, const pgy_tensor_map *m, const inspect_data_args *s, pgy_error *err)
+{
+    size_t index = to->count++;
+    if (index && !s->all) return PGY_OK;
+    if (index == 1) head_first(&to->text);
+    if (index) str_printf(&to->text, "\n-- Iteration: %zu\n", index);
+    return append_map(&to->text, m, s, index ? 4 : 0, err);
+}
+
+static void append_section(str *out, const section *s, const inspect_data_args *options)
+{
+    str_append(out, str_text(&s->text));
+    if (options->all) str_append_char(out, '\n');
+    out->failed = out->failed || s->text.failed;
 }
 
 /* ---- Kinds of files --------------------------------------------------------------------------------------- */
 
+typedef struct sections {
+    section *items;
+    size_t count, capacity;
+} sections;
+
+static pgy_status add_runners(sections *all, const pgy_results *r, const inspect_data_args *s, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_results_runner_count(r); i++) {
+        if (i == all->count) {
+            if (!mem_grow((void **)&all->items, &all->capacity, i + 1, sizeof *all->items)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+            all->items[all->count++] = (section){.name = mem_strdup(pgy_results_runner_name(r, i))};
+            if (!all->items[i].name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        }
+        for (size_t k = 0; !st && k < pgy_results_iteration_count(r, i); k++) st = add_iteration(&all->items[i], pgy_results_at(r, i, k)->outputs, s, err);
+    }
+    return st;
+}
+
 static pgy_status show_results(str *out, const inspect_data_args *s, pgy_error *err)
 {
+    pgy_results_reader *reader = NULL;
     pgy_results *r = NULL;
-    pgy_status st = pgy_results_load(&r, s->path, err);
-    if (st) return st;
-    size_t runners = pgy_results_runner_count(r);
-    str_printf(out, "==== Run Results (%zu runners) ====\n\n", runners);
-    for (size_t i = 0; !st && i < runners; i++) {
-        size_t count = pgy_results_iteration_count(r, i);
-        str_printf(out, "---- %s (%zu iterations) ----\n", pgy_results_runner_name(r, i), count);
-        for (size_t k = 0; !st && k < (s->all ? count : count ? 1 : 0); k++) {
-            append_iteration_heading(out, k, count, s, 0);
-            st = append_map(out, pgy_results_at(r, i, k)->outputs, s, count > 1 && s->all ? 4 : 0, err);
-            str_append_char(out, '\n');
-        }
+    sections all = {0};
+    pgy_status st = pgy_results_reader_open(&reader, s->path, err);
+    while (!st) {
+        st = pgy_results_reader_next(&r, reader, err);
+        if (st || !r) break;
+        st = add_runners(&all, r, s, err);
+        pgy_results_destroy(r);
     }
-    pgy_results_destroy(r);
+    str_printf(out, "==== Run Results (%zu runners) ====\n\n", all.count);
+    for (size_t i = 0; i < all.count; i++) {
+        str_printf(out, "---- %s (%zu iterations) ----\n\n", all.items[i].name ? all.items[i].name : "", all.items[i].count);
+        append_section(out, &all.items[i], s);
+        section_deinit(&all.items[i]);
+    }
+    mem_free(all.items);
+    pgy_results_reader_close(reader);
     return st;
 }
 
@@ -124,19 +181,17 @@ static pgy_status show_inputs(str *out, const inspect_data_args *s, pgy_error *e
 {
     pgy_data_loader *loader = NULL;
     pgy_tensor_map *feed = NULL;
-    str body = {0};
-    size_t count = 0;
+    section inputs = {0};
     pgy_status st = pgy_file_loader_create(&loader, &s->path, 1, err);
-    for (; !st; count++) {
+    while (!st) {
         st = pgy_data_loader_next(&feed, loader, err);
         if (st || !feed) break;
-        if (s->all) str_printf(&body, "-- Iteration: %zu\n", count);
-        if (s->all || count == 0) st = append_map(&body, feed, s, s->all ? 4 : 0, err);
-        if (s->all || count == 0) str_append_char(&body, '\n');
+        st = add_iteration(&inputs, feed, s, err);
         pgy_tensor_map_destroy(feed);
     }
-    str_printf(out, "==== Data (%zu iterations) ====\n\n%s", count, str_text(&body));
-    str_deinit(&body);
+    str_printf(out, "==== Data (%zu iterations) ====\n\n", inputs.count);
+    append_section(out, &inputs, s);
+    section_deinit(&inputs);
     pgy_data_loader_destroy(loader);
     return st;
 }
@@ -211,6 +266,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (!st && kind == SAVED_RESULTS) st = show_results(&out, s, err);
     else if (!st && kind == SAVED_ACCURACY) st = show_accuracy(&out, s, err);
     else if (!st) st = show_inputs(&out, s, err);
+    while (out.size && strchr(" \n", out.data[out.size - 1])) out.data[--out.size] = 0;
     if (!st && out.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) LOG(INFO, "%s", str_text(&out));
     str_deinit(&out);

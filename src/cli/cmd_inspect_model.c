@@ -52,7 +52,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(inspect_model_args), .finish = finish};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, NULL};
 
-/* ---- Unbounded data-dependent shapes -------------------------------------------------------------------- */
+/* ---- Unbounded data-dependent shapes -------------------------------------------------------- */
 
 /* Operators whose output shape is set by the values of one input. */
 static const struct {
@@ -88,7 +88,7 @@ static pgy_status list_unbounded(pgy_graph *graph, pgy_error *err)
     return ok ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* ---- Summary ---------------------------------------------------------------------------------------------- */
+/* ---- Summary -------------------------------------------------------------------------------- */
 
 static void append_count(str *out, double v)
 {
@@ -138,7 +138,7 @@ static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
     return st;
 }
 
-/* ---- The command -------------------------------------------------------------------------------------------- */
+/* ---- The command ---------------------------------------------------------------------------- */
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {

@@ -31,7 +31,7 @@ static const option_group *const *groups(void)
     return all;
 }
 
-/* ---- Checks of options against each other ----------------------------------------------------------- */
+/* ---- Checks of options against each other --------------------------------------------------- */
 
 /* Is `inner` the same path as `outer`, or inside it? */
 static bool path_within(const char *inner, const char *outer)
@@ -89,7 +89,7 @@ static pgy_status check_model(const args *line, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Runners ------------------------------------------------------------------------------------------ */
+/* ---- Runners -------------------------------------------------------------------------------- */
 
 /* Where each runner gets its model: the file itself, or one edited model that all of them share. */
 typedef struct run_models {
@@ -122,7 +122,7 @@ static pgy_status edit_model(pgy_model **out, const args *line, pgy_error *err)
     return st;
 }
 
-/* ---- The run -------------------------------------------------------------------------------------------- */
+/* ---- The run -------------------------------------------------------------------------------- */
 
 static void fill_options(pgy_run_options *o, const args *line, const compare_list *functions, const pgy_postprocess_script *script)
 {

@@ -20,7 +20,7 @@ static const char ZSH[] = "_polygraphy() {\n"
                           "}\n"
                           "compdef _polygraphy polygraphy\n";
 
-/* ---- Completion --------------------------------------------------------------------------------------- */
+/* ---- Completion ----------------------------------------------------------------------------- */
 
 static void offer(const char *text, size_t size, const char *typed)
 {
@@ -74,7 +74,7 @@ int complete_words(int argc, const char *const *words)
     return EXIT_GOOD;
 }
 
-/* ---- Manual page and reference --------------------------------------------------------------------------- */
+/* ---- Manual page and reference -------------------------------------------------------------- */
 
 /* Text of one command's help, without the options of which the reader needs no column layout. */
 static void print_command_help(const command *c, const char *heading, size_t width)

@@ -14,7 +14,7 @@ static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 static const char *const LEVELS[] = {"exception", "warning", "info"};
 static const char *const SOURCES[] = {"onnxruntime", "onnx_checker", "onnx_loader", "onnx_graphsurgeon"};
 
-/* ---- The report ----------------------------------------------------------------------------------------- */
+/* ---- The report ----------------------------------------------------------------------------- */
 
 void lint_report_deinit(lint_report *r)
 {
@@ -125,7 +125,7 @@ pgy_status lint_report_save(lint_report *r, const char *path, pgy_error *err)
     return st;
 }
 
-/* ---- Models of single nodes --------------------------------------------------------------------------------- */
+/* ---- Models of single nodes ----------------------------------------------------------------- */
 
 /* Names that a graph uses but does not define, its subgraphs included. */
 static bool outer_names(strmap *out, const pgy_onnx_graph *g)

@@ -29,16 +29,30 @@ static pgy_status no_memory(printer *p)
     return pgy_error_set(p->err, PGY_E_MEMORY, "out of memory while printing the model");
 }
 
-static void append_indented(str *out, const char *text, size_t indent)
+/* All lines but the first move to the right. */
+static void append_hanging(str *out, const char *text, size_t indent)
 {
-    str_append_fill(out, ' ', indent);
     for (; *text; text++) {
         str_append_char(out, *text);
         if (*text == '\n') str_append_fill(out, ' ', indent);
     }
 }
 
-/* ---- Names -------------------------------------------------------------------------------------------- */
+static void append_indented(str *out, const char *text, size_t indent)
+{
+    str_append_fill(out, ' ', indent);
+    append_hanging(out, text, indent);
+}
+
+/* Takes the text. */
+static void append_block(str *out, str *text, size_t indent)
+{
+    append_indented(out, str_text(text), indent);
+    out->failed = out->failed || text->failed;
+    str_deinit(text);
+}
+
+/* ---- Names ---------------------------------------------------------------------------------- */
 
 static bool put_infos(strmap *m, pgy_onnx_value_info *const *infos, size_t count)
 {
@@ -65,7 +79,7 @@ static void names_deinit(name_table *t)
     strmap_deinit(&t->initializers);
 }
 
-/* ---- Tensors -------------------------------------------------------------------------------------------- */
+/* ---- Tensors -------------------------------------------------------------------------------- */
 
 static void append_dtype(str *out, int onnx, bool *first)
 {
@@ -117,13 +131,10 @@ static void append_value(str *out, const char *name, const name_table *names, co
 
 static void append_names(str *out, const char *const *items, size_t count, const name_table *names, const name_table *outer)
 {
-    bool first = true;
     str_append_char(out, '{');
     for (size_t i = 0; i < count; i++) {
-        if (!items[i][0]) continue;
-        if (!first) str_append(out, ",\n ");
-        first = false;
-        append_value(out, items[i], names, outer);
+        if (i) str_append(out, ",\n ");
+        if (items[i][0]) append_value(out, items[i], names, outer);
     }
     str_append_char(out, '}');
 }
@@ -158,7 +169,7 @@ static pgy_status append_weights(str *out, printer *p, const pgy_onnx_tensor *t)
     return st == PGY_E_MEMORY ? st : PGY_OK;
 }
 
-/* ---- Attributes --------------------------------------------------------------------------------------------- */
+/* ---- Attributes ----------------------------------------------------------------------------- */
 
 static pgy_status append_tensor(str *out, printer *p, const pgy_onnx_tensor *t)
 {
@@ -175,8 +186,7 @@ static pgy_status append_subgraph(str *out, printer *p, const pgy_onnx_graph *g,
     str text = {0};
     pgy_status st = print_graph(&text, p, g, "Subgraph", names);
     str_append_char(out, '\n');
-    append_indented(out, str_text(&text), 8);
-    str_deinit(&text);
+    append_block(out, &text, 8);
     return st;
 }
 
@@ -259,24 +269,23 @@ static pgy_status append_attributes(str *out, printer *p, const pgy_onnx_node *n
         st = append_attribute(&text, p, n->attributes[i], names);
     }
     str_append_char(out, '\n');
-    append_indented(out, str_text(&text), 4);
-    str_deinit(&text);
+    append_block(out, &text, 4);
     return st;
 }
 
-/* ---- Graphs ---------------------------------------------------------------------------------------------------- */
+/* ---- Graphs --------------------------------------------------------------------------------- */
 
 static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size_t index, const name_table *names, const name_table *outer)
 {
-    str io = {0};
-    bool any_input = false;
-    for (size_t i = 0; i < n->input_count; i++) any_input = any_input || n->inputs[i][0];
+    str io = {0}, outputs = {0};
     str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, n->name, n->op_type);
     append_names(&io, n->inputs, n->input_count, names, outer);
-    str_append(&io, any_input ? "\n -> " : " -> ");
-    append_names(&io, n->outputs, n->output_count, names, outer);
-    append_indented(out, str_text(&io), 4);
-    str_deinit(&io);
+    append_names(&outputs, n->outputs, n->output_count, names, outer);
+    str_append(&io, n->input_count && n->output_count ? "\n -> " : " -> ");
+    append_hanging(&io, str_text(&outputs), 4);
+    io.failed = io.failed || outputs.failed;
+    append_block(out, &io, 4);
+    str_deinit(&outputs);
     return p->options.attrs && n->attribute_count ? append_attributes(out, p, n, names) : PGY_OK;
 }
 
@@ -370,5 +379,6 @@ pgy_status model_text(str *out, pgy_model *model, model_text_options options, pg
     append_opsets(out, m);
     str_append(out, "\n\n");
     pgy_status st = print_graph(out, &p, m->graph, "Graph", NULL);
+    while (out->size && strchr(" \n", out->data[out->size - 1])) out->data[--out->size] = 0;
     return !st && out->failed ? no_memory(&p) : st;
 }

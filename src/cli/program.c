@@ -25,7 +25,7 @@ static void print(FILE *to, str *text)
     str_deinit(text);
 }
 
-/* ---- Program level --------------------------------------------------------------------------------- */
+/* ---- Program level -------------------------------------------------------------------------- */
 
 static void program_folder(char *out, size_t size)
 {
@@ -93,7 +93,7 @@ static int program_misuse(const char *format, const char *what)
     return EXIT_USAGE;
 }
 
-/* ---- Tools with subtools ----------------------------------------------------------------------------- */
+/* ---- Tools with subtools -------------------------------------------------------------------- */
 
 static void print_tool_usage(str *out, const char *tool)
 {
@@ -130,7 +130,7 @@ static int tool_misuse(const char *tool, const char *word)
     return EXIT_USAGE;
 }
 
-/* ---- Running a command -------------------------------------------------------------------------------- */
+/* ---- Running a command ---------------------------------------------------------------------- */
 
 /* A word as a shell would need it, so that the printed line can be pasted back. */
 static void append_quoted(str *out, const char *word)

@@ -35,7 +35,7 @@ bool sparsity_holds(pgy_view weight, size_t axis)
     return weight.dtype == PGY_F32 ? holds_32(data, count / 4 / inner, inner) : holds_16(data, count / 4 / inner, inner);
 }
 
-/* ---- Which weights --------------------------------------------------------------------------------------- */
+/* ---- Which weights -------------------------------------------------------------------------- */
 
 /* Inputs that may be weights; the axis, or its place when the attribute is set. Both axes of a MatMul count from the end: in a stack of
  * matrices the sums run along the last two. */

@@ -46,7 +46,7 @@ typedef struct parse {
     bool out_of_memory;
 } parse;
 
-/* ---- Tables ------------------------------------------------------------------------------------- */
+/* ---- Tables --------------------------------------------------------------------------------- */
 
 bool option_spelling(span *out, const pgy_option *row, size_t i)
 {
@@ -146,7 +146,7 @@ static bool collect_rows(parse *p)
     return true;
 }
 
-/* ---- Messages ----------------------------------------------------------------------------------- */
+/* ---- Messages ------------------------------------------------------------------------------- */
 
 static void fail(parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void fail(parse *p, const char *format, ...)
@@ -169,7 +169,7 @@ static const char *row_title(parse *p, const pgy_option *row)
     return text;
 }
 
-/* ---- Classification ------------------------------------------------------------------------------ */
+/* ---- Classification ------------------------------------------------------------------------- */
 
 static const spelling *find_exact(const parse *p, span text)
 {
@@ -258,7 +258,7 @@ static bool classify_all(parse *p, int argc, const char *const *argv)
     return true;
 }
 
-/* ---- Storing ------------------------------------------------------------------------------------- */
+/* ---- Storing -------------------------------------------------------------------------------- */
 
 static bool parse_int(int64_t *out, const char *s)
 {
@@ -345,7 +345,7 @@ static void store_value(parse *p, const pgy_option *row, void *settings, const c
     if (!ok) p->out_of_memory = p->stop = true;
 }
 
-/* ---- Options ------------------------------------------------------------------------------------- */
+/* ---- Options -------------------------------------------------------------------------------- */
 
 static void note_use(parse *p, const spelling *s)
 {
@@ -453,7 +453,7 @@ static size_t consume_option(parse *p, size_t i)
     return i + (size_t)count;
 }
 
-/* ---- Positionals ---------------------------------------------------------------------------------- */
+/* ---- Positionals ---------------------------------------------------------------------------- */
 
 /* Consumes the arguments from words[i] on for one positional; false if it needs more than there are. */
 static bool consume_positional(parse *p, positional *target, size_t *i)
@@ -506,7 +506,7 @@ static void consume_all(parse *p)
     if (!p->stop) consume_positionals(p, i);
 }
 
-/* ---- Completeness ---------------------------------------------------------------------------------- */
+/* ---- Completeness --------------------------------------------------------------------------- */
 
 static bool was_used(const parse *p, const pgy_option *row)
 {

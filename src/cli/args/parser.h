@@ -54,12 +54,12 @@ pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *cons
 /* Runs every group's finish, in order. */
 pgy_status args_finish(args *a, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- Help (usage.c) ---- */
+/* ---- Help (usage.c) ------------------------------------------------------------------------- */
 void args_print_usage(str *out, const args *a, size_t width);
 void args_print_help(str *out, const args *a, size_t width);
 size_t args_help_width(void); /* COLUMNS, the terminal, or 80 */
 
-/* ---- For checks and generators: every row of every group ---- */
+/* ---- For checks and generators: every row of every group ------------------------------------ */
 typedef void (*args_visitor)(const option_group *group, const pgy_option *row, void *user);
 void args_visit(const option_group *const *groups, args_visitor visit, void *user);
 /* The i-th spelling of a row ("--rtol --rel-tol"); false past the last. */

@@ -19,7 +19,7 @@ size_t args_help_width(void)
     return 80;
 }
 
-/* ---- One row ------------------------------------------------------------------------------------- */
+/* ---- One row -------------------------------------------------------------------------------- */
 
 static void print_choices(str *out, const pgy_option *row)
 {
@@ -136,7 +136,7 @@ static void print_row(str *out, const pgy_option *row, size_t width)
     str_deinit(&head);
 }
 
-/* ---- The whole ------------------------------------------------------------------------------------ */
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 static void print_usage_item(str *out, const pgy_option *row, size_t *at, size_t indent, size_t width)
 {

@@ -16,7 +16,7 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while reading option values");
 }
 
-/* ---- cast ---------------------------------------------------------------------------------------- */
+/* ---- cast ----------------------------------------------------------------------------------- */
 
 /* Python's int(): digits with single underscores between them, a sign, blanks around. */
 static bool read_int(int64_t *out, const char *s, size_t size)
@@ -116,7 +116,7 @@ pgy_status value_cast(cast_value *out, const char *text, arena *a, pgy_error *er
     return cast_span(out, span_of(text), a, err);
 }
 
-/* ---- key:value ------------------------------------------------------------------------------------ */
+/* ---- key:value ------------------------------------------------------------------------------ */
 
 pgy_status values_split(const key_value **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err)
 {
@@ -204,7 +204,7 @@ pgy_status values_ranges(const pgy_value_range **out, size_t *out_count, const p
     return PGY_OK;
 }
 
-/* ---- Shapes ---------------------------------------------------------------------------------------- */
+/* ---- Shapes --------------------------------------------------------------------------------- */
 
 static pgy_status bad_shape(const char *text, const char *option, pgy_error *err)
 {
@@ -272,7 +272,7 @@ pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const ch
     return st;
 }
 
-/* ---- The rest --------------------------------------------------------------------------------------- */
+/* ---- The rest ------------------------------------------------------------------------------- */
 
 /* top-K[,axis=A] */
 static bool read_top_k(pgy_top_k *out, const char *text)

@@ -8,7 +8,7 @@
 
 static const char LOG_PATH[] = "tools/args/comparator/comparator.py";
 
-/* ---- Inference ---------------------------------------------------------------------------------------- */
+/* ---- Inference ------------------------------------------------------------------------------ */
 
 static const pgy_option INFERENCE_OPTIONS[] = {
     PGY_OPT_INT("--warm-up", inference_args, warm_up, .meta = "NUM", .help = "untimed inferences before the first iteration; implies --sequential-runners"),
@@ -40,7 +40,7 @@ const option_group GROUP_INFERENCE = {
     .settings_size = sizeof(inference_args), .finish = finish_inference,
 };
 
-/* ---- Post-processing ------------------------------------------------------------------------------------ */
+/* ---- Post-processing ------------------------------------------------------------------------ */
 
 static const pgy_option POSTPROCESS_OPTIONS[] = {
     PGY_OPT_LIST("--postprocess --postprocess-func", postprocess_args, words, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]top-K[,axis=A]",
@@ -83,7 +83,7 @@ const option_group GROUP_POSTPROCESS = {
     .options = POSTPROCESS_OPTIONS, .settings_size = sizeof(postprocess_args), .finish = finish_postprocess,
 };
 
-/* ---- Comparison ------------------------------------------------------------------------------------------ */
+/* ---- Comparison ----------------------------------------------------------------------------- */
 
 static const char *const FUNCTIONS[] = {"simple", "indices", "l2", "cosine_similarity", "distance_metrics", "psnr", "snr",
                                         "quality_metrics", "perceptual_metrics", NULL};

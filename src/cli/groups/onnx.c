@@ -9,7 +9,7 @@
 
 static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
 
-/* ---- Loading ---------------------------------------------------------------------------------------- */
+/* ---- Loading -------------------------------------------------------------------------------- */
 
 #define READ_ROWS                                                                                                      \
     PGY_OPT_TEXT("--external-data-dir --load-external-data --ext", onnx_load_args, external_data_dir, .meta = "DIR",   \
@@ -53,7 +53,7 @@ static pgy_status finish_load(void *settings, args *line, pgy_error *err)
 const option_group GROUP_ONNX_LOAD = LOAD_GROUP(LOAD_OPTIONS);
 const option_group GROUP_ONNX_READ = LOAD_GROUP(READ_OPTIONS);
 
-/* ---- Shape inference ---------------------------------------------------------------------------------- */
+/* ---- Shape inference ------------------------------------------------------------------------ */
 
 static const pgy_option SHAPE_OPTIONS[] = {
     PGY_OPT_FLAG("--shape-inference --do-shape-inference", onnx_shape_args, infer, .help = "infer shapes when loading the model"),
@@ -66,7 +66,7 @@ const option_group GROUP_ONNX_SHAPE = {
     .settings_size = sizeof(onnx_shape_args),
 };
 
-/* ---- Saving -------------------------------------------------------------------------------------------- */
+/* ---- Saving --------------------------------------------------------------------------------- */
 
 static const pgy_option SAVE_OPTIONS[] = {
     PGY_OPT_TEXT("--save-onnx", onnx_save_args, path, .meta = "PATH", .help = "save the model as it is given to the runners"),
@@ -93,7 +93,7 @@ const option_group GROUP_ONNX_SAVE = {
     .settings_size = sizeof(onnx_save_args), .finish = finish_save,
 };
 
-/* ---- The loader ------------------------------------------------------------------------------------------ */
+/* ---- The loader ----------------------------------------------------------------------------- */
 
 static bool selects_outputs(const onnx_load_args *s)
 {
