@@ -42,8 +42,7 @@ static const metric_field FIELDS[] = {
     FIELD(median_absdiff), FIELD(median_reldiff), FIELD(quantile_absdiff), FIELD(quantile_reldiff)};
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS, FIRST_QUANTILE = FIELD_COUNT - 2 };
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 static pgy_status bad_place(const json_file *f, const json_value *v, const char *what,
                             pgy_error *err)
@@ -260,8 +259,7 @@ pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out, const char *pat
     return st;
 }
 
-/* ---- Writing
- * --------------------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 static void write_number(json_writer *w, const char *key, pgy_number n)
 {

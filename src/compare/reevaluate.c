@@ -35,8 +35,7 @@ static const char *metric_names(pgy_compare_kind kind)
     return NAMES[kind];
 }
 
-/* ---- One verdict
- * ------------------------------------------------------------------------------------------ */
+/* ---- One verdict ---- */
 
 static pgy_status judge_simple(pgy_verdict *v, const pgy_compare *c, pgy_error *err)
 {
@@ -77,8 +76,7 @@ static pgy_status judge(pgy_verdict *v, const pgy_compare *c, pgy_error *err)
     return st;
 }
 
-/* ---- One function
- * ------------------------------------------------------------------------------------------- */
+/* ---- One function ---- */
 
 static pgy_status judge_iteration(pgy_verdicts *to, const pgy_verdicts *from, const pgy_compare *c,
                                   pgy_error *err)
@@ -124,8 +122,7 @@ static pgy_status judge_function(pgy_accuracy_results *out, const pgy_accuracy *
     return st || !average ? st : check_average(to, err);
 }
 
-/* ---- All functions
- * --------------------------------------------------------------------------------------------- */
+/* ---- All functions ---- */
 
 /* The first saved comparison of this kind that nobody has picked; count if there is none. */
 static size_t pick(const pgy_accuracy_results *r, const bool *picked, pgy_compare_kind kind)

@@ -8,8 +8,7 @@
 #include "compare/results.h"
 #include "data/array_json.h"
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------ */
+/* ---- Reading ---- */
 
 static pgy_status bad_place(const json_file *f, const json_value *v, const char *what,
                             pgy_error *err)
@@ -122,8 +121,7 @@ pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err
     return st;
 }
 
-/* ---- Writing
- * --------------------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 static pgy_status write_output(json_writer *w, const pgy_iteration *it, size_t i, pgy_error *err)
 {

@@ -11,8 +11,7 @@
 
 static const char LOG_PATH[] = "json/serde.py";
 
-/* ---- Reader
- * ------------------------------------------------------------------------------------------ */
+/* ---- Reader ---- */
 
 struct pgy_results_reader {
     char *path;

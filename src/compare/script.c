@@ -6,8 +6,7 @@
 #include "compare/judge.h"
 #include "data/python.h"
 
-/* ---- Comparison
- * -------------------------------------------------------------------------------------------- */
+/* ---- Comparison ---- */
 
 static pgy_status take_verdicts(pgy_verdicts *out, python_script *s, pgy_error *err)
 {
@@ -64,8 +63,7 @@ pgy_status pgy_compare_script_create(pgy_compare **out, const char *script, pgy_
     return PGY_OK;
 }
 
-/* ---- Post-processing
- * ----------------------------------------------------------------------------------------- */
+/* ---- Post-processing ---- */
 
 struct pgy_postprocess_script {
     python_script *process;

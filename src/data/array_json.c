@@ -23,8 +23,7 @@ enum {
     STAGE_BLOCKS = 64      /* blocks between two releases of pages */
 };
 
-/* ---- Typed objects
- * ------------------------------------------------------------------------------------- */
+/* ---- Typed objects ---- */
 
 static const char *known_class(span name)
 {
@@ -90,8 +89,7 @@ pgy_status typed_json_expect(const json_value *v, const char *wanted, const char
         where, v ? v->line : 1, v ? v->column : 1, wanted, found ? found : "no typed object");
 }
 
-/* ---- Base64 of npy
- * --------------------------------------------------------------------------------------- */
+/* ---- Base64 of npy ---- */
 
 typedef struct block_job {
     const char *text;
@@ -183,8 +181,7 @@ static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, 
     return PGY_OK;
 }
 
-/* ---- Legacy: the bytes as Latin-1 text
- * --------------------------------------------------------------------- */
+/* ---- Legacy: the bytes as Latin-1 text ---- */
 
 static pgy_status latin1_bytes(str *out, const json_value *v, const char *where, pgy_error *err)
 {

@@ -13,8 +13,7 @@
 
 static const char LOG_PATH[] = "json/serde.py";
 
-/* ---- Files
- * ------------------------------------------------------------------------------------------- */
+/* ---- Files ---- */
 
 static pgy_status parse(json_file *f, const char *path, const void *text, size_t size_bytes,
                         pgy_error *err)
@@ -84,8 +83,7 @@ pgy_status numbered_folder_prepare(const char *path, pgy_error *err)
     return st;
 }
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 static pgy_status not_a_feed(const json_value *v, const char *where, pgy_error *err)
 {
@@ -196,8 +194,7 @@ void pgy_feeds_free(pgy_tensor_map **maps, size_t count)
     mem_free(maps);
 }
 
-/* ---- Writing
- * --------------------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed, pgy_error *err)
 {
@@ -315,8 +312,7 @@ pgy_status pgy_feeds_save(const char *path, const pgy_tensor_map *const *maps, s
     return st;
 }
 
-/* ---- Raw elements
- * ------------------------------------------------------------------------------------------ */
+/* ---- Raw elements ---- */
 
 /* Does a name stay inside its folder when used as a file name? */
 static bool stays_inside(const char *name)

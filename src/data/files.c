@@ -23,8 +23,7 @@ typedef struct file_loader {
 typedef pgy_status (*feed_reader)(pgy_tensor_map **out, const char *path,
                                   const pgy_metadata *inputs, pgy_error *err);
 
-/* ---- Formats that hold one iteration
- * ---------------------------------------------------------------------- */
+/* ---- Formats that hold one iteration ---- */
 
 static pgy_status read_npz(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs,
                            pgy_error *err)

@@ -74,8 +74,7 @@ pgy_status pgy_data_loader_rewind(pgy_data_loader *l, pgy_error *err)
     return l->functions.rewind(l->user, err);
 }
 
-/* ---- Lists
- * ------------------------------------------------------------------------------------------ */
+/* ---- Lists ---- */
 
 typedef struct list_loader {
     pgy_tensor_map **maps;

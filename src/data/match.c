@@ -16,8 +16,7 @@
 
 static const char LOG_PATH[] = "comparator/data_loader.py";
 
-/* ---- Shapes
- * ------------------------------------------------------------------------------------------ */
+/* ---- Shapes ---- */
 
 static size_t dynamic_count(size_t rank, const int64_t *shape)
 {
@@ -156,8 +155,7 @@ pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank, const i
     return PGY_OK;
 }
 
-/* ---- Inputs
- * --------------------------------------------------------------------------------------------- */
+/* ---- Inputs ---- */
 
 static pgy_tensor *find_supplied(const char **found, const pgy_tensor_map *feed, const char *name,
                                  size_t index)

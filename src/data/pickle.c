@@ -41,8 +41,7 @@ typedef struct machine {
     bool stopped;
 } machine;
 
-/* ---- Types of elements
- * ------------------------------------------------------------------------------- */
+/* ---- Types of elements ---- */
 
 static const struct {
     const char *storage, *name;
@@ -84,8 +83,7 @@ static pgy_dtype dtype_of_name(span name)
     return PGY_DTYPE_NONE;
 }
 
-/* ---- Stack
- * -------------------------------------------------------------------------------------------- */
+/* ---- Stack ---- */
 
 /* What an instruction answers: NULL, or why it cannot go on. */
 typedef const char *(*instruction)(machine *m);
@@ -172,8 +170,7 @@ static bool take_line(machine *m, span *out)
     return true;
 }
 
-/* ---- Instructions
- * --------------------------------------------------------------------------------------- */
+/* ---- Instructions ---- */
 
 static const char *op_proto(machine *m)
 {
@@ -341,8 +338,7 @@ static const instruction INSTRUCTIONS[256] = {
     ['.'] = op_stop,
 };
 
-/* ---- The tensor
- * -------------------------------------------------------------------------------------------- */
+/* ---- The tensor ---- */
 
 static const char *take_dims(int64_t *out, const value *v)
 {

@@ -38,8 +38,7 @@ const char *python_script_symbol(const python_script *s)
     return s->symbol;
 }
 
-/* ---- Life
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Life ---- */
 
 static const char *interpreter(void)
 {
@@ -236,8 +235,7 @@ pgy_status python_take_text(char **out, size_t *size, python_script *s, pgy_erro
     return PGY_OK;
 }
 
-/* ---- Requests and answers
- * ------------------------------------------------------------------------------------ */
+/* ---- Requests and answers ---- */
 
 pgy_status python_ask(python_script *s, char request, pgy_error *err)
 {

@@ -39,8 +39,7 @@ static pgy_status put_and_clear(python_script *s, str *text, pgy_error *err)
     return st;
 }
 
-/* ---- To the script
- * ----------------------------------------------------------------------------------------- */
+/* ---- To the script ---- */
 
 /* The tensor itself, in memory, or widened to a type that NumPy has. */
 static pgy_status make_sendable(pgy_tensor **out, pgy_tensor *t, const char *name, pgy_error *err)
@@ -106,8 +105,7 @@ pgy_status python_put_results(python_script *s, const char *runner_name, double 
     return st;
 }
 
-/* ---- From the script
- * ---------------------------------------------------------------------------------------- */
+/* ---- From the script ---- */
 
 static pgy_status take_strings(pgy_tensor *t, python_script *s, pgy_error *err)
 {

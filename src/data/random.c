@@ -28,8 +28,7 @@ typedef struct random_loader {
 static const pgy_value_range DEFAULT_RANGE = {
     .name = "", .low = 0, .high = 1, .is_integer = true, .low_int = 0, .high_int = 1};
 
-/* ---- Choices
- * ------------------------------------------------------------------------------------------ */
+/* ---- Choices ---- */
 
 /* Later entries win; an entry by name wins over the default, one for the kind of type over one for
  * all. */
@@ -146,8 +145,7 @@ static const pgy_tensor_info *choose_shape(const pgy_tensor_info *input,
     return chosen;
 }
 
-/* ---- One input
- * ------------------------------------------------------------------------------------------ */
+/* ---- One input ---- */
 
 static pgy_status fill_with_shape(pgy_tensor **out, const pgy_tensor_info *input,
                                   const pgy_tensor_info *user, pgy_error *err)
@@ -219,8 +217,7 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
     return PGY_OK;
 }
 
-/* ---- The loader
- * ------------------------------------------------------------------------------------------ */
+/* ---- The loader ---- */
 
 static void warn_unmatched(random_loader *l)
 {

@@ -15,8 +15,7 @@ enum { MAX_PICKLE_BYTES = 1 << 16 };
 /* Strides of zero repeat elements: a small file may ask for this much and no more. */
 static const size_t MAX_REPEATED_BYTES = (size_t)1 << 28;
 
-/* ---- Archive
- * ------------------------------------------------------------------------------------------- */
+/* ---- Archive ---- */
 
 /* The member "<folder>/<name>"; the folder is what stands before the first slash. */
 static pgy_status find_member(zip_member *out, span archive, span name, pgy_error *err)
@@ -65,8 +64,7 @@ static pgy_status check_byte_order(span archive, pgy_error *err)
     return pgy_error_set(err, PGY_E_UNSUPPORTED, "the tensor is not stored in little-endian order");
 }
 
-/* ---- Elements
- * -------------------------------------------------------------------------------------------- */
+/* ---- Elements ---- */
 
 /* Does every element lie in the storage? */
 static pgy_status check_extent(const pickle_tensor *p, size_t stored_bytes, pgy_error *err)
