@@ -78,7 +78,7 @@ static pgy_loader *create(pgy_status (*step)(pgy_model **, const pgy_loader *, p
     return l;
 }
 
-/* ---- Beginnings ---- */
+/* ---- Beginnings ----------------------------------------------------------------------------- */
 
 static pgy_status step_load(pgy_model **model, const pgy_loader *self, pgy_error *err)
 {
@@ -129,7 +129,7 @@ pgy_status pgy_loader_from_model(pgy_loader **out, pgy_model *model, pgy_error *
     return PGY_OK;
 }
 
-/* ---- Steps ---- */
+/* ---- Steps ---------------------------------------------------------------------------------- */
 
 /* Puts a new step around *loader, which moves in. */
 static void wrap(pgy_loader **loader, pgy_loader *outer)
@@ -292,7 +292,7 @@ pgy_status pgy_loader_extend(pgy_loader **loader, pgy_loader_step step, void *us
     return PGY_OK;
 }
 
-/* ---- As the source of a runner ---- */
+/* ---- As the source of a runner -------------------------------------------------------------- */
 
 typedef struct source {
     pgy_loader *loader;
