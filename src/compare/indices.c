@@ -164,6 +164,12 @@ static bool same_value(element_kind kind, const element *a, const element *b)
     return kind == ELEMENT_REAL ? a->real == b->real : order_by_value(a, b, kind) == 0;
 }
 
+static void order_slice(const indices_run *run, const element *slice)
+{
+    memcpy(run->sorted, slice, run->length * sizeof *slice);
+    qsort(run->sorted, run->length, sizeof *slice, ORDERS[run->kind]);
+}
+
 static bool compare_slice(const indices_run *run, size_t slice)
 {
     element *first = run->wanted, *second = run->wanted + run->length;
@@ -172,11 +178,12 @@ static bool compare_slice(const indices_run *run, size_t slice)
     bool passed = true;
     read_slice(first, run, run->a, slice);
     read_slice(second, run, run->b, slice);
-    memcpy(run->sorted, second, run->length * sizeof *second);
-    if (run->length) qsort(run->sorted, run->length, sizeof *run->sorted, ORDERS[run->kind]);
+    bool ordered = false;
     for (size_t i = 0; i < last && (passed || !run->stop); i++) {
         size_t place;
         if (same_value(run->kind, &first[i], &second[i])) continue;
+        if (!ordered) order_slice(run, second);
+        ordered = true;
         if (!find_place(&place, run, &first[i])) {
             log_not_found(run, &first[i]);
             passed = false;

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 typedef struct golden {
     size_t n;
     double metrics[8]; /* max, mean, median, quantile 0.9: absolute, relative */
@@ -318,4 +320,41 @@ static void test_simple__refuses_bad_options(void **state)
     pgy_error_stat stat;
     assert_int_equal(pgy_error_stat_from_name(&stat, "foo", &judging_error), PGY_E_ARGUMENT);
     assert_null(c);
+}
+
+/* The n-th allocation fails, for every n: an error or a verdict, never a crash. */
+static void test_simple__out_of_memory(void **state)
+{
+    (void)state;
+    float *a = calloc(9000, sizeof *a), *b = calloc(9000, sizeof *b);
+    int64_t shape[] = {9000};
+    judging_golden(a, b, 9000);
+    if (!mem_fail_nth(0)) skip();
+    pgy_iteration x = judging_iteration("a"), y = judging_iteration("b");
+    judging_add(&x, "o", PGY_F32, a, 1, shape);
+    judging_add(&y, "o", PGY_F32, b, 1, shape);
+    pgy_compare_options o = pgy_compare_options_default(PGY_COMPARE_SIMPLE);
+    bool all_passed_through = false;
+    for (uint64_t n = 1; n < 1000 && !all_passed_through; n++) {
+        pgy_compare *c = NULL;
+        pgy_verdicts *v = NULL;
+        size_t unmatched = 0;
+        GOOD(verdicts_create(&v, &judging_error));
+        mem_fail_nth(n);
+        pgy_status st = pgy_compare_create(&c, &o, &judging_error);
+        if (!st) st = compare_iteration(v, &unmatched, c, &x, &y, false, &judging_error);
+        if (!st)
+            st = compare_log_outputs(&x, &y, (const pgy_verdicts *const[]){v}, 1, &judging_error);
+        mem_fail_nth(0);
+        assert_true(st == PGY_OK || st == PGY_E_MEMORY);
+        all_passed_through = n > 300 && st == PGY_OK;
+        if (!st) assert_false(pgy_verdicts_at(v, 0)->passed);
+        verdicts_destroy(v);
+        pgy_compare_destroy(c);
+    }
+    assert_true(all_passed_through);
+    pgy_tensor_map_destroy(x.outputs);
+    pgy_tensor_map_destroy(y.outputs);
+    free(a);
+    free(b);
 }
