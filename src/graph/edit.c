@@ -33,12 +33,12 @@ pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* The array is given up rather than shortened in place, as its room is told from the count. */
+/* Room is told from the count, so after this the array may grow earlier than it had to. */
 void value_remove_consumer(pgy_value *v, pgy_node *n)
 {
-    size_t at = 0;
-    while (at < v->consumer_count && v->consumers[at] != n) at++;
-    if (at == v->consumer_count) return;
+    size_t at = v->consumer_count; /* callers go from the end, too */
+    while (at > 0 && v->consumers[at - 1] != n) at--;
+    if (at-- == 0) return;
     v->consumer_count--;
     memmove(v->consumers + at, v->consumers + at + 1,
             (v->consumer_count - at) * sizeof *v->consumers);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands behind the public graph structs, for the files of this layer and for backends inside the library.
+/* What stands behind the public graph structs, for the files of this layer and for backends inside
+ * the library.
  *
- * One graph_state serves a graph with all its subgraphs and function bodies; each of those is a level. Public structs are the first
- * members of boxes, so a pointer to one is a pointer to the other. */
+ * One graph_state serves a graph with all its subgraphs and function bodies; each of those is a
+ * level. Public structs are the first members of boxes, so a pointer to one is a pointer to the
+ * other. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -25,32 +27,32 @@ typedef struct finding_list {
 typedef struct graph_state {
     arena memory;
     dim_table dims;
-    strmap functions;      /* "domain:name:overload" -> graph_function */
-    pgy_graph **levels;    /* all, to be freed */
+    strmap functions;   /* "domain:name:overload" -> graph_function */
+    pgy_graph **levels; /* all, to be freed */
     size_t level_count, level_capacity;
-    pgy_tensor **tensors;  /* kept for the life of the graph */
+    pgy_tensor **tensors; /* kept for the life of the graph */
     size_t tensor_count, tensor_capacity;
-    uint64_t steps;        /* nodes visited by an inference, which is bounded: functions may nest */
-    uint64_t name_count;   /* of made-up names */
-    uint64_t epoch;        /* of walks, see value_box.seen */
+    uint64_t steps;      /* nodes visited by an inference, which is bounded: functions may nest */
+    uint64_t name_count; /* of made-up names */
+    uint64_t epoch;      /* of walks, see value_box.seen */
     finding_list *findings; /* during a check: contradictions go there rather than to the log */
-    bool merge_quietly;    /* input shapes were replaced, so declared ones need not fit */
+    bool merge_quietly;     /* input shapes were replaced, so declared ones need not fit */
 } graph_state;
 
 /* pgy_graph.internal */
 typedef struct graph_level {
     graph_state *state;
-    strmap values;                      /* name -> pgy_value, of this level */
+    strmap values; /* name -> pgy_value, of this level */
     pgy_onnx_opset *const *opsets;
     size_t opset_count;
     int64_t default_opset;
-    pgy_value **declared;               /* inputs as the file lists them, those with initializers included */
+    pgy_value **declared; /* inputs as the file lists them, those with initializers included */
     size_t declared_count;
     size_t node_capacity;
     size_t depth;
-    bool changed;                       /* must be encoded anew */
+    bool changed; /* must be encoded anew */
     bool is_function;
-    void *plan;                         /* of an executor that owns the graph */
+    void *plan; /* of an executor that owns the graph */
 } graph_level;
 
 /* A model-local function; its body is imported when first needed. */
@@ -62,26 +64,26 @@ typedef struct graph_function {
 
 typedef struct value_box {
     pgy_value value;
-    op_value declared;   /* from the file */
-    op_value known;      /* after inference */
-    bool data_tried;     /* small weights are read once */
-    bool halved;         /* by the float16 conversion */
-    bool absent;         /* input of a function body that the present call omits */
-    uint64_t seen;       /* epoch of the walk that saw it */
-    size_t slot;         /* for executors: its place in a frame */
+    op_value declared; /* from the file */
+    op_value known;    /* after inference */
+    bool data_tried;   /* small weights are read once */
+    bool halved;       /* by the float16 conversion */
+    bool absent;       /* input of a function body that the present call omits */
+    uint64_t seen;     /* epoch of the walk that saw it */
+    size_t slot;       /* for executors: its place in a frame */
 } value_box;
 
 typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
-    const op_def *def;        /* NULL: unknown operator, or a function */
+    const op_def *def; /* NULL: unknown operator, or a function */
     graph_function *function;
     int64_t opset;
-    op_attr *attrs;           /* those that refer to a function's attribute have kind NONE here */
+    op_attr *attrs; /* those that refer to a function's attribute have kind NONE here */
     size_t attr_count;
-    pgy_value **captured;     /* values of enclosing levels that the subgraphs use */
+    pgy_value **captured; /* values of enclosing levels that the subgraphs use */
     size_t captured_count;
-    int mark;                 /* scratch of walks */
+    int mark; /* scratch of walks */
 } node_box;
 
 /* Attributes that nodes of a function body may refer to. */
@@ -111,70 +113,86 @@ pgy_status graph_no_memory(pgy_error *err);
 /* A name for messages: the node's, or that of its first output. */
 const char *node_label(const pgy_node *n);
 /* "node 'n3' (Conv)" in front of a text. */
-pgy_status node_error(const pgy_node *n, pgy_error *err, pgy_status st, const char *format, ...) PGY_PRINTF(4, 5);
+pgy_status node_error(const pgy_node *n, pgy_error *err, pgy_status st, const char *format, ...)
+    PGY_PRINTF(4, 5);
 bool node_is(const pgy_node *n, const char *op_type); /* of the default domain */
 bool domain_is_default(const char *domain);
 const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name);
 
-/* ---- import.c, function.c ------------------------------------------------------------------- */
+/* ---- import.c, function.c -------------------------------------------------------------------- */
 /* An empty level; `parent` NULL for the top and for function bodies. */
-pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_error *err) PGY_MUST_CHECK;
+pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent,
+                        pgy_error *err) PGY_MUST_CHECK;
 pgy_status level_import(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err) PGY_MUST_CHECK;
-pgy_status level_import_nodes(pgy_graph *g, pgy_onnx_node *const *nodes, size_t count, pgy_error *err) PGY_MUST_CHECK;
-pgy_status level_attach_infos(pgy_graph *g, pgy_onnx_value_info *const *infos, size_t count, pgy_error *err) PGY_MUST_CHECK;
-pgy_value *level_add_value(pgy_graph *g, const char *name); /* name is kept; NULL: out of memory or present */
-pgy_value *level_resolve(const pgy_graph *g, const char *name); /* in this level and those around it */
+pgy_status level_import_nodes(pgy_graph *g, pgy_onnx_node *const *nodes, size_t count,
+                              pgy_error *err) PGY_MUST_CHECK;
+pgy_status level_attach_infos(pgy_graph *g, pgy_onnx_value_info *const *infos, size_t count,
+                              pgy_error *err) PGY_MUST_CHECK;
+pgy_value *level_add_value(pgy_graph *g,
+                           const char *name); /* name is kept; NULL: out of memory or present */
+pgy_value *level_resolve(const pgy_graph *g,
+                         const char *name); /* in this level and those around it */
 /* *out is NULL if the model has no such function. */
-pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
+pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_node *n,
+                         pgy_error *err) PGY_MUST_CHECK;
+pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g,
+                         pgy_error *err) PGY_MUST_CHECK;
 /* The attributes of a call, with the function's defaults. */
-pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_node *call, const op_attr *attrs, size_t count,
-                          arena *memory, pgy_error *err) PGY_MUST_CHECK;
+pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_node *call,
+                          const op_attr *attrs, size_t count, arena *memory,
+                          pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- edit.c --------------------------------------------------------------------------------- */
+/* ---- edit.c ---------------------------------------------------------------------------------- */
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use */
-pgy_value *value_create_unique(pgy_graph *g, const char *stem, pgy_error *err); /* a new value under a free name */
+pgy_value *value_create_unique(pgy_graph *g, const char *stem,
+                               pgy_error *err); /* a new value under a free name */
 /* A new node (no proto), appended or put before node `before`; inputs and outputs are linked. */
-pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_value *const *inputs, size_t input_count,
-                       pgy_value *const *outputs, size_t output_count, pgy_error *err) PGY_MUST_CHECK;
+pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_value *const *inputs,
+                       size_t input_count, pgy_value *const *outputs, size_t output_count,
+                       pgy_error *err) PGY_MUST_CHECK;
 pgy_status node_set_input(pgy_node *n, size_t i, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
 void graph_reindex(pgy_graph *g);
 void graph_mark_changed(pgy_graph *g); /* and those around it */
-pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK; /* moves in, also on failure */
+pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t,
+                             pgy_error *err) PGY_MUST_CHECK; /* moves in, also on failure */
 
-/* ---- node.c --------------------------------------------------------------------------------- */
+/* ---- node.c ---------------------------------------------------------------------------------- */
 /* Finds the definition and converts the attributes, once. PGY_E_FORMAT */
 pgy_status node_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Collects `captured` anew. */
 pgy_status node_captures(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* The attributes in a scope (NULL: not in a function). */
-pgy_status node_attrs(const op_attr **out, size_t *count, const pgy_node *n, const attr_scope *scope, arena *memory,
-                      pgy_error *err) PGY_MUST_CHECK;
+pgy_status node_attrs(const op_attr **out, size_t *count, const pgy_node *n,
+                      const attr_scope *scope, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 /* One attribute; `subgraph` is the level of a graph attribute. */
-pgy_status attr_convert(op_attr *out, pgy_graph *g, const pgy_onnx_attribute *a, pgy_graph *subgraph, pgy_error *err) PGY_MUST_CHECK;
+pgy_status attr_convert(op_attr *out, pgy_graph *g, const pgy_onnx_attribute *a,
+                        pgy_graph *subgraph, pgy_error *err) PGY_MUST_CHECK;
 /* The tensor of a Constant's `value`, or NULL. */
 const pgy_onnx_tensor *node_constant(const pgy_node *n);
 
-/* ---- sort.c --------------------------------------------------------------------------------- */
+/* ---- sort.c ---------------------------------------------------------------------------------- */
 /* Nodes of one level in an order that can be run. */
 pgy_status graph_order(pgy_node ***out, pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- infer.c, merge.c, value.c -------------------------------------------------------------- */
-/* Sets what is known of output i of n: computed and declared, merged. `why` tells why something is not known, or is NULL. */
-pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why, bool strict, pgy_error *err) PGY_MUST_CHECK;
+/* ---- infer.c, merge.c, value.c --------------------------------------------------------------- */
+/* Sets what is known of output i of n: computed and declared, merged. `why` tells why something is
+ * not known, or is NULL. */
+pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,
+                        bool strict, pgy_error *err) PGY_MUST_CHECK;
 /* Inference that goes on behind a node that fails: what is wrong is added to `findings`. */
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err) PGY_MUST_CHECK;
 /* Adds a finding about a node (NULL: the whole model); memory is that of the graph. */
-void finding_add(finding_list *list, graph_state *s, pgy_severity severity, const pgy_node *n, const char *format, ...)
-    PGY_PRINTF(5, 6);
+void finding_add(finding_list *list, graph_state *s, pgy_severity severity, const pgy_node *n,
+                 const char *format, ...) PGY_PRINTF(5, 6);
 /* Type, rank and every dimension are there. */
 bool value_is_known(const op_value *v);
 /* Weights that are small enough to take part in inference are read into known.data. */
 pgy_status value_read_small(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 /* From a type of the file. PGY_E_FORMAT for element types that do not exist. */
 pgy_status value_declare(pgy_value *v, const pgy_onnx_type *type, pgy_error *err) PGY_MUST_CHECK;
-pgy_status value_describe_tensor(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err) PGY_MUST_CHECK;
+pgy_status value_describe_tensor(pgy_value *v, const pgy_onnx_tensor *t,
+                                 pgy_error *err) PGY_MUST_CHECK;
 /* Public fields from what is known. */
 pgy_status value_publish(pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
 

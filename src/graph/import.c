@@ -13,7 +13,7 @@ pgy_status graph_no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the graph");
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Levels --------------------------------------------------------------------------------- */
 
 pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_error *err)
 {
@@ -75,7 +75,7 @@ static pgy_status define(pgy_value **out, pgy_graph *g, const char *name, const 
     return *out ? PGY_OK : graph_no_memory(err);
 }
 
-/* ---- Inputs and weights ---------------------------------------------------------------------- */
+/* ---- Inputs and weights --------------------------------------------------------------------- */
 
 static pgy_status import_inputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err)
 {
@@ -128,11 +128,14 @@ static pgy_status import_weights(pgy_graph *g, const pgy_onnx_graph *proto, pgy_
         pgy_value *v;
         if (!sparse->values)
             return pgy_error_set(err, PGY_E_FORMAT, "a sparse initializer has no values");
-        const pgy_status st = weight_value(&v, g, sparse->values->name, err);
+        const pgy_onnx_tensor dense = {.name = sparse->values->name,
+                                       .dims = sparse->dims,
+                                       .dim_count = sparse->dim_count,
+                                       .data_type = sparse->values->data_type};
+        pgy_status st = weight_value(&v, g, sparse->values->name, err);
+        if (!st) st = value_describe_tensor(v, &dense, err);
         if (st) return st;
         v->sparse = sparse;
-        v->kind = PGY_VALUE_TENSOR;
-        v->dtype = pgy_dtype_from_onnx(sparse->values->data_type);
     }
     return PGY_OK;
 }
@@ -150,7 +153,7 @@ static pgy_status list_inputs(pgy_graph *g, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------- */
+/* ---- Nodes ---------------------------------------------------------------------------------- */
 
 static pgy_status import_outputs_of(pgy_node *n, const pgy_onnx_node *proto, pgy_error *err)
 {
@@ -261,7 +264,7 @@ pgy_status level_import_nodes(pgy_graph *g, pgy_onnx_node *const *nodes, size_t 
     return PGY_OK;
 }
 
-/* ---- Outputs and declared types -------------------------------------------------------------- */
+/* ---- Outputs and declared types ------------------------------------------------------------- */
 
 static pgy_status import_outputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err)
 {
@@ -307,7 +310,7 @@ pgy_status level_import(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *er
     return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 static pgy_status note_functions(graph_state *s, const pgy_onnx_model *m, pgy_error *err)
 {

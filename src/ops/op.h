@@ -28,7 +28,7 @@
 /* f64, i64, u64, bool, c128 or string: how values of a declared type are held. */
 pgy_dtype op_storage(pgy_dtype declared);
 
-/* ---- Attributes ----------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 typedef enum op_attr_kind {
     OP_ATTR_NONE,
@@ -70,7 +70,7 @@ typedef struct op_attr_def {
     const char *fallback; /* default as text: "1", "0.01", "[1, 1]", "constant"; NULL = none */
 } op_attr_def;
 
-/* ---- Definition ----------------------------------------------------------------------------- */
+/* ---- Definition ------------------------------------------------------------------------------ */
 
 typedef struct op_infer op_infer;
 typedef struct op_eval op_eval;
@@ -109,8 +109,7 @@ struct op_def {
                           float64"; "" = any; groups: "float" "int" "uint" "number" "all" */
     pgy_status (*infer)(op_infer *c, pgy_error *err);
     pgy_status (*eval)(op_eval *c, pgy_error *err);
-    /* Multiply-adds count as two; NULL = one per output element. Called with constant shapes only.
-     */
+    /* A multiply-add is two; NULL = one per output element. Called with constant shapes only. */
     double (*flops)(const op_infer *c);
     int user; /* for classes that share infer and eval: which member */
     const void *user_data;
@@ -123,7 +122,7 @@ const op_def *op_find(const char *domain, const char *name, int64_t version);
 size_t op_table_count(void);
 const op_def *op_table_at(size_t i);
 
-/* ---- A node in use -------------------------------------------------------------------------- */
+/* ---- A node in use --------------------------------------------------------------------------- */
 
 /* What is known of a value before it is computed. */
 typedef struct op_value {
@@ -131,11 +130,10 @@ typedef struct op_value {
     int32_t rank;           /* -1 = unknown */
     const dim *dims;        /* rank entries */
     const pgy_tensor *data; /* constant value in storage type, or NULL */
-    const dim
-        *elements; /* integer tensors of rank 0 or 1: element values, symbolic; NULL = not known */
+    const dim *elements;    /* of integer tensors of rank 0 or 1, symbolic; NULL = not known */
     size_t element_count;
-    const struct op_value
-        *sequence; /* element of a sequence or optional; then dtype is NONE and rank -1 */
+    /* Element of a sequence or optional; then dtype is NONE and rank -1. */
+    const struct op_value *sequence;
 } op_value;
 
 /* The node: shared by infer and eval. */
@@ -166,7 +164,7 @@ pgy_status op_check_types(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 /* Is `dtype` in a word list such as "float int64 bool"? "" holds all. */
 bool op_type_in(const char *words, pgy_dtype dtype);
 
-/* ---- Inference ------------------------------------------------------------------------------ */
+/* ---- Inference ------------------------------------------------------------------------------- */
 
 struct op_infer {
     const op_node *node;
@@ -176,8 +174,7 @@ struct op_infer {
     op_value *outputs;      /* node->output_count, zeroed with rank -1: to fill */
     const bool *wanted;     /* per output: has a name */
     dim_table *dims;
-    arena
-        *memory; /* for output arrays; lives as long as the graph's inference (or the evaluation) */
+    arena *memory; /* for output arrays; lives as long as the inference or the evaluation */
     const struct op_host *host;
     const char *why; /* set by op_set_unknown: for reports */
 };
@@ -221,7 +218,7 @@ pgy_status op_infer_broadcast(
     op_infer *c, pgy_dtype dtype,
     pgy_error *err); /* broadcast of all inputs, output 0 of this type (comparisons) */
 
-/* ---- Evaluation ----------------------------------------------------------------------------- */
+/* ---- Evaluation ------------------------------------------------------------------------------ */
 
 /* A value: declared type and tensor in storage type. value NULL = absent. Sequences hold a list. */
 typedef struct op_tensor {
@@ -234,6 +231,7 @@ typedef struct op_sequence {
     op_tensor *items;
     size_t count;
     int refs;
+    bool none; /* an optional without an element; one that has it is the element itself */
 } op_sequence;
 
 /* What the executor offers to operators. */

@@ -9,8 +9,9 @@
  *     builder_output(&b, "z", PGY_F32, NULL);
  *     pgy_model *model = builder_finish(&b);                   // pgy_model_destroy
  *
- * Shapes are texts: numbers, names, "?" for an unknown dimension, "" for a scalar, NULL for an unknown rank. Lists of names are
- * separated by blanks; "-" stands for an omitted one. Everything lives in the model. Running out of memory aborts. */
+ * Shapes are texts: numbers, names, "?" for an unknown dimension, "" for a scalar, NULL for an
+ * unknown rank. Lists of names are separated by blanks; "-" stands for an omitted one. Everything
+ * lives in the model. Running out of memory aborts. */
 #ifndef HARNESS_MODEL_BUILDER_H
 #define HARNESS_MODEL_BUILDER_H
 
@@ -26,29 +27,38 @@ typedef struct model_builder {
 
 model_builder builder_start(int64_t opset);
 void builder_opset(model_builder *b, const char *domain, int64_t version);
-/* A graph inside the same model, for graph attributes: fill it like the outer one and pass sub.graph on. */
+/* A graph inside the same model, for graph attributes: fill it like the outer one and pass
+ * sub.graph on. */
 model_builder builder_subgraph(model_builder *b, const char *name);
-/* A model-local function whose body is filled like a graph (nodes only). The function's opsets are the model's at this point. */
-model_builder builder_function(model_builder *b, const char *domain, const char *name, const char *inputs, const char *outputs,
-                               const char *attributes);
+/* A model-local function whose body is filled like a graph (nodes only). The function's opsets are
+ * the model's at this point. */
+model_builder builder_function(model_builder *b, const char *domain, const char *name,
+                               const char *inputs, const char *outputs, const char *attributes);
 void builder_end_function(model_builder *body);
 
 void builder_input(model_builder *b, const char *name, pgy_dtype dtype, const char *shape);
-void builder_output(model_builder *b, const char *name, pgy_dtype dtype, const char *shape); /* dtype NONE: no type */
-void builder_value(model_builder *b, const char *name, pgy_dtype dtype, const char *shape);  /* value_info */
+void builder_output(model_builder *b, const char *name, pgy_dtype dtype,
+                    const char *shape); /* dtype NONE: no type */
+void builder_value(model_builder *b, const char *name, pgy_dtype dtype,
+                   const char *shape); /* value_info */
 /* Initializers; values NULL = ones. */
 void builder_floats(model_builder *b, const char *name, const char *shape, const float *values);
 void builder_ints(model_builder *b, const char *name, const char *shape, const int64_t *values);
 void builder_initializer(model_builder *b, const char *name, pgy_tensor *t); /* keeps t */
 
-pgy_onnx_node *builder_node(model_builder *b, const char *op_type, const char *inputs, const char *outputs);
+pgy_onnx_node *builder_node(model_builder *b, const char *op_type, const char *inputs,
+                            const char *outputs);
 void builder_attr_int(model_builder *b, pgy_onnx_node *n, const char *name, int64_t value);
-void builder_attr_ints(model_builder *b, pgy_onnx_node *n, const char *name, size_t count, const int64_t *values);
+void builder_attr_ints(model_builder *b, pgy_onnx_node *n, const char *name, size_t count,
+                       const int64_t *values);
 void builder_attr_float(model_builder *b, pgy_onnx_node *n, const char *name, float value);
 void builder_attr_string(model_builder *b, pgy_onnx_node *n, const char *name, const char *value);
-void builder_attr_tensor(model_builder *b, pgy_onnx_node *n, const char *name, pgy_tensor *t); /* keeps t */
-void builder_attr_graph(model_builder *b, pgy_onnx_node *n, const char *name, const model_builder *sub);
-void builder_attr_ref(model_builder *b, pgy_onnx_node *n, const char *name, pgy_onnx_attribute_type type, const char *refers_to);
+void builder_attr_tensor(model_builder *b, pgy_onnx_node *n, const char *name,
+                         pgy_tensor *t); /* keeps t */
+void builder_attr_graph(model_builder *b, pgy_onnx_node *n, const char *name,
+                        const model_builder *sub);
+void builder_attr_ref(model_builder *b, pgy_onnx_node *n, const char *name,
+                      pgy_onnx_attribute_type type, const char *refers_to);
 
 /* As it is built: some fields are not encoded yet. */
 pgy_model *builder_finish(model_builder *b);

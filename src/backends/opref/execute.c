@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/system.h"
 
 enum { MAX_FRAMES = 256 };
 
@@ -25,6 +24,7 @@ typedef struct frame {
 typedef struct executor {
     frame *frame; /* that of the node that runs */
     size_t depth;
+    uint64_t steps, max_steps;
     op_host host;
 } executor;
 
@@ -193,14 +193,23 @@ static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
     return st;
 }
 
+static pgy_status count_step(executor *e, pgy_error *err)
+{
+    if (e->steps++ < e->max_steps || !e->max_steps) return PGY_OK;
+    return pgy_error_set(err, PGY_E_UNSUPPORTED, "the model runs more than %llu nodes",
+                         (unsigned long long)e->max_steps);
+}
+
 static pgy_status run_level(executor *e, frame *f, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
-    if (++e->depth > MAX_FRAMES)
+    pgy_status st = count_step(e, err);
+    if (++e->depth > MAX_FRAMES && !st)
         st = pgy_error_set(err, PGY_E_FORMAT,
                            "subgraphs and functions are nested more than %d deep", MAX_FRAMES);
-    for (size_t i = 0; !st && i < f->plan->graph->node_count; i++)
-        st = run_node(e, f, f->plan->order[i], err);
+    for (size_t i = 0; !st && i < f->plan->graph->node_count; i++) {
+        st = count_step(e, err);
+        if (!st) st = run_node(e, f, f->plan->order[i], err);
+    }
     e->depth--;
     return st;
 }
@@ -275,10 +284,11 @@ static pgy_status take_output(frame *f, pgy_value *v, pgy_tensor_map *out, pgy_e
 }
 
 pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_map *out,
-                         bool model_precision, pgy_error *err)
+                         bool model_precision, const execute_limits *limits, pgy_error *err)
 {
-    executor e = {.host = {.run_graph = run_subgraph,
-                           .max_bytes = memory_total_bytes(),
+    executor e = {.max_steps = limits->max_steps,
+                  .host = {.run_graph = run_subgraph,
+                           .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
     frame f = {0};
     e.host.user = &e;

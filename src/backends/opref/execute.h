@@ -5,8 +5,15 @@
 
 #include "backends/opref/plan.h"
 
+/* A run that goes beyond these ends with an error. */
+typedef struct execute_limits {
+    uint64_t max_bytes; /* of one tensor */
+    uint64_t max_steps; /* nodes and bodies that run, each time anew; 0 = no limit */
+} execute_limits;
+
 /* Runs the top graph. The feed has declared types; outputs are added to `out` in theirs. */
-pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_map *out, bool model_precision,
+pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                         bool model_precision, const execute_limits *limits,
                          pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -133,8 +133,9 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
                         int64_t *time_ns, pgy_error *err)
 {
     const opref *r = runner;
+    const execute_limits limits = {.max_bytes = memory_total_bytes()};
     const int64_t start = clock_ns();
-    const pgy_status st = execute_graph(r->graph, feed, out, r->model_precision, err);
+    const pgy_status st = execute_graph(r->graph, feed, out, r->model_precision, &limits, err);
     *time_ns = clock_ns() - start;
     return st;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be decided before data: the order of nodes and how often each value is needed, for every level of a graph. */
+/* What can be decided before data: the order of nodes and how often each value is needed, for every
+ * level of a graph. */
 #ifndef BACKENDS_OPREF_PLAN_H
 #define BACKENDS_OPREF_PLAN_H
 
@@ -9,11 +10,12 @@ typedef struct level_plan {
     pgy_graph *graph;
     pgy_node **order;
     size_t slot_count;
-    uint32_t *uses;       /* per slot: how many node inputs, captures and graph outputs need it */
-    size_t widest_node;   /* most inputs or outputs of a node */
+    uint32_t *uses;     /* per slot: how many node inputs, captures and graph outputs need it */
+    size_t widest_node; /* most inputs or outputs of a node */
 } level_plan;
 
-/* Plans g, its subgraphs and the functions it calls. Operators that cannot be run are all listed in one PGY_E_UNSUPPORTED. */
+/* Plans g, its subgraphs and the functions it calls. Operators that cannot be run are all listed in
+ * one PGY_E_UNSUPPORTED. */
 pgy_status plan_build(pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
 static inline const level_plan *plan_of(const pgy_graph *g)

@@ -176,3 +176,99 @@ static void test_import__no_graph(void **state)
     assert_int_equal(pgy_graph_import(&g, NULL, &err), PGY_E_ARGUMENT);
     pgy_graph_destroy(NULL);
 }
+
+static void add_sparse(model_builder *b, const int64_t *indices, int64_t rank)
+{
+    const float values[] = {5, 7};
+    const int64_t dims[] = {2, 3};
+    pgy_onnx_sparse_tensor *sparse = pgy_model_alloc(b->model, 1, sizeof *sparse);
+    pgy_onnx_sparse_tensor **list = pgy_model_alloc(b->model, 1, sizeof *list);
+    int64_t *shape = pgy_model_alloc(b->model, 2, sizeof *shape);
+    assert_true(sparse && list && shape);
+    memcpy(shape, dims, sizeof dims);
+    builder_floats(b, "w", "2", values);
+    builder_ints(b, "w_indices", rank == 1 ? "2" : "2, 2", indices);
+    sparse->values = b->graph->initializers[0];
+    sparse->indices = b->graph->initializers[1];
+    sparse->dims = shape;
+    sparse->dim_count = 2;
+    list[0] = sparse;
+    b->graph->initializer_count = 0;
+    b->graph->sparse_initializers = list;
+    b->graph->sparse_initializer_count = 1;
+    builder_node(b, "Relu", "w", "y");
+    builder_output(b, "y", PGY_F32, NULL);
+}
+
+static void test_import__sparse_weights_become_dense(void **state)
+{
+    (void)state;
+    const int64_t linear[] = {1, 5}, rows[] = {0, 1, 1, 2}, outside[] = {1, 6};
+    const float wanted[] = {0, 5, 0, 0, 0, 7};
+    for (int form = 0; form < 2; form++) {
+        model_builder b = builder_start(17);
+        add_sparse(&b, form ? rows : linear, form ? 2 : 1);
+        pgy_graph *g = import(&b);
+        pgy_tensor *t = NULL;
+        assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "w"), NULL), PGY_OK);
+        assert_int_equal(pgy_tensor_count(t), 6);
+        assert_memory_equal(pgy_tensor_data(t), wanted, sizeof wanted);
+        pgy_tensor_release(t);
+        assert_int_equal(pgy_graph_infer_shapes(g, NULL, NULL), PGY_OK);
+        assert_int_equal(g->outputs[0]->rank, 2);
+        assert_int_equal(g->outputs[0]->dims[1].value, 3);
+        pgy_graph_destroy(g);
+    }
+    model_builder b = builder_start(17);
+    add_sparse(&b, outside, 1);
+    pgy_graph *g = import(&b);
+    pgy_tensor *t = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "w"), &err), PGY_E_FORMAT);
+    assert_non_null(strstr(err.text, "'w'"));
+    pgy_graph_destroy(g);
+}
+
+static void test_import__constants_of_every_form(void **state)
+{
+    (void)state;
+    const int64_t list[] = {4, -1};
+    pgy_tensor *t = NULL;
+    model_builder b = builder_start(17);
+    builder_attr_int(&b, builder_node(&b, "Constant", "", "i"), "value_int", 9);
+    builder_attr_ints(&b, builder_node(&b, "Constant", "", "l"), "value_ints", 2, list);
+    builder_attr_float(&b, builder_node(&b, "Constant", "", "f"), "value_float", 0.5f);
+    builder_output(&b, "i", PGY_I64, "");
+    pgy_graph *g = import(&b);
+    assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "i"), NULL), PGY_OK);
+    assert_int_equal(*(const int64_t *)pgy_tensor_data(t), 9);
+    pgy_tensor_release(t);
+    assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "l"), NULL), PGY_OK);
+    assert_memory_equal(pgy_tensor_data(t), list, sizeof list);
+    pgy_tensor_release(t);
+    assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "f"), NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_dtype(t), PGY_F32);
+    assert_float_equal(*(const float *)pgy_tensor_data(t), 0.5, 0);
+    pgy_tensor_release(t);
+    pgy_graph_destroy(g);
+}
+
+static void test_import__sequence_types(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "s", PGY_F32, "2");
+    pgy_onnx_type *outer = pgy_model_alloc(b.model, 1, sizeof *outer);
+    pgy_onnx_elem_type *sequence = pgy_model_alloc(b.model, 1, sizeof *sequence);
+    assert_true(outer && sequence);
+    outer->denotation = "";
+    outer->sequence_type = sequence;
+    sequence->elem_type = b.graph->inputs[0]->type;
+    b.graph->inputs[0]->type = outer;
+    builder_output(&b, "s", PGY_DTYPE_NONE, NULL);
+    pgy_graph *g = import(&b);
+    assert_int_equal(g->inputs[0]->kind, PGY_VALUE_SEQUENCE);
+    assert_int_equal(g->inputs[0]->dtype, PGY_DTYPE_NONE);
+    assert_int_equal(g->inputs[0]->rank, -1);
+    pgy_graph_destroy(g);
+}

@@ -210,7 +210,7 @@ static void test_loader__fp16(void **state)
     pgy_loader_destroy(l);
 }
 
-/* ---- As the source of a runner --------------------------------------------------------------- */
+/* ---- As the source of a runner -------------------------------------------------------------- */
 
 static void test_loader__source_of_a_file_is_its_path(void **state)
 {

@@ -178,3 +178,26 @@ static void test_dim__order(void **state)
     expect(dim_min(&table, n, num(5)), "Min(5, N)");
     assert_true(dim_is_positive(dim_max(&table, num(1), u)));
 }
+
+static void test_dim__capped(void **state)
+{
+    (void)state;
+    const dim n = sym("N");
+    assert_true(dim_is_capped(dim_min(&table, n, num(512)), n));
+    assert_true(dim_is_capped(dim_min(&table, num(1), n), n));
+    assert_false(dim_is_capped(dim_min(&table, num(0), n), n));
+    assert_false(dim_is_capped(dim_min(&table, n, sym("M")), n)); /* M may be 0 */
+    assert_false(dim_is_capped(dim_max(&table, n, num(512)), n));
+    assert_false(dim_is_capped(n, n));
+}
+
+static void test_dim__knows_what_holds_an_unknown(void **state)
+{
+    (void)state;
+    const dim u = dim_unknown(&table, NULL), n = sym("N");
+    assert_true(dim_has_unknown(u));
+    assert_true(dim_has_unknown(dim_div_floor(&table, dim_add(&table, u, n), num(3))));
+    assert_true(dim_has_unknown(dim_min(&table, n, dim_mul(&table, u, n))));
+    assert_false(dim_has_unknown(dim_div_floor(&table, n, num(3))));
+    assert_false(dim_has_unknown(num(3)));
+}
