@@ -183,12 +183,13 @@ static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, 
 
 /* ---- Legacy: the bytes as Latin-1 text ---- */
 
-static pgy_status latin1_bytes(str *out, const json_value *v, const char *where, pgy_error *err)
+static pgy_status latin1_bytes(str *out, const json_value *v, pgy_error *err)
 {
     arena a = {0};
     size_t size = 0;
-    const unsigned char *p = (const unsigned char *)json_string(v, &a, &size), *end = p + size;
-    bool good = p != NULL;
+    const unsigned char *p = (const unsigned char *)json_string(v, &a, &size);
+    const unsigned char *end = p ? p + size : NULL;
+    bool no_memory = !p, good = true;
     while (good && p < end) {
         unsigned c = *p++;
         if (c >= 0x80) {
@@ -198,10 +199,10 @@ static pgy_status latin1_bytes(str *out, const json_value *v, const char *where,
         str_append_char(out, (char)c);
     }
     arena_deinit(&a);
-    return good && !out->failed
-               ? PGY_OK
-               : pgy_error_set(err, PGY_E_FORMAT, "%s: neither base64 nor Latin-1 of an array",
-                               where);
+    if (no_memory || out->failed)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for an array");
+    return good ? PGY_OK
+                : pgy_error_set(err, PGY_E_FORMAT, "neither base64 nor Latin-1 of an array");
 }
 
 static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char *where,
@@ -209,11 +210,11 @@ static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char 
 {
     str bytes = {0};
     pgy_tensor_map *members = NULL;
-    pgy_status st = latin1_bytes(&bytes, v, where, err);
+    pgy_status st = latin1_bytes(&bytes, v, err);
     if (!st && bytes.size >= 2 && memcmp(bytes.data, "PK", 2) == 0) {
         st = pgy_npz_parse(&members, bytes.data, bytes.size, err);
         if (!st && pgy_tensor_map_count(members) == 0)
-            st = pgy_error_set(err, PGY_E_FORMAT, "%s: the archive holds no array", where);
+            st = pgy_error_set(err, PGY_E_FORMAT, "the archive holds no array");
         if (!st) *out = pgy_tensor_retain(pgy_tensor_map_at(members, 0));
     } else if (!st) {
         st = pgy_npy_parse(out, bytes.data, bytes.size, err);

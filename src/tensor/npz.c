@@ -33,7 +33,8 @@ static pgy_status read_more(str *bytes, zip_stream *s, size_t wanted, pgy_error 
 static pgy_status read_head(head *h, zip_stream *s, const zip_member *m, pgy_error *err)
 {
     pgy_status st = read_more(&h->bytes, s, HEAD_BYTES, err);
-    if (!st) st = npy_header_parse(&h->npy, str_text(&h->bytes), h->bytes.size, NULL);
+    if (st) return st;
+    st = npy_header_parse(&h->npy, str_text(&h->bytes), h->bytes.size, NULL);
     if (st && h->bytes.size == HEAD_BYTES) { /* a long header, or a bad one */
         st = read_more(&h->bytes, s, HEAD_LIMIT, err);
         if (st) return st;

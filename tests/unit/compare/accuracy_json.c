@@ -12,6 +12,7 @@
 
 #include <polygraphy/compare.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "compare/judge.h"
 
@@ -246,4 +247,38 @@ static void test_accuracy_json__malformed_files_are_refused(void **state)
         "'l2_norm' is missing or no number");
     assert_refused(SIMPLE("best", "null"), "best");
     assert_refused(SIMPLE("elemwise", "null"), "without its verdict");
+}
+
+/* ---- Memory ---- */
+
+static bool survives(uint64_t n)
+{
+    pgy_accuracy_results *r = NULL, *judged = NULL;
+    pgy_compare *c = NULL;
+    pgy_error err = {0};
+    pgy_compare_options o = pgy_compare_options_default(PGY_COMPARE_L2);
+    mem_fail_nth(n);
+    pgy_status st = pgy_accuracy_results_load(&r, GOLDEN "accuracy_average.json", &err);
+    if (!st) st = pgy_compare_create(&c, &o, &err);
+    if (!st)
+        st = pgy_accuracy_reevaluate(&judged, r, (const pgy_compare *const *)&c, 1, true, &err);
+    if (!st) st = pgy_accuracy_results_save(judged, WRITTEN, &err);
+    mem_fail_nth(0);
+    pgy_accuracy_results_destroy(r);
+    pgy_accuracy_results_destroy(judged);
+    pgy_compare_destroy(c);
+    if (st && st != PGY_E_MEMORY) fail_msg("allocation %d: %s", (int)n, err.text);
+    return st == PGY_OK;
+}
+
+static void test_accuracy_json__refused_memory_is_an_error(void **state)
+{
+    (void)state;
+    if (!mem_fail_nth(0)) skip();
+    size_t in_a_row = 0;
+    for (uint64_t n = 1; in_a_row < 20; n++) {
+        assert_true(n < 20000);
+        in_a_row = survives(n) ? in_a_row + 1 : 0;
+    }
+    unlink(WRITTEN);
 }

@@ -14,6 +14,7 @@
 
 #include <polygraphy/compare.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/data/golden/"
@@ -224,4 +225,35 @@ static void test_results__every_cut_of_a_file_is_refused(void **state)
     }
     str_deinit(&whole);
     unlink(WRITTEN);
+}
+
+/* ---- Memory ---- */
+
+static bool survives(uint64_t n)
+{
+    pgy_results *r = NULL;
+    pgy_error err = {0};
+    mem_fail_nth(n);
+    pgy_status st = pgy_results_load(&r, GOLDEN "results.json", &err);
+    if (!st) st = pgy_results_save(r, WRITTEN, &err);
+    if (!st) st = pgy_results_save(r, FOLDER, &err);
+    mem_fail_nth(0);
+    pgy_results_destroy(r);
+    unlink(FOLDER "/0000000000.json");
+    unlink(FOLDER "/0000000001.json");
+    if (st && st != PGY_E_MEMORY) fail_msg("allocation %d: %s", (int)n, err.text);
+    return st == PGY_OK;
+}
+
+static void test_results__refused_memory_is_an_error(void **state)
+{
+    (void)state;
+    if (!mem_fail_nth(0)) skip();
+    size_t in_a_row = 0;
+    for (uint64_t n = 1; in_a_row < 20; n++) {
+        assert_true(n < 20000);
+        in_a_row = survives(n) ? in_a_row + 1 : 0;
+    }
+    unlink(WRITTEN);
+    rmdir(FOLDER);
 }

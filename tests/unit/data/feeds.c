@@ -13,6 +13,7 @@
 
 #include <polygraphy/data.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/data/golden/"
@@ -267,4 +268,39 @@ static void test_feeds__raw_elements(void **state)
     unlink(TEST_BINARY_DIR "/pgy_feeds_blob/0000000003/x.bin");
     rmdir(TEST_BINARY_DIR "/pgy_feeds_blob/0000000003");
     rmdir(FOLDER);
+}
+
+/* ---- Memory ---- */
+
+/* Loads and saves, with the n-th allocation refused; true when nothing was refused any more. */
+static bool survives(const char *path, uint64_t n)
+{
+    pgy_tensor_map **maps = NULL;
+    size_t count = 0;
+    pgy_error err = {0};
+    mem_fail_nth(n);
+    pgy_status st = pgy_feeds_load(&maps, &count, path, &err);
+    if (!st) st = pgy_feeds_save(WRITTEN, (const pgy_tensor_map *const *)maps, count, &err);
+    bool used = mem_fail_nth(0);
+    assert_true(used);
+    pgy_feeds_free(maps, count);
+    if (st == PGY_E_MEMORY || st == PGY_E_TYPE || st == PGY_OK) return st != PGY_E_MEMORY;
+    fail_msg("allocation %d of %s: %s", (int)n, path, err.text);
+    return false;
+}
+
+static void test_feeds__refused_memory_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const PATHS[] = {GOLDEN "feeds.json", GOLDEN "latin1_feeds.json",
+                                        GOLDEN "torch_feeds.json", GOLDEN "fortran_feeds.json"};
+    if (!mem_fail_nth(0)) skip();
+    for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++) {
+        size_t in_a_row = 0;
+        for (uint64_t n = 1; in_a_row < 20; n++) {
+            assert_true(n < 20000);
+            in_a_row = survives(PATHS[i], n) ? in_a_row + 1 : 0;
+        }
+    }
+    unlink(WRITTEN);
 }
