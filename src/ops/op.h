@@ -134,6 +134,7 @@ typedef struct op_value {
     size_t element_count;
     /* Element of a sequence or optional; then dtype is NONE and rank -1. */
     const struct op_value *sequence;
+    bool optional; /* `sequence` is the element of an optional */
 } op_value;
 
 /* The node: shared by infer and eval. */
