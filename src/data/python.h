@@ -19,9 +19,11 @@ void python_script_stop(python_script *s);
 void python_script_abandon(python_script *s);
 const char *python_script_symbol(const python_script *s);
 
-/* A request: one letter ('n'ext, 'r'ewind, 'c'ompare, 'p'ostprocess), followed by iteration results
- * where it takes any. */
+/* A request: one letter ('m'etadata, 'n'ext, 'r'ewind, 'c'ompare, 'p'ostprocess), followed by
+ * iteration results where it takes any. */
 pgy_status python_ask(python_script *s, char request, pgy_error *err) PGY_MUST_CHECK;
+pgy_status python_put_inputs(python_script *s, const pgy_metadata *inputs,
+                             pgy_error *err) PGY_MUST_CHECK;
 pgy_status python_put_results(python_script *s, const char *runner_name, double runtime_s,
                               const pgy_tensor_map *outputs, pgy_error *err) PGY_MUST_CHECK;
 

@@ -105,6 +105,24 @@ pgy_status python_put_results(python_script *s, const char *runner_name, double 
     return st;
 }
 
+pgy_status python_put_inputs(python_script *s, const pgy_metadata *inputs, pgy_error *err)
+{
+    str text = {0};
+    size_t count = pgy_metadata_count(inputs);
+    add_u32(&text, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
+        const char *type = pgy_dtype_name(info->dtype);
+        add_text(&text, info->name, strlen(info->name));
+        add_text(&text, type, strlen(type));
+        add_u32(&text, (uint32_t)info->rank);
+        for (int32_t k = 0; k < info->rank; k++) add_u64(&text, (uint64_t)info->shape[k]);
+    }
+    pgy_status st = put_and_clear(s, &text, err);
+    str_deinit(&text);
+    return st;
+}
+
 /* ---- From the script ---- */
 
 static pgy_status take_strings(pgy_tensor *t, python_script *s, pgy_error *err)

@@ -28,6 +28,14 @@ static pgy_status script_rewind(void *user, pgy_error *err)
     return st ? st : python_answer(&kind, user, err);
 }
 
+static pgy_status script_set_metadata(void *user, const pgy_metadata *inputs, pgy_error *err)
+{
+    char kind;
+    pgy_status st = python_ask(user, 'm', err);
+    if (!st) st = python_put_inputs(user, inputs, err);
+    return st ? st : python_answer(&kind, user, err);
+}
+
 static void script_destroy(void *user)
 {
     python_script_stop(user);
@@ -35,8 +43,8 @@ static void script_destroy(void *user)
 
 pgy_status pgy_script_loader_create(pgy_data_loader **out, const char *script, pgy_error *err)
 {
-    static const pgy_data_loader_functions FUNCTIONS = {sizeof FUNCTIONS, script_next,
-                                                        script_rewind, NULL, script_destroy};
+    static const pgy_data_loader_functions FUNCTIONS = {
+        sizeof FUNCTIONS, script_next, script_rewind, script_set_metadata, script_destroy};
     python_script *s = NULL;
     LOG(VERBOSE, "Loading input data with the script %s", script);
     pgy_status st = python_script_start(&s, script, "load_data", "data", err);

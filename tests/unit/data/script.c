@@ -379,3 +379,35 @@ static void test_script__torch_tensors_become_arrays(void **state)
     pgy_tensor_map_destroy(m);
     pgy_data_loader_destroy(l);
 }
+
+/* A script may return the original's own loader, which asks for the runner's inputs. */
+static void test_script__loader_of_the_original_gets_the_inputs(void **state)
+{
+    (void)state;
+    need_numpy();
+    pgy_error err = {0};
+    pgy_data_loader *l = NULL;
+    pgy_metadata *inputs = NULL;
+    pgy_status st =
+        pgy_script_loader_create(&l,
+                                 make_script("from polygraphy.comparator import DataLoader\n"
+                                             "def load_data(): return DataLoader()\n",
+                                             NULL),
+                                 &err);
+    unlink(script_path);
+    if (st && strstr(err.text, "No module named 'polygraphy'")) {
+        print_message("skipped: no polygraphy package\n");
+        skip();
+    }
+    assert_int_equal(st, PGY_OK);
+    pgy_tensor_info info = {.name = "x", .dtype = PGY_F32, .rank = 2, .shape = (int64_t[]){-1, 2}};
+    assert_int_equal(pgy_metadata_create(&inputs, NULL), PGY_OK);
+    assert_int_equal(pgy_metadata_set(inputs, &info, NULL), PGY_OK);
+    if (pgy_data_loader_set_metadata(l, inputs, &err)) fail_msg("%s", err.text);
+    pgy_tensor_map *m = next(l);
+    assert_floats(m, "x", 2, (float[]){.4170219898223877f, .7203245162963867f});
+    pgy_tensor_map_destroy(m);
+    assert_null(next(l));
+    pgy_data_loader_destroy(l);
+    pgy_metadata_destroy(inputs);
+}
