@@ -335,6 +335,7 @@ static op_value bound_input(const op_value *given, const op_value *declared)
     if (!v.dtype && !v.sequence) {
         v.dtype = declared->dtype;
         v.sequence = declared->sequence;
+        v.optional = declared->optional;
     }
     if (v.rank < 0 && !v.sequence) {
         v.rank = declared->rank;

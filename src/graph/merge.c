@@ -116,6 +116,7 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
     if (!known.dtype && !known.sequence) {
         known.dtype = declared->dtype;
         known.sequence = declared->sequence;
+        known.optional = declared->optional;
     }
     if (!st && !known.sequence) st = merge_shape(&known, n, v, declared, strict, err);
     if (st) return st;

@@ -56,6 +56,7 @@ static pgy_status declare_type(op_value *out, pgy_value_kind *kind, graph_state 
     if (!element) return graph_no_memory(err);
     *kind = type->sequence_type ? PGY_VALUE_SEQUENCE : PGY_VALUE_OPTIONAL;
     out->sequence = element;
+    out->optional = !type->sequence_type;
     return declare_type(element, &ignored, s, list->elem_type, name, depth + 1, err);
 }
 

@@ -47,13 +47,30 @@ static bool same_elements(const op_value *a, const op_value *b)
     return true;
 }
 
+/* What holds for the elements of either sequence. */
+static bool merge_sequence(op_infer *c, op_value *to, const op_value *from, const char *why)
+{
+    op_value *element = arena_alloc(c->memory, sizeof *element);
+    if (!element || !from->sequence || to->optional != from->optional) {
+        to->sequence = NULL;
+        to->optional = false;
+        return true;
+    }
+    *element = *to->sequence;
+    const bool changed = loop_merge(c, element, from->sequence, why);
+    if (changed) to->sequence = element;
+    return changed;
+}
+
 bool loop_merge(op_infer *c, op_value *to, const op_value *from, const char *why)
 {
     bool changed = false;
+    if (to->sequence && (to->sequence != from->sequence || to->optional != from->optional))
+        changed = merge_sequence(c, to, from, why);
     if (to->data != from->data) to->data = NULL;
     if (!same_elements(to, from)) to->elements = NULL;
     if (to->dtype != from->dtype) {
-        changed = to->dtype != PGY_DTYPE_NONE;
+        changed |= to->dtype != PGY_DTYPE_NONE;
         to->dtype = PGY_DTYPE_NONE;
     }
     if (to->rank < 0) return changed;

@@ -9,7 +9,7 @@
 #include "ops/op.h"
 #include "tensor/convert.h"
 
-/* ---- Storage --------------------------------------------------------------------------------- */
+/* ---- Storage -------------------------------------------------------------------------------- */
 
 pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
 {
@@ -67,7 +67,7 @@ void op_conform(pgy_tensor *value, pgy_dtype declared, bool round_floats)
         round_floats_to(pgy_tensor_data(value), 2 * count, PGY_F32);
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
+/* ---- Values --------------------------------------------------------------------------------- */
 
 op_sequence *op_sequence_create(size_t count)
 {
@@ -78,7 +78,7 @@ op_sequence *op_sequence_create(size_t count)
         mem_free(items);
         return NULL;
     }
-    *s = (op_sequence){items, count, 1};
+    *s = (op_sequence){.items = items, .count = count, .refs = 1};
     return s;
 }
 
@@ -191,7 +191,7 @@ double op_eval_scalar(const op_eval *c, size_t input, double fallback)
                : element_as_f64(pgy_tensor_dtype(t), pgy_tensor_data(t), 0);
 }
 
-/* ---- Running a node -------------------------------------------------------------------------- */
+/* ---- Running a node ------------------------------------------------------------------------- */
 
 static bool describe(op_value *out, const op_tensor *t, arena *memory);
 
@@ -201,7 +201,7 @@ static bool describe_sequence(op_value *out, const op_sequence *s, arena *memory
     if (!element) return false;
     element->rank = -1;
     if (s->count) element->dtype = s->items[0].dtype;
-    *out = (op_value){.rank = -1, .sequence = element};
+    *out = (op_value){.rank = -1, .sequence = element, .optional = s->none};
     return true;
 }
 

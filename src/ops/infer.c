@@ -31,6 +31,7 @@ void op_set_like(op_infer *c, size_t i, size_t input)
     const op_value *from = &c->inputs[input];
     op_set_output(c, i, from->dtype, from->rank, from->dims);
     c->outputs[i].sequence = from->sequence;
+    c->outputs[i].optional = from->optional;
 }
 
 void op_set_unknown(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const char *why)
@@ -58,7 +59,7 @@ pgy_status op_axis(size_t *out, const op_node *n, int64_t axis, int32_t rank, pg
     return PGY_OK;
 }
 
-/* ---- Integer inputs -------------------------------------------------------------------------- */
+/* ---- Integer inputs ------------------------------------------------------------------------- */
 
 static int64_t stored_int(const pgy_tensor *t, size_t i, bool *fits)
 {
@@ -120,7 +121,7 @@ dim op_dims_product(op_infer *c, const dim *dims, size_t from, size_t to)
     return product;
 }
 
-/* ---- Broadcasting ---------------------------------------------------------------------------- */
+/* ---- Broadcasting --------------------------------------------------------------------------- */
 
 bool op_unify(dim *out, dim a, dim b)
 {
@@ -202,8 +203,7 @@ pgy_status op_broadcast(op_infer *c, int32_t *rank, const dim **dims, const op_v
     return PGY_OK;
 }
 
-/* ---- Ready-made rules ---------------------------------------------------------------------------
- */
+/* ---- Ready-made rules ----------------------------------------------------------------------- */
 
 pgy_status op_infer_same(op_infer *c, pgy_error *err)
 {
