@@ -6,6 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #ifdef __SANITIZE_ADDRESS__
 /* A hostile size must come back as NULL under AddressSanitizer too. */
@@ -98,6 +101,28 @@ void mem_free(void *p)
 {
     free(p);
 }
+
+#ifdef __GLIBC__
+void mem_keep_freed(void)
+{
+    enum { LARGEST = 32 << 20, KEPT = 512 << 20 };
+    mallopt(M_MMAP_THRESHOLD, LARGEST);
+    mallopt(M_TRIM_THRESHOLD, KEPT);
+}
+
+void mem_give_back(void)
+{
+    malloc_trim(0);
+}
+#else
+void mem_keep_freed(void)
+{
+}
+
+void mem_give_back(void)
+{
+}
+#endif
 
 char *mem_strdup(const char *s)
 {

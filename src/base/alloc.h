@@ -18,6 +18,12 @@ void mem_free(void *p);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t size_bytes);
 
+/* From now on what is freed stays with the process, for a computation that frees and asks for
+ * blocks of megabytes all the time: a page's first touch costs more than most work on it. Blocks
+ * over 32 MiB still come from the system. mem_give_back returns what is free. */
+void mem_keep_freed(void);
+void mem_give_back(void);
+
 /* Checked arithmetic: false on overflow, *out untouched. */
 bool size_mul(size_t *out, size_t a, size_t b);
 bool size_add(size_t *out, size_t a, size_t b);

@@ -39,6 +39,27 @@ static size_t round_up(size_t x, size_t step)
     return (x + step - 1) / step * step;
 }
 
+/* Lines that lie beside each other: every step copies a run. */
+static void pack_runs(double *to, size_t width, size_t count, size_t k, const double *from,
+                      int64_t step)
+{
+    if (count == GEMM_MAX_NR && width == GEMM_MAX_NR) /* a copy of known size needs no call */
+        for (size_t p = 0; p < k; p++, to += GEMM_MAX_NR, from += step)
+            memcpy(to, from, GEMM_MAX_NR * sizeof *to);
+    else
+        for (size_t p = 0; p < k; p++, to += width, from += step)
+            memcpy(to, from, count * sizeof *to);
+}
+
+/* Eight whole lines: what is written to is contiguous, what is read from stays in the cache. */
+static void pack_eight(double *to, size_t k, const double *from, int64_t line_stride, int64_t step)
+{
+    const double *line[8];
+    for (int64_t i = 0; i < 8; i++) line[i] = from + i * line_stride;
+    for (size_t p = 0; p < k; p++, to += 8)
+        for (int i = 0; i < 8; i++) to[i] = line[i][(int64_t)p * step];
+}
+
 /* Packs `count` lines (at most `width`, the rest zero) of k elements: to[p * width + i] =
  * from[i][p]. */
 static void pack_panel(double *to, size_t width, size_t count, size_t k, const double *from,
@@ -46,13 +67,14 @@ static void pack_panel(double *to, size_t width, size_t count, size_t k, const d
 {
     if (count < width) memset(to, 0, k * width * sizeof *to);
     if (line_stride == 1) {
-        for (size_t p = 0; p < k; p++)
-            memcpy(to + p * width, from + (int64_t)p * step, count * sizeof *to);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const double *line = from + (int64_t)i * line_stride;
-        for (size_t p = 0; p < k; p++) to[p * width + i] = line[(int64_t)p * step];
+        pack_runs(to, width, count, k, from, step);
+    } else if (count == 8 && width == 8) {
+        pack_eight(to, k, from, line_stride, step);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            const double *line = from + (int64_t)i * line_stride;
+            for (size_t p = 0; p < k; p++) to[p * width + i] = line[(int64_t)p * step];
+        }
     }
 }
 

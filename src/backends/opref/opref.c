@@ -76,6 +76,7 @@ static void deactivate(void *runner)
     pgy_graph_destroy(r->graph);
     r->graph = NULL;
     arena_deinit(&r->plans);
+    mem_give_back();
 }
 
 static pgy_status activate(void *runner, pgy_error *err)
@@ -84,6 +85,7 @@ static pgy_status activate(void *runner, pgy_error *err)
     pgy_model *model = NULL;
     pgy_status st = open_model(&model, r->source, err);
     if (st) return st;
+    mem_keep_freed();
     st = pgy_graph_import(&r->graph, model, err);
     if (!st) st = plan_build(r->graph, &r->plans, err);
     if (!st) st = pgy_graph_infer_shapes(r->graph, NULL, err);
