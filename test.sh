@@ -28,6 +28,8 @@ step style tools/check_style
 step build sh -c 'cmake --preset release -DPGY_TESTS=ON -DPGY_BENCH=ON && cmake --build --preset release'
 case $failed in *build*) exit 1 ;; esac
 step unit ctest --test-dir build/release --output-on-failure -j2
+step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends)\.'
+step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends)\.'
 step program tests/cli/run_cases build/release/bin/polygraphy
 step headers tests/headers/check
 step docs tools/gen_docs --check
