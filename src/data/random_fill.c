@@ -192,50 +192,101 @@ static uint64_t mask_for(uint64_t range)
     return mask;
 }
 
-/* Pieces of `bits` bits from one word, low end first; what is left of the last word is dropped. */
-typedef struct piece_source {
-    mt19937 *g;
-    uint32_t word;
-    unsigned left, bits;
-} piece_source;
+typedef struct integer_draw {
+    uint64_t low, range, mask;
+} integer_draw;
 
-static uint32_t next_piece(piece_source *p)
+/* Words to elements, from index i on; the words are never more than the elements left must use, so
+ * that none is drawn in vain. What is left of the last word is dropped. */
+typedef size_t (*integer_taker)(void *data, size_t i, size_t count, const uint32_t *words,
+                                size_t word_count, const integer_draw *d);
+
+#define T uint8_t
+#define NAME take_8
+#define PIECES 4
+#define SHIFT 8
+#include "data/random_integers.inc"
+#define T uint16_t
+#define NAME take_16
+#define PIECES 2
+#define SHIFT 16
+#include "data/random_integers.inc"
+#define T uint32_t
+#define NAME take_32
+#define PIECES 1
+#define SHIFT 0
+#include "data/random_integers.inc"
+#define T uint64_t
+#define NAME take_64
+#define PIECES 1
+#define SHIFT 0
+#include "data/random_integers.inc"
+
+/* 64 bits from two words, the high half first. */
+static size_t take_pairs(void *data, size_t i, size_t count, const uint32_t *words,
+                         size_t word_count, const integer_draw *d)
 {
-    if (p->left == 0) {
-        p->word = mt19937_u32(p->g);
-        p->left = 32 / p->bits;
-    } else {
-        p->word >>= p->bits;
+    uint64_t *out = data;
+    for (size_t w = 0; w + 1 < word_count && i < count; w += 2) {
+        uint64_t v = ((uint64_t)words[w] << 32 | words[w + 1]) & d->mask;
+        out[i] = d->low + v;
+        i += v <= d->range;
     }
-    p->left--;
-    return p->word & (uint32_t)(((uint64_t)1 << p->bits) - 1);
+    return i;
 }
 
-static uint64_t draw(piece_source *p, uint64_t range, uint64_t mask)
+static size_t take_bits(void *data, size_t i, size_t count, const uint32_t *words,
+                        size_t word_count, const integer_draw *d)
 {
-    for (;;) {
-        uint64_t v;
-        if (p->bits < 32)
-            v = next_piece(p);
-        else if (range <= UINT32_MAX)
-            v = mt19937_u32(p->g);
-        else {
-            v = (uint64_t)mt19937_u32(p->g) << 32;
-            v |= mt19937_u32(p->g);
-        }
-        v &= mask;
-        if (v <= range) return v;
+    (void)d;
+    uint8_t *out = data;
+    for (size_t w = 0; w < word_count; w++) {
+        size_t n = count - i < 32 ? count - i : 32;
+        for (size_t p = 0; p < n; p++) out[i + p] = words[w] >> p & 1;
+        i += n;
+    }
+    return i;
+}
+
+/* `per_word` elements come of one word; 0: of two words one. */
+static void take_all(void *data, size_t count, mt19937 *g, integer_taker take, size_t per_word,
+                     const integer_draw *d)
+{
+    uint32_t words[2 * BLOCK];
+    for (size_t i = 0; i < count;) {
+        size_t left = count - i, n = BLOCK;
+        if (per_word && (left + per_word - 1) / per_word < n) n = (left + per_word - 1) / per_word;
+        if (!per_word) n = 2 * (left < BLOCK ? left : BLOCK);
+        mt19937_fill_u32(g, words, n);
+        i = take(data, i, count, words, n, d);
     }
 }
 
-static void store_integer(void *data, size_t i, unsigned bits, uint64_t v)
+static void take_integers(pgy_tensor *t, mt19937 *g, const integer_draw *d)
 {
-    switch (bits) {
-    case 8: ((uint8_t *)data)[i] = (uint8_t)v; break;
-    case 16: ((uint16_t *)data)[i] = (uint16_t)v; break;
-    case 32: ((uint32_t *)data)[i] = (uint32_t)v; break;
-    default: ((uint64_t *)data)[i] = v; break;
+    static const struct {
+        unsigned bits;
+        integer_taker take;
+        size_t per_word;
+    } WIDTHS[] = {{8, take_8, 4}, {16, take_16, 2}, {32, take_32, 1}, {64, take_64, 1}};
+    unsigned bits = pgy_dtype_describe(pgy_tensor_dtype(t))->bits;
+    if (d->range > UINT32_MAX) {
+        take_all(pgy_tensor_data(t), pgy_tensor_count(t), g, take_pairs, 0, d);
+        return;
     }
+    for (size_t i = 0; i < sizeof WIDTHS / sizeof *WIDTHS; i++)
+        if (WIDTHS[i].bits == bits)
+            take_all(pgy_tensor_data(t), pgy_tensor_count(t), g, WIDTHS[i].take, WIDTHS[i].per_word,
+                     d);
+}
+
+/* No draws at all. */
+static pgy_status fill_constant(pgy_tensor *t, int64_t value, pgy_error *err)
+{
+    int64_t strides[PGY_MAX_RANK] = {0};
+    pgy_view from = pgy_view_of(&value, PGY_I64, pgy_tensor_rank(t), pgy_tensor_shape(t));
+    from.strides = strides;
+    return pgy_view_convert(pgy_tensor_view(t), from, false, err);
 }
 
 static bool fits(double v)
@@ -284,21 +335,19 @@ static pgy_status fill_integers(pgy_tensor *t, mt19937 *g, const pgy_value_range
     pgy_status st = integer_ends(&low, &high, r, err);
     if (!st) st = check_ends(low, high, dtype, bits, err);
     if (st) return st;
-    uint64_t range = (uint64_t)high - (uint64_t)low, mask = mask_for(range);
-    piece_source pieces = {.g = g, .bits = bits < 32 ? bits : 32};
-    for (size_t i = 0; i < pgy_tensor_count(t); i++)
-        store_integer(pgy_tensor_data(t), i, bits,
-                      (uint64_t)low + (range ? draw(&pieces, range, mask) : 0));
+    if (low == high) return fill_constant(t, low, err);
+    integer_draw d = {.low = (uint64_t)low, .range = (uint64_t)high - (uint64_t)low};
+    d.mask = mask_for(d.range);
+    take_integers(t, g, &d);
     return PGY_OK;
 }
 
-static void fill_bools(pgy_tensor *t, mt19937 *g, const pgy_value_range *r)
+static pgy_status fill_bools(pgy_tensor *t, mt19937 *g, const pgy_value_range *r, pgy_error *err)
 {
     bool low = r->low != 0, high = r->high != 0;
-    uint8_t *data = pgy_tensor_data(t);
-    piece_source pieces = {.g = g, .bits = 1};
-    for (size_t i = 0; i < pgy_tensor_count(t); i++)
-        data[i] = low == high ? low : (uint8_t)next_piece(&pieces);
+    if (low == high) return fill_constant(t, low, err);
+    take_all(pgy_tensor_data(t), pgy_tensor_count(t), g, take_bits, 32, NULL);
+    return PGY_OK;
 }
 
 pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, bool torch_floats,
@@ -306,10 +355,7 @@ pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, 
 {
     pgy_dtype dtype = pgy_tensor_dtype(t);
     if (pgy_dtype_is_integer(dtype)) return fill_integers(t, g, range, err);
-    if (dtype == PGY_BOOL) {
-        fill_bools(t, g, range);
-        return PGY_OK;
-    }
+    if (dtype == PGY_BOOL) return fill_bools(t, g, range, err);
     if (dtype == PGY_STRING) return fill_strings(t, g, range, err);
     return torch_floats ? fill_torch_floats(t, g, range, err) : fill_floats(t, g, range, err);
 }
