@@ -118,7 +118,13 @@ typedef struct wanted_keys {
     size_t count;
     unsigned shift;
 } wanted_keys;
+/* A histogram's edges, rising; its last bin is closed. */
+#define TALLY_EDGES 11
+
 typedef struct block_kernels {
+    /* Adds to counts[i] how many are not below edges[i]; for the last edge, how many are above. */
+    void (*tally_f32)(uint64_t *counts, const float *edges, const float *x, size_t n);
+    void (*tally_f64)(uint64_t *counts, const double *edges, const double *x, size_t n);
     size_t (*wanted_f32)(uint32_t *keys, const float *x, size_t n, const wanted_keys *w);
     size_t (*wanted_f64)(uint64_t *keys, const double *x, size_t n, const wanted_keys *w);
     float (*sum_f32)(const float *x, size_t n); /* pairwise, NumPy's order */

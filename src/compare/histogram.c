@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ten-bin histogram of a stream, counted as NumPy counts: edges in the stream's float type, an
  * element belongs to the bin whose edges enclose it, the last bin is closed, elements outside the
- * range are left out. */
+ * range are left out. What is counted is how many elements reach each edge; a bin's count is the
+ * difference of two neighbours. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "compare/stats.h"
 #include "tensor/convert.h"
 
-#define BINS 10
+#define BINS (TALLY_EDGES - 1)
 #define BAR_WIDTH 40
 
 typedef struct histogram {
@@ -18,7 +19,7 @@ typedef struct histogram {
     size_t stream_index;
     pgy_dtype type; /* of edges and elements: F16, F32 or F64 */
     double edges[BINS + 1];
-    uint64_t (*counts)[BINS]; /* per task */
+    uint64_t (*counts)[BINS + 1]; /* per task: elements that reach each edge */
 } histogram;
 
 static double round_to(pgy_dtype type, double v)
@@ -51,14 +52,14 @@ static bool edges_rise(const histogram *h)
     return true;
 }
 
-static inline void count_one(const histogram *h, uint64_t *counts, double scale, double v)
+static void tally_integers(uint64_t *counts, const histogram *h, const void *x, size_t n)
 {
-    if (!(v >= h->edges[0] && v <= h->edges[BINS])) return;
-    int i = (int)((v - h->edges[0]) * scale);
-    if (i >= BINS) i = BINS - 1;
-    while (i > 0 && v < h->edges[i]) i--;
-    while (i < BINS - 1 && v >= h->edges[i + 1]) i++;
-    counts[i]++;
+    double wide[ARITH_BLOCK];
+    if (h->s->streams[h->stream_index].work == WORK_I64)
+        for (size_t i = 0; i < n; i++) wide[i] = (double)((const int64_t *)x)[i];
+    else
+        for (size_t i = 0; i < n; i++) wide[i] = (double)((const uint64_t *)x)[i];
+    block_kernels_best()->tally_f64(counts, h->edges, wide, n);
 }
 
 static void visit(block *b, const block_place *at, void *user)
@@ -67,24 +68,14 @@ static void visit(block *b, const block_place *at, void *user)
     source_fill(h->s, at->start, at->count, b);
     const void *x = b->values[h->stream_index];
     uint64_t *counts = h->counts[at->task];
-    double width = h->edges[BINS] - h->edges[0], scale = BINS / width;
-    if (!isfinite(width)) scale = 0;
+    float narrow[BINS + 1];
     switch (h->s->streams[h->stream_index].work) {
     case WORK_F32:
-        for (size_t i = 0; i < at->count; i++)
-            count_one(h, counts, scale, (double)((const float *)x)[i]);
+        for (int i = 0; i <= BINS; i++) narrow[i] = (float)h->edges[i]; /* exact: of this type */
+        block_kernels_best()->tally_f32(counts, narrow, x, at->count);
         break;
-    case WORK_F64:
-        for (size_t i = 0; i < at->count; i++) count_one(h, counts, scale, ((const double *)x)[i]);
-        break;
-    case WORK_I64:
-        for (size_t i = 0; i < at->count; i++)
-            count_one(h, counts, scale, (double)((const int64_t *)x)[i]);
-        break;
-    case WORK_U64:
-        for (size_t i = 0; i < at->count; i++)
-            count_one(h, counts, scale, (double)((const uint64_t *)x)[i]);
-        break;
+    case WORK_F64: block_kernels_best()->tally_f64(counts, h->edges, x, at->count); break;
+    default: tally_integers(counts, h, x, at->count);
     }
 }
 
@@ -102,7 +93,7 @@ static pgy_status count(uint64_t *total, histogram *h, pgy_error *err)
     }
     if (h->s->count) st = arith_each(NULL, h->s, starts, blocks, visit, h, err);
     for (size_t t = 0; t < tasks; t++)
-        for (int i = 0; i < BINS; i++) total[i] += h->counts[t][i];
+        for (int i = 0; i < BINS; i++) total[i] += h->counts[t][i] - h->counts[t][i + 1];
 done:
     mem_free(h->counts);
     mem_free(starts);
