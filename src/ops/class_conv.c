@@ -133,12 +133,19 @@ pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights, pgy_e
     return PGY_OK;
 }
 
-static void fill_bias(const conv_problem *p, size_t positions)
+typedef struct bias_job {
+    const conv_problem *p;
+    size_t positions;
+} bias_job;
+
+static void fill_bias(size_t begin, size_t end, void *user)
 {
+    const bias_job *job = user;
+    const conv_problem *p = job->p;
     size_t channels = p->groups * p->out_channels;
-    for (size_t i = 0; i < p->batch * channels; i++) {
-        double *y = p->y + i * positions, b = p->bias ? p->bias[i % channels] : 0;
-        for (size_t j = 0; j < positions; j++) y[j] = b;
+    for (size_t i = begin; i < end; i++) {
+        double *y = p->y + i * job->positions, b = p->bias ? p->bias[i % channels] : 0;
+        for (size_t j = 0; j < job->positions; j++) y[j] = b;
     }
 }
 
@@ -279,7 +286,8 @@ pgy_status conv_run(const conv_problem *p, pgy_error *err)
                  depthwise_task, (void *)p);
         return PGY_OK;
     }
-    if (p->bias || !p->in_channels) fill_bias(p, jobs.positions);
+    if (p->bias || !p->in_channels)
+        rows_run(channels, jobs.positions, fill_bias, &(bias_job){p, jobs.positions});
     if (!p->in_channels) return PGY_OK;
     size_t bytes = 0;
     if (!size_mul(&jobs.lines, p->in_channels, kernel) ||
