@@ -2,24 +2,24 @@
 /* Lists of messages are re-allocated in the model's arena as they double. */
 #include "harness/model_builder.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void *need(void *p)
 {
-    if (!p) {
-        fprintf(stderr, "model_builder: out of memory\n");
-        abort();
-    }
+    if (!p) fail_msg("model_builder: out of memory");
     return p;
 }
 
 static void must(pgy_status st, const pgy_error *err)
 {
-    if (!st) return;
-    fprintf(stderr, "model_builder: %s\n", err->text);
-    abort();
+    if (st) fail_msg("model_builder: %s", err->text);
 }
 
 static void *allocate(model_builder *b, size_t count, size_t item)
@@ -61,7 +61,7 @@ static const char *const *split(model_builder *b, const char *text, size_t *coun
     return names;
 }
 
-/* ---- Models, graphs, functions --------------------------------------------------------------- */
+/* ---- Models, graphs, functions -------------------------------------------------------------- */
 
 static pgy_onnx_graph *new_graph(model_builder *b, const char *name)
 {
@@ -121,7 +121,7 @@ void builder_end_function(model_builder *body)
     f->node_count = body->graph->node_count;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
+/* ---- Values --------------------------------------------------------------------------------- */
 
 static pgy_onnx_dim *new_dim(model_builder *b, const char *text)
 {
@@ -228,7 +228,7 @@ void builder_ints(model_builder *b, const char *name, const char *shape, const i
     pgy_tensor_release(t);
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------- */
+/* ---- Nodes ---------------------------------------------------------------------------------- */
 
 pgy_onnx_node *builder_node(model_builder *b, const char *op_type, const char *inputs,
                             const char *outputs)
@@ -301,7 +301,7 @@ void builder_attr_ref(model_builder *b, pgy_onnx_node *n, const char *name,
     new_attr(b, n, name, type)->ref_attr_name = copy_text(b, refers_to);
 }
 
-/* ---- The end --------------------------------------------------------------------------------- */
+/* ---- The end -------------------------------------------------------------------------------- */
 
 pgy_model *builder_finish(model_builder *b)
 {

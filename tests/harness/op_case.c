@@ -6,9 +6,15 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "ops/op.h"
 #include "tensor/convert.h"
@@ -52,7 +58,14 @@ static void problem(op_case *c, const char *format, ...)
     c->bad = true;
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* Reading a case cannot go on without memory: the test ends, as failed. */
+static void *need(void *p)
+{
+    if (!p) fail_msg("out of memory while reading cases");
+    return p;
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 static char *trim(char *s)
 {
@@ -87,7 +100,7 @@ static bool read_dims(op_case *c, case_value *v, char **at)
     if (!end) return false;
     *end = '\0';
     *at = end + 1;
-    v->dims = arena_alloc_array(&c->memory, PGY_MAX_RANK, sizeof *v->dims);
+    v->dims = need(arena_alloc_array(&c->memory, PGY_MAX_RANK, sizeof *v->dims));
     s = trim(s + 1);
     if (strcmp(s, "*") == 0) v->unknown_rank = true;
     if (!*s || v->unknown_rank) return true;
@@ -157,7 +170,7 @@ static bool read_symbolic(op_case *c, case_value *v, char *text)
 {
     /* Elements of expressions hold blanks, so here commas separate. */
     char *s = text;
-    v->elements = arena_alloc_array(&c->memory, 256, sizeof *v->elements);
+    v->elements = need(arena_alloc_array(&c->memory, 256, sizeof *v->elements));
     int depth = 0;
     char *start = s;
     for (;; s++) {
@@ -211,7 +224,7 @@ static bool read_elements(op_case *c, case_value *v, char *text)
 
 static void read_value(op_case *c, case_value *v, char *text, bool round)
 {
-    char *shown = arena_strdup(&c->memory, text);
+    char *shown = need(arena_strdup(&c->memory, text));
     *v = (case_value){0};
     text = trim(text);
     if (strcmp(text, "-") == 0) {
@@ -221,7 +234,7 @@ static void read_value(op_case *c, case_value *v, char *text, bool round)
     char *at = text + strcspn(text, " [");
     char *dims = strchr(text, '[');
     if (dims && *at) {
-        char *name = arena_strndup(&c->memory, text, (size_t)(at - text));
+        char *name = need(arena_strndup(&c->memory, text, (size_t)(at - text)));
         v->dtype = pgy_dtype_from_name(name);
         at = dims;
         if (v->dtype && read_dims(c, v, &at) && read_elements(c, v, at)) {
@@ -246,9 +259,9 @@ static void read_list_attr(op_case *c, op_attr *a, char *text)
         any_float |= strpbrk(word, ".ein") != NULL;
     }
     a->count = n;
-    int64_t *ints = arena_alloc_array(&c->memory, n, sizeof *ints);
-    float *floats = arena_alloc_array(&c->memory, n, sizeof *floats);
-    span *strings = arena_alloc_array(&c->memory, n, sizeof *strings);
+    int64_t *ints = need(arena_alloc_array(&c->memory, n, sizeof *ints));
+    float *floats = need(arena_alloc_array(&c->memory, n, sizeof *floats));
+    span *strings = need(arena_alloc_array(&c->memory, n, sizeof *strings));
     for (size_t i = 0; i < n; i++) {
         ints[i] = strtoll(items[i], NULL, 10);
         floats[i] = strtof(items[i], NULL);
@@ -310,7 +323,7 @@ static void read_op(op_case *c, char *text)
     c->op = trim(colon ? colon + 1 : text);
 }
 
-/* ---- Symbolic cases -------------------------------------------------------------------------- */
+/* ---- Symbolic cases ------------------------------------------------------------------------- */
 
 static dim dim_of_text(dim_table *t, const char *text)
 {
@@ -331,7 +344,7 @@ static bool dim_matches(dim d, const char *wanted)
 
 static const dim *dims_of(op_case *c, dim_table *t, char **texts, size_t count)
 {
-    dim *dims = arena_alloc_array(&c->memory, count, sizeof *dims);
+    dim *dims = need(arena_alloc_array(&c->memory, count, sizeof *dims));
     for (size_t i = 0; i < count; i++) dims[i] = dim_of_text(t, texts[i]);
     return dims;
 }
@@ -425,7 +438,7 @@ static void run_symbolic(op_case *c, const op_node *n, const op_host *host)
     dim_table_deinit(&dims);
 }
 
-/* ---- Cases with values ----------------------------------------------------------------------- */
+/* ---- Cases with values ---------------------------------------------------------------------- */
 
 static double tolerance_of(const op_case *c, pgy_dtype dtype)
 {
@@ -557,7 +570,7 @@ static void run_case(op_case *c)
     }
 }
 
-/* ---- Files ----------------------------------------------------------------------------------- */
+/* ---- Files ---------------------------------------------------------------------------------- */
 
 static void free_case(op_case *c)
 {
@@ -620,10 +633,10 @@ static void take_line(op_case *c, op_case_report *report, const char *path, cons
 {
     if (str_starts_with(text, "case:")) {
         finish_case(c, report, path);
-        c->name = trim(arena_strdup(&c->memory, text + 5));
+        c->name = trim(need(arena_strdup(&c->memory, text + 5)));
         c->line = number;
     } else if (*text) {
-        read_line(c, arena_strdup(&c->memory, text));
+        read_line(c, need(arena_strdup(&c->memory, text)));
     }
 }
 
