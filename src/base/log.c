@@ -53,6 +53,7 @@ static struct {
     pthread_mutex_t lock;
     output_kind output;
     bool colors; /* the console takes them */
+    bool status; /* a passing line stands on the terminal */
     pgy_log_sink sink;
     void *sink_user;
     pgy_log_format format;
@@ -309,8 +310,29 @@ static void write_stream(FILE *stream, const str *block, int color)
     fflush(stream); /* a reader that is gone is no reason to fail: the message is lost */
 }
 
+static void erase_status(void)
+{
+    if (!logger.status) return;
+    fputs("\r\033[K", stdout);
+    fflush(stdout);
+    logger.status = false;
+}
+
+void log_show_status(const char *text)
+{
+    lock();
+    if (logger.output == OUTPUT_CONSOLE && isatty(STDOUT_FILENO)) {
+        erase_status();
+        fputs(text, stdout);
+        fflush(stdout);
+        logger.status = text[0] != 0;
+    }
+    unlock();
+}
+
 static void emit(int severity, const severity_info *info, const str *block)
 {
+    erase_status();
     const bool console = logger.output == OUTPUT_CONSOLE;
     const int color = console && logger.colors && !logger.format.no_colors ? info->color : -1;
     if (console) write_stream(severity >= PGY_LOG_CRITICAL ? stderr : stdout, block, color);

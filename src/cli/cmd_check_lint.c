@@ -123,13 +123,46 @@ static pgy_status load(linter *l, pgy_error *err)
     return name_nodes(l, err);
 }
 
+static pgy_status add_duplicate(linter *l, const char *name, pgy_error *err)
+{
+    str ids = {0};
+    for (size_t i = 0; i < l->graph->node_count; i++)
+        if (!strcmp(l->graph->nodes[i]->name, name)) str_printf(&ids, ids.size ? ", %zu" : "%zu", i);
+    char *text = ids.failed ? NULL : arena_printf(&l->report.memory, "Duplicate node name: '%s' for nodes with topological IDs: [%s] found.", name, str_text(&ids));
+    str_deinit(&ids);
+    if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    lint_add(&l->report, LINT_EXCEPTION, LINT_GRAPH, name, "", text);
+    return PGY_OK;
+}
+
+/* Two nodes of one name cannot be told apart in anything that follows. */
+static pgy_status check_names(linter *l, pgy_error *err)
+{
+    strmap seen = {0}, repeated = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < l->graph->node_count; i++) {
+        const char *name = l->graph->nodes[i]->name;
+        ok = strmap_put(strmap_has(&seen, name) ? &repeated : &seen, name, l);
+    }
+    pgy_status st = ok ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; !st && i < repeated.count; i++) st = add_duplicate(l, repeated.entries[i].key, err);
+    strmap_deinit(&seen);
+    strmap_deinit(&repeated);
+    return st;
+}
+
+static bool is_duplicate_name(const pgy_finding *f)
+{
+    return str_starts_with(f->message, "Duplicate node name");
+}
+
 /* Structural findings; what does not matter for any output is kept for the end. */
 static pgy_status check_structure(linter *l, const pgy_finding **findings, size_t *count, pgy_error *err)
 {
     pgy_status st = pgy_graph_check(findings, count, l->graph, err);
     for (size_t i = 0; !st && i < *count; i++) {
         const pgy_finding *f = &(*findings)[i];
-        if (f->severity != PGY_LOG_ERROR) continue;
+        if (f->severity != PGY_LOG_ERROR || is_duplicate_name(f)) continue;
         lint_add(&l->report, LINT_EXCEPTION, LINT_CHECKER, f->node, f->op_type, f->message);
     }
     return st;
@@ -189,7 +222,7 @@ static pgy_status add_weights(linter *l, pgy_error *err)
 
 static bool is_unknown_operator(const char *message)
 {
-    return strstr(message, "No opset import for domain") || strstr(message, "is not a registered function/op") || strstr(message, "no implementation");
+    return strstr(message, "No opset import for domain") || strstr(message, "is not a registered function/op") || strstr(message, "does not implement");
 }
 
 /* One node alone. A node whose inputs are missing is below a failure and is skipped. */
@@ -237,8 +270,13 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
     pgy_metadata *inputs = NULL;
     pgy_tensor_map *outputs = NULL;
     pgy_error why = {0};
-    pgy_status st = first_feed(l, &inputs, err);
-    if (!st) {
+    pgy_status st = first_feed(l, &inputs, &why);
+    if (st == PGY_E_MEMORY || st == PGY_E_CANCELLED) {
+        pgy_error_set(err, st, "%s", why.text);
+    } else if (st) {
+        lint_add(&l->report, LINT_EXCEPTION, LINT_RUNTIME, "", "", why.text);
+        st = PGY_OK;
+    } else {
         l->backend = choose_backend();
         bool whole = !lint_has_exception(&l->report) && run_model(&outputs, l, l->model, &why) == PGY_OK;
         st = whole ? all_passed(l, err) : run_nodes(l, err);
@@ -250,12 +288,15 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
     return st;
 }
 
-static void add_unused(linter *l, const pgy_finding *findings, size_t count)
+/* What does not stop the model: first of the whole model, then of its nodes. */
+static void add_warnings(linter *l, const pgy_finding *findings, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const pgy_finding *f = &findings[i];
-        if (f->severity == PGY_LOG_ERROR) continue;
-        lint_add(&l->report, f->severity == PGY_LOG_WARNING ? LINT_WARNING : LINT_INFO, LINT_GRAPH, f->node, f->op_type, f->message);
+    for (int of_nodes = 0; of_nodes < 2; of_nodes++) {
+        for (size_t i = 0; i < count; i++) {
+            const pgy_finding *f = &findings[i];
+            if (f->severity == PGY_LOG_ERROR || is_duplicate_name(f) || (f->node[0] != 0) != of_nodes) continue;
+            lint_add(&l->report, LINT_WARNING, f->severity == PGY_LOG_INFO ? LINT_GRAPH : LINT_CHECKER, f->node, f->op_type, f->message);
+        }
     }
 }
 
@@ -275,9 +316,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     const pgy_finding *findings = NULL;
     size_t count = 0;
     pgy_status st = load(&l, err);
+    if (!st && l.graph) st = check_names(&l, err);
     if (!st && l.graph) st = check_structure(&l, &findings, &count, err);
     if (!st && l.graph) st = run_runtime(&l, err);
-    if (!st && l.graph) add_unused(&l, findings, count);
+    if (!st && l.graph) add_warnings(&l, findings, count);
     if (!st) st = note_failing(&l, err);
     if (!st && l.report.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st && s->output) st = lint_report_save(&l.report, s->output, err);

@@ -33,6 +33,13 @@ static void feed_list_deinit(feed_list *l)
     mem_free(l->maps);
 }
 
+/* One line for all; the names at VERBOSE. */
+static void warn_overwritten(const char *name)
+{
+    LOG_ONCE(WARNING, "Some inputs occur in several files; the later file wins. If you intended to concatenate iterations, use 'polygraphy data concat'");
+    LOG(VERBOSE, "Overwriting input '%s'", name);
+}
+
 /* Puts every tensor of `from` into iteration i of the list, which grows as needed. */
 static pgy_status merge_into(feed_list *l, size_t i, const pgy_tensor_map *from, pgy_error *err)
 {
@@ -46,7 +53,7 @@ static pgy_status merge_into(feed_list *l, size_t i, const pgy_tensor_map *from,
     for (size_t k = 0; !st && k < pgy_tensor_map_count(from); k++) {
         const char *name = pgy_tensor_map_name(from, k);
         if (pgy_tensor_map_find(l->maps[i], name))
-            LOG_ONCE(WARNING, "Some tensors occur in several files, for example '%s'; the later file wins. To append iterations, use 'polygraphy data concat'.", name);
+            warn_overwritten(name);
         st = pgy_tensor_map_set(l->maps[i], name, pgy_tensor_map_at(from, k), err);
     }
     return st;

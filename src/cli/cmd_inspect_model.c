@@ -20,7 +20,7 @@ static const char *const PARTS[] = {"layers", "attrs", "weights", NULL};
 static const char *const OLD_MODES[] = {"none", "basic", "attrs", "full", NULL};
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_LIST("--show", inspect_model_args, show, .nargs = PGY_ONE_OR_MORE, .choices = PARTS,
+    PGY_OPT_LIST("--show", inspect_model_args, show, .nargs = PGY_ZERO_OR_MORE, .choices = PARTS,
                  .help = "parts to show: layers, attrs (of layers), weights; by default none"),
     PGY_OPT_FLAG("--summary", inspect_model_args, summary,
                  .help = "add a table of nodes, parameters and floating-point operations for each operator (a multiply-add counts as two)"),
@@ -45,6 +45,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         s->text.attrs = !strcmp(s->old_mode, OLD_MODES[2]) || !strcmp(s->old_mode, OLD_MODES[3]);
         s->text.weights = !strcmp(s->old_mode, OLD_MODES[3]);
     }
+    if (s->show.given && !s->show.count) LOG(WARNING, "--show without a value is an older spelling; it shows nothing more");
     (void)err;
     return PGY_OK;
 }

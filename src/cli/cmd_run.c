@@ -11,7 +11,7 @@
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/runners.h"
-#include "cli/interrupt.h"
+#include "cli/progress.h"
 
 static const char LOG_PATH[] = "tools/run/run.py";
 
@@ -141,6 +141,7 @@ static void fill_options(pgy_run_options *o, const args *line, const compare_lis
     o->load_output_count = compare->load_outputs.count;
     o->reports = compare->reports.items;
     o->report_count = compare->reports.count;
+    o->keep_verdicts = false;
     o->model_path = model->path;
     if (script) {
         o->postprocess = pgy_postprocess_script_use((pgy_postprocess_script *)script);
@@ -154,7 +155,18 @@ static void fill_options(pgy_run_options *o, const args *line, const compare_lis
     o->judge.check_average = compare->check_average;
     o->judge.validate = compare->validate;
     o->judge.compat = compare->compat;
-    o->cancelled = interrupt_cancelled;
+}
+
+/* Streaming asks once for each input and once for each runner. */
+static progress make_progress(const args *line, size_t runner_count)
+{
+    const inference_args *inference = args_get(line, &GROUP_INFERENCE);
+    const data_args *data = args_get(line, &GROUP_DATA);
+    bool generated = !data->load_inputs.given && !data->script;
+    progress p = {.off = !LOG_IS_ON(INFO)};
+    if (!inference->sequential) p.asks_per_iteration = runner_count + 1;
+    if (generated && data->iterations > 0) p.iterations = (size_t)data->iterations;
+    return p;
 }
 
 static pgy_status run_all(args *line, bool *passed, pgy_error *err)
@@ -178,7 +190,11 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     if (st) goto done;
     options.loader = loader;
     fill_options(&options, line, &functions, script);
+    progress shown = make_progress(line, runner_count);
+    options.cancelled = progress_cancelled;
+    options.user = &shown;
     st = pgy_run(&report, runners, runner_count, &options, err);
+    progress_end(&shown);
     if (st) goto done;
     *passed = pgy_run_report_passed(report);
 done:

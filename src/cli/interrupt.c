@@ -28,9 +28,3 @@ bool interrupt_requested(void)
 {
     return requested != 0;
 }
-
-bool interrupt_cancelled(void *user)
-{
-    (void)user;
-    return interrupt_requested();
-}

@@ -8,6 +8,5 @@
 
 void interrupt_install(void);
 bool interrupt_requested(void);
-bool interrupt_cancelled(void *user); /* the same as a callback */
 
 #endif

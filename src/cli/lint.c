@@ -24,11 +24,43 @@ void lint_report_deinit(lint_report *r)
     strvec_deinit(&r->failing);
 }
 
+/* Removes "file.cc:12 function(arguments)" of ONNX Runtime's sources. */
+static void drop_source_place(char *text)
+{
+    char *place = strstr(text, "/onnxruntime_src/"), *end = place ? strchr(place, '(') : NULL;
+    int depth = 0;
+    for (; end && *end; end++) {
+        depth += (*end == '(') - (*end == ')');
+        if (depth == 0) break;
+    }
+    if (!end || !*end) return;
+    end++;
+    while (*end == ' ') end++;
+    memmove(place, end, strlen(end) + 1);
+}
+
+/* Removes what ONNX Runtime, or its adapter, puts before the message proper. */
+static void drop_runtime_prefix(char *text)
+{
+    static const char ADAPTER[] = "ONNX Runtime, ", STATUS[] = "[ONNXRuntimeError] : ";
+    char *from = text;
+    if (!strncmp(from, ADAPTER, sizeof ADAPTER - 1) && strstr(from, ": ")) from = strstr(from, ": ") + 2;
+    if (!strncmp(from, STATUS, sizeof STATUS - 1)) {
+        for (int i = 0; i < 3 && strstr(from, " : "); i++) from = strstr(from, " : ") + 3;
+    }
+    memmove(text, from, strlen(from) + 1);
+}
+
 /* One line, double quotes as back-quotes, as the original writes messages. */
 static char *clean(arena *a, const char *message)
 {
     char *text = arena_strdup(a, message);
-    for (char *p = text; p && *p; p++) {
+    if (!text) return NULL;
+    drop_runtime_prefix(text);
+    drop_source_place(text);
+    size_t size = strlen(text);
+    while (size && strchr(" \r\n", text[size - 1])) text[--size] = 0;
+    for (char *p = text; *p; p++) {
         if (*p == '"') *p = '`';
         if (*p == '\n' || *p == '\r') *p = ' ';
     }
@@ -44,7 +76,7 @@ void lint_add(lint_report *r, lint_level level, lint_source source, const char *
     }
     r->entries[r->count++] = e;
     str where = {0};
-    if (node[0]) str_printf(&where, "Name: %s, Op: %s | ", node, op_type);
+    if (node[0] && op_type[0]) str_printf(&where, "Name: %s, Op: %s | ", node, op_type);
     if (level == LINT_EXCEPTION) LOG(ERROR, "LINT | %s%s", str_text(&where), e.message);
     else if (level == LINT_WARNING) LOG(WARNING, "LINT | %s%s", str_text(&where), e.message);
     else LOG(INFO, "LINT | %s%s", str_text(&where), e.message);

@@ -26,7 +26,7 @@ typedef struct lint_report {
 } lint_report;
 
 void lint_report_deinit(lint_report *r);
-/* Records and logs one finding. node and op_type may be "". */
+/* Records and logs one finding. node "" is the whole model; op_type "": the line does not begin with the node. */
 void lint_add(lint_report *r, lint_level level, lint_source source, const char *node, const char *op_type, const char *message);
 bool lint_has_exception(const lint_report *r);
 /* Is there an exception-level entry for this node? */

@@ -236,6 +236,8 @@ static int run_subtool(const char *tool, int argc, const char *const *argv)
     if (!c) return tool_misuse(tool, at < argc ? argv[at] : NULL);
     const char **words = mem_calloc((size_t)argc + 1, sizeof *words);
     if (!words) return EXIT_BAD;
+    if (!c->subtool || strcmp(c->subtool, argv[at]))
+        LOG(WARNING, "'%s %s' is an older name; use '%s %s'", tool, argv[at], c->tool, c->subtool ? c->subtool : "");
     size_t n = 0;
     words[n++] = tool;
     words[n++] = argv[at];

@@ -199,11 +199,28 @@ static void print_block(str *out, const option_group *group, bool positionals, s
         if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals) print_row(out, row, width);
 }
 
+/* Lines that begin with a blank are examples and stay as they are. */
+static void print_description(str *out, const char *text, size_t width)
+{
+    while (*text) {
+        size_t size = strcspn(text, "\n");
+        str line = {0};
+        str_append_n(&line, text, size);
+        if (text[0] == ' ') str_append(out, str_text(&line));
+        else print_wrapped(out, str_text(&line), 0, 0, width);
+        str_append_char(out, '\n');
+        out->failed = out->failed || line.failed;
+        str_deinit(&line);
+        text += size + (text[size] == '\n');
+    }
+}
+
 void args_print_help(str *out, const args *a, size_t width)
 {
     size_t limit = width < MIN_WIDTH ? MIN_WIDTH : width - 2;
     args_print_usage(out, a, width);
-    str_printf(out, "\n%s\n", a->description);
+    str_append_char(out, '\n');
+    print_description(out, a->description, limit);
     bool headed = false;
     for (size_t g = 0; a->groups[g]; g++) {
         if (!group_has(a->groups[g], true)) continue;

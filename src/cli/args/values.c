@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/pytext.h"
+
+static const char LOG_PATH[] = "tools/args/util.py";
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -225,6 +228,31 @@ static pgy_status bad_shape(const char *text, const char *option, pgy_error *err
     return st;
 }
 
+/* "name,1x3xH[,dtype]", the form until 0.44, as "name:[1,3,H]"; NULL if the text is not of that form. A dimension is a number or a quoted name. */
+static const char *convert_old_shape(const char *text, arena *a)
+{
+    const char *comma = strchr(text, ',');
+    if (!comma || comma == text || strchr(text, '[')) return NULL;
+    size_t size = strcspn(comma + 1, ",");
+    if (!size) return NULL;
+    char *form = arena_printf(a, "%.*s:[%.*s]", (int)(comma - text), text, (int)size, comma + 1);
+    bool digit = false, quoted = false;
+    for (char *p = form ? form + (comma - text) + 2 : NULL; p && *p && *p != ']'; p++) {
+        quoted ^= *p == '\'' || *p == '"';
+        if (quoted || *p == '\'' || *p == '"') {
+            digit = true;
+        } else if (*p == 'x' && digit) {
+            *p = ',';
+            digit = false;
+        } else if (isdigit((unsigned char)*p) || (*p == '-' && !digit)) {
+            digit = true;
+        } else {
+            return NULL;
+        }
+    }
+    return form && digit && !quoted ? form : NULL;
+}
+
 static pgy_status read_shape(pgy_tensor_info *out, const char *item, const char *option, arena *a, pgy_error *err)
 {
     const char *open = strrchr(item, '[');
@@ -261,7 +289,9 @@ pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const ch
     pgy_status st = pgy_metadata_create(&m, err);
     for (size_t i = 0; !st && i < list->count; i++) {
         pgy_tensor_info info;
-        st = read_shape(&info, list->items[i], option, a, err);
+        const char *old = convert_old_shape(list->items[i], a);
+        if (old) LOG(WARNING, "%s: '%s' is the form of releases before 0.45; it is read as '%s'", option, list->items[i], old);
+        st = read_shape(&info, old ? old : list->items[i], option, a, err);
         if (!st) st = pgy_metadata_set(m, &info, err);
     }
     if (!st) {

@@ -31,7 +31,7 @@ pgy_status values_split(const key_value **out, size_t *count, const pgy_text_lis
 pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const char *option, arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status values_stats(const pgy_stat_entry **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status values_ranges(const pgy_value_range **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* name:[d0,d1,...]; the pre-0.45 form name,1x2x3 and trtexec's name:1x2x3 get an error that shows the right form. */
+/* name:[d0,d1,...]. The form before 0.45, name,1x2x3, is accepted with a warning; trtexec's name:1x2x3 gets an error that shows the right form. */
 pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option, arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status values_top_k(const pgy_top_k **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status value_bytes(uint64_t *out, const char *text, const char *option, pgy_error *err) PGY_MUST_CHECK;

@@ -2,6 +2,7 @@
 /* What is done with the runners' outputs: saving, post-processing, comparing. */
 #include "cli/groups/compare.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/args/values.h"
@@ -20,13 +21,26 @@ static const pgy_option INFERENCE_OPTIONS[] = {
     PGY_OPT_TEXT("--save-input-blob", inference_args, save_input_blob, .nargs = PGY_OPTIONAL, .constant = ".", .meta = "DIR",
                  .help = "also save the bare elements of each input as DIR/ITERATION/NAME.bin"),
     PGY_OPT_TEXT("--save-outputs --save-results", inference_args, save_outputs, .meta = "PATH", .help = "save the outputs of all runners (file or folder, as above)"),
+    PGY_OPT_TEXT("--write-inputs", inference_args, old_inputs, .hidden = true, .deprecated = "is an older spelling; use --save-inputs"),
+    PGY_OPT_TEXT("--write-outputs", inference_args, old_outputs, .hidden = true, .deprecated = "is an older spelling; use --save-outputs"),
     PGY_OPT_END,
 };
+
+/* A path without extension was a file until 0.49. */
+static void note_folder(const char *option, const char *path)
+{
+    if (path && !path_extension(path)[0])
+        LOG(INFO, "%s: '%s' has no extension, so it becomes a folder with one file per iteration; end it in .json for a single file", option, path);
+}
 
 static pgy_status finish_inference(void *settings, args *line, pgy_error *err)
 {
     (void)line;
     inference_args *s = settings;
+    if (!s->save_inputs) s->save_inputs = s->old_inputs;
+    if (!s->save_outputs) s->save_outputs = s->old_outputs;
+    note_folder("--save-inputs", s->save_inputs);
+    note_folder("--save-outputs", s->save_outputs);
     if (s->warm_up < 0) return pgy_error_set(err, PGY_E_ARGUMENT, "--warm-up: %lld is negative", (long long)s->warm_up);
     if (!s->sequential && (s->warm_up || s->use_subprocess)) {
         LOG(WARNING, "%s needs --sequential-runners, which is switched on", s->warm_up ? "--warm-up" : "--use-subprocess");
@@ -110,6 +124,8 @@ static const pgy_option COMPARE_OPTIONS[] = {
     PGY_OPT_FLAG("--validate", compare_args, validate, .help = "fail if any output holds NaN or infinity"),
     PGY_OPT_LIST("--load-outputs --load-results", compare_args, load_outputs, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
                  .help = "saved outputs, compared after the runners' own in this order"),
+    PGY_OPT_LIST("--read-outputs", compare_args, old_load_outputs, .nargs = PGY_ONE_OR_MORE, .hidden = true,
+                 .deprecated = "is an older spelling; use --load-outputs"),
     PGY_OPT_LIST("--report", compare_args, reports, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
                  .help = "write the whole verdict for machines: .json, .xml (JUnit) or .sarif"),
     PGY_OPT_END,
@@ -119,6 +135,7 @@ static const pgy_option SAVED_OPTIONS[] = {SHARED_ROWS, PGY_OPT_END};
 static pgy_status finish_compare(void *settings, args *line, pgy_error *err)
 {
     compare_args *s = settings;
+    if (!s->load_outputs.given) s->load_outputs = s->old_load_outputs;
     if (!s->script || !s->script_function) return PGY_OK;
     s->script = arena_printf(&line->memory, "%s:%s", s->script, s->script_function);
     return s->script ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");

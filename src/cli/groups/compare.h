@@ -11,6 +11,7 @@ typedef struct inference_args {
     int64_t warm_up;
     bool use_subprocess, sequential;
     const char *save_inputs, *save_input_blob, *save_outputs;
+    const char *old_inputs, *old_outputs; /* older spellings */
 } inference_args;
 extern const option_group GROUP_INFERENCE;
 
@@ -26,7 +27,7 @@ typedef struct compare_args {
     bool no_shape_check, validate, fail_fast, check_average, compat;
     pgy_text_list functions;
     const char *script, *script_function;
-    pgy_text_list load_outputs;
+    pgy_text_list load_outputs, old_load_outputs;
     const char *save_accuracy;
     pgy_text_list reports;
 } compare_args;

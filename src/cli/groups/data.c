@@ -25,6 +25,8 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_LIST("--load-inputs --load-input-data", data_args, load_inputs, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
                  .exclusive = "custom data",
                  .help = "files or folders of saved inputs: Polygraphy's JSON, npz, npy, safetensors, or ONNX test data folders (.pb)"),
+    PGY_OPT_LIST("--read-inputs", data_args, old_load_inputs, .nargs = PGY_ONE_OR_MORE, .exclusive = "custom data", .hidden = true,
+                 .deprecated = "is an older spelling; use --load-inputs"),
     PGY_OPT_TEXT("--data-loader-script", data_args, script, .meta = "SCRIPT[:FUNC]", .exclusive = "custom data",
                  .help = "Python script with a function (default load_data) that returns or yields {name: array}"),
     PGY_OPT_TEXT("--data-loader-func-name", data_args, script_function, .hidden = true,
@@ -87,6 +89,7 @@ static void warn_ignored(const data_args *s)
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     data_args *s = settings;
+    if (!s->load_inputs.given) s->load_inputs = s->old_load_inputs;
     if (s->seed != UNSET && (s->seed < 0 || s->seed > 0xFFFFFFFFll))
         return pgy_error_set(err, PGY_E_ARGUMENT, "--seed: %lld is not in 0 to 4294967295", (long long)s->seed);
     if (s->iterations != UNSET && s->iterations < 0)

@@ -10,7 +10,7 @@ typedef struct data_args {
     int64_t seed, iterations;
     pgy_text_list val_range;
     const char *backend_module;
-    pgy_text_list load_inputs;
+    pgy_text_list load_inputs, old_load_inputs;
     const char *script, *script_function;
     const char *int_min, *int_max, *float_min, *float_max; /* older spellings */
     const pgy_value_range *ranges;

@@ -18,6 +18,10 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--silent", logging_args, silent, .help = "show critical errors only; wins over the options above"),
     PGY_OPT_LIST("--log-format", logging_args, format, .nargs = PGY_ONE_OR_MORE, .choices = FORMATS,
                  .help = "parts of each line: timestamp, line-info; no-colors turns colours off"),
+    PGY_OPT_FLAG("--timestamp", logging_args, old_timestamp, .hidden = true, .deprecated = "is an older spelling; use --log-format timestamp"),
+    PGY_OPT_FLAG("--line-info", logging_args, old_line_info, .hidden = true, .deprecated = "is an older spelling; use --log-format line-info"),
+    PGY_OPT_FLAG("--no-color --no-colors", logging_args, old_no_color, .hidden = true,
+                 .deprecated = "is an older spelling; use --log-format no-colors"),
     PGY_OPT_TEXT("--log-file", logging_args, file, .meta = "PATH", .help = "also write every shown line to this file"),
     PGY_OPT_END,
 };
@@ -46,7 +50,7 @@ static pgy_status set_verbosity(const logging_args *s, args *line, pgy_error *er
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     const logging_args *s = settings;
-    pgy_log_format format = {0};
+    pgy_log_format format = {s->old_timestamp, s->old_line_info, s->old_no_color};
     for (size_t i = 0; i < s->format.count; i++) {
         format.timestamp |= strcmp(s->format.items[i], FORMATS[0]) == 0;
         format.line_info |= strcmp(s->format.items[i], FORMATS[1]) == 0;

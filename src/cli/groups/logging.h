@@ -8,6 +8,7 @@ typedef struct logging_args {
     int verbose, quiet;
     pgy_text_list verbosity, format;
     bool silent;
+    bool old_timestamp, old_line_info, old_no_color; /* older spellings */
     const char *file;
 } logging_args;
 

@@ -15,13 +15,16 @@ static const char *const TYPES[] = {"onnx", NULL};
 #define TYPE_ROW                                                                                                       \
     PGY_OPT_TEXT("--model-type", model_args, type, .choices = TYPES,                                                   \
                  .help = "type of the model; found from the file's extension if not given")
+#define OLD_SHAPES_ROW                                                                                                 \
+    PGY_OPT_LIST("--input-shape", model_args, old_shape_words, .nargs = PGY_ONE_OR_MORE, .hidden = true,              \
+                 .deprecated = "is an older spelling; use --input-shapes")
 #define SHAPES_ROW                                                                                                     \
     PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",   \
                  .help = "shapes of generated input data, for example 'image:[1,3,224,224]'; names may be wildcards")
 
 static const pgy_option RUN_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL, .help = "path to the model"),
-    TYPE_ROW, SHAPES_ROW, PGY_OPT_END,
+    TYPE_ROW, SHAPES_ROW, OLD_SHAPES_ROW, PGY_OPT_END,
 };
 static const pgy_option FILE_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
@@ -33,7 +36,7 @@ static const pgy_option TYPE_OPTIONS[] = {
 };
 static const pgy_option DATA_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
-    SHAPES_ROW, PGY_OPT_END,
+    SHAPES_ROW, OLD_SHAPES_ROW, PGY_OPT_END,
 };
 
 static bool is_regular_onnx(const char *path)
@@ -60,6 +63,7 @@ static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
     if (s->path && !file_exists(s->path)) LOG(WARNING, "Model path does not exist: %s", s->path);
     pgy_status st = s->path && file_exists(s->path) ? make_absolute(&s->path, &line->memory, err) : PGY_OK;
     if (st) return st;
+    if (!s->shape_words.given) s->shape_words = s->old_shape_words;
     if (!s->shape_words.given) return PGY_OK;
     return values_shapes(&s->shapes, &s->shape_words, "--input-shapes", &line->memory, err);
 }

@@ -10,7 +10,7 @@
 typedef struct model_args {
     const char *path;         /* NULL if not given */
     const char *type;
-    pgy_text_list shape_words;
+    pgy_text_list shape_words, old_shape_words;
     pgy_metadata *shapes;     /* of --input-shapes; NULL if not given */
 } model_args;
 extern const option_group GROUP_MODEL_RUN;  /* model optional, type, shapes */
@@ -29,7 +29,7 @@ extern const option_group GROUP_ONNX_LOAD;  /* all of it */
 extern const option_group GROUP_ONNX_READ;  /* without outputs */
 
 typedef struct onnx_shape_args {
-    bool infer, no_onnxruntime;
+    bool infer, no_onnxruntime, no_folding;
 } onnx_shape_args;
 extern const option_group GROUP_ONNX_SHAPE;
 
