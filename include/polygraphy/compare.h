@@ -187,6 +187,7 @@ PGY_API bool pgy_accuracy_is_average(const pgy_accuracy *a);
 PGY_API size_t pgy_accuracy_pair_count(const pgy_accuracy *a);
 PGY_API void pgy_accuracy_pair(const pgy_accuracy *a, size_t pair, const char **first,
                                const char **second);
+/** Iterations whose verdicts were kept (see keep_verdicts); pgy_accuracy_stats counts all. */
 PGY_API size_t pgy_accuracy_iteration_count(const pgy_accuracy *a, size_t pair);
 PGY_API const pgy_verdicts *pgy_accuracy_at(const pgy_accuracy *a, size_t pair, size_t iteration);
 PGY_API bool pgy_accuracy_passed(const pgy_accuracy *a);
@@ -292,6 +293,10 @@ typedef struct pgy_run_options {
     const char *model_path;        /**< for reports and messages; may be NULL */
     bool (*cancelled)(void *user); /**< asked between inferences; NULL = never */
     void *user;
+    /** Every verdict stays in pgy_run_report_accuracy (default). false: only the counts of
+     * pgy_accuracy_stats do, unless save_accuracy, reports or check_average need the verdicts;
+     * memory then does not grow with the number of iterations. */
+    bool keep_verdicts;
 } pgy_run_options;
 PGY_API pgy_run_options pgy_run_options_default(void);
 

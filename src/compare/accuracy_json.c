@@ -391,8 +391,10 @@ pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r, const char *
 {
     file_writer *file = NULL;
     json_writer *json = NULL;
+    pgy_status st = accuracy_expect_all(r, err);
+    if (st) return pgy_error_prefix(err, st, "%s cannot be written: ", path);
     LOG(INFO, "Saving accuracy results to %s", path);
-    pgy_status st = file_writer_create(&file, path, err);
+    st = file_writer_create(&file, path, err);
     if (!st) st = json_writer_create_file(&json, file, err);
     if (st) goto done;
     write_results(json, r);

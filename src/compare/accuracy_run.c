@@ -79,7 +79,8 @@ pgy_status pgy_compare_accuracy(pgy_accuracy_results **accuracy, bool *passed,
     pgy_judge_options defaults = pgy_judge_options_default();
     size_t runners = 0;
     for (size_t i = 0; i < count; i++) runners += pgy_results_runner_count(results[i]);
-    pgy_status st = tally_init(&t, options ? options : &defaults, err);
+    pgy_status st =
+        tally_init(&t, options ? options : &defaults, accuracy ? KEEP_VERDICTS : KEEP_COUNTS, err);
     if (st) return st;
     st = tally_results(&t, results, count, err);
     if (!st && runners < 2)

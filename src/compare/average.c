@@ -156,18 +156,9 @@ void pgy_accuracy_log_summary(const pgy_accuracy_results *r)
 
 static void log_joint_iterations(const pgy_accuracy_results *r, size_t pair)
 {
-    const pgy_accuracy *first = pgy_accuracy_results_at(r, 0);
-    size_t total = pgy_accuracy_iteration_count(first, pair), passed = 0;
-    for (size_t i = 0; i < total; i++) {
-        bool good = true;
-        for (size_t f = 0; f < pgy_accuracy_results_count(r); f++) {
-            const pgy_accuracy *a = pgy_accuracy_results_at(r, f);
-            if (i < pgy_accuracy_iteration_count(a, pair))
-                good &= verdicts_all_passed(pgy_accuracy_at(a, pair, i));
-        }
-        passed += good;
-    }
-    log_count(first, pair, passed, total, false);
+    size_t passed, total;
+    accuracy_joint_stats(r, pair, &passed, &total);
+    log_count(pgy_accuracy_results_at(r, 0), pair, passed, total, false);
 }
 
 /* The output's verdict in every function that has one; true if all passed. */

@@ -17,6 +17,15 @@ pgy_status accuracy_add_pair(size_t *pair, pgy_accuracy *a, const char *first, c
                              pgy_error *err) PGY_MUST_CHECK;
 pgy_status accuracy_add_iteration(pgy_verdicts **out, pgy_accuracy *a, size_t pair,
                                   pgy_error *err) PGY_MUST_CHECK;
+/* Reduces the last iteration of a pair to a count of passes, in every function; each must have it.
+ */
+void accuracy_forget_iteration(pgy_accuracy_results *r, size_t pair);
+/* Iterations that pass in every function, and all; of functions whose pairs have the same
+ * positions. There must be a function. */
+void accuracy_joint_stats(const pgy_accuracy_results *r, size_t pair, size_t *passed,
+                          size_t *total);
+/* PGY_E_ARGUMENT if iterations were forgotten, for those who need the verdicts themselves. */
+pgy_status accuracy_expect_all(const pgy_accuracy_results *r, pgy_error *err) PGY_MUST_CHECK;
 /* Adds or replaces by output name; copies. */
 pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *err) PGY_MUST_CHECK;
 bool verdicts_all_passed(const pgy_verdicts *v);

@@ -163,9 +163,11 @@ pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results **out, const pgy_accurac
 {
     size_t saved = pgy_accuracy_results_count(r);
     pgy_accuracy_results *judged = NULL;
+    pgy_status st = accuracy_expect_all(r, err);
+    if (st) return st;
     bool *picked = mem_calloc(saved + 1, sizeof *picked);
-    pgy_status st = picked ? accuracy_results_create(&judged, err)
-                           : pgy_error_set(err, PGY_E_MEMORY, "out of memory while judging again");
+    st = picked ? accuracy_results_create(&judged, err)
+                : pgy_error_set(err, PGY_E_MEMORY, "out of memory while judging again");
     if (!st) st = judge_all(judged, picked, r, comparisons, count, average, err);
     if (st) goto done;
     for (size_t i = 0; i < saved; i++)

@@ -20,7 +20,9 @@ struct pgy_run_report {
 
 pgy_run_options pgy_run_options_default(void)
 {
-    return (pgy_run_options){.size = sizeof(pgy_run_options), .judge = pgy_judge_options_default()};
+    return (pgy_run_options){.size = sizeof(pgy_run_options),
+                             .judge = pgy_judge_options_default(),
+                             .keep_verdicts = true};
 }
 
 bool pgy_run_report_passed(const pgy_run_report *r)
@@ -86,6 +88,13 @@ static pgy_status choose_loader(run_context *c, pgy_data_loader **made, pgy_erro
 }
 
 /* ---- The verdict ---------------------------------------------------------------------------- */
+
+/* Verdicts that nobody will read are counted and dropped, so that memory does not grow with the
+ * number of iterations. */
+static verdict_keeping needed_verdicts(const pgy_run_options *o)
+{
+    return o->keep_verdicts || o->save_accuracy || o->report_count ? KEEP_VERDICTS : KEEP_COUNTS;
+}
 
 /* What must not look like a pass: a run in which nothing was run, or stored results that met
  * nothing. */
@@ -171,7 +180,7 @@ pgy_status pgy_run(pgy_run_report **out, pgy_runner *const *runners, size_t runn
     int64_t begin = clock_ns();
 
     pgy_status st = check_options(c.options, err);
-    if (!st) st = tally_init(&t, &c.options->judge, err);
+    if (!st) st = tally_init(&t, &c.options->judge, needed_verdicts(c.options), err);
     if (st) return st;
     st = run_and_judge(&c, &why);
     run_facts facts = {.reason = st ? why.text : str_text(&t.reason),

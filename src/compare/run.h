@@ -8,9 +8,13 @@
 
 /* ---- The verdict (tally.c) ------------------------------------------------------------------ */
 
+/* What becomes of the verdicts on an iteration. Averages need them all. */
+typedef enum verdict_keeping { KEEP_VERDICTS, KEEP_COUNTS } verdict_keeping;
+
 /* Judges iteration after iteration and collects every reason to fail. */
 typedef struct tally {
     pgy_judge_options options;
+    verdict_keeping keeping;
     pgy_compare *fallback; /* the default function, if the caller gave none */
     const pgy_compare *const *functions;
     size_t function_count;
@@ -27,7 +31,8 @@ typedef struct tally {
 } tally;
 
 /* Checks the options; functions are borrowed. */
-pgy_status tally_init(tally *t, const pgy_judge_options *options, pgy_error *err) PGY_MUST_CHECK;
+pgy_status tally_init(tally *t, const pgy_judge_options *options, verdict_keeping keeping,
+                      pgy_error *err) PGY_MUST_CHECK;
 void tally_deinit(tally *t);
 /* Compares the consecutive pairs of one iteration of all runners. */
 pgy_status tally_iteration(tally *t, const pgy_iteration *const *its, size_t count,

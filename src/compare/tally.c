@@ -90,9 +90,11 @@ static pgy_status make_entries(tally *t, pgy_error *err)
     return st;
 }
 
-pgy_status tally_init(tally *t, const pgy_judge_options *options, pgy_error *err)
+pgy_status tally_init(tally *t, const pgy_judge_options *options, verdict_keeping keeping,
+                      pgy_error *err)
 {
     *t = (tally){.options = *options,
+                 .keeping = options->check_average ? KEEP_VERDICTS : keeping,
                  .functions = options->comparisons,
                  .function_count = options->comparison_count};
     pgy_status st = PGY_OK;
@@ -195,7 +197,9 @@ static pgy_status judge_pair(bool *passed, tally *t, size_t p, const pgy_iterati
         if (!unmatched && !pgy_verdicts_count(v)) t->empty++;
         if (!verdicts_all_passed(v)) *passed = false;
     }
-    return st ? st : compare_log_outputs(a, b, t->seen, t->function_count, err);
+    if (!st) st = compare_log_outputs(a, b, t->seen, t->function_count, err);
+    if (!st && t->keeping == KEEP_COUNTS) accuracy_forget_iteration(t->accuracy, t->pairs[p]);
+    return st;
 }
 
 pgy_status tally_iteration(tally *t, const pgy_iteration *const *its, size_t count, pgy_error *err)

@@ -15,10 +15,18 @@ struct pgy_verdicts {
     size_t count, capacity;
 };
 
+/* What is left of iterations whose verdicts were forgotten. */
+typedef struct forgotten_iterations {
+    size_t total, passed;
+    size_t passed_jointly; /* in every function */
+    bool any_output;       /* something was compared */
+} forgotten_iterations;
+
 typedef struct pair_entry {
     char *first, *second;
     pgy_verdicts **iterations;
     size_t count, capacity;
+    forgotten_iterations forgotten;
 } pair_entry;
 
 struct pgy_accuracy {
@@ -176,6 +184,24 @@ pgy_status accuracy_add_iteration(pgy_verdicts **out, pgy_accuracy *a, size_t pa
     return PGY_OK;
 }
 
+void accuracy_forget_iteration(pgy_accuracy_results *r, size_t pair)
+{
+    bool jointly = true;
+    for (size_t f = 0; f < r->count; f++) {
+        const pair_entry *p = &r->functions[f]->pairs[pair];
+        jointly &= verdicts_all_passed(p->iterations[p->count - 1]);
+    }
+    for (size_t f = 0; f < r->count; f++) {
+        pair_entry *p = &r->functions[f]->pairs[pair];
+        pgy_verdicts *v = p->iterations[--p->count];
+        p->forgotten.total++;
+        p->forgotten.passed += verdicts_all_passed(v);
+        p->forgotten.passed_jointly += jointly;
+        p->forgotten.any_output |= v->count > 0;
+        verdicts_destroy(v);
+    }
+}
+
 pgy_compare_kind pgy_accuracy_kind(const pgy_accuracy *a)
 {
     return a->kind;
@@ -228,8 +254,8 @@ void pgy_accuracy_stats(const pgy_accuracy *a, size_t pair, size_t *passed, size
         return;
     }
     const pair_entry *p = &a->pairs[pair];
-    *passed = 0;
-    *total = p->count;
+    *passed = p->forgotten.passed;
+    *total = p->forgotten.total + p->count;
     for (size_t i = 0; i < p->count; i++) *passed += verdicts_all_passed(p->iterations[i]);
 }
 
@@ -289,10 +315,42 @@ const pgy_accuracy *pgy_accuracy_results_at(const pgy_accuracy_results *r, size_
 
 static bool holds_verdicts(const pgy_accuracy *a)
 {
-    for (size_t i = 0; i < a->count; i++)
-        for (size_t k = 0; k < a->pairs[i].count; k++)
-            if (a->pairs[i].iterations[k]->count) return true;
+    for (size_t i = 0; i < a->count; i++) {
+        const pair_entry *p = &a->pairs[i];
+        if (p->forgotten.any_output) return true;
+        for (size_t k = 0; k < p->count; k++)
+            if (p->iterations[k]->count) return true;
+    }
     return false;
+}
+
+void accuracy_joint_stats(const pgy_accuracy_results *r, size_t pair, size_t *passed, size_t *total)
+{
+    const pair_entry *first = &r->functions[0]->pairs[pair];
+    *passed = first->forgotten.passed_jointly;
+    *total = first->forgotten.total + first->count;
+    for (size_t i = 0; i < first->count; i++) {
+        bool good = true;
+        for (size_t f = 0; f < r->count; f++) {
+            const pair_entry *p = &r->functions[f]->pairs[pair];
+            if (i < p->count) good &= verdicts_all_passed(p->iterations[i]);
+        }
+        *passed += good;
+    }
+}
+
+pgy_status accuracy_expect_all(const pgy_accuracy_results *r, pgy_error *err)
+{
+    for (size_t f = 0; f < r->count; f++)
+        for (size_t i = 0; i < r->functions[f]->count; i++)
+            if (r->functions[f]->pairs[i].forgotten.total)
+                return pgy_error_set(err, PGY_E_ARGUMENT,
+                                     "the verdicts on %zu iteration(s) of %s vs. %s were only "
+                                     "counted, not kept (keep_verdicts)",
+                                     r->functions[f]->pairs[i].forgotten.total,
+                                     r->functions[f]->pairs[i].first,
+                                     r->functions[f]->pairs[i].second);
+    return PGY_OK;
 }
 
 /* Nothing compared is no pass. */

@@ -97,6 +97,82 @@ static void test_run__report_of_a_difference(void **state)
     pgy_run_report_destroy(r);
 }
 
+/* Without keep_verdicts the verdict and the counts are the same, the verdicts themselves are gone,
+ * and what would need them refuses. */
+static void test_run__counts_instead_of_verdicts(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    for (int s = 0; s < 2; s++) {
+        size_t passed = 0, total = 0;
+        pgy_run_options o = form(s);
+        o.keep_verdicts = false;
+        pgy_run_report *r = run(ACT(.nan = true, .nan_at = 1), ACT(.add = 0), 3, o, &err);
+        if (!r) fail_msg("%s", err.text);
+        assert_int_equal(log_count("Passed: 2/3 iterations | Pass Rate: 66.67%"), 1);
+        assert_string_equal(
+            pgy_run_report_reason(r),
+            "The outputs differ by more than the tolerances in 1 of 3 iteration(s).");
+        const pgy_accuracy_results *all = pgy_run_report_accuracy(r);
+        const pgy_accuracy *a = pgy_accuracy_results_at(all, 0);
+        assert_int_equal(pgy_accuracy_iteration_count(a, 0), 0);
+        pgy_accuracy_stats(a, 0, &passed, &total);
+        assert_true(passed == 2 && total == 3);
+        assert_false(pgy_accuracy_results_passed(all));
+        assert_int_equal(pgy_accuracy_results_save(all, SCRATCH "none.json", &err), PGY_E_ARGUMENT);
+        assert_null(read_text(SCRATCH "none.json"));
+        pgy_accuracy_results *again = NULL;
+        assert_int_equal(pgy_accuracy_reevaluate(&again, all, NULL, 0, false, &err),
+                         PGY_E_ARGUMENT);
+        assert_non_null(strstr(err.text, "3 iteration(s) of first vs. second"));
+        pgy_run_report_destroy(r);
+        r = run(ACT(.add = 0), ACT(.add = 0), 2, o, &err);
+        assert_true(pgy_accuracy_results_passed(pgy_run_report_accuracy(r)));
+        pgy_run_report_destroy(r);
+    }
+}
+
+static pgy_status starts_below_one(pgy_verdicts *out, const pgy_iteration *a,
+                                   const pgy_iteration *b, void *user, pgy_error *err)
+{
+    (void)b, (void)user;
+    const float *y = pgy_tensor_data(pgy_tensor_map_find(a->outputs, "y"));
+    return pgy_verdicts_set(out, "y", y[0] < 1, err);
+}
+
+/* Two functions of which each fails another iteration: none passes in both. */
+static void test_run__counts_over_all_functions(void **state)
+{
+    (void)state;
+    pgy_number_entry least = {.name = "", .value = {.real = 0.9}};
+    pgy_compare_options cosine = pgy_compare_options_default(PGY_COMPARE_COSINE_SIMILARITY),
+                        own = pgy_compare_options_default(PGY_COMPARE_CALLBACK);
+    cosine.threshold = (pgy_number_map){&least, 1};
+    own.callback = starts_below_one;
+    pgy_compare *functions[2] = {NULL};
+    pgy_error err = {0};
+    assert_int_equal(pgy_compare_create(&functions[0], &cosine, &err), PGY_OK);
+    assert_int_equal(pgy_compare_create(&functions[1], &own, &err), PGY_OK);
+    for (int keep = 0; keep < 2; keep++) {
+        size_t passed, total;
+        pgy_run_options o = form(false);
+        o.keep_verdicts = keep;
+        o.judge.comparisons = (const pgy_compare *const *)functions;
+        o.judge.comparison_count = 2;
+        /* similarity of x and x + 1: 0.866, then 0.9995 */
+        pgy_run_report *r = run(ACT(.add = 0), ACT(.add = 1), 2, o, &err);
+        if (!r) fail_msg("%s", err.text);
+        assert_int_equal(log_count("Passed: 0/2 iterations"), 1);
+        for (size_t f = 0; f < 2; f++) {
+            pgy_accuracy_stats(pgy_accuracy_results_at(pgy_run_report_accuracy(r), f), 0, &passed,
+                               &total);
+            assert_true(passed == 1 && total == 2);
+        }
+        pgy_run_report_destroy(r);
+    }
+    for (size_t i = 0; i < 2; i++) pgy_compare_destroy(functions[i]);
+}
+
 static void test_run__zero_iterations_fail(void **state)
 {
     (void)state;
