@@ -102,8 +102,14 @@ size_t cpu_count(void)
 
 uint64_t memory_total_bytes(void)
 {
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    static _Atomic uint64_t known; /* every tensor asks, and the answer is a system call away */
+    uint64_t total = atomic_load_explicit(&known, memory_order_relaxed);
+    if (total == 0) {
+        const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+        total = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+        atomic_store_explicit(&known, total, memory_order_relaxed);
+    }
+    return total;
 }
 
 uint64_t memory_resident_bytes(void)

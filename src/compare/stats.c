@@ -386,17 +386,23 @@ static void set_empty(array_stats *out)
     for (size_t i = 0; i < STATS_QUANTILES; i++) out->quantiles[i] = INFINITY;
 }
 
+static bool is_selecting(const stats_run *run)
+{
+    for (size_t i = 0; i < run->s->stream_count; i++)
+        if (run->streams[i].select && !selection_done(run->streams[i].select)) return true;
+    return false;
+}
+
 static pgy_status later_passes(stats_run *run, bool deviation, pgy_error *err)
 {
-    select_totals *total = mem_calloc(1, sizeof *total);
-    if (!total) return no_memory(run->s, err);
+    select_totals *total = NULL; /* megabytes, which few elements must not pay for */
     pgy_status st = PGY_OK;
     run->deviation = deviation;
-    for (;;) {
-        bool wanted = run->deviation;
-        for (size_t i = 0; i < run->s->stream_count; i++)
-            wanted |= run->streams[i].select && !selection_done(run->streams[i].select);
-        if (!wanted) break;
+    while (run->deviation || is_selecting(run)) {
+        if (!total && is_selecting(run)) {
+            total = mem_calloc(1, sizeof *total);
+            if (!total) return no_memory(run->s, err);
+        }
         st = arith_each(NULL, run->s, run->starts, run->blocks, visit_later, run, err);
         if (st) break;
         for (size_t i = 0; i < run->s->stream_count; i++) advance(run, &run->streams[i], total);
