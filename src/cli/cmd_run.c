@@ -142,6 +142,7 @@ static void fill_options(pgy_run_options *o, const args *line, const compare_lis
     o->reports = compare->reports.items;
     o->report_count = compare->reports.count;
     o->keep_verdicts = false;
+    o->keep_verdicts = false;
     o->model_path = model->path;
     if (script) {
         o->postprocess = pgy_postprocess_script_use((pgy_postprocess_script *)script);
