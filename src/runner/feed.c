@@ -52,18 +52,23 @@ static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *in
 {
     pgy_status st = PGY_OK;
     str missing = {0}, extra = {0};
+    size_t missing_count = 0, extra_count = 0; /* the texts may lack memory */
     for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
         const char *name = pgy_metadata_at(inputs, i)->name;
-        if (!pgy_tensor_map_find(feed, name)) append_name(&missing, name);
+        if (pgy_tensor_map_find(feed, name)) continue;
+        append_name(&missing, name);
+        missing_count++;
     }
     for (size_t i = 0; i < pgy_tensor_map_count(feed); i++) {
         const char *name = pgy_tensor_map_name(feed, i);
-        if (!pgy_metadata_find(inputs, name)) append_name(&extra, name);
+        if (pgy_metadata_find(inputs, name)) continue;
+        append_name(&extra, name);
+        extra_count++;
     }
-    if (missing.size)
+    if (missing_count)
         st = names_error("The following inputs were not found in input data", &missing, feed,
                          inputs, err);
-    else if (extra.size)
+    else if (extra_count)
         st = names_error("Extra inputs in input data", &extra, feed, inputs, err);
     str_deinit(&missing);
     str_deinit(&extra);

@@ -221,6 +221,7 @@ static void test_file__name_as_long_as_allowed(void **state)
     memset(name, 'n', 255);
     name[255] = '\0';
     char *path = path_join(scratch("."), name);
+    assert_non_null(path);
     write_text(path, "x");
     expect_text(path, "x");
     mem_free(path);
@@ -318,6 +319,7 @@ static void test_file__temporary(void **state)
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 07777, 0600);
     char *copy = mem_strdup(path);
+    assert_non_null(copy);
     file_temp_release(path);
     file_temp_release(NULL);
     assert_false(file_exists(copy));

@@ -121,6 +121,7 @@ static void test_files__test_data_sets_are_ordered_by_number(void **state)
     for (int i = 0; i < 2; i++) {
         pgy_tensor *t = one_float((float)i);
         char *path = path_join(SETS[i], "input_0.pb");
+        assert_non_null(path);
         assert_int_equal(pgy_tensorproto_save(path, "x", pgy_tensor_view(t), NULL), PGY_OK);
         pgy_tensor_release(t);
         mem_free(path);

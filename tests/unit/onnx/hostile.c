@@ -100,7 +100,7 @@ static void test_hostile__changed_bytes(void **state)
     for (int round = 0; round < 3000; round++) {
         str path = {0};
         str_printf(&path, "%s%s", DATA_PATH, NAMES[round % 3]);
-        str bytes = contents(path.data);
+        str bytes = contents(str_text(&path));
         pgy_model *m = NULL;
         for (int i = 0; i < 1 + round % 3; i++) {
             seed = seed * 1664525u + 1013904223u;

@@ -48,7 +48,7 @@ __attribute__((unused)) static pgy_model *load(const char *name)
     pgy_model *m = NULL;
     str path = {0};
     str_printf(&path, "%s%s", DATA_PATH, name);
-    OK(pgy_model_load(&m, path.data, NULL, &test_err));
+    OK(pgy_model_load(&m, str_text(&path), NULL, &test_err));
     str_deinit(&path);
     return m;
 }
