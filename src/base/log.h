@@ -16,7 +16,8 @@
     pgy_log_write_once(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
 #define LOG_IS_ON(severity) pgy_log_is_on(PGY_LOG_##severity, LOG_PATH)
 
-/* A passing line on the console, if that is a terminal: replaced by the next one, erased before the next message; "" erases it. */
+/* A passing line on the console, if that is a terminal: replaced by the next one, erased before the
+ * next message; "" erases it. */
 void log_show_status(const char *text);
 
 #endif

@@ -10,18 +10,23 @@ typedef struct accuracy_args {
 } accuracy_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_POSITIONAL("path", accuracy_args, path, .help = "file written by 'polygraphy run --save-accuracy-results'"),
+    PGY_OPT_POSITIONAL("path", accuracy_args, path,
+                       .help = "file written by 'polygraphy run --save-accuracy-results'"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(accuracy_args)};
-static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, &GROUP_COMPARE_SAVED, &GROUP_FUNCTIONS, NULL};
+static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, &GROUP_COMPARE_SAVED,
+                                             &GROUP_FUNCTIONS, NULL};
 
-static pgy_status judge_again(pgy_accuracy_results **out, const pgy_accuracy_results *saved, args *line, pgy_error *err)
+static pgy_status judge_again(pgy_accuracy_results **out, const pgy_accuracy_results *saved,
+                              args *line, pgy_error *err)
 {
     const compare_args *c = args_get(line, &GROUP_COMPARE_SAVED);
     compare_list functions = {0};
     pgy_status st = compare_list_create(&functions, line, err);
-    if (!st) st = pgy_accuracy_reevaluate(out, saved, (const pgy_compare *const *)functions.items, functions.count, c->check_average, err);
+    if (!st)
+        st = pgy_accuracy_reevaluate(out, saved, (const pgy_compare *const *)functions.items,
+                                     functions.count, c->check_average, err);
     compare_list_destroy(&functions);
     return st;
 }
@@ -31,8 +36,9 @@ static bool thresholds_given(const args *line)
 {
     const compare_args *c = args_get(line, &GROUP_COMPARE_SAVED);
     const function_args *f = args_get(line, &GROUP_FUNCTIONS);
-    return c->functions.given || c->script || c->check_average || f->rtol.given || f->atol.given || f->stat.given || f->quantile.given ||
-           f->index_tolerance.given || f->l2.given || f->cosine_similarity.given || f->psnr.given || f->snr.given || f->lpips.given;
+    return c->functions.given || c->script || c->check_average || f->rtol.given || f->atol.given ||
+           f->stat.given || f->quantile.given || f->index_tolerance.given || f->l2.given ||
+           f->cosine_similarity.given || f->psnr.given || f->snr.given || f->lpips.given;
 }
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
@@ -45,12 +51,15 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     bool again = thresholds_given(line);
     if (again) st = judge_again(&judged, saved, line, err);
     const pgy_accuracy_results *result = again ? judged : saved;
-    if (!st && pgy_accuracy_results_count(result) == 0) st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: holds no comparison to judge", s->path);
+    if (!st && pgy_accuracy_results_count(result) == 0)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: holds no comparison to judge", s->path);
     if (!st) {
         pgy_accuracy_log_summary(result);
         *passed = pgy_accuracy_results_passed(result);
-        if (*passed) LOG(FINISH, "PASSED | Accuracy results passed the requested thresholds.");
-        else LOG(ERROR, "FAILED | Accuracy results did not pass the requested thresholds.");
+        if (*passed)
+            LOG(FINISH, "PASSED | Accuracy results passed the requested thresholds.");
+        else
+            LOG(ERROR, "FAILED | Accuracy results did not pass the requested thresholds.");
     }
     if (!st && c->save_accuracy) st = pgy_accuracy_results_save(result, c->save_accuracy, err);
     pgy_accuracy_results_destroy(judged);
@@ -59,9 +68,13 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 }
 
 const command COMMAND_check_accuracy = {
-    .tool = "check", .subtool = "accuracy",
+    .tool = "check",
+    .subtool = "accuracy",
     .summary = "Judge saved accuracy results again, by other thresholds.",
-    .description = "Judge a file written by 'run --save-accuracy-results' again, without inference. Functions and thresholds that are named replace those in the "
+    .description = "Judge a file written by 'run --save-accuracy-results' again, without "
+                   "inference. Functions and thresholds that are named replace those in the "
                    "file; with none named, the saved verdicts are reported as they are.",
-    .groups = GROUPS, .frames = true, .run = run,
+    .groups = GROUPS,
+    .frames = true,
+    .run = run,
 };

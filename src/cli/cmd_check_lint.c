@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy check lint: what is wrong with a model, node by node: structure first, then the whole model in a runtime, then, if that fails, each
- * node alone on the data that reach it. */
+/* polygraphy check lint: what is wrong with a model, node by node: structure first, then the whole
+ * model in a runtime, then, if that fails, each node alone on the data that reach it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ typedef struct lint_args {
 } lint_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_TEXT("-o --output", lint_args, output, .meta = "PATH", .help = "write the findings as JSON"),
+    PGY_OPT_TEXT("-o --output", lint_args, output, .meta = "PATH",
+                 .help = "write the findings as JSON"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(lint_args)};
@@ -57,7 +58,8 @@ static const pgy_backend *choose_backend(void)
     char why[1024];
     const pgy_backend *wanted = pgy_backend_find(RUNTIME);
     if (wanted && wanted->probe(why, sizeof why) == PGY_OK) return wanted;
-    LOG(WARNING, "%s; the float64 reference is used instead", wanted ? why : "ONNX Runtime is not available");
+    LOG(WARNING, "%s; the float64 reference is used instead",
+        wanted ? why : "ONNX Runtime is not available");
     return pgy_backend_find(FALLBACK);
 }
 
@@ -72,7 +74,9 @@ static pgy_status run_model(pgy_tensor_map **out, linter *l, pgy_model *model, p
     const option_group *group = group_backend_options(l->backend->name);
     pgy_status st = pgy_loader_from_model(&loader, model, err);
     if (!st) st = pgy_loader_source(&source, loader, err);
-    if (!st) st = pgy_runner_create(&runner, l->backend, &source, group ? args_get(l->line, group) : NULL, "lint", err);
+    if (!st)
+        st = pgy_runner_create(&runner, l->backend, &source,
+                               group ? args_get(l->line, group) : NULL, "lint", err);
     if (!st) st = pgy_runner_activate(runner, err);
     if (!st) st = pgy_runner_inputs(&inputs, runner, err);
     if (!st) st = pgy_feed_match(&feed, l->values, inputs, err);
@@ -114,7 +118,9 @@ static pgy_status load(linter *l, pgy_error *err)
     if (!st) st = pgy_graph_import(&l->graph, l->model, &why);
     if (!st) st = pgy_graph_sort(l->graph, &why);
     if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
-    if (st) lint_add(&l->report, LINT_EXCEPTION, l->model ? LINT_CHECKER : LINT_LOADER, "", "", why.text);
+    if (st)
+        lint_add(&l->report, LINT_EXCEPTION, l->model ? LINT_CHECKER : LINT_LOADER, "", "",
+                 why.text);
     if (st) {
         pgy_graph_destroy(l->graph);
         l->graph = NULL;
@@ -127,8 +133,14 @@ static pgy_status add_duplicate(linter *l, const char *name, pgy_error *err)
 {
     str ids = {0};
     for (size_t i = 0; i < l->graph->node_count; i++)
-        if (!strcmp(l->graph->nodes[i]->name, name)) str_printf(&ids, ids.size ? ", %zu" : "%zu", i);
-    char *text = ids.failed ? NULL : arena_printf(&l->report.memory, "Duplicate node name: '%s' for nodes with topological IDs: [%s] found.", name, str_text(&ids));
+        if (!strcmp(l->graph->nodes[i]->name, name))
+            str_printf(&ids, ids.size ? ", %zu" : "%zu", i);
+    char *text =
+        ids.failed
+            ? NULL
+            : arena_printf(&l->report.memory,
+                           "Duplicate node name: '%s' for nodes with topological IDs: [%s] found.",
+                           name, str_text(&ids));
     str_deinit(&ids);
     if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     lint_add(&l->report, LINT_EXCEPTION, LINT_GRAPH, name, "", text);
@@ -145,7 +157,8 @@ static pgy_status check_names(linter *l, pgy_error *err)
         ok = strmap_put(strmap_has(&seen, name) ? &repeated : &seen, name, l);
     }
     pgy_status st = ok ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (size_t i = 0; !st && i < repeated.count; i++) st = add_duplicate(l, repeated.entries[i].key, err);
+    for (size_t i = 0; !st && i < repeated.count; i++)
+        st = add_duplicate(l, repeated.entries[i].key, err);
     strmap_deinit(&seen);
     strmap_deinit(&repeated);
     return st;
@@ -157,7 +170,8 @@ static bool is_duplicate_name(const pgy_finding *f)
 }
 
 /* Structural findings; what does not matter for any output is kept for the end. */
-static pgy_status check_structure(linter *l, const pgy_finding **findings, size_t *count, pgy_error *err)
+static pgy_status check_structure(linter *l, const pgy_finding **findings, size_t *count,
+                                  pgy_error *err)
 {
     pgy_status st = pgy_graph_check(findings, count, l->graph, err);
     for (size_t i = 0; !st && i < *count; i++) {
@@ -179,12 +193,16 @@ static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
         const pgy_value *v = pgy_graph_find_value(l->graph, g->inputs[i]->name);
         if (v && v->initializer) continue;
         st = pgy_onnx_value_info_describe(&info, l->model, g->inputs[i], err);
-        const pgy_tensor_info *given = model->shapes && info.rank < 0 ? pgy_metadata_find(model->shapes, info.name) : NULL;
-        if (given) info.rank = given->rank, info.shape = given->shape, info.dim_names = given->dim_names;
+        const pgy_tensor_info *given =
+            model->shapes && info.rank < 0 ? pgy_metadata_find(model->shapes, info.name) : NULL;
+        if (given)
+            info.rank = given->rank, info.shape = given->shape, info.dim_names = given->dim_names;
         if (!st) st = pgy_metadata_set(m, &info, err);
     }
-    if (st) pgy_metadata_destroy(m);
-    else *out = m;
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
     return st;
 }
 
@@ -197,7 +215,8 @@ static pgy_status first_feed(linter *l, pgy_metadata **inputs, pgy_error *err)
     if (!st) st = data_loader_create(&loader, l->line, model->shapes, err);
     if (!st) st = pgy_data_loader_set_metadata(loader, *inputs, err);
     if (!st) st = pgy_data_loader_next(&feed, loader, err);
-    if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data to run the model on");
+    if (!st && !feed)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data to run the model on");
     if (!st) st = pgy_feed_match(&l->values, feed, *inputs, err);
     pgy_tensor_map_destroy(feed);
     pgy_data_loader_destroy(loader);
@@ -222,7 +241,9 @@ static pgy_status add_weights(linter *l, pgy_error *err)
 
 static bool is_unknown_operator(const char *message)
 {
-    return strstr(message, "No opset import for domain") || strstr(message, "is not a registered function/op") || strstr(message, "does not implement");
+    return strstr(message, "No opset import for domain") ||
+           strstr(message, "is not a registered function/op") ||
+           strstr(message, "does not implement");
 }
 
 /* One node alone. A node whose inputs are missing is below a failure and is skipped. */
@@ -236,11 +257,14 @@ static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
     st = run_model(&outputs, l, one, &why);
     if (st == PGY_OK) {
         for (size_t i = 0; !st && i < pgy_tensor_map_count(outputs); i++)
-            st = pgy_tensor_map_set(l->values, pgy_tensor_map_name(outputs, i), pgy_tensor_map_at(outputs, i), err);
-        if (!st && !lint_node_failed(&l->report, n->name) && !strvec_push(&l->report.passing, n->name))
+            st = pgy_tensor_map_set(l->values, pgy_tensor_map_name(outputs, i),
+                                    pgy_tensor_map_at(outputs, i), err);
+        if (!st && !lint_node_failed(&l->report, n->name) &&
+            !strvec_push(&l->report.passing, n->name))
             st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     } else if (!lint_node_failed(&l->report, n->name)) {
-        lint_add(&l->report, is_unknown_operator(why.text) ? LINT_WARNING : LINT_EXCEPTION, LINT_RUNTIME, n->name, n->op_type, why.text);
+        lint_add(&l->report, is_unknown_operator(why.text) ? LINT_WARNING : LINT_EXCEPTION,
+                 LINT_RUNTIME, n->name, n->op_type, why.text);
         st = PGY_OK;
     } else {
         st = PGY_OK;
@@ -253,14 +277,16 @@ static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
 static pgy_status run_nodes(linter *l, pgy_error *err)
 {
     pgy_status st = add_weights(l, err);
-    for (size_t i = 0; !st && i < l->graph->node_count; i++) st = run_node(l, l->graph->nodes[i], err);
+    for (size_t i = 0; !st && i < l->graph->node_count; i++)
+        st = run_node(l, l->graph->nodes[i], err);
     return st;
 }
 
 static pgy_status all_passed(linter *l, pgy_error *err)
 {
     for (size_t i = 0; i < l->graph->node_count; i++)
-        if (!lint_node_failed(&l->report, l->graph->nodes[i]->name) && !strvec_push(&l->report.passing, l->graph->nodes[i]->name))
+        if (!lint_node_failed(&l->report, l->graph->nodes[i]->name) &&
+            !strvec_push(&l->report.passing, l->graph->nodes[i]->name))
             return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     return PGY_OK;
 }
@@ -278,10 +304,12 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
         st = PGY_OK;
     } else {
         l->backend = choose_backend();
-        bool whole = !lint_has_exception(&l->report) && run_model(&outputs, l, l->model, &why) == PGY_OK;
+        bool whole =
+            !lint_has_exception(&l->report) && run_model(&outputs, l, l->model, &why) == PGY_OK;
         st = whole ? all_passed(l, err) : run_nodes(l, err);
         /* A failure of the whole that no node shows alone must not be lost. */
-        if (!st && !whole && why.text[0] && !lint_has_exception(&l->report)) lint_add(&l->report, LINT_EXCEPTION, LINT_RUNTIME, "", "", why.text);
+        if (!st && !whole && why.text[0] && !lint_has_exception(&l->report))
+            lint_add(&l->report, LINT_EXCEPTION, LINT_RUNTIME, "", "", why.text);
     }
     pgy_tensor_map_destroy(outputs);
     pgy_metadata_destroy(inputs);
@@ -294,8 +322,12 @@ static void add_warnings(linter *l, const pgy_finding *findings, size_t count)
     for (int of_nodes = 0; of_nodes < 2; of_nodes++) {
         for (size_t i = 0; i < count; i++) {
             const pgy_finding *f = &findings[i];
-            if (f->severity == PGY_LOG_ERROR || is_duplicate_name(f) || (f->node[0] != 0) != of_nodes) continue;
-            lint_add(&l->report, LINT_WARNING, f->severity == PGY_LOG_INFO ? LINT_GRAPH : LINT_CHECKER, f->node, f->op_type, f->message);
+            if (f->severity == PGY_LOG_ERROR || is_duplicate_name(f) ||
+                (f->node[0] != 0) != of_nodes)
+                continue;
+            lint_add(&l->report, LINT_WARNING,
+                     f->severity == PGY_LOG_INFO ? LINT_GRAPH : LINT_CHECKER, f->node, f->op_type,
+                     f->message);
         }
     }
 }
@@ -304,7 +336,8 @@ static pgy_status note_failing(linter *l, pgy_error *err)
 {
     for (size_t i = 0; i < l->report.count; i++) {
         const lint_entry *e = &l->report.entries[i];
-        if (e->level == LINT_EXCEPTION && e->node[0] && !strvec_push(&l->report.failing, e->node)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        if (e->level == LINT_EXCEPTION && e->node[0] && !strvec_push(&l->report.failing, e->node))
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     return PGY_OK;
 }
@@ -332,9 +365,13 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 }
 
 const command COMMAND_check_lint = {
-    .tool = "check", .subtool = "lint",
+    .tool = "check",
+    .subtool = "lint",
     .summary = "Find what is wrong with a model, node by node.",
-    .description = "Check a model: structure, operators, types and shapes, then inference of the whole model and, if it fails, of each node alone on the data that reach it. "
+    .description = "Check a model: structure, operators, types and shapes, then inference of the "
+                   "whole model and, if it fails, of each node alone on the data that reach it. "
                    "Exit status 1 if anything would keep the model from running.",
-    .make_groups = groups, .frames = true, .run = run,
+    .make_groups = groups,
+    .frames = true,
+    .run = run,
 };

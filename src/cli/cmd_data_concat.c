@@ -13,8 +13,10 @@ typedef struct concat_args {
 } concat_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_POSITIONAL("paths", concat_args, paths, .nargs = PGY_ONE_OR_MORE, .help = "files of saved inputs, or files of saved outputs"),
-    PGY_OPT_TEXT("-o --output", concat_args, output, .required = true, .meta = "PATH", .help = "the file to write"),
+    PGY_OPT_POSITIONAL("paths", concat_args, paths, .nargs = PGY_ONE_OR_MORE,
+                       .help = "files of saved inputs, or files of saved outputs"),
+    PGY_OPT_TEXT("-o --output", concat_args, output, .required = true, .meta = "PATH",
+                 .help = "the file to write"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(concat_args)};
@@ -30,7 +32,8 @@ static void warn_names(strvec *first, const pgy_tensor_map *m)
         return;
     }
     bool same = first->count == pgy_tensor_map_count(m);
-    for (size_t i = 0; same && i < first->count; i++) same = pgy_tensor_map_find(m, first->items[i]) != NULL;
+    for (size_t i = 0; same && i < first->count; i++)
+        same = pgy_tensor_map_find(m, first->items[i]) != NULL;
     if (!same) LOG_ONCE(WARNING, "The names of the tensors differ between iterations");
 }
 
@@ -63,7 +66,8 @@ static pgy_status concat_inputs(const concat_args *s, pgy_error *err)
 /* ---- Outputs -------------------------------------------------------------------------------- */
 
 /* The k-th runner with this name, so that equal names within one file stay apart. */
-static pgy_status runner_for(size_t *out, pgy_results *all, const char *name, size_t k, pgy_error *err)
+static pgy_status runner_for(size_t *out, pgy_results *all, const char *name, size_t k,
+                             pgy_error *err)
 {
     for (size_t i = 0; i < pgy_results_runner_count(all); i++) {
         if (strcmp(pgy_results_runner_name(all, i), name)) continue;
@@ -78,7 +82,8 @@ static pgy_status runner_for(size_t *out, pgy_results *all, const char *name, si
 static size_t equal_before(const pgy_results *r, size_t i)
 {
     size_t n = 0;
-    for (size_t k = 0; k < i; k++) n += strcmp(pgy_results_runner_name(r, k), pgy_results_runner_name(r, i)) == 0;
+    for (size_t k = 0; k < i; k++)
+        n += strcmp(pgy_results_runner_name(r, k), pgy_results_runner_name(r, i)) == 0;
     return n;
 }
 
@@ -104,7 +109,8 @@ static pgy_status concat_outputs(const concat_args *s, pgy_error *err)
     pgy_results *all = NULL;
     strvec names = {0};
     pgy_status st = pgy_results_create(&all, err);
-    for (size_t i = 0; !st && i < s->paths.count; i++) st = append_file(all, s->paths.items[i], &names, err);
+    for (size_t i = 0; !st && i < s->paths.count; i++)
+        st = append_file(all, s->paths.items[i], &names, err);
     if (!st) LOG(INFO, "Saving output file containing concatenated iteration(s) to %s", s->output);
     if (!st) st = pgy_results_save(all, s->output, err);
     pgy_results_destroy(all);
@@ -121,18 +127,27 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
         saved_kind kind;
         pgy_status st = saved_kind_of(&kind, s->paths.items[i], err);
         if (st) return st;
-        if (kind == SAVED_ACCURACY) return pgy_error_set(err, PGY_E_FORMAT, "%s: holds accuracy results, neither inputs nor outputs", s->paths.items[i]);
+        if (kind == SAVED_ACCURACY)
+            return pgy_error_set(err, PGY_E_FORMAT,
+                                 "%s: holds accuracy results, neither inputs nor outputs",
+                                 s->paths.items[i]);
         ++*(kind == SAVED_RESULTS ? &outputs : &inputs);
         if (inputs && outputs)
-            return pgy_error_set(err, PGY_E_ARGUMENT, "%s holds %s, the files before it %s; only files of one kind can be concatenated", s->paths.items[i],
-                                 kind == SAVED_RESULTS ? "outputs" : "inputs", kind == SAVED_RESULTS ? "inputs" : "outputs");
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "%s holds %s, the files before it %s; only files of one kind can be concatenated",
+                s->paths.items[i], kind == SAVED_RESULTS ? "outputs" : "inputs",
+                kind == SAVED_RESULTS ? "inputs" : "outputs");
     }
     return outputs ? concat_outputs(s, err) : concat_inputs(s, err);
 }
 
 const command COMMAND_data_concat = {
-    .tool = "data", .subtool = "concat",
+    .tool = "data",
+    .subtool = "concat",
     .summary = "Append the iterations of several files.",
-    .description = "Append the iterations of several files of saved inputs, or of several files of saved outputs (joined by runner name).",
-    .groups = GROUPS, .run = run,
+    .description = "Append the iterations of several files of saved inputs, or of several files of "
+                   "saved outputs (joined by runner name).",
+    .groups = GROUPS,
+    .run = run,
 };

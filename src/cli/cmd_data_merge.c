@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy data merge (until 0.49: data to-input): one input file from several files of inputs and outputs, iteration by iteration. Each
- * iteration is a map of its own (the original shares one map among all new iterations). */
+/* polygraphy data merge (until 0.49: data to-input): one input file from several files of inputs
+ * and outputs, iteration by iteration. Each iteration is a map of its own (the original shares one
+ * map among all new iterations). */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,8 +16,10 @@ typedef struct merge_args {
 } merge_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_POSITIONAL("paths", merge_args, paths, .nargs = PGY_ONE_OR_MORE, .help = "files of saved inputs or outputs"),
-    PGY_OPT_TEXT("-o --output", merge_args, output, .required = true, .meta = "PATH", .help = "the input file to write"),
+    PGY_OPT_POSITIONAL("paths", merge_args, paths, .nargs = PGY_ONE_OR_MORE,
+                       .help = "files of saved inputs or outputs"),
+    PGY_OPT_TEXT("-o --output", merge_args, output, .required = true, .meta = "PATH",
+                 .help = "the input file to write"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(merge_args)};
@@ -36,7 +39,8 @@ static void feed_list_deinit(feed_list *l)
 /* One line for all; the names at VERBOSE. */
 static void warn_overwritten(const char *name)
 {
-    LOG_ONCE(WARNING, "Some inputs occur in several files; the later file wins. If you intended to concatenate iterations, use 'polygraphy data concat'");
+    LOG_ONCE(WARNING, "Some inputs occur in several files; the later file wins. If you intended to "
+                      "concatenate iterations, use 'polygraphy data concat'");
     LOG(VERBOSE, "Overwriting input '%s'", name);
 }
 
@@ -44,7 +48,8 @@ static void warn_overwritten(const char *name)
 static pgy_status merge_into(feed_list *l, size_t i, const pgy_tensor_map *from, pgy_error *err)
 {
     if (i == l->count) {
-        if (!mem_grow((void **)&l->maps, &l->capacity, i + 1, sizeof *l->maps)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        if (!mem_grow((void **)&l->maps, &l->capacity, i + 1, sizeof *l->maps))
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
         pgy_status st = pgy_tensor_map_create(&l->maps[i], err);
         if (st) return st;
         l->count++;
@@ -52,8 +57,7 @@ static pgy_status merge_into(feed_list *l, size_t i, const pgy_tensor_map *from,
     pgy_status st = PGY_OK;
     for (size_t k = 0; !st && k < pgy_tensor_map_count(from); k++) {
         const char *name = pgy_tensor_map_name(from, k);
-        if (pgy_tensor_map_find(l->maps[i], name))
-            warn_overwritten(name);
+        if (pgy_tensor_map_find(l->maps[i], name)) warn_overwritten(name);
         st = pgy_tensor_map_set(l->maps[i], name, pgy_tensor_map_at(from, k), err);
     }
     return st;
@@ -66,7 +70,8 @@ static pgy_status merge_results(feed_list *l, const char *path, size_t *count, p
     *count = 0;
     for (size_t i = 0; !st && i < pgy_results_runner_count(r); i++) {
         size_t n = pgy_results_iteration_count(r, i);
-        for (size_t k = 0; !st && k < n; k++) st = merge_into(l, k, pgy_results_at(r, i, k)->outputs, err);
+        for (size_t k = 0; !st && k < n; k++)
+            st = merge_into(l, k, pgy_results_at(r, i, k)->outputs, err);
         if (n > *count) *count = n;
     }
     pgy_results_destroy(r);
@@ -99,10 +104,17 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
         size_t count = 0, before = list.count;
         const char *path = s->paths.items[i];
         st = saved_kind_of(&kind, path, err);
-        if (!st && kind == SAVED_ACCURACY) st = pgy_error_set(err, PGY_E_FORMAT, "%s: holds accuracy results, neither inputs nor outputs", path);
-        else if (!st) st = kind == SAVED_RESULTS ? merge_results(&list, path, &count, err) : merge_inputs(&list, path, &count, err);
+        if (!st && kind == SAVED_ACCURACY)
+            st = pgy_error_set(err, PGY_E_FORMAT,
+                               "%s: holds accuracy results, neither inputs nor outputs", path);
+        else if (!st)
+            st = kind == SAVED_RESULTS ? merge_results(&list, path, &count, err)
+                                       : merge_inputs(&list, path, &count, err);
         if (!st && i && count != before)
-            LOG(WARNING, "%s has %zu iteration(s), the files before it %zu; iterations that a file lacks have none of its tensors", path, count, before);
+            LOG(WARNING,
+                "%s has %zu iteration(s), the files before it %zu; iterations that a file lacks "
+                "have none of its tensors",
+                path, count, before);
     }
     if (!st) {
         LOG(INFO, "Saving input file containing %zu iteration(s) to %s", list.count, s->output);
@@ -113,9 +125,13 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 }
 
 const command COMMAND_data_merge = {
-    .tool = "data", .subtool = "merge", .alias = "data to-input",
+    .tool = "data",
+    .subtool = "merge",
+    .alias = "data to-input",
     .summary = "Merge inputs and outputs of several files into one input file.",
-    .description = "Merge saved inputs and outputs into one input file, iteration by iteration: useful when the outputs of one model are inputs of "
+    .description = "Merge saved inputs and outputs into one input file, iteration by iteration: "
+                   "useful when the outputs of one model are inputs of "
                    "another. The older name of this tool is 'data to-input'.",
-    .groups = GROUPS, .run = run,
+    .groups = GROUPS,
+    .run = run,
 };

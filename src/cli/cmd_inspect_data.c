@@ -16,13 +16,21 @@ typedef struct inspect_data_args {
 } inspect_data_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_POSITIONAL("path", inspect_data_args, path, .help = "file of saved inputs, outputs or accuracy results, or a folder of per-iteration files"),
-    PGY_OPT_FLAG("-a --all", inspect_data_args, all, .help = "show every iteration instead of the first"),
-    PGY_OPT_FLAG("-s --show-values", inspect_data_args, show_values, .help = "show the values of the arrays"),
-    PGY_OPT_FLAG("--histogram", inspect_data_args, histogram, .help = "show a histogram of each array"),
+    PGY_OPT_POSITIONAL("path", inspect_data_args, path,
+                       .help = "file of saved inputs, outputs or accuracy results, or a folder of "
+                               "per-iteration files"),
+    PGY_OPT_FLAG("-a --all", inspect_data_args, all,
+                 .help = "show every iteration instead of the first"),
+    PGY_OPT_FLAG("-s --show-values", inspect_data_args, show_values,
+                 .help = "show the values of the arrays"),
+    PGY_OPT_FLAG("--histogram", inspect_data_args, histogram,
+                 .help = "show a histogram of each array"),
     PGY_OPT_INT("-n --num-items", inspect_data_args, num_items, .meta = "NUM",
-                .help = "values shown at each end of a dimension of a summarised array; -1 shows all; default 3"),
-    PGY_OPT_INT("--line-width", inspect_data_args, line_width, .meta = "NUM", .help = "characters in a line of values; -1 breaks at the ends of rows only; default 75"),
+                .help = "values shown at each end of a dimension of a summarised array; -1 shows "
+                        "all; default 3"),
+    PGY_OPT_INT(
+        "--line-width", inspect_data_args, line_width, .meta = "NUM",
+        .help = "characters in a line of values; -1 breaks at the ends of rows only; default 75"),
     PGY_OPT_END,
 };
 
@@ -33,7 +41,8 @@ static void defaults(void *settings)
     s->line_width = 75;
 }
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(inspect_data_args), .defaults = defaults};
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(inspect_data_args), .defaults = defaults};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
@@ -49,10 +58,12 @@ static void append_indented(str *out, const char *text, size_t indent)
     if (!out->size || out->data[out->size - 1] != '\n' || !*start) str_append_char(out, '\n');
 }
 
-static pgy_status append_values(str *out, pgy_view v, const inspect_data_args *s, size_t indent, pgy_error *err)
+static pgy_status append_values(str *out, pgy_view v, const inspect_data_args *s, size_t indent,
+                                pgy_error *err)
 {
     char *text = NULL;
-    pgy_text_options o = {.size = sizeof o, .edge_items = s->num_items, .line_width = s->line_width};
+    pgy_text_options o = {
+        .size = sizeof o, .edge_items = s->num_items, .line_width = s->line_width};
     pgy_status st = pgy_view_text(&text, v, &o, err);
     if (st) return st;
     append_indented(out, text, indent);
@@ -60,7 +71,8 @@ static pgy_status append_values(str *out, pgy_view v, const inspect_data_args *s
     return PGY_OK;
 }
 
-static pgy_status append_array(str *out, const char *name, pgy_tensor *t, const inspect_data_args *s, size_t indent, pgy_error *err)
+static pgy_status append_array(str *out, const char *name, pgy_tensor *t,
+                               const inspect_data_args *s, size_t indent, pgy_error *err)
 {
     char *statistics = NULL, *histogram = NULL;
     pgy_tensor *loaded = NULL;
@@ -75,7 +87,10 @@ static pgy_status append_array(str *out, const char *name, pgy_tensor *t, const 
         str_printf(out, "] | Stats: %s\n", statistics);
     }
     if (!st && s->histogram) st = pgy_histogram_text(&histogram, v, 1, 0, err);
-    if (!st && histogram) append_indented(out, histogram, *histogram ? indent + 4 : 0); /* an empty line where there is none to be had */
+    if (!st && histogram)
+        append_indented(out, histogram,
+                        *histogram ? indent + 4
+                                   : 0); /* an empty line where there is none to be had */
     if (!st && s->show_values) st = append_values(out, v, s, indent + 4, err);
     pgy_text_free(statistics);
     pgy_text_free(histogram);
@@ -83,7 +98,8 @@ static pgy_status append_array(str *out, const char *name, pgy_tensor *t, const 
     return st;
 }
 
-static pgy_status append_map(str *out, const pgy_tensor_map *m, const inspect_data_args *s, size_t indent, pgy_error *err)
+static pgy_status append_map(str *out, const pgy_tensor_map *m, const inspect_data_args *s,
+                             size_t indent, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < pgy_tensor_map_count(m); i++)
@@ -91,9 +107,11 @@ static pgy_status append_map(str *out, const pgy_tensor_map *m, const inspect_da
     return st;
 }
 
-/* ---- Iterations ------------------------------------------------------------------------------------------- */
+/* ---- Iterations
+ * ------------------------------------------------------------------------------------------- */
 
-/* Text of the iterations of one runner, or of the inputs, as they come by: only one iteration's arrays are in memory. */
+/* Text of the iterations of one runner, or of the inputs, as they come by: only one iteration's
+ * arrays are in memory. */
 typedef struct section {
     char *name;
     str text;
@@ -106,7 +124,8 @@ static void section_deinit(section *s)
     str_deinit(&s->text);
 }
 
-/* The first iteration stands alone, without heading, until a second one shows that there are several. */
+/* The first iteration stands alone, without heading, until a second one shows that there are
+ * several. */
 static void head_first(str *text)
 {
     str body = {0};
@@ -117,7 +136,8 @@ static void head_first(str *text)
     *text = body;
 }
 
-static pgy_status add_iteration(section *to, const pgy_tensor_map *m, const inspect_data_args *s, pgy_error *err)
+static pgy_status add_iteration(section *to, const pgy_tensor_map *m, const inspect_data_args *s,
+                                pgy_error *err)
 {
     size_t index = to->count++;
     if (index && !s->all) return PGY_OK;
@@ -133,23 +153,27 @@ static void append_section(str *out, const section *s, const inspect_data_args *
     out->failed = out->failed || s->text.failed;
 }
 
-/* ---- Kinds of files --------------------------------------------------------------------------------------- */
+/* ---- Kinds of files
+ * --------------------------------------------------------------------------------------- */
 
 typedef struct sections {
     section *items;
     size_t count, capacity;
 } sections;
 
-static pgy_status add_runners(sections *all, const pgy_results *r, const inspect_data_args *s, pgy_error *err)
+static pgy_status add_runners(sections *all, const pgy_results *r, const inspect_data_args *s,
+                              pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < pgy_results_runner_count(r); i++) {
         if (i == all->count) {
-            if (!mem_grow((void **)&all->items, &all->capacity, i + 1, sizeof *all->items)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+            if (!mem_grow((void **)&all->items, &all->capacity, i + 1, sizeof *all->items))
+                return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
             all->items[all->count++] = (section){.name = mem_strdup(pgy_results_runner_name(r, i))};
             if (!all->items[i].name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
         }
-        for (size_t k = 0; !st && k < pgy_results_iteration_count(r, i); k++) st = add_iteration(&all->items[i], pgy_results_at(r, i, k)->outputs, s, err);
+        for (size_t k = 0; !st && k < pgy_results_iteration_count(r, i); k++)
+            st = add_iteration(&all->items[i], pgy_results_at(r, i, k)->outputs, s, err);
     }
     return st;
 }
@@ -168,7 +192,8 @@ static pgy_status show_results(str *out, const inspect_data_args *s, pgy_error *
     }
     str_printf(out, "==== Run Results (%zu runners) ====\n\n", all.count);
     for (size_t i = 0; i < all.count; i++) {
-        str_printf(out, "---- %s (%zu iterations) ----\n\n", all.items[i].name ? all.items[i].name : "", all.items[i].count);
+        str_printf(out, "---- %s (%zu iterations) ----\n\n",
+                   all.items[i].name ? all.items[i].name : "", all.items[i].count);
         append_section(out, &all.items[i], s);
         section_deinit(&all.items[i]);
     }
@@ -206,8 +231,11 @@ static void append_metric(str *out, const char *name, double v, bool *first)
 
 static void append_verdict(str *out, const pgy_verdict *v)
 {
-    static const char *const METRICS[] = {[PGY_COMPARE_L2] = "l2_norm", [PGY_COMPARE_COSINE_SIMILARITY] = "cosine_similarity",
-                                          [PGY_COMPARE_PSNR] = "psnr", [PGY_COMPARE_SNR] = "snr", [PGY_COMPARE_LPIPS] = "lpips"};
+    static const char *const METRICS[] = {[PGY_COMPARE_L2] = "l2_norm",
+                                          [PGY_COMPARE_COSINE_SIMILARITY] = "cosine_similarity",
+                                          [PGY_COMPARE_PSNR] = "psnr",
+                                          [PGY_COMPARE_SNR] = "snr",
+                                          [PGY_COMPARE_LPIPS] = "lpips"};
     bool first = true;
     str_printf(out, "    %s | %s", v->output, v->passed ? "PASSED" : "FAILED");
     if (v->has_metrics && v->kind == PGY_COMPARE_SIMPLE) {
@@ -229,17 +257,20 @@ static void append_verdict(str *out, const pgy_verdict *v)
 
 static void append_accuracy(str *out, const pgy_accuracy *a, const inspect_data_args *s)
 {
-    str_printf(out, "---- Aggregation: %s ----\n", pgy_accuracy_is_average(a) ? "average" : "per_sample");
+    str_printf(out, "---- Aggregation: %s ----\n",
+               pgy_accuracy_is_average(a) ? "average" : "per_sample");
     for (size_t p = 0; p < pgy_accuracy_pair_count(a); p++) {
         const char *first, *second;
         size_t passed, total, count = pgy_accuracy_iteration_count(a, p);
         pgy_accuracy_pair(a, p, &first, &second);
         pgy_accuracy_stats(a, p, &passed, &total);
-        str_printf(out, "%s vs. %s | %zu/%zu %s matched\n", first, second, passed, total, pgy_accuracy_is_average(a) ? "output(s)" : "iteration(s)");
+        str_printf(out, "%s vs. %s | %zu/%zu %s matched\n", first, second, passed, total,
+                   pgy_accuracy_is_average(a) ? "output(s)" : "iteration(s)");
         for (size_t i = 0; i < (s->all ? count : count ? 1 : 0); i++) {
             const pgy_verdicts *v = pgy_accuracy_at(a, p, i);
             str_printf(out, "-- Iteration: %zu\n", i);
-            for (size_t k = 0; k < pgy_verdicts_count(v); k++) append_verdict(out, pgy_verdicts_at(v, k));
+            for (size_t k = 0; k < pgy_verdicts_count(v); k++)
+                append_verdict(out, pgy_verdicts_at(v, k));
         }
         str_append_char(out, '\n');
     }
@@ -250,8 +281,10 @@ static pgy_status show_accuracy(str *out, const inspect_data_args *s, pgy_error 
     pgy_accuracy_results *r = NULL;
     pgy_status st = pgy_accuracy_results_load(&r, s->path, err);
     if (st) return st;
-    str_printf(out, "==== Accuracy Results (%zu comparison(s)) ====\n\n", pgy_accuracy_results_count(r));
-    for (size_t i = 0; i < pgy_accuracy_results_count(r); i++) append_accuracy(out, pgy_accuracy_results_at(r, i), s);
+    str_printf(out, "==== Accuracy Results (%zu comparison(s)) ====\n\n",
+               pgy_accuracy_results_count(r));
+    for (size_t i = 0; i < pgy_accuracy_results_count(r); i++)
+        append_accuracy(out, pgy_accuracy_results_at(r, i), s);
     pgy_accuracy_results_destroy(r);
     return PGY_OK;
 }
@@ -263,9 +296,12 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     str out = {0};
     saved_kind kind;
     pgy_status st = saved_kind_of(&kind, s->path, err);
-    if (!st && kind == SAVED_RESULTS) st = show_results(&out, s, err);
-    else if (!st && kind == SAVED_ACCURACY) st = show_accuracy(&out, s, err);
-    else if (!st) st = show_inputs(&out, s, err);
+    if (!st && kind == SAVED_RESULTS)
+        st = show_results(&out, s, err);
+    else if (!st && kind == SAVED_ACCURACY)
+        st = show_accuracy(&out, s, err);
+    else if (!st)
+        st = show_inputs(&out, s, err);
     while (out.size && strchr(" \n", out.data[out.size - 1])) out.data[--out.size] = 0;
     if (!st && out.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) LOG(INFO, "%s", str_text(&out));
@@ -274,8 +310,12 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 }
 
 const command COMMAND_inspect_data = {
-    .tool = "inspect", .subtool = "data", .alias = "inspect results",
+    .tool = "inspect",
+    .subtool = "data",
+    .alias = "inspect results",
     .summary = "Show saved inputs, outputs or accuracy results.",
-    .description = "Show what is in a file of saved inputs, outputs or accuracy results: names, types, shapes, statistics and, on request, values.",
-    .groups = GROUPS, .run = run,
+    .description = "Show what is in a file of saved inputs, outputs or accuracy results: names, "
+                   "types, shapes, statistics and, on request, values.",
+    .groups = GROUPS,
+    .run = run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect model: the structure of a model, and, on request, its nodes, attributes, weights, and a summary of what it costs. */
+/* polygraphy inspect model: the structure of a model, and, on request, its nodes, attributes,
+ * weights, and a summary of what it costs. */
 #include <string.h>
 
 #include "base/log.h"
@@ -23,11 +24,13 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_LIST("--show", inspect_model_args, show, .nargs = PGY_ZERO_OR_MORE, .choices = PARTS,
                  .help = "parts to show: layers, attrs (of layers), weights; by default none"),
     PGY_OPT_FLAG("--summary", inspect_model_args, summary,
-                 .help = "add a table of nodes, parameters and floating-point operations for each operator (a multiply-add counts as two)"),
+                 .help = "add a table of nodes, parameters and floating-point operations for each "
+                         "operator (a multiply-add counts as two)"),
     PGY_OPT_FLAG("--list-unbounded-dds", inspect_model_args, list_unbounded,
-                 .help = "list tensors whose shape depends on data without a bound; needs folded constants and inferred shapes"),
-    PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true, .choices = OLD_MODES,
-                 .deprecated = "is an older spelling; use --show"),
+                 .help = "list tensors whose shape depends on data without a bound; needs folded "
+                         "constants and inferred shapes"),
+    PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true,
+                 .choices = OLD_MODES, .deprecated = "is an older spelling; use --show"),
     PGY_OPT_END,
 };
 
@@ -45,13 +48,16 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         s->text.attrs = !strcmp(s->old_mode, OLD_MODES[2]) || !strcmp(s->old_mode, OLD_MODES[3]);
         s->text.weights = !strcmp(s->old_mode, OLD_MODES[3]);
     }
-    if (s->show.given && !s->show.count) LOG(WARNING, "--show without a value is an older spelling; it shows nothing more");
+    if (s->show.given && !s->show.count)
+        LOG(WARNING, "--show without a value is an older spelling; it shows nothing more");
     (void)err;
     return PGY_OK;
 }
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(inspect_model_args), .finish = finish};
-static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, NULL};
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(inspect_model_args), .finish = finish};
+static const option_group *const GROUPS[] = {
+    &OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, NULL};
 
 /* ---- Unbounded data-dependent shapes -------------------------------------------------------- */
 
@@ -65,9 +71,12 @@ static bool is_unbounded(const pgy_node *n)
 {
     for (size_t i = 0; i < sizeof SHAPED_BY_DATA / sizeof *SHAPED_BY_DATA; i++) {
         size_t input = SHAPED_BY_DATA[i].input;
-        if (strcmp(n->op_type, SHAPED_BY_DATA[i].op) || input >= n->input_count || !n->inputs[input]) continue;
+        if (strcmp(n->op_type, SHAPED_BY_DATA[i].op) || input >= n->input_count ||
+            !n->inputs[input])
+            continue;
         const pgy_value *v = n->inputs[input];
-        bool constant = v->initializer || (v->producer && !strcmp(v->producer->op_type, "Constant"));
+        bool constant =
+            v->initializer || (v->producer && !strcmp(v->producer->op_type, "Constant"));
         return !constant && !(v->producer && !strcmp(v->producer->op_type, "Min"));
     }
     return false;
@@ -78,7 +87,8 @@ static pgy_status list_unbounded(pgy_graph *graph, pgy_error *err)
     strvec names = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < graph->node_count; i++)
-        if (is_unbounded(graph->nodes[i]) && graph->nodes[i]->output_count && graph->nodes[i]->outputs[0])
+        if (is_unbounded(graph->nodes[i]) && graph->nodes[i]->output_count &&
+            graph->nodes[i]->outputs[0])
             ok = strvec_push(&names, graph->nodes[i]->outputs[0]->name);
     str text = {0};
     str_append_py_list(&text, (const char *const *)names.items, names.count);
@@ -102,13 +112,16 @@ static void append_count(str *out, double v)
     str_deinit(&text);
 }
 
-static void append_row(str *out, const char *name, size_t nodes, double parameters, double bytes, double flops)
+static void append_row(str *out, const char *name, size_t nodes, double parameters, double bytes,
+                       double flops)
 {
     str_printf(out, "\n%-28s %8zu", name, nodes);
     append_count(out, parameters);
     append_count(out, bytes);
-    if (flops < 0) str_printf(out, " %12s", "unknown");
-    else append_count(out, flops);
+    if (flops < 0)
+        str_printf(out, " %12s", "unknown");
+    else
+        append_count(out, flops);
 }
 
 static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
@@ -120,11 +133,13 @@ static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
     if (!st) st = pgy_graph_summarize(&rows, &count, graph, err);
     if (st) return st;
     str text = {0};
-    str_printf(&text, "==== Summary ====\n%-28s %8s %12s %12s %12s", "Operator", "Nodes", "Parameters", "Bytes", "FLOPs");
+    str_printf(&text, "==== Summary ====\n%-28s %8s %12s %12s %12s", "Operator", "Nodes",
+               "Parameters", "Bytes", "FLOPs");
     for (size_t i = 0; i < count; i++) {
         str name = {0};
         str_printf(&name, "%s%s%s", rows[i].domain, rows[i].domain[0] ? "::" : "", rows[i].op_type);
-        append_row(&text, str_text(&name), rows[i].node_count, (double)rows[i].parameter_count, (double)rows[i].parameter_bytes, rows[i].flops);
+        append_row(&text, str_text(&name), rows[i].node_count, (double)rows[i].parameter_count,
+                   (double)rows[i].parameter_bytes, rows[i].flops);
         str_deinit(&name);
         nodes += rows[i].node_count;
         parameters += (double)rows[i].parameter_count;
@@ -132,9 +147,13 @@ static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
         flops = flops < 0 || rows[i].flops < 0 ? -1 : flops + rows[i].flops;
     }
     append_row(&text, "Total", nodes, parameters, bytes, flops);
-    if (flops < 0) str_append(&text, "\nunknown: some shape is not fixed; give the model fixed input shapes to count its operations");
-    if (text.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    else LOG(INFO, "%s", str_text(&text));
+    if (flops < 0)
+        str_append(&text, "\nunknown: some shape is not fixed; give the model fixed input shapes "
+                          "to count its operations");
+    if (text.failed)
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    else
+        LOG(INFO, "%s", str_text(&text));
     str_deinit(&text);
     return st;
 }
@@ -149,7 +168,8 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_model *model = NULL;
     pgy_graph *graph = NULL;
     str text = {0};
-    if (s->text.attrs && !s->text.layers) LOG(WARNING, "--show attrs needs layers as well: 'attrs' alone shows no attributes");
+    if (s->text.attrs && !s->text.layers)
+        LOG(WARNING, "--show attrs needs layers as well: 'attrs' alone shows no attributes");
     pgy_status st = model_loader(&loader, line, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     if (!st) st = model_text(&text, model, s->text, err);
@@ -165,8 +185,11 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 }
 
 const command COMMAND_inspect_model = {
-    .tool = "inspect", .subtool = "model",
+    .tool = "inspect",
+    .subtool = "model",
     .summary = "Show the structure of a model.",
-    .description = "Show the structure of a model: inputs, outputs, weights and nodes, in as much detail as asked for.",
-    .groups = GROUPS, .run = run,
+    .description = "Show the structure of a model: inputs, outputs, weights and nodes, in as much "
+                   "detail as asked for.",
+    .groups = GROUPS,
+    .run = run,
 };

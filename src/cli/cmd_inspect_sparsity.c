@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect sparsity: which weights follow the 2:4 pattern that sparse tensor cores take. */
+/* polygraphy inspect sparsity: which weights follow the 2:4 pattern that sparse tensor cores take.
+ */
 #include "base/log.h"
 #include "cli/groups/model.h"
 #include "cli/sparsity.h"
 
 static const char LOG_PATH[] = "tools/sparse.py";
 
-static const option_group *const GROUPS[] = {&GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ, NULL};
+static const option_group *const GROUPS[] = {&GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ,
+                                             NULL};
 
 static pgy_status check_weight(const sparse_weight *w, pgy_error *err)
 {
     pgy_tensor *t = NULL;
     pgy_status st = pgy_graph_value_data(&t, w->value, err);
     if (st) return st;
-    if (sparsity_holds(pgy_tensor_view(t), w->axis)) LOG(INFO, "Found sparse tensor: %s", w->value->name);
-    else LOG(WARNING, "Found non-sparse tensor: %s", w->value->name);
+    if (sparsity_holds(pgy_tensor_view(t), w->axis))
+        LOG(INFO, "Found sparse tensor: %s", w->value->name);
+    else
+        LOG(WARNING, "Found non-sparse tensor: %s", w->value->name);
     pgy_tensor_release(t);
     return PGY_OK;
 }
@@ -50,8 +54,13 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 }
 
 const command COMMAND_inspect_sparsity = {
-    .tool = "inspect", .subtool = "sparsity",
+    .tool = "inspect",
+    .subtool = "sparsity",
     .summary = "Show which weights have 2:4 structured sparsity.",
-    .description = "Show which weights of Conv, Gemm and MatMul nodes have 2:4 structured sparsity: at least two zeros in every four neighbours along the axis that is summed over.",
-    .groups = GROUPS, .frames = true, .run = run,
+    .description =
+        "Show which weights of Conv, Gemm and MatMul nodes have 2:4 structured sparsity: at least "
+        "two zeros in every four neighbours along the axis that is summed over.",
+    .groups = GROUPS,
+    .frames = true,
+    .run = run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy run: inference with one or more runners, and the comparison of what they give. All of the work is pgy_run's; this file turns
- * options into runners, a data loader and run options. */
+/* polygraphy run: inference with one or more runners, and the comparison of what they give. All of
+ * the work is pgy_run's; this file turns options into runners, a data loader and run options. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,12 +22,14 @@ static const option_group *const *groups(void)
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
     const option_group *const fixed[FIXED_GROUPS] = {
-        &GROUP_LOGGING, group_runners(), &GROUP_MODEL_RUN, &GROUP_ONNX_LOAD, &GROUP_ONNX_SHAPE, &GROUP_ONNX_SAVE, &GROUP_DATA,
-        &GROUP_INFERENCE, &GROUP_POSTPROCESS, &GROUP_COMPARE, &GROUP_FUNCTIONS,
+        &GROUP_LOGGING,     group_runners(),  &GROUP_MODEL_RUN, &GROUP_ONNX_LOAD,
+        &GROUP_ONNX_SHAPE,  &GROUP_ONNX_SAVE, &GROUP_DATA,      &GROUP_INFERENCE,
+        &GROUP_POSTPROCESS, &GROUP_COMPARE,   &GROUP_FUNCTIONS,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
-    for (size_t i = 0; i < group_backend_count() && n + 1 < MAX_GROUPS; i++) all[n++] = group_backend_at(i);
+    for (size_t i = 0; i < group_backend_count() && n + 1 < MAX_GROUPS; i++)
+        all[n++] = group_backend_at(i);
     return all;
 }
 
@@ -48,12 +50,14 @@ typedef struct named_path {
     const char *option, *path;
 } named_path;
 
-static pgy_status check_reads(const named_path *writes, size_t count, const pgy_text_list *reads, const char *option, pgy_error *err)
+static pgy_status check_reads(const named_path *writes, size_t count, const pgy_text_list *reads,
+                              const char *option, pgy_error *err)
 {
     for (size_t i = 0; i < reads->count; i++)
         for (size_t k = 0; k < count; k++)
             if (writes[k].path && path_within(reads->items[i], writes[k].path))
-                return pgy_error_set(err, PGY_E_ARGUMENT, "%s reads '%s', which %s would overwrite", option, reads->items[i], writes[k].option);
+                return pgy_error_set(err, PGY_E_ARGUMENT, "%s reads '%s', which %s would overwrite",
+                                     option, reads->items[i], writes[k].option);
     return PGY_OK;
 }
 
@@ -67,9 +71,12 @@ static pgy_status check_paths(const args *line, pgy_error *err)
                                  {"--save-accuracy-results", compare->save_accuracy}};
     for (size_t i = 0; i < 3; i++)
         for (size_t k = i + 1; k < 3; k++)
-            if (writes[i].path && writes[k].path && (path_within(writes[i].path, writes[k].path) || path_within(writes[k].path, writes[i].path)))
-                return pgy_error_set(err, PGY_E_ARGUMENT, "%s and %s would write to the same place: '%s'", writes[i].option, writes[k].option,
-                                     writes[i].path);
+            if (writes[i].path && writes[k].path &&
+                (path_within(writes[i].path, writes[k].path) ||
+                 path_within(writes[k].path, writes[i].path)))
+                return pgy_error_set(err, PGY_E_ARGUMENT,
+                                     "%s and %s would write to the same place: '%s'",
+                                     writes[i].option, writes[k].option, writes[i].path);
     pgy_status st = check_reads(writes, 3, &data->load_inputs, "--load-inputs", err);
     return st ? st : check_reads(writes, 3, &compare->load_outputs, "--load-outputs", err);
 }
@@ -82,9 +89,11 @@ static pgy_status check_model(const args *line, pgy_error *err)
     const data_args *data = args_get(line, &GROUP_DATA);
     if (runners->names.count && !model->path && strcmp(runners->names.items[0], "fake"))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "runners were given, but no model file was provided; check that it is not being consumed as an argument of another "
+                             "runners were given, but no model file was provided; check that it is "
+                             "not being consumed as an argument of another "
                              "option (put it right after 'run')");
-    if (!runners->names.count && compare->load_outputs.given && (data->load_inputs.given || data->script))
+    if (!runners->names.count && compare->load_outputs.given &&
+        (data->load_inputs.given || data->script))
         LOG(WARNING, "Input data options are ignored since there is no runner");
     return PGY_OK;
 }
@@ -124,7 +133,8 @@ static pgy_status edit_model(pgy_model **out, const args *line, pgy_error *err)
 
 /* ---- The run -------------------------------------------------------------------------------- */
 
-static void fill_options(pgy_run_options *o, const args *line, const compare_list *functions, const pgy_postprocess_script *script)
+static void fill_options(pgy_run_options *o, const args *line, const compare_list *functions,
+                         const pgy_postprocess_script *script)
 {
     const inference_args *inference = args_get(line, &GROUP_INFERENCE);
     const postprocess_args *post = args_get(line, &GROUP_POSTPROCESS);
@@ -218,10 +228,12 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_run = {
     .tool = "run",
     .summary = "Run inference and compare results across runtimes.",
-    .description = "Run inference with one or more runners on the same data, compare their outputs pair by pair, and end in a verdict:\n"
-                   "exit status 0 if everything agreed, 1 if anything did not or could not be compared.\n\n"
-                   "Typical use:\n\n"
-                   "    polygraphy run model.onnx --onnxrt --opref --input-shapes 'image:[1,3,224,224]'\n",
+    .description =
+        "Run inference with one or more runners on the same data, compare their outputs pair by "
+        "pair, and end in a verdict:\n"
+        "exit status 0 if everything agreed, 1 if anything did not or could not be compared.\n\n"
+        "Typical use:\n\n"
+        "    polygraphy run model.onnx --onnxrt --opref --input-shapes 'image:[1,3,224,224]'\n",
     .make_groups = groups,
     .frames = true,
     .run = run,

@@ -44,13 +44,15 @@ static bool same(const char *a, const char *b)
 static bool alias_matches(const char *alias, const char *tool, const char *subtool)
 {
     size_t size = alias ? strlen(tool) : 0;
-    return alias && subtool && strncmp(alias, tool, size) == 0 && alias[size] == ' ' && strcmp(alias + size + 1, subtool) == 0;
+    return alias && subtool && strncmp(alias, tool, size) == 0 && alias[size] == ' ' &&
+           strcmp(alias + size + 1, subtool) == 0;
 }
 
 const command *command_find(const char *tool, const char *subtool)
 {
     for (size_t i = 0; i < command_count(); i++)
-        if (same(COMMANDS[i]->tool, tool) && same(COMMANDS[i]->subtool, subtool)) return COMMANDS[i];
+        if (same(COMMANDS[i]->tool, tool) && same(COMMANDS[i]->subtool, subtool))
+            return COMMANDS[i];
     for (size_t i = 0; i < command_count(); i++)
         if (alias_matches(COMMANDS[i]->alias, tool, subtool)) return COMMANDS[i];
     return NULL;

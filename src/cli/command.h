@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command (subtool) is one file cmd_<tool>_<subtool>.c ending in a const descriptor, and one line in commands.def. It lists the option groups it
- * takes (its own first) and runs on their settings. */
+/* A command (subtool) is one file cmd_<tool>_<subtool>.c ending in a const descriptor, and one line
+ * in commands.def. It lists the option groups it takes (its own first) and runs on their settings.
+ */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -10,15 +11,16 @@
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
 typedef struct command {
-    const char *tool;         /* "inspect" */
-    const char *subtool;      /* "model"; NULL: the tool itself */
-    const char *summary;      /* one line for the list of tools */
-    const char *description;  /* for its help */
+    const char *tool;                  /* "inspect" */
+    const char *subtool;               /* "model"; NULL: the tool itself */
+    const char *summary;               /* one line for the list of tools */
+    const char *description;           /* for its help */
     const option_group *const *groups; /* NULL-ended */
-    const option_group *const *(*make_groups)(void); /* instead of groups, for a command whose groups depend on the backends */
-    bool frames;              /* prints RUNNING and PASSED/FAILED lines */
+    const option_group *const *(*make_groups)(
+        void);   /* instead of groups, for a command whose groups depend on the backends */
+    bool frames; /* prints RUNNING and PASSED/FAILED lines */
     bool no_abbreviation;
-    const char *alias;        /* older "tool subtool" spelling, or NULL */
+    const char *alias; /* older "tool subtool" spelling, or NULL */
     /* *passed false = exit 1 with a FAILED line; an error is logged at CRITICAL, exit 1. */
     pgy_status (*run)(args *line, bool *passed, pgy_error *err);
 } command;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion scripts ask the program itself ("polygraphy --complete WORDS"), so they never go stale; the manual page and the option
- * reference are printed from the same tables. */
+/* Completion scripts ask the program itself ("polygraphy --complete WORDS"), so they never go
+ * stale; the manual page and the option reference are printed from the same tables. */
 #include "cli/complete.h"
 
 #include <stdio.h>
@@ -8,23 +8,26 @@
 
 #include "cli/command.h"
 
-static const char BASH[] = "_polygraphy() {\n"
-                           "    local IFS=$'\\n'\n"
-                           "    COMPREPLY=( $(polygraphy --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null) )\n"
-                           "}\n"
-                           "complete -o default -F _polygraphy polygraphy\n";
-static const char ZSH[] = "_polygraphy() {\n"
-                          "    local -a found\n"
-                          "    found=(\"${(@f)$(polygraphy --complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
-                          "    if (( ${#found} )) && [[ -n ${found[1]} ]]; then compadd -- $found; else _files; fi\n"
-                          "}\n"
-                          "compdef _polygraphy polygraphy\n";
+static const char BASH[] =
+    "_polygraphy() {\n"
+    "    local IFS=$'\\n'\n"
+    "    COMPREPLY=( $(polygraphy --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null) )\n"
+    "}\n"
+    "complete -o default -F _polygraphy polygraphy\n";
+static const char ZSH[] =
+    "_polygraphy() {\n"
+    "    local -a found\n"
+    "    found=(\"${(@f)$(polygraphy --complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
+    "    if (( ${#found} )) && [[ -n ${found[1]} ]]; then compadd -- $found; else _files; fi\n"
+    "}\n"
+    "compdef _polygraphy polygraphy\n";
 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
 static void offer(const char *text, size_t size, const char *typed)
 {
-    if (size >= strlen(typed) && strncmp(text, typed, strlen(typed)) == 0) printf("%.*s\n", (int)size, text);
+    if (size >= strlen(typed) && strncmp(text, typed, strlen(typed)) == 0)
+        printf("%.*s\n", (int)size, text);
 }
 
 typedef struct wanted_words {
@@ -39,9 +42,11 @@ static void offer_row(const option_group *group, const pgy_option *row, void *us
     span name;
     if (row->hidden || row->kind == PGY_OPTION_POSITIONAL) return;
     for (size_t i = 0; option_spelling(&name, row, i); i++) {
-        if (!w->values) offer(name.data, name.size, w->typed);
+        if (!w->values)
+            offer(name.data, name.size, w->typed);
         else if (row->choices && span_equals(name, w->previous))
-            for (size_t k = 0; row->choices[k]; k++) offer(row->choices[k], strlen(row->choices[k]), w->typed);
+            for (size_t k = 0; row->choices[k]; k++)
+                offer(row->choices[k], strlen(row->choices[k]), w->typed);
     }
 }
 
@@ -82,7 +87,8 @@ static void print_command_help(const command *c, const char *heading, size_t wid
     pgy_error err = {0};
     args line = {0};
     str name = {0}, help = {0};
-    str_printf(&name, "polygraphy %s%s%s", c->tool, c->subtool ? " " : "", c->subtool ? c->subtool : "");
+    str_printf(&name, "polygraphy %s%s%s", c->tool, c->subtool ? " " : "",
+               c->subtool ? c->subtool : "");
     if (args_init(&line, str_text(&name), c->description, command_groups(c), &err) == PGY_OK) {
         args_print_help(&help, &line, width);
         printf("%s%s\n", heading, str_text(&name));
@@ -91,7 +97,9 @@ static void print_command_help(const command *c, const char *heading, size_t wid
     str_deinit(&name);
     fputs(strcmp(heading, "## ") == 0 ? "\n```text\n" : ".nf\n", stdout);
     for (const char *p = str_text(&help); *p; p++) {
-        bool man_special = heading[0] == '.' && (*p == '\\' || ((*p == '.' || *p == '\'') && (p == str_text(&help) || p[-1] == '\n')));
+        bool man_special =
+            heading[0] == '.' &&
+            (*p == '\\' || ((*p == '.' || *p == '\'') && (p == str_text(&help) || p[-1] == '\n')));
         if (man_special) fputs(*p == '\\' ? "\\" : "\\&", stdout);
         putchar(*p);
     }
@@ -101,8 +109,10 @@ static void print_command_help(const command *c, const char *heading, size_t wid
 
 static int print_manual(void)
 {
-    printf(".TH POLYGRAPHY 1 \"\" \"libpolygraphy %s\" \"User Commands\"\n.SH NAME\npolygraphy \\- find out where and why a neural "
-           "network behaves differently\n.SH SYNOPSIS\n.B polygraphy\nTOOL [SUBTOOL] [OPTIONS]\n.SH EXIT STATUS\n0 success; 1 a "
+    printf(".TH POLYGRAPHY 1 \"\" \"libpolygraphy %s\" \"User Commands\"\n.SH NAME\npolygraphy \\- "
+           "find out where and why a neural "
+           "network behaves differently\n.SH SYNOPSIS\n.B polygraphy\nTOOL [SUBTOOL] "
+           "[OPTIONS]\n.SH EXIT STATUS\n0 success; 1 a "
            "verdict was no, or an error; 2 misuse of options\n",
            pgy_version());
     for (size_t i = 0; i < command_count(); i++) print_command_help(command_at(i), ".SH ", 90);
@@ -111,7 +121,8 @@ static int print_manual(void)
 
 static int print_markdown(void)
 {
-    printf("# Options of the polygraphy program\n\nMade by `polygraphy --completion markdown`; a test fails when this page is stale.\n\n");
+    printf("# Options of the polygraphy program\n\nMade by `polygraphy --completion markdown`; a "
+           "test fails when this page is stale.\n\n");
     for (size_t i = 0; i < command_count(); i++) print_command_help(command_at(i), "## ", 100);
     return EXIT_GOOD;
 }
@@ -122,6 +133,7 @@ int complete_print(const char *what)
     if (strcmp(what, "zsh") == 0) return fputs(ZSH, stdout) < 0;
     if (strcmp(what, "man") == 0) return print_manual();
     if (strcmp(what, "markdown") == 0) return print_markdown();
-    fprintf(stderr, "polygraphy: error: --completion: '%s' is not bash, zsh, man or markdown\n", what);
+    fprintf(stderr, "polygraphy: error: --completion: '%s' is not bash, zsh, man or markdown\n",
+            what);
     return EXIT_USAGE;
 }

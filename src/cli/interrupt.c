@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flag set by the first SIGINT; the handler that was there before (which removes temporaries and dies) gets the second. */
+/* A flag set by the first SIGINT; the handler that was there before (which removes temporaries and
+ * dies) gets the second. */
 #include "cli/interrupt.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ctrl-C: the first one asks the run to stop after the current inference; the second one ends the program at once (temporaries are
- * removed in both cases). */
+/* Ctrl-C: the first one asks the run to stop after the current inference; the second one ends the
+ * program at once (temporaries are removed in both cases). */
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 

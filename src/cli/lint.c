@@ -12,7 +12,8 @@
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 
 static const char *const LEVELS[] = {"exception", "warning", "info"};
-static const char *const SOURCES[] = {"onnxruntime", "onnx_checker", "onnx_loader", "onnx_graphsurgeon"};
+static const char *const SOURCES[] = {"onnxruntime", "onnx_checker", "onnx_loader",
+                                      "onnx_graphsurgeon"};
 
 /* ---- The report ----------------------------------------------------------------------------- */
 
@@ -44,7 +45,8 @@ static void drop_runtime_prefix(char *text)
 {
     static const char ADAPTER[] = "ONNX Runtime, ", STATUS[] = "[ONNXRuntimeError] : ";
     char *from = text;
-    if (!strncmp(from, ADAPTER, sizeof ADAPTER - 1) && strstr(from, ": ")) from = strstr(from, ": ") + 2;
+    if (!strncmp(from, ADAPTER, sizeof ADAPTER - 1) && strstr(from, ": "))
+        from = strstr(from, ": ") + 2;
     if (!strncmp(from, STATUS, sizeof STATUS - 1)) {
         for (int i = 0; i < 3 && strstr(from, " : "); i++) from = strstr(from, " : ") + 3;
     }
@@ -67,19 +69,24 @@ static char *clean(arena *a, const char *message)
     return text;
 }
 
-void lint_add(lint_report *r, lint_level level, lint_source source, const char *node, const char *op_type, const char *message)
+void lint_add(lint_report *r, lint_level level, lint_source source, const char *node,
+              const char *op_type, const char *message)
 {
     lint_entry e = {level, source, clean(&r->memory, message), arena_strdup(&r->memory, node)};
-    if (!e.message || !e.node || !mem_grow((void **)&r->entries, &r->capacity, r->count + 1, sizeof *r->entries)) {
+    if (!e.message || !e.node ||
+        !mem_grow((void **)&r->entries, &r->capacity, r->count + 1, sizeof *r->entries)) {
         r->failed = true;
         return;
     }
     r->entries[r->count++] = e;
     str where = {0};
     if (node[0] && op_type[0]) str_printf(&where, "Name: %s, Op: %s | ", node, op_type);
-    if (level == LINT_EXCEPTION) LOG(ERROR, "LINT | %s%s", str_text(&where), e.message);
-    else if (level == LINT_WARNING) LOG(WARNING, "LINT | %s%s", str_text(&where), e.message);
-    else LOG(INFO, "LINT | %s%s", str_text(&where), e.message);
+    if (level == LINT_EXCEPTION)
+        LOG(ERROR, "LINT | %s%s", str_text(&where), e.message);
+    else if (level == LINT_WARNING)
+        LOG(WARNING, "LINT | %s%s", str_text(&where), e.message);
+    else
+        LOG(INFO, "LINT | %s%s", str_text(&where), e.message);
     str_deinit(&where);
 }
 
@@ -164,10 +171,13 @@ static bool outer_names(strmap *out, const pgy_onnx_graph *g)
 {
     strmap own = {0};
     bool ok = true;
-    for (size_t i = 0; ok && i < g->input_count; i++) ok = strmap_put(&own, g->inputs[i]->name, (void *)g);
-    for (size_t i = 0; ok && i < g->initializer_count; i++) ok = strmap_put(&own, g->initializers[i]->name, (void *)g);
+    for (size_t i = 0; ok && i < g->input_count; i++)
+        ok = strmap_put(&own, g->inputs[i]->name, (void *)g);
+    for (size_t i = 0; ok && i < g->initializer_count; i++)
+        ok = strmap_put(&own, g->initializers[i]->name, (void *)g);
     for (size_t i = 0; ok && i < g->node_count; i++)
-        for (size_t k = 0; ok && k < g->nodes[i]->output_count; k++) ok = strmap_put(&own, g->nodes[i]->outputs[k], (void *)g);
+        for (size_t k = 0; ok && k < g->nodes[i]->output_count; k++)
+            ok = strmap_put(&own, g->nodes[i]->outputs[k], (void *)g);
     strmap inner = {0};
     for (size_t i = 0; ok && i < g->node_count; i++) {
         const pgy_onnx_node *n = g->nodes[i];
@@ -176,9 +186,11 @@ static bool outer_names(strmap *out, const pgy_onnx_graph *g)
         for (size_t k = 0; ok && k < n->attribute_count; k++)
             if (n->attributes[k]->g) ok = outer_names(&inner, n->attributes[k]->g);
     }
-    for (size_t i = 0; ok && i < g->output_count; i++) ok = strmap_put(&inner, g->outputs[i]->name, (void *)g);
+    for (size_t i = 0; ok && i < g->output_count; i++)
+        ok = strmap_put(&inner, g->outputs[i]->name, (void *)g);
     for (size_t i = 0; ok && i < inner.count; i++)
-        if (!strmap_has(&own, inner.entries[i].key)) ok = strmap_put(out, inner.entries[i].key, (void *)g);
+        if (!strmap_has(&own, inner.entries[i].key))
+            ok = strmap_put(out, inner.entries[i].key, (void *)g);
     strmap_deinit(&own);
     strmap_deinit(&inner);
     return ok;
@@ -210,17 +222,22 @@ static pgy_onnx_value_info *make_info(pgy_model *m, const char *name, const pgy_
     pgy_onnx_dim **list = pgy_model_alloc(m, rank + 1, sizeof *list);
     if (!info->name || !type || !tensor || !shape || !dims || !list) return NULL;
     for (size_t i = 0; i < rank; i++) {
-        dims[i] = (pgy_onnx_dim){.message.present = 2, .dim_value = pgy_tensor_shape(t)[i], .dim_param = "", .denotation = ""};
+        dims[i] = (pgy_onnx_dim){.message.present = 2,
+                                 .dim_value = pgy_tensor_shape(t)[i],
+                                 .dim_param = "",
+                                 .denotation = ""};
         list[i] = &dims[i];
     }
     *shape = (pgy_onnx_shape){.dims = list, .dim_count = rank};
-    *tensor = (pgy_onnx_tensor_type){.elem_type = pgy_dtype_describe(pgy_tensor_dtype(t))->onnx, .shape = shape};
+    *tensor = (pgy_onnx_tensor_type){.elem_type = pgy_dtype_describe(pgy_tensor_dtype(t))->onnx,
+                                     .shape = shape};
     *type = (pgy_onnx_type){.tensor_type = tensor, .denotation = ""};
     info->type = type;
     return info;
 }
 
-static bool fill_graph(pgy_onnx_graph *g, pgy_model *m, const pgy_node *node, const strmap *needed, const pgy_tensor_map *values)
+static bool fill_graph(pgy_onnx_graph *g, pgy_model *m, const pgy_node *node, const strmap *needed,
+                       const pgy_tensor_map *values)
 {
     pgy_onnx_node *copy = pgy_model_alloc(m, 1, sizeof *copy);
     pgy_onnx_node **nodes = pgy_model_alloc(m, 1, sizeof *nodes);
@@ -232,7 +249,8 @@ static bool fill_graph(pgy_onnx_graph *g, pgy_model *m, const pgy_node *node, co
     copy->name = pgy_model_strdup(m, node->name);
     nodes[0] = copy;
     for (size_t i = 0; i < needed->count; i++) {
-        inputs[i] = make_info(m, needed->entries[i].key, pgy_tensor_map_find(values, needed->entries[i].key));
+        inputs[i] = make_info(m, needed->entries[i].key,
+                              pgy_tensor_map_find(values, needed->entries[i].key));
         if (!inputs[i]) return false;
     }
     size_t count = 0;
@@ -241,16 +259,24 @@ static bool fill_graph(pgy_onnx_graph *g, pgy_model *m, const pgy_node *node, co
         outputs[count] = make_info(m, node->outputs[i]->name, NULL);
         if (!outputs[count++]) return false;
     }
-    *g = (pgy_onnx_graph){.nodes = nodes, .node_count = 1, .name = "one_node", .doc_string = "", .inputs = inputs, .input_count = needed->count,
-                          .outputs = outputs, .output_count = count};
+    *g = (pgy_onnx_graph){.nodes = nodes,
+                          .node_count = 1,
+                          .name = "one_node",
+                          .doc_string = "",
+                          .inputs = inputs,
+                          .input_count = needed->count,
+                          .outputs = outputs,
+                          .output_count = count};
     return copy->name != NULL;
 }
 
-pgy_status lint_node_model(pgy_model **out, const pgy_node *node, pgy_model *whole, const pgy_tensor_map *values, pgy_error *err)
+pgy_status lint_node_model(pgy_model **out, const pgy_node *node, pgy_model *whole,
+                           const pgy_tensor_map *values, pgy_error *err)
 {
     strmap needed = {0};
     pgy_model *m = NULL;
-    pgy_status st = needed_names(&needed, node) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st =
+        needed_names(&needed, node) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     *out = NULL;
     for (size_t i = 0; !st && i < needed.count; i++)
         if (!pgy_tensor_map_find(values, needed.entries[i].key)) goto done;

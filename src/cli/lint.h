@@ -26,15 +26,19 @@ typedef struct lint_report {
 } lint_report;
 
 void lint_report_deinit(lint_report *r);
-/* Records and logs one finding. node "" is the whole model; op_type "": the line does not begin with the node. */
-void lint_add(lint_report *r, lint_level level, lint_source source, const char *node, const char *op_type, const char *message);
+/* Records and logs one finding. node "" is the whole model; op_type "": the line does not begin
+ * with the node. */
+void lint_add(lint_report *r, lint_level level, lint_source source, const char *node,
+              const char *op_type, const char *message);
 bool lint_has_exception(const lint_report *r);
 /* Is there an exception-level entry for this node? */
 bool lint_node_failed(const lint_report *r, const char *node);
 pgy_status lint_report_save(lint_report *r, const char *path, pgy_error *err) PGY_MUST_CHECK;
 
-/* One node as a model of its own: every tensor that it, or a subgraph in it, uses from outside becomes an input with the type and shape of `values`
- * (name -> tensor). *out is NULL when a tensor it needs is not among them. */
-pgy_status lint_node_model(pgy_model **out, const pgy_node *node, pgy_model *whole, const pgy_tensor_map *values, pgy_error *err) PGY_MUST_CHECK;
+/* One node as a model of its own: every tensor that it, or a subgraph in it, uses from outside
+ * becomes an input with the type and shape of `values` (name -> tensor). *out is NULL when a tensor
+ * it needs is not among them. */
+pgy_status lint_node_model(pgy_model **out, const pgy_node *node, pgy_model *whole,
+                           const pgy_tensor_map *values, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout is the original's, line for line (cli.md 5.2). A graph is printed in sections; a graph attribute is the same text, indented.
- * Only names, types and shapes are read unless weights are asked for, so the cost grows with the nodes, not with the bytes. */
+/* The layout is the original's, line for line (cli.md 5.2). A graph is printed in sections; a graph
+ * attribute is the same text, indented. Only names, types and shapes are read unless weights are
+ * asked for, so the cost grows with the nodes, not with the bytes. */
 #include "cli/model_text.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ typedef struct printer {
     pgy_error *err;
 } printer;
 
-static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind, const name_table *outer);
+static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind,
+                              const name_table *outer);
 
 static pgy_status no_memory(printer *p)
 {
@@ -63,9 +65,11 @@ static bool put_infos(strmap *m, pgy_onnx_value_info *const *infos, size_t count
 
 static bool fill_names(name_table *t, const pgy_onnx_graph *g)
 {
-    bool ok = put_infos(&t->infos, g->value_infos, g->value_info_count) && put_infos(&t->infos, g->outputs, g->output_count) &&
+    bool ok = put_infos(&t->infos, g->value_infos, g->value_info_count) &&
+              put_infos(&t->infos, g->outputs, g->output_count) &&
               put_infos(&t->infos, g->inputs, g->input_count);
-    for (size_t i = 0; ok && i < g->initializer_count; i++) ok = strmap_put(&t->initializers, g->initializers[i]->name, g->initializers[i]);
+    for (size_t i = 0; ok && i < g->initializer_count; i++)
+        ok = strmap_put(&t->initializers, g->initializers[i]->name, g->initializers[i]);
     for (size_t i = 0; ok && i < g->sparse_initializer_count; i++) {
         pgy_onnx_tensor *values = g->sparse_initializers[i]->values;
         if (values) ok = strmap_put(&t->initializers, values->name, values);
@@ -95,16 +99,20 @@ static void append_dims(str *out, const pgy_onnx_shape *shape, bool *first)
     for (size_t i = 0; shape && i < shape->dim_count; i++) {
         const pgy_onnx_dim *d = shape->dims[i];
         if (i) str_append(out, ", ");
-        if (d->message.present >> 2 & 1 && d->dim_param[0]) str_append_py_repr(out, d->dim_param);
-        else if (d->message.present >> 1 & 1) str_printf(out, "%lld", (long long)d->dim_value);
-        else str_append(out, "-1");
+        if (d->message.present >> 2 & 1 && d->dim_param[0])
+            str_append_py_repr(out, d->dim_param);
+        else if (d->message.present >> 1 & 1)
+            str_printf(out, "%lld", (long long)d->dim_value);
+        else
+            str_append(out, "-1");
     }
     if (shape && shape->dim_count == 1) str_append_char(out, ',');
     str_append_char(out, ')');
 }
 
 /* "x [dtype=float32, shape=('batch', 3)]" */
-static void append_value(str *out, const char *name, const name_table *names, const name_table *outer)
+static void append_value(str *out, const char *name, const name_table *names,
+                         const name_table *outer)
 {
     const pgy_onnx_tensor *t = strmap_get(&names->initializers, name);
     const pgy_onnx_value_info *v = strmap_get(&names->infos, name);
@@ -122,14 +130,21 @@ static void append_value(str *out, const char *name, const name_table *names, co
         const pgy_onnx_tensor_type *type = v->type->tensor_type;
         if (type->elem_type) append_dtype(out, type->elem_type, &first);
         append_dims(out, type->shape, &first);
-    } else if (v && v->type && (v->type->sequence_type || v->type->optional_type || v->type->map_type || v->type->sparse_tensor_type)) {
-        str_printf(out, " [%s", v->type->sequence_type ? "sequence" : v->type->optional_type ? "optional" : v->type->map_type ? "map" : "sparse tensor");
+    } else if (v && v->type &&
+               (v->type->sequence_type || v->type->optional_type || v->type->map_type ||
+                v->type->sparse_tensor_type)) {
+        str_printf(out, " [%s",
+                   v->type->sequence_type   ? "sequence"
+                   : v->type->optional_type ? "optional"
+                   : v->type->map_type      ? "map"
+                                            : "sparse tensor");
         first = false;
     }
     if (!first) str_append_char(out, ']');
 }
 
-static void append_names(str *out, const char *const *items, size_t count, const name_table *names, const name_table *outer)
+static void append_names(str *out, const char *const *items, size_t count, const name_table *names,
+                         const name_table *outer)
 {
     str_append_char(out, '{');
     for (size_t i = 0; i < count; i++) {
@@ -139,7 +154,8 @@ static void append_names(str *out, const char *const *items, size_t count, const
     str_append_char(out, '}');
 }
 
-static void append_infos(str *out, pgy_onnx_value_info *const *infos, size_t count, const name_table *names, bool skip_initializers)
+static void append_infos(str *out, pgy_onnx_value_info *const *infos, size_t count,
+                         const name_table *names, bool skip_initializers)
 {
     name_table only = {.infos = names->infos};
     bool first = true;
@@ -181,7 +197,8 @@ static pgy_status append_tensor(str *out, printer *p, const pgy_onnx_tensor *t)
     return append_weights(out, p, t);
 }
 
-static pgy_status append_subgraph(str *out, printer *p, const pgy_onnx_graph *g, const name_table *names)
+static pgy_status append_subgraph(str *out, printer *p, const pgy_onnx_graph *g,
+                                  const name_table *names)
 {
     str text = {0};
     pgy_status st = print_graph(&text, p, g, "Subgraph", names);
@@ -201,8 +218,10 @@ static void append_bytes(str *out, pgy_bytes b, bool quoted)
 {
     str text = {0};
     str_append_n(&text, b.data, b.size);
-    if (quoted) str_append_py_repr(out, str_text(&text));
-    else str_append(out, str_text(&text));
+    if (quoted)
+        str_append_py_repr(out, str_text(&text));
+    else
+        str_append(out, str_text(&text));
     str_deinit(&text);
 }
 
@@ -214,27 +233,38 @@ static bool names_a_type(const char *name)
 static void append_int(str *out, const pgy_onnx_attribute *a)
 {
     const pgy_dtype_info *type = pgy_dtype_describe(pgy_dtype_from_onnx((int)a->i));
-    if (names_a_type(a->name) && type->dtype && type->onnx == a->i) str_append(out, type->name);
-    else str_printf(out, "%lld", (long long)a->i);
+    if (names_a_type(a->name) && type->dtype && type->onnx == a->i)
+        str_append(out, type->name);
+    else
+        str_printf(out, "%lld", (long long)a->i);
 }
 
-static pgy_status append_list(str *out, printer *p, const pgy_onnx_attribute *a, pgy_onnx_attribute_type kind, const name_table *names)
+static pgy_status append_list(str *out, printer *p, const pgy_onnx_attribute *a,
+                              pgy_onnx_attribute_type kind, const name_table *names)
 {
     pgy_status st = PGY_OK;
-    size_t count = kind == PGY_ATTR_FLOATS ? a->float_count : kind == PGY_ATTR_STRINGS ? a->string_count : kind == PGY_ATTR_TENSORS ? a->tensor_count : a->graph_count;
+    size_t count = kind == PGY_ATTR_FLOATS    ? a->float_count
+                   : kind == PGY_ATTR_STRINGS ? a->string_count
+                   : kind == PGY_ATTR_TENSORS ? a->tensor_count
+                                              : a->graph_count;
     str_append_char(out, '[');
     for (size_t i = 0; !st && i < count; i++) {
         if (i) str_append(out, ", ");
-        if (kind == PGY_ATTR_FLOATS) append_float(out, a->floats[i]);
-        else if (kind == PGY_ATTR_STRINGS) append_bytes(out, a->strings[i], true);
-        else if (kind == PGY_ATTR_TENSORS) st = append_tensor(out, p, a->tensors[i]);
-        else st = append_subgraph(out, p, a->graphs[i], names);
+        if (kind == PGY_ATTR_FLOATS)
+            append_float(out, a->floats[i]);
+        else if (kind == PGY_ATTR_STRINGS)
+            append_bytes(out, a->strings[i], true);
+        else if (kind == PGY_ATTR_TENSORS)
+            st = append_tensor(out, p, a->tensors[i]);
+        else
+            st = append_subgraph(out, p, a->graphs[i], names);
     }
     str_append_char(out, ']');
     return st;
 }
 
-static pgy_status append_attribute(str *out, printer *p, const pgy_onnx_attribute *a, const name_table *names)
+static pgy_status append_attribute(str *out, printer *p, const pgy_onnx_attribute *a,
+                                   const name_table *names)
 {
     pgy_onnx_attribute_type kind = pgy_onnx_attribute_kind(a);
     if (a->ref_attr_name[0]) {
@@ -259,7 +289,8 @@ static pgy_status append_attribute(str *out, printer *p, const pgy_onnx_attribut
     }
 }
 
-static pgy_status append_attributes(str *out, printer *p, const pgy_onnx_node *n, const name_table *names)
+static pgy_status append_attributes(str *out, printer *p, const pgy_onnx_node *n,
+                                    const name_table *names)
 {
     pgy_status st = PGY_OK;
     str text = {0};
@@ -275,7 +306,8 @@ static pgy_status append_attributes(str *out, printer *p, const pgy_onnx_node *n
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
-static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size_t index, const name_table *names, const name_table *outer)
+static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size_t index,
+                              const name_table *names, const name_table *outer)
 {
     str io = {0}, outputs = {0};
     str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, n->name, n->op_type);
@@ -289,7 +321,8 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
     return p->options.attrs && n->attribute_count ? append_attributes(out, p, n, names) : PGY_OK;
 }
 
-static pgy_status append_nodes(str *out, printer *p, const pgy_onnx_graph *g, const name_table *names, const name_table *outer)
+static pgy_status append_nodes(str *out, printer *p, const pgy_onnx_graph *g,
+                               const name_table *names, const name_table *outer)
 {
     pgy_status st = PGY_OK;
     str_printf(out, "---- %zu Node(s) ----\n", g->node_count);
@@ -301,7 +334,8 @@ static pgy_status append_nodes(str *out, printer *p, const pgy_onnx_graph *g, co
     return st;
 }
 
-static pgy_status append_initializers(str *out, printer *p, const pgy_onnx_graph *g, const name_table *names)
+static pgy_status append_initializers(str *out, printer *p, const pgy_onnx_graph *g,
+                                      const name_table *names)
 {
     pgy_status st = PGY_OK;
     size_t count = names->initializers.count;
@@ -316,9 +350,12 @@ static pgy_status append_initializers(str *out, printer *p, const pgy_onnx_graph
         const strmap_entry *e = &names->initializers.entries[i];
         const pgy_onnx_tensor *t = e->value;
         str_append(out, i && !p->options.weights ? ",\n " : "");
-        str_printf(out, "%s%s [dtype=%s, shape=", p->options.weights ? "Initializer | " : "", e->key, pgy_dtype_name(pgy_dtype_from_onnx(t->data_type)));
-        if (p->options.weights) str_append_py_ints(out, t->dims, t->dim_count);
-        else str_append_py_tuple(out, t->dims, t->dim_count);
+        str_printf(out, "%s%s [dtype=%s, shape=", p->options.weights ? "Initializer | " : "",
+                   e->key, pgy_dtype_name(pgy_dtype_from_onnx(t->data_type)));
+        if (p->options.weights)
+            str_append_py_ints(out, t->dims, t->dim_count);
+        else
+            str_append_py_tuple(out, t->dims, t->dim_count);
         str_append_char(out, ']');
         if (!p->options.weights) continue;
         str_append(out, " | Values:\n");
@@ -332,16 +369,19 @@ static pgy_status append_initializers(str *out, printer *p, const pgy_onnx_graph
 static size_t real_input_count(const pgy_onnx_graph *g, const name_table *names)
 {
     size_t count = 0;
-    for (size_t i = 0; i < g->input_count; i++) count += !strmap_has(&names->initializers, g->inputs[i]->name);
+    for (size_t i = 0; i < g->input_count; i++)
+        count += !strmap_has(&names->initializers, g->inputs[i]->name);
     return count;
 }
 
-static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind, const name_table *outer)
+static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind,
+                              const name_table *outer)
 {
     name_table names = {0};
     pgy_status st = fill_names(&names, g) ? PGY_OK : no_memory(p);
     if (!st) {
-        if (p->options.attrs && g->doc_string[0]) str_printf(out, "---- Docstring ----\n%s\n\n", g->doc_string);
+        if (p->options.attrs && g->doc_string[0])
+            str_printf(out, "---- Docstring ----\n%s\n\n", g->doc_string);
         str_printf(out, "---- %zu %s Input(s) ----\n", real_input_count(g, &names), kind);
         append_infos(out, g->inputs, g->input_count, &names, true);
         str_printf(out, "\n\n---- %zu %s Output(s) ----\n", g->output_count, kind);
@@ -358,8 +398,10 @@ static void append_opsets(str *out, const pgy_onnx_model *m)
 {
     int64_t version = pgy_model_opset(m, "");
     bool first = true;
-    if (version) str_printf(out, " | ONNX Opset: %lld", (long long)version);
-    else str_append(out, " | ONNX Opset: Unknown");
+    if (version)
+        str_printf(out, " | ONNX Opset: %lld", (long long)version);
+    else
+        str_append(out, " | ONNX Opset: Unknown");
     for (size_t i = 0; i < m->opset_import_count; i++) {
         const pgy_onnx_opset *o = m->opset_imports[i];
         if (!o->domain[0] || !strcmp(o->domain, "ai.onnx")) continue;

@@ -11,6 +11,7 @@ typedef struct model_text_options {
     bool layers, attrs, weights;
 } model_text_options;
 
-pgy_status model_text(str *out, pgy_model *model, model_text_options options, pgy_error *err) PGY_MUST_CHECK;
+pgy_status model_text(str *out, pgy_model *model, model_text_options options,
+                      pgy_error *err) PGY_MUST_CHECK;
 
 #endif

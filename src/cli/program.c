@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program around the commands: finding the command, parsing its line, help and version, the RUNNING and PASSED lines, signals, exit
- * status. Nothing of a command is touched before it is chosen, so --help and --version cost a few pages. */
+/* The program around the commands: finding the command, parsing its line, help and version, the
+ * RUNNING and PASSED lines, signals, exit status. Nothing of a command is touched before it is
+ * chosen, so --help and --version cost a few pages. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,8 +40,9 @@ static int print_version(void)
 {
     char folder[4096];
     program_folder(folder, sizeof folder);
-    printf("Polygraphy | Version: %s | Path: ['%s']\nlibpolygraphy %s: an independent implementation in C\n", PGY_PARITY_VERSION, folder,
-           pgy_version());
+    printf("Polygraphy | Version: %s | Path: ['%s']\nlibpolygraphy %s: an independent "
+           "implementation in C\n",
+           PGY_PARITY_VERSION, folder, pgy_version());
     return EXIT_GOOD;
 }
 
@@ -48,7 +50,8 @@ static void print_tools(str *out)
 {
     size_t count;
     const tool_info *tools = command_tools(&count);
-    for (size_t i = 0; i < count; i++) str_printf(out, "  %-22s%s\n", tools[i].name, tools[i].summary);
+    for (size_t i = 0; i < count; i++)
+        str_printf(out, "  %-22s%s\n", tools[i].name, tools[i].summary);
 }
 
 static void print_program_usage(str *out)
@@ -64,11 +67,14 @@ static int print_program_help(void)
 {
     str text = {0};
     print_program_usage(&text);
-    str_append(&text, "\nPolygraphy: find out where and why a neural network behaves differently\n\noptions:\n"
-                      "  -h, --help            show this help message and exit\n"
-                      "  -v, --version         show the version and exit\n\nTools:\n");
+    str_append(
+        &text,
+        "\nPolygraphy: find out where and why a neural network behaves differently\n\noptions:\n"
+        "  -h, --help            show this help message and exit\n"
+        "  -v, --version         show the version and exit\n\nTools:\n");
     print_tools(&text);
-    str_append(&text, "\nhelp for a tool: polygraphy TOOL -h; completion for bash: eval \"$(polygraphy --completion bash)\"\n");
+    str_append(&text, "\nhelp for a tool: polygraphy TOOL -h; completion for bash: eval "
+                      "\"$(polygraphy --completion bash)\"\n");
     print(stdout, &text);
     return EXIT_GOOD;
 }
@@ -124,8 +130,12 @@ static int tool_misuse(const char *tool, const char *word)
 {
     str text = {0};
     print_tool_usage(&text, tool);
-    if (word) str_printf(&text, "polygraphy %s: error: argument subtool: invalid choice: '%s'\n", tool, word);
-    else str_printf(&text, "polygraphy %s: error: the following arguments are required: subtool\n", tool);
+    if (word)
+        str_printf(&text, "polygraphy %s: error: argument subtool: invalid choice: '%s'\n", tool,
+                   word);
+    else
+        str_printf(&text, "polygraphy %s: error: the following arguments are required: subtool\n",
+                   tool);
     print(stderr, &text);
     return EXIT_USAGE;
 }
@@ -135,15 +145,18 @@ static int tool_misuse(const char *tool, const char *word)
 /* A word as a shell would need it, so that the printed line can be pasted back. */
 static void append_quoted(str *out, const char *word)
 {
-    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%[]";
+    static const char PLAIN[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%[]";
     if (*word && word[strspn(word, PLAIN)] == 0) {
         str_append(out, word);
         return;
     }
     str_append_char(out, '\'');
     for (; *word; word++) {
-        if (*word == '\'') str_append(out, "'\\''");
-        else str_append_char(out, *word);
+        if (*word == '\'')
+            str_append(out, "'\\''");
+        else
+            str_append_char(out, *word);
     }
     str_append_char(out, '\'');
 }
@@ -163,7 +176,8 @@ static int run_parsed(const command *c, args *line, const char *text)
     bool passed = true;
     int64_t start = clock_ns();
     pgy_status st = args_finish(line, &err);
-    for (size_t i = 0; i < line->deprecations.count; i++) LOG(WARNING, "%s", line->deprecations.items[i]);
+    for (size_t i = 0; i < line->deprecations.count; i++)
+        LOG(WARNING, "%s", line->deprecations.items[i]);
     bool framed = !st && c->frames;
     if (framed) LOG(START, "RUNNING | Command: %s", text);
     if (!st) st = c->run(line, &passed, &err);
@@ -189,17 +203,20 @@ static int refuse_unknown(const args *line)
     return EXIT_BAD;
 }
 
-static int run_command(const command *c, int first, int argc, const char *const *argv, const char *const *all)
+static int run_command(const command *c, int first, int argc, const char *const *argv,
+                       const char *const *all)
 {
     pgy_error err = {0};
     args line = {0};
     args_outcome outcome = ARGS_OK;
     str name = {0}, text = {0};
     int code = EXIT_BAD;
-    str_printf(&name, "polygraphy %s%s%s", c->tool, c->subtool ? " " : "", c->subtool ? c->subtool : "");
+    str_printf(&name, "polygraphy %s%s%s", c->tool, c->subtool ? " " : "",
+               c->subtool ? c->subtool : "");
     command_text(&text, first + argc, all);
     pgy_status st = name.failed || text.failed ? pgy_error_set(&err, PGY_E_MEMORY, "out of memory")
-                                               : args_init(&line, str_text(&name), c->description, command_groups(c), &err);
+                                               : args_init(&line, str_text(&name), c->description,
+                                                           command_groups(c), &err);
     line.no_abbreviation = c->no_abbreviation;
     if (!st) st = args_parse(&line, &outcome, argc, argv, &err);
     if (st) {
@@ -226,18 +243,21 @@ static int run_command(const command *c, int first, int argc, const char *const 
     return code;
 }
 
-/* Logging options may stand before the subtool ("inspect -v model m.onnx"): they are moved behind it. */
+/* Logging options may stand before the subtool ("inspect -v model m.onnx"): they are moved behind
+ * it. */
 static int run_subtool(const char *tool, int argc, const char *const *argv)
 {
     int at = 0;
-    while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "-h") && strcmp(argv[at], "--help")) at++;
+    while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "-h") && strcmp(argv[at], "--help"))
+        at++;
     if (at < argc && argv[at][0] == '-') return tool_help(tool);
     const command *c = at < argc ? command_find(tool, argv[at]) : NULL;
     if (!c) return tool_misuse(tool, at < argc ? argv[at] : NULL);
     const char **words = mem_calloc((size_t)argc + 1, sizeof *words);
     if (!words) return EXIT_BAD;
     if (!c->subtool || strcmp(c->subtool, argv[at]))
-        LOG(WARNING, "'%s %s' is an older name; use '%s %s'", tool, argv[at], c->tool, c->subtool ? c->subtool : "");
+        LOG(WARNING, "'%s %s' is an older name; use '%s %s'", tool, argv[at], c->tool,
+            c->subtool ? c->subtool : "");
     size_t n = 0;
     words[n++] = tool;
     words[n++] = argv[at];
@@ -263,6 +283,7 @@ int program_run(int argc, const char *const *argv)
     if (word[0] == '-') return program_misuse("unrecognized arguments: %s", word);
     const command *whole = command_find(word, NULL);
     if (whole) return run_command(whole, 1, argc - 1, argv + 1, argv);
-    if (is_tool(word) || (argc > 1 && command_find(word, argv[1]))) return run_subtool(word, argc - 1, argv + 1);
+    if (is_tool(word) || (argc > 1 && command_find(word, argv[1])))
+        return run_subtool(word, argc - 1, argv + 1);
     return program_misuse("argument tools: invalid choice: '%s'", word);
 }

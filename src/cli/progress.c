@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driven by the question that a run asks between inferences, so there is no thread and no timer: during one long inference the line stands still. */
+/* Driven by the question that a run asks between inferences, so there is no thread and no timer:
+ * during one long inference the line stands still. */
 #include "cli/progress.h"
 
 #include <stdio.h>
@@ -18,9 +19,12 @@ bool progress_text(char *out, size_t size, progress *p, int64_t now_ns)
     p->shown_ns = now_ns;
     long long seconds = (long long)((now_ns - p->start_ns) / 1000000000);
     size_t done = p->asks_per_iteration ? (p->asks - 1) / p->asks_per_iteration : 0;
-    if (p->asks_per_iteration && p->iterations) snprintf(out, size, "    %zu of %zu iterations done, %lld s", done, p->iterations, seconds);
-    else if (p->asks_per_iteration) snprintf(out, size, "    %zu iterations done, %lld s", done, seconds);
-    else snprintf(out, size, "    running, %lld s", seconds);
+    if (p->asks_per_iteration && p->iterations)
+        snprintf(out, size, "    %zu of %zu iterations done, %lld s", done, p->iterations, seconds);
+    else if (p->asks_per_iteration)
+        snprintf(out, size, "    %zu iterations done, %lld s", done, seconds);
+    else
+        snprintf(out, size, "    running, %lld s", seconds);
     return true;
 }
 

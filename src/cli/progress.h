@@ -15,9 +15,11 @@ typedef struct progress {
     size_t asks;
 } progress;
 
-/* Times in nanoseconds. Text for the moment `now_ns`; false while there is nothing (new) to show: in the first second, and more than four times a second. */
+/* Times in nanoseconds. Text for the moment `now_ns`; false while there is nothing (new) to show:
+ * in the first second, and more than four times a second. */
 bool progress_text(char *out, size_t size, progress *p, int64_t now_ns);
-/* For pgy_run_options.cancelled, with a progress (or NULL) as user: shows it, and answers whether the user wants to stop. */
+/* For pgy_run_options.cancelled, with a progress (or NULL) as user: shows it, and answers whether
+ * the user wants to stop. */
 bool progress_cancelled(void *user);
 /* Takes the line away. */
 void progress_end(const progress *p);

@@ -16,10 +16,13 @@ typedef struct sparse_weights {
     size_t count, capacity;
 } sparse_weights;
 
-/* Weights of Conv, Gemm and MatMul nodes, each once, that have an eligible type and a length divisible by four; logs why others are left out. */
-pgy_status sparse_weights_find(sparse_weights *out, const pgy_graph *graph, pgy_error *err) PGY_MUST_CHECK;
+/* Weights of Conv, Gemm and MatMul nodes, each once, that have an eligible type and a length
+ * divisible by four; logs why others are left out. */
+pgy_status sparse_weights_find(sparse_weights *out, const pgy_graph *graph,
+                               pgy_error *err) PGY_MUST_CHECK;
 void sparse_weights_deinit(sparse_weights *w);
-/* Are at least two of every four neighbours zero? The view is compact, of a type and shape that sparse_weights_find accepts. */
+/* Are at least two of every four neighbours zero? The view is compact, of a type and shape that
+ * sparse_weights_find accepts. */
 bool sparsity_holds(pgy_view weight, size_t axis);
 
 #endif

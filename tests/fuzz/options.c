@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option parser: the first byte chooses a command, the rest is its line, one word between two NUL bytes. Words that begin with a byte over
- * 0x7F stand for a spelling of that command, so that the search does not have to invent them. */
+/* The option parser: the first byte chooses a command, the rest is its line, one word between two
+ * NUL bytes. Words that begin with a byte over 0x7F stand for a spelling of that command, so that
+ * the search does not have to invent them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ static void collect(const option_group *group, const pgy_option *row, void *user
     spellings *s = user;
     span name;
     (void)group;
-    for (size_t i = 0; s->count < 512 && option_spelling(&name, row, i); i++) s->items[s->count++] = name;
+    for (size_t i = 0; s->count < 512 && option_spelling(&name, row, i); i++)
+        s->items[s->count++] = name;
 }
 
 /* The word at p, terminated, in memory of its own, so that reading past its end is found. */
@@ -42,7 +44,8 @@ static void parse(const command *c, int count, const char *const *words)
     args line = {0};
     args_outcome outcome = ARGS_OK;
     pgy_error err = {0};
-    if (!args_init(&line, "polygraphy", c->description, command_groups(c), &err) && !args_parse(&line, &outcome, count, words, &err)) {
+    if (!args_init(&line, "polygraphy", c->description, command_groups(c), &err) &&
+        !args_parse(&line, &outcome, count, words, &err)) {
         str usage = {0};
         args_print_usage(&usage, &line, 80);
         str_deinit(&usage);

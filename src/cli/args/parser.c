@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argparse's algorithm: words are classified as options ('O'), arguments ('A') or the first "--" ('-'), then consumed from left to
- * right, options taking as many A's as their nargs allow and positionals whatever is left. The odd corners (a prefix that fits two
- * spellings of one option is ambiguous, "--x=v" gives exactly one word) are argparse's and are kept because scripts meet them. */
+/* argparse's algorithm: words are classified as options ('O'), arguments ('A') or the first "--"
+ * ('-'), then consumed from left to right, options taking as many A's as their nargs allow and
+ * positionals whatever is left. The odd corners (a prefix that fits two spellings of one option is
+ * ambiguous, "--x=v" gives exactly one word) are argparse's and are kept because scripts meet them.
+ */
 #include "cli/args/parser.h"
 
 #include <ctype.h>
@@ -42,7 +44,7 @@ typedef struct parse {
     size_t word_count;
     const spelling **used; /* options seen, for exclusion and required */
     size_t used_count, used_capacity;
-    bool stop, help;       /* stop: a usage error was written */
+    bool stop, help; /* stop: a usage error was written */
     bool out_of_memory;
 } parse;
 
@@ -134,14 +136,17 @@ static bool add_row(parse *p, const pgy_option *row, void *settings)
     return true;
 }
 
-static const pgy_option HELP_ROW = {.names = "-h --help", .kind = PGY_OPTION_FLAG, .nargs = PGY_NONE,
+static const pgy_option HELP_ROW = {.names = "-h --help",
+                                    .kind = PGY_OPTION_FLAG,
+                                    .nargs = PGY_NONE,
                                     .help = "show this help message and exit"};
 
 static bool collect_rows(parse *p)
 {
     if (!add_row(p, &HELP_ROW, NULL)) return false;
     for (size_t g = 0; p->a->groups[g]; g++)
-        for (const pgy_option *row = p->a->groups[g]->options; row && row->kind != PGY_OPTION_END; row++)
+        for (const pgy_option *row = p->a->groups[g]->options; row && row->kind != PGY_OPTION_END;
+             row++)
             if (!add_row(p, row, p->a->settings[g])) return false;
     return true;
 }
@@ -190,7 +195,8 @@ static bool looks_negative(const char *s)
     return !*s && s > digits;
 }
 
-/* Prefix matches of a long option, or a short option with a value stuck to it. More than one: ambiguous. */
+/* Prefix matches of a long option, or a short option with a value stuck to it. More than one:
+ * ambiguous. */
 static void find_prefix(parse *p, word *w, size_t *matches, str *names)
 {
     bool is_long = w->text[1] == '-';
@@ -297,15 +303,18 @@ static bool check_choice(parse *p, const pgy_option *row, const char *value)
     if (!found) {
         str shown = {0};
         str_append_py_repr(&shown, value);
-        fail(p, "argument %s: invalid choice: %s (choose from %s)", row_title(p, row), str_text(&shown), str_text(&list));
+        fail(p, "argument %s: invalid choice: %s (choose from %s)", row_title(p, row),
+             str_text(&shown), str_text(&list));
         str_deinit(&shown);
     }
     str_deinit(&list);
     return found;
 }
 
-/* Puts words behind those a list already has (`keep`) or in their place; `mark_end` adds a NULL item. */
-static bool store_list(parse *p, pgy_text_list *list, const char *const *values, size_t count, bool keep, bool mark_end)
+/* Puts words behind those a list already has (`keep`) or in their place; `mark_end` adds a NULL
+ * item. */
+static bool store_list(parse *p, pgy_text_list *list, const char *const *values, size_t count,
+                       bool keep, bool mark_end)
 {
     size_t old = keep ? list->count : 0;
     const char **items = arena_alloc_array(&p->a->memory, old + count + 2, sizeof *items);
@@ -316,7 +325,8 @@ static bool store_list(parse *p, pgy_text_list *list, const char *const *values,
     return true;
 }
 
-static void store_value(parse *p, const pgy_option *row, void *settings, const char *const *values, size_t count)
+static void store_value(parse *p, const pgy_option *row, void *settings, const char *const *values,
+                        size_t count)
 {
     void *at = (char *)settings + row->offset;
     for (size_t i = 0; i < count; i++)
@@ -327,7 +337,8 @@ static void store_value(parse *p, const pgy_option *row, void *settings, const c
     case PGY_OPTION_COUNT: ++*(int *)at; break;
     case PGY_OPTION_INT:
         if (!parse_int(at, count ? values[0] : ""))
-            fail(p, "argument %s: invalid int value: '%s'", row_title(p, row), count ? values[0] : "");
+            fail(p, "argument %s: invalid int value: '%s'", row_title(p, row),
+                 count ? values[0] : "");
         break;
     case PGY_OPTION_TEXT: *(const char **)at = count ? values[0] : row->constant; break;
     case PGY_OPTION_LIST: ok = store_list(p, at, values, count, false, false); break;
@@ -351,8 +362,10 @@ static void note_use(parse *p, const spelling *s)
 {
     for (size_t i = 0; i < p->used_count; i++) {
         const pgy_option *other = p->used[i]->row;
-        if (s->row->exclusive && other->exclusive && other != s->row && !strcmp(other->exclusive, s->row->exclusive))
-            fail(p, "argument %s: not allowed with argument %s", row_title(p, s->row), row_title(p, other));
+        if (s->row->exclusive && other->exclusive && other != s->row &&
+            !strcmp(other->exclusive, s->row->exclusive))
+            fail(p, "argument %s: not allowed with argument %s", row_title(p, s->row),
+                 row_title(p, other));
     }
     if (!mem_grow((void **)&p->used, &p->used_capacity, p->used_count + 1, sizeof *p->used)) {
         p->out_of_memory = p->stop = true;
@@ -362,7 +375,8 @@ static void note_use(parse *p, const spelling *s)
     if (s->row->deprecated) {
         str line = {0};
         str_printf(&line, "%.*s: %s", (int)s->text.size, s->text.data, s->row->deprecated);
-        if (!strvec_contains(&p->a->deprecations, str_text(&line)) && !strvec_push(&p->a->deprecations, str_text(&line)))
+        if (!strvec_contains(&p->a->deprecations, str_text(&line)) &&
+            !strvec_push(&p->a->deprecations, str_text(&line)))
             p->out_of_memory = p->stop = true;
         str_deinit(&line);
     }
@@ -413,7 +427,9 @@ static long option_arity(pgy_option_nargs nargs, size_t available, const char **
     case PGY_NONE: return 0;
     case PGY_OPTIONAL: return available ? 1 : 0;
     case PGY_ZERO_OR_MORE: return (long)available;
-    case PGY_ONE_OR_MORE: *why = "expected at least one argument"; return available ? (long)available : -1;
+    case PGY_ONE_OR_MORE:
+        *why = "expected at least one argument";
+        return available ? (long)available : -1;
     case PGY_REST: return (long)available;
     default: *why = "expected one argument"; return available ? 1 : -1;
     }
@@ -429,13 +445,16 @@ static size_t consume_option(parse *p, size_t i)
     }
     const pgy_option *row = w->option->row;
     if (w->value) {
-        if (row->nargs == PGY_NONE) take_cluster(p, w);
-        else take_option(p, w->option, &w->value, 1);
+        if (row->nargs == PGY_NONE)
+            take_cluster(p, w);
+        else
+            take_option(p, w->option, &w->value, 1);
         return i;
     }
     size_t available = 0;
     while (i + available < p->word_count &&
-           (p->words[i + available].kind == 'A' || (row->nargs == PGY_REST && p->words[i + available].kind == 'O')))
+           (p->words[i + available].kind == 'A' ||
+            (row->nargs == PGY_REST && p->words[i + available].kind == 'O')))
         available++;
     const char *why = "";
     long count = option_arity(row->nargs, available, &why);
@@ -455,7 +474,8 @@ static size_t consume_option(parse *p, size_t i)
 
 /* ---- Positionals ---------------------------------------------------------------------------- */
 
-/* Consumes the arguments from words[i] on for one positional; false if it needs more than there are. */
+/* Consumes the arguments from words[i] on for one positional; false if it needs more than there
+ * are. */
 static bool consume_positional(parse *p, positional *target, size_t *i)
 {
     pgy_option_nargs nargs = target->row->nargs;
@@ -520,8 +540,11 @@ static void hint_swallowed(parse *p, str *out)
 {
     for (size_t i = p->used_count; i-- > 0;) {
         pgy_option_nargs nargs = p->used[i]->row->nargs;
-        if (nargs != PGY_ONE_OR_MORE && nargs != PGY_ZERO_OR_MORE && nargs != PGY_OPTIONAL) continue;
-        str_printf(out, "\nNote: %.*s takes the words that follow it; put the positional arguments before it, or after '--'.",
+        if (nargs != PGY_ONE_OR_MORE && nargs != PGY_ZERO_OR_MORE && nargs != PGY_OPTIONAL)
+            continue;
+        str_printf(out,
+                   "\nNote: %.*s takes the words that follow it; put the positional arguments "
+                   "before it, or after '--'.",
                    (int)p->used[i]->text.size, p->used[i]->text.data);
         return;
     }
@@ -546,7 +569,8 @@ static void check_required(parse *p)
         if (positional_missing) {
             str hint = {0};
             hint_swallowed(p, &hint);
-            fail(p, "the following arguments are required: %s%s", str_text(&missing), str_text(&hint));
+            fail(p, "the following arguments are required: %s%s", str_text(&missing),
+                 str_text(&hint));
             str_deinit(&hint);
         } else {
             fail(p, "the following arguments are required: %s", str_text(&missing));
@@ -555,14 +579,16 @@ static void check_required(parse *p)
     str_deinit(&missing);
 }
 
-pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *const *argv, pgy_error *err)
+pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *const *argv,
+                      pgy_error *err)
 {
     parse p = {.a = a};
     pgy_status st = PGY_OK;
     if (!collect_rows(&p) || !classify_all(&p, argc, argv)) p.out_of_memory = true;
     if (!p.out_of_memory && !p.stop) consume_all(&p);
     if (!p.out_of_memory && !p.stop) check_required(&p);
-    if (p.out_of_memory || a->message.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while parsing options");
+    if (p.out_of_memory || a->message.failed)
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while parsing options");
     *outcome = p.help ? ARGS_HELP : p.stop ? ARGS_USAGE : a->unknown.count ? ARGS_UNKNOWN : ARGS_OK;
     mem_free(p.spellings);
     mem_free(p.positionals);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option machinery, which knows no command: argparse's rules (cli.md 1.2) over tables of pgy_option. A command line is a
- * list of groups, each with its own settings struct that the parser fills; groups are found by their descriptor, so commands share them. */
+/* The option machinery, which knows no command: argparse's rules (cli.md 1.2) over tables of
+ * pgy_option. A command line is a list of groups, each with its own settings struct that the parser
+ * fills; groups are found by their descriptor, so commands share them. */
 #ifndef CLI_ARGS_PARSER_H
 #define CLI_ARGS_PARSER_H
 
@@ -18,39 +19,43 @@ typedef struct option_group {
     const char *description; /* "Options related to ..." */
     const pgy_option *options;
     size_t settings_size;
-    void (*defaults)(void *settings);                              /* NULL: zeros */
-    /* Checks and converts after parsing, in the order of the groups; may ask for other groups' settings. NULL: nothing to do. */
+    void (*defaults)(void *settings); /* NULL: zeros */
+    /* Checks and converts after parsing, in the order of the groups; may ask for other groups'
+     * settings. NULL: nothing to do. */
     pgy_status (*finish)(void *settings, args *line, pgy_error *err);
-    void (*release)(void *settings);                               /* NULL: nothing owned */
+    void (*release)(void *settings); /* NULL: nothing owned */
 } option_group;
 
 /* The outcome of parsing. */
 typedef enum args_outcome {
     ARGS_OK,
-    ARGS_HELP,    /* -h was given */
-    ARGS_USAGE,   /* misuse: message holds the text after "error: ", exit 2 */
-    ARGS_UNKNOWN  /* words nobody takes: in `unknown`, exit 1 */
+    ARGS_HELP,   /* -h was given */
+    ARGS_USAGE,  /* misuse: message holds the text after "error: ", exit 2 */
+    ARGS_UNKNOWN /* words nobody takes: in `unknown`, exit 1 */
 } args_outcome;
 
 struct args {
-    const char *program;       /* "polygraphy run" */
+    const char *program; /* "polygraphy run" */
     const char *description;
     const option_group *const *groups; /* NULL-ended */
-    void **settings;           /* one per group */
-    bool no_abbreviation;      /* commands with a take-the-rest option */
-    arena memory;              /* words and converted values live here */
+    void **settings;                   /* one per group */
+    bool no_abbreviation;              /* commands with a take-the-rest option */
+    arena memory;                      /* words and converted values live here */
     str message;
     strvec unknown;
-    strvec deprecations;       /* warning lines to log once logging is set up */
+    strvec deprecations; /* warning lines to log once logging is set up */
 };
 
 /* groups must outlive the args. @return PGY_E_MEMORY */
-pgy_status args_init(args *a, const char *program, const char *description, const option_group *const *groups, pgy_error *err) PGY_MUST_CHECK;
+pgy_status args_init(args *a, const char *program, const char *description,
+                     const option_group *const *groups, pgy_error *err) PGY_MUST_CHECK;
 void args_deinit(args *a);
 /* Settings of a group of this command line; NULL if the command does not have the group. */
 void *args_get(const args *a, const option_group *group);
-/* Fills the settings from argv[0..argc) (program name not included; argv[argc] need not be NULL). On PGY_E_MEMORY nothing is usable. */
-pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *const *argv, pgy_error *err) PGY_MUST_CHECK;
+/* Fills the settings from argv[0..argc) (program name not included; argv[argc] need not be NULL).
+ * On PGY_E_MEMORY nothing is usable. */
+pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *const *argv,
+                      pgy_error *err) PGY_MUST_CHECK;
 /* Runs every group's finish, in order. */
 pgy_status args_finish(args *a, pgy_error *err) PGY_MUST_CHECK;
 

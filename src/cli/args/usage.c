@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Usage and help text, made from the option tables alone: the same rows that parse. The layout is argparse's: a usage block, the
- * description, positional arguments, the command's own options, then one block per group. */
+/* Usage and help text, made from the option tables alone: the same rows that parse. The layout is
+ * argparse's: a usage block, the description, positional arguments, the command's own options, then
+ * one block per group. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -82,7 +83,8 @@ static void print_invocation(str *out, const pgy_option *row)
     }
 }
 
-/* Appends words of `text`, wrapped to width, lines after the first indented; `at` is the current column. */
+/* Appends words of `text`, wrapped to width, lines after the first indented; `at` is the current
+ * column. */
 static void print_wrapped(str *out, const char *text, size_t at, size_t indent, size_t width)
 {
     bool first = true;
@@ -138,14 +140,18 @@ static void print_row(str *out, const pgy_option *row, size_t width)
 
 /* ---- The whole ------------------------------------------------------------------------------ */
 
-static void print_usage_item(str *out, const pgy_option *row, size_t *at, size_t indent, size_t width)
+static void print_usage_item(str *out, const pgy_option *row, size_t *at, size_t indent,
+                             size_t width)
 {
     str item = {0};
-    bool optional = row->kind == PGY_OPTION_POSITIONAL ? row->nargs == PGY_OPTIONAL : !row->required;
+    bool optional =
+        row->kind == PGY_OPTION_POSITIONAL ? row->nargs == PGY_OPTIONAL : !row->required;
     if (optional) str_append_char(&item, '[');
     if (row->kind == PGY_OPTION_POSITIONAL) {
-        if (row->nargs == PGY_OPTIONAL) print_meta(&item, row);
-        else print_values(&item, row);
+        if (row->nargs == PGY_OPTIONAL)
+            print_meta(&item, row);
+        else
+            print_values(&item, row);
     } else {
         span name;
         option_spelling(&name, row, 0);
@@ -167,10 +173,12 @@ static void print_usage_item(str *out, const pgy_option *row, size_t *at, size_t
     str_deinit(&item);
 }
 
-static void usage_rows(str *out, const args *a, bool positionals, size_t *at, size_t indent, size_t width)
+static void usage_rows(str *out, const args *a, bool positionals, size_t *at, size_t indent,
+                       size_t width)
 {
     for (size_t g = 0; a->groups[g]; g++)
-        for (const pgy_option *row = a->groups[g]->options; row && row->kind != PGY_OPTION_END; row++)
+        for (const pgy_option *row = a->groups[g]->options; row && row->kind != PGY_OPTION_END;
+             row++)
             if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals)
                 print_usage_item(out, row, at, indent, width);
 }
@@ -196,7 +204,8 @@ static bool group_has(const option_group *group, bool positionals)
 static void print_block(str *out, const option_group *group, bool positionals, size_t width)
 {
     for (const pgy_option *row = group->options; row && row->kind != PGY_OPTION_END; row++)
-        if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals) print_row(out, row, width);
+        if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals)
+            print_row(out, row, width);
 }
 
 /* Lines that begin with a blank are examples and stay as they are. */
@@ -206,8 +215,10 @@ static void print_description(str *out, const char *text, size_t width)
         size_t size = strcspn(text, "\n");
         str line = {0};
         str_append_n(&line, text, size);
-        if (text[0] == ' ') str_append(out, str_text(&line));
-        else print_wrapped(out, str_text(&line), 0, 0, width);
+        if (text[0] == ' ')
+            str_append(out, str_text(&line));
+        else
+            print_wrapped(out, str_text(&line), 0, 0, width);
         str_append_char(out, '\n');
         out->failed = out->failed || line.failed;
         str_deinit(&line);

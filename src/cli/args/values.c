@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The value grammars of cli.md 2. Parsing follows the original where it was right; where it misread a value silently (shapes without
- * brackets, a bare number as range) the answer is one line that shows the form that works. */
+/* The value grammars of cli.md 2. Parsing follows the original where it was right; where it misread
+ * a value silently (shapes without brackets, a bare number as range) the answer is one line that
+ * shows the form that works. */
 #include "cli/args/values.h"
 
 #include <ctype.h>
@@ -96,7 +97,8 @@ static pgy_status cast_list(cast_value *out, span s, arena *a, pgy_error *err)
 static pgy_status cast_span(cast_value *out, span s, arena *a, pgy_error *err)
 {
     s = trim(s);
-    if (s.size && (is_bracket(s.data[0]) || is_bracket(s.data[s.size - 1]))) return cast_list(out, s, a, err);
+    if (s.size && (is_bracket(s.data[0]) || is_bracket(s.data[s.size - 1])))
+        return cast_list(out, s, a, err);
     cast_value v = {.kind = CAST_TEXT};
     if (read_int(&v.number.integer, s.data, s.size)) {
         v.kind = CAST_INT;
@@ -121,7 +123,8 @@ pgy_status value_cast(cast_value *out, const char *text, arena *a, pgy_error *er
 
 /* ---- key:value ------------------------------------------------------------------------------ */
 
-pgy_status values_split(const key_value **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err)
+pgy_status values_split(const key_value **out, size_t *count, const pgy_text_list *list, arena *a,
+                        pgy_error *err)
 {
     key_value *items = arena_alloc_array(a, list->count + 1, sizeof *items);
     if (!items) return no_memory(err);
@@ -140,7 +143,8 @@ pgy_status values_split(const key_value **out, size_t *count, const pgy_text_lis
     return PGY_OK;
 }
 
-pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const char *option, arena *a, pgy_error *err)
+pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const char *option,
+                          arena *a, pgy_error *err)
 {
     const key_value *pairs;
     size_t count;
@@ -153,15 +157,17 @@ pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const 
         st = value_cast(&v, pairs[i].value, a, err);
         if (st) return st;
         if (v.kind != CAST_INT && v.kind != CAST_REAL)
-            return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not a number; expected NUMBER or OUTPUT:NUMBER", option,
-                                 pairs[i].value);
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "%s: '%s' is not a number; expected NUMBER or OUTPUT:NUMBER",
+                                 option, pairs[i].value);
         entries[i] = (pgy_number_entry){pairs[i].key, v.number};
     }
     *out = (pgy_number_map){entries, count};
     return PGY_OK;
 }
 
-pgy_status values_stats(const pgy_stat_entry **out, size_t *out_count, const pgy_text_list *list, arena *a, pgy_error *err)
+pgy_status values_stats(const pgy_stat_entry **out, size_t *out_count, const pgy_text_list *list,
+                        arena *a, pgy_error *err)
 {
     const key_value *pairs;
     size_t count;
@@ -179,7 +185,8 @@ pgy_status values_stats(const pgy_stat_entry **out, size_t *out_count, const pgy
     return PGY_OK;
 }
 
-pgy_status values_ranges(const pgy_value_range **out, size_t *out_count, const pgy_text_list *list, arena *a, pgy_error *err)
+pgy_status values_ranges(const pgy_value_range **out, size_t *out_count, const pgy_text_list *list,
+                         arena *a, pgy_error *err)
 {
     const key_value *pairs;
     size_t count;
@@ -192,15 +199,20 @@ pgy_status values_ranges(const pgy_value_range **out, size_t *out_count, const p
         st = value_cast(&v, pairs[i].value, a, err);
         if (st) return st;
         bool good = v.kind == CAST_LIST && v.count == 2;
-        for (size_t k = 0; good && k < 2; k++) good = v.items[k].kind == CAST_INT || v.items[k].kind == CAST_REAL;
+        for (size_t k = 0; good && k < 2; k++)
+            good = v.items[k].kind == CAST_INT || v.items[k].kind == CAST_REAL;
         if (!good)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "--val-range: '%s' is not a range; expected exactly two numbers in brackets, as in '[0,1]' or 'NAME:[0,1]'",
+                                 "--val-range: '%s' is not a range; expected exactly two numbers "
+                                 "in brackets, as in '[0,1]' or 'NAME:[0,1]'",
                                  pairs[i].value);
         const pgy_number *low = &v.items[0].number, *high = &v.items[1].number;
-        ranges[i] = (pgy_value_range){.name = pairs[i].key, .low = low->real, .high = high->real,
+        ranges[i] = (pgy_value_range){.name = pairs[i].key,
+                                      .low = low->real,
+                                      .high = high->real,
                                       .is_integer = low->is_integer && high->is_integer,
-                                      .low_int = low->integer, .high_int = high->integer};
+                                      .low_int = low->integer,
+                                      .high_int = high->integer};
     }
     *out = ranges;
     *out_count = count;
@@ -213,7 +225,8 @@ static pgy_status bad_shape(const char *text, const char *option, pgy_error *err
 {
     str form = {0};
     const char *split = strrchr(text, ':');
-    if (!split || !strchr("0123456789", split[1])) split = strchr(text, ',') ? strchr(text, ',') : split;
+    if (!split || !strchr("0123456789", split[1]))
+        split = strchr(text, ',') ? strchr(text, ',') : split;
     if (split && split > text && (isdigit((unsigned char)split[1]) || split[1] == '-')) {
         str_append_n(&form, text, (size_t)(split - text));
         str_append(&form, ":[");
@@ -222,13 +235,15 @@ static pgy_status bad_shape(const char *text, const char *option, pgy_error *err
     } else {
         str_append(&form, "input:[1,3,224,224]");
     }
-    pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not NAME:[D0,D1,...]; write it as '%s'", option, text,
-                                  str_text(&form));
+    pgy_status st =
+        pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not NAME:[D0,D1,...]; write it as '%s'",
+                      option, text, str_text(&form));
     str_deinit(&form);
     return st;
 }
 
-/* "name,1x3xH[,dtype]", the form until 0.44, as "name:[1,3,H]"; NULL if the text is not of that form. A dimension is a number or a quoted name. */
+/* "name,1x3xH[,dtype]", the form until 0.44, as "name:[1,3,H]"; NULL if the text is not of that
+ * form. A dimension is a number or a quoted name. */
 static const char *convert_old_shape(const char *text, arena *a)
 {
     const char *comma = strchr(text, ',');
@@ -253,11 +268,13 @@ static const char *convert_old_shape(const char *text, arena *a)
     return form && digit && !quoted ? form : NULL;
 }
 
-static pgy_status read_shape(pgy_tensor_info *out, const char *item, const char *option, arena *a, pgy_error *err)
+static pgy_status read_shape(pgy_tensor_info *out, const char *item, const char *option, arena *a,
+                             pgy_error *err)
 {
     const char *open = strrchr(item, '[');
     size_t size = strlen(item);
-    if (!open || open == item || open[-1] != ':' || item[size - 1] != ']') return bad_shape(item, option, err);
+    if (!open || open == item || open[-1] != ':' || item[size - 1] != ']')
+        return bad_shape(item, option, err);
     cast_value v = {0};
     span inside = trim((span){open + 1, size - 2 - (size_t)(open - item)});
     if (inside.size) {
@@ -268,7 +285,9 @@ static pgy_status read_shape(pgy_tensor_info *out, const char *item, const char 
     const char **names = arena_alloc_array(a, v.count + 1, sizeof *names);
     char *name = arena_strndup(a, item, (size_t)(open - 1 - item));
     if (!shape || !names || !name) return no_memory(err);
-    if (v.count > PGY_MAX_RANK) return pgy_error_set(err, PGY_E_SHAPE, "%s: '%s' has more than %d dimensions", option, item, PGY_MAX_RANK);
+    if (v.count > PGY_MAX_RANK)
+        return pgy_error_set(err, PGY_E_SHAPE, "%s: '%s' has more than %d dimensions", option, item,
+                             PGY_MAX_RANK);
     for (size_t i = 0; i < v.count; i++) {
         if (v.items[i].kind == CAST_INT) {
             shape[i] = v.items[i].number.integer < 0 ? -1 : v.items[i].number.integer;
@@ -276,21 +295,27 @@ static pgy_status read_shape(pgy_tensor_info *out, const char *item, const char 
             shape[i] = -1;
             names[i] = v.items[i].text;
         } else {
-            return pgy_error_set(err, PGY_E_ARGUMENT, "%s: dimension %zu of '%s' is neither an integer nor a name", option, i, item);
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "%s: dimension %zu of '%s' is neither an integer nor a name",
+                                 option, i, item);
         }
     }
-    *out = (pgy_tensor_info){.name = name, .rank = (int32_t)v.count, .shape = shape, .dim_names = names};
+    *out = (pgy_tensor_info){
+        .name = name, .rank = (int32_t)v.count, .shape = shape, .dim_names = names};
     return PGY_OK;
 }
 
-pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option, arena *a, pgy_error *err)
+pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option,
+                         arena *a, pgy_error *err)
 {
     pgy_metadata *m = NULL;
     pgy_status st = pgy_metadata_create(&m, err);
     for (size_t i = 0; !st && i < list->count; i++) {
         pgy_tensor_info info;
         const char *old = convert_old_shape(list->items[i], a);
-        if (old) LOG(WARNING, "%s: '%s' is the form of releases before 0.45; it is read as '%s'", option, list->items[i], old);
+        if (old)
+            LOG(WARNING, "%s: '%s' is the form of releases before 0.45; it is read as '%s'", option,
+                list->items[i], old);
         st = read_shape(&info, old ? old : list->items[i], option, a, err);
         if (!st) st = pgy_metadata_set(m, &info, err);
     }
@@ -317,7 +342,8 @@ static bool read_top_k(pgy_top_k *out, const char *text)
     return read_int(&out->axis, comma + 6, strlen(comma + 6));
 }
 
-pgy_status values_top_k(const pgy_top_k **out, size_t *out_count, const pgy_text_list *list, arena *a, pgy_error *err)
+pgy_status values_top_k(const pgy_top_k **out, size_t *out_count, const pgy_text_list *list,
+                        arena *a, pgy_error *err)
 {
     const key_value *pairs;
     size_t count;
@@ -328,7 +354,9 @@ pgy_status values_top_k(const pgy_top_k **out, size_t *out_count, const pgy_text
     for (size_t i = 0; i < count; i++) {
         items[i].output = pairs[i].key;
         if (!read_top_k(&items[i], pairs[i].value))
-            return pgy_error_set(err, PGY_E_ARGUMENT, "--postprocess: '%s' is not understood; expected top-K or top-K,axis=A, as in 'top-5' or 'logits:top-5,axis=1'",
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "--postprocess: '%s' is not understood; expected top-K or "
+                                 "top-K,axis=A, as in 'top-5' or 'logits:top-5,axis=1'",
                                  pairs[i].value);
     }
     *out = items;
@@ -352,12 +380,16 @@ pgy_status value_bytes(uint64_t *out, const char *text, const char *option, pgy_
         return PGY_OK;
     }
     if (!read_real(&v, text, size) || !(v >= 0) || v * scale >= 18446744073709551616.0)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not a number of bytes; expected digits with an optional K, M or G, as in '512M'", option, text);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "%s: '%s' is not a number of bytes; expected digits with an optional "
+                             "K, M or G, as in '512M'",
+                             option, text);
     *out = (uint64_t)(v * scale);
     return PGY_OK;
 }
 
-pgy_status value_script(const char **path, const char **function, const char *text, arena *a, pgy_error *err)
+pgy_status value_script(const char **path, const char **function, const char *text, arena *a,
+                        pgy_error *err)
 {
     const char *colon = strrchr(text, ':');
     *function = colon ? colon + 1 : NULL;

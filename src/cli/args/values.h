@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small languages inside option values (cli.md 2): casts, key:value lists, shapes, byte counts, script:function. Everything that is
- * returned lives in the arena. Errors name the option and show the accepted form. */
+/* The small languages inside option values (cli.md 2): casts, key:value lists, shapes, byte counts,
+ * script:function. Everything that is returned lives in the arena. Errors name the option and show
+ * the accepted form. */
 #ifndef CLI_ARGS_VALUES_H
 #define CLI_ARGS_VALUES_H
 
@@ -13,9 +14,9 @@
 typedef enum cast_kind { CAST_INT, CAST_REAL, CAST_TEXT, CAST_LIST } cast_kind;
 typedef struct cast_value {
     cast_kind kind;
-    pgy_number number;               /* INT and REAL */
-    const char *text;                /* TEXT, without its quotes; for INT and REAL as written */
-    const struct cast_value *items;  /* LIST */
+    pgy_number number;              /* INT and REAL */
+    const char *text;               /* TEXT, without its quotes; for INT and REAL as written */
+    const struct cast_value *items; /* LIST */
     size_t count;
 } cast_value;
 pgy_status value_cast(cast_value *out, const char *text, arena *a, pgy_error *err) PGY_MUST_CHECK;
@@ -26,16 +27,25 @@ typedef struct key_value {
     const char *value;
 } key_value;
 /* Repeated keys keep the last value at the place of the first. */
-pgy_status values_split(const key_value **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err) PGY_MUST_CHECK;
+pgy_status values_split(const key_value **out, size_t *count, const pgy_text_list *list, arena *a,
+                        pgy_error *err) PGY_MUST_CHECK;
 
-pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const char *option, arena *a, pgy_error *err) PGY_MUST_CHECK;
-pgy_status values_stats(const pgy_stat_entry **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err) PGY_MUST_CHECK;
-pgy_status values_ranges(const pgy_value_range **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* name:[d0,d1,...]. The form before 0.45, name,1x2x3, is accepted with a warning; trtexec's name:1x2x3 gets an error that shows the right form. */
-pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option, arena *a, pgy_error *err) PGY_MUST_CHECK;
-pgy_status values_top_k(const pgy_top_k **out, size_t *count, const pgy_text_list *list, arena *a, pgy_error *err) PGY_MUST_CHECK;
-pgy_status value_bytes(uint64_t *out, const char *text, const char *option, pgy_error *err) PGY_MUST_CHECK;
+pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const char *option,
+                          arena *a, pgy_error *err) PGY_MUST_CHECK;
+pgy_status values_stats(const pgy_stat_entry **out, size_t *count, const pgy_text_list *list,
+                        arena *a, pgy_error *err) PGY_MUST_CHECK;
+pgy_status values_ranges(const pgy_value_range **out, size_t *count, const pgy_text_list *list,
+                         arena *a, pgy_error *err) PGY_MUST_CHECK;
+/* name:[d0,d1,...]. The form before 0.45, name,1x2x3, is accepted with a warning; trtexec's
+ * name:1x2x3 gets an error that shows the right form. */
+pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option,
+                         arena *a, pgy_error *err) PGY_MUST_CHECK;
+pgy_status values_top_k(const pgy_top_k **out, size_t *count, const pgy_text_list *list, arena *a,
+                        pgy_error *err) PGY_MUST_CHECK;
+pgy_status value_bytes(uint64_t *out, const char *text, const char *option,
+                       pgy_error *err) PGY_MUST_CHECK;
 /* "path.py:function" at the last colon; *function is NULL when absent. */
-pgy_status value_script(const char **path, const char **function, const char *text, arena *a, pgy_error *err) PGY_MUST_CHECK;
+pgy_status value_script(const char **path, const char **function, const char *text, arena *a,
+                        pgy_error *err) PGY_MUST_CHECK;
 
 #endif

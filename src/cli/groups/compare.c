@@ -12,17 +12,26 @@ static const char LOG_PATH[] = "tools/args/comparator/comparator.py";
 /* ---- Inference ------------------------------------------------------------------------------ */
 
 static const pgy_option INFERENCE_OPTIONS[] = {
-    PGY_OPT_INT("--warm-up", inference_args, warm_up, .meta = "NUM", .help = "untimed inferences before the first iteration; implies --sequential-runners"),
+    PGY_OPT_INT("--warm-up", inference_args, warm_up, .meta = "NUM",
+                .help =
+                    "untimed inferences before the first iteration; implies --sequential-runners"),
     PGY_OPT_FLAG("--use-subprocess", inference_args, use_subprocess,
-                 .help = "run each runner in a process of its own, so that a crash is a reported failure; implies --sequential-runners"),
-    PGY_OPT_FLAG("--sequential-runners", inference_args, sequential, .help = "run each runner to its end before the next one starts"),
+                 .help = "run each runner in a process of its own, so that a crash is a reported "
+                         "failure; implies --sequential-runners"),
+    PGY_OPT_FLAG("--sequential-runners", inference_args, sequential,
+                 .help = "run each runner to its end before the next one starts"),
     PGY_OPT_TEXT("--save-inputs --save-input-data", inference_args, save_inputs, .meta = "PATH",
-                 .help = "save the inputs: a path with an extension is one JSON file, one without is a folder with a file per iteration"),
-    PGY_OPT_TEXT("--save-input-blob", inference_args, save_input_blob, .nargs = PGY_OPTIONAL, .constant = ".", .meta = "DIR",
+                 .help = "save the inputs: a path with an extension is one JSON file, one without "
+                         "is a folder with a file per iteration"),
+    PGY_OPT_TEXT("--save-input-blob", inference_args, save_input_blob, .nargs = PGY_OPTIONAL,
+                 .constant = ".", .meta = "DIR",
                  .help = "also save the bare elements of each input as DIR/ITERATION/NAME.bin"),
-    PGY_OPT_TEXT("--save-outputs --save-results", inference_args, save_outputs, .meta = "PATH", .help = "save the outputs of all runners (file or folder, as above)"),
-    PGY_OPT_TEXT("--write-inputs", inference_args, old_inputs, .hidden = true, .deprecated = "is an older spelling; use --save-inputs"),
-    PGY_OPT_TEXT("--write-outputs", inference_args, old_outputs, .hidden = true, .deprecated = "is an older spelling; use --save-outputs"),
+    PGY_OPT_TEXT("--save-outputs --save-results", inference_args, save_outputs, .meta = "PATH",
+                 .help = "save the outputs of all runners (file or folder, as above)"),
+    PGY_OPT_TEXT("--write-inputs", inference_args, old_inputs, .hidden = true,
+                 .deprecated = "is an older spelling; use --save-inputs"),
+    PGY_OPT_TEXT("--write-outputs", inference_args, old_outputs, .hidden = true,
+                 .deprecated = "is an older spelling; use --save-outputs"),
     PGY_OPT_END,
 };
 
@@ -30,7 +39,10 @@ static const pgy_option INFERENCE_OPTIONS[] = {
 static void note_folder(const char *option, const char *path)
 {
     if (path && !path_extension(path)[0])
-        LOG(INFO, "%s: '%s' has no extension, so it becomes a folder with one file per iteration; end it in .json for a single file", option, path);
+        LOG(INFO,
+            "%s: '%s' has no extension, so it becomes a folder with one file per iteration; end it "
+            "in .json for a single file",
+            option, path);
 }
 
 static pgy_status finish_inference(void *settings, args *line, pgy_error *err)
@@ -41,26 +53,35 @@ static pgy_status finish_inference(void *settings, args *line, pgy_error *err)
     if (!s->save_outputs) s->save_outputs = s->old_outputs;
     note_folder("--save-inputs", s->save_inputs);
     note_folder("--save-outputs", s->save_outputs);
-    if (s->warm_up < 0) return pgy_error_set(err, PGY_E_ARGUMENT, "--warm-up: %lld is negative", (long long)s->warm_up);
+    if (s->warm_up < 0)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--warm-up: %lld is negative",
+                             (long long)s->warm_up);
     if (!s->sequential && (s->warm_up || s->use_subprocess)) {
-        LOG(WARNING, "%s needs --sequential-runners, which is switched on", s->warm_up ? "--warm-up" : "--use-subprocess");
+        LOG(WARNING, "%s needs --sequential-runners, which is switched on",
+            s->warm_up ? "--warm-up" : "--use-subprocess");
         s->sequential = true;
     }
     return PGY_OK;
 }
 
 const option_group GROUP_INFERENCE = {
-    .title = "Comparator Inference", .description = "Options related to running inference", .options = INFERENCE_OPTIONS,
-    .settings_size = sizeof(inference_args), .finish = finish_inference,
+    .title = "Comparator Inference",
+    .description = "Options related to running inference",
+    .options = INFERENCE_OPTIONS,
+    .settings_size = sizeof(inference_args),
+    .finish = finish_inference,
 };
 
 /* ---- Post-processing ------------------------------------------------------------------------ */
 
 static const pgy_option POSTPROCESS_OPTIONS[] = {
-    PGY_OPT_LIST("--postprocess --postprocess-func", postprocess_args, words, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]top-K[,axis=A]",
-                 .help = "replace outputs by the indices of their K largest values along an axis (default: the last)"),
+    PGY_OPT_LIST("--postprocess --postprocess-func", postprocess_args, words,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]top-K[,axis=A]",
+                 .help = "replace outputs by the indices of their K largest values along an axis "
+                         "(default: the last)"),
     PGY_OPT_TEXT("--postprocess-func-script", postprocess_args, script, .meta = "SCRIPT[:FUNC]",
-                 .help = "Python script with a function (default postprocess_outputs) that takes and returns an iteration result"),
+                 .help = "Python script with a function (default postprocess_outputs) that takes "
+                         "and returns an iteration result"),
     PGY_OPT_LIST("--top-k", postprocess_args, old_top_k, .nargs = PGY_ONE_OR_MORE, .hidden = true,
                  .deprecated = "is an older spelling; use --postprocess top-K"),
     PGY_OPT_END,
@@ -75,7 +96,8 @@ static pgy_status translate_top_k(postprocess_args *s, arena *a, pgy_error *err)
     if (!words) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     pgy_status st = values_split(&pairs, &count, &s->old_top_k, a, err);
     for (size_t i = 0; !st && i < count; i++) {
-        words[i] = arena_printf(a, "%s%stop-%s", pairs[i].key, pairs[i].key[0] ? ":" : "", pairs[i].value);
+        words[i] =
+            arena_printf(a, "%s%stop-%s", pairs[i].key, pairs[i].key[0] ? ":" : "", pairs[i].value);
         if (!words[i]) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     if (!st) s->words = (pgy_text_list){words, count, true};
@@ -88,44 +110,67 @@ static pgy_status finish_postprocess(void *settings, args *line, pgy_error *err)
     pgy_status st = PGY_OK;
     if (s->old_top_k.given && !s->words.given) st = translate_top_k(s, &line->memory, err);
     if (!st) st = values_top_k(&s->top_k, &s->top_k_count, &s->words, &line->memory, err);
-    if (s->script && s->words.given) LOG(WARNING, "--postprocess is ignored since --postprocess-func-script was given");
+    if (s->script && s->words.given)
+        LOG(WARNING, "--postprocess is ignored since --postprocess-func-script was given");
     return st;
 }
 
 const option_group GROUP_POSTPROCESS = {
-    .title = "Comparator Postprocessing", .description = "Options related to changing outputs before they are compared",
-    .options = POSTPROCESS_OPTIONS, .settings_size = sizeof(postprocess_args), .finish = finish_postprocess,
+    .title = "Comparator Postprocessing",
+    .description = "Options related to changing outputs before they are compared",
+    .options = POSTPROCESS_OPTIONS,
+    .settings_size = sizeof(postprocess_args),
+    .finish = finish_postprocess,
 };
 
 /* ---- Comparison ----------------------------------------------------------------------------- */
 
-static const char *const FUNCTIONS[] = {"simple", "indices", "l2", "cosine_similarity", "distance_metrics", "psnr", "snr",
-                                        "quality_metrics", "perceptual_metrics", NULL};
+static const char *const FUNCTIONS[] = {"simple",
+                                        "indices",
+                                        "l2",
+                                        "cosine_similarity",
+                                        "distance_metrics",
+                                        "psnr",
+                                        "snr",
+                                        "quality_metrics",
+                                        "perceptual_metrics",
+                                        NULL};
 
-#define SHARED_ROWS                                                                                                     \
-    PGY_OPT_FLAG("--no-shape-check", compare_args, no_shape_check, .help = "try to permute and reshape outputs whose shapes differ"), \
-    PGY_OPT_FLAG("--fail-fast", compare_args, fail_fast, .help = "stop at the first mismatch"),                         \
-    PGY_OPT_FLAG("--check-average", compare_args, check_average,                                                        \
-                 .help = "judge the mean of each metric over the iterations instead of each iteration"),                \
-    PGY_OPT_LIST("--compare --compare-func", compare_args, functions, .nargs = PGY_ONE_OR_MORE, .choices = FUNCTIONS,   \
-                 .meta = "FUNCTION",                                                                                    \
-                 .help = "comparison functions, all of which must pass: simple, indices, l2, cosine_similarity, psnr, snr, " \
-                         "perceptual_metrics, distance_metrics (l2 and cosine_similarity), quality_metrics (psnr and snr); default simple"), \
-    PGY_OPT_TEXT("--compare-func-script", compare_args, script, .meta = "SCRIPT[:FUNC]",                                \
-                 .help = "Python script with a function (default compare_outputs) that judges two iteration results, in place of the functions"), \
-    PGY_OPT_TEXT("--compare-func-name", compare_args, script_function, .hidden = true,                                  \
-                 .deprecated = "is an older spelling; use --compare-func-script SCRIPT:FUNC"),                          \
-    PGY_OPT_TEXT("--save-accuracy-results", compare_args, save_accuracy, .meta = "PATH", .help = "save metrics, thresholds and verdicts as JSON"), \
-    PGY_OPT_FLAG("--compat", compare_args, compat,                                                                      \
-                 .help = "where the original passes what was not compared, pass it too, and say so")
+#define SHARED_ROWS                                                                                \
+    PGY_OPT_FLAG("--no-shape-check", compare_args, no_shape_check,                                 \
+                 .help = "try to permute and reshape outputs whose shapes differ"),                \
+        PGY_OPT_FLAG("--fail-fast", compare_args, fail_fast,                                       \
+                     .help = "stop at the first mismatch"),                                        \
+        PGY_OPT_FLAG(                                                                              \
+            "--check-average", compare_args, check_average,                                        \
+            .help =                                                                                \
+                "judge the mean of each metric over the iterations instead of each iteration"),    \
+        PGY_OPT_LIST("--compare --compare-func", compare_args, functions,                          \
+                     .nargs = PGY_ONE_OR_MORE, .choices = FUNCTIONS, .meta = "FUNCTION",           \
+                     .help = "comparison functions, all of which must pass: simple, indices, l2, " \
+                             "cosine_similarity, psnr, snr, "                                      \
+                             "perceptual_metrics, distance_metrics (l2 and cosine_similarity), "   \
+                             "quality_metrics (psnr and snr); default simple"),                    \
+        PGY_OPT_TEXT("--compare-func-script", compare_args, script, .meta = "SCRIPT[:FUNC]",       \
+                     .help = "Python script with a function (default compare_outputs) that "       \
+                             "judges two iteration results, in place of the functions"),           \
+        PGY_OPT_TEXT("--compare-func-name", compare_args, script_function, .hidden = true,         \
+                     .deprecated = "is an older spelling; use --compare-func-script SCRIPT:FUNC"), \
+        PGY_OPT_TEXT("--save-accuracy-results", compare_args, save_accuracy, .meta = "PATH",       \
+                     .help = "save metrics, thresholds and verdicts as JSON"),                     \
+        PGY_OPT_FLAG(                                                                              \
+            "--compat", compare_args, compat,                                                      \
+            .help = "where the original passes what was not compared, pass it too, and say so")
 
 static const pgy_option COMPARE_OPTIONS[] = {
     SHARED_ROWS,
-    PGY_OPT_FLAG("--validate", compare_args, validate, .help = "fail if any output holds NaN or infinity"),
-    PGY_OPT_LIST("--load-outputs --load-results", compare_args, load_outputs, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
+    PGY_OPT_FLAG("--validate", compare_args, validate,
+                 .help = "fail if any output holds NaN or infinity"),
+    PGY_OPT_LIST("--load-outputs --load-results", compare_args, load_outputs,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
                  .help = "saved outputs, compared after the runners' own in this order"),
-    PGY_OPT_LIST("--read-outputs", compare_args, old_load_outputs, .nargs = PGY_ONE_OR_MORE, .hidden = true,
-                 .deprecated = "is an older spelling; use --load-outputs"),
+    PGY_OPT_LIST("--read-outputs", compare_args, old_load_outputs, .nargs = PGY_ONE_OR_MORE,
+                 .hidden = true, .deprecated = "is an older spelling; use --load-outputs"),
     PGY_OPT_LIST("--report", compare_args, reports, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
                  .help = "write the whole verdict for machines: .json, .xml (JUnit) or .sarif"),
     PGY_OPT_END,
@@ -141,8 +186,10 @@ static pgy_status finish_compare(void *settings, args *line, pgy_error *err)
     return s->script ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-#define COMPARE_GROUP(table)                                                                                            \
-    {.title = "Comparator Comparisons", .description = "Options related to comparing outputs", .options = table,        \
-     .settings_size = sizeof(compare_args), .finish = finish_compare}
+#define COMPARE_GROUP(table)                                                                      \
+    {                                                                                             \
+        .title = "Comparator Comparisons", .description = "Options related to comparing outputs", \
+        .options = table, .settings_size = sizeof(compare_args), .finish = finish_compare         \
+    }
 const option_group GROUP_COMPARE = COMPARE_GROUP(COMPARE_OPTIONS);
 const option_group GROUP_COMPARE_SAVED = COMPARE_GROUP(SAVED_OPTIONS);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference, post-processing and comparison options: G-CMP-RUN, G-CMP-POST, G-CMP and the functions' own (cli.md 4). */
+/* Inference, post-processing and comparison options: G-CMP-RUN, G-CMP-POST, G-CMP and the
+ * functions' own (cli.md 4). */
 #ifndef CLI_GROUPS_COMPARE_H
 #define CLI_GROUPS_COMPARE_H
 
@@ -35,13 +36,15 @@ extern const option_group GROUP_COMPARE;       /* run */
 extern const option_group GROUP_COMPARE_SAVED; /* check accuracy */
 
 typedef struct function_args {
-    pgy_text_list rtol, atol, stat, quantile, index_tolerance, l2, cosine_similarity, psnr, snr, lpips;
+    pgy_text_list rtol, atol, stat, quantile, index_tolerance, l2, cosine_similarity, psnr, snr,
+        lpips;
     bool infinities_equal, show_heatmaps, show_error_plots;
     const char *heatmap_dir, *error_plot_dir;
 } function_args;
 extern const option_group GROUP_FUNCTIONS;
 
-/* The comparison functions that a line asks for, in order; the caller destroys each and frees the array. */
+/* The comparison functions that a line asks for, in order; the caller destroys each and frees the
+ * array. */
 typedef struct compare_list {
     pgy_compare **items;
     size_t count;

@@ -19,6 +19,7 @@ typedef struct data_args {
 extern const option_group GROUP_DATA;
 
 /* The loader these options describe. shapes (may be NULL) are those of --input-shapes. */
-pgy_status data_loader_create(pgy_data_loader **out, const args *line, const pgy_metadata *shapes, pgy_error *err) PGY_MUST_CHECK;
+pgy_status data_loader_create(pgy_data_loader **out, const args *line, const pgy_metadata *shapes,
+                              pgy_error *err) PGY_MUST_CHECK;
 
 #endif

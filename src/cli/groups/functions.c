@@ -11,29 +11,51 @@
 static const char LOG_PATH[] = "tools/args/comparator/compare.py";
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_LIST("--rtol --rel-tol", function_args, rtol, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]TOL",
-                 .help = "simple: relative tolerance, for all outputs or by name; an element passes if it meets either tolerance; default 1e-5"),
-    PGY_OPT_LIST("--atol --abs-tol", function_args, atol, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]TOL", .help = "simple: absolute tolerance; default 1e-5"),
-    PGY_OPT_LIST("--check-error-stat", function_args, stat, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]STAT",
-                 .help = "simple: what is held against the tolerances: elemwise, max, mean, median or quantile; default elemwise"),
-    PGY_OPT_LIST("--error-quantile", function_args, quantile, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]Q", .help = "simple: quantile to check, 0 to 1; default 0.99"),
-    PGY_OPT_FLAG("--infinities-compare-equal", function_args, infinities_equal, .help = "simple: infinities of one sign have no difference"),
-    PGY_OPT_TEXT("--save-heatmaps", function_args, heatmap_dir, .meta = "DIR", .help = "simple: save error heatmaps as SVG in this folder"),
-    PGY_OPT_FLAG("--show-heatmaps", function_args, show_heatmaps, .help = "simple: show them with the desktop's viewer"),
-    PGY_OPT_TEXT("--save-error-metrics-plot", function_args, error_plot_dir, .meta = "DIR", .help = "simple: save plots of the errors over the outputs as PNG in this folder"),
-    PGY_OPT_FLAG("--show-error-metrics-plot", function_args, show_error_plots, .help = "simple: show them with the desktop's viewer"),
-    PGY_OPT_LIST("--index-tolerance", function_args, index_tolerance, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]N", .help = "indices: how far an index may move; default 0"),
-    PGY_OPT_LIST("--l2-threshold --l2-tolerance", function_args, l2, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T", .help = "l2: largest allowed value; default 1e-5"),
-    PGY_OPT_LIST("--cosine-similarity-threshold", function_args, cosine_similarity, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T", .help = "cosine_similarity: smallest allowed value; default 0.997"),
-    PGY_OPT_LIST("--psnr-threshold --psnr-tolerance", function_args, psnr, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T", .help = "psnr: smallest allowed value in dB; default 30"),
-    PGY_OPT_LIST("--snr-threshold --snr-tolerance", function_args, snr, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T", .help = "snr: smallest allowed value in dB; default 20"),
-    PGY_OPT_LIST("--lpips-threshold --lpips-tolerance", function_args, lpips, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T",
-                 .help = "perceptual_metrics: largest allowed value; default 0.1. LPIPS needs torch and the lpips package, which this program does not use: such a comparison fails as not verified"),
+    PGY_OPT_LIST("--rtol --rel-tol", function_args, rtol, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]TOL",
+                 .help = "simple: relative tolerance, for all outputs or by name; an element "
+                         "passes if it meets either tolerance; default 1e-5"),
+    PGY_OPT_LIST("--atol --abs-tol", function_args, atol, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]TOL", .help = "simple: absolute tolerance; default 1e-5"),
+    PGY_OPT_LIST("--check-error-stat", function_args, stat, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]STAT",
+                 .help = "simple: what is held against the tolerances: elemwise, max, mean, median "
+                         "or quantile; default elemwise"),
+    PGY_OPT_LIST("--error-quantile", function_args, quantile, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]Q", .help = "simple: quantile to check, 0 to 1; default 0.99"),
+    PGY_OPT_FLAG("--infinities-compare-equal", function_args, infinities_equal,
+                 .help = "simple: infinities of one sign have no difference"),
+    PGY_OPT_TEXT("--save-heatmaps", function_args, heatmap_dir, .meta = "DIR",
+                 .help = "simple: save error heatmaps as SVG in this folder"),
+    PGY_OPT_FLAG("--show-heatmaps", function_args, show_heatmaps,
+                 .help = "simple: show them with the desktop's viewer"),
+    PGY_OPT_TEXT("--save-error-metrics-plot", function_args, error_plot_dir, .meta = "DIR",
+                 .help = "simple: save plots of the errors over the outputs as PNG in this folder"),
+    PGY_OPT_FLAG("--show-error-metrics-plot", function_args, show_error_plots,
+                 .help = "simple: show them with the desktop's viewer"),
+    PGY_OPT_LIST("--index-tolerance", function_args, index_tolerance, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]N", .help = "indices: how far an index may move; default 0"),
+    PGY_OPT_LIST("--l2-threshold --l2-tolerance", function_args, l2, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]T", .help = "l2: largest allowed value; default 1e-5"),
+    PGY_OPT_LIST("--cosine-similarity-threshold", function_args, cosine_similarity,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T",
+                 .help = "cosine_similarity: smallest allowed value; default 0.997"),
+    PGY_OPT_LIST("--psnr-threshold --psnr-tolerance", function_args, psnr, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]T", .help = "psnr: smallest allowed value in dB; default 30"),
+    PGY_OPT_LIST("--snr-threshold --snr-tolerance", function_args, snr, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[OUT:]T", .help = "snr: smallest allowed value in dB; default 20"),
+    PGY_OPT_LIST("--lpips-threshold --lpips-tolerance", function_args, lpips,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T",
+                 .help = "perceptual_metrics: largest allowed value; default 0.1. LPIPS needs "
+                         "torch and the lpips package, which this program does not use: such a "
+                         "comparison fails as not verified"),
     PGY_OPT_END,
 };
 
 const option_group GROUP_FUNCTIONS = {
-    .title = "Comparison Functions", .description = "Options of the single comparison functions", .options = OPTIONS,
+    .title = "Comparison Functions",
+    .description = "Options of the single comparison functions",
+    .options = OPTIONS,
     .settings_size = sizeof(function_args),
 };
 
@@ -56,22 +78,31 @@ static const function_word WORDS[] = {
 };
 
 /* The option that belongs to each function but simple. */
-static const pgy_text_list *threshold_words(const function_args *f, pgy_compare_kind kind, const char **option)
+static const pgy_text_list *threshold_words(const function_args *f, pgy_compare_kind kind,
+                                            const char **option)
 {
     static const char *const NAMES[] = {
-        [PGY_COMPARE_INDICES] = "--index-tolerance", [PGY_COMPARE_L2] = "--l2-threshold",
-        [PGY_COMPARE_COSINE_SIMILARITY] = "--cosine-similarity-threshold", [PGY_COMPARE_PSNR] = "--psnr-threshold",
-        [PGY_COMPARE_SNR] = "--snr-threshold", [PGY_COMPARE_LPIPS] = "--lpips-threshold",
+        [PGY_COMPARE_INDICES] = "--index-tolerance",
+        [PGY_COMPARE_L2] = "--l2-threshold",
+        [PGY_COMPARE_COSINE_SIMILARITY] = "--cosine-similarity-threshold",
+        [PGY_COMPARE_PSNR] = "--psnr-threshold",
+        [PGY_COMPARE_SNR] = "--snr-threshold",
+        [PGY_COMPARE_LPIPS] = "--lpips-threshold",
     };
     const pgy_text_list *const lists[] = {
-        [PGY_COMPARE_INDICES] = &f->index_tolerance, [PGY_COMPARE_L2] = &f->l2, [PGY_COMPARE_COSINE_SIMILARITY] = &f->cosine_similarity,
-        [PGY_COMPARE_PSNR] = &f->psnr, [PGY_COMPARE_SNR] = &f->snr, [PGY_COMPARE_LPIPS] = &f->lpips,
+        [PGY_COMPARE_INDICES] = &f->index_tolerance,
+        [PGY_COMPARE_L2] = &f->l2,
+        [PGY_COMPARE_COSINE_SIMILARITY] = &f->cosine_similarity,
+        [PGY_COMPARE_PSNR] = &f->psnr,
+        [PGY_COMPARE_SNR] = &f->snr,
+        [PGY_COMPARE_LPIPS] = &f->lpips,
     };
     *option = NAMES[kind];
     return lists[kind];
 }
 
-static pgy_status simple_options(pgy_compare_options *o, const function_args *f, arena *a, pgy_error *err)
+static pgy_status simple_options(pgy_compare_options *o, const function_args *f, arena *a,
+                                 pgy_error *err)
 {
     pgy_status st = values_numbers(&o->rtol, &f->rtol, "--rtol", a, err);
     if (!st) st = values_numbers(&o->atol, &f->atol, "--atol", a, err);
@@ -85,7 +116,8 @@ static pgy_status simple_options(pgy_compare_options *o, const function_args *f,
     return st;
 }
 
-static pgy_status make_function(pgy_compare **out, pgy_compare_kind kind, const compare_args *c, const function_args *f, arena *a, pgy_error *err)
+static pgy_status make_function(pgy_compare **out, pgy_compare_kind kind, const compare_args *c,
+                                const function_args *f, arena *a, pgy_error *err)
 {
     pgy_compare_options o = pgy_compare_options_default(kind);
     o.no_shape_check = c->no_shape_check;
@@ -103,22 +135,26 @@ static pgy_status make_function(pgy_compare **out, pgy_compare_kind kind, const 
 
 static bool simple_given(const function_args *f)
 {
-    return f->rtol.given || f->atol.given || f->stat.given || f->quantile.given || f->infinities_equal || f->heatmap_dir ||
-           f->error_plot_dir || f->show_heatmaps || f->show_error_plots;
+    return f->rtol.given || f->atol.given || f->stat.given || f->quantile.given ||
+           f->infinities_equal || f->heatmap_dir || f->error_plot_dir || f->show_heatmaps ||
+           f->show_error_plots;
 }
 
 static void warn_unused(const bool *selected, const function_args *f)
 {
     if (!selected[PGY_COMPARE_SIMPLE] && simple_given(f))
-        LOG(WARNING, "Options of the 'simple' function are ignored since --compare does not select it");
+        LOG(WARNING,
+            "Options of the 'simple' function are ignored since --compare does not select it");
     for (int kind = PGY_COMPARE_INDICES; kind <= PGY_COMPARE_LPIPS; kind++) {
         const char *option;
         const pgy_text_list *words = threshold_words(f, (pgy_compare_kind)kind, &option);
-        if (words->given && !selected[kind]) LOG(WARNING, "%s is ignored since --compare does not select its function", option);
+        if (words->given && !selected[kind])
+            LOG(WARNING, "%s is ignored since --compare does not select its function", option);
     }
 }
 
-static pgy_status add_word(compare_list *list, bool *selected, const char *word, const compare_args *c, const function_args *f, arena *a, pgy_error *err)
+static pgy_status add_word(compare_list *list, bool *selected, const char *word,
+                           const compare_args *c, const function_args *f, arena *a, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
@@ -145,13 +181,15 @@ pgy_status compare_list_create(compare_list *out, args *line, pgy_error *err)
     list.items = mem_calloc(PGY_COMPARE_CALLBACK + 1, sizeof *list.items);
     if (!list.items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (c->script) {
-        if (c->functions.given) LOG(WARNING, "--compare is ignored since --compare-func-script was given");
+        if (c->functions.given)
+            LOG(WARNING, "--compare is ignored since --compare-func-script was given");
         st = pgy_compare_script_create(&list.items[0], c->script, err);
         if (!st) list.count = 1;
     } else {
         for (size_t i = 0; !st && i < c->functions.count; i++)
             st = add_word(&list, selected, c->functions.items[i], c, f, &line->memory, err);
-        if (!st && !c->functions.count) st = add_word(&list, selected, "simple", c, f, &line->memory, err);
+        if (!st && !c->functions.count)
+            st = add_word(&list, selected, "simple", c, f, &line->memory, err);
         if (!st) warn_unused(selected, f);
     }
     if (!st) {

@@ -11,25 +11,34 @@ static const char *const FORMATS[] = {"timestamp", "line-info", "no-colors", NUL
 static const pgy_option OPTIONS[] = {
     PGY_OPT_COUNT("-v --verbose", logging_args, verbose, .help = "show more; may be repeated"),
     PGY_OPT_COUNT("-q --quiet", logging_args, quiet, .help = "show less; may be repeated"),
-    PGY_OPT_LIST("--verbosity", logging_args, verbosity, .nargs = PGY_ONE_OR_MORE, .meta = "[PATH:]SEVERITY",
-                 .help = "lowest severity shown: ULTRA_VERBOSE, SUPER_VERBOSE, EXTRA_VERBOSE, VERBOSE, INFO, START, FINISH, WARNING, ERROR or "
-                         "CRITICAL; with a path, only for messages from that part, for example comparator:VERBOSE. "
+    PGY_OPT_LIST("--verbosity", logging_args, verbosity, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "[PATH:]SEVERITY",
+                 .help = "lowest severity shown: ULTRA_VERBOSE, SUPER_VERBOSE, EXTRA_VERBOSE, "
+                         "VERBOSE, INFO, START, FINISH, WARNING, ERROR or "
+                         "CRITICAL; with a path, only for messages from that part, for example "
+                         "comparator:VERBOSE. "
                          "-v and -q win over the part without a path"),
-    PGY_OPT_FLAG("--silent", logging_args, silent, .help = "show critical errors only; wins over the options above"),
+    PGY_OPT_FLAG("--silent", logging_args, silent,
+                 .help = "show critical errors only; wins over the options above"),
     PGY_OPT_LIST("--log-format", logging_args, format, .nargs = PGY_ONE_OR_MORE, .choices = FORMATS,
                  .help = "parts of each line: timestamp, line-info; no-colors turns colours off"),
-    PGY_OPT_FLAG("--timestamp", logging_args, old_timestamp, .hidden = true, .deprecated = "is an older spelling; use --log-format timestamp"),
-    PGY_OPT_FLAG("--line-info", logging_args, old_line_info, .hidden = true, .deprecated = "is an older spelling; use --log-format line-info"),
+    PGY_OPT_FLAG("--timestamp", logging_args, old_timestamp, .hidden = true,
+                 .deprecated = "is an older spelling; use --log-format timestamp"),
+    PGY_OPT_FLAG("--line-info", logging_args, old_line_info, .hidden = true,
+                 .deprecated = "is an older spelling; use --log-format line-info"),
     PGY_OPT_FLAG("--no-color --no-colors", logging_args, old_no_color, .hidden = true,
                  .deprecated = "is an older spelling; use --log-format no-colors"),
-    PGY_OPT_TEXT("--log-file", logging_args, file, .meta = "PATH", .help = "also write every shown line to this file"),
+    PGY_OPT_TEXT("--log-file", logging_args, file, .meta = "PATH",
+                 .help = "also write every shown line to this file"),
     PGY_OPT_END,
 };
 
 static int severity_of_steps(int steps)
 {
-    static const int UP[] = {PGY_LOG_INFO, PGY_LOG_VERBOSE, PGY_LOG_EXTRA_VERBOSE, PGY_LOG_SUPER_VERBOSE, PGY_LOG_ULTRA_VERBOSE};
-    static const int DOWN[] = {PGY_LOG_INFO, PGY_LOG_START, PGY_LOG_FINISH, PGY_LOG_WARNING, PGY_LOG_ERROR, PGY_LOG_CRITICAL};
+    static const int UP[] = {PGY_LOG_INFO, PGY_LOG_VERBOSE, PGY_LOG_EXTRA_VERBOSE,
+                             PGY_LOG_SUPER_VERBOSE, PGY_LOG_ULTRA_VERBOSE};
+    static const int DOWN[] = {PGY_LOG_INFO,    PGY_LOG_START, PGY_LOG_FINISH,
+                               PGY_LOG_WARNING, PGY_LOG_ERROR, PGY_LOG_CRITICAL};
     return steps >= 0 ? UP[steps > 4 ? 4 : steps] : DOWN[steps < -5 ? 5 : -steps];
 }
 
@@ -66,6 +75,9 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 }
 
 const option_group GROUP_LOGGING = {
-    .title = "Logging", .description = "Options related to logging and debug output", .options = OPTIONS,
-    .settings_size = sizeof(logging_args), .finish = finish,
+    .title = "Logging",
+    .description = "Options related to logging and debug output",
+    .options = OPTIONS,
+    .settings_size = sizeof(logging_args),
+    .finish = finish,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which model, and the shapes given for its inputs. Commands take one of four forms of the group; all fill the same struct. */
+/* Which model, and the shapes given for its inputs. Commands take one of four forms of the group;
+ * all fill the same struct. */
 #include "cli/groups/model.h"
 
 #include "base/alloc.h"
@@ -12,19 +13,25 @@ static const char LOG_PATH[] = "tools/args/model.py";
 
 static const char *const TYPES[] = {"onnx", NULL};
 
-#define TYPE_ROW                                                                                                       \
-    PGY_OPT_TEXT("--model-type", model_args, type, .choices = TYPES,                                                   \
+#define TYPE_ROW                                                     \
+    PGY_OPT_TEXT("--model-type", model_args, type, .choices = TYPES, \
                  .help = "type of the model; found from the file's extension if not given")
-#define OLD_SHAPES_ROW                                                                                                 \
-    PGY_OPT_LIST("--input-shape", model_args, old_shape_words, .nargs = PGY_ONE_OR_MORE, .hidden = true,              \
-                 .deprecated = "is an older spelling; use --input-shapes")
-#define SHAPES_ROW                                                                                                     \
-    PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",   \
-                 .help = "shapes of generated input data, for example 'image:[1,3,224,224]'; names may be wildcards")
+#define OLD_SHAPES_ROW                                                                   \
+    PGY_OPT_LIST("--input-shape", model_args, old_shape_words, .nargs = PGY_ONE_OR_MORE, \
+                 .hidden = true, .deprecated = "is an older spelling; use --input-shapes")
+#define SHAPES_ROW                                                                             \
+    PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE, \
+                 .meta = "NAME:SHAPE",                                                         \
+                 .help = "shapes of generated input data, for example 'image:[1,3,224,224]'; " \
+                         "names may be wildcards")
 
 static const pgy_option RUN_OPTIONS[] = {
-    PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL, .help = "path to the model"),
-    TYPE_ROW, SHAPES_ROW, OLD_SHAPES_ROW, PGY_OPT_END,
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL,
+                       .help = "path to the model"),
+    TYPE_ROW,
+    SHAPES_ROW,
+    OLD_SHAPES_ROW,
+    PGY_OPT_END,
 };
 static const pgy_option FILE_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
@@ -32,11 +39,14 @@ static const pgy_option FILE_OPTIONS[] = {
 };
 static const pgy_option TYPE_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
-    TYPE_ROW, PGY_OPT_END,
+    TYPE_ROW,
+    PGY_OPT_END,
 };
 static const pgy_option DATA_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
-    SHAPES_ROW, OLD_SHAPES_ROW, PGY_OPT_END,
+    SHAPES_ROW,
+    OLD_SHAPES_ROW,
+    PGY_OPT_END,
 };
 
 static bool is_regular_onnx(const char *path)
@@ -59,9 +69,12 @@ static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
 {
     model_args *s = settings;
     if (s->path && !s->type && !is_regular_onnx(s->path))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "cannot tell the type of '%s' from its extension; please give --model-type", s->path);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "cannot tell the type of '%s' from its extension; please give --model-type", s->path);
     if (s->path && !file_exists(s->path)) LOG(WARNING, "Model path does not exist: %s", s->path);
-    pgy_status st = s->path && file_exists(s->path) ? make_absolute(&s->path, &line->memory, err) : PGY_OK;
+    pgy_status st =
+        s->path && file_exists(s->path) ? make_absolute(&s->path, &line->memory, err) : PGY_OK;
     if (st) return st;
     if (!s->shape_words.given) s->shape_words = s->old_shape_words;
     if (!s->shape_words.given) return PGY_OK;
@@ -80,9 +93,11 @@ static void release(void *settings)
     pgy_metadata_destroy(((model_args *)settings)->shapes);
 }
 
-#define MODEL_GROUP(table, check)                                                                                      \
-    {.title = "Model", .description = "Options related to the model", .options = table,                                \
-     .settings_size = sizeof(model_args), .finish = check, .release = release}
+#define MODEL_GROUP(table, check)                                                          \
+    {                                                                                      \
+        .title = "Model", .description = "Options related to the model", .options = table, \
+        .settings_size = sizeof(model_args), .finish = check, .release = release           \
+    }
 
 const option_group GROUP_MODEL_RUN = MODEL_GROUP(RUN_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_FILE = MODEL_GROUP(FILE_OPTIONS, finish_onnx);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model and everything that is done to it before it is used: G-MODEL, G-ONNXLOAD, G-ONNXSHAPE, G-ONNXSAVE of cli.md 3. */
+/* The model and everything that is done to it before it is used: G-MODEL, G-ONNXLOAD, G-ONNXSHAPE,
+ * G-ONNXSAVE of cli.md 3. */
 #ifndef CLI_GROUPS_MODEL_H
 #define CLI_GROUPS_MODEL_H
 
@@ -8,10 +9,10 @@
 #include "cli/command.h"
 
 typedef struct model_args {
-    const char *path;         /* NULL if not given */
+    const char *path; /* NULL if not given */
     const char *type;
     pgy_text_list shape_words, old_shape_words;
-    pgy_metadata *shapes;     /* of --input-shapes; NULL if not given */
+    pgy_metadata *shapes; /* of --input-shapes; NULL if not given */
 } model_args;
 extern const option_group GROUP_MODEL_RUN;  /* model optional, type, shapes */
 extern const option_group GROUP_MODEL_FILE; /* model required, nothing else */
@@ -23,10 +24,10 @@ typedef struct onnx_load_args {
     bool ignore_external_data, allow_outside;
     pgy_text_list outputs, exclude, by_type;
     bool fp16;
-    bool mark_all;            /* outputs is "mark all" or "*" */
+    bool mark_all; /* outputs is "mark all" or "*" */
 } onnx_load_args;
-extern const option_group GROUP_ONNX_LOAD;  /* all of it */
-extern const option_group GROUP_ONNX_READ;  /* without outputs */
+extern const option_group GROUP_ONNX_LOAD; /* all of it */
+extern const option_group GROUP_ONNX_READ; /* without outputs */
 
 typedef struct onnx_shape_args {
     bool infer, no_onnxruntime, no_folding;
@@ -35,12 +36,12 @@ extern const option_group GROUP_ONNX_SHAPE;
 
 typedef struct onnx_save_args {
     const char *path;
-    pgy_text_list external;   /* every use's value or "" */
+    pgy_text_list external; /* every use's value or "" */
     const char *threshold_text;
     uint64_t threshold;
     bool one_file_per_tensor;
 } onnx_save_args;
-extern const option_group GROUP_ONNX_SAVE;  /* --save-onnx of run */
+extern const option_group GROUP_ONNX_SAVE; /* --save-onnx of run */
 
 /* Is anything asked for that needs the file to be read and changed before a runtime gets it? */
 bool model_is_edited(const args *line);

@@ -11,25 +11,33 @@ static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
 
 /* ---- Loading -------------------------------------------------------------------------------- */
 
-#define READ_ROWS                                                                                                      \
-    PGY_OPT_TEXT("--external-data-dir --load-external-data --ext", onnx_load_args, external_data_dir, .meta = "DIR",   \
-                 .help = "folder of externally stored weights; the model's own folder if not given"),                  \
-    PGY_OPT_FLAG("--ignore-external-data", onnx_load_args, ignore_external_data,                                       \
-                 .help = "read the structure only, not the externally stored weights"),                                \
-    PGY_OPT_FLAG("--allow-external-data-outside", onnx_load_args, allow_outside,                                       \
-                 .help = "accept external weights that lie outside that folder (refused otherwise)")
+#define READ_ROWS                                                                                 \
+    PGY_OPT_TEXT("--external-data-dir --load-external-data --ext", onnx_load_args,                \
+                 external_data_dir, .meta = "DIR",                                                \
+                 .help =                                                                          \
+                     "folder of externally stored weights; the model's own folder if not given"), \
+        PGY_OPT_FLAG("--ignore-external-data", onnx_load_args, ignore_external_data,              \
+                     .help = "read the structure only, not the externally stored weights"),       \
+        PGY_OPT_FLAG(                                                                             \
+            "--allow-external-data-outside", onnx_load_args, allow_outside,                       \
+            .help = "accept external weights that lie outside that folder (refused otherwise)")
 
 static const pgy_option LOAD_OPTIONS[] = {
     READ_ROWS,
-    PGY_OPT_LIST("--onnx-outputs", onnx_load_args, outputs, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
-                 .help = "tensors that become the model's outputs; wildcards are accepted; '*' alone (or the older 'mark all') "
+    PGY_OPT_LIST("--onnx-outputs", onnx_load_args, outputs, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "NAME",
+                 .help = "tensors that become the model's outputs; wildcards are accepted; '*' "
+                         "alone (or the older 'mark all') "
                          "means every tensor"),
-    PGY_OPT_LIST("--onnx-exclude-outputs", onnx_load_args, exclude, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
-                 .help = "outputs to remove after that; wildcards are accepted"),
-    PGY_OPT_LIST("--onnx-outputs-by-type", onnx_load_args, by_type, .nargs = PGY_ONE_OR_MORE, .meta = "OP",
-                 .help = "operators whose outputs become the model's outputs, together with those named above"),
+    PGY_OPT_LIST("--onnx-exclude-outputs", onnx_load_args, exclude, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "NAME", .help = "outputs to remove after that; wildcards are accepted"),
+    PGY_OPT_LIST(
+        "--onnx-outputs-by-type", onnx_load_args, by_type, .nargs = PGY_ONE_OR_MORE, .meta = "OP",
+        .help =
+            "operators whose outputs become the model's outputs, together with those named above"),
     PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,
-                 .help = "convert float tensors to 16 bits, keeping the types of the model's inputs and outputs"),
+                 .help = "convert float tensors to 16 bits, keeping the types of the model's "
+                         "inputs and outputs"),
     PGY_OPT_END,
 };
 static const pgy_option READ_OPTIONS[] = {READ_ROWS, PGY_OPT_END};
@@ -42,40 +50,53 @@ static pgy_status finish_load(void *settings, args *line, pgy_error *err)
     s->mark_all = names->count == 1 && strcmp(names->items[0], "*") == 0;
     if (names->count == 2 && !strcmp(names->items[0], "mark") && !strcmp(names->items[1], "all")) {
         s->mark_all = true;
-        LOG(WARNING, "'mark all' is deprecated and will be removed in Polygraphy 0.55. Use '*' instead.");
+        LOG(WARNING,
+            "'mark all' is deprecated and will be removed in Polygraphy 0.55. Use '*' instead.");
     }
     return PGY_OK;
 }
 
-#define LOAD_GROUP(table)                                                                                              \
-    {.title = "ONNX Model Loading", .description = "Options related to loading ONNX models", .options = table,         \
-     .settings_size = sizeof(onnx_load_args), .finish = finish_load}
+#define LOAD_GROUP(table)                                                                       \
+    {                                                                                           \
+        .title = "ONNX Model Loading", .description = "Options related to loading ONNX models", \
+        .options = table, .settings_size = sizeof(onnx_load_args), .finish = finish_load        \
+    }
 const option_group GROUP_ONNX_LOAD = LOAD_GROUP(LOAD_OPTIONS);
 const option_group GROUP_ONNX_READ = LOAD_GROUP(READ_OPTIONS);
 
 /* ---- Shape inference ------------------------------------------------------------------------ */
 
 static const pgy_option SHAPE_OPTIONS[] = {
-    PGY_OPT_FLAG("--shape-inference --do-shape-inference", onnx_shape_args, infer, .help = "infer shapes when loading the model"),
-    PGY_OPT_FLAG("--no-onnxruntime-shape-inference", onnx_shape_args, no_onnxruntime, .hidden = true,
+    PGY_OPT_FLAG("--shape-inference --do-shape-inference", onnx_shape_args, infer,
+                 .help = "infer shapes when loading the model"),
+    PGY_OPT_FLAG("--no-onnxruntime-shape-inference", onnx_shape_args, no_onnxruntime,
+                 .hidden = true,
                  .deprecated = "has no effect here, since shapes are inferred without any runtime"),
-    PGY_OPT_FLAG("--no-const-folding --no-fold-constant", onnx_shape_args, no_folding, .hidden = true, .deprecated = "has no effect any more"),
+    PGY_OPT_FLAG("--no-const-folding --no-fold-constant", onnx_shape_args, no_folding,
+                 .hidden = true, .deprecated = "has no effect any more"),
     PGY_OPT_END,
 };
 const option_group GROUP_ONNX_SHAPE = {
-    .title = "ONNX Shape Inference", .description = "Options related to shape inference", .options = SHAPE_OPTIONS,
+    .title = "ONNX Shape Inference",
+    .description = "Options related to shape inference",
+    .options = SHAPE_OPTIONS,
     .settings_size = sizeof(onnx_shape_args),
 };
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
 static const pgy_option SAVE_OPTIONS[] = {
-    PGY_OPT_TEXT("--save-onnx", onnx_save_args, path, .meta = "PATH", .help = "save the model as it is given to the runners"),
-    PGY_OPT_APPEND("--save-external-data --external-data-path", onnx_save_args, external, .nargs = PGY_OPTIONAL, .constant = "", .meta = "NAME",
-                   .help = "keep weights outside the file, in a file of this name beside it (generated if there is no value)"),
+    PGY_OPT_TEXT("--save-onnx", onnx_save_args, path, .meta = "PATH",
+                 .help = "save the model as it is given to the runners"),
+    PGY_OPT_APPEND("--save-external-data --external-data-path", onnx_save_args, external,
+                   .nargs = PGY_OPTIONAL, .constant = "", .meta = "NAME",
+                   .help = "keep weights outside the file, in a file of this name beside it "
+                           "(generated if there is no value)"),
     PGY_OPT_TEXT("--external-data-size-threshold", onnx_save_args, threshold_text, .meta = "BYTES",
-                 .help = "weights of at least this size go outside; K, M and G may follow the number; default 1024"),
-    PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", onnx_save_args, one_file_per_tensor, .help = "one file for each weight"),
+                 .help = "weights of at least this size go outside; K, M and G may follow the "
+                         "number; default 1024"),
+    PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", onnx_save_args, one_file_per_tensor,
+                 .help = "one file for each weight"),
     PGY_OPT_END,
 };
 
@@ -85,13 +106,19 @@ static pgy_status finish_save(void *settings, args *line, pgy_error *err)
     onnx_save_args *s = settings;
     s->threshold = 1024;
     if (!s->external.given && (s->threshold_text || s->one_file_per_tensor))
-        LOG(WARNING, "--external-data-size-threshold and --no-save-all-tensors-to-one-file have no effect without --save-external-data");
-    return s->threshold_text ? value_bytes(&s->threshold, s->threshold_text, "--external-data-size-threshold", err) : PGY_OK;
+        LOG(WARNING, "--external-data-size-threshold and --no-save-all-tensors-to-one-file have no "
+                     "effect without --save-external-data");
+    return s->threshold_text ? value_bytes(&s->threshold, s->threshold_text,
+                                           "--external-data-size-threshold", err)
+                             : PGY_OK;
 }
 
 const option_group GROUP_ONNX_SAVE = {
-    .title = "ONNX Model Saving", .description = "Options related to saving ONNX models", .options = SAVE_OPTIONS,
-    .settings_size = sizeof(onnx_save_args), .finish = finish_save,
+    .title = "ONNX Model Saving",
+    .description = "Options related to saving ONNX models",
+    .options = SAVE_OPTIONS,
+    .settings_size = sizeof(onnx_save_args),
+    .finish = finish_save,
 };
 
 /* ---- The loader ----------------------------------------------------------------------------- */
@@ -106,13 +133,15 @@ bool model_is_edited(const args *line)
     const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
     const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
     const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
-    return (load && (selects_outputs(load) || load->fp16 || load->external_data_dir || load->ignore_external_data || load->allow_outside)) ||
+    return (load && (selects_outputs(load) || load->fp16 || load->external_data_dir ||
+                     load->ignore_external_data || load->allow_outside)) ||
            (shape && shape->infer) || (save && save->path);
 }
 
 static const model_args *model_settings(const args *line)
 {
-    const option_group *const forms[] = {&GROUP_MODEL_RUN, &GROUP_MODEL_FILE, &GROUP_MODEL_TYPE, &GROUP_MODEL_DATA};
+    const option_group *const forms[] = {&GROUP_MODEL_RUN, &GROUP_MODEL_FILE, &GROUP_MODEL_TYPE,
+                                         &GROUP_MODEL_DATA};
     for (size_t i = 0; i < 4; i++)
         if (args_get(line, forms[i])) return args_get(line, forms[i]);
     return NULL;
@@ -121,9 +150,14 @@ static const model_args *model_settings(const args *line)
 static pgy_status add_outputs(pgy_loader **loader, const onnx_load_args *s, pgy_error *err)
 {
     pgy_output_selection selection = {
-        .size = sizeof selection, .names = s->mark_all ? NULL : s->outputs.items, .name_count = s->mark_all ? 0 : s->outputs.count,
-        .mark_all = s->mark_all, .op_types = s->by_type.items, .op_type_count = s->by_type.count,
-        .exclude = s->exclude.items, .exclude_count = s->exclude.count,
+        .size = sizeof selection,
+        .names = s->mark_all ? NULL : s->outputs.items,
+        .name_count = s->mark_all ? 0 : s->outputs.count,
+        .mark_all = s->mark_all,
+        .op_types = s->by_type.items,
+        .op_type_count = s->by_type.count,
+        .exclude = s->exclude.items,
+        .exclude_count = s->exclude.count,
     };
     return pgy_loader_select_outputs(loader, &selection, err);
 }

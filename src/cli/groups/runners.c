@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Option rows are made from the registered backends, so a backend adds its flag and its options by existing. */
+/* Option rows are made from the registered backends, so a backend adds its flag and its options by
+ * existing. */
 #include "cli/groups/runners.h"
 
 #include <stdio.h>
@@ -27,12 +28,14 @@ static void add_backend(const pgy_backend *b, size_t i)
     for (size_t k = 0; k < sizeof ALIASES / sizeof *ALIASES; k++)
         if (strcmp(ALIASES[k].backend, b->name) == 0)
             snprintf(flag_names[i] + n, NAME_SIZE - (size_t)n, " %s", ALIASES[k].flag);
-    rows[i] = (pgy_option)PGY_OPT_RUNNER(flag_names[i], runner_args, names, b->name, .help = b->description,
-                                         .hidden = b->description == NULL);
+    rows[i] = (pgy_option)PGY_OPT_RUNNER(flag_names[i], runner_args, names, b->name,
+                                         .help = b->description, .hidden = b->description == NULL);
     if (!b->options) return;
     backend_of_group[backend_group_count] = b;
-    backend_groups[backend_group_count++] = (option_group){
-        .title = b->title, .description = "Options of this runtime", .options = b->options, .settings_size = b->options_size};
+    backend_groups[backend_group_count++] = (option_group){.title = b->title,
+                                                           .description = "Options of this runtime",
+                                                           .options = b->options,
+                                                           .settings_size = b->options_size};
 }
 
 static void fill(void)
@@ -41,8 +44,11 @@ static void fill(void)
     size_t count = pgy_backend_count() < MAX_BACKENDS ? pgy_backend_count() : MAX_BACKENDS;
     for (size_t i = 0; i < count; i++) add_backend(pgy_backend_at(i), i);
     rows[count] = (pgy_option)PGY_OPT_END;
-    runners_group = (option_group){.title = "Runners", .description = "Runners to use, in this order; each may be given more than once",
-                                   .options = rows, .settings_size = sizeof(runner_args)};
+    runners_group = (option_group){
+        .title = "Runners",
+        .description = "Runners to use, in this order; each may be given more than once",
+        .options = rows,
+        .settings_size = sizeof(runner_args)};
 }
 
 const option_group *group_runners(void)
@@ -79,7 +85,9 @@ static const void *backend_settings(const args *line, const pgy_backend *b)
 }
 
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
-                          pgy_status (*make_source)(pgy_model_source *out, void *user, pgy_error *err), void *user, pgy_error *err)
+                          pgy_status (*make_source)(pgy_model_source *out, void *user,
+                                                    pgy_error *err),
+                          void *user, pgy_error *err)
 {
     const runner_args *s = args_get(line, group_runners());
     pgy_runner **runners = mem_calloc(s->names.count + 1, sizeof *runners);
@@ -89,7 +97,8 @@ pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
         const pgy_backend *b = pgy_backend_find(s->names.items[i]);
         pgy_model_source source;
         st = make_source(&source, user, err);
-        if (!st) st = pgy_runner_create(&runners[i], b, &source, backend_settings(line, b), NULL, err);
+        if (!st)
+            st = pgy_runner_create(&runners[i], b, &source, backend_settings(line, b), NULL, err);
     }
     if (!st) {
         *out = runners;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runner flags (one for each backend, in the order given) and the backends' own options, made from the registry. */
+/* The runner flags (one for each backend, in the order given) and the backends' own options, made
+ * from the registry. */
 #ifndef CLI_GROUPS_RUNNERS_H
 #define CLI_GROUPS_RUNNERS_H
 
@@ -11,15 +12,19 @@ typedef struct runner_args {
     pgy_text_list names; /* of backends, as given */
 } runner_args;
 
-/* The group with the flags, and one group for each backend that has options; filled on first use. */
+/* The group with the flags, and one group for each backend that has options; filled on first use.
+ */
 const option_group *group_runners(void);
 size_t group_backend_count(void);
 const option_group *group_backend_at(size_t i);
 /* The group of a backend's options; NULL if it has none. */
 const option_group *group_backend_options(const char *backend);
-/* Runners in the order of the line. Each gets a source from `make_source`. The caller destroys them and frees the array. */
+/* Runners in the order of the line. Each gets a source from `make_source`. The caller destroys them
+ * and frees the array. */
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
-                          pgy_status (*make_source)(pgy_model_source *out, void *user, pgy_error *err), void *user, pgy_error *err) PGY_MUST_CHECK;
+                          pgy_status (*make_source)(pgy_model_source *out, void *user,
+                                                    pgy_error *err),
+                          void *user, pgy_error *err) PGY_MUST_CHECK;
 void runners_destroy(pgy_runner **runners, size_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind is told by the class marker at the end of the top-level JSON object; a list or an object without a marker is inputs. */
+/* The kind is told by the class marker at the end of the top-level JSON object; a list or an object
+ * without a marker is inputs. */
 #include "cli/groups/saved.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@
 
 static pgy_status kind_of_json(saved_kind *out, const char *path, pgy_error *err)
 {
-    static const char *const NAMES[] = {[SAVED_INPUTS] = "", [SAVED_RESULTS] = "RunResults", [SAVED_ACCURACY] = "AccuracyResults"};
+    static const char *const NAMES[] = {
+        [SAVED_INPUTS] = "", [SAVED_RESULTS] = "RunResults", [SAVED_ACCURACY] = "AccuracyResults"};
     static const char LEGACY[] = "__polygraphy_encoded_RunResults";
     file_map map = {.fd = -1};
     arena memory = {0};
@@ -44,12 +46,15 @@ pgy_status saved_kind_of(saved_kind *out, const char *path, pgy_error *err)
     pgy_status st = file_list_dir(&names, path, ".json", err);
     if (!st && !names.count) {
         char *test_set = path_join(path, "input_0.pb");
-        if (test_set && file_exists(test_set)) *out = SAVED_INPUTS;
-        else st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: the folder holds no *.json file", path);
+        if (test_set && file_exists(test_set))
+            *out = SAVED_INPUTS;
+        else
+            st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: the folder holds no *.json file", path);
         mem_free(test_set);
     } else if (!st) {
         first = path_join(path, names.items[0]);
-        st = first ? kind_of_json(out, first, err) : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        st = first ? kind_of_json(out, first, err)
+                   : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     mem_free(first);
     strvec_deinit(&names);

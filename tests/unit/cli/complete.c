@@ -52,7 +52,8 @@ static void test_complete__formats(void **state)
     (void)state;
     static const struct {
         const char *format, *part;
-    } CASES[] = {{"bash", "complete "}, {"zsh", "compdef"}, {"man", ".TH"}, {"markdown", "--load-inputs"}};
+    } CASES[] = {
+        {"bash", "complete "}, {"zsh", "compdef"}, {"man", ".TH"}, {"markdown", "--load-inputs"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         catch_words(-1, &CASES[i].format);
         if (!strstr(caught, CASES[i].part)) fail_msg("%s lacks %s", CASES[i].format, CASES[i].part);

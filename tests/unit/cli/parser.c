@@ -22,7 +22,8 @@ static const char *const COLORS[] = {"red", "blue", NULL};
 static const pgy_option OPTIONS[] = {
     PGY_OPT_POSITIONAL("file", settings, file, .help = "h"),
     PGY_OPT_TEXT("-o --output", settings, out, .help = "h"),
-    PGY_OPT_TEXT("--maybe", settings, maybe, .nargs = PGY_OPTIONAL, .constant = "given", .help = "h"),
+    PGY_OPT_TEXT("--maybe", settings, maybe, .nargs = PGY_OPTIONAL, .constant = "given",
+                 .help = "h"),
     PGY_OPT_TEXT("--left", settings, left, .exclusive = "side", .help = "h"),
     PGY_OPT_TEXT("--right", settings, right, .exclusive = "side", .help = "h"),
     PGY_OPT_LIST("--many --multiple", settings, many, .nargs = PGY_ONE_OR_MORE, .help = "h"),
@@ -54,8 +55,9 @@ static void free_line(void)
 }
 
 /* What an earlier parse left is freed first. */
-#define PARSE(...) \
-    (free_line(), parse((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__}))
+#define PARSE(...)                                                                     \
+    (free_line(), parse((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
+                        (const char *[]){__VA_ARGS__}))
 
 static void test_parser__forms(void **state)
 {
@@ -93,10 +95,12 @@ static void test_parser__many_takes_all_that_follows(void **state)
     assert_non_null(strstr(str_text(&line.message), "the following arguments are required: file"));
     assert_non_null(strstr(str_text(&line.message), "--many takes the words that follow it"));
     PARSE("m", "--many");
-    assert_string_equal(str_text(&line.message), "argument --many/--multiple: expected at least one argument");
+    assert_string_equal(str_text(&line.message),
+                        "argument --many/--multiple: expected at least one argument");
     assert_true(PARSE("m", "--any")->any.given);
     PARSE("m", "--any", "green");
-    assert_string_equal(str_text(&line.message), "argument --any: invalid choice: 'green' (choose from 'red', 'blue')");
+    assert_string_equal(str_text(&line.message),
+                        "argument --any: invalid choice: 'green' (choose from 'red', 'blue')");
     free_line();
 }
 
@@ -158,11 +162,13 @@ static void test_parser__abbreviation(void **state)
     assert_string_equal(PARSE("m", "--out", "x")->out, "x");
     PARSE("m", "--m", "x");
     assert_int_equal(outcome, ARGS_USAGE);
-    assert_string_equal(str_text(&line.message), "ambiguous option: --m could match --maybe, --many, --multiple");
+    assert_string_equal(str_text(&line.message),
+                        "ambiguous option: --m could match --maybe, --many, --multiple");
     free_line();
     assert_int_equal(args_init(&line, "program", "", GROUPS, NULL), PGY_OK);
     line.no_abbreviation = true;
-    assert_int_equal(args_parse(&line, &outcome, 3, (const char *[]){"m", "--out", "x"}, NULL), PGY_OK);
+    assert_int_equal(args_parse(&line, &outcome, 3, (const char *[]){"m", "--out", "x"}, NULL),
+                     PGY_OK);
     assert_int_equal(outcome, ARGS_UNKNOWN);
     free_line();
 }
@@ -182,9 +188,11 @@ static void test_parser__exclusion_and_flags(void **state)
 {
     (void)state;
     PARSE("m", "--left", "a", "--right", "b");
-    assert_string_equal(str_text(&line.message), "argument --right: not allowed with argument --left");
+    assert_string_equal(str_text(&line.message),
+                        "argument --right: not allowed with argument --left");
     PARSE("m", "--flag=1");
-    assert_string_equal(str_text(&line.message), "argument -f/--flag: ignored explicit argument '1'");
+    assert_string_equal(str_text(&line.message),
+                        "argument -f/--flag: ignored explicit argument '1'");
     PARSE("m", "-o");
     assert_string_equal(str_text(&line.message), "argument -o/--output: expected one argument");
     PARSE("m", "-f", "-f");

@@ -15,7 +15,8 @@ static void test_progress__waits_a_second(void **state)
     progress p = {.asks_per_iteration = 3, .iterations = 10};
     int64_t start = 5000000000;
     assert_false(progress_text(text, sizeof text, &p, start));
-    for (int i = 0; i < 5; i++) assert_false(progress_text(text, sizeof text, &p, start + 100000000));
+    for (int i = 0; i < 5; i++)
+        assert_false(progress_text(text, sizeof text, &p, start + 100000000));
     assert_true(progress_text(text, sizeof text, &p, start + 1500000000));
     assert_string_equal(text, "    2 of 10 iterations done, 1 s");
     assert_false(progress_text(text, sizeof text, &p, start + 1600000000));

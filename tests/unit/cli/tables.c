@@ -18,14 +18,17 @@ static size_t member_size(const pgy_option *row)
     case PGY_OPTION_COUNT: return sizeof(int);
     case PGY_OPTION_INT: return sizeof(int64_t);
     case PGY_OPTION_TEXT: return sizeof(char *);
-    case PGY_OPTION_POSITIONAL: return row->nargs == PGY_ONE || row->nargs == PGY_OPTIONAL ? sizeof(char *) : sizeof(pgy_text_list);
+    case PGY_OPTION_POSITIONAL:
+        return row->nargs == PGY_ONE || row->nargs == PGY_OPTIONAL ? sizeof(char *)
+                                                                   : sizeof(pgy_text_list);
     default: return sizeof(pgy_text_list);
     }
 }
 
 static bool takes_value(const pgy_option *row)
 {
-    return row->kind == PGY_OPTION_INT || row->kind == PGY_OPTION_TEXT || row->kind == PGY_OPTION_LIST || row->kind == PGY_OPTION_APPEND;
+    return row->kind == PGY_OPTION_INT || row->kind == PGY_OPTION_TEXT ||
+           row->kind == PGY_OPTION_LIST || row->kind == PGY_OPTION_APPEND;
 }
 
 static void check_row(const option_group *group, const pgy_option *row, void *user)
@@ -34,7 +37,8 @@ static void check_row(const option_group *group, const pgy_option *row, void *us
     span name;
     assert_true(row->offset + member_size(row) <= group->settings_size);
     if (!row->hidden) assert_true(row->help && row->help[0]);
-    if (row->hidden && row->kind != PGY_OPTION_RUNNER) assert_true(row->deprecated || row->help); /* older spellings say what to use */
+    if (row->hidden && row->kind != PGY_OPTION_RUNNER)
+        assert_true(row->deprecated || row->help); /* older spellings say what to use */
     assert_true(takes_value(row) == (row->nargs != PGY_NONE) || row->kind == PGY_OPTION_POSITIONAL);
     if (row->meta) assert_true(row->meta[0] != 0);
     if (row->nargs == PGY_OPTIONAL && takes_value(row)) assert_non_null(row->constant);
@@ -43,7 +47,8 @@ static void check_row(const option_group *group, const pgy_option *row, void *us
             assert_true(name.size >= 2 && name.data[0] == '-');
             assert_true(name.size == 2 ? name.data[1] != '-' : name.data[1] == '-');
         }
-        if (strmap_get_n(seen, name.data, name.size)) fail_msg("%.*s stands in two rows", (int)name.size, name.data);
+        if (strmap_get_n(seen, name.data, name.size))
+            fail_msg("%.*s stands in two rows", (int)name.size, name.data);
         assert_true(strmap_put_n(seen, name.data, name.size, (void *)row));
     }
     for (size_t i = 0; row->choices && row->choices[i]; i++)
@@ -86,7 +91,8 @@ static void test_tables__commands_can_be_parsed_as_often_as_one_likes(void **sta
         args line = {0};
         args_outcome outcome;
         const char *words[] = {"--help"};
-        assert_int_equal(args_init(&line, "polygraphy", "", command_groups(command_at(i / 2)), NULL), PGY_OK);
+        assert_int_equal(
+            args_init(&line, "polygraphy", "", command_groups(command_at(i / 2)), NULL), PGY_OK);
         assert_int_equal(args_parse(&line, &outcome, 1, words, NULL), PGY_OK);
         assert_int_equal(outcome, ARGS_HELP);
         args_deinit(&line);

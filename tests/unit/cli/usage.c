@@ -12,7 +12,8 @@
 static void open_line(args *line)
 {
     const command *c = command_find("data", "merge");
-    assert_int_equal(args_init(line, "polygraphy data merge", c->description, command_groups(c), NULL), PGY_OK);
+    assert_int_equal(
+        args_init(line, "polygraphy data merge", c->description, command_groups(c), NULL), PGY_OK);
 }
 
 static void test_usage__names_what_is_required(void **state)
@@ -40,7 +41,8 @@ static void test_usage__help_keeps_to_the_width_and_hides_older_spellings(void *
     assert_null(strstr(str_text(&text), "--timestamp"));
     for (const char *p = str_text(&text); *p;) {
         size_t size = strcspn(p, "\n"), blanks = strspn(p, " ");
-        if (blanks == 0 || blanks == 24) assert_true(size <= 60); /* prose; the names of options are not broken */
+        if (blanks == 0 || blanks == 24)
+            assert_true(size <= 60); /* prose; the names of options are not broken */
         p += size + (p[size] == '\n');
     }
     str_deinit(&text);

@@ -17,7 +17,8 @@ static pgy_text_list list_of(const char *const *items, size_t count)
 {
     return (pgy_text_list){items, count, true};
 }
-#define LIST(...) list_of((const char *[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
+#define LIST(...) \
+    list_of((const char *[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
 
 static cast_value cast(const char *text)
 {
@@ -154,5 +155,6 @@ static void test_values__bytes(void **state)
     assert_int_equal(value_bytes(&n, "1e3", "-x", &err), PGY_OK);
     assert_int_equal(n, 1000);
     const char *const bad[] = {"", "K", "1KB", "-1", "nan", "1e30"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(value_bytes(&n, bad[i], "-x", &err), PGY_E_ARGUMENT);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(value_bytes(&n, bad[i], "-x", &err), PGY_E_ARGUMENT);
 }
