@@ -23,12 +23,13 @@ static pgy_status check_outputs(const op_node *n, pgy_error *err)
                     carried_count(n));
 }
 
-static bool is_true(const op_value *v)
+static bool has_truth(const op_value *v, bool truth)
 {
     if (v->elements)
-        return v->element_count == 1 && dim_is_const(v->elements[0]) && v->elements[0].value;
+        return v->element_count == 1 && dim_is_const(v->elements[0]) &&
+               (v->elements[0].value != 0) == truth;
     return v->data && pgy_tensor_dtype(v->data) == PGY_BOOL && pgy_tensor_count(v->data) == 1 &&
-           *(const uint8_t *)pgy_tensor_data(v->data);
+           (*(const uint8_t *)pgy_tensor_data(v->data) != 0) == truth;
 }
 
 /* Number of iterations: M where the condition never ends it. */
@@ -36,7 +37,11 @@ static dim trip_count(op_infer *c, const op_value *condition_out)
 {
     const dim *most;
     size_t count;
-    const bool endless = (!op_has_input(c, 1) || is_true(&c->inputs[1])) && is_true(condition_out);
+    if (rule_values(c, 0, &most, &count) && count == 1 && dim_is_const(*most) && most->value <= 0)
+        return dim_const(0);
+    if (op_has_input(c, 1) && has_truth(&c->inputs[1], false)) return dim_const(0);
+    const bool endless =
+        (!op_has_input(c, 1) || has_truth(&c->inputs[1], true)) && has_truth(condition_out, true);
     if (!endless || !rule_values(c, 0, &most, &count) || count != 1)
         return dim_unknown(c->dims, "the number of iterations is not known");
     return rule_is_natural(c->dims, *most) ? *most : dim_max(c->dims, dim_const(0), *most);

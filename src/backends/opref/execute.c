@@ -248,6 +248,37 @@ static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t inpu
     return st;
 }
 
+/* Does the graph belong to a function? Then what was inferred last may be of another call. */
+static bool is_in_function(const pgy_graph *g)
+{
+    while (g && !level_of(g)->is_function) g = g->parent;
+    return g != NULL;
+}
+
+/* What inference found of the outputs of a subgraph, for loops that run no iteration: sizes that
+ * are not known are 0 then. */
+static pgy_status describe_subgraph(void *graph, const op_value *inputs, size_t input_count,
+                                    op_value *outputs, size_t output_count, void *user,
+                                    pgy_error *err)
+{
+    static const dim zeros[PGY_MAX_RANK];
+    const pgy_graph *g = graph;
+    (void)inputs, (void)input_count, (void)user, (void)err;
+    for (size_t i = 0; i < output_count; i++) {
+        outputs[i] = (op_value){.rank = -1};
+        if (!g || i >= g->output_count || is_in_function(g)) continue;
+        const op_value *known = &box_of(g->outputs[i])->known;
+        bool constant = true;
+        for (int32_t d = 0; d < known->rank; d++) constant &= dim_is_const(known->dims[d]);
+        outputs[i] = (op_value){.dtype = known->dtype,
+                                .rank = known->rank,
+                                .dims = constant ? known->dims : zeros,
+                                .sequence = known->sequence,
+                                .optional = known->optional};
+    }
+    return PGY_OK;
+}
+
 /* ---- The whole ------------------------------------------------------------------------------ */
 
 static pgy_status feed_inputs(frame *f, const pgy_graph *g, const pgy_tensor_map *feed,
@@ -288,6 +319,7 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
 {
     executor e = {.max_steps = limits->max_steps,
                   .host = {.run_graph = run_subgraph,
+                           .infer_graph = describe_subgraph,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
     frame f = {0};

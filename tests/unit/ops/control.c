@@ -199,3 +199,50 @@ static void test_control__loop_widens_what_varies(void **state)
     dim_table_deinit(&dims);
     arena_deinit(&memory);
 }
+
+/* Every output of the body is (3,). */
+static pgy_status infer_triples(void *graph, const op_value *in, size_t in_count, op_value *out,
+                                size_t out_count, void *user, pgy_error *err)
+{
+    static const dim triple[1] = {{3, NULL}};
+    (void)graph, (void)in, (void)in_count, (void)user, (void)err;
+    out[0] = (op_value){.dtype = PGY_BOOL};
+    for (size_t i = 1; i < out_count; i++)
+        out[i] = (op_value){.dtype = PGY_F32, .rank = 1, .dims = triple};
+    return PGY_OK;
+}
+
+static void test_control__loop_without_iterations_collects_nothing(void **state)
+{
+    const op_attr attrs[] = {
+        {.name = "body", .kind = OP_ATTR_GRAPH, .graph = &bodies[BODY_COUNT_UP]}};
+    const op_host host = {.run_graph = run_graph, .infer_graph = infer_triples};
+    const bool wanted[] = {true, true};
+    const op_node n = {.def = op_find("", "Loop", 13),
+                       .name = "n",
+                       .opset = 13,
+                       .attrs = attrs,
+                       .attr_count = 1,
+                       .input_count = 3,
+                       .output_count = 2};
+    (void)state;
+    op_tensor limits[] = {scalar(PGY_I64, 0), scalar(PGY_I64, -4), scalar(PGY_I64, 9)};
+    op_tensor goes = scalar(PGY_BOOL, 1), stops = scalar(PGY_BOOL, 0);
+    for (size_t i = 0; i < 3; i++) {
+        op_tensor in[] = {limits[i], i == 2 ? stops : goes,
+                          vector(PGY_F32, 1, 3, (double[]){1, 2, 3})};
+        op_tensor out[2];
+        assert_int_equal(op_run(&n, in, out, wanted, &host, NULL), PGY_OK);
+        assert_int_equal(pgy_tensor_count(out[0].value), 3);
+        assert_int_equal(out[1].dtype, PGY_F32);
+        assert_int_equal(pgy_tensor_rank(out[1].value), 2);
+        assert_int_equal(pgy_tensor_shape(out[1].value)[0], 0);
+        assert_int_equal(pgy_tensor_shape(out[1].value)[1], 3);
+        op_tensor_release(&in[2]);
+        op_tensor_release(&out[0]);
+        op_tensor_release(&out[1]);
+        op_tensor_release(&limits[i]);
+    }
+    op_tensor_release(&goes);
+    op_tensor_release(&stops);
+}
