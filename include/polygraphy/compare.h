@@ -64,9 +64,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_open(pgy_results_reader **o
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_next(pgy_results **out, pgy_results_reader *r,
                                                           pgy_error *err);
 PGY_API void pgy_results_reader_close(pgy_results_reader *r);
-/** Writer as iterations come: each call adds one iteration of every runner of `r`. A single file is
- * written at finish (its iterations wait in spilled form: memory does not grow), a folder file by
- * file. */
+/** Writer as iterations come: each call adds one iteration of every runner; none is kept in memory.
+ * A single file appears at finish (until then the iterations of all runners but the first are in
+ * temporary files, TMPDIR), a folder grows file by file. */
 typedef struct pgy_results_writer pgy_results_writer;
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_create(pgy_results_writer **out,
                                                             const char *path, pgy_error *err);

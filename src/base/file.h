@@ -28,6 +28,9 @@ typedef struct file_writer file_writer;
 /* Parent folders are created. "-" is not special. Non-regular targets (/dev/null, FIFOs) are
  * written directly. */
 pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* Writes over a file of file_temp_path: what nobody keeps needs no second name and no fsync. */
+pgy_status file_writer_create_temp(file_writer **out, const char *path,
+                                   pgy_error *err) PGY_MUST_CHECK;
 pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes,
                              pgy_error *err) PGY_MUST_CHECK;
 /* Copies a range of an open map with the kernel's help (copy_file_range, else write). */

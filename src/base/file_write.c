@@ -115,11 +115,10 @@ static pgy_status make_parent(const char *path, pgy_error *err)
     return st ? pgy_error_prefix(err, st, "cannot write '%s': ", path) : PGY_OK;
 }
 
-pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err)
+static pgy_status create(file_writer **out, const char *path,
+                         pgy_status (*open_file)(file_writer *, pgy_error *), pgy_error *err)
 {
-    if (!*path) return pgy_error_set(err, PGY_E_ARGUMENT, "cannot write to an empty path");
-    pgy_status st = make_parent(path, err);
-    if (st) return st;
+    pgy_status st;
     file_writer *w = mem_alloc(sizeof *w);
     if (!w) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
     memset(w, 0, offsetof(file_writer, buffer));
@@ -127,7 +126,7 @@ pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *er
     w->path = mem_strdup(path);
     w->target = mem_strdup(path);
     if (w->path && w->target)
-        st = open_target(w, err);
+        st = open_file(w, err);
     else
         st = pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
     if (st) {
@@ -136,6 +135,18 @@ pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *er
     }
     *out = w;
     return PGY_OK;
+}
+
+pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err)
+{
+    if (!*path) return pgy_error_set(err, PGY_E_ARGUMENT, "cannot write to an empty path");
+    pgy_status st = make_parent(path, err);
+    return st ? st : create(out, path, open_target, err);
+}
+
+pgy_status file_writer_create_temp(file_writer **out, const char *path, pgy_error *err)
+{
+    return create(out, path, open_in_place, err);
 }
 
 static pgy_status write_through(file_writer *w, const char *data, size_t size, pgy_error *err)

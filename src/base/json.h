@@ -54,6 +54,12 @@ pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err) 
 void json_writer_destroy(json_writer *w);
 /* Errors stick; ask once at the end. */
 pgy_status json_writer_finish(json_writer *w, pgy_error *err) PGY_MUST_CHECK;
+/* A part: items of a container that other items stand before, written elsewhere meanwhile. It lies
+ * `depth` containers deep and has no brackets of its own; json_insert puts it into place. */
+void json_begin_part(json_writer *w, int depth);
+void json_end_part(json_writer *w);
+/* The items of a part of the present depth, as the next ones of the container. */
+void json_insert(json_writer *w, const file_map *part);
 void json_begin_object(json_writer *w);
 void json_end_object(json_writer *w);
 void json_begin_array(json_writer *w);

@@ -158,6 +158,34 @@ void json_end_array(json_writer *w)
     end(w, ']');
 }
 
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+void json_begin_part(json_writer *w, int depth)
+{
+    assert(w->depth == 0 && depth > 0 && depth < DEPTH_LIMIT);
+    w->depth = depth;
+    w->has_items[depth - 1] = 0;
+}
+
+void json_end_part(json_writer *w)
+{
+    w->depth = 0;
+}
+
+void json_insert(json_writer *w, const file_map *part)
+{
+    assert(w->depth > 0);
+    if (!part->size_bytes) return;
+    if (w->has_items[w->depth - 1]) put_char(w, ',');
+    w->has_items[w->depth - 1] = 1;
+    if (!w->file) {
+        put(w, part->data, part->size_bytes);
+        return;
+    }
+    flush(w);
+    if (!w->status) w->status = file_writer_copy(w->file, part, 0, part->size_bytes, &w->error);
+}
+
 /* ---- strings -------------------------------------------------------------------------------- */
 
 static void put_unit(json_writer *w, uint32_t unit)

@@ -135,7 +135,7 @@ static pgy_status write_output(json_writer *w, const pgy_iteration *it, size_t i
               : PGY_OK;
 }
 
-static pgy_status write_iteration(json_writer *w, const pgy_iteration *it, pgy_error *err)
+pgy_status results_json_write_iteration(json_writer *w, const pgy_iteration *it, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     json_begin_object(w);
@@ -168,7 +168,7 @@ static pgy_status write_results(json_writer *w, const pgy_results *r, pgy_error 
         json_text(w, r->runners[i].name);
         json_begin_array(w);
         for (size_t k = 0; k < r->runners[i].count; k++) {
-            pgy_status st = write_iteration(w, &r->runners[i].iterations[k], err);
+            pgy_status st = results_json_write_iteration(w, &r->runners[i].iterations[k], err);
             if (st) return st;
         }
         json_end_array(w);

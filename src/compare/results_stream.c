@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results iteration by iteration: a reader that keeps one in memory, a writer that keeps none (a
- * folder) or keeps them on disk until the single file can be written, because that file is ordered
- * by runner. Whole-file load and save choose between file and folder. */
+/* Reading results iteration by iteration, with one in memory; and results as a whole, which are
+ * loaded and saved as a file or a folder. The writer is in results_writer.c. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -223,99 +222,4 @@ pgy_status pgy_results_save(const pgy_results *r, const char *path, pgy_error *e
     if (!st) st = pgy_results_writer_finish(w, err);
     pgy_results_writer_destroy(w);
     return st;
-}
-
-/* ---- Writer ---- */
-
-struct pgy_results_writer {
-    char *path;
-    bool folder;
-    size_t count;
-    pgy_results *waiting; /* single file */
-};
-
-pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path, pgy_error *err)
-{
-    pgy_results_writer *w = mem_calloc(1, sizeof *w);
-    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    w->path = mem_strdup(path);
-    w->folder = path_means_folder(path);
-    LOG(INFO, "Saving inference results to a %s: %s",
-        w->folder ? "directory of per-iteration files" : "single file", path);
-    pgy_status st = w->path ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (!st)
-        st = w->folder ? numbered_folder_prepare(path, err) : pgy_results_create(&w->waiting, err);
-    if (st) {
-        pgy_results_writer_destroy(w);
-        return st;
-    }
-    *out = w;
-    return PGY_OK;
-}
-
-/* From the second iteration on, what waits for the single file waits on disk. Those before `from`
- * have been looked at. */
-static pgy_status spill(pgy_results *r, size_t from, pgy_error *err)
-{
-    enum { WORTH_BYTES = 1 << 16 };
-    for (size_t i = 0; i < r->count; i++)
-        for (size_t k = from; k < r->runners[i].count; k++) {
-            pgy_tensor_map *outputs = r->runners[i].iterations[k].outputs;
-            for (size_t n = 0; n < pgy_tensor_map_count(outputs); n++) {
-                pgy_tensor *t = pgy_tensor_map_at(outputs, n);
-                if (pgy_tensor_is_swapped(t) || pgy_tensor_size_bytes(t) < WORTH_BYTES ||
-                    pgy_tensor_dtype(t) == PGY_STRING)
-                    continue;
-                pgy_status st = pgy_tensor_swap_out(t, err);
-                if (st) return st;
-            }
-        }
-    return PGY_OK;
-}
-
-static pgy_status copy_parts(pgy_results *all, const pgy_results *part, pgy_error *err)
-{
-    for (size_t i = 0; i < part->count; i++) {
-        size_t runner = i;
-        pgy_status st = i < all->count
-                            ? PGY_OK
-                            : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
-        for (size_t k = 0; !st && k < part->runners[i].count; k++)
-            st = share(all, runner, &part->runners[i].iterations[k], err);
-        if (st) return st;
-    }
-    return PGY_OK;
-}
-
-pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iteration,
-                                  pgy_error *err)
-{
-    pgy_status st = PGY_OK;
-    if (w->folder) {
-        char *path = numbered_path(w->path, w->count);
-        if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-        LOG(INFO, "Saving inference results to %s", path);
-        st = results_json_save(iteration, path, err);
-        mem_free(path);
-    } else {
-        if (w->count) st = spill(w->waiting, w->count - 1, err);
-        if (!st) st = copy_parts(w->waiting, iteration, err);
-    }
-    if (!st) w->count++;
-    return st;
-}
-
-pgy_status pgy_results_writer_finish(pgy_results_writer *w, pgy_error *err)
-{
-    if (w->folder) return PGY_OK;
-    LOG(INFO, "Saving inference results to %s", w->path);
-    return results_json_save(w->waiting, w->path, err);
-}
-
-void pgy_results_writer_destroy(pgy_results_writer *w)
-{
-    if (!w) return;
-    pgy_results_destroy(w->waiting);
-    mem_free(w->path);
-    mem_free(w);
 }

@@ -304,6 +304,75 @@ static void test_json__writes_a_file(void **state)
     str_deinit(&s);
 }
 
+/* Items [from, to) of two arrays of arrays, or all of them. */
+static void write_items(json_writer *w, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        json_begin_array(w);
+        json_int(w, i);
+        json_end_array(w);
+    }
+}
+
+/* Items written elsewhere, then put into place, give the text that writing in order gives. */
+static void test_json__parts(void **state)
+{
+    (void)state;
+    static const int ENDS[][2] = {{0, 3}, {2, 2}, {2, 5}}; /* the part's items, of 5 */
+    for (size_t c = 0; c < 3; c++)
+        for (int to_file = 0; to_file < 2; to_file++) {
+            const int from = ENDS[c][0], to = ENDS[c][1];
+            str in_order = {0}, put = {0};
+            json_writer *w = NULL, *part = NULL;
+            file_writer *files[2] = {NULL};
+            file_map map = {.fd = -1};
+            char *path = NULL;
+            assert_int_equal(file_temp_path(&path, ".json", NULL), PGY_OK);
+            assert_int_equal(file_writer_create_temp(&files[0], path, NULL), PGY_OK);
+            assert_int_equal(json_writer_create_file(&part, files[0], NULL), PGY_OK);
+            json_begin_part(part, 2);
+            write_items(part, from, to);
+            json_end_part(part);
+            assert_int_equal(json_writer_finish(part, NULL), PGY_OK);
+            assert_int_equal(file_writer_commit(files[0], NULL), PGY_OK);
+            assert_int_equal(file_map_open(&map, path, NULL), PGY_OK);
+
+            assert_int_equal(json_writer_create_str(&w, &in_order, NULL), PGY_OK);
+            json_begin_array(w), json_begin_array(w);
+            write_items(w, 0, 5);
+            json_end_array(w), json_end_array(w);
+            assert_int_equal(json_writer_finish(w, NULL), PGY_OK);
+            json_writer_destroy(w);
+
+            if (to_file) {
+                assert_int_equal(file_writer_create(&files[1], scratch("whole.json"), NULL),
+                                 PGY_OK);
+                assert_int_equal(json_writer_create_file(&w, files[1], NULL), PGY_OK);
+            } else {
+                assert_int_equal(json_writer_create_str(&w, &put, NULL), PGY_OK);
+            }
+            json_begin_array(w), json_begin_array(w);
+            write_items(w, 0, from);
+            json_insert(w, &map);
+            write_items(w, to, 5);
+            json_end_array(w), json_end_array(w);
+            assert_int_equal(json_writer_finish(w, NULL), PGY_OK);
+            json_writer_destroy(w);
+            if (to_file) {
+                assert_int_equal(file_writer_commit(files[1], NULL), PGY_OK);
+                assert_int_equal(file_read(&put, scratch("whole.json"), NULL), PGY_OK);
+            }
+            assert_string_equal(str_text(&put), str_text(&in_order));
+
+            file_map_close(&map);
+            json_writer_destroy(part);
+            for (size_t i = 0; i < 2; i++) file_writer_destroy(files[i]);
+            file_temp_release(path);
+            str_deinit(&in_order);
+            str_deinit(&put);
+        }
+}
+
 static void test_json__bad_utf8_is_replaced(void **state)
 {
     (void)state;

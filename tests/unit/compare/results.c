@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -121,6 +122,32 @@ static void test_results__reader_and_writer_by_iteration(void **state)
     pgy_results_reader_close(reader);
     assert_same_bytes(WRITTEN, GOLDEN "results.json");
     unlink(WRITTEN);
+}
+
+/* Nothing half-written: without finish there is no file, and its parts are gone. */
+static void test_results__writer_without_finish_leaves_nothing(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_results_writer *writer = NULL;
+    pgy_results *r = load(GOLDEN "results.json");
+    strvec before = {0}, after = {0};
+    const char *folder = TEST_BINARY_DIR "/test-results-parts";
+    assert_int_equal(file_make_dirs(folder, &err), PGY_OK);
+    setenv("TMPDIR", folder, 1);
+    assert_int_equal(pgy_results_writer_create(&writer, WRITTEN, &err), PGY_OK);
+    assert_int_equal(pgy_results_writer_add(writer, r, &err), PGY_OK);
+    assert_int_equal(file_list_dir(&before, folder, NULL, &err), PGY_OK);
+    assert_int_equal(before.count, 1); /* the second of two runners */
+    pgy_results_writer_destroy(writer);
+    unsetenv("TMPDIR");
+    assert_int_equal(file_list_dir(&after, folder, NULL, &err), PGY_OK);
+    assert_int_equal(after.count, 0);
+    assert_false(file_exists(WRITTEN));
+    strvec_deinit(&before);
+    strvec_deinit(&after);
+    rmdir(folder);
+    pgy_results_destroy(r);
 }
 
 static void test_results__folder_of_iterations(void **state)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing results as iterations come, without keeping any. A folder gets a file per iteration. A
+ * single file is ordered by runner: the first runner's iterations go straight into it, those of the
+ * others into temporary parts that are put behind at the end. */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "compare/results.h"
+
+static const char LOG_PATH[] = "json/serde.py";
+
+/* Containers around an iteration: object, "lst", runner, iterations. */
+enum { ITERATION_DEPTH = 4 };
+
+typedef struct results_part {
+    char *runner;
+    char *path;        /* NULL: the first runner, which has no part */
+    file_writer *file; /* NULL when complete */
+    json_writer *json;
+} results_part;
+
+struct pgy_results_writer {
+    char *path;
+    bool folder;
+    size_t count;
+    pgy_status broken; /* why an iteration is not there as a whole */
+    file_writer *file; /* single file */
+    json_writer *json;
+    results_part *parts; /* one per runner */
+    size_t part_count, part_capacity;
+};
+
+/* ---- Life ---- */
+
+static pgy_status open_single(pgy_results_writer *w, pgy_error *err)
+{
+    pgy_status st = file_writer_create(&w->file, w->path, err);
+    if (!st) st = json_writer_create_file(&w->json, w->file, err);
+    if (st) return st;
+    json_begin_object(w->json);
+    json_key(w->json, "lst");
+    json_begin_array(w->json);
+    return PGY_OK;
+}
+
+pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path, pgy_error *err)
+{
+    pgy_results_writer *w = mem_calloc(1, sizeof *w);
+    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    w->path = mem_strdup(path);
+    w->folder = path_means_folder(path);
+    LOG(INFO, "Saving inference results to a %s: %s",
+        w->folder ? "directory of per-iteration files" : "single file", path);
+    pgy_status st = w->path ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) st = w->folder ? numbered_folder_prepare(path, err) : open_single(w, err);
+    if (st) {
+        pgy_results_writer_destroy(w);
+        return st;
+    }
+    *out = w;
+    return PGY_OK;
+}
+
+static void close_part(results_part *p)
+{
+    json_writer_destroy(p->json);
+    file_writer_destroy(p->file);
+    p->json = NULL;
+    p->file = NULL;
+}
+
+static void part_deinit(results_part *p)
+{
+    close_part(p);
+    file_temp_release(p->path);
+    mem_free(p->runner);
+}
+
+void pgy_results_writer_destroy(pgy_results_writer *w)
+{
+    if (!w) return;
+    for (size_t i = 0; i < w->part_count; i++) part_deinit(&w->parts[i]);
+    mem_free(w->parts);
+    json_writer_destroy(w->json);
+    file_writer_destroy(w->file);
+    mem_free(w->path);
+    mem_free(w);
+}
+
+/* ---- Adding ---- */
+
+static void begin_runner(json_writer *json, const char *name)
+{
+    json_begin_array(json);
+    json_text(json, name);
+    json_begin_array(json);
+}
+
+static void end_runner(json_writer *json)
+{
+    json_end_array(json);
+    json_end_array(json);
+}
+
+static pgy_status open_part(results_part *p, pgy_error *err)
+{
+    pgy_status st = file_temp_path(&p->path, ".json", err);
+    if (!st) st = file_writer_create_temp(&p->file, p->path, err);
+    if (!st) st = json_writer_create_file(&p->json, p->file, err);
+    if (!st) json_begin_part(p->json, ITERATION_DEPTH);
+    return st;
+}
+
+static pgy_status add_runner(pgy_results_writer *w, const char *name, pgy_error *err)
+{
+    results_part p = {.runner = mem_strdup(name)};
+    pgy_status st = p.runner ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st && w->part_count == 0)
+        begin_runner(w->json, name);
+    else if (!st)
+        st = open_part(&p, err);
+    if (!st &&
+        !mem_grow((void **)&w->parts, &w->part_capacity, w->part_count + 1, sizeof *w->parts))
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (st) {
+        part_deinit(&p);
+        return st;
+    }
+    w->parts[w->part_count++] = p;
+    return PGY_OK;
+}
+
+/* Runners are joined by position: equal names stay apart. */
+static pgy_status add_to_single(pgy_results_writer *w, const pgy_results *r, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < r->count; i++) {
+        if (i == w->part_count) st = add_runner(w, r->runners[i].name, err);
+        for (size_t k = 0; !st && k < r->runners[i].count; k++)
+            st = results_json_write_iteration(i ? w->parts[i].json : w->json,
+                                              &r->runners[i].iterations[k], err);
+    }
+    return st;
+}
+
+static pgy_status add_file(pgy_results_writer *w, const pgy_results *r, pgy_error *err)
+{
+    char *path = numbered_path(w->path, w->count);
+    if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    LOG(INFO, "Saving inference results to %s", path);
+    pgy_status st = results_json_save(r, path, err);
+    mem_free(path);
+    return st;
+}
+
+pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iteration,
+                                  pgy_error *err)
+{
+    pgy_status st = (w->folder ? add_file : add_to_single)(w, iteration, err);
+    if (st)
+        w->broken = st;
+    else
+        w->count++;
+    return st;
+}
+
+/* ---- The end ---- */
+
+/* Puts a part behind what is there, and forgets it. */
+static pgy_status insert_part(pgy_results_writer *w, results_part *p, pgy_error *err)
+{
+    file_map map = {.fd = -1};
+    json_end_part(p->json);
+    pgy_status st = json_writer_finish(p->json, err);
+    if (!st) st = file_writer_commit(p->file, err);
+    close_part(p);
+    if (!st) st = file_map_open(&map, p->path, err);
+    if (st) return st;
+    begin_runner(w->json, p->runner);
+    json_insert(w->json, &map);
+    end_runner(w->json);
+    file_map_close(&map);
+    file_temp_release(p->path);
+    p->path = NULL;
+    return PGY_OK;
+}
+
+pgy_status pgy_results_writer_finish(pgy_results_writer *w, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (w->folder) return PGY_OK;
+    if (w->broken)
+        return pgy_error_set(err, w->broken,
+                             "%s is not written, because iteration %zu could not be added to it",
+                             w->path, w->count);
+    LOG(INFO, "Saving inference results to %s", w->path);
+    if (w->part_count) end_runner(w->json);
+    for (size_t i = 1; !st && i < w->part_count; i++) st = insert_part(w, &w->parts[i], err);
+    if (st) return st;
+    json_end_array(w->json);
+    json_key(w->json, "polygraphy_class");
+    json_text(w->json, "RunResults");
+    json_end_object(w->json);
+    st = json_writer_finish(w->json, err);
+    return st ? st : file_writer_commit(w->file, err);
+}
