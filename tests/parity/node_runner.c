@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs test folders as ONNX has them with the reference backend: node_runner FOLDER...
+ * Each holds model.onnx, rtol and atol in `tolerance`, and test_data_set_<n>/{input,output}_<m>.pb.
+ * One line per folder: "passed", "failed" or "unsupported", its name, and why. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <polygraphy/polygraphy.h>
+
+typedef struct bounds {
+    double rtol, atol;
+} bounds;
+
+static bool exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+/* The elements as float64, which holds all that the tests have; NULL when out of memory. */
+static double *wide(pgy_tensor *t)
+{
+    const size_t count = pgy_tensor_count(t);
+    const int64_t shape[] = {(int64_t)count};
+    double *values = malloc((count + 1) * sizeof *values);
+    if (!values) return NULL;
+    const pgy_view from = pgy_view_of(pgy_tensor_data(t), pgy_tensor_dtype(t), 1, shape);
+    if (pgy_view_convert(pgy_view_of(values, PGY_F64, 1, shape), from, false, NULL)) {
+        free(values);
+        return NULL;
+    }
+    return values;
+}
+
+static pgy_status compare_numbers(pgy_tensor *got, pgy_tensor *want, bounds b, pgy_error *err)
+{
+    double *x = wide(got), *y = wide(want);
+    pgy_status st = x && y ? PGY_OK : pgy_error_set(err, PGY_E_UNSUPPORTED, "cannot compare");
+    for (size_t i = 0; !st && i < pgy_tensor_count(want); i++) {
+        const bool same = x[i] == y[i] || (isnan(x[i]) && isnan(y[i])) ||
+                          fabs(x[i] - y[i]) <= b.atol + b.rtol * fabs(y[i]);
+        if (!same)
+            st = pgy_error_set(err, PGY_E_FORMAT, "element %zu is %.9g, expected %.9g", i, x[i],
+                               y[i]);
+    }
+    free(x);
+    free(y);
+    return st;
+}
+
+static pgy_status compare_texts(pgy_tensor *got, pgy_tensor *want, pgy_error *err)
+{
+    char *x = NULL, *y = NULL;
+    const pgy_text_options options = {.size = sizeof options, .edge_items = -1};
+    pgy_status st = pgy_view_text(&x, pgy_tensor_view(got), &options, err);
+    if (!st) st = pgy_view_text(&y, pgy_tensor_view(want), &options, err);
+    if (!st && strcmp(x, y) != 0) st = pgy_error_set(err, PGY_E_FORMAT, "is %s, expected %s", x, y);
+    pgy_text_free(x);
+    pgy_text_free(y);
+    return st;
+}
+
+static pgy_status compare(pgy_tensor *got, pgy_tensor *want, bounds b, pgy_error *err)
+{
+    if (pgy_tensor_dtype(got) != pgy_tensor_dtype(want))
+        return pgy_error_set(err, PGY_E_TYPE, "type is %s, expected %s",
+                             pgy_dtype_name(pgy_tensor_dtype(got)),
+                             pgy_dtype_name(pgy_tensor_dtype(want)));
+    if (!pgy_view_same_shape(pgy_tensor_view(got), pgy_tensor_view(want)))
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "the shape is not as expected (%zu and %zu elements)",
+                             pgy_tensor_count(got), pgy_tensor_count(want));
+    if (pgy_tensor_dtype(got) == PGY_STRING) return compare_texts(got, want, err);
+    return compare_numbers(got, want, b, err);
+}
+
+static pgy_status run_set(pgy_runner *r, const char *folder, bounds b, pgy_error *err)
+{
+    const pgy_metadata *inputs, *outputs;
+    pgy_tensor_map *feed = NULL, *got = NULL;
+    char path[4096];
+    pgy_status st = pgy_runner_inputs(&inputs, r, err);
+    if (!st) st = pgy_runner_outputs(&outputs, r, err);
+    if (!st) st = pgy_tensor_map_create(&feed, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
+        pgy_tensor *t = NULL;
+        snprintf(path, sizeof path, "%s/input_%zu.pb", folder, i);
+        st = pgy_tensorproto_load(&t, NULL, path, err);
+        if (!st) st = pgy_tensor_map_adopt(feed, pgy_metadata_at(inputs, i)->name, t, err);
+    }
+    if (!st) st = pgy_runner_infer(&got, r, feed, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(outputs); i++) {
+        pgy_tensor *want = NULL;
+        snprintf(path, sizeof path, "%s/output_%zu.pb", folder, i);
+        st = pgy_tensorproto_load(&want, NULL, path, err);
+        if (st) break;
+        const char *name = pgy_metadata_at(outputs, i)->name;
+        st = compare(pgy_tensor_map_find(got, name), want, b, err);
+        if (st) pgy_error_prefix(err, st, "output '%s': ", name);
+        pgy_tensor_release(want);
+    }
+    pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(got);
+    return st;
+}
+
+static pgy_status run_folder(const char *folder, pgy_error *err)
+{
+    bounds b = {1e-3, 1e-7};
+    char path[4000];
+    pgy_runner *r = NULL;
+    pgy_model_source source;
+    snprintf(path, sizeof path, "%s/tolerance", folder);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%lf %lf", &b.rtol, &b.atol) != 2) b = (bounds){1e-3, 1e-7};
+    if (file) fclose(file);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    pgy_status st = pgy_source_from_path(&source, path, err);
+    if (!st) st = pgy_runner_create(&r, pgy_backend_find("opref"), &source, NULL, folder, err);
+    if (!st) st = pgy_runner_activate(r, err);
+    for (int set = 0; !st; set++) {
+        snprintf(path, sizeof path, "%s/test_data_set_%d", folder, set);
+        if (!exists(path)) break;
+        st = run_set(r, path, b, err);
+    }
+    pgy_runner_destroy(r);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        pgy_error err = {{0}};
+        const pgy_status st = run_folder(argv[i], &err);
+        const char *slash = strrchr(argv[i], '/');
+        for (char *c = err.text; *c; c++)
+            if (*c == '\n') *c = ' ';
+        printf("%s %s %.300s\n",
+               !st                       ? "passed"
+               : st == PGY_E_UNSUPPORTED ? "unsupported"
+                                         : "failed",
+               slash ? slash + 1 : argv[i], st ? err.text : "");
+        fflush(stdout);
+    }
+    return 0;
+}
