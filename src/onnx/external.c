@@ -93,8 +93,8 @@ static pgy_status outside(const pgy_model *m, const char *path, const char *why,
 {
     return pgy_error_set(
         err, PGY_E_FORMAT,
-        "external data '%s' %s: only files inside the model's folder '%s' are read (set "
-        "allow_outside to accept others, external_data_dir to name another folder)",
+        "external data '%s' %s: only files inside the folder '%s' are read "
+        "(--allow-external-data-outside accepts others, --external-data-dir names another folder)",
         path, why, m->external_dir);
 }
 

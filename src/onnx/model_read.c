@@ -284,9 +284,15 @@ static pgy_status (*const STORE[FIELD_KIND_COUNT])(const store_args *x) = {
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-/* Puts this field in front of the path in the error text. */
+/* Puts this field in front of the path in the error text. The outer part of a very long path is left
+ * out, so that the cause at its end stays readable. */
 static pgy_status add_path(reader *d, pgy_status st, const schema_field *f, size_t index)
 {
+    enum { LONGEST_TEXT = 400 };
+    if (d->err && strlen(d->err->text) > LONGEST_TEXT) {
+        if (strncmp(d->err->text, "...", 3) != 0) pgy_error_prefix(d->err, st, "...");
+        return st;
+    }
     const char *join = d->has_path ? "." : ": ";
     d->has_path = true;
     if (FIELD_KINDS[f->kind].list)
