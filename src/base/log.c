@@ -58,6 +58,7 @@ static struct {
     void *sink_user;
     pgy_log_format format;
     FILE *file;
+    int failure; /* errno of the first message that could not be written */
     int threshold;
     path_threshold *paths;
     size_t path_count, path_capacity;
@@ -300,14 +301,20 @@ static void append_lines(str *out, const char *text, size_t first_indent)
 
 static void write_stream(FILE *stream, const str *block, int color)
 {
-    if (color < 0) {
-        fwrite(block->data, 1, block->size, stream);
-    } else {
-        fprintf(stream, "\033[38;5;%dm", color);
-        fwrite(block->data, 1, block->size - 1, stream);
-        fputs("\033[0m\n", stream);
-    }
-    fflush(stream); /* a reader that is gone is no reason to fail: the message is lost */
+    const size_t size = color < 0 ? block->size : block->size - 1;
+    if (color >= 0) fprintf(stream, "\033[38;5;%dm", color);
+    bool whole = fwrite(block->data, 1, size, stream) == size;
+    if (color >= 0) fputs("\033[0m\n", stream);
+    /* a reader that is gone is no reason to fail: the message is lost */
+    if ((!whole || fflush(stream)) && errno != EPIPE && !logger.failure) logger.failure = errno;
+}
+
+int log_write_failure(void)
+{
+    lock();
+    const int failure = logger.failure;
+    unlock();
+    return failure;
 }
 
 static void erase_status(void)

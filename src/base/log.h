@@ -20,4 +20,8 @@
  * next message; "" erases it. */
 void log_show_status(const char *text);
 
+/* Why the console or the log file could not take a message: the first such errno, 0 if all was
+ * written. A reader that is gone does not count. */
+int log_write_failure(void);
+
 #endif

@@ -2,6 +2,8 @@
 /* The program around the commands: finding the command, parsing its line, help and version, the
  * RUNNING and PASSED lines, signals, exit status. Nothing of a command is touched before it is
  * chosen, so --help and --version cost a few pages. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,10 +21,12 @@
 
 static const char LOG_PATH[] = "tools/base/tool.py";
 
+static int print_failure; /* errno of a text that could not be written */
+
 static void print(FILE *to, str *text)
 {
-    fwrite(str_text(text), 1, text->size, to);
-    fflush(to);
+    bool whole = fwrite(str_text(text), 1, text->size, to) == text->size;
+    if ((!whole || fflush(to)) && errno != EPIPE) print_failure = errno;
     str_deinit(text);
 }
 
@@ -40,9 +44,12 @@ static int print_version(void)
 {
     char folder[4096];
     program_folder(folder, sizeof folder);
-    printf("Polygraphy | Version: %s | Path: ['%s']\nlibpolygraphy %s: an independent "
-           "implementation in C\n",
-           PGY_PARITY_VERSION, folder, pgy_version());
+    str text = {0};
+    str_printf(&text,
+               "Polygraphy | Version: %s | Path: ['%s']\nlibpolygraphy %s: an independent "
+               "implementation in C\n",
+               PGY_PARITY_VERSION, folder, pgy_version());
+    print(stdout, &text);
     return EXIT_GOOD;
 }
 
@@ -268,12 +275,8 @@ static int run_subtool(const char *tool, int argc, const char *const *argv)
     return code;
 }
 
-int program_run(int argc, const char *const *argv)
+static int run_words(int argc, const char *const *argv)
 {
-    signal(SIGPIPE, SIG_IGN);
-    file_install_signal_cleanup();
-    interrupt_install();
-    pgy_log_open_console();
     if (argc == 0) return program_misuse("the following arguments are required: %s", "tools");
     const char *word = argv[0];
     if (!strcmp(word, "-h") || !strcmp(word, "--help")) return print_program_help();
@@ -286,4 +289,27 @@ int program_run(int argc, const char *const *argv)
     if (is_tool(word) || (argc > 1 && command_find(word, argv[1])))
         return run_subtool(word, argc - 1, argv + 1);
     return program_misuse("argument tools: invalid choice: '%s'", word);
+}
+
+/* ---- The process ---------------------------------------------------------------------------- */
+
+/* A file opened in place of a standard one that the caller closed would take what is printed. */
+static void open_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
+int program_run(int argc, const char *const *argv)
+{
+    open_standard_files();
+    signal(SIGPIPE, SIG_IGN);
+    file_install_signal_cleanup();
+    interrupt_install();
+    pgy_log_open_console();
+    int code = run_words(argc, argv);
+    int failure = print_failure ? print_failure : log_write_failure();
+    if (!failure) return code;
+    fprintf(stderr, "[!] part of the output could not be written: %s\n", strerror(failure));
+    return code ? code : EXIT_BAD;
 }

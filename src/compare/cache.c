@@ -35,7 +35,8 @@ static pgy_status load_all(feed_cache *c, pgy_error *err)
     LOG(VERBOSE, "Loading inputs from data loader");
     while (!st) {
         pgy_tensor_map *feed = NULL;
-        st = pgy_data_loader_next(&feed, c->loader, err);
+        st = run_check_cancelled(c->options, err);
+        if (!st) st = pgy_data_loader_next(&feed, c->loader, err);
         if (st || !feed) break;
         st = feed_cache_adopt(c, feed, err);
     }

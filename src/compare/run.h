@@ -107,7 +107,8 @@ pgy_status saver_check_paths(const pgy_run_options *options, pgy_error *err) PGY
 
 typedef struct feed_cache {
     pgy_data_loader *loader;
-    pgy_tensor_map **feeds; /* what the loader gave; big tensors are swapped out */
+    const pgy_run_options *options; /* asked whether to go on while loading */
+    pgy_tensor_map **feeds;         /* what the loader gave; big tensors are swapped out */
     size_t count, capacity;
     bool loaded;
     size_t regenerated; /* iterations taken from the loader again since its last rewind */

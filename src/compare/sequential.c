@@ -73,7 +73,8 @@ static pgy_status all_iterations(run_context *c, feed_cache *cache, pgy_runner *
     pgy_status st = feed_cache_begin(cache, r, err);
     for (size_t i = 0; !st && !loaded && sink->feed && i < cache->count; i++) {
         pgy_tensor_map *feed = NULL;
-        st = feed_cache_get(&feed, cache, i, err);
+        st = run_check_cancelled(c->options, err);
+        if (!st) st = feed_cache_get(&feed, cache, i, err);
         if (!st) st = sink->feed(sink->user, feed, err);
         pgy_tensor_map_destroy(feed);
     }
@@ -173,7 +174,7 @@ static pgy_status save_all(const pgy_results *results, run_context *c, const fee
 
 pgy_status sequential_infer(pgy_results **out, run_context *c, pgy_error *err)
 {
-    feed_cache cache = {.loader = c->loader};
+    feed_cache cache = {.loader = c->loader, .options = c->options};
     pgy_results *results = NULL;
     pgy_status st = pgy_results_create(&results, err);
     if (!st) st = run_all(results, c, &cache, err);

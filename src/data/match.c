@@ -257,6 +257,32 @@ static pgy_status fit_shape(pgy_tensor **t, const pgy_tensor_info *input, pgy_er
     return PGY_OK;
 }
 
+static void append_kind(str *out, pgy_dtype dtype, const int64_t *shape, int32_t rank)
+{
+    str_append(out, "[");
+    if (dtype) str_printf(out, "dtype=%s", pgy_dtype_name(dtype));
+    if (rank >= 0) {
+        str_append(out, dtype ? ", shape=" : "shape=");
+        str_append_py_tuple(out, shape, (size_t)rank);
+    }
+    str_append(out, "]");
+}
+
+static pgy_status refuse_mismatch(const pgy_tensor *t, const pgy_tensor_info *input, pgy_error *err)
+{
+    str given = {0}, wanted = {0};
+    append_kind(&given, pgy_tensor_dtype(t), pgy_tensor_shape(t), (int32_t)pgy_tensor_rank(t));
+    append_kind(&wanted, input->dtype, input->shape, input->rank);
+    pgy_status st = pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "Input tensor: %s | Cannot reuse input data due to mismatch in shape or data type: "
+        "provided input: %s, requested input: %s",
+        input->name, str_text(&given), str_text(&wanted));
+    str_deinit(&given);
+    str_deinit(&wanted);
+    return st;
+}
+
 static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_tensor_info *input,
                         size_t index, pgy_error *err)
 {
@@ -273,10 +299,7 @@ static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_
     if (!st) st = fit_type(&t, input, err);
     if (!st) st = fit_shape(&t, input, err);
     if (!st && ((input->dtype && pgy_tensor_dtype(t) != input->dtype) || !shape_serves(t, input)))
-        st = pgy_error_set(
-            err, PGY_E_ARGUMENT,
-            "Input tensor: %s | Cannot reuse input data due to mismatch in shape or data type.",
-            input->name);
+        st = refuse_mismatch(t, input, err);
     if (st) {
         pgy_tensor_release(t);
         return st;

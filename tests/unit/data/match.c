@@ -195,7 +195,9 @@ static void test_match__what_cannot_be_served_is_named(void **state)
     assert_int_equal(pgy_feed_match(&m, f.feed, f.inputs, &err), PGY_E_ARGUMENT);
     assert_string_equal(
         err.text,
-        "Input tensor: x | Cannot reuse input data due to mismatch in shape or data type.");
+        "Input tensor: x | Cannot reuse input data due to mismatch in shape or data type: "
+        "provided input: [dtype=float32, shape=(2,)], requested input: [dtype=float32, "
+        "shape=(3,)]");
     end(&f);
     f = begin();
     want(&f, "x", PGY_F32, S(3));
