@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/json_scan.h"
 #include "base/pytext.h"
+#include "base/utf8.h"
 
 enum { DEPTH_LIMIT = 512, HASHED_MIN = 16 };
 

@@ -5,16 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* First byte in [p, end) that ends a plain run of a string: '"', '\\' or a control character. *high
  * is set when a byte over 0x7f was passed. */
 const char *json_scan_string(const char *p, const char *end, bool *high);
 /* First byte in [p, end) that ASCII output must escape: '"', '\\', controls, 0x7f and above. */
 const char *json_scan_plain(const char *p, const char *end);
-/* One UTF-8 character at p < end; returns its size, or 0 when the bytes are not UTF-8. */
-size_t utf8_read(const char *p, const char *end, uint32_t *c);
-/* Writes at most four bytes and returns how many. */
-size_t utf8_write(char *out, uint32_t c);
 
 #endif

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { MAX_DIGITS = 17 };
 
 /* ---- locale --------------------------------------------------------------------------------- */
@@ -259,21 +261,12 @@ static bool is_printable(uint32_t c)
 
 /* Reads one UTF-8 character; a byte that belongs to none becomes U+DC80..U+DCFF, as with Python's
  * surrogateescape. */
-static size_t read_char(const unsigned char *p, uint32_t *c)
+static size_t read_char(const char *p, const char *end, uint32_t *c)
 {
-    static const uint32_t SMALLEST[] = {0, 0x80, 0x800, 0x10000};
-    const size_t more = p[0] >= 0xF0 ? 3 : p[0] >= 0xE0 ? 2 : p[0] >= 0xC0 ? 1 : 0;
-    *c = 0xDC00u + p[0];
-    if (p[0] < 0x80) *c = p[0];
-    if (!more || p[0] > 0xF4) return 1;
-    uint32_t v = p[0] & (0x3Fu >> more);
-    for (size_t i = 1; i <= more; i++) {
-        if ((p[i] & 0xC0) != 0x80) return 1;
-        v = v << 6 | (p[i] & 0x3F);
-    }
-    if (v < SMALLEST[more] || v > 0x10FFFF || (v >= 0xD800 && v < 0xE000)) return 1;
-    *c = v;
-    return more + 1;
+    const size_t size = utf8_read(p, end, c);
+    if (size) return size;
+    *c = 0xDC00u + (unsigned char)*p;
+    return 1;
 }
 
 static void append_escaped(str *s, uint32_t c)
@@ -296,9 +289,10 @@ void str_append_py_repr(str *s, const char *text)
 {
     const char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
     str_append_char(s, quote);
-    while (*text) {
+    const char *const end = text + strlen(text);
+    while (text < end) {
         uint32_t c;
-        const size_t size = read_char((const unsigned char *)text, &c);
+        const size_t size = read_char(text, end, &c);
         if (!is_printable(c)) {
             append_escaped(s, c);
         } else {
