@@ -77,4 +77,14 @@ void json_base64_begin(json_writer *w);
 void json_base64_append(json_writer *w, const void *data, size_t size_bytes);
 void json_base64_end(json_writer *w);
 
+/* A file of JSON: open it, write to `json`, commit. Close in any case: without commit there is no
+ * file. Close takes a zeroed one too. */
+typedef struct json_output {
+    file_writer *file;
+    json_writer *json;
+} json_output;
+pgy_status json_output_open(json_output *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+pgy_status json_output_commit(json_output *o, pgy_error *err) PGY_MUST_CHECK;
+void json_output_close(json_output *o);
+
 #endif

@@ -12,6 +12,7 @@
 #include "base/base64.h"
 #include "base/json_scan.h"
 #include "base/pytext.h"
+#include "base/utf8.h"
 
 enum { BUFFER_SIZE = 512 << 10, DEPTH_LIMIT = 1024, INDENT = 4 };
 
@@ -337,4 +338,31 @@ void json_base64_end(json_writer *w)
     put_base64(w, w->pending, w->pending_count);
     put_char(w, '"');
     w->pending_count = 0;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+pgy_status json_output_open(json_output *out, const char *path, pgy_error *err)
+{
+    json_output o = {0};
+    pgy_status st = file_writer_create(&o.file, path, err);
+    if (!st) st = json_writer_create_file(&o.json, o.file, err);
+    if (st)
+        json_output_close(&o);
+    else
+        *out = o;
+    return st;
+}
+
+pgy_status json_output_commit(json_output *o, pgy_error *err)
+{
+    pgy_status st = json_writer_finish(o->json, err);
+    return st ? st : file_writer_commit(o->file, err);
+}
+
+void json_output_close(json_output *o)
+{
+    json_writer_destroy(o->json);
+    file_writer_destroy(o->file);
+    *o = (json_output){0};
 }

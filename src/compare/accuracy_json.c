@@ -389,19 +389,14 @@ static void write_results(json_writer *w, const pgy_accuracy_results *r)
 pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r, const char *path,
                                      pgy_error *err)
 {
-    file_writer *file = NULL;
-    json_writer *json = NULL;
+    json_output file = {0};
     pgy_status st = accuracy_expect_all(r, err);
     if (st) return pgy_error_prefix(err, st, "%s cannot be written: ", path);
     LOG(INFO, "Saving accuracy results to %s", path);
-    st = file_writer_create(&file, path, err);
-    if (!st) st = json_writer_create_file(&json, file, err);
-    if (st) goto done;
-    write_results(json, r);
-    st = json_writer_finish(json, err);
-    if (!st) st = file_writer_commit(file, err);
-done:
-    json_writer_destroy(json);
-    file_writer_destroy(file);
+    st = json_output_open(&file, path, err);
+    if (st) return st;
+    write_results(file.json, r);
+    st = json_output_commit(&file, err);
+    json_output_close(&file);
     return st;
 }

@@ -37,17 +37,12 @@ pgy_status report_check_path(const char *path, pgy_error *err)
 static pgy_status write_json_file(const char *path, void (*write)(json_writer *, const run_facts *),
                                   const run_facts *facts, pgy_error *err)
 {
-    file_writer *file = NULL;
-    json_writer *json = NULL;
-    pgy_status st = file_writer_create(&file, path, err);
-    if (!st) st = json_writer_create_file(&json, file, err);
-    if (!st) {
-        write(json, facts);
-        st = json_writer_finish(json, err);
-    }
-    json_writer_destroy(json);
-    if (!st) st = file_writer_commit(file, err);
-    file_writer_destroy(file);
+    json_output file = {0};
+    pgy_status st = json_output_open(&file, path, err);
+    if (st) return st;
+    write(file.json, facts);
+    st = json_output_commit(&file, err);
+    json_output_close(&file);
     return st;
 }
 

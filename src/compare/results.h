@@ -31,8 +31,14 @@ pgy_status results_json_runner(const char **name, const json_value **iterations,
                                pgy_error *err) PGY_MUST_CHECK;
 pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v,
                                   json_file *file, pgy_error *err) PGY_MUST_CHECK;
+/* The pieces of a file, in this order; iterations lie RESULTS_JSON_DEPTH containers deep. */
+enum { RESULTS_JSON_DEPTH = 4 };
+void results_json_begin(json_writer *w);
+void results_json_begin_runner(json_writer *w, const char *name);
 pgy_status results_json_write_iteration(json_writer *w, const pgy_iteration *it,
                                         pgy_error *err) PGY_MUST_CHECK;
+void results_json_end_runner(json_writer *w);
+void results_json_end(json_writer *w);
 pgy_status results_json_save(const pgy_results *r, const char *path, pgy_error *err) PGY_MUST_CHECK;
 pgy_status results_json_read(pgy_results **out, json_file *file, pgy_error *err) PGY_MUST_CHECK;
 pgy_status results_json_load(pgy_results **out, const char *path, pgy_error *err) PGY_MUST_CHECK;

@@ -39,31 +39,6 @@ pgy_status results_json_runner(const char **name, const json_value **iterations,
     return PGY_OK;
 }
 
-static pgy_status read_outputs(pgy_tensor_map **out, const json_value *outputs, json_file *file,
-                               const char *where, pgy_error *err)
-{
-    pgy_tensor_map *m = NULL;
-    str place = {0};
-    pgy_status st = pgy_tensor_map_create(&m, err);
-    for (const json_value *c = outputs->first; !st && c; c = c->next) {
-        pgy_tensor *t = NULL;
-        char *name = mem_strndup(c->key.data, c->key.size);
-        str_clear(&place);
-        str_printf(&place, "%s: output '%.*s'", where, (int)c->key.size, c->key.data);
-        if (!name || place.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-        if (!st) st = array_json_read(&t, c, &file->map, str_text(&place), err);
-        if (!st) st = pgy_tensor_map_adopt(m, name, t, err);
-        mem_free(name);
-    }
-    str_deinit(&place);
-    if (st) {
-        pgy_tensor_map_destroy(m);
-        return st;
-    }
-    *out = m;
-    return PGY_OK;
-}
-
 pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v,
                                   json_file *file, pgy_error *err)
 {
@@ -83,7 +58,7 @@ pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_valu
     pgy_tensor_map *map = NULL;
     str_printf(&where, "%s: %s: iteration %zu", file->path, pgy_results_runner_name(r, runner),
                pgy_results_iteration_count(r, runner));
-    st = read_outputs(&map, outputs, file, str_text(&where), err);
+    st = named_arrays_read(&map, outputs, file, str_text(&where), "output", err);
     str_deinit(&where);
     return st ? st : results_adopt(r, runner, runner_name, map, number ? runtime->real : NAN, err);
 }
@@ -158,39 +133,55 @@ pgy_status results_json_write_iteration(json_writer *w, const pgy_iteration *it,
     return PGY_OK;
 }
 
-static pgy_status write_results(json_writer *w, const pgy_results *r, pgy_error *err)
+void results_json_begin(json_writer *w)
 {
     json_begin_object(w);
     json_key(w, "lst");
     json_begin_array(w);
-    for (size_t i = 0; i < r->count; i++) {
-        json_begin_array(w);
-        json_text(w, r->runners[i].name);
-        json_begin_array(w);
-        for (size_t k = 0; k < r->runners[i].count; k++) {
-            pgy_status st = results_json_write_iteration(w, &r->runners[i].iterations[k], err);
-            if (st) return st;
-        }
-        json_end_array(w);
-        json_end_array(w);
-    }
+}
+
+void results_json_begin_runner(json_writer *w, const char *name)
+{
+    json_begin_array(w);
+    json_text(w, name);
+    json_begin_array(w);
+}
+
+void results_json_end_runner(json_writer *w)
+{
+    json_end_array(w);
+    json_end_array(w);
+}
+
+void results_json_end(json_writer *w)
+{
     json_end_array(w);
     json_key(w, "polygraphy_class");
     json_text(w, "RunResults");
     json_end_object(w);
+}
+
+static pgy_status write_results(json_writer *w, const pgy_results *r, pgy_error *err)
+{
+    results_json_begin(w);
+    for (size_t i = 0; i < r->count; i++) {
+        results_json_begin_runner(w, r->runners[i].name);
+        for (size_t k = 0; k < r->runners[i].count; k++) {
+            pgy_status st = results_json_write_iteration(w, &r->runners[i].iterations[k], err);
+            if (st) return st;
+        }
+        results_json_end_runner(w);
+    }
+    results_json_end(w);
     return PGY_OK;
 }
 
 pgy_status results_json_save(const pgy_results *r, const char *path, pgy_error *err)
 {
-    file_writer *file = NULL;
-    json_writer *json = NULL;
-    pgy_status st = file_writer_create(&file, path, err);
-    if (!st) st = json_writer_create_file(&json, file, err);
-    if (!st) st = write_results(json, r, err);
-    if (!st) st = json_writer_finish(json, err);
-    if (!st) st = file_writer_commit(file, err);
-    json_writer_destroy(json);
-    file_writer_destroy(file);
+    json_output file = {0};
+    pgy_status st = json_output_open(&file, path, err);
+    if (!st) st = write_results(file.json, r, err);
+    if (!st) st = json_output_commit(&file, err);
+    json_output_close(&file);
     return st;
 }

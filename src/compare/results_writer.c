@@ -8,14 +8,10 @@
 
 static const char LOG_PATH[] = "json/serde.py";
 
-/* Containers around an iteration: object, "lst", runner, iterations. */
-enum { ITERATION_DEPTH = 4 };
-
 typedef struct results_part {
     char *runner;
-    char *path;        /* NULL: the first runner, which has no part */
-    file_writer *file; /* NULL when complete */
-    json_writer *json;
+    char *path; /* NULL: the first runner, which has no part */
+    json_output out;
 } results_part;
 
 struct pgy_results_writer {
@@ -23,8 +19,7 @@ struct pgy_results_writer {
     bool folder;
     size_t count;
     pgy_status broken; /* why an iteration is not there as a whole */
-    file_writer *file; /* single file */
-    json_writer *json;
+    json_output single;
     results_part *parts; /* one per runner */
     size_t part_count, part_capacity;
 };
@@ -33,13 +28,9 @@ struct pgy_results_writer {
 
 static pgy_status open_single(pgy_results_writer *w, pgy_error *err)
 {
-    pgy_status st = file_writer_create(&w->file, w->path, err);
-    if (!st) st = json_writer_create_file(&w->json, w->file, err);
-    if (st) return st;
-    json_begin_object(w->json);
-    json_key(w->json, "lst");
-    json_begin_array(w->json);
-    return PGY_OK;
+    pgy_status st = json_output_open(&w->single, w->path, err);
+    if (!st) results_json_begin(w->single.json);
+    return st;
 }
 
 pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path, pgy_error *err)
@@ -60,17 +51,9 @@ pgy_status pgy_results_writer_create(pgy_results_writer **out, const char *path,
     return PGY_OK;
 }
 
-static void close_part(results_part *p)
-{
-    json_writer_destroy(p->json);
-    file_writer_destroy(p->file);
-    p->json = NULL;
-    p->file = NULL;
-}
-
 static void part_deinit(results_part *p)
 {
-    close_part(p);
+    json_output_close(&p->out);
     file_temp_release(p->path);
     mem_free(p->runner);
 }
@@ -80,33 +63,19 @@ void pgy_results_writer_destroy(pgy_results_writer *w)
     if (!w) return;
     for (size_t i = 0; i < w->part_count; i++) part_deinit(&w->parts[i]);
     mem_free(w->parts);
-    json_writer_destroy(w->json);
-    file_writer_destroy(w->file);
+    json_output_close(&w->single);
     mem_free(w->path);
     mem_free(w);
 }
 
 /* ---- Adding ---- */
 
-static void begin_runner(json_writer *json, const char *name)
-{
-    json_begin_array(json);
-    json_text(json, name);
-    json_begin_array(json);
-}
-
-static void end_runner(json_writer *json)
-{
-    json_end_array(json);
-    json_end_array(json);
-}
-
 static pgy_status open_part(results_part *p, pgy_error *err)
 {
     pgy_status st = file_temp_path(&p->path, ".json", err);
-    if (!st) st = file_writer_create_temp(&p->file, p->path, err);
-    if (!st) st = json_writer_create_file(&p->json, p->file, err);
-    if (!st) json_begin_part(p->json, ITERATION_DEPTH);
+    if (!st) st = file_writer_create_temp(&p->out.file, p->path, err);
+    if (!st) st = json_writer_create_file(&p->out.json, p->out.file, err);
+    if (!st) json_begin_part(p->out.json, RESULTS_JSON_DEPTH);
     return st;
 }
 
@@ -115,7 +84,7 @@ static pgy_status add_runner(pgy_results_writer *w, const char *name, pgy_error 
     results_part p = {.runner = mem_strdup(name)};
     pgy_status st = p.runner ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st && w->part_count == 0)
-        begin_runner(w->json, name);
+        results_json_begin_runner(w->single.json, name);
     else if (!st)
         st = open_part(&p, err);
     if (!st &&
@@ -136,7 +105,7 @@ static pgy_status add_to_single(pgy_results_writer *w, const pgy_results *r, pgy
     for (size_t i = 0; !st && i < r->count; i++) {
         if (i == w->part_count) st = add_runner(w, r->runners[i].name, err);
         for (size_t k = 0; !st && k < r->runners[i].count; k++)
-            st = results_json_write_iteration(i ? w->parts[i].json : w->json,
+            st = results_json_write_iteration(i ? w->parts[i].out.json : w->single.json,
                                               &r->runners[i].iterations[k], err);
     }
     return st;
@@ -169,15 +138,14 @@ pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iter
 static pgy_status insert_part(pgy_results_writer *w, results_part *p, pgy_error *err)
 {
     file_map map = {.fd = -1};
-    json_end_part(p->json);
-    pgy_status st = json_writer_finish(p->json, err);
-    if (!st) st = file_writer_commit(p->file, err);
-    close_part(p);
+    json_end_part(p->out.json);
+    pgy_status st = json_output_commit(&p->out, err);
+    json_output_close(&p->out);
     if (!st) st = file_map_open(&map, p->path, err);
     if (st) return st;
-    begin_runner(w->json, p->runner);
-    json_insert(w->json, &map);
-    end_runner(w->json);
+    results_json_begin_runner(w->single.json, p->runner);
+    json_insert(w->single.json, &map);
+    results_json_end_runner(w->single.json);
     file_map_close(&map);
     file_temp_release(p->path);
     p->path = NULL;
@@ -193,13 +161,9 @@ pgy_status pgy_results_writer_finish(pgy_results_writer *w, pgy_error *err)
                              "%s is not written, because iteration %zu could not be added to it",
                              w->path, w->count);
     LOG(INFO, "Saving inference results to %s", w->path);
-    if (w->part_count) end_runner(w->json);
+    if (w->part_count) results_json_end_runner(w->single.json);
     for (size_t i = 1; !st && i < w->part_count; i++) st = insert_part(w, &w->parts[i], err);
     if (st) return st;
-    json_end_array(w->json);
-    json_key(w->json, "polygraphy_class");
-    json_text(w->json, "RunResults");
-    json_end_object(w->json);
-    st = json_writer_finish(w->json, err);
-    return st ? st : file_writer_commit(w->file, err);
+    results_json_end(w->single.json);
+    return json_output_commit(&w->single, err);
 }

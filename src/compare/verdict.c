@@ -72,6 +72,18 @@ static pgy_verdict *find(const pgy_verdicts *v, const char *output)
     return NULL;
 }
 
+/* From one item on: most models have one output, and there may be a list per iteration. */
+static bool make_room(pgy_verdicts *v)
+{
+    if (v->count < v->capacity) return true;
+    size_t larger = v->capacity ? v->capacity * 2 : 1;
+    pgy_verdict *items = mem_realloc_array(v->items, larger, sizeof *items);
+    if (!items) return false;
+    v->items = items;
+    v->capacity = larger;
+    return true;
+}
+
 pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *err)
 {
     pgy_verdict *there = find(v, verdict->output);
@@ -82,7 +94,7 @@ pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *
         return PGY_OK;
     }
     char *name = mem_strdup(verdict->output);
-    if (!name || !mem_grow((void **)&v->items, &v->capacity, v->count + 1, sizeof *v->items)) {
+    if (!name || !make_room(v)) {
         mem_free(name);
         return no_memory(err);
     }

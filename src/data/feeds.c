@@ -99,18 +99,17 @@ static pgy_status not_a_feed(const json_value *v, const char *where, pgy_error *
                 : "");
 }
 
-pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file,
-                          const char *where, pgy_error *err)
+pgy_status named_arrays_read(pgy_tensor_map **out, const json_value *object, const json_file *file,
+                             const char *where, const char *kind, pgy_error *err)
 {
-    if (!v || v->type != JSON_OBJECT || typed_json_class(v)) return not_a_feed(v, where, err);
     pgy_tensor_map *m = NULL;
     str place = {0};
     pgy_status st = pgy_tensor_map_create(&m, err);
-    for (const json_value *c = v->first; !st && c; c = c->next) {
+    for (const json_value *c = object->first; !st && c; c = c->next) {
         char *name = mem_strndup(c->key.data, c->key.size);
         pgy_tensor *t = NULL;
         str_clear(&place);
-        str_printf(&place, "%s: input '%.*s'", where, (int)c->key.size, c->key.data);
+        str_printf(&place, "%s: %s '%.*s'", where, kind, (int)c->key.size, c->key.data);
         if (!name || place.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
         if (!st) st = array_json_read(&t, c, &file->map, str_text(&place), err);
         if (!st) st = pgy_tensor_map_adopt(m, name, t, err);
@@ -123,6 +122,13 @@ pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_
     }
     *out = m;
     return PGY_OK;
+}
+
+pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file,
+                          const char *where, pgy_error *err)
+{
+    if (!v || v->type != JSON_OBJECT || typed_json_class(v)) return not_a_feed(v, where, err);
+    return named_arrays_read(out, v, file, where, "input", err);
 }
 
 pgy_status feeds_file_open(feeds_file *out, const char *path, pgy_error *err)
@@ -216,15 +222,13 @@ struct pgy_feed_writer {
     char *path;
     bool folder;
     size_t count;
-    file_writer *file; /* single file */
-    json_writer *json;
+    json_output single;
 };
 
 static pgy_status open_single(pgy_feed_writer *w, const char *path, pgy_error *err)
 {
-    pgy_status st = file_writer_create(&w->file, path, err);
-    if (!st) st = json_writer_create_file(&w->json, w->file, err);
-    if (!st) json_begin_array(w->json);
+    pgy_status st = json_output_open(&w->single, path, err);
+    if (!st) json_begin_array(w->single.json);
     return st;
 }
 
@@ -252,24 +256,21 @@ static pgy_status write_numbered(const pgy_feed_writer *w, const pgy_tensor_map 
                                  pgy_error *err)
 {
     char *path = numbered_path(w->path, w->count);
-    file_writer *file = NULL;
-    json_writer *json = NULL;
+    json_output file = {0};
     if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     LOG(INFO, "Saving inference input data to %s", path);
-    pgy_status st = file_writer_create(&file, path, err);
-    if (!st) st = json_writer_create_file(&json, file, err);
-    if (!st) st = feed_json_write(json, feed, err);
-    if (!st) st = json_writer_finish(json, err);
-    if (!st) st = file_writer_commit(file, err);
-    json_writer_destroy(json);
-    file_writer_destroy(file);
+    pgy_status st = json_output_open(&file, path, err);
+    if (!st) st = feed_json_write(file.json, feed, err);
+    if (!st) st = json_output_commit(&file, err);
+    json_output_close(&file);
     mem_free(path);
     return st;
 }
 
 pgy_status pgy_feed_writer_add(pgy_feed_writer *w, const pgy_tensor_map *feed, pgy_error *err)
 {
-    pgy_status st = w->folder ? write_numbered(w, feed, err) : feed_json_write(w->json, feed, err);
+    pgy_status st =
+        w->folder ? write_numbered(w, feed, err) : feed_json_write(w->single.json, feed, err);
     if (st) return st;
     w->count++;
     return PGY_OK;
@@ -279,16 +280,14 @@ pgy_status pgy_feed_writer_finish(pgy_feed_writer *w, pgy_error *err)
 {
     if (w->folder) return PGY_OK;
     LOG(INFO, "Saving inference input data to %s", w->path);
-    json_end_array(w->json);
-    pgy_status st = json_writer_finish(w->json, err);
-    return st ? st : file_writer_commit(w->file, err);
+    json_end_array(w->single.json);
+    return json_output_commit(&w->single, err);
 }
 
 void pgy_feed_writer_destroy(pgy_feed_writer *w)
 {
     if (!w) return;
-    json_writer_destroy(w->json);
-    file_writer_destroy(w->file);
+    json_output_close(&w->single);
     mem_free(w->path);
     mem_free(w);
 }
@@ -296,19 +295,15 @@ void pgy_feed_writer_destroy(pgy_feed_writer *w)
 pgy_status pgy_feeds_save(const char *path, const pgy_tensor_map *const *maps, size_t count,
                           pgy_error *err)
 {
-    file_writer *file = NULL;
-    json_writer *json = NULL;
-    pgy_status st = file_writer_create(&file, path, err);
-    if (!st) st = json_writer_create_file(&json, file, err);
-    if (!st) json_begin_array(json);
-    for (size_t i = 0; !st && i < count; i++) st = feed_json_write(json, maps[i], err);
+    json_output file = {0};
+    pgy_status st = json_output_open(&file, path, err);
+    if (!st) json_begin_array(file.json);
+    for (size_t i = 0; !st && i < count; i++) st = feed_json_write(file.json, maps[i], err);
     if (!st) {
-        json_end_array(json);
-        st = json_writer_finish(json, err);
+        json_end_array(file.json);
+        st = json_output_commit(&file, err);
     }
-    if (!st) st = file_writer_commit(file, err);
-    json_writer_destroy(json);
-    file_writer_destroy(file);
+    json_output_close(&file);
     return st;
 }
 

@@ -30,6 +30,9 @@ pgy_status feeds_file_open(feeds_file *out, const char *path, pgy_error *err) PG
 pgy_status feeds_file_next(pgy_tensor_map **out, feeds_file *f, pgy_error *err) PGY_MUST_CHECK;
 void feeds_file_close(feeds_file *f);
 
+/* The arrays of a JSON object, by key; messages say "<where>: <kind> '<key>'". */
+pgy_status named_arrays_read(pgy_tensor_map **out, const json_value *object, const json_file *file,
+                             const char *where, const char *kind, pgy_error *err) PGY_MUST_CHECK;
 /* A map {name: ndarray} of JSON. */
 pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file,
                           const char *where, pgy_error *err) PGY_MUST_CHECK;
