@@ -67,6 +67,21 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     }
 
 const op_def OP_dequantize_linear[] = {
-    ROW(10, NULL, TYPES_8),      ROW(13, ATTRS_13, TYPES_8),  ROW(19, ATTRS_13, TYPES_19),
-    ROW(21, ATTRS_21, TYPES_21), ROW(23, ATTRS_23, TYPES_23), {0},
+    ROW(10, NULL, TYPES_8),
+    ROW(13, ATTRS_13, TYPES_8),
+    ROW(19, ATTRS_13, TYPES_19),
+    ROW(21, ATTRS_21, TYPES_21),
+    ROW(23, ATTRS_23, TYPES_23),
+    {.name = "DequantizeLinear",
+     .domain = "com.microsoft",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .attrs = ATTRS_21,
+     .types = TYPES_21,
+     .infer = infer,
+     .eval = eval},
+    {0},
 };

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations of fused operators, by name. */
+#include "ops/class_activation.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ops/class_rows.h"
+
+double activation_gelu(double x)
+{
+    return 0.5 * x * erfc(-x * 0.70710678118654752440);
+}
+
+double activation_gelu_tanh(double x)
+{
+    return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+
+static double relu(double x, const double *params)
+{
+    (void)params;
+    return x < 0 ? 0 : x;
+}
+
+static double leaky_relu(double x, const double *params)
+{
+    return x < 0 ? params[0] * x : x;
+}
+
+static double hyperbolic(double x, const double *params)
+{
+    (void)params;
+    return tanh(x);
+}
+
+static double sigmoid(double x, const double *params)
+{
+    (void)params;
+    return 1 / (1 + exp(-x));
+}
+
+static double hard_sigmoid(double x, const double *params)
+{
+    return fmax(0, fmin(1, params[0] * x + params[1]));
+}
+
+static double clip(double x, const double *params)
+{
+    return fmin(fmax(x, params[0]), params[1]);
+}
+
+static double gelu(double x, const double *params)
+{
+    (void)params;
+    return activation_gelu(x);
+}
+
+static const struct {
+    const char *name;
+    activation_function run;
+    double params[2]; /* defaults */
+} NAMED[] = {
+    {"Relu", relu, {0}},
+    {"LeakyRelu", leaky_relu, {0.01, 0}},
+    {"Tanh", hyperbolic, {0}},
+    {"Sigmoid", sigmoid, {0}},
+    {"HardSigmoid", hard_sigmoid, {0.2, 0.5}},
+    {"Clip", clip, {-INFINITY, INFINITY}},
+    {"Gelu", gelu, {0}},
+};
+
+pgy_status activation_read(activation *a, const op_node *n, pgy_error *err)
+{
+    const op_attr *name = op_attr_find(n, "activation");
+    size_t count;
+    const float *given = op_attr_floats(n, "activation_params", &count);
+    *a = (activation){0};
+    if (!name || name->kind != OP_ATTR_STRING || !name->s.size) return PGY_OK;
+    for (size_t i = 0; i < sizeof NAMED / sizeof *NAMED; i++) {
+        if (!op_attr_is(n, "activation", NAMED[i].name, NULL)) continue;
+        a->run = NAMED[i].run;
+        memcpy(a->params, NAMED[i].params, sizeof a->params);
+        for (size_t k = 0; k < count && k < 2; k++) a->params[k] = given[k];
+        a->params[0] = op_attr_float(n, "activation_alpha", a->params[0]);
+        a->params[1] = op_attr_float(n, "activation_beta", a->params[1]);
+        return PGY_OK;
+    }
+    return op_error(n, err, PGY_E_UNSUPPORTED, "activation '%.*s' is not known", (int)name->s.size,
+                    name->s.data);
+}
+
+typedef struct job {
+    const activation *a;
+    double *y;
+} job;
+
+static void run(size_t begin, size_t end, void *user)
+{
+    const job *j = user;
+    for (size_t i = begin; i < end; i++) j->y[i] = j->a->run(j->y[i], j->a->params);
+}
+
+void activation_apply(const activation *a, double *y, size_t count)
+{
+    job j = {a, y};
+    if (a->run) rows_run(count, 16, run, &j);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations that fused operators name by an attribute. */
+#ifndef OPS_CLASS_ACTIVATION_H
+#define OPS_CLASS_ACTIVATION_H
+
+#include "ops/class_check.h"
+
+typedef double (*activation_function)(double x, const double *params);
+typedef struct activation {
+    activation_function run; /* NULL: none */
+    double params[2];
+} activation;
+
+/* By attribute `activation` (or `activation_name`), with parameters from `activation_params` or
+ * activation_alpha and activation_beta. PGY_E_UNSUPPORTED for names that are not known. */
+pgy_status activation_read(activation *a, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
+void activation_apply(const activation *a, double *y, size_t count);
+
+double activation_gelu(double x);      /* by the error function */
+double activation_gelu_tanh(double x); /* by the hyperbolic tangent */
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations after an optional bias that runs along the last axis. */
+#ifndef OPS_CLASS_BIAS_GELU_H
+#define OPS_CLASS_BIAS_GELU_H
+
+#include "ops/class_activation.h"
+
+/* Input 0 and, if there, input 1 (the bias) with the length of input 0's last axis. */
+pgy_status bias_gelu_infer(op_infer *c, pgy_error *err);
+pgy_status bias_gelu_run(op_eval *c, activation a, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
