@@ -71,12 +71,77 @@ add("simplified_layer_normalization", "last axis", ":SimplifiedLayerNormalizatio
 add("quantize_linear", "com.microsoft", "QuantizeLinear", {}, [rand(2, 3), one(0.25), one(100, U8)])
 add("dequantize_linear", "com.microsoft", "DequantizeLinear", {}, [bytes_of(2, 3), one(0.25), one(100, U8)])
 
+A, B = (one(0.25), one(100, U8)), (one(0.0625), one(-3, I8))
+add("qlinear_add", "uint8", "QLinearAdd", {}, [bytes_of(2, 3), *A, bytes_of(2, 3), one(0.5), one(7, U8), one(0.75), one(90, U8)])
+add("qlinear_add", "int8, broadcast", "QLinearAdd", {}, [bytes_of(2, 3, dtype=I8), *B, bytes_of(3, dtype=I8), *B, one(0.125), one(0, I8)])
+add("qlinear_mul", "uint8", "QLinearMul", {}, [bytes_of(2, 3), *A, bytes_of(2, 1), one(0.5), one(7, U8), one(7.3), one(90, U8)])
+add("qlinear_sigmoid", "uint8", "QLinearSigmoid", {}, [bytes_of(9), one(0.0625), one(128, U8), one(1 / 256), one(0, U8)])
+add("qlinear_leaky_relu", "int8", "QLinearLeakyRelu", {"alpha": 0.25}, [bytes_of(9, dtype=I8), *B, one(0.07), one(-30, I8)])
+add("qlinear_concat", "three inputs", "QLinearConcat", {"axis": 1},
+    [one(0.3), one(100, U8), bytes_of(2, 1), *A, bytes_of(2, 2), one(0.5), one(7, U8), bytes_of(2, 1), one(0.11), one(3, U8)])
+add("qlinear_global_average_pool", "uint8", "QLinearGlobalAveragePool", {}, [bytes_of(1, 2, 3, 3), *A, one(0.21), one(90, U8)])
+add("qlinear_average_pool", "padded", "QLinearAveragePool", {"kernel_shape": [2, 2], "pads": [1, 1, 0, 0]},
+    [bytes_of(1, 1, 3, 3), *A, one(0.23), one(90, U8)])
+add("qlinear_softmax", "rows", "QLinearSoftmax", {"axis": -1, "opset": 13},
+    [bytes_of(2, 4), one(0.03125), one(100, U8), one(1 / 256), one(0, U8)])
+
 TEXT["bias_gelu"] = """
 case: a bias of another length
 op: com.microsoft:BiasGelu 1
 in: float32 [2, 3] 0..
 in: float32 [2] 0 1
 error: the last axis
+"""
+TEXT["qlinear_add"] = """
+case: a scale for every channel
+op: com.microsoft:QLinearAdd 1
+in: uint8 [2] 1 2
+in: float32 [2] 1 2
+in: uint8 [] 0
+in: uint8 [2] 1 2
+in: float32 [] 1
+in: uint8 [] 0
+in: float32 [] 1
+in: uint8 [] 0
+error: input 1 must be one float
+"""
+TEXT["qlinear_concat"] = """
+case: a tensor without its zero point
+op: com.microsoft:QLinearConcat 1
+attr: axis = 0
+in: float32 [] 1
+in: uint8 [] 0
+in: uint8 [1] 1
+in: float32 [] 1
+in: uint8 [] 0
+in: uint8 [1] 1
+in: float32 [] 1
+error: has 7 inputs
+
+case: symbolic
+op: com.microsoft:QLinearConcat 1
+attr: axis = 0
+in: float32 [] 1
+in: uint8 [] 0
+in: uint8 [N, 3] ?
+in: float32 [] 1
+in: uint8 [] 0
+in: uint8 [2, 3] ?
+in: float32 [] 1
+in: uint8 [] 0
+out: uint8 [N + 2, 3] ?
+"""
+TEXT["qlinear_average_pool"] = """
+case: channels last
+op: com.microsoft:QLinearAveragePool 1
+attr: channels_last = 1
+attr: kernel_shape = [1, 1]
+in: uint8 [1, 1, 1, 1] 1
+in: float32 [] 1
+in: uint8 [] 0
+in: float32 [] 1
+in: uint8 [] 0
+error: channels_last
 """
 TEXT["fused_conv"] = """
 case: an activation that does not exist

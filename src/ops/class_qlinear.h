@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators on quantised tensors that are defined by the one on floats: inputs are dequantised, the
+ * operator runs in double precision, and its output is quantised. */
+#ifndef OPS_CLASS_QLINEAR_H
+#define OPS_CLASS_QLINEAR_H
+
+#include "ops/class_check.h"
+
+typedef struct qlinear_spec {
+    const char *inner;   /* operator of the default domain */
+    int64_t version;     /* of it; attribute `opset`, where given, goes before */
+    size_t first, count; /* data inputs are first, first + 3...; each has scale and zero point
+                            behind it; count 0: all there are */
+    size_t scale;        /* input with the output's scale; its zero point is the next */
+} qlinear_spec;
+
+/* op_def.user_data is the qlinear_spec. */
+pgy_status qlinear_infer(op_infer *c, pgy_error *err);
+pgy_status qlinear_eval(op_eval *c, pgy_error *err);
+
+#define QLINEAR_ROW(op, least, most, flag_bits, definitions, spec)                       \
+    {                                                                                    \
+        .name = op, .domain = "com.microsoft", .since = 1, .min_inputs = least,          \
+        .max_inputs = most, .min_outputs = 1, .max_outputs = 1, .flags = flag_bits,      \
+        .attrs = definitions, .types = "", .infer = qlinear_infer, .eval = qlinear_eval, \
+        .user_data = spec                                                                \
+    }
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft QLinearAveragePool: AveragePool of quantised tensors; see class_qlinear.h. */
+#include "ops/class_qlinear.h"
+
+static const op_attr_def ATTRS[] = {
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"ceil_mode", OP_ATTR_INT, false, "0"},
+    {"channels_last", OP_ATTR_INT, false, "0"},    {"count_include_pad", OP_ATTR_INT, false, "0"},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL},    {"pads", OP_ATTR_INTS, false, NULL},
+    {"strides", OP_ATTR_INTS, false, NULL},        {0},
+};
+static const qlinear_spec SPEC = {"AveragePool", 11, 0, 1, 3};
+
+const op_def OP_qlinear_average_pool[] = {
+    QLINEAR_ROW("QLinearAveragePool", 4, 5, 0, ATTRS, &SPEC),
+    {0},
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft QLinearLeakyRelu: LeakyRelu of quantised tensors; see class_qlinear.h. */
+#include "ops/class_qlinear.h"
+
+static const op_attr_def ATTRS[] = {
+    {"alpha", OP_ATTR_FLOAT, false, "0.01"},
+    {0},
+};
+static const qlinear_spec SPEC = {"LeakyRelu", 16, 0, 1, 3};
+
+const op_def OP_qlinear_leaky_relu[] = {
+    QLINEAR_ROW("QLinearLeakyRelu", 4, 5, 0, ATTRS, &SPEC),
+    {0},
+};

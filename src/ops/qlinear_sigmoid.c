@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft QLinearSigmoid: Sigmoid of quantised tensors; see class_qlinear.h. */
+#include "ops/class_qlinear.h"
+
+static const qlinear_spec SPEC = {"Sigmoid", 13, 0, 1, 3};
+
+const op_def OP_qlinear_sigmoid[] = {
+    QLINEAR_ROW("QLinearSigmoid", 4, 5, 0, NULL, &SPEC),
+    {0},
+};
