@@ -85,6 +85,42 @@ add("qlinear_average_pool", "padded", "QLinearAveragePool", {"kernel_shape": [2,
 add("qlinear_softmax", "rows", "QLinearSoftmax", {"axis": -1, "opset": 13},
     [bytes_of(2, 4), one(0.03125), one(100, U8), one(1 / 256), one(0, U8)])
 
+add("mat_mul_n_bits", "4 bits", "MatMulNBits", {"K": 32, "N": 3, "bits": 4, "block_size": 16},
+    [rand(2, 32), bytes_of(3, 2, 8), rand(6)])
+add("mat_mul_n_bits", "4 bits, packed zero points", "MatMulNBits", {"K": 40, "N": 2, "bits": 4, "block_size": 16},
+    [rand(1, 2, 40), bytes_of(2, 3, 8), rand(6), bytes_of(4)])
+add("mat_mul_n_bits", "8 bits, bias", "MatMulNBits", {"K": 16, "N": 2, "bits": 8, "block_size": 16},
+    [rand(2, 16), bytes_of(2, 1, 16), rand(2), None, None, rand(2)], 1, 1e-4)
+add("mat_mul_integer_to_float", "scalars", "MatMulIntegerToFloat", {},
+    [bytes_of(2, 3), bytes_of(3, 2), one(0.25), one(0.5), one(100, U8), one(128, U8), rand(2)])
+add("mat_mul_integer_to_float", "by columns", "MatMulIntegerToFloat", {},
+    [bytes_of(2, 3), bytes_of(3, 2, dtype=I8), one(0.25), rand(2), one(100, U8)])
+add("dynamic_quantize_mat_mul", "uint8 weights", "DynamicQuantizeMatMul", {},
+    [rand(2, 3), bytes_of(3, 2), one(0.5), one(128, U8), rand(2)])
+add("dynamic_quantize_mat_mul", "int8 weights", "DynamicQuantizeMatMul", {}, [rand(2, 3), bytes_of(3, 2, dtype=I8), rand(2)])
+
+TEXT["mat_mul_n_bits"] = """
+case: weights of another size
+op: com.microsoft:MatMulNBits 1
+attr: K = 16
+attr: N = 2
+attr: block_size = 16
+in: float32 [1, 16] 0..
+in: uint8 [2, 1, 7] *0
+in: float32 [2] 1 1
+error: input 1 has 14 elements, but 16 are needed
+
+case: three bits
+op: com.microsoft:MatMulNBits 1
+attr: K = 16
+attr: N = 2
+attr: bits = 3
+attr: block_size = 16
+in: float32 [1, 16] 0..
+in: uint8 [2, 1, 6] *0
+in: float32 [2] 1 1
+error: bits is 3
+"""
 TEXT["bias_gelu"] = """
 case: a bias of another length
 op: com.microsoft:BiasGelu 1
