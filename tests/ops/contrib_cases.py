@@ -99,6 +99,51 @@ add("dynamic_quantize_mat_mul", "uint8 weights", "DynamicQuantizeMatMul", {},
     [rand(2, 3), bytes_of(3, 2), one(0.5), one(128, U8), rand(2)])
 add("dynamic_quantize_mat_mul", "int8 weights", "DynamicQuantizeMatMul", {}, [rand(2, 3), bytes_of(3, 2, dtype=I8), rand(2)])
 
+H2 = {"num_heads": 2}
+add("multi_head_attention", "key and value of another length", "MultiHeadAttention", H2, [rand(1, 2, 4), rand(1, 3, 4), rand(1, 3, 4)])
+add("multi_head_attention", "bias and causal", "MultiHeadAttention", {**H2, "unidirectional": 1},
+    [rand(1, 3, 4), rand(1, 3, 4), rand(1, 3, 4), rand(12)])
+add("multi_head_attention", "padding and scores", "MultiHeadAttention", {**H2, "scale": 0.5},
+    [rand(2, 2, 4), rand(2, 3, 4), rand(2, 3, 4), None, np.array([[1, 1, 0], [1, 1, 1]], I32), rand(1, 2, 2, 3)])
+add("multi_head_attention", "cache", "MultiHeadAttention", H2,
+    [rand(1, 1, 4), rand(1, 1, 4), rand(1, 1, 4), None, None, None, rand(1, 2, 2, 2), rand(1, 2, 2, 2)], 3)
+add("packed_attention", "plain", "Attention", H2, [rand(1, 2, 4), rand(4, 12), rand(12)])
+add("packed_attention", "lengths", "Attention", H2, [rand(2, 3, 4), rand(4, 12), rand(12), np.array([2, 3], I32)])
+add("packed_attention", "flags, causal", "Attention", {**H2, "unidirectional": 1},
+    [rand(1, 3, 4), rand(4, 12), rand(12), np.array([[1, 1, 0]], I32)])
+add("packed_attention", "cache", "Attention", H2, [rand(1, 1, 4), rand(4, 12), rand(12), None, rand(2, 1, 2, 2, 2)], 2)
+add("packed_attention", "other value width", "Attention", {**H2, "qkv_hidden_sizes": [4, 4, 2]},
+    [rand(1, 2, 4), rand(4, 10), rand(10)])
+
+TEXT["multi_head_attention"] = """
+case: a padding mask that does not fit
+op: com.microsoft:MultiHeadAttention 1
+attr: num_heads = 1
+in: float32 [1, 1, 2] 0..
+in: float32 [1, 2, 2] 0..
+in: float32 [1, 2, 2] 0..
+in: -
+in: int32 [1, 3] 1 1 1
+error: (mask)
+
+case: symbolic
+op: com.microsoft:MultiHeadAttention 1
+attr: num_heads = 4
+in: float16 [B, S, 32] ?
+in: float16 [B, L, 32] ?
+in: float16 [B, L, 64] ?
+out: float16 [B, S, 64] ?
+out: float16 [B, 4, L, 8] ?
+out: float16 [B, 4, L, 16] ?
+"""
+TEXT["packed_attention"] = """
+case: heads that do not divide
+op: com.microsoft:Attention 1
+attr: num_heads = 3
+in: float32 [1, 1, 4] 0..
+in: float32 [4, 12] 0..
+error: width 4 for 3 heads
+"""
 TEXT["mat_mul_n_bits"] = """
 case: weights of another size
 op: com.microsoft:MatMulNBits 1

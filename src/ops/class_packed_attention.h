@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ONNX Runtime's attention operators share: biases of the projections, masks that are lengths
+ * or flags, and the run of the standard operator on them. */
+#ifndef OPS_CLASS_PACKED_ATTENTION_H
+#define OPS_CLASS_PACKED_ATTENTION_H
+
+#include "ops/class_check.h"
+
+typedef struct packed_attention {
+    op_tensor parts[6]; /* query, key, value [B, length, width]; mask (made here); past key, value
+                           [B, heads, past, size] or empty */
+    op_tensor made[3];  /* output and the caches with the past in front */
+    size_t mask, bias;  /* inputs: the padding mask and what is added to the scores */
+} packed_attention;
+
+/* Attributes num_heads, scale, unidirectional and mask_filter_value are the node's. */
+pgy_status packed_attention_run(packed_attention *a, const op_eval *c,
+                                pgy_error *err) PGY_MUST_CHECK;
+void packed_attention_deinit(packed_attention *a);
+
+#endif
