@@ -7,14 +7,14 @@ mode=${1:-all}
 start=$(date +%s)
 failed=
 
-step() { # step NAME COMMAND...: prints the outcome, and the whole output only when it failed
+step() { # step NAME COMMAND...: prints the outcome, and what is to be said of it when it failed
     name=$1; shift
     began=$(date +%s)
     if "$@" > "build/logs/$name.log" 2>&1; then
         echo "ok    $name ($(($(date +%s) - began)) s)"
     else
         echo "FAIL  $name ($(($(date +%s) - began)) s), the end of build/logs/$name.log:"
-        tail -n 60 "build/logs/$name.log"
+        grep -v ' Passed \|^ *Start \|  OK \]\|\[ RUN ' "build/logs/$name.log" | tail -n 60
         failed="$failed $name"
     fi
 }

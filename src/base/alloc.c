@@ -11,9 +11,16 @@
 #endif
 
 #ifdef __SANITIZE_ADDRESS__
-/* A hostile size must come back as NULL under AddressSanitizer too. */
+/* A hostile size must come back as NULL under the sanitizers too. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+#endif
+#ifdef __SANITIZE_THREAD__
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
 {
     return "allocator_may_return_null=1";
 }

@@ -59,8 +59,9 @@ static void test_system__environment_masks(void **state)
     assert_int_equal(level_in_child("POLYGRAPHY_CPU", "portable", ask_level),
                      CPU_PORTABLE * 16 + 4);
     assert_true(level_in_child("POLYGRAPHY_CPU", "avx2", ask_level) <= CPU_AVX2 * 16 + 4);
-    assert_int_equal(level_in_child("POLYGRAPHY_CPU", "what", ask_level),
-                     (int)cpu_features() * 16 + 4);
+    if (!getenv("POLYGRAPHY_CPU")) /* else this process is masked itself */
+        assert_int_equal(level_in_child("POLYGRAPHY_CPU", "what", ask_level),
+                         (int)cpu_features() * 16 + 4);
     assert_int_equal(level_in_child("POLYGRAPHY_THREADS", "3", ask_level) % 16, 3);
     assert_true(level_in_child("POLYGRAPHY_THREADS", "0", ask_level) % 16 != 0);
 }
