@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -91,6 +92,8 @@ static void test_feeds__folder_of_numbered_files(void **state)
     size_t count;
     pgy_error err = {0};
     pgy_feed_writer *w = NULL;
+    /* what a failed run left */
+    assert_int_equal(system("rm -rf '" TEST_BINARY_DIR "/pgy_feeds_folder'"), 0);
     load(&maps, &count, GOLDEN "feeds.json");
     assert_int_equal(pgy_feed_writer_create(&w, FOLDER, &err), PGY_OK);
     for (size_t i = 0; i < 2; i++) assert_int_equal(pgy_feed_writer_add(w, maps[i], &err), PGY_OK);
