@@ -37,6 +37,7 @@ bool span_equal(span a, span b);
 bool span_equals(span a, const char *text);
 uint64_t span_hash(span s);
 
+/* nocase: ASCII letters only. */
 bool str_starts_with(const char *s, const char *prefix);
 bool str_ends_with(const char *s, const char *suffix);
 bool str_equal_nocase(const char *a, const char *b);

@@ -137,30 +137,30 @@ static void write_entry(json_writer *w, const lint_entry *e)
     json_end_object(w);
 }
 
+static void write_report(json_writer *w, lint_report *r)
+{
+    json_begin_object(w);
+    json_key(w, "summary");
+    json_begin_object(w);
+    write_names(w, "passing", &r->passing);
+    write_names(w, "failing", &r->failing);
+    json_end_object(w);
+    json_key(w, "lint_entries");
+    json_begin_array(w);
+    for (size_t i = 0; i < r->count; i++) write_entry(w, &r->entries[i]);
+    json_end_array(w);
+    json_end_object(w);
+}
+
 pgy_status lint_report_save(lint_report *r, const char *path, pgy_error *err)
 {
-    file_writer *file = NULL;
-    json_writer *w = NULL;
+    json_output file = {0};
     LOG(INFO, "Saving linting report to %s", path);
-    pgy_status st = file_writer_create(&file, path, err);
-    if (!st) st = json_writer_create_file(&w, file, err);
-    if (!st) {
-        json_begin_object(w);
-        json_key(w, "summary");
-        json_begin_object(w);
-        write_names(w, "passing", &r->passing);
-        write_names(w, "failing", &r->failing);
-        json_end_object(w);
-        json_key(w, "lint_entries");
-        json_begin_array(w);
-        for (size_t i = 0; i < r->count; i++) write_entry(w, &r->entries[i]);
-        json_end_array(w);
-        json_end_object(w);
-        st = json_writer_finish(w, err);
-    }
-    if (!st) st = file_writer_commit(file, err);
-    json_writer_destroy(w);
-    file_writer_destroy(file);
+    pgy_status st = json_output_open(&file, path, err);
+    if (st) return st;
+    write_report(file.json, r);
+    st = json_output_commit(&file, err);
+    json_output_close(&file);
     return st;
 }
 

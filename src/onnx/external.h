@@ -5,6 +5,7 @@
 
 #include "onnx/model.h"
 
+/* Does it name a file, by its data_location? */
 bool tensor_is_external(const pgy_onnx_tensor *t);
 /* The model, m or one that it keeps, in whose folder the tensor's file is. */
 pgy_model *external_owner(pgy_model *m, const pgy_onnx_tensor *t);

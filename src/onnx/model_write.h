@@ -19,6 +19,8 @@ typedef struct encode_options {
 /* Large pieces arrive as views of where they are: mapped files, tensors. */
 typedef pgy_status (*encode_sink)(void *user, const void *data, size_t size_bytes, pgy_error *err);
 
+/* A model to be written: create measures it, write gives the bytes. The model must not change in
+ * between. */
 typedef struct encoder encoder;
 pgy_status encoder_create(encoder **out, const pgy_onnx_model *model, const encode_options *options,
                           pgy_error *err) PGY_MUST_CHECK;

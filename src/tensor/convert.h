@@ -11,6 +11,7 @@ float bf16_to_f32(uint16_t h);
 uint16_t bf16_from_f64(double v);
 /* Any float type of 8 bits or fewer. Codes hold the element in the low bits. */
 double f8_to_f64(pgy_dtype dtype, uint8_t code);
+/* `saturate`: what is too large becomes the largest value, not infinity or NaN. */
 uint8_t f8_from_f64(pgy_dtype dtype, double v, bool saturate);
 /* Rounds v to what `dtype` (any float type) can hold: the value it has after storing and loading.
  */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tensor/convert.h"
+#include "tensor/pack.h"
 
 typedef struct float_format {
     pgy_dtype dtype;
@@ -173,12 +174,6 @@ double float_round(pgy_dtype dtype, double v, bool saturate)
     }
 }
 
-static unsigned packed_code(const uint8_t *data, size_t i, unsigned bits)
-{
-    size_t bit = i * bits;
-    return data[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
-}
-
 double element_as_f64(pgy_dtype dtype, const void *data, size_t i)
 {
     union {
@@ -192,7 +187,7 @@ double element_as_f64(pgy_dtype dtype, const void *data, size_t i)
     case PGY_F32: memcpy(&e.f32, at + i * 4, 4); return e.f32;
     case PGY_F16: memcpy(&e.u16, at + i * 2, 2); return f16_to_f32(e.u16);
     case PGY_BF16: memcpy(&e.u16, at + i * 2, 2); return bf16_to_f32(e.u16);
-    case PGY_F4E2M1: return f8_to_f64(dtype, (uint8_t)packed_code(data, i, 4));
+    case PGY_F4E2M1: return f8_to_f64(dtype, (uint8_t)packed_get(data, i, 4));
     case PGY_U64: return (double)(uint64_t)element_as_i64(dtype, data, i);
     default: break;
     }
@@ -211,7 +206,7 @@ int64_t element_as_i64(pgy_dtype dtype, const void *data, size_t i)
     uint64_t code = 0;
     if (info->kind == PGY_KIND_FLOAT) return trunc_i64(element_as_f64(dtype, data, i));
     if (info->bits < 8)
-        code = packed_code(data, i, info->bits);
+        code = packed_get(data, i, info->bits);
     else
         memcpy(&code, (const char *)data + i * (info->bits / 8),
                info->bits <= 64 ? info->bits / 8 : 8);

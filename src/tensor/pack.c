@@ -87,12 +87,6 @@ static void widen_16(float *restrict to, pgy_dtype dtype, const uint16_t *restri
         for (size_t i = 0; i < n; i++, from += stride) to[i] = bf16_to_f32(*from);
 }
 
-static unsigned packed_get(const uint8_t *data, size_t i, unsigned bits)
-{
-    size_t bit = i * bits;
-    return data[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
-}
-
 static void packed_put(uint8_t *data, size_t i, unsigned bits, unsigned code)
 {
     size_t bit = i * bits;

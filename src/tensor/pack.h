@@ -8,6 +8,13 @@
 
 #include "tensor/native.h"
 
+/* Element i of packed elements of 2 or 4 `bits`, the first in the low bits. */
+static inline unsigned packed_get(const uint8_t *data, size_t i, unsigned bits)
+{
+    size_t bit = i * bits;
+    return data[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
+}
+
 /* What a narrow type is carried in, losslessly: f32, i8 or u8. NATIVE_COUNT for types that are not
  * narrow. */
 native_type pack_carrier(pgy_dtype dtype);

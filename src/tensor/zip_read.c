@@ -146,10 +146,13 @@ pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err)
                     .deflated = method == METHOD_DEFLATED,
                     .crc = get32(p + 16)};
     if (flags & FLAG_ENCRYPTED)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "zip: encrypted members are not supported");
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "zip: member '%.*s' is encrypted, which is not supported",
+                             (int)m.name.size, m.name.data);
     if (method != METHOD_STORED && method != METHOD_DEFLATED)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "zip: compression method %u is not supported",
-                             method);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "zip: compression method %u of member '%.*s' is not supported", method,
+                             (int)m.name.size, m.name.data);
     pgy_status st = locate_data(z, &m, offset, stored, size, err);
     if (st) return st;
     z->at += CENTRAL_BYTES + name + extra + comment;

@@ -99,3 +99,30 @@ static void test_npz__checksum(void **state)
                  "central directory is missing");
     assert_null(m);
 }
+
+/* The first entry of the central directory, its flags at 8 and its compression method at 10. */
+static unsigned char *first_entry(unsigned char *file, size_t n)
+{
+    for (size_t i = 0; i + 12 < n; i++)
+        if (!memcmp(file + i, "PK\1\2", 4)) return file + i;
+    fail_msg("no central directory");
+    return NULL;
+}
+
+static void test_npz__unsupported_members_are_named(void **state)
+{
+    (void)state;
+    static unsigned char file[1 << 16];
+    pgy_error err = {0};
+    pgy_tensor_map *m = NULL;
+    size_t n = read_file(DATA("stored.npz"), file, sizeof file);
+    unsigned char *entry = first_entry(file, n);
+    entry[8] |= 1;
+    expect_error(pgy_npz_parse(&m, file, n, &err), PGY_E_UNSUPPORTED, &err,
+                 "member 'c.npy' is encrypted");
+    entry[8] &= (unsigned char)~1u;
+    entry[10] = 12;
+    expect_error(pgy_npz_parse(&m, file, n, &err), PGY_E_UNSUPPORTED, &err,
+                 "compression method 12 of member 'c.npy'");
+    assert_null(m);
+}
