@@ -237,7 +237,7 @@ static void append_verdict(str *out, const pgy_verdict *v)
                                           [PGY_COMPARE_SNR] = "snr",
                                           [PGY_COMPARE_LPIPS] = "lpips"};
     bool first = true;
-    str_printf(out, "    %s | %s", v->output, v->passed ? "PASSED" : "FAILED");
+    str_printf(out, "        %s | %s", v->output, v->passed ? "PASSED" : "FAILED");
     if (v->has_metrics && v->kind == PGY_COMPARE_SIMPLE) {
         append_metric(out, "max_absdiff", v->max_absdiff, &first);
         append_metric(out, "max_reldiff", v->max_reldiff, &first);
@@ -257,7 +257,7 @@ static void append_verdict(str *out, const pgy_verdict *v)
 
 static void append_accuracy(str *out, const pgy_accuracy *a, const inspect_data_args *s)
 {
-    str_printf(out, "---- Aggregation: %s ----\n",
+    str_printf(out, "---- Aggregation: %s ----\n\n",
                pgy_accuracy_is_average(a) ? "average" : "per_sample");
     for (size_t p = 0; p < pgy_accuracy_pair_count(a); p++) {
         const char *first, *second;
@@ -268,7 +268,7 @@ static void append_accuracy(str *out, const pgy_accuracy *a, const inspect_data_
                    pgy_accuracy_is_average(a) ? "output(s)" : "iteration(s)");
         for (size_t i = 0; i < (s->all ? count : count ? 1 : 0); i++) {
             const pgy_verdicts *v = pgy_accuracy_at(a, p, i);
-            str_printf(out, "-- Iteration: %zu\n", i);
+            str_printf(out, "    -- Iteration: %zu\n", i);
             for (size_t k = 0; k < pgy_verdicts_count(v); k++)
                 append_verdict(out, pgy_verdicts_at(v, k));
         }

@@ -156,7 +156,8 @@ pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const 
         cast_value v;
         st = value_cast(&v, pairs[i].value, a, err);
         if (st) return st;
-        if (v.kind != CAST_INT && v.kind != CAST_REAL)
+        /* NaN as a threshold: no difference is greater */
+        if ((v.kind != CAST_INT && v.kind != CAST_REAL) || isnan(v.number.real))
             return pgy_error_set(err, PGY_E_ARGUMENT,
                                  "%s: '%s' is not a number; expected NUMBER or OUTPUT:NUMBER",
                                  option, pairs[i].value);
