@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/pytext.h"
 #include "base/str.h"
@@ -201,17 +203,26 @@ static pgy_status set_level(ort_options *options, const ort_api *api, const ort_
                           "setting the optimization level", err);
 }
 
+/* A path without a slash would be looked for in the loader's folders, not in the current one. */
+static pgy_status add_library(ort_options *options, const ort_api *api, const char *path,
+                              pgy_error *err)
+{
+    void *handle; /* stays open for the process: sessions run its code */
+    char *here = strchr(path, '/') || !file_exists(path) ? NULL : path_join(".", path);
+    pgy_status st = ort_check(api, api->register_ops(options, here ? here : path, &handle),
+                              "opening a library of custom operators", err);
+    mem_free(here);
+    return st ? pgy_error_prefix(err, st, "--custom-op-library %s: ", path) : PGY_OK;
+}
+
 static pgy_status add_libraries(ort_options *options, const ort_api *api, const ort_settings *s,
                                 pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; s && !st && i < s->op_libraries.count; i++) {
-        void *handle; /* stays open for the process: sessions run its code */
         const char *path = s->op_libraries.items[i];
-        if (!path) continue; /* between two uses of the option */
-        st = ort_check(api, api->register_ops(options, path, &handle),
-                       "opening a library of custom operators", err);
-        if (st) pgy_error_prefix(err, st, "--custom-op-library %s: ", path);
+        if (path)
+            st = add_library(options, api, path, err); /* NULL: between two uses of the option */
     }
     return st;
 }
