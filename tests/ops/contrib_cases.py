@@ -115,6 +115,40 @@ add("packed_attention", "cache", "Attention", H2, [rand(1, 1, 4), rand(4, 12), r
 add("packed_attention", "other value width", "Attention", {**H2, "qkv_hidden_sizes": [4, 4, 2]},
     [rand(1, 2, 4), rand(4, 10), rand(10)])
 
+add("contrib_rotary_embedding", "positions of a batch", "RotaryEmbedding", {},
+    [rand(2, 2, 4), np.array([[0, 1], [2, 0]], I64), rand(3, 2), rand(3, 2)])
+add("contrib_rotary_embedding", "first position, interleaved", "RotaryEmbedding", {"interleaved": 1},
+    [rand(1, 2, 2, 4), np.array([1], I64), rand(3, 2), rand(3, 2)])
+add("contrib_rotary_embedding", "part of a head", "RotaryEmbedding", {"num_heads": 2, "rotary_embedding_dim": 2},
+    [rand(1, 2, 8), np.array([0], I64), rand(3, 1), rand(3, 1)])
+IDS = np.array([[1, 3], [0, 2]], I32)
+add("embed_layer_normalization", "all embeddings and a mask", "EmbedLayerNormalization", {},
+    [IDS, np.array([[0, 1], [1, 0]], I32), rand(4, 4), rand(3, 4), rand(2, 4), rand(4), rand(4),
+     np.array([[1, 1], [1, 0]], I32)], 2)
+add("embed_layer_normalization", "no segments, positions given", "EmbedLayerNormalization", {"epsilon": 1e-5},
+    [IDS, None, rand(4, 4), rand(3, 4), None, rand(4), rand(4), None, np.array([[2, 0]], I32)], [0, 2])
+
+TEXT["embed_layer_normalization"] = """
+case: a word that does not exist
+op: com.microsoft:EmbedLayerNormalization 1
+in: int32 [1, 1] 4
+in: -
+in: float32 [4, 2] 0..
+in: float32 [1, 2] 0..
+in: -
+in: float32 [2] 1 1
+in: float32 [2] 0 0
+error: row 4 of input 2
+"""
+TEXT["contrib_rotary_embedding"] = """
+case: a position beyond the caches
+op: com.microsoft:RotaryEmbedding 1
+in: float32 [1, 2, 2] 0..
+in: int64 [1] 9223372036854775807
+in: float32 [2, 1] 0..
+in: float32 [2, 1] 0..
+error: position
+"""
 TEXT["multi_head_attention"] = """
 case: a padding mask that does not fit
 op: com.microsoft:MultiHeadAttention 1
