@@ -127,6 +127,7 @@ static void test_run__counts_instead_of_verdicts(void **state)
         assert_non_null(strstr(err.text, "3 iteration(s) of first vs. second"));
         pgy_run_report_destroy(r);
         r = run(ACT(.add = 0), ACT(.add = 0), 2, o, &err);
+        if (!r) fail_msg("%s", err.text);
         assert_true(pgy_accuracy_results_passed(pgy_run_report_accuracy(r)));
         pgy_run_report_destroy(r);
     }
