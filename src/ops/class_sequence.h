@@ -25,8 +25,9 @@ void sequence_output(op_eval *c, size_t i, op_sequence *s);
 #define SEQUENCE_ROW(op, version, inputs_least, inputs_most, flag_bits, definitions, rule, work) \
     {                                                                                            \
         .name = op, .domain = "", .since = version, .min_inputs = inputs_least,                  \
-        .max_inputs = inputs_most, .min_outputs = 1, .max_outputs = 1, .flags = flag_bits,       \
-        .attrs = definitions, .types = "", .infer = rule, .eval = work, .flops = rule_no_flops   \
+        .max_inputs = inputs_most, .min_outputs = 1, .max_outputs = 1,                           \
+        .flags = (flag_bits) | OP_SEQUENCES, .attrs = definitions, .types = "", .infer = rule,   \
+        .eval = work, .flops = rule_no_flops                                                     \
     }
 
 #endif

@@ -15,6 +15,17 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_identity[] = {
-    RULE_ROW("Identity", 1, 1, 1, NULL, infer, eval),
+    {.name = "Identity",
+     .domain = "",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .flags = OP_SEQUENCES,
+     .types = "",
+     .infer = infer,
+     .eval = eval,
+     .flops = rule_no_flops},
     {0},
 };

@@ -21,7 +21,7 @@ pgy_dtype op_storage(pgy_dtype declared)
     return PGY_DTYPE_NONE;
 }
 
-/* ---- Attributes ------------------------------------------------------------------------------ */
+/* ---- Attributes ----------------------------------------------------------------------------- */
 
 const op_attr *op_attr_find(const op_node *n, const char *name)
 {
@@ -84,7 +84,7 @@ const float *op_attr_floats(const op_node *n, const char *name, size_t *count)
     return given ? a->floats : NULL;
 }
 
-/* ---- Checks ---------------------------------------------------------------------------------- */
+/* ---- Checks --------------------------------------------------------------------------------- */
 
 static const char *const KIND_NAMES[] = {
     "nothing", "a float", "an int",  "a string", "a tensor",        "a graph", "floats",
@@ -159,6 +159,10 @@ pgy_status op_check_types(const op_infer *c, pgy_error *err)
 {
     const op_node *n = c->node;
     if (n->input_count == 0) return PGY_OK;
+    for (size_t i = 0; !(n->def->flags & (OP_SEQUENCES | OP_HAS_GRAPHS)) && i < n->input_count; i++)
+        if (c->inputs[i].sequence)
+            return op_error(n, err, PGY_E_TYPE, "input %zu must be a tensor, not %s", i,
+                            c->inputs[i].optional ? "an optional" : "a sequence");
     const pgy_dtype first = c->inputs[0].dtype;
     if (first && !op_type_in(n->def->types, first))
         return op_error(n, err, PGY_E_TYPE, "input 0 is %s, but must be one of: %s",
@@ -173,7 +177,7 @@ pgy_status op_check_types(const op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Messages -------------------------------------------------------------------------------- */
+/* ---- Messages ------------------------------------------------------------------------------- */
 
 pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char *format, ...)
 {

@@ -79,9 +79,10 @@ typedef struct op_def op_def;
 enum op_flags {
     OP_VARIADIC_INPUTS = 1, /* max_inputs does not limit */
     OP_VARIADIC_OUTPUTS = 2,
-    OP_RANDOM = 4,     /* never folded */
-    OP_HAS_GRAPHS = 8, /* needs op_host.run_graph */
-    OP_SAME_TYPES = 16 /* all inputs have the type of input 0 (checked where both are known) */
+    OP_RANDOM = 4,      /* never folded */
+    OP_HAS_GRAPHS = 8,  /* needs op_host.run_graph */
+    OP_SAME_TYPES = 16, /* all inputs have the type of input 0 (checked where both are known) */
+    OP_SEQUENCES = 32   /* inputs may be sequences or optionals; else only with OP_HAS_GRAPHS */
 };
 
 /* op_def.user of a class that uses op_infer_elementwise: which integer arithmetic it does on known

@@ -92,9 +92,10 @@ static pgy_tensor *tensor(source *s, pgy_dtype *declared)
 static span text(source *s)
 {
     static const char *const WORDS[] = {
-        "none", "add", "mul",  "min",        "max",   "reflect", "edge",  "wrap",
-        "LEFT", "CRD", "tanh", "SAME_UPPER", "VALID", "linear",  "cubic", "ij,jk->ik"};
-    return span_of(WORDS[byte(s) % 16]);
+        "none", "add",  "mul",   "min",         "max",      "reflect", "edge",  "wrap",
+        "LEFT", "CRD",  "tanh",  "SAME_UPPER",  "VALID",    "linear",  "cubic", "ij,jk->ik",
+        "sum",  "mean", "delta", "gated_delta", "circular", "Relu",    "Clip",  "silu"};
+    return span_of(WORDS[byte(s) % 24]);
 }
 
 static bool attribute(source *s, op_attr *a, const op_attr_def *def)
@@ -130,6 +131,16 @@ static size_t attributes(source *s, op_attr *attrs, const op_def *def)
     return count;
 }
 
+/* Up to three tensors, or an optional without an element. */
+static op_tensor sequence(source *s)
+{
+    op_sequence *made = op_sequence_create(byte(s) % 4);
+    for (size_t i = 0; made && i < made->count; i++)
+        made->items[i].value = tensor(s, &made->items[i].dtype);
+    if (made && !made->count) made->none = byte(s) & 1;
+    return (op_tensor){.sequence = made};
+}
+
 /* Inputs after the first often get its type, else hardly any node would pass the type checks. */
 static size_t inputs(source *s, op_tensor *in, const op_def *def)
 {
@@ -138,6 +149,10 @@ static size_t inputs(source *s, op_tensor *in, const op_def *def)
     const size_t count = def->min_inputs + byte(s) % (most - def->min_inputs + 1);
     for (size_t i = 0; i < count; i++) {
         if (i >= def->min_inputs && byte(s) % 8 == 0) continue;
+        if (byte(s) % 16 == 0) {
+            in[i] = sequence(s);
+            continue;
+        }
         pgy_dtype declared;
         pgy_tensor *t = tensor(s, &declared);
         if (t && i && in[0].value && byte(s) % 2) {
