@@ -161,10 +161,12 @@ typedef struct pgy_op_summary {
     uint64_t parameter_count, parameter_bytes; /**< of initializers first used by these nodes */
     double flops; /**< a multiply-add counts as two; < 0: some shape is not known */
 } pgy_op_summary;
-/** Rows by first appearance, subgraph nodes included. Shapes come from inference (dynamic ones
- * count as unknown). *out is owned by the graph. */
+/** Rows by first appearance, subgraph nodes included. Shapes are inferred from those of `inputs`
+ * where it has them (may be NULL), else from the model's; nodes with dynamic ones count as unknown.
+ * *out is owned by the graph. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_summarize(const pgy_op_summary **out, size_t *count,
-                                                      pgy_graph *g, pgy_error *err);
+                                                      pgy_graph *g, const pgy_metadata *inputs,
+                                                      pgy_error *err);
 
 /** One finding of a check. Text is owned by the graph. */
 typedef struct pgy_finding {

@@ -124,13 +124,40 @@ static void append_row(str *out, const char *name, size_t nodes, double paramete
         append_count(out, flops);
 }
 
+/* The inputs with every dynamic dimension set to 1, the size of generated data; *any: there was one. */
+static pgy_status fixed_inputs(pgy_metadata **out, bool *any, const pgy_graph *graph, pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < graph->input_count; i++) {
+        const pgy_value *v = graph->inputs[i];
+        int64_t shape[PGY_MAX_RANK];
+        if (v->rank < 0 || v->rank > PGY_MAX_RANK) continue;
+        for (int32_t k = 0; k < v->rank; k++) {
+            shape[k] = v->dims[k].value < 0 ? 1 : v->dims[k].value;
+            *any = *any || v->dims[k].value < 0;
+        }
+        const pgy_tensor_info info = {
+            .name = v->name, .dtype = v->dtype, .rank = v->rank, .shape = shape};
+        st = pgy_metadata_set(m, &info, err);
+    }
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
 static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
 {
     const pgy_op_summary *rows;
     size_t count, nodes = 0;
     double parameters = 0, bytes = 0, flops = 0;
-    pgy_status st = pgy_graph_infer_shapes(graph, NULL, err);
-    if (!st) st = pgy_graph_summarize(&rows, &count, graph, err);
+    bool dynamic = false;
+    pgy_metadata *inputs = NULL;
+    pgy_status st = fixed_inputs(&inputs, &dynamic, graph, err);
+    if (!st) st = pgy_graph_summarize(&rows, &count, graph, inputs, err);
+    pgy_metadata_destroy(inputs);
     if (st) return st;
     str text = {0};
     str_printf(&text, "==== Summary ====\n%-28s %8s %12s %12s %12s", "Operator", "Nodes",
@@ -148,8 +175,8 @@ static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
     }
     append_row(&text, "Total", nodes, parameters, bytes, flops);
     if (flops < 0)
-        str_append(&text, "\nunknown: some shape is not fixed; give the model fixed input shapes "
-                          "to count its operations");
+        str_append(&text, "\nunknown: some shape cannot be known before the model runs");
+    if (dynamic) str_append(&text, "\nDynamic dimensions of the inputs count as 1.");
     if (text.failed)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     else

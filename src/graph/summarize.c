@@ -144,12 +144,13 @@ static pgy_status add_level(summary *s, pgy_graph *g, pgy_error *err)
 }
 
 pgy_status pgy_graph_summarize(const pgy_op_summary **out, size_t *count, pgy_graph *g,
-                               pgy_error *err)
+                               const pgy_metadata *inputs, pgy_error *err)
 {
     if (!out || !count || !g)
         return pgy_error_set(err, PGY_E_ARGUMENT, "a summary needs a graph and where to put it");
     summary s = {.state = state_of(g)};
-    pgy_status st = pgy_graph_infer_shapes(g, NULL, err);
+    const pgy_infer_options options = {.size = sizeof options, .inputs = inputs};
+    pgy_status st = pgy_graph_infer_shapes(g, &options, err);
     if (st) return st;
     s.state->epoch++;
     st = add_level(&s, g, err);

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pgy_status st = pgy_graph_import(&g, model, &err);
     if (!st) {
         st = pgy_graph_infer_shapes(g, NULL, &err);
-        if (!st) st = pgy_graph_summarize(&rows, &count, g, &err);
+        if (!st) st = pgy_graph_summarize(&rows, &count, g, NULL, &err);
         st = pgy_graph_check(&findings, &count, g, &err);
         if (!st) st = pgy_graph_sort(g, &err);
         if (!st) st = pgy_graph_select_outputs(g, &all, &err);

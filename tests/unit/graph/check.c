@@ -151,7 +151,7 @@ static void test_check__summary_counts_each_weight_once(void **state)
     pgy_model *model = builder_finish_bytes(&b);
     assert_int_equal(pgy_graph_import(&g, model, NULL), PGY_OK);
     pgy_model_destroy(model);
-    assert_int_equal(pgy_graph_summarize(&rows, &count, g, NULL), PGY_OK);
+    assert_int_equal(pgy_graph_summarize(&rows, &count, g, NULL, NULL), PGY_OK);
     assert_int_equal(count, 3);
     assert_string_equal(rows[0].op_type, "MatMul");
     assert_int_equal(rows[0].node_count, 2);
