@@ -222,6 +222,9 @@ pgy_status rule_input(const op_eval *c, size_t input, pgy_tensor **out, pgy_erro
     if (!op_has_value(c, input))
         return op_error(c->node, err, PGY_E_ARGUMENT, "input %zu is missing", input);
     *out = c->inputs[input].value;
+    if (!*out)
+        return op_error(c->node, err, PGY_E_TYPE, "input %zu must be a tensor, not a sequence",
+                        input);
     return rule_check_rank(c->node, (int64_t)pgy_tensor_rank(*out), err);
 }
 
