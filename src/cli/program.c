@@ -188,7 +188,7 @@ static int run_parsed(const command *c, args *line, const char *text)
     bool framed = !st && c->frames;
     if (framed) LOG(START, "RUNNING | Command: %s", text);
     if (!st) st = c->run(line, &passed, &err);
-    if (st == PGY_E_CANCELLED && interrupt_requested()) {
+    if (st && interrupt_requested()) { /* what Ctrl-C ends in may also be a helper that it ended */
         LOG(CRITICAL, "Interrupted.");
         passed = false;
     } else if (st) {
