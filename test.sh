@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")"
 mode=${1:-all}
 start=$(date +%s)
+passed=0
 failed=
 
 step() { # step NAME COMMAND...: prints the outcome, and what is to be said of it when it failed
@@ -12,6 +13,7 @@ step() { # step NAME COMMAND...: prints the outcome, and what is to be said of i
     began=$(date +%s)
     if "$@" > "build/logs/$name.log" 2>&1; then
         echo "ok    $name ($(($(date +%s) - began)) s)"
+        passed=$((passed + 1))
     else
         echo "FAIL  $name ($(($(date +%s) - began)) s), the end of build/logs/$name.log:"
         grep -v ' Passed \|^ *Start \|  OK \]\|\[ RUN ' "build/logs/$name.log" | tail -n 60
@@ -19,14 +21,25 @@ step() { # step NAME COMMAND...: prints the outcome, and what is to be said of i
     fi
 }
 
+finish() { # the last line says how many steps passed
+    grep -hs '^line coverage' build/logs/coverage.log || true
+    echo "$(($(date +%s) - start)) s in all"
+    set -- $failed
+    [ $# = 0 ] || echo "failed: $*"
+    echo "$passed passed, $# failed"
+    [ $# = 0 ] && exit 0
+    exit 1
+}
+
 tools/setup build runtime test
+rm -rf build/logs
 mkdir -p build/logs
 export PGY_TEST_PYTHON="$PWD/build/python-test/bin/python" POLYGRAPHY_PYTHON="$PWD/build/python/bin/python"
 
 step layers tools/check_layers
 step style tools/check_style
 step build sh -c 'cmake --preset release -DPGY_TESTS=ON -DPGY_BENCH=ON && cmake --build --preset release'
-case $failed in *build*) exit 1 ;; esac
+case $failed in *build*) finish ;; esac
 step unit ctest --test-dir build/release --output-on-failure -j2
 step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends)\.'
 step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends)\.'
@@ -42,11 +55,4 @@ if [ "$mode" = all ]; then
     step install tests/install/check
     step peers tests/parity/run build/release/bin/polygraphy
 fi
-[ -f build/logs/coverage.log ] && grep -h '^line coverage' build/logs/coverage.log || true
-passed=$(ls build/logs | wc -l)
-echo "$(($(date +%s) - start)) s in all"
-if [ -n "$failed" ]; then
-    echo "failed:$failed"
-    exit 1
-fi
-echo "$passed passed, 0 failed"
+finish
