@@ -9,6 +9,7 @@
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/runners.h"
+#include "cli/interrupt.h"
 #include "cli/lint.h"
 
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
@@ -278,7 +279,8 @@ static pgy_status run_nodes(linter *l, pgy_error *err)
 {
     pgy_status st = add_weights(l, err);
     for (size_t i = 0; !st && i < l->graph->node_count; i++)
-        st = run_node(l, l->graph->nodes[i], err);
+        st = interrupt_requested() ? pgy_error_set(err, PGY_E_CANCELLED, "Interrupted.")
+                                   : run_node(l, l->graph->nodes[i], err);
     return st;
 }
 
@@ -306,7 +308,10 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
         l->backend = choose_backend();
         bool whole =
             !lint_has_exception(&l->report) && run_model(&outputs, l, l->model, &why) == PGY_OK;
-        st = whole ? all_passed(l, err) : run_nodes(l, err);
+        if (interrupt_requested())
+            st = pgy_error_set(err, PGY_E_CANCELLED, "Interrupted.");
+        else
+            st = whole ? all_passed(l, err) : run_nodes(l, err);
         /* A failure of the whole that no node shows alone must not be lost. */
         if (!st && !whole && why.text[0] && !lint_has_exception(&l->report))
             lint_add(&l->report, LINT_EXCEPTION, LINT_RUNTIME, "", "", why.text);

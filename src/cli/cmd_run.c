@@ -233,7 +233,7 @@ const command COMMAND_run = {
         "pair, and end in a verdict:\n"
         "exit status 0 if everything agreed, 1 if anything did not or could not be compared.\n\n"
         "Typical use:\n\n"
-        "    polygraphy run model.onnx --onnxrt --opref --input-shapes 'image:[1,3,224,224]'\n",
+        "    polygraphy run model.onnx --onnxrt --opref --input-shapes 'image:[1,3,224,224]'",
     .make_groups = groups,
     .frames = true,
     .run = run,

@@ -46,6 +46,20 @@ static const char *interpreter(void)
     return chosen && *chosen ? chosen : "python3";
 }
 
+/* The Python that quickstart.sh put beside the program, for when the one on PATH lacks NumPy; "" if
+ * there is none or the user chose one. */
+static void find_fallback(char *out, size_t size)
+{
+    static const char BESIDE[] = "/../python/bin/python3";
+    const char *chosen = getenv("POLYGRAPHY_PYTHON");
+    ssize_t n = chosen && *chosen ? -1 : readlink("/proc/self/exe", out, size - sizeof BESIDE);
+    out[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(out, '/');
+    if (!slash) return;
+    memcpy(slash, BESIDE, sizeof BESIDE);
+    if (!file_exists(out)) *out = 0;
+}
+
 /* "file.py:symbol" is split at the last colon, unless what follows is still part of a path. */
 static pgy_status split(python_script *s, const char *script, const char *default_symbol,
                         pgy_error *err)
@@ -69,9 +83,17 @@ static pgy_status split(python_script *s, const char *script, const char *defaul
 
 static int spawn(python_script *s, const char *role, int helper_end)
 {
-    char *const arguments[] = {
-        (char *)interpreter(), "-c", (char *)PYTHON_PROGRAM, "3", s->path, s->symbol,
-        (char *)role,          NULL};
+    char fallback[4096];
+    find_fallback(fallback, sizeof fallback);
+    char *const arguments[] = {(char *)interpreter(),
+                               "-c",
+                               (char *)PYTHON_PROGRAM,
+                               "3",
+                               s->path,
+                               s->symbol,
+                               (char *)role,
+                               fallback,
+                               NULL};
     posix_spawn_file_actions_t actions;
     int failure = posix_spawn_file_actions_init(&actions);
     if (failure) return failure;

@@ -183,6 +183,20 @@ static void usage_rows(str *out, const args *a, bool positionals, size_t *at, si
                 print_usage_item(out, row, at, indent, width);
 }
 
+static bool group_has(const option_group *group, bool positionals)
+{
+    for (const pgy_option *row = group->options; row && row->kind != PGY_OPTION_END; row++)
+        if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals) return true;
+    return false;
+}
+
+static bool has_positionals(const args *a)
+{
+    for (size_t g = 0; a->groups[g]; g++)
+        if (group_has(a->groups[g], true)) return true;
+    return false;
+}
+
 void args_print_usage(str *out, const args *a, size_t width)
 {
     size_t limit = width < MIN_WIDTH ? MIN_WIDTH : width - 2;
@@ -190,15 +204,10 @@ void args_print_usage(str *out, const args *a, size_t width)
     str_printf(out, "usage: %s [-h]", a->program);
     size_t indent = strlen("usage: ") + strlen(a->program) + 1, at = out->size - start;
     usage_rows(out, a, false, &at, indent, limit);
+    /* After options that took several lines, the positional arguments begin a line of their own. */
+    if (has_positionals(a) && memchr(str_text(out) + start, '\n', out->size - start)) at = limit;
     usage_rows(out, a, true, &at, indent, limit);
     str_append_char(out, '\n');
-}
-
-static bool group_has(const option_group *group, bool positionals)
-{
-    for (const pgy_option *row = group->options; row && row->kind != PGY_OPTION_END; row++)
-        if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals) return true;
-    return false;
 }
 
 static void print_block(str *out, const option_group *group, bool positionals, size_t width)
