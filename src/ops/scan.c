@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scan (since version 9): a body graph over slices of its scan inputs, with states carried along
- * and outputs collected.
+/* Scan: a body graph over slices of its scan inputs, with states carried along and outputs
+ * collected. Version 8 does that for every item of a batch (axis 0), over axis 1, for as many steps
+ * as its first input says.
  *
  *     body(states..., slices...) -> states..., collected... */
 #include "base/alloc.h"
@@ -225,7 +226,231 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return st;
 }
 
+/* ---- Version 8 ------------------------------------------------------------------------------ */
+
+static const op_attr_def ATTRS_8[] = {
+    {"body", OP_ATTR_GRAPH, true, NULL},
+    {"directions", OP_ATTR_INTS, false, NULL},
+    {"num_scan_inputs", OP_ATTR_INT, true, NULL},
+    {0},
+};
+
+/* Number of states; input 0 holds the lengths. */
+static pgy_status batched_states(size_t *out, const op_node *n, pgy_error *err)
+{
+    const int64_t scanned = op_attr_int(n, "num_scan_inputs", 0);
+    if (scanned < 1 || (uint64_t)scanned >= n->input_count ||
+        n->input_count - 1 - (size_t)scanned > n->output_count)
+        return op_error(n, err, PGY_E_ARGUMENT, "num_scan_inputs is %lld with %zu inputs",
+                        (long long)scanned, n->input_count);
+    *out = n->input_count - 1 - (size_t)scanned;
+    return PGY_OK;
+}
+
+/* `item` with `count` axes put in front of it. */
+static pgy_status set_batched(op_infer *c, size_t i, const op_value *item, const dim *front,
+                              size_t count, pgy_error *err)
+{
+    if (item->rank < 0) {
+        op_set_unknown(c, i, item->dtype, -1, "the shape of what a scan gives is not known");
+        return PGY_OK;
+    }
+    dim *dims = op_dims(c, (size_t)item->rank + count);
+    if (!dims) return rule_no_memory(c->node, err);
+    for (size_t d = 0; d < count; d++) dims[d] = front[d];
+    for (int32_t d = 0; d < item->rank; d++) dims[count + (size_t)d] = item->dims[d];
+    op_set_output(c, i, item->dtype, item->rank + (int32_t)count, dims);
+    return PGY_OK;
+}
+
+static pgy_status infer_batched(op_infer *c, pgy_error *err)
+{
+    const op_node *n = c->node;
+    size_t states;
+    bool known;
+    pgy_status st = batched_states(&states, n, err);
+    if (st) return st;
+    const size_t count = n->input_count - 1;
+    dim front[2] = {dim_unknown(c->dims, "the batch of a scan is not known"),
+                    dim_unknown(c->dims, "the length of a scan is not known")};
+    op_value *in = arena_alloc_array(c->memory, count, sizeof *in);
+    op_value *out = arena_alloc_array(c->memory, n->output_count, sizeof *out);
+    if (!in || !out) return rule_no_memory(n, err);
+    for (size_t k = 0; k < count; k++) {
+        const op_value *v = &c->inputs[k + 1];
+        const int32_t axes = k < states ? 1 : 2;
+        in[k] = (op_value){.dtype = v->dtype, .rank = -1};
+        if (v->rank < 0) continue;
+        if (v->rank < axes)
+            return op_error(n, err, PGY_E_SHAPE, "input %zu has rank %d", k + 1, v->rank);
+        in[k].rank = v->rank - axes;
+        in[k].dims = v->dims + axes;
+        for (int32_t d = 0; d < axes; d++)
+            if (!op_unify(&front[d], front[d], v->dims[d]))
+                return op_error(n, err, PGY_E_SHAPE,
+                                "input %zu has another batch or length than the others", k + 1);
+    }
+    st = loop_infer_body(c, in, count, 0, out, n->output_count, 0, states, &known, err);
+    for (size_t i = 0; !st && known && i < n->output_count; i++)
+        st = set_batched(c, i, i < states ? &in[i] : &out[i], front, i < states ? 1 : 2, err);
+    return st;
+}
+
+typedef struct batched {
+    op_tensor *in, *out;
+    loop_stack *collected; /* states of every item, and what every step gives */
+    size_t states, count, batch, length;
+} batched;
+
+static pgy_status batched_init(batched *s, const op_eval *c, pgy_error *err)
+{
+    const op_node *n = c->node;
+    pgy_status st = batched_states(&s->states, n, err);
+    if (st) return st;
+    s->count = n->input_count - 1;
+    s->in = mem_calloc(s->count, sizeof *s->in);
+    s->out = mem_calloc(n->output_count, sizeof *s->out);
+    s->collected = mem_calloc(n->output_count, sizeof *s->collected);
+    if (!s->in || !s->out || !s->collected) return rule_no_memory(n, err);
+    for (size_t k = 0; k < s->count; k++) {
+        pgy_tensor *t;
+        st = rule_input(c, k + 1, &t, err);
+        if (st) return st;
+        const bool scanned = k >= s->states;
+        const int64_t *shape = pgy_tensor_shape(t);
+        if (pgy_tensor_rank(t) < (scanned ? 2 : 1) || (k && (size_t)shape[0] != s->batch) ||
+            (k > s->states && (size_t)shape[1] != s->length))
+            return op_error(n, err, PGY_E_SHAPE,
+                            "input %zu has another batch or length than the others", k + 1);
+        s->batch = (size_t)shape[0];
+        if (scanned) s->length = (size_t)shape[1];
+    }
+    return PGY_OK;
+}
+
+static void batched_deinit(batched *s, const op_node *n)
+{
+    for (size_t i = 0; s->in && i < s->count; i++) op_tensor_release(&s->in[i]);
+    for (size_t i = 0; s->out && i < n->output_count; i++) op_tensor_release(&s->out[i]);
+    for (size_t i = 0; s->collected && i < n->output_count; i++)
+        loop_stack_deinit(&s->collected[i]);
+    mem_free(s->in);
+    mem_free(s->out);
+    mem_free(s->collected);
+}
+
+static pgy_status batched_step(batched *s, const op_eval *c, size_t item, size_t at, pgy_error *err)
+{
+    const op_node *n = c->node;
+    pgy_status st = PGY_OK;
+    for (size_t k = s->states; !st && k < s->count; k++) {
+        const bool backwards = entry(n, "directions", k - s->states) == 1;
+        op_tensor line = {0};
+        op_tensor_release(&s->in[k]);
+        st = take_slice(&line, &c->inputs[k + 1], 0, item, err);
+        if (!st) st = take_slice(&s->in[k], &line, 0, backwards ? s->length - 1 - at : at, err);
+        op_tensor_release(&line);
+    }
+    if (!st) st = loop_run_graph(c, "body", s->in, s->count, s->out, n->output_count, err);
+    for (size_t i = 0; !st && i < n->output_count; i++) {
+        if (i >= s->states) {
+            st = loop_stack_push(&s->collected[i], c, &s->out[i], err);
+            continue;
+        }
+        op_tensor_release(&s->in[i]);
+        s->in[i] = s->out[i];
+        s->out[i] = (op_tensor){0};
+    }
+    for (size_t i = 0; i < n->output_count; i++) op_tensor_release(&s->out[i]);
+    return st;
+}
+
+/* Steps beyond the length of an item give zeros. */
+static pgy_status pad_item(batched *s, const op_eval *c, size_t steps, pgy_error *err)
+{
+    for (size_t i = s->states; i < c->node->output_count; i++) {
+        loop_stack *stack = &s->collected[i];
+        op_tensor zeros = {.dtype = stack->dtype};
+        if (steps < s->length && !stack->count)
+            return op_error(c->node, err, PGY_E_UNSUPPORTED, "the first item has no steps");
+        pgy_status st = PGY_OK;
+        if (steps < s->length)
+            st = pgy_tensor_create(&zeros.value, pgy_tensor_dtype(stack->items[0]),
+                                   pgy_tensor_rank(stack->items[0]),
+                                   pgy_tensor_shape(stack->items[0]), err);
+        for (size_t at = steps; !st && at < s->length; at++)
+            st = loop_stack_push(stack, c, &zeros, err);
+        op_tensor_release(&zeros);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static pgy_status batched_item(batched *s, const op_eval *c, size_t item, pgy_error *err)
+{
+    const int64_t *lengths = NULL;
+    size_t given = 0, steps = s->length;
+    pgy_status st = PGY_OK;
+    if (op_has_value(c, 0)) st = op_eval_ints(c, 0, &lengths, &given, err);
+    if (st) return st;
+    if (lengths && (given != s->batch || lengths[item] < 0 || (size_t)lengths[item] > s->length))
+        return op_error(c->node, err, PGY_E_SHAPE, "the sequence lengths do not fit the inputs");
+    if (lengths) steps = (size_t)lengths[item];
+    for (size_t k = 0; !st && k < s->states; k++) {
+        op_tensor_release(&s->in[k]);
+        st = take_slice(&s->in[k], &c->inputs[k + 1], 0, item, err);
+    }
+    for (size_t at = 0; !st && at < steps; at++) st = batched_step(s, c, item, at, err);
+    if (!st) st = pad_item(s, c, steps, err);
+    for (size_t i = 0; !st && i < s->states; i++)
+        st = loop_stack_push(&s->collected[i], c, &s->in[i], err);
+    return st;
+}
+
+/* What the steps gave, [batch * length, ...], gets the batch as an axis of its own. */
+static pgy_status split_batch(op_eval *c, size_t i, const batched *s, pgy_error *err)
+{
+    pgy_tensor *joined = c->outputs[i].value, *split = NULL;
+    int64_t shape[PGY_MAX_RANK + 1] = {(int64_t)s->batch, (int64_t)s->length};
+    const size_t rank = pgy_tensor_rank(joined) + 1;
+    pgy_status st = rule_check_rank(c->node, (int64_t)rank, err);
+    if (st) return st;
+    for (size_t d = 2; d < rank; d++) shape[d] = pgy_tensor_shape(joined)[d - 1];
+    st = pgy_tensor_reshape(&split, joined, rank, shape, err);
+    if (st) return st;
+    pgy_tensor_release(joined);
+    c->outputs[i].value = split;
+    return PGY_OK;
+}
+
+static pgy_status eval_batched(op_eval *c, pgy_error *err)
+{
+    batched s = {0};
+    pgy_status st = batched_init(&s, c, err);
+    for (size_t item = 0; !st && item < s.batch; item++) st = batched_item(&s, c, item, err);
+    for (size_t i = 0; !st && i < c->node->output_count; i++) {
+        const bool made = s.collected[i].count > 0;
+        st = loop_stack_join(&s.collected[i], c, i, 0, false, err);
+        if (!st && made && i >= s.states) st = split_batch(c, i, &s, err);
+    }
+    batched_deinit(&s, c->node);
+    return st;
+}
+
 const op_def OP_scan[] = {
+    {.name = "Scan",
+     .domain = "",
+     .since = 8,
+     .min_inputs = 2,
+     .max_inputs = 255,
+     .min_outputs = 1,
+     .max_outputs = 255,
+     .flags = OP_VARIADIC_INPUTS | OP_VARIADIC_OUTPUTS | OP_HAS_GRAPHS,
+     .attrs = ATTRS_8,
+     .types = "",
+     .infer = infer_batched,
+     .eval = eval_batched,
+     .flops = rule_no_flops},
     {.name = "Scan",
      .domain = "",
      .since = 9,

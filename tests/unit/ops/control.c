@@ -246,3 +246,47 @@ static void test_control__loop_without_iterations_collects_nothing(void **state)
     op_tensor_release(&goes);
     op_tensor_release(&stops);
 }
+
+static void test_control__scan_8_goes_through_a_batch_of_uneven_length(void **state)
+{
+    const op_attr attrs[] = {
+        {.name = "body", .kind = OP_ATTR_GRAPH, .graph = &bodies[BODY_RUNNING_SUM]},
+        {.name = "num_scan_inputs", .kind = OP_ATTR_INT, .i = 1}};
+    (void)state;
+    op_tensor flat = vector(PGY_F32, 1, 6, (double[]){1, 2, 3, 10, 20, 30});
+    op_tensor in[] = {vector(PGY_I64, 1, 2, (double[]){3, 2}),
+                      vector(PGY_F32, 1, 2, (double[]){0.5, 100}),
+                      {.dtype = PGY_F32}};
+    op_tensor out[2];
+    assert_int_equal(pgy_tensor_reshape(&in[2].value, flat.value, 2, (int64_t[]){2, 3}, NULL),
+                     PGY_OK);
+    op_tensor_release(&flat);
+    assert_int_equal(run("Scan", 8, attrs, 2, in, 3, out, 2, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_count(out[0].value), 2);
+    assert_memory_equal(op_f64(out[0].value), ((double[]){6.5, 130}), 2 * sizeof(double));
+    assert_int_equal(pgy_tensor_rank(out[1].value), 2);
+    assert_int_equal(pgy_tensor_shape(out[1].value)[1], 3);
+    assert_memory_equal(op_f64(out[1].value), ((double[]){1.5, 3.5, 6.5, 110, 130, 0}),
+                        6 * sizeof(double));
+    op_tensor_release(&out[0]);
+    op_tensor_release(&out[1]);
+}
+
+static void test_control__scan_8_refuses_lengths_beyond_the_input(void **state)
+{
+    const op_attr attrs[] = {
+        {.name = "body", .kind = OP_ATTR_GRAPH, .graph = &bodies[BODY_RUNNING_SUM]},
+        {.name = "num_scan_inputs", .kind = OP_ATTR_INT, .i = 1}};
+    (void)state;
+    op_tensor flat = vector(PGY_F32, 1, 2, (double[]){1, 2});
+    op_tensor in[] = {vector(PGY_I64, 1, 1, (double[]){3}),
+                      vector(PGY_F32, 1, 1, (double[]){0}),
+                      {.dtype = PGY_F32}};
+    op_tensor out[2];
+    pgy_error err = {0};
+    assert_int_equal(pgy_tensor_reshape(&in[2].value, flat.value, 2, (int64_t[]){1, 2}, NULL),
+                     PGY_OK);
+    op_tensor_release(&flat);
+    assert_int_equal(run("Scan", 8, attrs, 2, in, 3, out, 2, &err), PGY_E_SHAPE);
+    assert_non_null(strstr(err.text, "sequence lengths"));
+}
