@@ -44,7 +44,7 @@ typedef struct checker {
     strmap domains; /* that lack an opset and were reported */
 } checker;
 
-/* ---- Names and order ------------------------------------------------------------------------- */
+/* ---- Names and order ------------------------------------------------------------------------ */
 
 static bool check_name(checker *c, pgy_node *n)
 {
@@ -69,7 +69,7 @@ static void check_order(checker *c, const pgy_node *n)
     }
 }
 
-/* ---- Operators ------------------------------------------------------------------------------- */
+/* ---- Operators ------------------------------------------------------------------------------ */
 
 static bool is_defined(const op_def *def, const char *attribute)
 {
@@ -125,7 +125,7 @@ static pgy_status check_level(checker *c, pgy_graph *g, pgy_error *err)
     return st;
 }
 
-/* ---- What does not matter -------------------------------------------------------------------- */
+/* ---- What does not matter ------------------------------------------------------------------- */
 
 /* Marks what the outputs need, with a work list of nodes; node_box.mark is 1 for those. */
 static pgy_status mark_needed(pgy_graph *g, arena *memory, pgy_error *err)

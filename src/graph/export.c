@@ -29,7 +29,7 @@ static const char *text_of(exporter *x, const char *text)
 
 static pgy_status export_level(pgy_onnx_graph **out, exporter *x, pgy_graph *g);
 
-/* ---- Types ----------------------------------------------------------------------------------- */
+/* ---- Types ---------------------------------------------------------------------------------- */
 
 static pgy_onnx_dim *make_dim(exporter *x, const pgy_dim *from)
 {
@@ -104,7 +104,7 @@ static pgy_onnx_value_info *export_info(exporter *x, const pgy_value *v)
     return info->name ? info : NULL;
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------- */
+/* ---- Nodes ---------------------------------------------------------------------------------- */
 
 static bool subgraphs_changed(const pgy_node *n)
 {
@@ -183,7 +183,7 @@ static pgy_status export_node(pgy_onnx_node **out, exporter *x, pgy_node *n)
     return export_attributes(to, x, n);
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Levels --------------------------------------------------------------------------------- */
 
 static pgy_status export_nodes(pgy_onnx_graph *to, exporter *x, pgy_graph *g)
 {

@@ -38,7 +38,7 @@ static bool only_for_kept(const pgy_value *v)
     return v->consumer_count > 0 && !v->is_output;
 }
 
-/* ---- Tensors --------------------------------------------------------------------------------- */
+/* ---- Tensors -------------------------------------------------------------------------------- */
 
 static pgy_status halve_elements(pgy_tensor **out, const pgy_tensor *from, const char *name,
                                  pgy_error *err)
@@ -87,7 +87,7 @@ static pgy_onnx_attribute *new_attribute(pgy_graph *g)
     return pgy_model_alloc(g->model, 1, sizeof(pgy_onnx_attribute));
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------- */
+/* ---- Nodes ---------------------------------------------------------------------------------- */
 
 /* Attributes that hold a type to produce. */
 static const struct {
@@ -178,7 +178,7 @@ static pgy_status halve_constant(pgy_node *n, pgy_error *err)
     return st;
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Levels --------------------------------------------------------------------------------- */
 
 static pgy_status halve_weights(pgy_graph *g, pgy_error *err)
 {
@@ -230,7 +230,7 @@ static pgy_status halve_level(pgy_graph *g, bool top, pgy_error *err)
     return st;
 }
 
-/* ---- Casts at the border --------------------------------------------------------------------- */
+/* ---- Casts at the border -------------------------------------------------------------------- */
 
 static pgy_status add_cast(pgy_graph *g, pgy_value *from, pgy_value *to, int64_t type,
                            pgy_error *err)

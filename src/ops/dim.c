@@ -81,7 +81,7 @@ bool dim_is_const(dim d)
     return !d.expr;
 }
 
-/* ---- Interning ------------------------------------------------------------------------------- */
+/* ---- Interning ------------------------------------------------------------------------------ */
 
 static int compare_terms(const term *a, const term *b)
 {
@@ -196,7 +196,7 @@ const char *dim_why(dim d)
     return dim_is_unknown(d) ? single_atom(d)->text : NULL;
 }
 
-/* ---- Polynomials ----------------------------------------------------------------------------- */
+/* ---- Polynomials ---------------------------------------------------------------------------- */
 
 static poly poly_of(dim d)
 {
@@ -331,7 +331,7 @@ dim dim_mul(dim_table *t, dim a, dim b)
     return finish(t, &p);
 }
 
-/* ---- Division -------------------------------------------------------------------------------- */
+/* ---- Division ------------------------------------------------------------------------------- */
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
@@ -524,7 +524,7 @@ dim dim_mod(dim_table *t, dim a, dim b)
     return dim_sub(t, a, dim_mul(t, b, dim_div_floor(t, a, b)));
 }
 
-/* ---- Order ----------------------------------------------------------------------------------- */
+/* ---- Order ---------------------------------------------------------------------------------- */
 
 /* a - b, without a table; overflow when it does not fit. */
 static poly difference(dim a, dim b)
@@ -590,7 +590,7 @@ bool dim_is_capped(dim a, dim b)
            (dim_equal(min->b, b) && dim_is_positive(min->a));
 }
 
-/* ---- Text ------------------------------------------------------------------------------------ */
+/* ---- Text ----------------------------------------------------------------------------------- */
 
 static void print_dim(str *out, dim d, bool factor);
 
