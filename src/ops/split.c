@@ -31,6 +31,9 @@ static pgy_status check_lengths(op_infer *c, const dim *lengths, size_t count, d
         if (rule_is_negative(lengths[i]))
             return op_error(n, err, PGY_E_SHAPE, "length %zu is %lld", i,
                             (long long)lengths[i].value);
+        if (dim_is_const(lengths[i]) && dim_is_const(size) && lengths[i].value > size.value)
+            return op_error(n, err, PGY_E_SHAPE, "length %zu is %lld, but the axis has %lld", i,
+                            (long long)lengths[i].value, (long long)size.value);
         total = dim_add(c->dims, total, lengths[i]);
     }
     if (dim_is_const(total) && dim_is_const(size) && total.value != size.value)
