@@ -13,7 +13,7 @@
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
 enum { SMALL_COUNT = 16, MAX_FOLDED = 4096, MAX_FOLDED_BYTES = 1 << 20 };
-static const uint64_t MAX_STEPS = 1u << 24;
+static const uint64_t MAX_STEPS = 1u << 22;
 
 typedef struct infer_run {
     graph_state *state;
