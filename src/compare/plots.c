@@ -389,8 +389,7 @@ done:
     return st;
 }
 
-/* ---- Showing
- * ----------------------------------------------------------------------------------------- */
+/* ---- Showing ------------------------------------------------------------------------------- */
 
 /* A folder that stays, for viewers that outlive this process. */
 static pgy_status make_show_dir(char **out, pgy_error *err)
