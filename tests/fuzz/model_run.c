@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/opref/execute.h"
+#include "evaluate/execute.h"
 
 enum { MAX_INPUT_ELEMENTS = 4096, MAX_BYTES = 1 << 18, MAX_STEPS = 400 };
 

@@ -5,7 +5,7 @@
  * end, or, on request, after every node. */
 #include <string.h>
 
-#include "backends/opref/execute.h"
+#include "evaluate/execute.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/system.h"

@@ -3,7 +3,7 @@
  * and converted when its first user comes, and every value is dropped after its last, so memory
  * holds live values only. Subgraphs and function bodies run in frames of their own; a value of an
  * enclosing level is looked for outwards through the frames. */
-#include "backends/opref/execute.h"
+#include "evaluate/execute.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be decided before data: the order of nodes and how often each value is needed, for every
  * level of a graph. */
-#ifndef BACKENDS_OPREF_PLAN_H
-#define BACKENDS_OPREF_PLAN_H
+#ifndef EVALUATE_PLAN_H
+#define EVALUATE_PLAN_H
 
 #include "graph/graph.h"
 

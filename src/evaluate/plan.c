@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans are made level by level, inwards; a level that has a plan (a function called twice) is not
  * planned again. */
-#include "backends/opref/plan.h"
+#include "evaluate/plan.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a planned graph on values. */
-#ifndef BACKENDS_OPREF_EXECUTE_H
-#define BACKENDS_OPREF_EXECUTE_H
+#ifndef EVALUATE_EXECUTE_H
+#define EVALUATE_EXECUTE_H
 
-#include "backends/opref/plan.h"
+#include "evaluate/plan.h"
 
 /* A run that goes beyond these ends with an error. */
 typedef struct execute_limits {

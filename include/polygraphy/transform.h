@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Changes to whole graphs that keep their meaning: constant folding and other opset versions.
+ *
+ *     pgy_fold_options o = pgy_fold_options_default();
+ *     pgy_fold_report report;
+ *     if (pgy_graph_fold_constants(graph, &o, &report, &err)) ...
+ *
+ * Both work in place on an imported graph, subgraphs and functions included, and tell what they
+ * could not do. Texts and arrays of the reports are owned by the graph.
+ */
+#ifndef POLYGRAPHY_TRANSFORM_H
+#define POLYGRAPHY_TRANSFORM_H
+
+#include <polygraphy/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A node that was left as it is, and why. */
+typedef struct pgy_transform_note {
+    const char *node; /**< name, or that of its first output */
+    const char *op_type;
+    const char *reason; /**< one line */
+} pgy_transform_note;
+
+typedef struct pgy_fold_options {
+    size_t size;               /**< sizeof(pgy_fold_options) */
+    uint64_t max_node_growth;  /**< bytes that the results of one node may be larger than the weights
+                                  they replace; UINT64_MAX: no limit */
+    uint64_t max_total_growth; /**< the same for the whole model */
+    uint64_t max_result_bytes; /**< larger results stay unfolded (--fold-size-threshold) */
+    bool keep_shapes;          /**< do not replace shape arithmetic by constants */
+    bool keep_shape_inference; /**< use the shapes the graph has; infer none */
+    int64_t passes;            /**< at most; 0: until nothing changes */
+    /** Called before and after each pass with the number of nodes (subgraphs included); NULL: not.
+     */
+    void (*progress)(size_t pass, size_t nodes_before, size_t nodes_after, void *user);
+    void *user;
+} pgy_fold_options;
+
+PGY_API pgy_fold_options pgy_fold_options_default(void);
+
+typedef struct pgy_fold_report {
+    size_t passes;
+    size_t nodes_before, nodes_after; /**< subgraph nodes counted */
+    uint64_t weight_bytes_before, weight_bytes_after;
+    const pgy_transform_note *refused; /**< constant, but beyond a limit or not computable */
+    size_t refused_count;
+} pgy_fold_report;
+
+/** Replaces everything that depends on constants alone by its value, computed by the reference in
+ * the model's own precision; removes what is not needed any more. If with a constant condition and
+ * Loop with constant inputs are included. Random operators stay. Results do not depend on the number
+ * of threads. `report` may be NULL. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_fold_constants(pgy_graph *g,
+                                                           const pgy_fold_options *options,
+                                                           pgy_fold_report *report, pgy_error *err);
+
+typedef struct pgy_opset_report {
+    int64_t from, to;
+    size_t changed_count;                 /**< nodes that were rewritten */
+    const pgy_transform_note *impossible; /**< nodes the wanted version cannot express */
+    size_t impossible_count;
+} pgy_opset_report;
+
+/** Rewrites the nodes of the default domain for another opset version (7 to 28), upward or downward.
+ * If some node cannot be expressed the graph is left as it was and PGY_E_UNSUPPORTED names the first;
+ * the report lists all. `report` may be NULL. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_opset(pgy_graph *g, int64_t version,
+                                                          pgy_opset_report *report, pgy_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
