@@ -14,5 +14,6 @@
 #include <polygraphy/option.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/tensor.h>
+#include <polygraphy/transform.h>
 
 #endif
