@@ -49,6 +49,7 @@ typedef struct graph_level {
     pgy_value **declared; /* inputs as the file lists them, those with initializers included */
     size_t declared_count;
     size_t node_capacity;
+    size_t weight_capacity; /* of initializers; 0: as many as there are */
     size_t depth;
     bool changed; /* must be encoded anew */
     bool is_function;
@@ -60,6 +61,7 @@ typedef struct graph_function {
     const pgy_onnx_function *proto;
     pgy_graph *body;
     bool busy; /* being inferred or checked: recursion is an error */
+    enum { FOLD_UNKNOWN, FOLD_YES, FOLD_NO } foldable; /* what folding found of its body */
 } graph_function;
 
 typedef struct value_box {
@@ -77,13 +79,15 @@ typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
     const op_def *def; /* NULL: unknown operator, or a function */
+    const op_signature *signature; /* NULL: none is known */
     graph_function *function;
     int64_t opset;
     op_attr *attrs; /* those that refer to a function's attribute have kind NONE here */
     size_t attr_count;
     pgy_value **captured; /* values of enclosing levels that the subgraphs use */
     size_t captured_count;
-    int mark; /* scratch of walks */
+    int mark;     /* scratch of walks */
+    bool refused; /* by folding, with a note */
 } node_box;
 
 /* Attributes that nodes of a function body may refer to. */

@@ -163,7 +163,8 @@ static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pg
                     .name = node_label(n),
                     .opset = box->opset,
                     .input_count = n->input_count,
-                    .output_count = n->output_count};
+                    .output_count = n->output_count,
+                    .signature = box->signature};
     pgy_status st =
         node_attrs(&node.attrs, &node.attr_count, n, run->scope, &run->state->memory, err);
     if (!st) st = op_check_node(&node, err);
@@ -178,6 +179,7 @@ static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pg
                   .host = &run->host};
     st = op_check_types(&c, err);
     if (!st) st = box->def->infer(&c, err);
+    if (!st) st = op_check_outputs(&c, err);
     if (!st && can_fold(&c)) st = fold(run, &c, err);
     for (size_t i = 0; !st && i < n->output_count; i++) {
         st = elements_to_data(run, &a->outputs[i], err);

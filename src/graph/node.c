@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "ops/signature.h"
 
 const char *node_label(const pgy_node *n)
 {
@@ -217,6 +218,7 @@ pgy_status node_prepare(pgy_node *n, pgy_error *err)
     pgy_status st = function_find(&box->function, n->graph, n, err);
     if (st) return st;
     if (!box->function) box->def = op_find(n->domain, n->op_type, box->opset ? box->opset : 1);
+    if (box->def) box->signature = op_signature_find(n->domain, n->op_type, box->opset);
     st = node_constant(n) ? PGY_OK : convert_attributes(n, err);
     if (!st) st = node_captures(n, err);
     if (!st) box->prepared = true;

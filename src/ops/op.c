@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/signature.h"
+
 pgy_dtype op_storage(pgy_dtype declared)
 {
     if (declared == PGY_DTYPE_NONE || declared == PGY_U64) return declared;
@@ -155,10 +157,24 @@ bool op_type_in(const char *words, pgy_dtype dtype)
     return false;
 }
 
+static const op_signature *signature_of(const op_node *n)
+{
+    return n->signature ? n->signature : op_signature_find(n->def->domain, n->def->name, n->opset);
+}
+
+pgy_status op_check_outputs(const op_infer *c, pgy_error *err)
+{
+    const op_signature *s = signature_of(c->node);
+    return s ? op_signature_check_outputs(c, s, err) : PGY_OK;
+}
+
 pgy_status op_check_types(const op_infer *c, pgy_error *err)
 {
     const op_node *n = c->node;
     if (n->input_count == 0) return PGY_OK;
+    const op_signature *s = signature_of(n);
+    const pgy_status st = s ? op_signature_check(c, s, err) : PGY_OK;
+    if (st) return st;
     for (size_t i = 0; !(n->def->flags & (OP_SEQUENCES | OP_HAS_GRAPHS)) && i < n->input_count; i++)
         if (c->inputs[i].sequence)
             return op_error(n, err, PGY_E_TYPE, "input %zu must be a tensor, not %s", i,

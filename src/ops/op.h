@@ -68,6 +68,8 @@ typedef struct op_attr_def {
     op_attr_kind kind;
     bool required;
     const char *fallback; /* default as text: "1", "0.01", "[1, 1]", "constant"; NULL = none */
+    const char *choices; /* of a string (or each of a list): allowed words, by blanks; NULL = any */
+    const char *range;   /* of an int (or each of a list): "1..", "0..1", "-1.."; NULL = any */
 } op_attr_def;
 
 /* ---- Definition ------------------------------------------------------------------------------ */
@@ -75,6 +77,7 @@ typedef struct op_attr_def {
 typedef struct op_infer op_infer;
 typedef struct op_eval op_eval;
 typedef struct op_def op_def;
+typedef struct op_signature op_signature;
 
 enum op_flags {
     OP_VARIADIC_INPUTS = 1, /* max_inputs does not limit */
@@ -114,6 +117,9 @@ struct op_def {
     double (*flops)(const op_infer *c);
     int user; /* for classes that share infer and eval: which member */
     const void *user_data;
+    /* Types of inputs and outputs of operators outside ONNX's domain, see signature.h; may be NULL.
+     */
+    const char *signature;
 };
 
 /* The newest row with since <= version. @return NULL if the operator is unknown (or newer than
@@ -122,6 +128,8 @@ const op_def *op_find(const char *domain, const char *name, int64_t version);
 /* Rows of all operators, in ops.def order. */
 size_t op_table_count(void);
 const op_def *op_table_at(size_t i);
+/* The same rows by name, domain and version. */
+const op_def *op_sorted_at(size_t i);
 
 /* ---- A node in use --------------------------------------------------------------------------- */
 
@@ -146,6 +154,7 @@ typedef struct op_node {
     const op_attr *attrs;
     size_t attr_count;
     size_t input_count, output_count;
+    const op_signature *signature; /* if it was looked up already; may be NULL */
 } op_node;
 
 const op_attr *op_attr_find(const op_node *n, const char *name); /* as given by the node, or NULL */
@@ -160,9 +169,11 @@ const float *op_attr_floats(const op_node *n, const char *name, size_t *count);
 /* Arity against the definition, kinds of the given attributes, required ones present. The executor
  * and the graph call this once per node, so rules may rely on it. PGY_E_FORMAT */
 pgy_status op_check_node(const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Declared types of the inputs against def->types and OP_SAME_TYPES; unknown ones (NONE) pass.
- * Called before infer. PGY_E_TYPE */
+/* Declared types of the inputs against the signature of the node's opset, def->types and
+ * OP_SAME_TYPES; unknown ones (NONE) pass. Called before infer. PGY_E_TYPE */
 pgy_status op_check_types(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
+/* The types that infer gave the outputs, against the signature. PGY_E_TYPE */
+pgy_status op_check_outputs(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 /* Is `dtype` in a word list such as "float int64 bool"? "" holds all. */
 bool op_type_in(const char *words, pgy_dtype dtype);
 
