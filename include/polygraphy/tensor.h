@@ -217,9 +217,20 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_copy(pgy_tensor_map **out, cons
 
 /* ---- Metadata of named tensors -------------------------------------------------------------- */
 
+/** What an input or output is. Elements of a sequence `s` are tensors named `s[0]`, `s[1]`, ... (of a
+ * nested one `s[0][1]`); `s[]`, a tensor of shape (0,), stands for a sequence without elements. An
+ * optional without an element is left out; with one it goes by the rules of its element. */
+typedef enum pgy_form {
+    PGY_FORM_TENSOR,
+    PGY_FORM_SEQUENCE,
+    PGY_FORM_OPTIONAL, /**< of a tensor */
+    PGY_FORM_OPTIONAL_SEQUENCE,
+    PGY_FORM_OTHER /**< maps, sparse tensors: cannot be given or had */
+} pgy_form;
+
 /** What is known of an input or output before data exist. Dimensions: >= 0 fixed, -1 unknown;
  * dim_names[i] (may be NULL) names an unknown one. rank -1: unknown rank. dtype NONE: unknown type.
- * min/max are optional bounds. */
+ * min/max are optional bounds. Type and shape of a sequence or optional are those of its elements. */
 typedef struct pgy_tensor_info {
     const char *name;
     pgy_dtype dtype;
@@ -227,6 +238,7 @@ typedef struct pgy_tensor_info {
     const int64_t *shape;
     const char *const *dim_names;         /**< NULL, or rank entries of which each may be NULL */
     const int64_t *min_shape, *max_shape; /**< NULL, or rank entries */
+    pgy_form form;
 } pgy_tensor_info;
 
 /** Insertion-ordered list of pgy_tensor_info; owns copies of everything. */

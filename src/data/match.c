@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 #include "tensor/convert.h"
+#include "tensor/elements.h"
 
 static const char LOG_PATH[] = "comparator/data_loader.py";
 
@@ -308,6 +309,25 @@ static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_
     return PGY_OK;
 }
 
+/* Elements go by their exact names; what is missing among them is for the runner to say. */
+static pgy_status serve_sequence(pgy_tensor_map *m, const pgy_tensor_map *feed,
+                                 const pgy_tensor_info *input, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(feed); i++) {
+        const char *name = pgy_tensor_map_name(feed, i);
+        pgy_tensor *t = NULL;
+        if (!elements_belongs(name, input->name)) continue;
+        st = pgy_tensor_load(&t, pgy_tensor_map_at(feed, i), err);
+        if (!st && !str_ends_with(name, "[]")) st = fit_type(&t, input, err);
+        if (!st)
+            st = pgy_tensor_map_adopt(m, name, t, err);
+        else
+            pgy_tensor_release(t);
+    }
+    return st;
+}
+
 pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
                           const pgy_metadata *inputs, pgy_error *err)
 {
@@ -316,6 +336,11 @@ pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
     for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *input = pgy_metadata_at(inputs, i);
         pgy_tensor *t = NULL;
+        if (input->form == PGY_FORM_SEQUENCE || input->form == PGY_FORM_OPTIONAL_SEQUENCE) {
+            st = serve_sequence(m, feed, input, err);
+            continue;
+        }
+        if (input->form == PGY_FORM_OPTIONAL && !pgy_tensor_map_find(feed, input->name)) continue;
         st = serve(&t, feed, input, i, err);
         if (!st) st = pgy_tensor_map_adopt(m, input->name, t, err);
     }

@@ -184,6 +184,17 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
                              const pgy_tensor_info *input, pgy_error *err)
 {
     const pgy_tensor_info *user = find_override(l, input->name);
+    if (input->form == PGY_FORM_SEQUENCE || input->form == PGY_FORM_OPTIONAL_SEQUENCE)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "Input tensor: %s | is a sequence, for which no data are generated: "
+                             "give its elements as '%s[0]', '%s[1]' and so on with --load-inputs "
+                             "or --data-loader-script",
+                             input->name, input->name, input->name);
+    if (input->form == PGY_FORM_OTHER)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "Input tensor: %s | is neither a tensor nor a sequence or optional of "
+                             "tensors; no data can be given for it",
+                             input->name);
     if (is_shape_tensor(input, user)) return fill_with_shape(out, input, user, err);
     pgy_dtype dtype = user && user->dtype ? user->dtype : input->dtype;
     if (!dtype) dtype = PGY_F64;

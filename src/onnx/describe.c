@@ -93,13 +93,41 @@ static void describe_dims(const pgy_onnx_shape *shape, int64_t *dims, const char
     }
 }
 
+static bool is_tensor(const pgy_onnx_type *t)
+{
+    return t && t->tensor_type;
+}
+
+/* What a type is, and the type of the tensors in it (NULL: there are none). Sequences may be
+ * nested. */
+static pgy_form form_of(const pgy_onnx_type **tensor, const pgy_onnx_type *t)
+{
+    enum { DEEPEST = 32 };
+    const bool optional = t->optional_type != NULL;
+    const pgy_onnx_type *inner = optional ? t->optional_type->elem_type : t;
+    *tensor = NULL;
+    if (is_tensor(inner)) {
+        *tensor = inner;
+        return optional ? PGY_FORM_OPTIONAL : PGY_FORM_TENSOR;
+    }
+    if (!optional && (t->map_type || t->sparse_tensor_type || t->opaque_type))
+        return PGY_FORM_OTHER;
+    if (!inner || !inner->sequence_type) return optional ? PGY_FORM_OPTIONAL : PGY_FORM_TENSOR;
+    for (int depth = 0; inner && inner->sequence_type && depth < DEEPEST; depth++)
+        inner = inner->sequence_type->elem_type;
+    if (is_tensor(inner)) *tensor = inner;
+    return optional ? PGY_FORM_OPTIONAL_SEQUENCE : PGY_FORM_SEQUENCE;
+}
+
 pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m,
                                         const pgy_onnx_value_info *v, pgy_error *err)
 {
     const char *name = v->name ? v->name : "";
     const pgy_onnx_tensor_type *type = NULL;
     pgy_tensor_info info = {.name = name, .rank = -1};
-    if (v->type) type = v->type->tensor_type ? v->type->tensor_type : v->type->sparse_tensor_type;
+    const pgy_onnx_type *tensor = NULL;
+    if (v->type) info.form = form_of(&tensor, v->type);
+    if (v->type) type = tensor ? tensor->tensor_type : v->type->sparse_tensor_type;
     pgy_status st = type ? element_type(&info.dtype, name, type->elem_type, err) : PGY_OK;
     if (st) return st;
     if (type && type->shape) {

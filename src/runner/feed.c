@@ -5,6 +5,7 @@
 
 #include "base/pytext.h"
 #include "base/str.h"
+#include "tensor/elements.h"
 
 /* "{'a', 'b'}", or "set()" for none. */
 static void append_name(str *s, const char *name)
@@ -47,6 +48,38 @@ static pgy_status names_error(const char *what, str *bad, const pgy_tensor_map *
     return st;
 }
 
+static bool is_sequence(const pgy_tensor_info *info)
+{
+    return info->form == PGY_FORM_SEQUENCE || info->form == PGY_FORM_OPTIONAL_SEQUENCE;
+}
+
+/* An optional may be left out; of a sequence the elements' names are looked at later. */
+static bool is_given(const pgy_tensor_map *feed, const pgy_tensor_info *info)
+{
+    return info->form != PGY_FORM_TENSOR || pgy_tensor_map_find(feed, info->name);
+}
+
+static bool is_known(const pgy_metadata *inputs, const char *name)
+{
+    const pgy_tensor_info *named = pgy_metadata_find(inputs, name);
+    if (named && !is_sequence(named)) return true;
+    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
+        const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
+        if (is_sequence(info) && elements_belongs(name, info->name)) return true;
+    }
+    return false;
+}
+
+static pgy_status check_sequence(const pgy_tensor_map *feed, const pgy_tensor_info *info,
+                                 pgy_error *err)
+{
+    size_t count;
+    if (info->form == PGY_FORM_OPTIONAL_SEQUENCE && !elements_given(feed, info->name))
+        return PGY_OK;
+    const pgy_status st = elements_count(&count, feed, info->name, err);
+    return st ? pgy_error_prefix(err, st, "Input ") : PGY_OK;
+}
+
 static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *inputs,
                               pgy_error *err)
 {
@@ -54,14 +87,14 @@ static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *in
     str missing = {0}, extra = {0};
     size_t missing_count = 0, extra_count = 0; /* the texts may lack memory */
     for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
-        const char *name = pgy_metadata_at(inputs, i)->name;
-        if (pgy_tensor_map_find(feed, name)) continue;
-        append_name(&missing, name);
+        const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
+        if (is_given(feed, info)) continue;
+        append_name(&missing, info->name);
         missing_count++;
     }
     for (size_t i = 0; i < pgy_tensor_map_count(feed); i++) {
         const char *name = pgy_tensor_map_name(feed, i);
-        if (pgy_metadata_find(inputs, name)) continue;
+        if (is_known(inputs, name)) continue;
         append_name(&extra, name);
         extra_count++;
     }
@@ -99,7 +132,8 @@ static void append_expected_shape(str *s, const pgy_tensor_info *info)
     str_append(s, "], min=None, max=None)");
 }
 
-static pgy_status shape_error(const pgy_tensor *t, const pgy_tensor_info *info, pgy_error *err)
+static pgy_status shape_error(const char *name, const pgy_tensor *t, const pgy_tensor_info *info,
+                              pgy_error *err)
 {
     str given = {0}, expected = {0};
     str_append_py_tuple(&given, pgy_tensor_shape(t), pgy_tensor_rank(t));
@@ -107,9 +141,33 @@ static pgy_status shape_error(const pgy_tensor *t, const pgy_tensor_info *info, 
     pgy_status st = pgy_error_set(err, PGY_E_SHAPE,
                                   "Input tensor: %s | Received incompatible shape: %s. "
                                   "Note: Expected a shape compatible with: %s",
-                                  info->name, str_text(&given), str_text(&expected));
+                                  name, str_text(&given), str_text(&expected));
     str_deinit(&given);
     str_deinit(&expected);
+    return st;
+}
+
+static pgy_status check_tensor(const char *name, const pgy_tensor *t, const pgy_tensor_info *info,
+                               pgy_error *err)
+{
+    if (info->dtype != PGY_DTYPE_NONE && pgy_tensor_dtype(t) != info->dtype)
+        return pgy_error_set(
+            err, PGY_E_TYPE,
+            "Input tensor: %s | Received unexpected dtype: %s. Note: Expected type: %s", name,
+            pgy_dtype_name(pgy_tensor_dtype(t)), pgy_dtype_name(info->dtype));
+    return shape_fits(t, info) ? PGY_OK : shape_error(name, t, info, err);
+}
+
+/* All names are there; `s[]` has a shape of its own. */
+static pgy_status check_elements(const pgy_tensor_map *feed, const pgy_tensor_info *info,
+                                 pgy_error *err)
+{
+    pgy_status st = check_sequence(feed, info, err);
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(feed); i++) {
+        const char *name = pgy_tensor_map_name(feed, i);
+        if (elements_belongs(name, info->name) && !str_ends_with(name, "[]"))
+            st = check_tensor(name, pgy_tensor_map_at(feed, i), info, err);
+    }
     return st;
 }
 
@@ -119,12 +177,10 @@ pgy_status feed_check(const pgy_tensor_map *feed, const pgy_metadata *inputs, pg
     for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         const pgy_tensor *t = pgy_tensor_map_find(feed, info->name);
-        if (info->dtype != PGY_DTYPE_NONE && pgy_tensor_dtype(t) != info->dtype)
-            return pgy_error_set(
-                err, PGY_E_TYPE,
-                "Input tensor: %s | Received unexpected dtype: %s. Note: Expected type: %s",
-                info->name, pgy_dtype_name(pgy_tensor_dtype(t)), pgy_dtype_name(info->dtype));
-        if (!shape_fits(t, info)) st = shape_error(t, info, err);
+        if (is_sequence(info))
+            st = check_elements(feed, info, err);
+        else if (t)
+            st = check_tensor(info->name, t, info, err);
     }
     return st;
 }

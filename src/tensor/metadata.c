@@ -82,7 +82,8 @@ pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_tensor_info *info, pgy_er
     if (good) {
         *copy = (pgy_tensor_info){.name = arena_strdup(a, info->name),
                                   .dtype = info->dtype,
-                                  .rank = info->rank < 0 ? -1 : info->rank};
+                                  .rank = info->rank < 0 ? -1 : info->rank,
+                                  .form = info->form};
         good = copy->name && copy_dims(&copy->shape, a, info->shape, rank) &&
                copy_dims(&copy->min_shape, a, info->min_shape, rank) &&
                copy_dims(&copy->max_shape, a, info->max_shape, rank) &&

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs test folders as ONNX has them with the reference backend: node_runner FOLDER...
- * Each holds model.onnx, rtol and atol in `tolerance`, and test_data_set_<n>/{input,output}_<m>.pb.
- * One line per folder: "passed", "failed" or "unsupported", its name, and why. */
+ * Each holds model.onnx, rtol and atol in `tolerance`, and test_data_set_<n>/{input,output}_<m>.pb,
+ * tensors that have the names of inputs and outputs or of elements of sequences (docs/opref.md).
+ * One line per folder: "passed", "passed-model" (in model precision only), "failed" or
+ * "unsupported", its name, and why. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -78,49 +80,84 @@ static pgy_status compare(pgy_tensor *got, pgy_tensor *want, bounds b, pgy_error
     return compare_numbers(got, want, b, err);
 }
 
+/* The files KIND_0.pb, KIND_1.pb, ... of a data set, by the names in them. */
+static pgy_status load_set(pgy_tensor_map **out, const char *folder, const char *kind,
+                           pgy_error *err)
+{
+    pgy_tensor_map *m = NULL;
+    char path[4096];
+    pgy_status st = pgy_tensor_map_create(&m, err);
+    for (size_t i = 0; !st; i++) {
+        pgy_tensor *t = NULL;
+        char *name = NULL;
+        snprintf(path, sizeof path, "%s/%s_%zu.pb", folder, kind, i);
+        if (!exists(path)) break;
+        st = pgy_tensorproto_load(&t, &name, path, err);
+        if (!st) st = pgy_tensor_map_adopt(m, name, t, err);
+        pgy_text_free(name);
+    }
+    *out = m;
+    return st;
+}
+
+static pgy_status compare_all(const pgy_tensor_map *got, const pgy_tensor_map *want, bounds b,
+                              pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(want); i++) {
+        const char *name = pgy_tensor_map_name(want, i);
+        pgy_tensor *t = pgy_tensor_map_find(got, name);
+        if (!t) return pgy_error_set(err, PGY_E_FORMAT, "output '%s' is not there", name);
+        st = compare(t, pgy_tensor_map_at(want, i), b, err);
+        if (st) pgy_error_prefix(err, st, "output '%s': ", name);
+    }
+    if (!st && pgy_tensor_map_count(got) != pgy_tensor_map_count(want))
+        st = pgy_error_set(err, PGY_E_FORMAT, "there are %zu tensors, expected %zu",
+                           pgy_tensor_map_count(got), pgy_tensor_map_count(want));
+    return st;
+}
+
 static pgy_status run_set(pgy_runner *r, const char *folder, bounds b, pgy_error *err)
 {
-    const pgy_metadata *inputs, *outputs;
-    pgy_tensor_map *feed = NULL, *got = NULL;
-    char path[4096];
-    pgy_status st = pgy_runner_inputs(&inputs, r, err);
-    if (!st) st = pgy_runner_outputs(&outputs, r, err);
-    if (!st) st = pgy_tensor_map_create(&feed, err);
-    for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
-        pgy_tensor *t = NULL;
-        snprintf(path, sizeof path, "%s/input_%zu.pb", folder, i);
-        st = pgy_tensorproto_load(&t, NULL, path, err);
-        if (!st) st = pgy_tensor_map_adopt(feed, pgy_metadata_at(inputs, i)->name, t, err);
-    }
+    pgy_tensor_map *feed = NULL, *want = NULL, *got = NULL;
+    pgy_status st = load_set(&feed, folder, "input", err);
+    if (!st) st = load_set(&want, folder, "output", err);
     if (!st) st = pgy_runner_infer(&got, r, feed, err);
-    for (size_t i = 0; !st && i < pgy_metadata_count(outputs); i++) {
-        pgy_tensor *want = NULL;
-        snprintf(path, sizeof path, "%s/output_%zu.pb", folder, i);
-        st = pgy_tensorproto_load(&want, NULL, path, err);
-        if (st) break;
-        const char *name = pgy_metadata_at(outputs, i)->name;
-        st = compare(pgy_tensor_map_find(got, name), want, b, err);
-        if (st) pgy_error_prefix(err, st, "output '%s': ", name);
-        pgy_tensor_release(want);
-    }
+    if (!st) st = compare_all(got, want, b, err);
     pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(want);
     pgy_tensor_map_destroy(got);
     return st;
 }
 
-static pgy_status run_folder(const char *folder, pgy_error *err)
+/* A runner of the reference; `precision` NULL is its default. */
+static pgy_status create_runner(pgy_runner **out, const char *model, const char *precision,
+                                pgy_error *err)
+{
+    pgy_model_source source;
+    const pgy_backend *backend = pgy_backend_find("opref");
+    char *settings = calloc(1, backend->options_size);
+    if (!settings) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (const pgy_option *o = backend->options; o->kind != PGY_OPTION_END; o++)
+        if (precision && strcmp(o->names, "--opref-precision") == 0)
+            memcpy(settings + o->offset, &precision, sizeof precision);
+    pgy_status st = pgy_source_from_path(&source, model, err);
+    if (!st) st = pgy_runner_create(out, backend, &source, settings, model, err);
+    free(settings);
+    return st;
+}
+
+static pgy_status run_folder(const char *folder, const char *precision, pgy_error *err)
 {
     bounds b = {1e-3, 1e-7};
     char path[4000];
     pgy_runner *r = NULL;
-    pgy_model_source source;
     snprintf(path, sizeof path, "%s/tolerance", folder);
     FILE *file = fopen(path, "r");
     if (file && fscanf(file, "%lf %lf", &b.rtol, &b.atol) != 2) b = (bounds){1e-3, 1e-7};
     if (file) fclose(file);
     snprintf(path, sizeof path, "%s/model.onnx", folder);
-    pgy_status st = pgy_source_from_path(&source, path, err);
-    if (!st) st = pgy_runner_create(&r, pgy_backend_find("opref"), &source, NULL, folder, err);
+    pgy_status st = create_runner(&r, path, precision, err);
     if (!st) st = pgy_runner_activate(r, err);
     for (int set = 0; !st; set++) {
         snprintf(path, sizeof path, "%s/test_data_set_%d", folder, set);
@@ -134,13 +171,16 @@ static pgy_status run_folder(const char *folder, pgy_error *err)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        pgy_error err = {{0}};
-        const pgy_status st = run_folder(argv[i], &err);
+        pgy_error err = {{0}}, ignored = {{0}};
+        const pgy_status st = run_folder(argv[i], NULL, &err);
+        const bool rounded =
+            st && st != PGY_E_UNSUPPORTED && !run_folder(argv[i], "model", &ignored);
         const char *slash = strrchr(argv[i], '/');
         for (char *c = err.text; *c; c++)
             if (*c == '\n') *c = ' ';
         printf("%s %s %.300s\n",
                !st                       ? "passed"
+               : rounded                 ? "passed-model"
                : st == PGY_E_UNSUPPORTED ? "unsupported"
                                          : "failed",
                slash ? slash + 1 : argv[i], st ? err.text : "");

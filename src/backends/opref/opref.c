@@ -5,10 +5,11 @@
  * end, or, on request, after every node. */
 #include <string.h>
 
-#include "evaluate/execute.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "evaluate/execute.h"
+#include "evaluate/interface.h"
 
 #include <polygraphy/backend.h>
 
@@ -101,18 +102,9 @@ static pgy_status describe(pgy_metadata *out, pgy_value *const *values, size_t c
                            pgy_error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        const pgy_value *v = values[i];
         int64_t shape[PGY_MAX_RANK];
         const char *names[PGY_MAX_RANK];
-        for (int32_t d = 0; d < v->rank; d++) {
-            shape[d] = v->dims[d].value;
-            names[d] = v->dims[d].text;
-        }
-        const pgy_tensor_info info = {.name = v->name,
-                                      .dtype = v->dtype,
-                                      .rank = v->rank,
-                                      .shape = shape,
-                                      .dim_names = names};
+        const pgy_tensor_info info = interface_describe(values[i], shape, names);
         const pgy_status st = pgy_metadata_set(out, &info, err);
         if (st) return st;
     }

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sequence is made of, and given as, one tensor per element whose name has the index; an optional
+ * is its element, or nothing. Nested sequences go down the same way. */
+#include "evaluate/interface.h"
+
+#include "base/alloc.h"
+#include "tensor/elements.h"
+
+enum { MAX_DEPTH = 16 }; /* of sequences in sequences */
+
+/* ---- Inputs --------------------------------------------------------------------------------- */
+
+static pgy_status feed_tensor(op_tensor *out, pgy_tensor *given, const char *name, pgy_error *err)
+{
+    pgy_tensor *value = NULL;
+    const pgy_status st = op_to_storage(&value, given, err);
+    if (st) return pgy_error_prefix(err, st, "input '%s': ", name);
+    *out = (op_tensor){.dtype = pgy_tensor_dtype(given), .value = value};
+    return PGY_OK;
+}
+
+static pgy_status feed_sequence(op_tensor *out, const pgy_tensor_map *feed, const char *stem,
+                                int depth, pgy_error *err);
+
+static pgy_status feed_element(op_tensor *out, const pgy_tensor_map *feed, const char *stem,
+                               size_t i, int depth, pgy_error *err)
+{
+    str name = {0};
+    str_printf(&name, "%s[%zu]", stem, i);
+    pgy_tensor *given = pgy_tensor_map_find(feed, str_text(&name));
+    pgy_status st = PGY_OK;
+    if (name.failed)
+        st = graph_no_memory(err);
+    else if (given)
+        st = feed_tensor(out, given, str_text(&name), err);
+    else
+        st = feed_sequence(out, feed, str_text(&name), depth + 1, err);
+    str_deinit(&name);
+    return st;
+}
+
+static pgy_status feed_sequence(op_tensor *out, const pgy_tensor_map *feed, const char *stem,
+                                int depth, pgy_error *err)
+{
+    size_t count = 0;
+    if (depth > MAX_DEPTH)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s': sequences are nested too deep", stem);
+    pgy_status st = elements_count(&count, feed, stem, err);
+    if (st) return pgy_error_prefix(err, st, "input ");
+    op_sequence *s = op_sequence_create(count);
+    if (!s) return graph_no_memory(err);
+    for (size_t i = 0; !st && i < count; i++)
+        st = feed_element(&s->items[i], feed, stem, i, depth, err);
+    if (st)
+        op_sequence_release(s);
+    else
+        *out = (op_tensor){.sequence = s};
+    return st;
+}
+
+static pgy_status feed_none(op_tensor *out, pgy_error *err)
+{
+    op_sequence *none = op_sequence_create(0);
+    if (!none) return graph_no_memory(err);
+    none->none = true;
+    *out = (op_tensor){.sequence = none};
+    return PGY_OK;
+}
+
+pgy_status interface_feed(op_tensor *out, const pgy_value *v, const pgy_tensor_map *feed,
+                          pgy_error *err)
+{
+    pgy_tensor *given = pgy_tensor_map_find(feed, v->name);
+    if (v->kind == PGY_VALUE_MAP)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "input '%s' is a map; none can be given",
+                             v->name);
+    if (v->kind == PGY_VALUE_SEQUENCE) return feed_sequence(out, feed, v->name, 0, err);
+    if (given) return feed_tensor(out, given, v->name, err);
+    if (v->kind != PGY_VALUE_OPTIONAL)
+        return pgy_error_set(err, PGY_E_NOT_FOUND, "input '%s' is not given", v->name);
+    if (elements_given(feed, v->name)) return feed_sequence(out, feed, v->name, 0, err);
+    return feed_none(out, err);
+}
+
+/* ---- Outputs -------------------------------------------------------------------------------- */
+
+static pgy_status take(pgy_tensor_map *out, const char *name, const op_tensor *value,
+                       pgy_dtype element, pgy_error *err);
+
+static pgy_status take_sequence(pgy_tensor_map *out, const char *stem, const op_sequence *s,
+                                pgy_dtype element, pgy_error *err)
+{
+    str name = {0};
+    pgy_status st = PGY_OK;
+    if (s->none) return PGY_OK;
+    if (!s->count) return elements_adopt_none(out, stem, element, err);
+    for (size_t i = 0; !st && i < s->count; i++) {
+        str_clear(&name);
+        str_printf(&name, "%s[%zu]", stem, i);
+        st = name.failed ? graph_no_memory(err)
+                         : take(out, str_text(&name), &s->items[i], element, err);
+    }
+    str_deinit(&name);
+    return st;
+}
+
+static pgy_status take(pgy_tensor_map *out, const char *name, const op_tensor *value,
+                       pgy_dtype element, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    if (value->sequence) return take_sequence(out, name, value->sequence, element, err);
+    if (!value->value)
+        return pgy_error_set(err, PGY_E_INTERNAL, "output '%s' was not computed", name);
+    const pgy_status st = op_from_storage(&t, value->value, value->dtype, err);
+    return st ? st : elements_adopt(out, name, t, err);
+}
+
+/* The tensors that a value is made of. */
+static const op_value *innermost(const op_value *v)
+{
+    for (int depth = 0; v->sequence && depth < MAX_DEPTH; depth++) v = v->sequence;
+    return v;
+}
+
+pgy_status interface_take(pgy_tensor_map *out, const pgy_value *v, const op_tensor *value,
+                          pgy_error *err)
+{
+    const op_value *known = &((value_box *)v->internal)->known;
+    return take(out, v->name, value, innermost(known)->dtype, err);
+}
+
+/* ---- Metadata ------------------------------------------------------------------------------- */
+
+static pgy_form form_of(const pgy_value *v, const op_value *known)
+{
+    if (v->kind == PGY_VALUE_MAP || v->kind == PGY_VALUE_SPARSE) return PGY_FORM_OTHER;
+    if (!known->sequence) return PGY_FORM_TENSOR;
+    if (!known->optional) return PGY_FORM_SEQUENCE;
+    return known->sequence->sequence ? PGY_FORM_OPTIONAL_SEQUENCE : PGY_FORM_OPTIONAL;
+}
+
+pgy_tensor_info interface_describe(const pgy_value *v, int64_t *shape, const char **names)
+{
+    const op_value *known = &((value_box *)v->internal)->known, *tensor = innermost(known);
+    pgy_tensor_info info = {.name = v->name,
+                            .dtype = tensor->dtype,
+                            .rank = v->rank,
+                            .shape = shape,
+                            .dim_names = names,
+                            .form = form_of(v, known)};
+    for (int32_t d = 0; d < v->rank; d++) {
+        shape[d] = v->dims[d].value;
+        names[d] = v->dims[d].text;
+    }
+    if (info.form == PGY_FORM_TENSOR) return info;
+    info.rank = tensor->sequence ? -1 : tensor->rank;
+    for (int32_t d = 0; d < info.rank; d++) {
+        shape[d] = dim_is_const(tensor->dims[d]) ? tensor->dims[d].value : -1;
+        names[d] = NULL;
+    }
+    return info;
+}

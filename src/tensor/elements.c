@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the names that elements of sequences have. An index is written without leading zeros, so
+ * that every element has one name only; lengths come of the names alone, so a gap is found however
+ * large the indices are. */
+#include "tensor/elements.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Past "[12]" or "[]"; NULL if it is neither. *index is SIZE_MAX for "[]". */
+static const char *skip_index(const char *s, size_t *index)
+{
+    if (*s++ != '[') return NULL;
+    if (*s == ']') {
+        *index = SIZE_MAX;
+        return s + 1;
+    }
+    if (*s == '0' && s[1] != ']') return NULL;
+    const char *begin = s;
+    for (*index = 0; *s >= '0' && *s <= '9'; s++) {
+        if (s - begin > 15) return NULL;
+        *index = *index * 10 + (size_t)(*s - '0');
+    }
+    return s > begin && *s == ']' ? s + 1 : NULL;
+}
+
+/* The outermost index of an element's name: false if it is not of this stem. */
+static bool outer_index(size_t *index, const char *name, const char *stem)
+{
+    const size_t size = strlen(stem);
+    size_t inner = 0;
+    if (strncmp(name, stem, size) != 0) return false;
+    const char *rest = skip_index(name + size, index);
+    inner = *index;
+    while (rest && *rest && inner != SIZE_MAX) rest = skip_index(rest, &inner);
+    return rest && !*rest;
+}
+
+bool elements_belongs(const char *name, const char *stem)
+{
+    size_t index;
+    return outer_index(&index, name, stem);
+}
+
+bool elements_given(const pgy_tensor_map *m, const char *stem)
+{
+    for (size_t i = 0; i < pgy_tensor_map_count(m); i++)
+        if (elements_belongs(pgy_tensor_map_name(m, i), stem)) return true;
+    return false;
+}
+
+/* Marks the indices that are there; *found is how many, *none that `stem[]` is. Those beyond the
+ * number of tensors leave a gap before them in any case. */
+static void mark(bool *seen, size_t *found, bool *none, const pgy_tensor_map *m, const char *stem)
+{
+    const size_t count = pgy_tensor_map_count(m);
+    size_t index;
+    for (size_t i = 0; i < count; i++) {
+        if (!outer_index(&index, pgy_tensor_map_name(m, i), stem)) continue;
+        *none |= index == SIZE_MAX;
+        if (index == SIZE_MAX) continue;
+        if (index >= count) index = count;
+        *found += !seen[index];
+        seen[index] = true;
+    }
+}
+
+pgy_status elements_count(size_t *out, const pgy_tensor_map *m, const char *stem, pgy_error *err)
+{
+    const size_t room = pgy_tensor_map_count(m) + 1;
+    bool *seen = mem_calloc(room, sizeof *seen), none = false;
+    size_t found = 0, length = 0;
+    pgy_status st = PGY_OK;
+    if (!seen) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    mark(seen, &found, &none, m, stem);
+    while (length < room && seen[length]) length++;
+    if (!found && !none)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "'%s' is a sequence: its elements are needed as '%s[0]', '%s[1]' and so "
+                           "on, or '%s[]', a tensor of shape (0,), if it has none",
+                           stem, stem, stem, stem);
+    else if (found && none)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "'%s[]' says that the sequence '%s' has no elements, but '%s[...]' is "
+                           "there too",
+                           stem, stem, stem);
+    else if (length < found)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "the sequence '%s' lacks '%s[%zu]': its elements count from 0 without "
+                           "gaps",
+                           stem, stem, length);
+    if (!st) *out = length;
+    mem_free(seen);
+    return st;
+}
+
+pgy_status elements_adopt(pgy_tensor_map *m, const char *name, pgy_tensor *t, pgy_error *err)
+{
+    if (!pgy_tensor_map_find(m, name)) return pgy_tensor_map_adopt(m, name, t, err);
+    pgy_tensor_release(t);
+    return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                         "two tensors are named '%s', one of them as an element of a sequence",
+                         name);
+}
+
+pgy_status elements_adopt_none(pgy_tensor_map *m, const char *stem, pgy_dtype dtype, pgy_error *err)
+{
+    static const int64_t SHAPE[] = {0};
+    str name = {0};
+    pgy_tensor *t = NULL;
+    str_printf(&name, "%s[]", stem);
+    pgy_status st = name.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
+                                : pgy_tensor_create(&t, dtype ? dtype : PGY_F32, 1, SHAPE, err);
+    if (!st) st = elements_adopt(m, str_text(&name), t, err);
+    str_deinit(&name);
+    return st;
+}
