@@ -72,3 +72,8 @@ const op_def *op_table_at(size_t i)
 {
     return i < op_table_count() ? rows[i] : NULL;
 }
+
+const op_def *op_sorted_at(size_t i)
+{
+    return i < op_table_count() ? sorted[i] : NULL;
+}

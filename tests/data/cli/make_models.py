@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. sparsity.onnx has one weight of each kind that `inspect sparsity` tells apart;
-lint.onnx has a node that fails, one that only it feeds, and things nobody uses."""
+lint.onnx has a node that fails, one that only it feeds, and things nobody uses; custom.onnx has operators that nobody has."""
 import os
 
 import numpy as np
@@ -31,9 +31,10 @@ def bfloat16(name, a):
     return helper.make_tensor(name, TensorProto.BFLOAT16, a.shape, raw, raw=True)
 
 
-def save(name, nodes, inputs, outputs, initializers):
+def save(name, nodes, inputs, outputs, initializers, domains=(), functions=()):
     graph = helper.make_graph(nodes, name, inputs, outputs, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    opsets = [helper.make_opsetid("", 13)] + [helper.make_opsetid(d, 1) for d in domains]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=functions)
     model.producer_name = ""
     onnx.save(model, os.path.join(HERE, name + ".onnx"))
 
@@ -67,6 +68,26 @@ def lint():
     save("lint", nodes, [value("x", [2, 3]), value("lonely", [1])], [value("y", [2, 5])], [numpy_helper.from_array(dense((4, 5)), "w")])
 
 
+def custom():
+    """Operators that nobody has: two at the top level, one in a function, one in a branch."""
+    node = helper.make_node
+    inner = helper.make_function("local", "Inner", ["a"], ["b"], [node("Lost", ["a"], ["b"], name="lost", domain="custom")],
+                                 [helper.make_opsetid("custom", 1)])
+    outer = helper.make_function("local", "Outer", ["a"], ["b"], [node("Inner", ["a"], ["t"], name="inner_1", domain="local"), node("Relu", ["t"], ["b"])],
+                                 [helper.make_opsetid("", 13), helper.make_opsetid("local", 1)])
+    then = helper.make_graph([node("Fake", ["c"], ["then_out"], name="hidden", domain="custom")], "then", [], [value("then_out", [2, 3])])
+    other = helper.make_graph([node("Neg", ["c"], ["else_out"])], "else", [], [value("else_out", [2, 3])])
+    nodes = [
+        node("Relu", ["x"], ["a"], name="first"), node("Add", ["a", "w"], ["b"], name="second"),
+        node("Fake", ["b"], ["c"], name="n7", domain="custom"), node("Mul", ["c", "a"], ["d"], name="after"),
+        node("If", ["flag"], ["e"], name="choose", then_branch=then, else_branch=other), node("Outer", ["e"], ["f"], name="outer_1", domain="local"),
+        node("Sub", ["d", "f"], ["y"], name="last"),
+    ]
+    save("custom", nodes, [value("x", [2, 3]), value("flag", [], TensorProto.BOOL)], [value("y", [2, 3])],
+         [numpy_helper.from_array(dense((2, 3)), "w")], ["custom", "local"], [inner, outer])
+
+
 if __name__ == "__main__":
+    custom()
     sparsity()
     lint()

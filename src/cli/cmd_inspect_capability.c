@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy inspect capability: can the model be run here, and if not, which nodes stand in the
+ * way, with the parts on either side as models of their own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/args/values.h"
+#include "cli/capability.h"
+#include "cli/groups/model.h"
+
+static const char LOG_PATH[] = "tools/inspect/subtool/capability.py";
+static const char ENGINE[] = "opref"; /* what was asked */
+
+typedef struct capability_args {
+    bool partition, operators, one_file_per_tensor;
+    const char *folder, *threshold_text;
+    uint64_t threshold;
+    pgy_text_list suffixes; /* of --save-external-data */
+} capability_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_FLAG("--with-partitioning", capability_args, partition,
+                 .help = "sum up by part of the model and not by node; the parts are saved in "
+                         "either case"),
+    PGY_OPT_FLAG("--operators", capability_args, operators,
+                 .help = "list the operators that can be run, in every version, as a table"),
+    PGY_OPT_TEXT("-o --output", capability_args, folder, .meta = "FOLDER",
+                 .help = "where to save the summary and the parts if something is not supported; "
+                         "default polygraphy_capability_dumps"),
+    PGY_OPT_APPEND("--save-external-data --external-data-path", capability_args, suffixes,
+                   .nargs = PGY_OPTIONAL, .constant = "_ext_data", .meta = "SUFFIX",
+                   .help = "keep weights of the parts outside, in files named after each part and "
+                           "this suffix; default _ext_data"),
+    PGY_OPT_TEXT("--external-data-size-threshold", capability_args, threshold_text, .meta = "BYTES",
+                 .help = "weights of at least this size go outside; K, M and G may follow the "
+                         "number; default 1024"),
+    PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", capability_args, one_file_per_tensor,
+                 .help = "one file for each weight"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    capability_args *s = settings;
+    (void)line;
+    if (!s->folder) s->folder = "polygraphy_capability_dumps";
+    s->threshold = 1024;
+    if (!s->suffixes.given && (s->threshold_text || s->one_file_per_tensor))
+        LOG(WARNING, "--external-data-size-threshold and --no-save-all-tensors-to-one-file have no "
+                     "effect without --save-external-data");
+    return s->threshold_text ? value_bytes(&s->threshold, s->threshold_text,
+                                           "--external-data-size-threshold", err)
+                             : PGY_OK;
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(capability_args), .finish = finish};
+static const option_group *const GROUPS[] = {
+    &OWN, &GROUP_LOGGING, &GROUP_MODEL_OPTIONAL, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, NULL};
+
+/* ---- Saving --------------------------------------------------------------------------------- */
+
+static pgy_status save_part(const capability_args *s, pgy_graph *g, const capability_part *part,
+                            pgy_error *err)
+{
+    pgy_model *model = NULL;
+    char name[96], weights[256];
+    snprintf(name, sizeof name, "%ssupported_subgraph-nodes-%zu-%zu.onnx",
+             part->supported ? "" : "un", part->first, part->end - 1);
+    char *path = path_join(s->folder, name);
+    if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_model_save_options o = pgy_model_save_options_default();
+    o.external_data = s->suffixes.given;
+    o.size_threshold = s->threshold;
+    o.one_file_per_tensor = s->one_file_per_tensor;
+    if (s->suffixes.given) {
+        snprintf(weights, sizeof weights, "%.*s%s", (int)(strlen(name) - strlen(".onnx")), name,
+                 s->suffixes.items[0]);
+        o.external_data_path = weights;
+    }
+    pgy_status st = pgy_graph_extract(&model, g, part->first, part->end, err);
+    if (!st) LOG(INFO, "Saving ONNX model to: %s", path);
+    if (!st) st = pgy_model_save(model, path, &o, err);
+    pgy_model_destroy(model);
+    mem_free(path);
+    return st;
+}
+
+static pgy_status save_text(const capability_args *s, const str *text, pgy_error *err)
+{
+    char *path = path_join(s->folder, "results.txt");
+    if (!path || text->failed) {
+        mem_free(path);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    LOG(INFO, "Saving results to %s", path);
+    const pgy_status st = file_write_all(path, str_text(text), text->size, err);
+    mem_free(path);
+    return st;
+}
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
+static pgy_status report(const capability_args *s, pgy_graph *g, const pgy_unsupported *rows,
+                         size_t row_count, pgy_error *err)
+{
+    capability_part *parts = NULL;
+    size_t count = 0;
+    arena memory = {0};
+    str text = {0};
+    pgy_status st = capability_parts(&parts, &count, g, rows, row_count, &memory, err);
+    if (st) goto done;
+    if (s->partition)
+        capability_parts_text(&text, parts, count);
+    else
+        capability_text(&text, rows, row_count);
+    LOG(INFO, "%s", str_text(&text));
+    for (size_t i = 0; !st && i < count; i++) st = save_part(s, g, &parts[i], err);
+    if (!st) st = save_text(s, &text, err);
+done:
+    str_deinit(&text);
+    arena_deinit(&memory);
+    return st;
+}
+
+static pgy_status examine(const capability_args *s, pgy_model *model, pgy_error *err)
+{
+    pgy_graph *graph = NULL;
+    const pgy_unsupported *rows = NULL;
+    size_t count = 0;
+    pgy_status st = pgy_graph_import(&graph, model, err);
+    if (!st) st = pgy_graph_sort(graph, err);
+    if (!st) st = pgy_graph_capability(&rows, &count, graph, err);
+    if (!st && count)
+        st = report(s, graph, rows, count, err);
+    else if (!st)
+        LOG(INFO, "Graph is fully supported by %s; %sWill not generate subgraphs.", ENGINE,
+            s->partition ? "" : "Will not report errors. ");
+    pgy_graph_destroy(graph);
+    return st;
+}
+
+static pgy_status list_operators(pgy_error *err)
+{
+    str text = {0};
+    capability_operators(&text);
+    const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+    if (!st) fwrite(str_text(&text), 1, text.size, stdout);
+    str_deinit(&text);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const capability_args *s = args_get(line, &OWN);
+    const model_args *given = args_get(line, &GROUP_MODEL_OPTIONAL);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    if (s->operators) return list_operators(err);
+    if (!given->path)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "a model is needed (or --operators, to list what can be run)");
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = examine(s, model, err);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_inspect_capability = {
+    .tool = "inspect",
+    .subtool = "capability",
+    .summary = "Show whether a model can be run, and which of its nodes cannot.",
+    .description =
+        "Show whether a model can be run by the built-in reference. If some nodes cannot, list "
+        "them with the reason, and save the parts of the model that can and cannot be run.",
+    .groups = GROUPS,
+    .run = run,
+};

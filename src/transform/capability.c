@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of a graph cannot be run. Nodes are looked at one by one, through calls of functions and
+ * subgraphs; what only inference can tell, types and shapes that do not fit, is taken from the
+ * findings of the checker. */
+#include <string.h>
+
+#include "graph/graph.h"
+#include "ops/op.h"
+
+#include <polygraphy/capability.h>
+
+typedef struct searcher {
+    graph_state *state;
+    pgy_unsupported *items;
+    size_t count, capacity;
+    size_t index; /* of the top-level node */
+    size_t depth;
+    const char **contradictions; /* of each top-level node, or NULL */
+} searcher;
+
+static bool add(searcher *s, const char *trace, const pgy_node *n, const char *reason)
+{
+    if (s->count == s->capacity) {
+        const size_t wanted = s->capacity ? 2 * s->capacity : 16;
+        pgy_unsupported *items = arena_alloc_array(&s->state->memory, wanted, sizeof *items);
+        if (!items) return false;
+        if (s->count) memcpy(items, s->items, s->count * sizeof *items);
+        s->items = items;
+        s->capacity = wanted;
+    }
+    reason = arena_strdup(&s->state->memory, reason);
+    s->items[s->count++] = (pgy_unsupported){.index = s->index,
+                                             .trace = trace,
+                                             .node = node_label(n),
+                                             .op_type = n->op_type,
+                                             .reason = reason};
+    return reason != NULL;
+}
+
+static bool add_unknown(searcher *s, const char *trace, const pgy_node *n)
+{
+    char *text = arena_printf(
+        &s->state->memory, "%s is not a known operator of domain '%s' in opset %lld", n->op_type,
+        domain_is_default(n->domain) ? "ai.onnx" : n->domain, (long long)node_box_of(n)->opset);
+    return text && add(s, trace, n, text);
+}
+
+static const char *extend(searcher *s, const char *trace, const pgy_node *n)
+{
+    return arena_printf(&s->state->memory, "%s%s%s (%s)", trace, *trace ? " -> " : "",
+                        node_label(n), n->op_type);
+}
+
+static pgy_status search_level(searcher *s, pgy_graph *g, const char *trace, pgy_error *err);
+
+static pgy_status search_call(searcher *s, pgy_node *n, const char *trace, pgy_error *err)
+{
+    graph_function *f = node_box_of(n)->function;
+    pgy_graph *body = NULL;
+    if (f->busy || s->depth >= GRAPH_MAX_DEPTH)
+        return add(s, trace, n, "the function calls itself, or calls are nested too deep")
+                   ? PGY_OK
+                   : graph_no_memory(err);
+    pgy_status st = function_body(&body, f, n->graph, err);
+    if (st) return st;
+    f->busy = true;
+    s->depth++;
+    st = search_level(s, body, trace, err);
+    s->depth--;
+    f->busy = false;
+    return st;
+}
+
+static pgy_status search_node(searcher *s, pgy_node *n, const char *trace, pgy_error *err)
+{
+    pgy_error failure = {0};
+    const node_box *box = node_box_of(n);
+    pgy_status st = node_prepare(n, &failure);
+    if (st == PGY_E_MEMORY) return graph_no_memory(err);
+    if (st) return add(s, trace, n, failure.text) ? PGY_OK : graph_no_memory(err);
+    if (!box->function && !box->def)
+        return add_unknown(s, trace, n) ? PGY_OK : graph_no_memory(err);
+    if (!box->function && !box->has_refs) {
+        const op_node node = {.def = box->def,
+                              .name = node_label(n),
+                              .opset = box->opset,
+                              .attrs = box->attrs,
+                              .attr_count = box->attr_count,
+                              .input_count = n->input_count,
+                              .output_count = n->output_count};
+        st = op_check_node(&node, &failure);
+        if (st) return add(s, trace, n, failure.text) ? PGY_OK : graph_no_memory(err);
+    }
+    if (!box->function && !n->subgraph_count) return PGY_OK;
+    const char *inner = extend(s, trace, n);
+    if (!inner) return graph_no_memory(err);
+    if (box->function) return search_call(s, n, inner, err);
+    for (size_t i = 0; !st && i < n->subgraph_count; i++)
+        st = search_level(s, n->subgraphs[i], inner, err);
+    return st;
+}
+
+static pgy_status search_level(searcher *s, pgy_graph *g, const char *trace, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < g->node_count; i++) {
+        const bool top = !g->parent && !level_of(g)->is_function;
+        const size_t before = s->count;
+        if (top) s->index = i;
+        st = search_node(s, g->nodes[i], trace, err);
+        if (!st && top && s->count == before && s->contradictions[i] &&
+            !add(s, trace, g->nodes[i], s->contradictions[i]))
+            st = graph_no_memory(err);
+    }
+    return st;
+}
+
+/* ---- What inference finds ------------------------------------------------------------------- */
+
+/* The first failure of each top-level node; findings name nodes, so those of one name share it. */
+static pgy_status find_contradictions(searcher *s, pgy_graph *g, pgy_error *err)
+{
+    finding_list findings = {0};
+    strmap texts = {0};
+    s->contradictions =
+        arena_alloc_array(&s->state->memory, g->node_count, sizeof *s->contradictions);
+    pgy_status st = s->contradictions ? graph_infer_all(g, &findings, err) : graph_no_memory(err);
+    bool ok = !findings.failed;
+    for (size_t i = 0; !st && ok && i < findings.count; i++)
+        if (findings.items[i].severity == PGY_LOG_ERROR &&
+            !strmap_has(&texts, findings.items[i].node))
+            ok = strmap_put(&texts, findings.items[i].node, (void *)findings.items[i].message);
+    for (size_t i = 0; !st && ok && i < g->node_count; i++)
+        s->contradictions[i] = strmap_get(&texts, node_label(g->nodes[i]));
+    strmap_deinit(&texts);
+    return !st && !ok ? graph_no_memory(err) : st;
+}
+
+pgy_status pgy_graph_capability(const pgy_unsupported **out, size_t *count, pgy_graph *g,
+                                pgy_error *err)
+{
+    if (!out || !count || !g || g->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be examined");
+    searcher s = {.state = state_of(g)};
+    pgy_status st = find_contradictions(&s, g, err);
+    if (!st) st = search_level(&s, g, "", err);
+    if (st) return st;
+    *out = s.items;
+    *count = s.count;
+    return PGY_OK;
+}
+
+/* ---- The registry --------------------------------------------------------------------------- */
+
+size_t pgy_operator_count(void)
+{
+    return op_table_count();
+}
+
+static size_t most(uint8_t count, const op_def *d, int variadic)
+{
+    return d->flags & variadic ? SIZE_MAX : count;
+}
+
+pgy_status pgy_operator_at(pgy_operator *out, size_t i)
+{
+    const op_def *d = op_sorted_at(i);
+    if (!d || !out) return PGY_E_NOT_FOUND;
+    *out = (pgy_operator){
+        .domain = d->domain,
+        .name = d->name,
+        .since = d->since,
+        .deprecated = d->deprecated,
+        .min_inputs = d->min_inputs,
+        .max_inputs = most(d->max_inputs, d, OP_VARIADIC_INPUTS),
+        .min_outputs = d->min_outputs,
+        .max_outputs = most(d->max_outputs, d, OP_VARIADIC_OUTPUTS),
+        .random = (d->flags & OP_RANDOM) != 0,
+    };
+    return PGY_OK;
+}
