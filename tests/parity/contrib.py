@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of com.microsoft against ONNX Runtime: contrib.py LIBRARY_FOLDER WORK_FOLDER
+
+Models of one node are built in several configurations per operator, run by ONNX Runtime's CPU provider and by the reference
+(node_runner.c), and compared. Where the two must differ, DISAGREEMENTS says why.
+`contrib.py --write FOLDER OPERATOR...` writes the cases of operators in the form of tests/ops instead.
+"""
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+MS = "com.microsoft"
+BY_HAND = "# By hand:"  # what follows in a file of cases is kept
+
+# pattern of `operator/case`: reason
+DISAGREEMENTS = {
+}
+
+CASES = []
+
+
+class Case:
+    def __init__(self, op, name, attrs, inputs, outputs, tolerance, domain):
+        self.op, self.name, self.attrs, self.inputs, self.domain = op, name, attrs, inputs, domain
+        self.outputs, self.tolerance = outputs, tolerance
+        self.label = f"{op}/{name}"
+
+
+def case(op, name, inputs, outputs=1, tolerance=1e-5, domain=MS, **attrs):
+    """outputs: how many, or a list of flags: which are looked at."""
+    wanted = [True] * outputs if isinstance(outputs, int) else outputs
+    CASES.append(Case(op, name, attrs, inputs, wanted, tolerance, domain))
+
+
+class Source:
+    """Numbers that are exact in a few digits, the same in every run."""
+
+    def __init__(self, name):
+        self.rng = np.random.default_rng(zlib.crc32(name.encode()))
+
+    def f(self, *shape, dtype=np.float32, scale=1.0):
+        return (self.rng.integers(-16, 17, shape) / 8 * scale).astype(dtype)
+
+    def pos(self, *shape, dtype=np.float32):
+        return (self.rng.integers(1, 17, shape) / 16).astype(dtype)
+
+    def u8(self, *shape):
+        return self.rng.integers(0, 256, shape).astype(np.uint8)
+
+    def s8(self, *shape):
+        return self.rng.integers(-128, 128, shape).astype(np.int8)
+
+    def i32(self, low, high, *shape):
+        return self.rng.integers(low, high, shape).astype(np.int32)
+
+
+def f32(x):
+    return np.float32(x)
+
+
+def u8(x):
+    return np.uint8(x)
+
+
+def s8(x):
+    return np.int8(x)
+
+
+# ---- Attention -----------------------------------------------------------------------------------
+
+
+def rotary_tables(length, half):
+    angles = np.arange(length)[:, None] / 10.0 ** (np.arange(half) / max(half, 1))
+    return np.round(np.cos(angles), 3).astype(np.float32), np.round(np.sin(angles), 3).astype(np.float32)
+
+
+def group_query_attention():
+    s = Source("gqa")
+    n, k, h = 2, 1, 8
+
+    def add(name, batch, rows, past=0, capacity=0, packed=False, lengths=None, extra=(), rotary=False, outputs=3, **attrs):
+        total = past + rows
+        size = 16 if rotary else h
+        q = s.f(batch, rows, (n + 2 * k if packed else n) * size)
+        kv = [None, None] if packed else [s.f(batch, rows, k * size), s.f(batch, rows, k * size)]
+        buffer = capacity or past
+        caches = [s.f(batch, k, buffer, size), s.f(batch, k, buffer, size)] if buffer else [None, None]
+        seq = np.array([total - 1] * batch if lengths is None else lengths, np.int32)
+        tables = list(rotary_tables(16, size // 2)) if rotary else [None, None]
+        if rotary:
+            attrs["do_rotary"] = 1
+        case("GroupQueryAttention", name, [q, *kv, *caches, seq, np.array([total], np.int32), *tables, *extra], outputs, 1e-4,
+             num_heads=n, kv_num_heads=k, **attrs)
+
+    add("prompt", 1, 3)
+    add("prompt of a batch", 2, 3)
+    add("token with a cache", 1, 1, 3)
+    add("cache with room, unequal lengths", 2, 1, 4, 6, lengths=[2, 4], outputs=[True, False, False])
+    add("packed", 1, 3, packed=True)
+    add("packed, rotary", 1, 3, packed=True, rotary=True)
+    add("rotary, interleaved", 1, 1, 3, rotary=True, rotary_interleaved=1)
+    add("rotary of a batch", 2, 1, 4, rotary=True, lengths=[3, 4], outputs=[True, False, False])
+    add("several tokens behind a cache", 1, 2, 3, rotary=True)
+    add("scale and softcap", 1, 3, scale=0.5, softcap=2.0)
+    add("window", 1, 5, local_window_size=2)
+    add("window with a cache", 1, 1, 5, local_window_size=3)
+    add("smooth softmax", 1, 3, smooth_softmax=1)
+    add("head sink", 1, 3, extra=[None, None, s.f(n)])
+    add("bias", 2, 3, extra=[None, s.f(1, n, 3, 3)])
+    add("bias of a batch", 2, 1, 2, extra=[None, s.f(2, 1, 1, 3)])
+    add("positions", 1, 1, 3, rotary=True, extra=[np.array([[5]], np.int64)])
+    add("scores before", 1, 2, qk_output=1, softcap=2.0, outputs=4)
+    add("scores after", 1, 2, 1, qk_output=2, outputs=4)
+    add("not causal", 1, 3, causal=0)
+
+
+def quantised_attention():
+    s = Source("qattention")
+
+    def add(name, extra=(), columns=False, x=None, w=None, outputs=1, **attrs):
+        x = s.u8(2, 3, 4) if x is None else x
+        w = s.s8(4, 12) if w is None else w
+        scale = (s.pos(12) / 8).astype(np.float32) if columns else f32(0.03)
+        case("QAttention", name, [x, w, s.f(12), f32(0.05), scale, *extra], outputs, 1e-4, num_heads=2, **attrs)
+
+    add("plain", [None, u8(128), s8(0)])
+    add("unidirectional", [None, u8(120), s8(3)], unidirectional=1)
+    add("scale per column", [None, u8(120), s.s8(12)], columns=True)
+    add("mask of lengths", [np.array([2, 3], np.int32), u8(128)])
+    add("unsigned weights", [None, u8(2), u8(130)], w=s.u8(4, 12))
+    add("cache", [None, u8(128), s8(0), s.f(2, 2, 2, 2, 2)], outputs=2, unidirectional=1)
+
+
+# ---- Quantised -----------------------------------------------------------------------------------
+
+
+def quantised_gemm():
+    s = Source("qgemm")
+    case("QGemm", "float result", [s.u8(3, 4), f32(0.1), u8(120), s.s8(4, 5), f32(0.2), s8(2)])
+    case("QGemm", "quantised result", [s.u8(3, 4), f32(0.1), u8(120), s.s8(4, 5), f32(0.02), s8(0), s.i32(-99, 99, 5), f32(0.7), u8(100)])
+    case("QGemm", "transposed", [s.u8(4, 3), f32(0.1), u8(1), s.u8(5, 4), f32(0.05), u8(100), s.i32(-99, 99, 3, 1)], transA=1, transB=1, alpha=0.5)
+    case("QGemm", "scale per column", [s.s8(2, 4), f32(0.1), s8(1), s.s8(3, 4), s.pos(3), s.s8(3), s.i32(-99, 99, 2, 3)], transB=1)
+    case("QGemm", "signed result", [s.s8(2, 4), f32(0.1), s8(1), s.s8(4, 3), s.pos(3), np.zeros(3, np.int8), None, f32(2), s8(-3)])
+
+
+def gather_block_quantized():
+    s = Source("gather")
+    i = np.array([[0, 2], [1, 0]], np.int64)
+    op = "GatherBlockQuantized"
+    case(op, "bytes, 4 bits", [s.u8(3, 16), i, s.pos(3, 2)], block_size=16)
+    case(op, "bytes, 4 bits, zero points", [s.u8(3, 16), i.astype(np.int32), s.pos(3, 2), s.u8(3, 1)], block_size=16, quantize_axis=-1)
+    case(op, "bytes, 8 bits", [s.u8(3, 40), i[0], s.pos(3, 3)], block_size=16, bits=8)
+    case(op, "bytes, 2 bits, zero points", [s.u8(3, 12), i, s.pos(3, 3), s.u8(3, 1)], block_size=16, bits=2)
+
+
+# ---- Images --------------------------------------------------------------------------------------
+
+
+def channels_last():
+    s = Source("nhwc")
+    case("NhwcMaxPool", "plain", [s.u8(1, 4, 5, 2)], kernel_shape=[2, 2])
+    case("NhwcMaxPool", "strides and pads", [s.s8(2, 5, 5, 3)], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    case("NhwcMaxPool", "ceiling", [s.u8(1, 6, 5, 2)], kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1)
+
+
+def all_cases():
+    for build in (group_query_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last):
+        build()
+    return CASES
+
+
+# ---- Running -------------------------------------------------------------------------------------
+
+
+def model_of(c):
+    names = [f"i{k}" if x is not None else "" for k, x in enumerate(c.inputs)]
+    outs = [f"o{k}" if wanted is not None else "" for k, wanted in enumerate(c.outputs)]
+    node = helper.make_node(c.op, names, outs, name="node", domain=c.domain, **c.attrs)
+    infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape) for n, x in zip(names, c.inputs) if n]
+    results = [helper.make_empty_tensor_value_info(n) for n in outs if n]
+    graph = helper.make_graph([node], "contrib", infos, results)
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)])
+
+
+def run_theirs(c):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(model_of(c).SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feed = {f"i{k}": np.asarray(x) for k, x in enumerate(c.inputs) if x is not None}
+    return session.run(None, feed)
+
+
+def write_folder(folder, c, results):
+    """As onnx has its tests; outputs that are not looked at are not among the model's."""
+    model = model_of(c)
+    kept = [(info, value) for info, value, wanted in zip(list(model.graph.output), results, [w for w in c.outputs if w is not None]) if wanted]
+    del model.graph.output[:]
+    for info, value in kept:
+        model.graph.output.append(helper.make_tensor_value_info(info.name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape))
+    os.makedirs(f"{folder}/test_data_set_0")
+    with open(f"{folder}/model.onnx", "wb") as f:
+        f.write(model.SerializeToString())
+    with open(f"{folder}/tolerance", "w") as f:
+        f.write(f"{c.tolerance} {c.tolerance}\n")
+    for kind, values in (("input", [x for x in c.inputs if x is not None]), ("output", [v for _, v in kept])):
+        for k, value in enumerate(values):
+            with open(f"{folder}/test_data_set_0/{kind}_{k}.pb", "wb") as f:
+                f.write(numpy_helper.from_array(np.asarray(value)).SerializeToString())
+
+
+def compile_runner(library, work):
+    runner = os.path.join(work, "contrib_runner")
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "include"), os.path.join(HERE, "node_runner.c"), "-o", runner,
+                    "-L" + library, "-Wl,-rpath," + library, "-lpolygraphy", "-lm"], check=True)
+    return runner
+
+
+def compare(library, work):
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    folders, bad, used, labels = [], [], set(), {}
+    for c in all_cases():
+        try:
+            results = run_theirs(c)
+        except Exception as e:  # what ONNX Runtime refuses is a mistake in this file
+            bad.append(f"ONNX Runtime refuses {c.label}: {str(e)[:300]}")
+            continue
+        folder = os.path.join(work, re.sub(r"\W+", "_", c.label))
+        labels[os.path.basename(folder)] = c.label
+        write_folder(folder, c, results)
+        folders.append(folder)
+    passed = 0
+    done = subprocess.run([compile_runner(library, work), *folders], capture_output=True, text=True, errors="replace")
+    lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    if done.returncode:
+        lines.append(["failed", os.path.basename(folders[len(lines)]), f"the process ended with {done.returncode}"])
+    for outcome, name, why in lines:
+        pattern = next((p for p in DISAGREEMENTS if fnmatch.fnmatch(labels[name], p)), None)
+        if outcome == "passed":
+            passed += 1
+        elif pattern:
+            used.add(pattern)
+        else:
+            bad.append(f"{outcome} {labels[name]}: {why}")
+    bad += [f"DISAGREEMENTS lists {p}, but no case of it differs" for p in sorted(set(DISAGREEMENTS) - used)]
+    print("\n".join(bad + [f"operators of com.microsoft: {passed} of {len(CASES)} cases of {len({c.op for c in CASES})} operators agree with ONNX Runtime, "
+                           f"{len(used)} disagreements are explained"]))
+    return 1 if bad else 0
+
+
+# ---- Writing -------------------------------------------------------------------------------------
+
+
+def text_of(x):
+    x = np.asarray(x)
+    flat = x.reshape(-1).tolist()
+    if x.dtype == bool:
+        words = ["true" if v else "false" for v in flat]
+    elif x.dtype.kind in "iu":
+        words = [str(v) for v in flat]
+    else:
+        words = [f"{v:.8g}" for v in flat]
+    lines, line = [], f"{x.dtype} [{', '.join(map(str, x.shape))}]"
+    for w in words:
+        if len(line) + len(w) > 110:
+            lines.append(line)
+            line = "   "
+        line += " " + w
+    return "\n".join(lines + [line])
+
+
+def attr_text(v):
+    if isinstance(v, str):
+        return f'"{v}"'
+    if isinstance(v, float):
+        return repr(v)
+    if isinstance(v, list):
+        return "[" + ", ".join(attr_text(x) for x in v) + "]"
+    return str(v)
+
+
+def snake(op):
+    op = op.replace("QLinear", "Qlinear")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", op).lower()
+
+
+def write_cases(folder, wanted):
+    texts = {}
+    for c in all_cases():
+        if c.op not in wanted or any(fnmatch.fnmatch(c.label, p) for p in DISAGREEMENTS):
+            continue
+        results = iter(run_theirs(c))
+        lines = [f"case: {c.name}", f"op: {c.domain + ':' if c.domain else ''}{c.op} 1"]
+        lines += [f"attr: {k} = {attr_text(v)}" for k, v in sorted(c.attrs.items())]
+        lines += [f"in: {'-' if x is None else text_of(x)}" for x in c.inputs]
+        for flag in c.outputs:
+            value = next(results) if flag is not None else None
+            lines.append("out: -" if flag is not True else f"out: {text_of(value)}")
+        lines.append(f"tolerance: {c.tolerance:g}")
+        texts.setdefault(c.op, []).append("\n".join(lines) + "\n")
+    for op, cases in texts.items():
+        path = os.path.join(folder, snake(op) + ".txt")
+        before = open(path).read() if os.path.exists(path) else ""
+        kept = before[before.find(BY_HAND):] if BY_HAND in before else ""
+        with open(path, "w") as f:
+            f.write(f"# Expected values from ONNX Runtime {ort.__version__}, written by tests/parity/contrib.py.\n" + "\n".join(cases))
+            f.write("\n" + kept if kept else "")
+
+
+def main():
+    if sys.argv[1] == "--write":
+        return write_cases(sys.argv[2], set(sys.argv[3:]))
+    return compare(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
