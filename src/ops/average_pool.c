@@ -5,26 +5,33 @@
 #include "ops/class_pool.h"
 
 static const op_attr_def ATTRS_7[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"count_include_pad", OP_ATTR_INT, false, "0"},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},        {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"count_include_pad", OP_ATTR_INT, false, "0"},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {NULL},
 };
 
 static const op_attr_def ATTRS_10[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
     {"ceil_mode", OP_ATTR_INT, false, "0"},
     {"count_include_pad", OP_ATTR_INT, false, "0"},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
     {NULL},
 };
 
 static const op_attr_def ATTRS_19[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},  {"ceil_mode", OP_ATTR_INT, false, "0"},
-    {"count_include_pad", OP_ATTR_INT, false, "0"}, {"dilations", OP_ATTR_INTS, false, NULL},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},     {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},         {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"ceil_mode", OP_ATTR_INT, false, "0"},
+    {"count_include_pad", OP_ATTR_INT, false, "0"},
+    {"dilations", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {NULL},
 };
 
 /* Taps of axis i that count at output position o. */

@@ -37,7 +37,7 @@ static inline int64_t right_signed(int64_t a, int64_t by)
 static const binary_spec LEFT = {.i64 = left_i64, .u64 = left_u64};
 static const binary_spec RIGHT = {.i64 = right_i64, .u64 = right_u64};
 static const op_attr_def ATTRS[] = {
-    {"direction", OP_ATTR_STRING, true, NULL},
+    {"direction", OP_ATTR_STRING, true, NULL, "LEFT RIGHT"},
     {0},
 };
 

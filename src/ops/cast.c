@@ -14,7 +14,7 @@ static const op_attr_def ATTRS_19[] = {
 static const op_attr_def ATTRS_24[] = {
     {"to", OP_ATTR_INT, true, NULL},
     {"saturate", OP_ATTR_INT, false, "1"},
-    {"round_mode", OP_ATTR_STRING, false, "up"},
+    {"round_mode", OP_ATTR_STRING, false, "up", "up down nearest"},
     {0},
 };
 

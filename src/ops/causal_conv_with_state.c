@@ -10,7 +10,7 @@
 enum { X, W, BIAS, PAST };
 
 static const op_attr_def ATTRS[] = {
-    {"activation", OP_ATTR_STRING, false, "none"},
+    {"activation", OP_ATTR_STRING, false, "none", "none silu swish"},
     {NULL},
 };
 
@@ -105,7 +105,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_causal_conv_with_state[] = {
-    {"CausalConvWithState", "", 27, 0, 2, 4, 1, 2, OP_SAME_TYPES, ATTRS, TYPES_F4, infer, eval,
+    {"CausalConvWithState", "", 27, 0, 2, 4, 2, 2, OP_SAME_TYPES, ATTRS, TYPES_F4, infer, eval,
      NULL},
     {NULL},
 };

@@ -21,12 +21,12 @@ enum {
 };
 
 const op_attr_def conv_attrs[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
-    {"dilations", OP_ATTR_INTS, false, NULL},
-    {"group", OP_ATTR_INT, false, "1"},
-    {"kernel_shape", OP_ATTR_INTS, false, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"dilations", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {"group", OP_ATTR_INT, false, "1", NULL, "1.."},
+    {"kernel_shape", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
     {NULL},
 };
 

@@ -11,7 +11,7 @@ enum { SCORES, LABELS, WEIGHTS };
 
 const op_attr_def loss_attrs[] = {
     {"ignore_index", OP_ATTR_INT, false, NULL},
-    {"reduction", OP_ATTR_STRING, false, "mean"},
+    {"reduction", OP_ATTR_STRING, false, "mean", "none sum mean"},
     {NULL},
 };
 

@@ -8,9 +8,9 @@
 #include "ops/class_window.h"
 
 static const op_attr_def ATTRS[] = {
-    {"dilations", OP_ATTR_INTS, false, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
+    {"dilations", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
     {0},
 };
 

@@ -9,12 +9,12 @@
 #include "ops/rule.h"
 
 static const op_attr_def ATTRS_1[] = {
-    {"blocksize", OP_ATTR_INT, true, NULL},
+    {"blocksize", OP_ATTR_INT, true, NULL, NULL, "1.."},
     {0},
 };
 static const op_attr_def ATTRS_MODE[] = {
-    {"blocksize", OP_ATTR_INT, true, NULL},
-    {"mode", OP_ATTR_STRING, false, "DCR"},
+    {"blocksize", OP_ATTR_INT, true, NULL, NULL, "1.."},
+    {"mode", OP_ATTR_STRING, false, "DCR", "DCR CRD"},
     {0},
 };
 

@@ -8,12 +8,12 @@ static const op_attr_def ATTRS_13[] = {
 };
 static const op_attr_def ATTRS_21[] = {
     {"axis", OP_ATTR_INT, false, "1"},
-    {"block_size", OP_ATTR_INT, false, "0"},
+    {"block_size", OP_ATTR_INT, false, "0", NULL, "0.."},
     {0},
 };
 static const op_attr_def ATTRS_23[] = {
     {"axis", OP_ATTR_INT, false, "1"},
-    {"block_size", OP_ATTR_INT, false, "0"},
+    {"block_size", OP_ATTR_INT, false, "0", NULL, "0.."},
     {"output_dtype", OP_ATTR_INT, false, "0"},
     {0},
 };

@@ -6,7 +6,7 @@
 #include "ops/move.h"
 
 static const op_attr_def ATTRS_12[] = {
-    {"batch_dims", OP_ATTR_INT, false, "0"},
+    {"batch_dims", OP_ATTR_INT, false, "0", NULL, "0.."},
     {0},
 };
 

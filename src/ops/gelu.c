@@ -20,7 +20,7 @@ static inline double gelu_tanh(double x)
 
 static const unary_spec SPEC = {.f64 = exact_f64};
 static const op_attr_def ATTRS[] = {
-    {"approximate", OP_ATTR_STRING, false, "none"},
+    {"approximate", OP_ATTR_STRING, false, "none", "none tanh"},
     {0},
 };
 

@@ -5,7 +5,7 @@
 #include "ops/class_pool.h"
 #include "ops/class_rows.h"
 
-static const op_attr_def ATTRS[] = {{"p", OP_ATTR_INT, false, "2"}, {NULL}};
+static const op_attr_def ATTRS[] = {{"p", OP_ATTR_INT, false, "2", NULL, "1.."}, {NULL}};
 
 static double norm(const op_eval *c, const double *x, size_t count)
 {

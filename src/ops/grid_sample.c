@@ -13,15 +13,15 @@ typedef enum sample_padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION } sample_pad
 
 static const op_attr_def ATTRS_16[] = {
     {"align_corners", OP_ATTR_INT, false, "0"},
-    {"mode", OP_ATTR_STRING, false, "bilinear"},
-    {"padding_mode", OP_ATTR_STRING, false, "zeros"},
+    {"mode", OP_ATTR_STRING, false, "bilinear", "bilinear nearest bicubic"},
+    {"padding_mode", OP_ATTR_STRING, false, "zeros", "zeros border reflection"},
     {NULL},
 };
 
 static const op_attr_def ATTRS_20[] = {
     {"align_corners", OP_ATTR_INT, false, "0"},
-    {"mode", OP_ATTR_STRING, false, "linear"},
-    {"padding_mode", OP_ATTR_STRING, false, "zeros"},
+    {"mode", OP_ATTR_STRING, false, "linear", "linear nearest cubic"},
+    {"padding_mode", OP_ATTR_STRING, false, "zeros", "zeros border reflection"},
     {NULL},
 };
 

@@ -8,13 +8,13 @@
 
 static const op_attr_def ATTRS_18[] = {
     {"epsilon", OP_ATTR_FLOAT, false, "1e-5"},
-    {"num_groups", OP_ATTR_INT, true, NULL},
+    {"num_groups", OP_ATTR_INT, true, NULL, NULL, "1.."},
     {NULL},
 };
 
 static const op_attr_def ATTRS_21[] = {
     {"epsilon", OP_ATTR_FLOAT, false, "1e-5"},
-    {"num_groups", OP_ATTR_INT, true, NULL},
+    {"num_groups", OP_ATTR_INT, true, NULL, NULL, "1.."},
     {"stash_type", OP_ATTR_INT, false, "1"},
     {NULL},
 };
@@ -80,9 +80,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(version, attrs)                                                                      \
-    {                                                                                            \
-        "GroupNormalization", "", version, 0, 3, 3, 1, 1, OP_SAME_TYPES, attrs, TYPES_F4, infer, \
-            eval, norm_flops                                                                     \
+#define ROW(version, gone, attrs)                                                            \
+    {                                                                                        \
+        "GroupNormalization", "", version, gone, 3, 3, 1, 1, OP_SAME_TYPES, attrs, TYPES_F4, \
+            infer, eval, norm_flops                                                          \
     }
-const op_def OP_group_normalization[] = {ROW(18, ATTRS_18), ROW(21, ATTRS_21), {NULL}};
+const op_def OP_group_normalization[] = {ROW(18, 18, ATTRS_18), ROW(21, 0, ATTRS_21), {NULL}};

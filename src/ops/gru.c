@@ -57,13 +57,14 @@ static const rnn_kind KIND = {
     {"activation_alpha", OP_ATTR_FLOATS, false, NULL},                                       \
         {"activation_beta", OP_ATTR_FLOATS, false, NULL},                                    \
         {"activations", OP_ATTR_STRINGS, false, NULL}, {"clip", OP_ATTR_FLOAT, false, NULL}, \
-        {"direction", OP_ATTR_STRING, false, "forward"},                                     \
-        {"hidden_size", OP_ATTR_INT, false, NULL},                                           \
+        {"direction", OP_ATTR_STRING, false, "forward", "forward reverse bidirectional"},    \
+        {"hidden_size", OP_ATTR_INT, false, NULL, NULL, "1.."},                              \
     {                                                                                        \
         "linear_before_reset", OP_ATTR_INT, false, "0"                                       \
     }
 static const op_attr_def ATTRS_7[] = {COMMON, {NULL}};
-static const op_attr_def ATTRS_14[] = {COMMON, {"layout", OP_ATTR_INT, false, "0"}, {NULL}};
+static const op_attr_def ATTRS_14[] = {
+    COMMON, {"layout", OP_ATTR_INT, false, "0", NULL, "0..1"}, {NULL}};
 
 #define ROW(version, attrs, words)                                                             \
     {                                                                                          \

@@ -19,7 +19,7 @@ static const op_attr_def ATTRS[] = {
     {"kv_num_heads", OP_ATTR_INT, true, NULL},
     {"q_num_heads", OP_ATTR_INT, true, NULL},
     {"scale", OP_ATTR_FLOAT, false, "0"},
-    {"update_rule", OP_ATTR_STRING, false, "gated_delta"},
+    {"update_rule", OP_ATTR_STRING, false, "gated_delta", "linear gated delta gated_delta"},
     {NULL},
 };
 
@@ -214,6 +214,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_linear_attention[] = {
-    {"LinearAttention", "", 27, 0, 3, 6, 1, 2, 0, ATTRS, TYPES_F4, infer, eval, NULL},
+    {"LinearAttention", "", 27, 0, 3, 6, 2, 2, 0, ATTRS, TYPES_F4, infer, eval, NULL},
     {NULL},
 };

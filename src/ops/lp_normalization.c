@@ -8,7 +8,7 @@
 
 static const op_attr_def ATTRS[] = {
     {"axis", OP_ATTR_INT, false, "-1"},
-    {"p", OP_ATTR_INT, false, "2"},
+    {"p", OP_ATTR_INT, false, "2", NULL, "1..2"},
     {NULL},
 };
 

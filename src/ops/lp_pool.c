@@ -6,22 +6,22 @@
 #include "ops/class_pool.h"
 
 static const op_attr_def ATTRS_2[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"p", OP_ATTR_INT, false, "2"},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"p", OP_ATTR_INT, false, "2", NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
     {NULL},
 };
 
 static const op_attr_def ATTRS_18[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
     {"ceil_mode", OP_ATTR_INT, false, "0"},
-    {"dilations", OP_ATTR_INTS, false, NULL},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"p", OP_ATTR_INT, false, "2"},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
+    {"dilations", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"p", OP_ATTR_INT, false, "2", NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
     {NULL},
 };
 

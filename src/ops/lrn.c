@@ -9,7 +9,7 @@ static const op_attr_def ATTRS[] = {
     {"alpha", OP_ATTR_FLOAT, false, "0.0001"},
     {"beta", OP_ATTR_FLOAT, false, "0.75"},
     {"bias", OP_ATTR_FLOAT, false, "1.0"},
-    {"size", OP_ATTR_INT, true, NULL},
+    {"size", OP_ATTR_INT, true, NULL, NULL, "1.."},
     {NULL},
 };
 

@@ -7,24 +7,31 @@
 #include "ops/class_pool.h"
 
 static const op_attr_def ATTRS_1[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
     {NULL},
 };
 
 static const op_attr_def ATTRS_8[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},           {"storage_order", OP_ATTR_INT, false, "0"},
-    {"strides", OP_ATTR_INTS, false, NULL},        {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"storage_order", OP_ATTR_INT, false, "0", NULL, "0..1"},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {NULL},
 };
 
 static const op_attr_def ATTRS_10[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"ceil_mode", OP_ATTR_INT, false, "0"},
-    {"dilations", OP_ATTR_INTS, false, NULL},      {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},           {"storage_order", OP_ATTR_INT, false, "0"},
-    {"strides", OP_ATTR_INTS, false, NULL},        {NULL},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"ceil_mode", OP_ATTR_INT, false, "0"},
+    {"dilations", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"storage_order", OP_ATTR_INT, false, "0", NULL, "0..1"},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {NULL},
 };
 
 /* Index of an element of a plane (row-major) in the tensor, in the node's order of spatial axes. */

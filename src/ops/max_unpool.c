@@ -7,9 +7,9 @@
 #include "ops/class_window.h"
 
 static const op_attr_def ATTRS[] = {
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},
-    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
     {NULL},
 };
 

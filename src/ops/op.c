@@ -114,6 +114,52 @@ static bool kind_fits(const op_attr *a, op_attr_kind wanted)
     return a->kind == wanted || (list && list_wanted && a->count == 0);
 }
 
+static bool is_choice(const char *words, span value)
+{
+    while (*words) {
+        const size_t size = strcspn(words, " ");
+        if (span_equal((span){words, size}, value)) return true;
+        words += size + strspn(words + size, " ");
+    }
+    return false;
+}
+
+static pgy_status check_choice(const op_node *n, const op_attr_def *d, span value, pgy_error *err)
+{
+    if (is_choice(d->choices, value)) return PGY_OK;
+    return op_error(n, err, PGY_E_ARGUMENT, "attribute '%s' is '%.*s', but must be one of: %s",
+                    d->name, (int)(value.size < 256 ? value.size : 256),
+                    value.data ? value.data : "", d->choices);
+}
+
+/* "1..", "0..1": the ends are inclusive, a missing upper one is open. */
+static pgy_status check_range(const op_node *n, const op_attr_def *d, int64_t value, pgy_error *err)
+{
+    char *dots;
+    const long long least = strtoll(d->range, &dots, 10);
+    const bool open = dots[2] == 0;
+    const long long most = open ? INT64_MAX : strtoll(dots + 2, NULL, 10);
+    if (value >= least && value <= most) return PGY_OK;
+    if (open)
+        return op_error(n, err, PGY_E_ARGUMENT, "attribute '%s' is %lld, but must be at least %lld",
+                        d->name, (long long)value, least);
+    return op_error(n, err, PGY_E_ARGUMENT, "attribute '%s' is %lld, but must be %lld to %lld",
+                    d->name, (long long)value, least, most);
+}
+
+static pgy_status check_value(const op_node *n, const op_attr_def *d, const op_attr *a,
+                              pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (d->choices && a->kind == OP_ATTR_STRING) return check_choice(n, d, a->s, err);
+    if (d->range && a->kind == OP_ATTR_INT) return check_range(n, d, a->i, err);
+    for (size_t i = 0; !st && d->choices && a->kind == OP_ATTR_STRINGS && i < a->count; i++)
+        st = check_choice(n, d, a->strings[i], err);
+    for (size_t i = 0; !st && d->range && a->kind == OP_ATTR_INTS && i < a->count; i++)
+        st = check_range(n, d, a->ints[i], err);
+    return st;
+}
+
 pgy_status op_check_node(const op_node *n, pgy_error *err)
 {
     const op_def *def = n->def;
@@ -130,6 +176,8 @@ pgy_status op_check_node(const op_node *n, pgy_error *err)
         if (a && !kind_fits(a, d->kind))
             return op_error(n, err, PGY_E_FORMAT, "attribute '%s' is %s, but must be %s", d->name,
                             KIND_NAMES[a->kind], KIND_NAMES[d->kind]);
+        st = a ? check_value(n, d, a, err) : PGY_OK;
+        if (st) return st;
     }
     return PGY_OK;
 }

@@ -69,7 +69,7 @@ typedef struct op_attr_def {
     bool required;
     const char *fallback; /* default as text: "1", "0.01", "[1, 1]", "constant"; NULL = none */
     const char *choices; /* of a string (or each of a list): allowed words, by blanks; NULL = any */
-    const char *range;   /* of an int (or each of a list): "1..", "0..1", "-1.."; NULL = any */
+    const char *range;   /* of an int (or each of a list): "1..", "0..1"; NULL = any */
 } op_attr_def;
 
 /* ---- Definition ------------------------------------------------------------------------------ */

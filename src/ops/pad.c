@@ -10,12 +10,12 @@
 
 static const op_attr_def ATTRS_2[] = {
     {"pads", OP_ATTR_INTS, true, NULL},
-    {"mode", OP_ATTR_STRING, false, "constant"},
+    {"mode", OP_ATTR_STRING, false, "constant", "constant reflect edge wrap"},
     {"value", OP_ATTR_FLOAT, false, "0.0"},
     {0},
 };
 static const op_attr_def ATTRS_11[] = {
-    {"mode", OP_ATTR_STRING, false, "constant"},
+    {"mode", OP_ATTR_STRING, false, "constant", "constant reflect edge wrap"},
     {0},
 };
 

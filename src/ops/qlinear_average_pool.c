@@ -3,10 +3,14 @@
 #include "ops/class_qlinear.h"
 
 static const op_attr_def ATTRS[] = {
-    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"ceil_mode", OP_ATTR_INT, false, "0"},
-    {"channels_last", OP_ATTR_INT, false, "0"},    {"count_include_pad", OP_ATTR_INT, false, "0"},
-    {"kernel_shape", OP_ATTR_INTS, true, NULL},    {"pads", OP_ATTR_INTS, false, NULL},
-    {"strides", OP_ATTR_INTS, false, NULL},        {0},
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"ceil_mode", OP_ATTR_INT, false, "0"},
+    {"channels_last", OP_ATTR_INT, false, "0"},
+    {"count_include_pad", OP_ATTR_INT, false, "0"},
+    {"kernel_shape", OP_ATTR_INTS, true, NULL, NULL, "1.."},
+    {"pads", OP_ATTR_INTS, false, NULL, NULL, "0.."},
+    {"strides", OP_ATTR_INTS, false, NULL, NULL, "1.."},
+    {0},
 };
 static const qlinear_spec SPEC = {"AveragePool", 11, 0, 1, 3};
 

@@ -17,14 +17,17 @@ static const op_attr_def ATTRS_19[] = {
 static const op_attr_def ATTRS_21[] = {
     {"axis", OP_ATTR_INT, false, "1"},
     {"saturate", OP_ATTR_INT, false, "1"},
-    {"block_size", OP_ATTR_INT, false, "0"},
+    {"block_size", OP_ATTR_INT, false, "0", NULL, "0.."},
     {"output_dtype", OP_ATTR_INT, false, "0"},
     {0},
 };
 static const op_attr_def ATTRS_23[] = {
-    {"axis", OP_ATTR_INT, false, "1"},       {"saturate", OP_ATTR_INT, false, "1"},
-    {"block_size", OP_ATTR_INT, false, "0"}, {"output_dtype", OP_ATTR_INT, false, "0"},
-    {"precision", OP_ATTR_INT, false, "0"},  {0},
+    {"axis", OP_ATTR_INT, false, "1"},
+    {"saturate", OP_ATTR_INT, false, "1"},
+    {"block_size", OP_ATTR_INT, false, "0", NULL, "0.."},
+    {"output_dtype", OP_ATTR_INT, false, "0"},
+    {"precision", OP_ATTR_INT, false, "0"},
+    {0},
 };
 
 static pgy_status infer(op_infer *c, pgy_error *err)

@@ -3,7 +3,7 @@
 #include "ops/class_random.h"
 
 static const op_attr_def ATTRS[] = {
-    {"dtype", OP_ATTR_INT, false, NULL}, {"seed", OP_ATTR_FLOAT, false, NULL},
+    {"dtype", OP_ATTR_INT, false, "1"},  {"seed", OP_ATTR_FLOAT, false, NULL},
     {"mean", OP_ATTR_FLOAT, false, "0"}, {"scale", OP_ATTR_FLOAT, false, "1"},
     {"shape", OP_ATTR_INTS, true, NULL}, {0},
 };

@@ -6,15 +6,17 @@
 
 #include "ops/class_resize.h"
 
-static const op_attr_def ATTRS_10[] = {{"mode", OP_ATTR_STRING, false, "nearest"}, {NULL}};
+static const op_attr_def ATTRS_10[] = {
+    {"mode", OP_ATTR_STRING, false, "nearest", "nearest linear cubic"}, {NULL}};
 
 static const op_attr_def ATTRS_11[] = {
     {"coordinate_transformation_mode", OP_ATTR_STRING, false, "half_pixel"},
     {"cubic_coeff_a", OP_ATTR_FLOAT, false, "-0.75"},
     {"exclude_outside", OP_ATTR_INT, false, "0"},
     {"extrapolation_value", OP_ATTR_FLOAT, false, "0"},
-    {"mode", OP_ATTR_STRING, false, "nearest"},
-    {"nearest_mode", OP_ATTR_STRING, false, "round_prefer_floor"},
+    {"mode", OP_ATTR_STRING, false, "nearest", "nearest linear cubic"},
+    {"nearest_mode", OP_ATTR_STRING, false, "round_prefer_floor",
+     "round_prefer_floor round_prefer_ceil floor ceil"},
     {NULL},
 };
 
@@ -25,9 +27,11 @@ static const op_attr_def ATTRS_18[] = {
     {"cubic_coeff_a", OP_ATTR_FLOAT, false, "-0.75"},
     {"exclude_outside", OP_ATTR_INT, false, "0"},
     {"extrapolation_value", OP_ATTR_FLOAT, false, "0"},
-    {"keep_aspect_ratio_policy", OP_ATTR_STRING, false, "stretch"},
-    {"mode", OP_ATTR_STRING, false, "nearest"},
-    {"nearest_mode", OP_ATTR_STRING, false, "round_prefer_floor"},
+    {"keep_aspect_ratio_policy", OP_ATTR_STRING, false, "stretch",
+     "stretch not_larger not_smaller"},
+    {"mode", OP_ATTR_STRING, false, "nearest", "nearest linear cubic"},
+    {"nearest_mode", OP_ATTR_STRING, false, "round_prefer_floor",
+     "round_prefer_floor round_prefer_ceil floor ceil"},
     {NULL},
 };
 

@@ -9,17 +9,21 @@
 #include "ops/class_rows.h"
 
 static const op_attr_def ATTRS_10[] = {
-    {"mode", OP_ATTR_STRING, false, "avg"},       {"output_height", OP_ATTR_INT, false, "1"},
-    {"output_width", OP_ATTR_INT, false, "1"},    {"sampling_ratio", OP_ATTR_INT, false, "0"},
-    {"spatial_scale", OP_ATTR_FLOAT, false, "1"}, {NULL},
+    {"mode", OP_ATTR_STRING, false, "avg", "avg max"},
+    {"output_height", OP_ATTR_INT, false, "1", NULL, "1.."},
+    {"output_width", OP_ATTR_INT, false, "1", NULL, "1.."},
+    {"sampling_ratio", OP_ATTR_INT, false, "0", NULL, "0.."},
+    {"spatial_scale", OP_ATTR_FLOAT, false, "1"},
+    {NULL},
 };
 
 static const op_attr_def ATTRS_16[] = {
-    {"coordinate_transformation_mode", OP_ATTR_STRING, false, "half_pixel"},
-    {"mode", OP_ATTR_STRING, false, "avg"},
-    {"output_height", OP_ATTR_INT, false, "1"},
-    {"output_width", OP_ATTR_INT, false, "1"},
-    {"sampling_ratio", OP_ATTR_INT, false, "0"},
+    {"coordinate_transformation_mode", OP_ATTR_STRING, false, "half_pixel",
+     "half_pixel output_half_pixel"},
+    {"mode", OP_ATTR_STRING, false, "avg", "avg max"},
+    {"output_height", OP_ATTR_INT, false, "1", NULL, "1.."},
+    {"output_width", OP_ATTR_INT, false, "1", NULL, "1.."},
+    {"sampling_ratio", OP_ATTR_INT, false, "0", NULL, "0.."},
     {"spatial_scale", OP_ATTR_FLOAT, false, "1"},
     {NULL},
 };

@@ -10,7 +10,7 @@
 
 static const op_attr_def ATTRS[] = {
     {"body", OP_ATTR_GRAPH, true, NULL},
-    {"num_scan_inputs", OP_ATTR_INT, true, NULL},
+    {"num_scan_inputs", OP_ATTR_INT, true, NULL, NULL, "1.."},
     {"scan_input_axes", OP_ATTR_INTS, false, NULL},
     {"scan_input_directions", OP_ATTR_INTS, false, NULL},
     {"scan_output_axes", OP_ATTR_INTS, false, NULL},
@@ -231,7 +231,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 static const op_attr_def ATTRS_8[] = {
     {"body", OP_ATTR_GRAPH, true, NULL},
     {"directions", OP_ATTR_INTS, false, NULL},
-    {"num_scan_inputs", OP_ATTR_INT, true, NULL},
+    {"num_scan_inputs", OP_ATTR_INT, true, NULL, NULL, "1.."},
     {0},
 };
 

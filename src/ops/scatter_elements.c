@@ -12,7 +12,7 @@ static const op_attr_def ATTRS_11[] = {
 };
 static const op_attr_def ATTRS_16[] = {
     {"axis", OP_ATTR_INT, false, "0"},
-    {"reduction", OP_ATTR_STRING, false, "none"},
+    {"reduction", OP_ATTR_STRING, false, "none", "none add mul max min"},
     {0},
 };
 

@@ -7,7 +7,7 @@
 #include "ops/class_tuples.h"
 
 static const op_attr_def ATTRS_16[] = {
-    {"reduction", OP_ATTR_STRING, false, "none"},
+    {"reduction", OP_ATTR_STRING, false, "none", "none add mul max min"},
     {0},
 };
 

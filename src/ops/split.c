@@ -15,7 +15,7 @@ static const op_attr_def ATTRS_13[] = {
 };
 static const op_attr_def ATTRS_18[] = {
     {"axis", OP_ATTR_INT, false, "0"},
-    {"num_outputs", OP_ATTR_INT, false, NULL},
+    {"num_outputs", OP_ATTR_INT, false, NULL, NULL, "1.."},
     {0},
 };
 

@@ -11,7 +11,7 @@ enum { CACHE, UPDATE, INDICES };
 
 static const op_attr_def ATTRS[] = {
     {"axis", OP_ATTR_INT, false, "-2"},
-    {"mode", OP_ATTR_STRING, false, "linear"},
+    {"mode", OP_ATTR_STRING, false, "linear", "linear circular"},
     {NULL},
 };
 

@@ -481,7 +481,7 @@ attr: reduction = "mean"
 in: float32 [2] 1 2
 in: int64 [1] 0
 in: float32 [1] 9
-error: reduction is none of
+error: attribute 'reduction' is 'mean', but must be one of: none add mul max min
 """
 _i = np.array([[1], [3], [1]], I64)
 add("scatter_nd", "elements", "ScatterND", 11, {}, [count(5), _i[:2], np.array([9, 10], F32)])
@@ -643,7 +643,7 @@ case: blocksize
 op: SpaceToDepth 13
 attr: blocksize = 0
 in: float32 [1, 2, 1, 1] 1 2
-error: blocksize is 0
+error: attribute 'blocksize' is 0, but must be at least 1
 
 case: symbolic
 op: DepthToSpace 13

@@ -100,7 +100,7 @@ case: unknown approximation
 op: Gelu 20
 attr: approximate = "fast"
 in: float32 [1] 3
-error: neither 'none' nor 'tanh'
+error: attribute 'approximate' is 'fast', but must be one of: none tanh
 """
 TEXT["relu"] = """
 case: symbolic
@@ -253,7 +253,7 @@ op: BitShift 11
 attr: direction = "UP"
 in: uint8 [1] 1
 in: uint8 [1] 1
-error: neither 'LEFT' nor 'RIGHT'
+error: attribute 'direction' is 'UP', but must be one of: LEFT RIGHT
 """
 V = [np.array([[1, NAN, -2], [5, 0, 3]], F64), np.array([2, 2, 2], F64), np.array([[0], [4]], F64), F64(1)]
 for _file, _op, _versions in [("min", "Min", [8, 12, 13]), ("max", "Max", [8, 12, 13]), ("sum", "Sum", [8, 13]),
