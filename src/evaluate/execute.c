@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "evaluate/interface.h"
 
 enum { MAX_FRAMES = 256 };
 
@@ -285,13 +286,10 @@ static pgy_status feed_inputs(frame *f, const pgy_graph *g, const pgy_tensor_map
                               pgy_error *err)
 {
     for (size_t i = 0; i < g->input_count; i++) {
-        pgy_value *v = g->inputs[i];
-        pgy_tensor *given = pgy_tensor_map_find(feed, v->name), *value = NULL;
-        if (!given) return pgy_error_set(err, PGY_E_NOT_FOUND, "input '%s' is not given", v->name);
-        const pgy_status st = op_to_storage(&value, given, err);
-        if (st) return pgy_error_prefix(err, st, "input '%s': ", v->name);
-        op_tensor t = {.dtype = pgy_tensor_dtype(given), .value = value};
-        store(f, v, &t);
+        op_tensor t;
+        const pgy_status st = interface_feed(&t, g->inputs[i], feed, err);
+        if (st) return st;
+        store(f, g->inputs[i], &t);
     }
     return PGY_OK;
 }
@@ -299,18 +297,9 @@ static pgy_status feed_inputs(frame *f, const pgy_graph *g, const pgy_tensor_map
 static pgy_status take_output(frame *f, pgy_value *v, pgy_tensor_map *out, pgy_error *err)
 {
     op_tensor result;
-    pgy_tensor *t = NULL;
     pgy_status st = fetch(&result, f, v, err);
-    if (st) return st;
-    if (result.sequence)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "output '%s' is a sequence; only tensors can be outputs", v->name);
-    if (!result.value)
-        return pgy_error_set(err, PGY_E_INTERNAL, "output '%s' was not computed", v->name);
-    st = op_from_storage(&t, result.value, result.dtype, err);
-    if (!st) st = pgy_tensor_map_set(out, v->name, t, err);
-    pgy_tensor_release(t);
-    use_up(f, v);
+    if (!st) st = interface_take(out, v, &result, err);
+    if (!st) use_up(f, v);
     return st;
 }
 
