@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random single-operator models: the reference backend against ONNX Runtime and ONNX's ReferenceEvaluator.
+
+    random_ops.py LIBRARY_FOLDER WORK_FOLDER [--seed N] [--cases N] [--time S] [--op NAME[,NAME]] [--case N]
+
+Every case is made from the seed, the operator and its number alone, so `--op NAME --case N` runs one again and prints it. What the three
+say is compared, and what inference says with what comes out. A difference must be listed in tests/disagreements/table.json, else it
+fails. --minimise keeps the smallest model of every listed row that names one, --write-docs writes docs/disagreements.md, --kept runs the
+kept models through the reference, --bad gives invalid models and compares who refuses them.
+"""
+import argparse
+import collections
+import fnmatch
+import json
+import math
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from fractions import Fraction
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import op_generators as generators  # noqa: E402
+from op_generators import DTYPES, NAMES, ONNX_TYPES, GENERATORS, Gen  # noqa: E402
+from op_peers import Peers  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+FOLDER = os.path.join(ROOT, "tests", "disagreements")
+TABLE = os.path.join(FOLDER, "table.json")
+NEWEST = onnx.defs.onnx_opset_version()
+OF_ONNXRT = 26  # newest opset that it loads
+BATCH = 48
+EPSILON = {"float": 1e-5, "double": 1e-9, "float16": 4e-3, "bfloat16": 3e-2}
+# What rounding after every step, in the element type, may cost the evaluator
+EPSILON_STEPS = {"float": 3e-5, "double": 1e-9, "float16": 3e-2, "bfloat16": 2e-1}
+
+
+# ---- Cases
+
+class Case:
+    """One model with its inputs. `node` may be None: the generator passed on this one."""
+
+    def __init__(self, op, seed, number):
+        rng = np.random.default_rng([seed, zlib.crc32(op.encode()), number])
+        self.op, self.seed, self.number = op, seed, number
+        versions = [v for v in range(7, NEWEST + 1) if is_valid(op, v)]
+        top = [v for v in versions if v <= OF_ONNXRT]
+        self.opset = top[-1] if top and rng.random() < 0.4 else versions[int(rng.integers(len(versions)))]
+        gen = Gen(rng, onnx.defs.get_schema(op, self.opset, ""), self.opset)
+        self.special = gen.special
+        self.node = GENERATORS[op](gen)
+        if self.node:
+            self.build(gen)
+
+    def build(self, gen):
+        node, rng = self.node, gen.rng
+        while node.inputs and node.inputs[-1] is None:
+            node.inputs.pop()
+        self.attributes = {k: v for k, v in node.attributes.items() if k in gen.schema.attributes}
+        share = gen.pick([0, 0, 0.5, 1])
+        self.names = [f"x{i}" if x is not None else "" for i, x in enumerate(node.inputs)]
+        self.constant = {n for i, n in enumerate(self.names) if n and (i in node.constant or rng.random() < share)}
+        self.outputs = node.outputs if isinstance(node.outputs, list) else [f"y{i}" for i in range(node.outputs)]
+        self.arrays = {n: np.asarray(x) for n, x in zip(self.names, node.inputs) if n}
+        self.feed = {n: x for n, x in self.arrays.items() if n not in self.constant}
+        self.type = NAMES[self.arrays[self.names[0]].dtype] if self.arrays else ""
+        self.symbols, dims = {}, {}
+        for n, x in self.feed.items():
+            dims[n] = []
+            for d in x.shape:
+                name = f"n{d}" if rng.random() < 0.5 else f"s{len(self.symbols)}"
+                if rng.random() < 0.5:
+                    self.symbols[name] = d
+                    dims[n].append(name)
+                else:
+                    dims[n].append(d)
+        self.model = self.make({n: list(x.shape) for n, x in self.feed.items()})
+        self.symbolic = self.make(dims) if self.symbols else b""
+
+    def make(self, dims):
+        inputs = [helper.make_tensor_value_info(n, ONNX_TYPES[NAMES[x.dtype]], dims[n]) for n, x in self.feed.items()]
+        weights = [numpy_helper.from_array(self.arrays[n], n) for n in self.names if n in self.constant]
+        node = helper.make_node(self.op, self.names, self.outputs, name="n")
+        for name, value in self.attributes.items():
+            kind = onnx.AttributeProto.INTS if isinstance(value, list) and not value else None  # an empty list has no type of its own
+            node.attribute.append(helper.make_attribute(name, tensor_of(value), attr_type=kind))
+        graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name=n) for n in self.outputs if n], weights)
+        ir = 8 if self.opset < 19 else 10 if self.opset < 23 else 11 if self.opset < 25 else 13
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=ir).SerializeToString()
+
+    def describe(self):
+        parts = [f"{self.op} {self.opset} {self.attributes}"]
+        for n, x in self.arrays.items():
+            values = np.array2string(x, threshold=24, separator=",").replace("\n", "") if x.dtype == object or x.size else ""
+            parts.append(f"  {n}{' const' if n in self.constant else ''}: {NAMES[x.dtype]} {list(x.shape)} {values[:300]}")
+        return "\n".join(parts)
+
+
+def tensor_of(v):
+    return numpy_helper.from_array(v) if isinstance(v, np.ndarray) else v
+
+
+def is_valid(op, opset):
+    try:
+        schema = onnx.defs.get_schema(op, opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    return not schema.deprecated
+
+
+# ---- Ours
+
+class Ours:
+    """op_runner, started again after a crash."""
+
+    def __init__(self, library, work):
+        self.program = os.path.join(work, "op_runner")
+        os.makedirs(work, exist_ok=True)
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "include"), os.path.join(HERE, "op_runner.c"), "-o", self.program,
+                        "-L" + library, "-Wl,-rpath," + library, "-lpolygraphy"], check=True)
+        self.process = None
+
+    def ask(self, model, symbolic, feed):
+        if not self.process:
+            self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        parts = [model, symbolic]
+        request = b"".join(struct.pack("<I", len(p)) + p for p in parts) + struct.pack("<I", len(feed))
+        for name, value in feed.items():
+            proto = numpy_helper.from_array(value, name).SerializeToString()
+            request += struct.pack("<I", len(name)) + name.encode() + struct.pack("<I", len(proto)) + proto
+        answer = []
+        try:
+            self.process.stdin.write(request)
+            self.process.stdin.flush()
+            for _ in range(4):
+                status, size = struct.unpack("<II", self.read(8))
+                answer.append((status, self.read(size)))
+        except (EOFError, BrokenPipeError):
+            code = self.process.wait()
+            self.process = None
+            answer += [(99, f"the process ended with {code}".encode())] * (4 - len(answer))
+        return answer
+
+    def read(self, size):
+        data = self.process.stdout.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+
+def arrays_of(data):
+    got, at = [], 0
+    kinds = {v: k for k, v in ONNX_TYPES.items()}
+    while at < len(data):
+        kind, rank = struct.unpack_from("<II", data, at)
+        shape = struct.unpack_from(f"<{rank}q", data, at + 8)
+        at += 8 + 8 * rank
+        if kinds[kind] == "string":
+            texts = []
+            for _ in range(math.prod(shape)):
+                size, = struct.unpack_from("<I", data, at)
+                texts.append(data[at + 4:at + 4 + size].decode("utf-8", "replace"))
+                at += 4 + size
+            got.append(np.array(texts, object).reshape(shape))
+        else:
+            size, = struct.unpack_from("<I", data, at)
+            tensor = onnx.TensorProto(data_type=kind, dims=shape, raw_data=data[at + 4:at + 4 + size])
+            got.append(numpy_helper.to_array(tensor))
+            at += 4 + size
+    return got
+
+
+# ---- Judging
+
+def tidy(x):
+    x = np.asarray(x)
+    return x.astype(object) if x.dtype.kind in "USO" else x
+
+
+def differ(got, want, node, epsilons):
+    """None where two lists of outputs agree, else the kind of the first difference."""
+    if len(got) != len(want):
+        return "count"
+    for a, b in zip(map(tidy, got), map(tidy, want)):
+        if a.dtype != b.dtype:
+            return "type"
+        if a.shape != b.shape:
+            return "shape"
+        if node.random:
+            continue
+        kind = differ_values(a, b, node, epsilons)
+        if kind:
+            return kind
+    return None
+
+
+def differ_values(a, b, node, epsilons):
+    if a.dtype == object or not (generators.is_float(a.dtype) or a.dtype.kind == "c"):
+        return None if bool(np.all(a == b)) else "value"
+    if a.dtype.kind == "c":
+        a, b = a.view(a.real.dtype), b.view(b.real.dtype)
+    name = NAMES[a.dtype]
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    if np.any(np.isnan(a) != np.isnan(b)):
+        return "nan"
+    finite = np.isfinite(a) & np.isfinite(b)
+    if np.any(np.where(finite | np.isnan(a), 0.0, a) != np.where(finite | np.isnan(b), 0.0, b)):
+        return "inf"
+    a, b = a[finite], b[finite]
+    if not a.size:
+        return None
+    if name not in epsilons:
+        return None if np.array_equal(a, b) else "value"
+    scale = max(float(np.sqrt(np.mean(np.minimum(np.abs(b), 1e150) ** 2))), 0.0)
+    floor = {"float16": 1.2e-7, "bfloat16": 1e-38, "float": 2e-45, "double": 1e-300}[name]
+    with np.errstate(over="ignore"):
+        allowed = node.loose * epsilons[name] * (np.abs(b) + min(scale, 10 * float(np.median(np.abs(b))) + 1) + node.accumulated) + floor
+    return None if bool(np.all(np.abs(a - b) <= allowed)) else "value"
+
+
+SYMBOL_FUNCTIONS = {"Min": min, "Max": max, "floor": math.floor}
+
+
+def infer_findings(part, peer, actual, symbols):
+    """What inference gets wrong: kinds of findings against us."""
+    status, text = part
+    if status:
+        return [("inference refuses", text.decode("utf-8", "replace"))] if actual else []
+    findings = []
+    rows = [line.split("\t") for line in text.decode().splitlines()]
+    known = peer[1] if peer[0] == "ok" else []
+    for i, (row, value) in enumerate(zip(rows, actual or [])):
+        kind, rank, dims = int(row[0]), int(row[1]), row[2:]
+        if kind and kind != ONNX_TYPES[NAMES[tidy(value).dtype]]:
+            findings.append(("inferred type", f"type {kind}, is {tidy(value).dtype}"))
+        other_kind, other = known[i] if i < len(known) else (0, None)
+        if other_kind and not kind:
+            findings.append(("unknown type", ""))
+        if rank >= 0 and rank != value.ndim:
+            findings.append(("inferred rank", f"rank {rank}, is {value.ndim}"))
+            continue
+        if rank < 0:
+            if other is not None and len(other) == value.ndim:
+                findings.append(("unknown rank", f"onnx knows {other}"))
+            continue
+        for d, (dim, true) in enumerate(zip(dims, value.shape)):
+            names = {n: Fraction(v) for n, v in symbols.items()}
+            unknown = "unk__" in dim or dim == "?"
+            if not unknown and eval(dim, {"__builtins__": {}}, {**SYMBOL_FUNCTIONS, **names}) != true:
+                findings.append(("inferred dimension", f"dimension {d} is {dim}, is {true}"))
+            if not dim.lstrip("-").isdigit() and other is not None and len(other) > d and other[d] is not None and other[d] == true:
+                findings.append(("unknown dimension", f"dimension {d} is {dim}, onnx knows {other[d]}"))
+    return findings
+
+
+def judge(case, ours, peers):
+    """Findings as (side, kind, text). Sides: ours, onnxrt, evaluator, all."""
+    status, data = ours[2]
+    text = data.decode("utf-8", "replace") if status else ""
+    if status == 99:
+        return [("ours", "crashed", text)]
+    results = {}
+    findings = []
+    for name in ("onnxrt", "evaluator"):
+        outcome, value = peers[name]
+        if outcome == "crashed":
+            findings.append((name, "crashed", value))
+        elif outcome != "absent":
+            results[name] = (outcome, value)
+    good = {n: v for n, (o, v) in results.items() if o == "ok"}
+    bad = {n: v for n, (o, v) in results.items() if o != "ok"}
+    if status:
+        if "does not implement" in text:
+            return [("ours", "absent", text)]
+        if good:
+            side = "ours" if not bad else next(iter(good))
+            findings.append((side, "refused" if not bad else "accepted", f"{text} | {next(iter(bad.values()), '')[:200]}"))
+        elif bad:
+            findings.append(("", "invalid", f"{text} | {bad}"))
+        return findings
+    actual = arrays_of(data)
+    if ours[3][0] or differ(arrays_of(ours[3][1]), actual, case.node, EPSILON_STEPS):
+        findings.append(("ours", "model precision", str(ours[3])[:300]))
+    kinds = {n: differ(actual, v, case.node, EPSILON_STEPS if n == "evaluator" else EPSILON) for n, v in good.items()}
+    wrong = [n for n, k in kinds.items() if k]
+    if len(good) == 2 and len(wrong) == 2:
+        alike = differ(good["onnxrt"], good["evaluator"], case.node, EPSILON_STEPS) is None
+        findings.append(("ours" if alike else "all", kinds[wrong[0]], ""))
+    else:
+        findings += [(n, kinds[n], "" if len(good) == 2 else "alone") for n in wrong]
+    if good:
+        findings += [(n, "refused", v) for n, v in bad.items()]
+    elif bad:
+        findings.append(("ours", "accepted", str(bad)))
+    for part, peer, symbols in ((ours[0], peers["inferred"], {}), (ours[1], peers["symbolic"], case.symbols)):
+        if symbols or peer is peers["inferred"]:
+            findings += [("ours", kind, f"{symbols} {why}") for kind, why in infer_findings(part, peer, actual, symbols)]
+    return findings
+
+
+# ---- The table
+
+def read_table():
+    with open(TABLE, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def find_row(rows, case, side, kind):
+    for row in rows:
+        low, high = row.get("opsets", [7, NEWEST])
+        if (any(fnmatch.fnmatchcase(case.op, p) for p in row["op"].split()) and side == row["side"] and kind in row["kind"].split(", ") and low <= case.opset <= high
+                and case.type in row.get("types", case.type).split() and (case.special or row.get("when") != "special")
+                and (row.get("when") != "empty" or any(x.size == 0 for x in case.arrays.values()))):
+            return row
+    return None
+
+
+def show(x):
+    return np.array2string(tidy(x), threshold=40, separator=",").replace("\n", "")[:600] if isinstance(x, np.ndarray) else str(x)[:400]
+
+
+def report(case, ours, peers, findings):
+    print(case.describe())
+    print("  ours:", ours[2][1].decode("utf-8", "replace") if ours[2][0] else [f"{a.dtype}{list(a.shape)} {show(a)}" for a in arrays_of(ours[2][1])])
+    for name in ("onnxrt", "evaluator"):
+        outcome, value = peers[name]
+        print(f"  {name}:", [f"{np.asarray(a).dtype}{list(np.asarray(a).shape)} {show(np.asarray(a))}" for a in value] if outcome == "ok" else f"{outcome} {value}")
+    print("  inference:", ours[0][1].decode("utf-8", "replace").replace("\t", " ").strip(), "|", ours[1][1].decode("utf-8", "replace").replace("\t", " ").strip(), "|", peers["inferred"], peers["symbolic"])
+    for f in findings:
+        print("  ->", f)
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.ours, self.peers = Ours(os.path.abspath(options.library), os.path.abspath(options.work)), Peers()
+        self.rows = read_table()
+        self.counts, self.found, self.listed = collections.Counter(), {}, collections.Counter()
+        self.operators = collections.Counter()
+        self.smallest = {}
+
+    def batch(self, cases):
+        self.peers.send([(c.model, c.symbolic, c.feed, c.opset > OF_ONNXRT) for c in cases])
+        ours = [self.ours.ask(c.model, c.symbolic, c.feed) for c in cases]
+        for case, mine, theirs in zip(cases, ours, self.peers.receive()):
+            self.take(case, mine, theirs)
+
+    def take(self, case, ours, peers):
+        findings = judge(case, ours, peers)
+        self.counts["cases"] += 1
+        self.operators[case.op] += 1
+        for name in ("onnxrt", "evaluator"):
+            self.counts[f"{name} {peers[name][0]}"] += 1
+        if self.options.case is not None:
+            report(case, ours, peers, findings)
+        for side, kind, text in findings:
+            row = find_row(self.rows, case, side, kind)
+            if row:
+                self.listed[self.rows.index(row)] += 1
+                best = self.smallest.get(self.rows.index(row))
+                if not best or len(case.model) + sum(x.nbytes for x in case.feed.values()) < best[0]:
+                    self.smallest[self.rows.index(row)] = (len(case.model) + sum(x.nbytes for x in case.feed.values()), case, ours)
+                continue
+            self.found.setdefault((case.op, side, kind), []).append((case, ours, peers, text))
+
+    def go(self):
+        o = self.options
+        names = sorted(n for n in GENERATORS if any(fnmatch.fnmatchcase(n, p) for p in o.op.split(",")) and any(is_valid(n, v) for v in range(7, NEWEST + 1)))
+        start, number, waiting = time.monotonic(), 0 if o.case is None else o.case, []
+        total = o.cases if o.case is None else 1
+        while total > 0 and time.monotonic() - start < o.time:
+            for name in names:
+                if total <= 0:
+                    break
+                try:
+                    case = Case(name, o.seed, number)
+                except Exception as e:
+                    e.add_note(f"{name}, case {number}")
+                    raise
+                total -= 1
+                if case.node:
+                    waiting.append(case)
+                if len(waiting) >= BATCH:
+                    self.batch(waiting)
+                    waiting = []
+            number += 1
+        if waiting:
+            self.batch(waiting)
+        self.peers.stop()
+
+    def summary(self):
+        for (op, side, kind), cases in sorted(self.found.items()):
+            case, ours, peers, text = min(cases, key=lambda c: sum(x.nbytes for x in c[0].arrays.values()))
+            print(f"=== {op}: {side or 'nobody'} {kind}: {len(cases)} times, opsets {sorted({c[0].opset for c in cases})}, types {sorted({c[0].type for c in cases})}; --op {op} --case {case.number}: {text[:300]}")
+            if self.options.verbose:
+                report(case, ours, peers, [])
+        absent = {op for op, side, kind in self.found if kind == "absent"}
+        sides = collections.Counter()
+        for i, count in self.listed.items():
+            sides[self.rows[i]["side"]] += count
+        print(f"random operators, seed {self.options.seed}: {self.counts['cases']} cases of {len(self.operators)} operators, ONNX Runtime ran {self.counts['onnxrt ok']}, "
+              f"the evaluator {self.counts['evaluator ok']}; {len(self.found)} unlisted differences, listed ones: {dict(sides)}; operators that the reference lacks: {sorted(absent)}")
+        return 1 if self.found else 0
+
+
+def arguments():
+    p = argparse.ArgumentParser()
+    p.add_argument("library")
+    p.add_argument("work")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--cases", type=int, default=10**9)
+    p.add_argument("--time", type=float, default=10**9)
+    p.add_argument("--op", default="*")
+    p.add_argument("--case", type=int)
+    p.add_argument("--verbose", action="store_true")
+    return p.parse_args()
+
+
+def main():
+    run = Run(arguments())
+    run.go()
+    return run.summary()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
