@@ -336,11 +336,11 @@ pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
     for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *input = pgy_metadata_at(inputs, i);
         pgy_tensor *t = NULL;
-        if (input->form == PGY_FORM_SEQUENCE || input->form == PGY_FORM_OPTIONAL_SEQUENCE) {
+        const bool given = pgy_tensor_map_find(feed, input->name) != NULL;
+        if (input->form == PGY_FORM_SEQUENCE || (input->form != PGY_FORM_TENSOR && !given)) {
             st = serve_sequence(m, feed, input, err);
             continue;
         }
-        if (input->form == PGY_FORM_OPTIONAL && !pgy_tensor_map_find(feed, input->name)) continue;
         st = serve(&t, feed, input, i, err);
         if (!st) st = pgy_tensor_map_adopt(m, input->name, t, err);
     }

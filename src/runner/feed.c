@@ -62,7 +62,7 @@ static bool is_given(const pgy_tensor_map *feed, const pgy_tensor_info *info)
 static bool is_known(const pgy_metadata *inputs, const char *name)
 {
     const pgy_tensor_info *named = pgy_metadata_find(inputs, name);
-    if (named && !is_sequence(named)) return true;
+    if (named && named->form != PGY_FORM_SEQUENCE) return true;
     for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         if (is_sequence(info) && elements_belongs(name, info->name)) return true;

@@ -15,6 +15,7 @@ typedef struct ort_memory ort_memory;
 typedef struct ort_allocator ort_allocator;
 typedef struct ort_type_info ort_type_info;
 typedef struct ort_shape_info ort_shape_info;
+typedef struct ort_sequence_info ort_sequence_info;
 typedef struct ort_cuda_options ort_cuda_options;
 
 typedef void (*ort_log_function)(void *user, int severity, const char *category, const char *log_id,

@@ -5,8 +5,8 @@
  * memory. */
 #include <string.h>
 
+#include "backends/onnxruntime/sequence.h"
 #include "backends/onnxruntime/settings.h"
-#include "backends/onnxruntime/value.h"
 #include "base/alloc.h"
 #include "base/str.h"
 #include "base/system.h"
@@ -21,6 +21,7 @@ typedef struct session {
     const ort_api *api;
     ort_session *handle;
     strvec inputs, outputs;
+    ort_form *forms; /* of the inputs, then of the outputs */
 } session;
 
 static pgy_status probe(char *why, size_t why_size)
@@ -69,6 +70,21 @@ static pgy_status read_names(strvec *out, session *s, size_t count, name_call ca
     return st;
 }
 
+typedef ort_status *(*type_call)(const ort_session *, size_t, ort_type_info **);
+
+static pgy_status read_forms(ort_form *out, session *s, const strvec *names, type_call call,
+                             pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < names->count; i++) {
+        ort_type_info *type = NULL;
+        st = ort_check(s->api, call(s->handle, i, &type), names->items[i], err);
+        if (!st) st = ort_form_read(&out[i], s->api, type, names->items[i], err);
+        if (type) s->api->release_type_info(type);
+    }
+    return st;
+}
+
 static pgy_status read_interface(session *s, pgy_error *err)
 {
     size_t inputs = 0, outputs = 0;
@@ -78,6 +94,11 @@ static pgy_status read_interface(session *s, pgy_error *err)
         st = ort_check(s->api, s->api->output_count(s->handle, &outputs), "counting outputs", err);
     if (!st) st = read_names(&s->inputs, s, inputs, s->api->input_name, err);
     if (!st) st = read_names(&s->outputs, s, outputs, s->api->output_name, err);
+    if (st) return st;
+    s->forms = mem_calloc(inputs + outputs + 1, sizeof *s->forms);
+    if (!s->forms) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    st = read_forms(s->forms, s, &s->inputs, s->api->input_type, err);
+    if (!st) st = read_forms(s->forms + inputs, s, &s->outputs, s->api->output_type, err);
     return st;
 }
 
@@ -88,6 +109,8 @@ static void deactivate(void *runner)
     s->handle = NULL;
     strvec_deinit(&s->inputs);
     strvec_deinit(&s->outputs);
+    mem_free(s->forms);
+    s->forms = NULL;
 }
 
 static pgy_status activate(void *runner, pgy_error *err)
@@ -145,10 +168,8 @@ static pgy_status add_tensor_info(pgy_metadata *out, const ort_api *api, const c
     return pgy_metadata_set(out, &t, err);
 }
 
-typedef ort_status *(*type_call)(const ort_session *, size_t, ort_type_info **);
-
 static pgy_status add_info(pgy_metadata *out, session *s, const char *name, size_t i,
-                           type_call call, pgy_error *err)
+                           type_call call, const ort_form *form, pgy_error *err)
 {
     ort_type_info *type = NULL;
     const ort_shape_info *info = NULL;
@@ -160,7 +181,7 @@ static pgy_status add_info(pgy_metadata *out, session *s, const char *name, size
     if (!st && info) {
         st = add_tensor_info(out, s->api, name, info, err);
     } else if (!st) {
-        pgy_tensor_info t = {.name = name, .rank = -1};
+        pgy_tensor_info t = {.name = name, .rank = -1, .dtype = form->element, .form = form->form};
         st = pgy_metadata_set(out, &t, err);
     }
     if (type) s->api->release_type_info(type);
@@ -172,7 +193,7 @@ static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
     session *s = runner;
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < s->inputs.count; i++)
-        st = add_info(out, s, s->inputs.items[i], i, s->api->input_type, err);
+        st = add_info(out, s, s->inputs.items[i], i, s->api->input_type, &s->forms[i], err);
     return st;
 }
 
@@ -181,7 +202,8 @@ static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
     session *s = runner;
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < s->outputs.count; i++)
-        st = add_info(out, s, s->outputs.items[i], i, s->api->output_type, err);
+        st = add_info(out, s, s->outputs.items[i], i, s->api->output_type,
+                      &s->forms[s->inputs.count + i], err);
     return st;
 }
 
@@ -191,11 +213,10 @@ static pgy_status take_outputs(pgy_tensor_map *out, session *s, ort_value **valu
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < s->outputs.count; i++) {
-        pgy_tensor *t = NULL;
         ort_value *value = values[i];
         values[i] = NULL;
-        st = ort_value_to_tensor(&t, s->api, s->outputs.items[i], value, err);
-        if (!st) st = pgy_tensor_map_adopt(out, s->outputs.items[i], t, err);
+        st = ort_take(out, s->api, s->outputs.items[i], value,
+                      s->forms[s->inputs.count + i].element, err);
     }
     return st;
 }
@@ -210,8 +231,7 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
               **results = values + in_count;
     if (!values) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; !st && i < in_count; i++)
-        st = ort_value_from_tensor(&values[i], s->api, s->inputs.items[i],
-                                   pgy_tensor_map_find(feed, s->inputs.items[i]), err);
+        st = ort_feed(&values[i], s->api, s->inputs.items[i], &s->forms[i], feed, err);
     if (st) goto done;
 
     int64_t begin = clock_ns();

@@ -146,14 +146,12 @@ static pgy_status check_kind(const ort_api *api, const char *name, const ort_val
                              pgy_error *err)
 {
     int kind = ORT_UNKNOWN;
-    if (!value)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "output '%s' is absent (an optional without a value)", name);
     pgy_status st = ort_check(api, api->value_kind(value, &kind), name, err);
     if (st || kind == ORT_TENSOR) return st;
     return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                         "output '%s' is a %s; only tensors can be compared and saved", name,
-                         ort_kind_name(kind));
+                         "output '%s' is a %s; only tensors and sequences of them can be compared "
+                         "and saved",
+                         name, ort_kind_name(kind));
 }
 
 /* What the tensor needs to release the value. The table lives for the process. */

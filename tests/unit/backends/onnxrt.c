@@ -266,20 +266,53 @@ static void test_onnxrt__strings(void **state)
     pgy_runner_destroy(r);
 }
 
-static void test_onnxrt__sequence_output_is_an_error_that_names_it(void **state)
+/* Makes a tensor input or output a sequence of such tensors. */
+static void make_sequence(pgy_onnx_value_info *v, pgy_onnx_type *type, pgy_onnx_elem_type *element)
+{
+    *element = (pgy_onnx_elem_type){.elem_type = v->type};
+    *type = (pgy_onnx_type){.sequence_type = element, .denotation = ""};
+    v->type = type;
+}
+
+static void test_onnxrt__sequences_are_one_tensor_per_element(void **state)
 {
     (void)state;
     NEED_RUNTIME();
     pgy_error err = {0};
-    pgy_tensor_map *out = NULL, *feed = feed_of("x", PGY_F32, 1, (int64_t[]){2}, NULL);
+    pgy_onnx_type type;
+    pgy_onnx_elem_type element;
+    const pgy_metadata *inputs;
     model_builder m = builder_start(17);
-    builder_input(&m, "x", PGY_F32, "2");
-    builder_node(&m, "SequenceConstruct", "x x", "s");
-    builder_output(&m, "s", PGY_DTYPE_NONE, NULL);
+    builder_input(&m, "s", PGY_F32, "2");
+    make_sequence(m.graph->inputs[0], &type, &element);
+    builder_node(&m, "SequenceErase", "s", "t");
+    builder_node(&m, "SequenceEmpty", "", "u");
+    builder_output(&m, "t", PGY_DTYPE_NONE, NULL);
+    builder_output(&m, "u", PGY_DTYPE_NONE, NULL);
     pgy_runner *r = active_runner_of(&m);
+    assert_int_equal(pgy_runner_inputs(&inputs, r, &err), PGY_OK);
+    assert_int_equal(pgy_metadata_at(inputs, 0)->form, PGY_FORM_SEQUENCE);
+    assert_int_equal(pgy_metadata_at(inputs, 0)->dtype, PGY_F32);
+    pgy_tensor_map *feed = feed_of("s[0]", PGY_F32, 1, (int64_t[]){2}, NULL), *out = NULL;
+    pgy_tensor_map *more = feed_of("s[1]", PGY_F32, 1, (int64_t[]){2}, NULL);
+    ((float *)pgy_tensor_data(pgy_tensor_map_at(feed, 0)))[1] = 42;
+    assert_int_equal(pgy_tensor_map_set(feed, "s[1]", pgy_tensor_map_at(more, 0), &err), PGY_OK);
+    pgy_tensor_map_destroy(more);
+    out = infer(r, feed);
+    assert_int_equal(pgy_tensor_map_count(out), 2);
+    const pgy_tensor *kept = pgy_tensor_map_find(out, "t[0]");
+    assert_non_null(kept);
+    assert_float_equal(((const float *)pgy_tensor_data(kept))[1], 42, 0);
+    assert_int_equal(pgy_tensor_count(pgy_tensor_map_find(out, "u[]")), 0);
+    pgy_tensor_map_destroy(out);
+
+    feed = feed_of("s[]", PGY_F32, 1, (int64_t[]){0}, NULL);
     assert_int_equal(pgy_runner_infer(&out, r, feed, &err), PGY_E_UNSUPPORTED);
-    assert_string_equal(err.text,
-                        "output 's' is a sequence; only tensors can be compared and saved");
+    assert_non_null(strstr(err.text, "input 's' is a sequence without elements"));
+    pgy_tensor_map_destroy(feed);
+    feed = feed_of("s[1]", PGY_F32, 1, (int64_t[]){2}, NULL);
+    assert_int_equal(pgy_runner_infer(&out, r, feed, &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "the sequence 's' lacks 's[0]'"));
     pgy_tensor_map_destroy(feed);
     pgy_runner_destroy(r);
 }

@@ -419,3 +419,55 @@ static void test_opref__loop_sees_outer_values(void **state)
     assert_int_equal(pgy_tensor_shape(all)[0], 5);
     finish(&s);
 }
+
+static void test_opref__sequences_and_optionals(void **state)
+{
+    (void)state;
+    session s;
+    pgy_metadata *inputs = NULL;
+    pgy_onnx_type types[2];
+    pgy_onnx_elem_type elements[2];
+    static const float A[] = {1, 2}, B[] = {3};
+    model_builder b = builder_start(18);
+    builder_input(&b, "s", PGY_F32, NULL);
+    builder_input(&b, "o", PGY_F32, "2");
+    for (size_t i = 0; i < 2; i++) {
+        pgy_onnx_value_info *v = b.graph->inputs[i];
+        elements[i] = (pgy_onnx_elem_type){.elem_type = v->type};
+        types[i] = (pgy_onnx_type){.denotation = ""};
+        *(i ? &types[i].optional_type : &types[i].sequence_type) = &elements[i];
+        v->type = &types[i];
+    }
+    builder_node(&b, "Identity", "s", "t");
+    builder_node(&b, "Identity", "o", "p");
+    builder_node(&b, "OptionalHasElement", "o", "has");
+    builder_output(&b, "t", PGY_DTYPE_NONE, NULL);
+    builder_output(&b, "p", PGY_DTYPE_NONE, NULL);
+    builder_output(&b, "has", PGY_BOOL, "");
+    start(&s, &b, NULL);
+    assert_int_equal(pgy_metadata_create(&inputs, NULL), PGY_OK);
+    assert_int_equal(BACKEND_opref.inputs(s.runner, inputs, &s.err), PGY_OK);
+    assert_int_equal(pgy_metadata_at(inputs, 0)->form, PGY_FORM_SEQUENCE);
+    assert_int_equal(pgy_metadata_at(inputs, 1)->form, PGY_FORM_OPTIONAL);
+    assert_int_equal(pgy_metadata_at(inputs, 1)->dtype, PGY_F32);
+    assert_int_equal(pgy_metadata_at(inputs, 1)->rank, 1);
+    pgy_metadata_destroy(inputs);
+
+    feed(&s, "s[0]", PGY_F32, 2, A);
+    feed(&s, "s[1]", PGY_F32, 1, B);
+    run(&s);
+    assert_int_equal(pgy_tensor_map_count(s.out), 3);
+    assert_float_equal(floats(&s, "t[0]")[1], 2, 0);
+    assert_float_equal(floats(&s, "t[1]")[0], 3, 0);
+    assert_false(*(bool *)pgy_tensor_data(pgy_tensor_map_find(s.out, "has")));
+
+    pgy_tensor_map_clear(s.out);
+    pgy_tensor_map_clear(s.feed);
+    feed(&s, "s[]", PGY_F32, 0, NULL);
+    feed(&s, "o", PGY_F32, 2, A);
+    run(&s);
+    assert_int_equal(pgy_tensor_count(pgy_tensor_map_find(s.out, "t[]")), 0);
+    assert_float_equal(floats(&s, "p")[1], 2, 0);
+    assert_true(*(bool *)pgy_tensor_data(pgy_tensor_map_find(s.out, "has")));
+    finish(&s);
+}
