@@ -321,3 +321,97 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
     frame_deinit(&f);
     return st;
 }
+
+/* ---- One node ------------------------------------------------------------------------------- */
+
+enum { MAX_LEVELS = GRAPH_MAX_DEPTH + 1 };
+
+/* Frames of the node's level and those around it, innermost first, hold what is captured. */
+typedef struct surroundings {
+    frame frames[MAX_LEVELS];
+    level_plan plans[MAX_LEVELS];
+    size_t count;
+} surroundings;
+
+static pgy_status surround(surroundings *s, pgy_node *n, const op_tensor *captured, uint32_t *uses,
+                           pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    const size_t wide = n->input_count > n->output_count ? n->input_count : n->output_count;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; i < box->captured_count; i++) uses[i] = UINT32_MAX;
+    for (pgy_graph *g = n->graph; g && !st && s->count < MAX_LEVELS; g = g->parent) {
+        const size_t at = s->count++;
+        s->plans[at] = (level_plan){
+            .graph = g, .slot_count = box->captured_count, .uses = uses, .widest_node = wide};
+        st = frame_init(&s->frames[at], &s->plans[at], NULL, err);
+        if (at) s->frames[at - 1].outer = &s->frames[at];
+    }
+    for (size_t i = 0; !st && i < box->captured_count; i++) {
+        pgy_value *v = box->captured[i];
+        frame *f = frame_of(&s->frames[0], v);
+        box_of(v)->slot = i;
+        if (f) f->values[i] = op_tensor_retain(&captured[i]);
+    }
+    return st;
+}
+
+static pgy_status run_alone(executor *e, frame *f, pgy_node *n, const op_tensor *inputs,
+                            pgy_error *err)
+{
+    pgy_graph *body = NULL;
+    graph_function *function = node_box_of(n)->function;
+    if (n->input_count) memcpy(f->in, inputs, n->input_count * sizeof *inputs);
+    for (size_t i = 0; i < n->output_count; i++) f->wanted[i] = n->outputs[i] != NULL;
+    e->frame = f;
+    if (!function) return run_operator(e, f, n, err);
+    pgy_status st = function_body(&body, function, n->graph, err);
+    if (!st) st = run_body(e, f, n, body, err);
+    return st ? pgy_error_prefix(err, st, "%s '%s': ", n->op_type, node_label(n)) : PGY_OK;
+}
+
+static pgy_status run_simple(executor *e, pgy_node *n, const op_tensor *inputs, op_tensor *outputs,
+                             arena *memory, pgy_error *err)
+{
+    frame f = {.in = (op_tensor *)inputs,
+               .out = outputs,
+               .wanted = arena_alloc_array(memory, n->output_count, sizeof *f.wanted)};
+    if (!f.wanted) return graph_no_memory(err);
+    for (size_t i = 0; i < n->output_count; i++) f.wanted[i] = n->outputs[i] != NULL;
+    return run_operator(e, &f, n, err);
+}
+
+static pgy_status run_surrounded(executor *e, pgy_node *n, const op_tensor *inputs,
+                                 const op_tensor *captured, op_tensor *outputs, arena *memory,
+                                 pgy_error *err)
+{
+    surroundings *s = mem_calloc(1, sizeof *s);
+    uint32_t *uses = arena_alloc_array(memory, node_box_of(n)->captured_count, sizeof *uses);
+    pgy_status st = s && uses ? surround(s, n, captured, uses, err) : graph_no_memory(err);
+    if (!st) st = run_alone(e, &s->frames[0], n, inputs, err);
+    for (size_t i = 0; !st && i < n->output_count; i++) outputs[i] = s->frames[0].out[i];
+    for (size_t i = 0; s && i < s->count; i++) frame_deinit(&s->frames[i]);
+    mem_free(s);
+    return st;
+}
+
+pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *captured,
+                        op_tensor *outputs, bool model_precision, const execute_limits *limits,
+                        pgy_error *err)
+{
+    executor e = {.max_steps = limits->max_steps,
+                  .host = {.run_graph = run_subgraph,
+                           .infer_graph = describe_subgraph,
+                           .max_bytes = limits->max_bytes,
+                           .model_precision = model_precision}};
+    arena memory = {0};
+    e.host.user = &e;
+    pgy_status st = plan_build_node(n, &memory, err);
+    if (!st && !n->subgraph_count && !node_box_of(n)->function)
+        st = run_simple(&e, n, inputs, outputs, &memory, err);
+    else if (!st)
+        st = run_surrounded(&e, n, inputs, captured, outputs, &memory, err);
+    if (n->subgraph_count || node_box_of(n)->function) plan_clear(state_of(n->graph));
+    arena_deinit(&memory);
+    return st;
+}

@@ -16,4 +16,11 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
                          bool model_precision, const execute_limits *limits,
                          pgy_error *err) PGY_MUST_CHECK;
 
+/* One node on values: `inputs` beside its inputs, `captured` beside the values of enclosing levels
+ * that its subgraphs use (node_box.captured), both in storage type and borrowed. Subgraphs and
+ * functions run too. `outputs` beside its outputs become the caller's. */
+pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *captured,
+                        op_tensor *outputs, bool model_precision, const execute_limits *limits,
+                        pgy_error *err) PGY_MUST_CHECK;
+
 #endif

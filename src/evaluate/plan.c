@@ -110,15 +110,30 @@ static pgy_status plan_level(planner *p, pgy_graph *g, pgy_error *err)
     return PGY_OK;
 }
 
+static pgy_status finish(planner *p, pgy_status st, pgy_error *err)
+{
+    if (!st && p->seen.count)
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
+                           "the reference does not implement %zu of the model's operators: %s",
+                           p->seen.count, str_text(&p->unknown));
+    str_deinit(&p->unknown);
+    strmap_deinit(&p->seen);
+    return st;
+}
+
 pgy_status plan_build(pgy_graph *g, arena *memory, pgy_error *err)
 {
     planner p = {.memory = memory};
-    pgy_status st = plan_level(&p, g, err);
-    if (!st && p.seen.count)
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
-                           "the reference does not implement %zu of the model's operators: %s",
-                           p.seen.count, str_text(&p.unknown));
-    str_deinit(&p.unknown);
-    strmap_deinit(&p.seen);
-    return st;
+    return finish(&p, plan_level(&p, g, err), err);
+}
+
+pgy_status plan_build_node(pgy_node *n, arena *memory, pgy_error *err)
+{
+    planner p = {.memory = memory};
+    return finish(&p, plan_node(&p, n, err), err);
+}
+
+void plan_clear(graph_state *s)
+{
+    for (size_t i = 0; i < s->level_count; i++) level_of(s->levels[i])->plan = NULL;
 }

@@ -18,6 +18,11 @@ typedef struct level_plan {
  * one PGY_E_UNSUPPORTED. */
 pgy_status plan_build(pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
+/* Plans what node n runs: its subgraphs and functions. */
+pgy_status plan_build_node(pgy_node *n, arena *memory, pgy_error *err) PGY_MUST_CHECK;
+/* Forgets all plans of a graph whose memory is about to go. */
+void plan_clear(graph_state *s);
+
 static inline const level_plan *plan_of(const pgy_graph *g)
 {
     return level_of(g)->plan;

@@ -73,12 +73,13 @@ typedef struct value_box {
     bool absent;       /* input of a function body that the present call omits */
     uint64_t seen;     /* epoch of the walk that saw it */
     size_t slot;       /* for executors: its place in a frame */
+    size_t scratch;    /* of a transformation: its place in tables */
 } value_box;
 
 typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
-    const op_def *def; /* NULL: unknown operator, or a function */
+    const op_def *def;             /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;
     int64_t opset;
@@ -86,8 +87,8 @@ typedef struct node_box {
     size_t attr_count;
     pgy_value **captured; /* values of enclosing levels that the subgraphs use */
     size_t captured_count;
-    int mark;     /* scratch of walks */
-    bool refused; /* by folding, with a note */
+    int mark;            /* scratch of walks */
+    const char *refused; /* why folding left it as it is, or NULL */
 } node_box;
 
 /* Attributes that nodes of a function body may refer to. */

@@ -437,8 +437,10 @@ static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *
 {
     graph_state *s = state_of(g);
     run->state = s;
-    run->host =
-        (op_host){.infer_graph = infer_subgraph, .max_bytes = MAX_FOLDED_BYTES, .user = run};
+    run->host = (op_host){.infer_graph = infer_subgraph,
+                          .max_bytes = MAX_FOLDED_BYTES,
+                          .model_precision = true,
+                          .user = run};
     s->steps = 0;
     s->merge_quietly = inputs != NULL;
     s->findings = run->findings;

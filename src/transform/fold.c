@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folding as a whole: shapes are inferred, the passes go over all levels in the order of a table,
+ * and both are repeated until a round changes nothing. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "transform/fold.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
+
+enum { MAX_ROUNDS = 64 };
+
+static const fold_pass PASSES[] = {
+    {"constants", fold_constants, false},   /* Constant nodes become weights */
+    {"values", fold_values, false},         /* what depends on constants alone is computed */
+    {"branches", fold_branches, false},     /* If with a constant condition */
+    {"identities", fold_identities, false}, /* nodes that change nothing */
+    {"shapes", fold_shapes, false},         /* shapes of Reshape without arithmetic */
+    {"chains", fold_chains, false},         /* Transpose of Transpose, Reshape of Reshape... */
+    {"weights", fold_weights, false},       /* equal weights are one */
+    {"common", fold_common, false},         /* equal nodes are one */
+    {"dead", fold_dead, true},              /* what no output needs */
+};
+
+pgy_fold_options pgy_fold_options_default(void)
+{
+    return (pgy_fold_options){.size = sizeof(pgy_fold_options),
+                              .max_node_growth = UINT64_MAX,
+                              .max_total_growth = UINT64_MAX,
+                              .max_result_bytes = UINT64_MAX};
+}
+
+static pgy_status list_levels(folder *f, pgy_graph *g, pgy_error *err)
+{
+    void *levels = f->levels;
+    pgy_status st = PGY_OK;
+    if (!mem_grow(&levels, &f->level_capacity, f->level_count + 1, sizeof *f->levels))
+        return graph_no_memory(err);
+    f->levels = levels;
+    f->levels[f->level_count++] = g;
+    for (size_t i = 0; !st && i < g->node_count; i++)
+        for (size_t k = 0; !st && k < g->nodes[i]->subgraph_count; k++)
+            st = list_levels(f, g->nodes[i]->subgraphs[k], err);
+    return st;
+}
+
+static size_t count_nodes(const folder *f)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->level_count; i++) count += f->levels[i]->node_count;
+    return count;
+}
+
+/* Of weights, and of Constant nodes that hold a tensor. */
+static uint64_t count_bytes(const folder *f)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < f->level_count; i++) {
+        const pgy_graph *g = f->levels[i];
+        for (size_t k = 0; k < g->initializer_count; k++)
+            if (g->initializers[k]->initializer)
+                bytes += fold_tensor_bytes(g->initializers[k]->initializer);
+        for (size_t k = 0; k < g->node_count; k++)
+            if (node_constant(g->nodes[k])) bytes += fold_tensor_bytes(node_constant(g->nodes[k]));
+    }
+    return bytes;
+}
+
+/* Levels inside a node that an earlier pass of the round has taken out are not visited. */
+static pgy_status run_pass(folder *f, const fold_pass *pass, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    f->level_count = 0;
+    st = list_levels(f, f->graph, err);
+    const size_t before = f->changes;
+    for (size_t i = 0; !st && i < f->level_count; i++)
+        st = pass->run(f, f->levels[pass->inner_first ? f->level_count - 1 - i : i], err);
+    arena_deinit(&f->memory);
+    if (!st && f->changes != before)
+        LOG(ULTRA_VERBOSE, "Folding: %zu changes by '%s'", f->changes - before, pass->name);
+    return st;
+}
+
+static pgy_status run_round(folder *f, pgy_error *err)
+{
+    f->changes = 0;
+    pgy_status st =
+        f->options.keep_shape_inference ? PGY_OK : pgy_graph_infer_shapes(f->graph, NULL, err);
+    for (size_t i = 0; !st && i < sizeof PASSES / sizeof *PASSES; i++)
+        st = run_pass(f, &PASSES[i], err);
+    if (!st) st = pgy_graph_sort(f->graph, err);
+    f->level_count = 0;
+    return st ? st : list_levels(f, f->graph, err);
+}
+
+static void tell(const folder *f, size_t pass, size_t before, size_t after)
+{
+    if (f->options.progress) f->options.progress(pass, before, after, f->options.user);
+}
+
+static pgy_status run_rounds(folder *f, pgy_fold_report *report, pgy_error *err)
+{
+    const int64_t most =
+        f->options.passes > 0 && f->options.passes < MAX_ROUNDS ? f->options.passes : MAX_ROUNDS;
+    pgy_status st = PGY_OK;
+    for (int64_t round = 1; !st && round <= most; round++) {
+        const size_t before = count_nodes(f);
+        tell(f, (size_t)round, before, SIZE_MAX);
+        st = run_round(f, err);
+        if (st) break;
+        report->passes = (size_t)round;
+        tell(f, (size_t)round, before, count_nodes(f));
+        if (f->changes == 0) break;
+    }
+    return st;
+}
+
+/* IR < 4 wants every weight of the top level among the declared inputs. */
+static pgy_status declare_weights(folder *f, pgy_error *err)
+{
+    pgy_graph *g = f->graph;
+    graph_level *level = level_of(g);
+    const size_t room = level->declared_count + g->initializer_count;
+    pgy_value **declared = arena_alloc_array(&f->state->memory, room, sizeof *declared);
+    size_t count = 0;
+    if (!f->weak_names) return PGY_OK;
+    if (!declared) return graph_no_memory(err);
+    for (size_t i = 0; i < level->declared_count; i++)
+        if (level->declared[i]->is_input) declared[count++] = level->declared[i];
+    for (size_t i = 0; i < g->initializer_count; i++) {
+        pgy_value *v = g->initializers[i];
+        if (v->is_input || !v->initializer) continue;
+        v->is_input = true;
+        declared[count++] = v;
+    }
+    level->declared = declared;
+    level->declared_count = count;
+    return PGY_OK;
+}
+
+static void forget_refusals(pgy_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        node_box_of(g->nodes[i])->refused = NULL;
+        for (size_t k = 0; k < g->nodes[i]->subgraph_count; k++)
+            forget_refusals(g->nodes[i]->subgraphs[k]);
+    }
+}
+
+/* Of the nodes that are still there, in order. */
+static size_t gather_notes(pgy_transform_note *notes, const folder *f)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->level_count; i++) {
+        for (size_t k = 0; k < f->levels[i]->node_count; k++) {
+            const pgy_node *n = f->levels[i]->nodes[k];
+            const char *reason = node_box_of(n)->refused;
+            if (reason && notes)
+                notes[count] = (pgy_transform_note){node_label(n), n->op_type, reason};
+            count += reason != NULL;
+        }
+    }
+    return count;
+}
+
+static pgy_status list_notes(pgy_fold_report *report, const folder *f, pgy_error *err)
+{
+    const size_t count = gather_notes(NULL, f);
+    pgy_transform_note *notes = arena_alloc_array(&f->state->memory, count, sizeof *notes);
+    if (!notes) return graph_no_memory(err);
+    report->refused = notes;
+    report->refused_count = gather_notes(notes, f);
+    return PGY_OK;
+}
+
+static void take_options(pgy_fold_options *out, const pgy_fold_options *given)
+{
+    *out = pgy_fold_options_default();
+    if (!given) return;
+    const size_t size = given->size < sizeof *out ? given->size : sizeof *out;
+    memcpy(out, given, size);
+    out->size = sizeof *out;
+}
+
+pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *options,
+                                    pgy_fold_report *report, pgy_error *err)
+{
+    if (!g || g->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be folded");
+    if (options && options->size < sizeof(size_t))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the size of the fold options is not set");
+    folder f = {
+        .graph = g, .state = state_of(g), .weak_names = pgy_model_proto(g->model)->ir_version < 4};
+    pgy_fold_report result = {0};
+    take_options(&f.options, options);
+    forget_refusals(g);
+    pgy_status st = list_levels(&f, g, err);
+    if (!st) {
+        result.nodes_before = count_nodes(&f);
+        result.weight_bytes_before = count_bytes(&f);
+        st = run_rounds(&f, &result, err);
+    }
+    if (!st) st = declare_weights(&f, err);
+    if (!st) {
+        result.nodes_after = count_nodes(&f);
+        result.weight_bytes_after = count_bytes(&f);
+        st = list_notes(&result, &f, err);
+    }
+    if (!st && report) *report = result;
+    arena_deinit(&f.memory);
+    mem_free(f.levels);
+    return st;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constant folding from the inside: a table of small passes that all work on one level of a graph
+ * at a time, and the edits they are made of.
+ *
+ * A pass never frees nodes: it unlinks them (fold_drop_node), which marks them by graph == NULL,
+ * and the level is swept once at its end. */
+#ifndef TRANSFORM_FOLD_H
+#define TRANSFORM_FOLD_H
+
+#include <polygraphy/transform.h>
+
+#include "graph/graph.h"
+
+typedef struct folder {
+    pgy_graph *graph; /* the top */
+    graph_state *state;
+    pgy_fold_options options;
+    pgy_graph **levels; /* in use, outer before inner */
+    size_t level_count, level_capacity;
+    arena memory;    /* of one pass */
+    int64_t growth;  /* of all weights together, in bytes */
+    size_t changes;  /* edits of the present pass */
+    bool weak_names; /* IR < 4: weights are declared as inputs and are constant all the same */
+} folder;
+
+typedef struct fold_pass {
+    const char *name;
+    pgy_status (*run)(folder *f, pgy_graph *level, pgy_error *err);
+    bool inner_first;
+} fold_pass;
+
+/* ---- fold_edit.c ----------------------------------------------------------------------------- */
+
+/* A weight that no caller can replace. */
+bool fold_is_constant(const folder *f, const pgy_value *v);
+/* The elements of a constant, in the declared type; NULL without an error: v is none. */
+pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v,
+                         pgy_error *err) PGY_MUST_CHECK;
+/* Integers of a constant of rank 0 or 1 (memory of the pass); false: it is none. */
+bool fold_ints(folder *f, pgy_value *v, const int64_t **out, size_t *count);
+/* Every consumer of `from` takes `to`. Outputs of graphs are not touched. */
+pgy_status fold_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err) PGY_MUST_CHECK;
+/* Takes node n, whose output 0 is its input `input`, out. *done: it was possible. */
+pgy_status fold_bypass(folder *f, pgy_node *n, size_t input, bool *done,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* Unlinks n and what is inside it from what they use, and its outputs from n. */
+void fold_drop_node(folder *f, pgy_node *n);
+/* Removes dropped nodes from the list of their level. */
+void fold_sweep(pgy_graph *level);
+/* The value, which has no producer any more, is the stored tensor from now on. */
+pgy_status fold_set_weight(folder *f, pgy_value *v, const pgy_onnx_tensor *t,
+                           pgy_error *err) PGY_MUST_CHECK;
+/* A new weight of this level. */
+pgy_status fold_make_ints(pgy_value **out, folder *f, pgy_graph *level, const char *stem,
+                          const int64_t *values, size_t count, pgy_error *err) PGY_MUST_CHECK;
+/* A stored tensor under another name and shape, its bytes shared. */
+pgy_onnx_tensor *fold_rename_tensor(folder *f, const pgy_onnx_tensor *t, const char *name,
+                                    const int64_t *dims, size_t dim_count);
+/* A stored tensor from elements, which are copied if they are a view of the model's file. */
+pgy_status fold_store_tensor(const pgy_onnx_tensor **out, folder *f, const char *name,
+                             pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
+/* Turns n into another operator of the default domain with these inputs and at most one attribute.
+ */
+pgy_status fold_rewrite(folder *f, pgy_node *n, const char *op_type, pgy_value *const *inputs,
+                        size_t input_count, const pgy_onnx_attribute *attribute,
+                        pgy_error *err) PGY_MUST_CHECK;
+/* An attribute of integers. */
+pgy_status fold_ints_attribute(const pgy_onnx_attribute **out, folder *f, const char *name,
+                               const int64_t *values, size_t count, pgy_error *err) PGY_MUST_CHECK;
+/* What is known of v may be used: inference ran, and v is in no function. */
+const op_value *fold_known(const pgy_value *v);
+uint64_t fold_tensor_bytes(const pgy_onnx_tensor *t);
+
+/* ---- fold_allow.c ---------------------------------------------------------------------------- */
+
+/* May n be replaced by its value once its inputs are constant? */
+pgy_status fold_allows(bool *out, folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* Marks n as refused: it is not tried again and is listed at the end. */
+pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *format, ...)
+    PGY_PRINTF(4, 5) PGY_MUST_CHECK;
+
+/* ---- fold_shapes.c --------------------------------------------------------------------------- */
+
+/* The shape input of a Reshape from `in` to `shape` (`count` sizes) as numbers, 0 for sizes that
+ * are copied and at most one -1; false: not expressible. */
+bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size_t count);
+
+/* ---- The passes ------------------------------------------------------------------------------ */
+
+pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_values(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_branches(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_identities(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_shapes(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_weights(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_common(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+
+/* The value of a node that only shows its input in another shape or order, without a detour
+ * through the storage types. *out stays NULL where that does not apply; *shared: the elements are
+ * those of the input. */
+pgy_status fold_move(pgy_tensor **out, bool *shared, pgy_node *n, pgy_tensor *input,
+                     pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may be computed ahead: everything the reference can run, but nothing random and nothing that
+ * a runtime wants to see (quantisation marks the precision of what follows). */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transform/fold.h"
+
+static const char *const KEPT[] = {"Constant", "QuantizeLinear", "DequantizeLinear",
+                                   "DynamicQuantizeLinear"};
+
+static bool is_kept(const pgy_node *n)
+{
+    for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
+        if (strcmp(n->op_type, KEPT[i]) == 0) return true;
+    return node_is(n, "Dropout") && n->input_count > 2 && n->inputs[2]; /* training */
+}
+
+static pgy_status body_allows(bool *out, folder *f, const pgy_graph *body, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    *out = true;
+    for (size_t i = 0; !st && *out && i < body->node_count; i++) {
+        pgy_node *n = body->nodes[i];
+        if (node_is(n, "Constant") || node_is(n, "DequantizeLinear") ||
+            node_is(n, "QuantizeLinear") || node_is(n, "DynamicQuantizeLinear"))
+            continue; /* inside, nobody sees them */
+        st = fold_allows(out, f, n, err);
+    }
+    return st;
+}
+
+static pgy_status function_allows(bool *out, folder *f, pgy_node *n, pgy_error *err)
+{
+    graph_function *function = node_box_of(n)->function;
+    pgy_graph *body = NULL;
+    if (function->foldable == FOLD_UNKNOWN) {
+        function->foldable = FOLD_NO; /* also for one that calls itself */
+        pgy_status st = function_body(&body, function, n->graph, err);
+        bool allowed = false;
+        if (!st) st = body_allows(&allowed, f, body, err);
+        if (st) return st;
+        if (allowed) function->foldable = FOLD_YES;
+    }
+    *out = function->foldable == FOLD_YES;
+    return PGY_OK;
+}
+
+pgy_status fold_allows(bool *out, folder *f, pgy_node *n, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    pgy_status st = node_prepare(n, err);
+    *out = false;
+    if (st || box->refused || is_kept(n)) return st;
+    if (box->function) return function_allows(out, f, n, err);
+    if (!box->def || !box->def->eval || (box->def->flags & OP_RANDOM)) return PGY_OK;
+    if (box->has_refs && !level_of(n->graph)->is_function) return PGY_OK;
+    *out = true;
+    for (size_t i = 0; !st && *out && i < n->subgraph_count; i++)
+        st = body_allows(out, f, n->subgraphs[i], err);
+    return st;
+}
+
+pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *format, ...)
+{
+    char reason[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    node_box_of(n)->refused = arena_strdup(&f->state->memory, reason);
+    return node_box_of(n)->refused ? PGY_OK : graph_no_memory(err);
+}

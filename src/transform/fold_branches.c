@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An If with a constant condition gives way to the nodes of the branch it takes. They move to the
+ * level of the If, to its place; what the branch calls its own gets a name that is free there, and
+ * the outputs of the branch become those of the If. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "transform/fold.h"
+
+typedef struct inliner {
+    folder *f;
+    pgy_graph *level;
+    pgy_node **nodes; /* the list to be */
+    size_t count, capacity;
+    strmap names; /* of nodes in all levels */
+} inliner;
+
+/* ---- Which branch --------------------------------------------------------------------------- */
+
+static pgy_status taken_branch(pgy_graph **out, const folder *f, const pgy_node *n, pgy_error *err)
+{
+    pgy_tensor *condition = NULL;
+    *out = NULL;
+    if (!node_is(n, "If") || n->input_count != 1 || n->subgraph_count != 2) return PGY_OK;
+    const pgy_status st = fold_constant(&condition, f, n->inputs[0], err);
+    if (!st && condition && pgy_tensor_dtype(condition) == PGY_BOOL &&
+        pgy_tensor_count(condition) == 1) {
+        const bool taken = *(const uint8_t *)pgy_tensor_data(condition) != 0;
+        const char *name = taken ? "then_branch" : "else_branch";
+        for (size_t i = 0; i < 2; i++)
+            if (strcmp(n->subgraph_names[i], name) == 0) *out = n->subgraphs[i];
+    }
+    pgy_tensor_release(condition);
+    return st;
+}
+
+/* The outputs must be made in the branch, each once, so that they can take the If's names. */
+static bool can_inline(const pgy_node *n, const pgy_graph *branch)
+{
+    if (branch->output_count != n->output_count || level_of(branch)->declared_count) return false;
+    for (size_t i = 0; i < n->output_count; i++) {
+        const pgy_value *from = branch->outputs[i];
+        if (!n->outputs[i]) continue;
+        if (!from->producer && !from->initializer && !from->sparse && n->outputs[i]->is_output &&
+            from->kind != PGY_VALUE_TENSOR)
+            return false;
+    }
+    return true;
+}
+
+/* ---- Names ---------------------------------------------------------------------------------- */
+
+static bool name_is_taken(const folder *f, const char *name)
+{
+    for (size_t i = 0; i < f->state->level_count; i++)
+        if (strmap_has(&level_of(f->state->levels[i])->values, name)) return true;
+    return false;
+}
+
+static const char *free_name(folder *f, const char *stem)
+{
+    graph_state *s = f->state;
+    const char *name = stem;
+    while (name && name_is_taken(f, name))
+        name = arena_printf(&s->memory, "%s_%llu", stem, (unsigned long long)s->name_count++);
+    return name;
+}
+
+static void mark_users(pgy_value *v)
+{
+    for (size_t i = 0; i < v->consumer_count; i++) {
+        node_box_of(v->consumers[i])->changed = true;
+        if (v->consumers[i]->graph) graph_mark_changed(v->consumers[i]->graph);
+    }
+    if (v->producer) node_box_of(v->producer)->changed = true;
+}
+
+/* How many nodes have each name, in all levels. */
+static pgy_status count_name(inliner *in, const char *name, pgy_error *err)
+{
+    const uintptr_t count = (uintptr_t)strmap_get(&in->names, name);
+    return strmap_put(&in->names, name, (void *)(count + 1)) ? PGY_OK : graph_no_memory(err);
+}
+
+static pgy_status gather_names(inliner *in, const pgy_graph *g, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        if (n->name && *n->name) st = count_name(in, n->name, err);
+        for (size_t k = 0; !st && k < n->subgraph_count; k++)
+            st = gather_names(in, n->subgraphs[k], err);
+    }
+    return st;
+}
+
+static pgy_status rename_node(inliner *in, pgy_node *n, pgy_error *err)
+{
+    graph_state *s = in->f->state;
+    const char *name = n->name;
+    if (!name || !*name || (uintptr_t)strmap_get(&in->names, name) < 2) return PGY_OK;
+    do {
+        name = arena_printf(&s->memory, "%s_%llu", n->name, (unsigned long long)s->name_count++);
+    } while (name && strmap_has(&in->names, name));
+    if (!name) return graph_no_memory(err);
+    n->name = name;
+    node_box_of(n)->changed = true;
+    return count_name(in, name, err);
+}
+
+/* ---- Moving --------------------------------------------------------------------------------- */
+
+static pgy_status move_value(folder *f, pgy_value *v, pgy_graph *to, const char *name,
+                             pgy_error *err)
+{
+    if (!name || !strmap_put(&level_of(to)->values, name, box_of(v))) return graph_no_memory(err);
+    if (strcmp(name, v->name) != 0) {
+        v->name = name;
+        mark_users(v);
+    }
+    v->graph = to;
+    v->is_output = false;
+    if (!v->initializer) return PGY_OK;
+    const pgy_onnx_tensor *t = fold_rename_tensor(f, v->initializer, name, v->initializer->dims,
+                                                  v->initializer->dim_count);
+    return t ? fold_set_weight(f, v, t, err) : graph_no_memory(err);
+}
+
+static bool has_sparse(const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->initializer_count; i++)
+        if (!g->initializers[i]->initializer) return true;
+    return false;
+}
+
+static pgy_status move_values(inliner *in, pgy_graph *branch, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    /* The names of the branch itself are free as soon as its map is gone. */
+    strmap values = level_of(branch)->values;
+    level_of(branch)->values = (strmap){0};
+    for (size_t i = 0; !st && i < values.count; i++) {
+        pgy_value *v = values.entries[i].value;
+        const bool linked = v->initializer || (v->producer && v->producer->graph == branch);
+        if (linked) st = move_value(in->f, v, in->level, free_name(in->f, v->name), err);
+    }
+    strmap_deinit(&values);
+    return st;
+}
+
+static pgy_status move_nodes(inliner *in, pgy_graph *branch, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < branch->node_count; i++) {
+        pgy_node *n = branch->nodes[i];
+        void *nodes = in->nodes;
+        st = rename_node(in, n, err);
+        if (!st && !mem_grow(&nodes, &in->capacity, in->count + 1, sizeof *in->nodes))
+            st = graph_no_memory(err);
+        if (st) break;
+        in->nodes = nodes;
+        in->nodes[in->count++] = n;
+        n->graph = in->level;
+        for (size_t k = 0; k < n->subgraph_count; k++) n->subgraphs[k]->parent = in->level;
+    }
+    branch->node_count = 0;
+    branch->initializer_count = 0;
+    return st;
+}
+
+static pgy_status append_identity(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
+{
+    pgy_node *made = NULL;
+    void *nodes = in->nodes;
+    if (!mem_grow(&nodes, &in->capacity, in->count + 1, sizeof *in->nodes))
+        return graph_no_memory(err);
+    in->nodes = nodes;
+    const pgy_status st = node_create(&made, in->level, "Identity", &from, 1, &to, 1, err);
+    if (st) return st;
+    in->level->node_count--; /* it goes to its place in the new list */
+    in->nodes[in->count++] = made;
+    return PGY_OK;
+}
+
+/* The If's output is what the branch gave. */
+static pgy_status connect_output(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
+{
+    if (!to->is_output) return fold_replace_uses(to, from, err);
+    if (from->graph != in->level || !from->producer || from->is_output)
+        return append_identity(in, from, to, err);
+    pgy_status st = fold_replace_uses(from, to, err);
+    if (st) return st;
+    from->producer->outputs[from->output_index] = to;
+    to->producer = from->producer;
+    to->output_index = from->output_index;
+    node_box_of(to->producer)->changed = true;
+    from->producer = NULL;
+    return PGY_OK;
+}
+
+static pgy_status inline_branch(inliner *in, pgy_node *n, pgy_graph *branch, pgy_error *err)
+{
+    const size_t outputs = n->output_count;
+    pgy_value **to = n->outputs;
+    /* The branch is taken out of the If first, so that dropping it leaves its links alone. */
+    for (size_t i = 0; i < n->subgraph_count; i++)
+        if (n->subgraphs[i] == branch) n->subgraphs[i] = n->subgraphs[--n->subgraph_count];
+    fold_drop_node(in->f, n);
+    for (size_t i = 0; i < n->subgraph_count; i++)
+        strmap_deinit(&level_of(n->subgraphs[i])->values);
+    pgy_status st = move_values(in, branch, err);
+    if (!st) st = move_nodes(in, branch, err);
+    for (size_t i = 0; !st && i < outputs; i++) {
+        pgy_value *from = branch->outputs[i];
+        if (!to[i]) continue;
+        st = connect_output(in, from, to[i], err);
+        /* If the name went over, a later output that is the same value is the named one. */
+        for (size_t k = i + 1; k < outputs && to[i]->is_output; k++)
+            if (branch->outputs[k] == from) branch->outputs[k] = to[i];
+    }
+    return st;
+}
+
+/* ---- The pass ------------------------------------------------------------------------------- */
+
+static pgy_status keep_node(inliner *in, pgy_node *n, pgy_error *err)
+{
+    void *nodes = in->nodes;
+    if (!mem_grow(&nodes, &in->capacity, in->count + 1, sizeof *in->nodes))
+        return graph_no_memory(err);
+    in->nodes = nodes;
+    in->nodes[in->count++] = n;
+    return PGY_OK;
+}
+
+static pgy_status take_list(inliner *in, pgy_error *err)
+{
+    pgy_graph *g = in->level;
+    pgy_node **nodes = arena_alloc_array(&in->f->state->memory, in->count, sizeof *nodes);
+    if (!nodes) return graph_no_memory(err);
+    if (in->count) memcpy(nodes, in->nodes, in->count * sizeof *nodes);
+    g->nodes = nodes;
+    g->node_count = level_of(g)->node_capacity = in->count;
+    graph_reindex(g);
+    return PGY_OK;
+}
+
+static bool has_constant_if(const folder *f, const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++)
+        if (node_is(g->nodes[i], "If") && g->nodes[i]->input_count == 1 && g->nodes[i]->inputs[0] &&
+            fold_is_constant(f, g->nodes[i]->inputs[0]))
+            return true;
+    return false;
+}
+
+pgy_status fold_branches(folder *f, pgy_graph *level, pgy_error *err)
+{
+    inliner in = {.f = f, .level = level};
+    const size_t before = f->changes;
+    if (!has_constant_if(f, level)) return PGY_OK;
+    pgy_status st = gather_names(&in, f->graph, err);
+    for (size_t i = 0; !st && i < level->node_count; i++) {
+        pgy_node *n = level->nodes[i];
+        pgy_graph *branch = NULL;
+        st = taken_branch(&branch, f, n, err);
+        if (st) break;
+        if (branch && can_inline(n, branch) && !has_sparse(branch))
+            st = inline_branch(&in, n, branch, err);
+        else
+            st = keep_node(&in, n, err);
+    }
+    if (!st && f->changes != before) st = take_list(&in, err);
+    mem_free(in.nodes);
+    strmap_deinit(&in.names);
+    return st;
+}

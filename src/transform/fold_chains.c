@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two nodes of one kind in a row are one: Transpose of Transpose, and any two of Reshape, Flatten,
+ * Squeeze and Unsqueeze, whose sequence is a Reshape. The first stays if others use it. */
+#include <string.h>
+
+#include "transform/fold.h"
+
+static const char *const VIEWS[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze"};
+
+static bool is_view(const pgy_node *n)
+{
+    for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
+        if (node_is(n, VIEWS[i])) return true;
+    return false;
+}
+
+/* The node before n, if its only result is what n takes. */
+static pgy_node *before(const pgy_node *n)
+{
+    const pgy_value *v = n->input_count ? n->inputs[0] : NULL;
+    pgy_node *p = v ? v->producer : NULL;
+    return p && p->output_count == 1 && p->input_count && p->inputs[0] ? p : NULL;
+}
+
+static pgy_status merge_views(folder *f, pgy_node *n, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    pgy_value *inputs[2] = {NULL, NULL};
+    pgy_node *first = before(n);
+    if (!first || !is_view(first) || !n->outputs[0] || level_of(n->graph)->is_function)
+        return PGY_OK;
+    inputs[0] = first->inputs[0];
+    const op_value *in = fold_known(inputs[0]), *out = fold_known(n->outputs[0]);
+    if (out->rank < 0 || out->rank > PGY_MAX_RANK || in->rank < 0 ||
+        !fold_constant_shape(shape, in, out->dims, (size_t)out->rank))
+        return PGY_OK;
+    pgy_status st = fold_make_ints(&inputs[1], f, n->graph, "shape", shape, (size_t)out->rank, err);
+    return st ? st : fold_rewrite(f, n, "Reshape", inputs, 2, NULL, err);
+}
+
+static bool permutation(int64_t *perm, const pgy_node *n, int32_t rank)
+{
+    const pgy_onnx_attribute *a = node_attribute(n, "perm");
+    bool seen[PGY_MAX_RANK] = {0};
+    if (rank < 0 || rank > PGY_MAX_RANK || (a && a->int_count != (size_t)rank)) return false;
+    for (int32_t i = 0; i < rank; i++) {
+        perm[i] = a ? a->ints[i] : rank - 1 - i;
+        if (perm[i] < 0 || perm[i] >= rank || seen[perm[i]]) return false;
+        seen[perm[i]] = true;
+    }
+    return true;
+}
+
+static int32_t rank_of(const pgy_node *first, const pgy_node *second)
+{
+    const pgy_onnx_attribute *a = node_attribute(first, "perm"),
+                             *b = node_attribute(second, "perm");
+    if (a) return a->int_count <= PGY_MAX_RANK ? (int32_t)a->int_count : -1;
+    if (b) return b->int_count <= PGY_MAX_RANK ? (int32_t)b->int_count : -1;
+    return fold_known(first->inputs[0])->rank;
+}
+
+static pgy_status merge_transposes(folder *f, pgy_node *n, pgy_error *err)
+{
+    int64_t one[PGY_MAX_RANK], two[PGY_MAX_RANK], both[PGY_MAX_RANK];
+    const pgy_onnx_attribute *perm = NULL;
+    pgy_node *first = before(n);
+    if (!first || !node_is(first, "Transpose")) return PGY_OK;
+    const int32_t rank = rank_of(first, n);
+    if (!permutation(one, first, rank) || !permutation(two, n, rank)) return PGY_OK;
+    for (int32_t i = 0; i < rank; i++) both[i] = one[two[i]];
+    pgy_value *input = first->inputs[0];
+    const pgy_status st = fold_ints_attribute(&perm, f, "perm", both, (size_t)rank, err);
+    return st ? st : fold_rewrite(f, n, "Transpose", &input, 1, perm, err);
+}
+
+pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < level->node_count; i++) {
+        pgy_node *n = level->nodes[i];
+        if (n->output_count != 1 || !domain_is_default(n->domain)) continue;
+        if (node_is(n, "Transpose"))
+            st = merge_transposes(f, n, err);
+        else if (is_view(n))
+            st = merge_views(f, n, err);
+    }
+    return st;
+}

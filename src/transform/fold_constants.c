@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constant nodes become weights: the stored tensor under the name of the output, its bytes where
+ * they were. Forms without a tensor (value_int, value_floats...) are computed. */
+#include "transform/fold.h"
+
+static bool refers(const pgy_node *n)
+{
+    for (size_t i = 0; i < n->attribute_count; i++)
+        if (n->attributes[i]->ref_attr_name && *n->attributes[i]->ref_attr_name) return true;
+    return false;
+}
+
+static bool applies(const pgy_node *n)
+{
+    return node_is(n, "Constant") && n->input_count == 0 && n->output_count == 1 && n->outputs[0] &&
+           n->attribute_count == 1 && !refers(n) && !node_box_of(n)->function &&
+           !node_box_of(n)->refused;
+}
+
+static pgy_status computed(const pgy_onnx_tensor **out, folder *f, pgy_value *v, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    pgy_status st = pgy_graph_value_data(&t, v, err);
+    if (!st) st = fold_store_tensor(out, f, v->name, t, err);
+    pgy_tensor_release(t);
+    return st;
+}
+
+static pgy_status take_out(folder *f, pgy_node *n, pgy_error *err)
+{
+    pgy_value *v = n->outputs[0];
+    pgy_error why = {0};
+    const pgy_onnx_tensor *stored = node_constant(n), *made = NULL;
+    pgy_status st = PGY_OK;
+    if (stored) {
+        pgy_tensor_info info;
+        st = pgy_onnx_tensor_info(&info, stored, &why);
+        if (!st) {
+            made = fold_rename_tensor(f, stored, v->name, stored->dims, stored->dim_count);
+            if (!made) return graph_no_memory(err);
+        }
+    } else {
+        st = computed(&made, f, v, &why);
+    }
+    if (st) return fold_refuse(f, n, err, "%s", why.text);
+    fold_drop_node(f, n);
+    return fold_set_weight(f, v, made, err);
+}
+
+pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    const size_t before = f->changes;
+    for (size_t i = 0; !st && i < level->node_count; i++) {
+        pgy_node *n = level->nodes[i];
+        st = node_prepare(n, err);
+        if (!st && applies(n)) st = take_out(f, n, err);
+    }
+    if (f->changes != before) fold_sweep(level);
+    return st;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reshape with a shape that is computed but known as expressions get a constant one:
+ * numbers as they are, sizes that the input has at the same place as 0 (Reshape copies those), and
+ * one other as -1. The arithmetic behind it is then dead. */
+#include "transform/fold.h"
+
+/* The shape that is asked for, as expressions; NULL: not known. */
+static const dim *wanted_shape(const pgy_node *n, size_t *count)
+{
+    const op_value *asked = fold_known(n->inputs[1]);
+    const op_value *out = fold_known(n->outputs[0]);
+    if (asked->elements) {
+        *count = asked->element_count;
+        return asked->elements;
+    }
+    *count = out->rank >= 0 ? (size_t)out->rank : 0;
+    return out->rank >= 0 ? out->dims : NULL;
+}
+
+/* -1 stands for one size; it is unambiguous only if no other can be 0. */
+bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size_t count)
+{
+    bool open = false, may_be_zero = false;
+    for (size_t i = 0; i < count; i++) {
+        const bool copied = in->rank > (int32_t)i && dim_equal(in->dims[i], shape[i]);
+        if (dim_is_const(shape[i])) {
+            to[i] = shape[i].value;
+            if (to[i] < -1 || (to[i] == -1 && open)) return false;
+            open |= to[i] == -1;
+            may_be_zero |= to[i] == 0;
+            if (to[i] == 0 && !copied) return false;
+        } else if (copied) {
+            to[i] = 0;
+            may_be_zero |= !dim_is_positive(shape[i]);
+        } else if (open) {
+            return false;
+        } else {
+            to[i] = -1;
+            open = true;
+        }
+    }
+    return !open || !may_be_zero;
+}
+
+static bool is_constant_already(const folder *f, const pgy_node *n)
+{
+    return fold_is_constant(f, n->inputs[1]);
+}
+
+static pgy_status try_reshape(folder *f, pgy_node *n, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    size_t count;
+    pgy_value *v = NULL;
+    if (n->input_count != 2 || !n->inputs[0] || !n->inputs[1] || !n->outputs[0] ||
+        is_constant_already(f, n))
+        return PGY_OK;
+    const pgy_onnx_attribute *allowzero = node_attribute(n, "allowzero");
+    if (allowzero && allowzero->i != 0) return PGY_OK;
+    const dim *wanted = wanted_shape(n, &count);
+    if (!wanted || count > PGY_MAX_RANK ||
+        !fold_constant_shape(shape, fold_known(n->inputs[0]), wanted, count))
+        return PGY_OK;
+    pgy_status st = fold_make_ints(&v, f, n->graph, n->inputs[1]->name, shape, count, err);
+    if (!st) st = node_set_input(n, 1, v, err);
+    if (!st) f->changes++;
+    return st;
+}
+
+pgy_status fold_shapes(folder *f, pgy_graph *level, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (f->options.keep_shapes) return PGY_OK;
+    for (size_t i = 0; !st && i < level->node_count; i++)
+        if (node_is(level->nodes[i], "Reshape") && level->nodes[i]->output_count == 1)
+            st = try_reshape(f, level->nodes[i], err);
+    return st;
+}

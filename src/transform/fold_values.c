@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What depends on constants alone is computed, node by node in running order. A result is held in
+ * its declared type until its last use that folds too; those that other nodes need become weights
+ * at the end. What shape inference knows exactly is taken from there.
+ *
+ * Sequences cannot be stored: a node that makes one stays if somebody needs it, so what it uses is
+ * held until that is known. */
+#include <string.h>
+
+#include "base/system.h"
+#include "evaluate/execute.h"
+#include "transform/fold.h"
+
+static const uint64_t MAX_STEPS = 1u << 22, LEAST_ROOM = 1u << 24;
+
+/* A value of the level that has been computed. */
+typedef struct result {
+    op_tensor value;               /* tensors in their declared type */
+    const pgy_onnx_tensor *origin; /* the weight whose bytes these are, or NULL */
+    size_t left;                   /* uses that are not folded, outputs included */
+} result;
+
+typedef struct level_run {
+    folder *f;
+    pgy_graph *level;
+    pgy_node **order;
+    result *results; /* per value */
+    bool *folded;    /* per node */
+    op_tensor *in, *captured, *out;
+} level_run;
+
+static result *result_of(const level_run *r, pgy_value *v)
+{
+    return v->graph == r->level ? &r->results[box_of(v)->scratch] : NULL;
+}
+
+static bool is_held(const level_run *r, pgy_value *v)
+{
+    const result *held = result_of(r, v);
+    return held && (held->value.value || held->value.sequence);
+}
+
+static pgy_status run_init(level_run *r, folder *f, pgy_graph *level, pgy_error *err)
+{
+    arena *memory = &f->memory;
+    const strmap *values = &level_of(level)->values;
+    size_t wide = 0;
+    *r = (level_run){.f = f, .level = level};
+    pgy_status st = graph_order(&r->order, level, memory, err);
+    if (st) return st;
+    graph_reindex(level);
+    r->results = arena_alloc_array(memory, values->count, sizeof *r->results);
+    r->folded = arena_alloc_array(memory, level->node_count, sizeof *r->folded);
+    for (size_t i = 0; i < level->node_count; i++) {
+        const pgy_node *n = level->nodes[i];
+        wide = n->input_count > wide ? n->input_count : wide;
+        wide = n->output_count > wide ? n->output_count : wide;
+        wide = node_box_of(n)->captured_count > wide ? node_box_of(n)->captured_count : wide;
+    }
+    r->in = arena_alloc_array(memory, wide, sizeof *r->in);
+    r->captured = arena_alloc_array(memory, wide, sizeof *r->captured);
+    r->out = arena_alloc_array(memory, wide, sizeof *r->out);
+    if (!r->results || !r->folded || !r->in || !r->captured || !r->out) return graph_no_memory(err);
+    for (size_t i = 0; i < values->count; i++) {
+        pgy_value *v = values->entries[i].value;
+        box_of(v)->scratch = i;
+        r->results[i].left = v->consumer_count + v->is_output;
+    }
+    return PGY_OK;
+}
+
+static void run_deinit(level_run *r)
+{
+    const size_t count = level_of(r->level)->values.count;
+    for (size_t i = 0; r->results && i < count; i++) op_tensor_release(&r->results[i].value);
+}
+
+/* ---- Inputs --------------------------------------------------------------------------------- */
+
+static bool is_ready(const level_run *r, pgy_value *v)
+{
+    return !v || fold_is_constant(r->f, v) || is_held(r, v);
+}
+
+static bool inputs_ready(const level_run *r, const pgy_node *n)
+{
+    const node_box *box = node_box_of(n);
+    for (size_t i = 0; i < n->input_count; i++)
+        if (!is_ready(r, n->inputs[i])) return false;
+    for (size_t i = 0; i < box->captured_count; i++)
+        if (!is_ready(r, box->captured[i])) return false;
+    return true;
+}
+
+/* The elements in the declared type; NULL for a sequence. */
+static pgy_status declared_tensor(pgy_tensor **out, const level_run *r, pgy_value *v,
+                                  pgy_error *err)
+{
+    if (!is_held(r, v)) return pgy_graph_value_data(out, v, err);
+    const result *held = result_of(r, v);
+    *out = held->value.value ? pgy_tensor_retain(held->value.value) : NULL;
+    return PGY_OK;
+}
+
+static pgy_status storage_tensor(op_tensor *out, const level_run *r, pgy_value *v, pgy_error *err)
+{
+    pgy_tensor *declared = NULL, *stored = NULL;
+    *out = (op_tensor){0};
+    if (!v) return PGY_OK;
+    if (is_held(r, v) && result_of(r, v)->value.sequence) {
+        *out = op_tensor_retain(&result_of(r, v)->value);
+        return PGY_OK;
+    }
+    pgy_status st = declared_tensor(&declared, r, v, err);
+    if (!st) st = op_to_storage(&stored, declared, err);
+    if (!st) *out = (op_tensor){.dtype = pgy_tensor_dtype(declared), .value = stored};
+    pgy_tensor_release(declared);
+    return st;
+}
+
+/* ---- Computing ------------------------------------------------------------------------------ */
+
+static execute_limits limits_of(const folder *f)
+{
+    const uint64_t memory = memory_total_bytes();
+    const uint64_t most = memory ? memory / 2 : UINT64_MAX;
+    const uint64_t wanted = f->options.max_result_bytes;
+    /* Storage types take up to 64 times the bytes of declared ones, and what a function or a loop
+     * computes on the way may be larger than its result. */
+    const uint64_t storage = wanted < most / 64 ? wanted * 64 : most;
+    return (execute_limits){.max_bytes = storage < LEAST_ROOM ? LEAST_ROOM : storage,
+                            .max_steps = MAX_STEPS};
+}
+
+/* Results come in storage types and go into declared ones. */
+static pgy_status settle(op_tensor *t, pgy_error *err)
+{
+    pgy_tensor *declared = NULL;
+    if (!t->value) return PGY_OK;
+    const pgy_status st = op_from_storage(&declared, t->value, t->dtype, err);
+    if (st) return st;
+    pgy_tensor_release(t->value);
+    t->value = declared;
+    return PGY_OK;
+}
+
+static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    const execute_limits limits = limits_of(r->f);
+    pgy_status st = PGY_OK;
+    memset(r->in, 0, n->input_count * sizeof *r->in);
+    memset(r->captured, 0, box->captured_count * sizeof *r->captured);
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        st = storage_tensor(&r->in[i], r, n->inputs[i], err);
+    for (size_t i = 0; !st && i < box->captured_count; i++)
+        st = storage_tensor(&r->captured[i], r, box->captured[i], err);
+    if (!st) st = execute_node(n, r->in, r->captured, r->out, true, &limits, err);
+    for (size_t i = 0; i < n->input_count; i++) op_tensor_release(&r->in[i]);
+    for (size_t i = 0; i < box->captured_count; i++) op_tensor_release(&r->captured[i]);
+    for (size_t i = 0; !st && i < n->output_count; i++) st = settle(&r->out[i], err);
+    return st;
+}
+
+static pgy_status compute_move(level_run *r, pgy_node *n, const pgy_onnx_tensor **origin,
+                               pgy_error *err)
+{
+    pgy_tensor *x = NULL, *y = NULL;
+    pgy_value *v = n->input_count ? n->inputs[0] : NULL;
+    bool shared;
+    if (!v) return PGY_OK;
+    pgy_status st = declared_tensor(&x, r, v, err);
+    if (!st && x) st = fold_move(&y, &shared, n, x, err);
+    if (!st && y) {
+        r->out[0] = (op_tensor){.dtype = pgy_tensor_dtype(y), .value = y};
+        if (shared) *origin = is_held(r, v) ? result_of(r, v)->origin : v->initializer;
+    }
+    pgy_tensor_release(x);
+    return st;
+}
+
+static pgy_status compute(level_run *r, pgy_node *n, const pgy_onnx_tensor **origin, pgy_error *err)
+{
+    memset(r->out, 0, n->output_count * sizeof *r->out);
+    *origin = NULL;
+    pgy_status st = compute_move(r, n, origin, err);
+    if (!st && !r->out[0].value) st = compute_general(r, n, err);
+    return st;
+}
+
+/* ---- What inference knows ------------------------------------------------------------------- */
+
+static bool is_counting(pgy_dtype dtype)
+{
+    return pgy_dtype_is_integer(dtype) || dtype == PGY_BOOL;
+}
+
+/* Floats are left out: quantised constants, which must stay visible, would come through here. */
+static bool is_inferred(const level_run *r, const pgy_node *n)
+{
+    bool wanted = false;
+    if (r->f->options.keep_shapes) return false;
+    for (size_t i = 0; i < n->output_count; i++) {
+        const pgy_value *v = n->outputs[i];
+        if (!v) continue;
+        const op_value *known = fold_known(v);
+        if (!known->data || !is_counting(known->dtype)) return false;
+        wanted = true;
+    }
+    return wanted;
+}
+
+static pgy_status take_inferred(level_run *r, pgy_node *n, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    memset(r->out, 0, n->output_count * sizeof *r->out);
+    for (size_t i = 0; !st && i < n->output_count; i++) {
+        if (!n->outputs[i]) continue;
+        const op_value *known = fold_known(n->outputs[i]);
+        r->out[i].dtype = known->dtype;
+        st = op_from_storage(&r->out[i].value, (pgy_tensor *)known->data, known->dtype, err);
+    }
+    return st;
+}
+
+/* ---- Limits --------------------------------------------------------------------------------- */
+
+static uint64_t tensor_bytes(const pgy_tensor *t)
+{
+    return t ? pgy_tensor_size_bytes(t) : 0;
+}
+
+static uint64_t released_bytes(const level_run *r, pgy_value *v)
+{
+    if (!v || v->graph != r->level || result_of(r, v)->left != 1) return 0;
+    if (is_held(r, v)) return tensor_bytes(result_of(r, v)->value.value);
+    return v->initializer ? fold_tensor_bytes(v->initializer) : 0;
+}
+
+/* Before anything is computed: do known shapes say that a result is too large? */
+static bool known_too_large(const level_run *r, const pgy_node *n, uint64_t *bytes)
+{
+    for (size_t i = 0; i < n->output_count; i++) {
+        const op_value *known = n->outputs[i] ? fold_known(n->outputs[i]) : NULL;
+        int64_t shape[PGY_MAX_RANK];
+        size_t count, size;
+        bool constant = known && known->dtype && known->rank >= 0 && known->rank <= PGY_MAX_RANK;
+        for (int32_t d = 0; constant && d < known->rank; d++) {
+            constant = dim_is_const(known->dims[d]);
+            shape[d] = known->dims[d].value;
+        }
+        if (!constant || pgy_shape_count(&count, (size_t)known->rank, shape, NULL) ||
+            pgy_dtype_size_bytes(&size, known->dtype, count, NULL))
+            continue;
+        *bytes = size;
+        if (size > r->f->options.max_result_bytes) return true;
+    }
+    return false;
+}
+
+static pgy_status refuse_result(level_run *r, pgy_node *n, uint64_t bytes, pgy_error *err)
+{
+    return fold_refuse(r->f, n, err, "its result has %llu bytes, more than the limit of %llu",
+                       (unsigned long long)bytes,
+                       (unsigned long long)r->f->options.max_result_bytes);
+}
+
+/* *kept: the results are within the limits. */
+static pgy_status check_limits(level_run *r, pgy_node *n, bool *kept, pgy_error *err)
+{
+    folder *f = r->f;
+    uint64_t made = 0, freed = 0;
+    *kept = false;
+    for (size_t i = 0; i < n->output_count; i++) {
+        const uint64_t bytes = tensor_bytes(r->out[i].value);
+        if (bytes > f->options.max_result_bytes) return refuse_result(r, n, bytes, err);
+        made += bytes;
+    }
+    for (size_t i = 0; i < n->input_count; i++) freed += released_bytes(r, n->inputs[i]);
+    const uint64_t grown = made > freed ? made - freed : 0;
+    if (grown > f->options.max_node_growth)
+        return fold_refuse(f, n, err,
+                           "its result makes the model %llu bytes larger, more than the limit of "
+                           "%llu for one node",
+                           (unsigned long long)grown,
+                           (unsigned long long)f->options.max_node_growth);
+    const int64_t total = f->growth + ((int64_t)made - (int64_t)freed);
+    if (grown && total > 0 && (uint64_t)total > f->options.max_total_growth)
+        return fold_refuse(f, n, err,
+                           "its %llu bytes would make the model %llu bytes larger, more than the "
+                           "limit of %llu in total",
+                           (unsigned long long)made, (unsigned long long)total,
+                           (unsigned long long)f->options.max_total_growth);
+    f->growth = total;
+    *kept = true;
+    return PGY_OK;
+}
+
+/* ---- Nodes ---------------------------------------------------------------------------------- */
+
+static void use_up(level_run *r, pgy_value *v)
+{
+    result *held = v ? result_of(r, v) : NULL;
+    if (held && held->left && --held->left == 0) op_tensor_release(&held->value);
+}
+
+static void use_up_inputs(level_run *r, const pgy_node *n)
+{
+    for (size_t i = 0; i < n->input_count; i++) use_up(r, n->inputs[i]);
+    for (size_t i = 0; i < n->subgraph_count; i++)
+        for (size_t k = 0; k < n->subgraphs[i]->node_count; k++)
+            use_up_inputs(r, n->subgraphs[i]->nodes[k]);
+}
+
+static bool makes_sequence(const level_run *r, const pgy_node *n)
+{
+    for (size_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && result_of(r, n->outputs[i])->value.sequence) return true;
+    return false;
+}
+
+static void hold_results(level_run *r, pgy_node *n, const pgy_onnx_tensor *origin)
+{
+    for (size_t i = 0; i < n->output_count; i++) {
+        result *to = n->outputs[i] ? result_of(r, n->outputs[i]) : NULL;
+        if (to && to->left) {
+            to->value = r->out[i];
+            to->origin = i == 0 ? origin : NULL;
+            r->out[i] = (op_tensor){0};
+        }
+        op_tensor_release(&r->out[i]);
+    }
+    r->folded[n->index] = true;
+    if (!makes_sequence(r, n)) use_up_inputs(r, n);
+}
+
+static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
+{
+    pgy_error why = {0};
+    const pgy_onnx_tensor *origin = NULL;
+    bool allowed = false, kept = false;
+    uint64_t bytes = 0;
+    pgy_status st = fold_allows(&allowed, r->f, n, err);
+    if (st || !allowed) return st;
+    const bool inferred = is_inferred(r, n);
+    if (!inferred && !inputs_ready(r, n)) return PGY_OK;
+    if (known_too_large(r, n, &bytes)) return refuse_result(r, n, bytes, err);
+    st = inferred ? take_inferred(r, n, &why) : compute(r, n, &origin, &why);
+    if (st)
+        st = fold_refuse(r->f, n, err, "%s", why.text);
+    else
+        st = check_limits(r, n, &kept, err);
+    if (kept)
+        hold_results(r, n, origin);
+    else
+        for (size_t i = 0; i < n->output_count; i++) op_tensor_release(&r->out[i]);
+    return st;
+}
+
+/* ---- Results -------------------------------------------------------------------------------- */
+
+/* From the last node to the first: one whose sequence is needed is not folded after all, which may
+ * make others needed that were only used by it. */
+static void unfold_sequences(level_run *r)
+{
+    for (size_t i = r->level->node_count; i-- > 0;) {
+        pgy_node *n = r->order[i];
+        bool needed = false;
+        if (!r->folded[n->index] || !makes_sequence(r, n)) continue;
+        for (size_t k = 0; k < n->output_count; k++)
+            needed |= n->outputs[k] && result_of(r, n->outputs[k])->left > 0;
+        if (!needed) {
+            use_up_inputs(r, n);
+            continue;
+        }
+        r->folded[n->index] = false;
+        for (size_t k = 0; k < n->output_count; k++)
+            if (n->outputs[k]) op_tensor_release(&result_of(r, n->outputs[k])->value);
+    }
+}
+
+static pgy_status keep_result(level_run *r, pgy_value *v, pgy_error *err)
+{
+    result *from = result_of(r, v);
+    const pgy_tensor *t = from->value.value;
+    const pgy_onnx_tensor *stored = NULL;
+    pgy_status st = PGY_OK;
+    if (!t) return PGY_OK;
+    if (from->origin) {
+        stored = fold_rename_tensor(r->f, from->origin, v->name, pgy_tensor_shape(t),
+                                    pgy_tensor_rank(t));
+        if (!stored) st = graph_no_memory(err);
+    } else {
+        st = fold_store_tensor(&stored, r->f, v->name, from->value.value, err);
+    }
+    op_tensor_release(&from->value);
+    return st ? st : fold_set_weight(r->f, v, stored, err);
+}
+
+static pgy_status keep_results(level_run *r, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < r->level->node_count; i++) {
+        pgy_node *n = r->order[i];
+        if (!r->folded[n->index]) continue;
+        fold_drop_node(r->f, n);
+        for (size_t k = 0; !st && k < n->output_count; k++)
+            if (n->outputs[k]) st = keep_result(r, n->outputs[k], err);
+    }
+    fold_sweep(r->level);
+    return st;
+}
+
+pgy_status fold_values(folder *f, pgy_graph *level, pgy_error *err)
+{
+    level_run r;
+    pgy_status st = run_init(&r, f, level, err);
+    for (size_t i = 0; !st && i < level->node_count; i++) st = fold_node(&r, r.order[i], err);
+    if (!st) unfold_sequences(&r);
+    if (!st) st = keep_results(&r, err);
+    run_deinit(&r);
+    return st;
+}
