@@ -27,7 +27,8 @@ typedef struct pgy_node pgy_node;
 typedef struct pgy_value pgy_value;
 
 /** A dimension: value >= 0 is fixed; -1 is dynamic, then `text` is its name or expression ("N",
- * "2*N + 1"), or NULL. */
+ * "2*N + 1"), or NULL. After inference, sizes of node outputs that cannot be known are called
+ * "unk__0", "unk__1"...: equal texts are equal sizes. */
 typedef struct pgy_dim {
     int64_t value;
     const char *text;
@@ -174,12 +175,24 @@ typedef struct pgy_finding {
     const char *node;      /**< name, or "" for the whole model */
     const char *op_type;   /**< "" for the whole model */
     const char *message;
+    const char *path; /**< from the top: "If_3/then_branch/Add_2", "MyFunction:body/Relu_0"; of
+                         values the same with their name; "" = the whole model */
+    const char *code; /**< stable name of the rule, e.g. "duplicate-node-name" */
 } pgy_finding;
-/** Structural checks that need no runtime: duplicate node names, unknown operators and attributes,
- * arity and types per opset, shape contradictions, order, nodes and inputs that do not affect any
- * output. *out is owned by the graph. */
+/** Structural checks that need no runtime (docs/checker.md lists them): names, order, operators,
+ * attributes, types per opset, shapes, weights, versions, parts that do not affect any output.
+ * *out is owned by the graph. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_check(const pgy_finding **out, size_t *count,
                                                   pgy_graph *g, pgy_error *err);
+
+/** What a check can find. */
+typedef struct pgy_check_rule {
+    const char *code;
+    pgy_severity severity;
+    const char *text; /**< one sentence */
+} pgy_check_rule;
+/** All rules, by code. @return their number; *out is static. */
+PGY_API size_t pgy_check_rule_list(const pgy_check_rule **out);
 
 #ifdef __cplusplus
 }

@@ -1,73 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said of a model without a runtime: names, order, operators and attributes against
- * their definitions, types and shapes by inference, and what does not matter for any output. Each
- * finding names its node; a failure does not hide the next. */
-#include <stdio.h>
+/* What can be said of a model without a runtime: every level of the graph and every function is
+ * walked once for what single nodes and weights show, then shapes and types are inferred past all
+ * failures, then what does not matter for any output is named. What can be found is listed in
+ * check_rules.def; each side of it has a file check_*.c. */
+#include "graph/check.h"
+
 #include <string.h>
 
-#include "graph/graph.h"
-
-void finding_add(finding_list *list, graph_state *s, pgy_severity severity, const pgy_node *n,
-                 const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (list->count == list->capacity) {
-        const size_t wanted = list->capacity ? 2 * list->capacity : 16;
-        pgy_finding *items = arena_alloc_array(&s->memory, wanted, sizeof *items);
-        if (!items) {
-            list->failed = true;
-            return;
-        }
-        if (list->count) memcpy(items, list->items, list->count * sizeof *items);
-        list->items = items;
-        list->capacity = wanted;
-    }
-    const char *message = arena_strdup(&s->memory, text);
-    if (!message) {
-        list->failed = true;
-        return;
-    }
-    list->items[list->count++] = (pgy_finding){.severity = severity,
-                                               .node = n ? node_label(n) : "",
-                                               .op_type = n ? n->op_type : "",
-                                               .message = message};
-}
-
-typedef struct checker {
-    graph_state *state;
-    finding_list list;
-    strmap names;   /* of nodes */
-    strmap domains; /* that lack an opset and were reported */
-} checker;
-
-/* ---- Names and order ------------------------------------------------------------------------ */
-
-static bool check_name(checker *c, pgy_node *n)
-{
-    if (!n->name || !*n->name) return true;
-    const pgy_node *other = strmap_get(&c->names, n->name);
-    if (other)
-        finding_add(&c->list, c->state, PGY_LOG_ERROR, n,
-                    "Duplicate node name: '%s' is also the name of a node of type %s", n->name,
-                    other->op_type);
-    return other || strmap_put(&c->names, n->name, n);
-}
-
-static void check_order(checker *c, const pgy_node *n)
-{
-    for (size_t i = 0; i < n->input_count; i++) {
-        const pgy_value *v = n->inputs[i];
-        if (!v || v->graph != n->graph || !v->producer || v->producer->index < n->index) continue;
-        finding_add(&c->list, c->state, PGY_LOG_ERROR, n,
-                    "Nodes are not in topological order: input '%s' is computed by a later node",
-                    v->name);
-        return;
-    }
-}
+#include "ops/signature.h"
 
 /* ---- Operators ------------------------------------------------------------------------------ */
 
@@ -78,104 +18,128 @@ static bool is_defined(const op_def *def, const char *attribute)
     return false;
 }
 
-static bool check_domain(checker *c, const pgy_node *n)
+static pgy_status check_domain(checker *c, const pgy_node *n, pgy_error *err)
 {
-    if (pgy_graph_opset(n->graph, n->domain) || strmap_has(&c->domains, n->domain)) return true;
-    finding_add(&c->list, c->state, domain_is_default(n->domain) ? PGY_LOG_ERROR : PGY_LOG_WARNING,
-                n, "No opset import for domain '%s'", n->domain);
-    return strmap_put(&c->domains, n->domain, c);
+    const char *domain = domain_is_default(n->domain) ? "" : n->domain;
+    if (!strmap_put(&c->used_domains, domain, c)) return graph_no_memory(err);
+    if (pgy_graph_opset(n->graph, domain) || strmap_has(&c->domains, domain)) return PGY_OK;
+    finding_add(&c->list, c->state,
+                *domain ? CHECK_OPSET_IMPORT_MISSING_DOMAIN : CHECK_OPSET_IMPORT_MISSING, n,
+                "No opset import for domain '%s'", domain);
+    return strmap_put(&c->domains, domain, c) ? PGY_OK : graph_no_memory(err);
 }
 
-static void check_operator(checker *c, pgy_node *n)
+static void check_known(checker *c, const pgy_node *n)
+{
+    const bool own = domain_is_default(n->domain);
+    if (!*n->op_type)
+        finding_add(&c->list, c->state, CHECK_EMPTY_NAME, n, "The node has no operator");
+    else
+        finding_add(&c->list, c->state,
+                    own ? CHECK_UNKNOWN_OPERATOR : CHECK_UNKNOWN_CUSTOM_OPERATOR, n,
+                    "%s is not a known operator of domain '%s' in opset %lld", n->op_type,
+                    own ? "ai.onnx" : n->domain, (long long)node_box_of(n)->opset);
+}
+
+/* Inputs and outputs that are there by number only. */
+static void check_omitted(checker *c, const pgy_node *n, const op_signature *s)
+{
+    for (size_t i = 0; i < n->input_count; i++) {
+        const op_parameter *p = op_signature_input(s, i);
+        if (p && !p->flags && !n->inputs[i])
+            finding_add(&c->list, c->state, CHECK_MISSING_INPUT, n,
+                        "Input %zu '%s' is required, but omitted", i, p->name);
+    }
+    for (size_t i = 0; i < n->output_count; i++) {
+        const op_parameter *p = op_signature_output(s, i);
+        if (p && !p->flags && !n->outputs[i])
+            finding_add(&c->list, c->state, CHECK_MISSING_INPUT, n,
+                        "Output %zu '%s' is required, but omitted", i, p->name);
+    }
+}
+
+static pgy_status check_operator(checker *c, pgy_node *n, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
-    if (box->function) return;
+    if (box->function) {
+        str key = {0};
+        const pgy_onnx_function *f = box->function->proto;
+        str_printf(&key, "%s:%s:%s", f->domain, f->name, f->overload);
+        const bool ok = !key.failed && strmap_put(&c->called, str_text(&key), c);
+        str_deinit(&key);
+        return ok ? PGY_OK : graph_no_memory(err);
+    }
     if (!box->def) {
-        finding_add(&c->list, c->state,
-                    domain_is_default(n->domain) ? PGY_LOG_ERROR : PGY_LOG_WARNING, n,
-                    "%s is not a known operator of domain '%s' in opset %lld", n->op_type,
-                    domain_is_default(n->domain) ? "ai.onnx" : n->domain, (long long)box->opset);
-        return;
+        check_known(c, n);
+        return PGY_OK;
     }
     if (box->def->deprecated && box->opset >= box->def->deprecated)
-        finding_add(&c->list, c->state, PGY_LOG_ERROR, n, "%s is deprecated since opset %d",
-                    n->op_type, box->def->deprecated);
+        finding_add(&c->list, c->state, CHECK_DEPRECATED_OPERATOR, n,
+                    "%s is deprecated since opset %d", n->op_type, box->def->deprecated);
     for (size_t i = 0; i < n->attribute_count; i++)
         if (!is_defined(box->def, n->attributes[i]->name))
-            finding_add(&c->list, c->state, PGY_LOG_ERROR, n,
+            finding_add(&c->list, c->state, CHECK_UNKNOWN_ATTRIBUTE, n,
                         "Unrecognized attribute: '%s' for operator %s in opset %lld",
                         n->attributes[i]->name, n->op_type, (long long)box->opset);
+    if (box->signature) check_omitted(c, n, box->signature);
+    return PGY_OK;
 }
 
-static pgy_status check_level(checker *c, pgy_graph *g, pgy_error *err)
+/* ---- Levels --------------------------------------------------------------------------------- */
+
+static pgy_status check_level(checker *c, pgy_graph *g, const pgy_onnx_function *f, pgy_error *err);
+
+static pgy_status check_node(checker *c, pgy_node *n, const pgy_onnx_function *f, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < g->node_count; i++) {
-        pgy_node *n = g->nodes[i];
-        pgy_error failure = {0};
-        if (!check_name(c, n) || !check_domain(c, n)) return graph_no_memory(err);
-        check_order(c, n);
-        st = node_prepare(n, &failure);
-        if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
-        if (!st) check_operator(c, n); /* else inference meets the same failure and reports it */
-        st = PGY_OK;
-        for (size_t k = 0; !st && k < n->subgraph_count; k++)
-            st = check_level(c, n->subgraphs[k], err);
+    pgy_error failure = {0};
+    pgy_status st = check_domain(c, n, err);
+    if (!st) st = check_attributes(c, n, f, err);
+    if (st) return st;
+    check_order(c, n);
+    st = node_prepare(n, &failure);
+    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
+    if (!st) {
+        st = check_operator(c, n, err);
+        check_captures(c, n);
+        if (!st) st = check_constants(c, n, err);
+    } else {
+        st = PGY_OK; /* inference meets the same failure and reports it */
     }
+    for (size_t k = 0; !st && k < n->subgraph_count; k++)
+        st = check_level(c, n->subgraphs[k], f, err);
     return st;
 }
 
-/* ---- What does not matter ------------------------------------------------------------------- */
-
-/* Marks what the outputs need, with a work list of nodes; node_box.mark is 1 for those. */
-static pgy_status mark_needed(pgy_graph *g, arena *memory, pgy_error *err)
+static pgy_status check_level(checker *c, pgy_graph *g, const pgy_onnx_function *f, pgy_error *err)
 {
-    graph_state *s = state_of(g);
-    pgy_node **work = arena_alloc_array(memory, g->node_count, sizeof *work);
-    size_t count = 0;
-    if (!work) return graph_no_memory(err);
-    s->epoch++;
-    for (size_t i = 0; i < g->node_count; i++) node_box_of(g->nodes[i])->mark = 0;
-    for (size_t i = 0; i < g->output_count; i++) {
-        pgy_value *v = g->outputs[i];
-        box_of(v)->seen = s->epoch;
-        if (v->producer && v->producer->graph == g && !node_box_of(v->producer)->mark) {
-            node_box_of(v->producer)->mark = 1;
-            work[count++] = v->producer;
-        }
-    }
-    while (count) {
-        const pgy_node *n = work[--count];
-        const node_box *box = node_box_of(n);
-        for (size_t i = 0; i < n->input_count + box->captured_count; i++) {
-            pgy_value *v = i < n->input_count ? n->inputs[i] : box->captured[i - n->input_count];
-            if (!v) continue;
-            box_of(v)->seen = s->epoch;
-            if (!v->producer || v->producer->graph != g || node_box_of(v->producer)->mark) continue;
-            node_box_of(v->producer)->mark = 1;
-            work[count++] = v->producer;
-        }
-    }
-    return PGY_OK;
+    if (g->proto && !*g->name)
+        finding_add_value(&c->list, CHECK_EMPTY_NAME, g, "", "A graph has no name");
+    pgy_status st = check_names(c, g, err);
+    for (size_t i = 0; !st && i < g->node_count; i++) st = check_node(c, g->nodes[i], f, err);
+    return st ? st : check_weights(c, g, err);
 }
 
-static pgy_status check_unused(checker *c, pgy_graph *g, pgy_error *err)
+static pgy_status check_functions(checker *c, pgy_error *err)
 {
-    arena memory = {0};
+    const strmap *functions = &c->state->functions;
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < g->node_count; i++) st = node_captures(g->nodes[i], err);
-    if (!st) st = mark_needed(g, &memory, err);
-    arena_deinit(&memory);
-    if (st) return st;
-    for (size_t i = 0; i < g->node_count; i++)
-        if (!node_box_of(g->nodes[i])->mark)
-            finding_add(&c->list, c->state, PGY_LOG_INFO, g->nodes[i],
-                        "Does not affect outputs, can be removed.");
-    for (size_t i = 0; i < g->input_count; i++)
-        if (box_of(g->inputs[i])->seen != c->state->epoch)
-            finding_add(&c->list, c->state, PGY_LOG_INFO, NULL,
-                        "Input: '%s' does not affect outputs, can be removed.", g->inputs[i]->name);
-    return PGY_OK;
+    for (size_t i = 0; !st && i < functions->count; i++) {
+        graph_function *f = functions->entries[i].value;
+        pgy_graph *body;
+        pgy_error failure = {0};
+        st = function_body(&body, f, c->top, &failure);
+        if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
+        if (st) {
+            finding_add_value(&c->list, CHECK_FUNCTION_BODY, c->top, f->proto->name, "%s",
+                              failure.text);
+            st = PGY_OK;
+            continue;
+        }
+        graph_reindex(body);
+        st = check_level(c, body, f->proto, err);
+        if (!st) st = check_unused(c, body, err);
+    }
+    return st;
 }
 
 static pgy_status check_shapes(checker *c, pgy_graph *g, pgy_error *err)
@@ -186,7 +150,7 @@ static pgy_status check_shapes(checker *c, pgy_graph *g, pgy_error *err)
     pgy_status st = graph_order(&order, g, &memory, &cycle);
     arena_deinit(&memory);
     if (st == PGY_E_FORMAT) {
-        finding_add(&c->list, c->state, PGY_LOG_ERROR, NULL, "%s", cycle.text);
+        finding_add(&c->list, c->state, CHECK_CYCLE, NULL, "%s", cycle.text);
         return PGY_OK;
     }
     return st ? pgy_error_set(err, st, "%s", cycle.text) : graph_infer_all(g, &c->list, err);
@@ -197,15 +161,21 @@ pgy_status pgy_graph_check(const pgy_finding **out, size_t *count, pgy_graph *g,
     if (!out || !count || !g)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "a check needs a graph and where to put findings");
-    checker c = {.state = state_of(g)};
+    checker c = {.state = state_of(g), .top = g};
     graph_reindex(g);
     if (g->node_count == 0)
-        finding_add(&c.list, c.state, PGY_LOG_WARNING, NULL, "The model has no nodes");
-    pgy_status st = check_level(&c, g, err);
+        finding_add(&c.list, c.state, CHECK_EMPTY_MODEL, NULL, "The model has no nodes");
+    pgy_status st = check_model(&c, err);
+    if (!st) st = check_level(&c, g, NULL, err);
+    if (!st) st = check_functions(&c, err);
     if (!st) st = check_shapes(&c, g, err);
     if (!st) st = check_unused(&c, g, err);
+    if (!st) st = check_imports_used(&c, err);
     strmap_deinit(&c.names);
     strmap_deinit(&c.domains);
+    strmap_deinit(&c.used_domains);
+    strmap_deinit(&c.called);
+    strmap_deinit(&c.list.seen);
     if (!st && c.list.failed) st = graph_no_memory(err);
     if (st) return st;
     *out = c.list.items;

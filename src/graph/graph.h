@@ -21,8 +21,15 @@ enum { GRAPH_MAX_DEPTH = 32 };
 typedef struct finding_list {
     pgy_finding *items;
     size_t count, capacity;
+    strmap seen; /* code, path and text */
     bool failed; /* out of memory */
 } finding_list;
+
+typedef enum check_code {
+#define RULE(id, severity, code, text) CHECK_##id,
+#include "graph/check_rules.def"
+#undef RULE
+} check_code;
 
 typedef struct graph_state {
     arena memory;
@@ -37,6 +44,7 @@ typedef struct graph_state {
     uint64_t epoch;      /* of walks, see value_box.seen */
     finding_list *findings; /* during a check: contradictions go there rather than to the log */
     bool merge_quietly;     /* input shapes were replaced, so declared ones need not fit */
+    int64_t ir_version;     /* that an export needs at least; 0: as it was */
 } graph_state;
 
 /* pgy_graph.internal */
@@ -51,6 +59,8 @@ typedef struct graph_level {
     size_t node_capacity;
     size_t weight_capacity; /* of initializers; 0: as many as there are */
     size_t depth;
+    const pgy_node *owner; /* of a subgraph */
+    const char *owner_attribute;
     bool changed; /* must be encoded anew */
     bool is_function;
     void *plan; /* of an executor that owns the graph */
@@ -73,13 +83,20 @@ typedef struct value_box {
     bool absent;       /* input of a function body that the present call omits */
     uint64_t seen;     /* epoch of the walk that saw it */
     size_t slot;       /* for executors: its place in a frame */
-    size_t scratch;    /* of a transformation: its place in tables */
+    size_t scratch;     /* of a transformation: its place in tables */
 } value_box;
+
+/* What a node was before the opset was converted; shared by the nodes it became. */
+typedef struct node_origin {
+    const char *name, *op_type;
+    int64_t opset;
+    bool rewritten;
+} node_origin;
 
 typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
-    const op_def *def;             /* NULL: unknown operator, or a function */
+    const op_def *def; /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;
     int64_t opset;
@@ -89,6 +106,7 @@ typedef struct node_box {
     size_t captured_count;
     int mark;            /* scratch of walks */
     const char *refused; /* why folding left it as it is, or NULL */
+    node_origin *origin; /* NULL: never converted */
 } node_box;
 
 /* Attributes that nodes of a function body may refer to. */
@@ -180,6 +198,17 @@ const pgy_onnx_tensor *node_constant(const pgy_node *n);
 /* Nodes of one level in an order that can be run. */
 pgy_status graph_order(pgy_node ***out, pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
+/* ---- findings.c ------------------------------------------------------------------------------ */
+/* Adds a finding about a node (NULL: the whole model); memory is that of the graph. */
+void finding_add(finding_list *list, graph_state *s, check_code code, const pgy_node *n,
+                 const char *format, ...) PGY_PRINTF(5, 6);
+/* The same about a value of a level, or, with name "", the level itself. */
+void finding_add_value(finding_list *list, check_code code, const pgy_graph *g, const char *name,
+                       const char *format, ...) PGY_PRINTF(5, 6);
+/* From the top: "If_3/then_branch/Add_2"; appended. A level: "If_3/then_branch", the top is "". */
+void node_path(str *out, const pgy_node *n);
+void level_path(str *out, const pgy_graph *g);
+
 /* ---- infer.c, merge.c, value.c --------------------------------------------------------------- */
 /* Sets what is known of output i of n: computed and declared, merged. `why` tells why something is
  * not known, or is NULL. */
@@ -187,9 +216,6 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
                         bool strict, pgy_error *err) PGY_MUST_CHECK;
 /* Inference that goes on behind a node that fails: what is wrong is added to `findings`. */
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err) PGY_MUST_CHECK;
-/* Adds a finding about a node (NULL: the whole model); memory is that of the graph. */
-void finding_add(finding_list *list, graph_state *s, pgy_severity severity, const pgy_node *n,
-                 const char *format, ...) PGY_PRINTF(5, 6);
 /* Type, rank and every dimension are there. */
 bool value_is_known(const op_value *v);
 /* Weights that are small enough to take part in inference are read into known.data. */

@@ -216,7 +216,11 @@ static pgy_status add_subgraph(pgy_node *n, const char *name, const pgy_onnx_gra
 {
     pgy_graph *sub;
     pgy_status st = level_create(&sub, state_of(n->graph), n->graph, err);
-    if (!st) st = level_import(sub, proto, err);
+    if (!st) {
+        level_of(sub)->owner = n;
+        level_of(sub)->owner_attribute = name;
+        st = level_import(sub, proto, err);
+    }
     if (st) return pgy_error_prefix(err, st, "%s of %s '%s': ", name, n->op_type, node_label(n));
     names[n->subgraph_count] = name;
     n->subgraphs[n->subgraph_count++] = sub;

@@ -296,6 +296,17 @@ static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
     return st;
 }
 
+static check_code code_of(pgy_status st)
+{
+    switch (st) {
+    case PGY_E_TYPE: return CHECK_INPUT_TYPE;
+    case PGY_E_SHAPE: return CHECK_INPUT_SHAPE;
+    case PGY_E_ARGUMENT: return CHECK_ATTRIBUTE_VALUE;
+    case PGY_E_FORMAT: return CHECK_MALFORMED_NODE;
+    default: return CHECK_INFERENCE_FAILED;
+    }
+}
+
 /* Notes what is wrong with a node and leaves its outputs unknown. Failures in a function belong to
  * the call. */
 static pgy_status note_failure(infer_run *run, pgy_node *n, pgy_status st, const pgy_error *failure,
@@ -309,7 +320,7 @@ static pgy_status note_failure(infer_run *run, pgy_node *n, pgy_status st, const
         return pgy_error_set(err, st, "%s", text);
     if (size > 0 && (size_t)size < sizeof prefix && strncmp(text, prefix, (size_t)size) == 0)
         text += size;
-    finding_add(run->findings, run->state, PGY_LOG_ERROR, n, "%s", text);
+    finding_add(run->findings, run->state, code_of(st), n, "%s", text);
     pgy_status kept = PGY_OK;
     for (size_t i = 0; !kept && i < n->output_count; i++)
         kept = merge_output(n, i, &nothing, text, false, err);
@@ -411,6 +422,14 @@ static pgy_status start_inputs(pgy_graph *g, const pgy_metadata *given, pgy_erro
     return PGY_OK;
 }
 
+/* What nodes compute has names also where sizes are unknown: equal names are equal sizes. */
+static void name_unknowns(pgy_value *v)
+{
+    const op_value *known = &box_of(v)->known;
+    for (int32_t i = 0; v->producer && i < known->rank; i++)
+        dim_name_unknowns(&state_of(v->graph)->dims, known->dims[i]);
+}
+
 static pgy_status publish(pgy_graph *g, pgy_error *err)
 {
     const strmap *values = &level_of(g)->values;
@@ -418,6 +437,7 @@ static pgy_status publish(pgy_graph *g, pgy_error *err)
         pgy_value *v = values->entries[i].value;
         const pgy_dtype before = v->dtype;
         const int32_t rank = v->rank;
+        name_unknowns(v);
         const pgy_status st = value_publish(v, err);
         if (st) return st;
         if (!v->initializer && (!v->info || v->dtype != before || v->rank != rank))
@@ -437,10 +457,11 @@ static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *
 {
     graph_state *s = state_of(g);
     run->state = s;
-    run->host = (op_host){.infer_graph = infer_subgraph,
-                          .max_bytes = MAX_FOLDED_BYTES,
-                          .model_precision = true,
-                          .user = run};
+    run->host =
+        (op_host){.infer_graph = infer_subgraph,
+                  .max_bytes = MAX_FOLDED_BYTES,
+                  .model_precision = true,
+                  .user = run};
     s->steps = 0;
     s->merge_quietly = inputs != NULL;
     s->findings = run->findings;

@@ -29,7 +29,8 @@ static pgy_status contradiction(const pgy_node *n, const pgy_value *v, pgy_statu
                           computed, declared);
     graph_state *s = state_of(v->graph);
     if (s->findings)
-        finding_add(s->findings, s, PGY_LOG_WARNING, n,
+        finding_add(s->findings, s,
+                    kind == PGY_E_TYPE ? CHECK_DECLARED_TYPE : CHECK_DECLARED_SHAPE, n,
                     "Output '%s' is %s, but the model declares %s", v->name, computed, declared);
     else if (!s->merge_quietly)
         LOG(WARNING, "%s '%s': output '%s' is %s, but the model declares %s", n->op_type,

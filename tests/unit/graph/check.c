@@ -110,7 +110,7 @@ static void test_check__contradicting_declaration(void **state)
     builder_output(&b, "y", PGY_F32, "3");
     pgy_graph *g = check(&b);
     assert_int_equal(finding_count, 1);
-    expect(PGY_LOG_WARNING, "n0", "Output 'y' is (2,), but the model declares (3,)");
+    expect(PGY_LOG_ERROR, "n0", "Output 'y' is (2,), but the model declares (3,)");
     pgy_graph_destroy(g);
 }
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of what a check found. A finding has the code of its rule, whose severity it takes, and
+ * the path of its node from the top: "If_3/then_branch/Add_2", "MyFunction:body/Relu_0". The same
+ * is not said twice, though the body of a loop may be inferred many times. */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/graph.h"
+
+static const pgy_check_rule RULES[] = {
+#define RULE(id, severity, code, text) {code, PGY_LOG_##severity, text},
+#include "graph/check_rules.def"
+#undef RULE
+};
+
+size_t pgy_check_rule_list(const pgy_check_rule **out)
+{
+    *out = RULES;
+    return sizeof RULES / sizeof RULES[0];
+}
+
+/* ---- Paths ---------------------------------------------------------------------------------- */
+
+static void append_step(str *out, const char *step)
+{
+    if (out->size) str_append(out, "/");
+    str_append(out, step);
+}
+
+void level_path(str *out, const pgy_graph *g)
+{
+    const graph_level *level = level_of(g);
+    if (level->owner) {
+        node_path(out, level->owner);
+        append_step(out, level->owner_attribute);
+    } else if (level->is_function) {
+        str_printf(out, "%s:body", g->name);
+    }
+}
+
+void node_path(str *out, const pgy_node *n)
+{
+    level_path(out, n->graph);
+    if (n->name && *n->name) {
+        append_step(out, n->name);
+        return;
+    }
+    append_step(out, n->op_type);
+    str_printf(out, "_%zu", n->index);
+}
+
+/* ---- The list ------------------------------------------------------------------------------- */
+
+static bool grow(finding_list *list, graph_state *s)
+{
+    if (list->count < list->capacity) return true;
+    const size_t wanted = list->capacity ? 2 * list->capacity : 16;
+    pgy_finding *items = arena_alloc_array(&s->memory, wanted, sizeof *items);
+    if (!items) return false;
+    if (list->count) memcpy(items, list->items, list->count * sizeof *items);
+    list->items = items;
+    list->capacity = wanted;
+    return true;
+}
+
+/* True if this was said already. */
+static bool is_repeated(finding_list *list, const char *code, const char *path, const char *text)
+{
+    str key = {0};
+    str_printf(&key, "%s\n%s\n%s", code, path, text);
+    const bool known = strmap_has(&list->seen, str_text(&key));
+    if (key.failed || (!known && !strmap_put(&list->seen, str_text(&key), list)))
+        list->failed = true;
+    str_deinit(&key);
+    return known;
+}
+
+static void add(finding_list *list, graph_state *s, check_code code, const pgy_node *n,
+                const char *path, const char *text)
+{
+    const pgy_check_rule *rule = &RULES[code];
+    if (is_repeated(list, rule->code, path, text)) return;
+    const char *message = arena_strdup(&s->memory, text);
+    const char *kept = arena_strdup(&s->memory, path);
+    if (!message || !kept || !grow(list, s)) {
+        list->failed = true;
+        return;
+    }
+    list->items[list->count++] = (pgy_finding){.severity = rule->severity,
+                                               .node = n ? node_label(n) : "",
+                                               .op_type = n ? n->op_type : "",
+                                               .message = message,
+                                               .path = kept,
+                                               .code = rule->code};
+}
+
+void finding_add(finding_list *list, graph_state *s, check_code code, const pgy_node *n,
+                 const char *format, ...)
+{
+    char text[2048];
+    str path = {0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n) node_path(&path, n);
+    add(list, s, code, n, str_text(&path), text);
+    list->failed |= path.failed;
+    str_deinit(&path);
+}
+
+void finding_add_value(finding_list *list, check_code code, const pgy_graph *g, const char *name,
+                       const char *format, ...)
+{
+    char text[2048];
+    str path = {0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    level_path(&path, g);
+    if (*name) append_step(&path, name);
+    add(list, state_of(g), code, NULL, str_text(&path), text);
+    list->failed |= path.failed;
+    str_deinit(&path);
+}
