@@ -6,7 +6,7 @@
 
 #include "ops/move.h"
 
-enum { MAX_INPUTS = 4 };
+enum { MAX_INPUTS = 9 };
 
 dim *nhwc_to_nchw_dims(op_infer *c, const dim *dims, int32_t rank)
 {

@@ -11,31 +11,41 @@ typedef struct mask_shape {
     size_t batch, heads, rows, total; /* heads: 1 unless the added scores differ by head */
 } mask_shape;
 
-/* Is key `col` closed for query `row`? The mask holds lengths [B] or flags [B, T] or [B, S, T]. */
+/* Is key `col` closed for query `row`? The mask holds lengths [B], ends and then starts [2 B],
+ * lengths and starts of sequences [3 B + 2], or flags [B, T], [B, S, T] or, for the longest
+ * sequence that there may be, [B, 1, M, M]. */
 static bool is_closed(const op_eval *c, size_t input, const mask_shape *m, size_t b, size_t row,
                       size_t col)
 {
     const int64_t *mask = in_i64(c, input);
     if (!mask) return false;
-    if (in_rank(c, input) == 1) return col >= (uint64_t)(mask[b] < 0 ? 0 : mask[b]);
+    if (in_rank(c, input) == 1) {
+        const bool starts = m->batch && in_count(c, input) == 2 * m->batch;
+        return (int64_t)col >= mask[b] || (starts && (int64_t)col < mask[m->batch + b]);
+    }
     if (in_rank(c, input) == 2) return mask[b * m->total + col] == 0;
-    return mask[(b * m->rows + row) * m->total + col] == 0;
+    if (in_rank(c, input) == 3) return mask[(b * m->rows + row) * m->total + col] == 0;
+    const size_t most = (size_t)in_shape(c, input)[3];
+    return mask[(b * most + m->total - m->rows + row) * most + col] == 0;
+}
+
+static bool mask_fits(const op_eval *c, size_t input, const mask_shape *m)
+{
+    const int64_t *s = in_shape(c, input);
+    const size_t rank = in_rank(c, input), count = in_count(c, input);
+    if (rank == 1) return count == m->batch || count == 2 * m->batch || count == 3 * m->batch + 2;
+    if (rank < 2 || rank > 4 || (size_t)s[0] != m->batch) return false;
+    if (rank == 4)
+        return s[1] == 1 && s[2] == s[3] && (size_t)s[3] >= m->total && m->rows <= m->total;
+    return (size_t)s[rank - 1] == m->total && (rank == 2 || (size_t)s[1] == m->rows);
 }
 
 static pgy_status check_mask(const op_eval *c, size_t input, const mask_shape *m, pgy_error *err)
 {
-    const int64_t *s = in_shape(c, input);
-    const size_t rank = in_rank(c, input);
-    if (!in_i64(c, input)) return PGY_OK;
-    const int64_t wanted[3] = {(int64_t)m->batch, (int64_t)(rank == 2 ? m->total : m->rows),
-                               (int64_t)m->total};
-    bool fits = rank >= 1 && rank <= 3;
-    for (size_t d = 0; fits && d < rank; d++) fits = s[d] == wanted[d];
-    if (fits) return PGY_OK;
-    return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                    "input %zu (mask) of this shape is not supported: [batch], [batch, keys] and"
-                    " [batch, queries, keys] are",
-                    input);
+    if (!in_i64(c, input) || mask_fits(c, input, m)) return PGY_OK;
+    return op_error(c->node, err, PGY_E_SHAPE,
+                    "input %zu (mask) does not fit a batch of %zu with %zu queries and %zu keys",
+                    input, m->batch, m->rows, m->total);
 }
 
 static pgy_status check_bias(const op_eval *c, size_t input, mask_shape *m, size_t heads,
@@ -84,22 +94,23 @@ static pgy_status make_mask(packed_attention *a, const op_eval *c, size_t heads,
 
 pgy_status packed_attention_run(packed_attention *a, const op_eval *c, pgy_error *err)
 {
-    static const bool wanted[3] = {true, true, true};
+    static const bool wanted[4] = {true, true, true, true};
     const int64_t heads = op_attr_int(c->node, "num_heads", 0);
     const float scale = (float)op_attr_float(c->node, "scale", 0);
     const op_attr attrs[] = {
         {.name = "q_num_heads", .kind = OP_ATTR_INT, .i = heads},
         {.name = "kv_num_heads", .kind = OP_ATTR_INT, .i = heads},
         {.name = "is_causal", .kind = OP_ATTR_INT, .i = op_attr_int(c->node, "unidirectional", 0)},
+        {.name = "qk_matmul_output_mode", .kind = OP_ATTR_INT, .i = 3},
         {.name = "scale", .kind = OP_ATTR_FLOAT, .f = scale},
     };
     const op_node node = {.def = op_find("", "Attention", 23),
                           .name = c->node->name,
                           .opset = 23,
                           .attrs = attrs,
-                          .attr_count = scale != 0 ? 4 : 3,
+                          .attr_count = scale != 0 ? 5 : 4,
                           .input_count = 6,
-                          .output_count = 3};
+                          .output_count = a->scores ? 4 : 3};
     op_host host = c->host ? *c->host : (op_host){0};
     host.model_precision = false;
     pgy_status st =
@@ -111,5 +122,5 @@ pgy_status packed_attention_run(packed_attention *a, const op_eval *c, pgy_error
 void packed_attention_deinit(packed_attention *a)
 {
     for (size_t i = 0; i < 6; i++) op_tensor_release(&a->parts[i]);
-    for (size_t i = 0; i < 3; i++) op_tensor_release(&a->made[i]);
+    for (size_t i = 0; i < 4; i++) op_tensor_release(&a->made[i]);
 }

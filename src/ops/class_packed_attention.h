@@ -9,8 +9,9 @@
 typedef struct packed_attention {
     op_tensor parts[6]; /* query, key, value [B, length, width]; mask (made here); past key, value
                            [B, heads, past, size] or empty */
-    op_tensor made[3];  /* output and the caches with the past in front */
+    op_tensor made[4];  /* output, the caches with the past in front, and the scores if asked for */
     size_t mask, bias;  /* inputs: the padding mask and what is added to the scores */
+    bool scores;        /* after the softmax */
 } packed_attention;
 
 /* Attributes num_heads, scale, unidirectional and mask_filter_value are the node's. */

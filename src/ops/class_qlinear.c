@@ -3,6 +3,7 @@
 #include "ops/class_qlinear.h"
 
 #include "base/alloc.h"
+#include "ops/class_nhwc.h"
 #include "ops/class_quantize.h"
 
 static size_t data_count(const op_node *n)
@@ -21,16 +22,20 @@ static pgy_status inner_node(op_node *inner, const op_node *n, pgy_error *err)
     inner->input_count = data_count(n);
     if (!inner->def)
         return op_error(n, err, PGY_E_ARGUMENT, "attribute opset is %lld", (long long)version);
-    if (op_attr_int(n, "channels_last", 0))
-        return op_error(n, err, PGY_E_UNSUPPORTED, "channels_last = 1 is not supported");
     if (!inner->input_count || (n->input_count - s->first) % 3 > (s->scale > s->first ? 2 : 0))
         return op_error(n, err, PGY_E_FORMAT, "has %zu inputs", n->input_count);
     return PGY_OK;
 }
 
+static bool is_channels_last(const op_node *n)
+{
+    return op_attr_int(n, "channels_last", 0) != 0;
+}
+
 pgy_status qlinear_infer(op_infer *c, pgy_error *err)
 {
     const qlinear_spec *s = c->node->def->user_data;
+    const bool last = is_channels_last(c->node);
     op_node node;
     op_infer inner = *c;
     pgy_status st = inner_node(&node, c->node, err);
@@ -42,6 +47,8 @@ pgy_status qlinear_infer(op_infer *c, pgy_error *err)
         const op_value *v = &c->inputs[s->first + 3 * i];
         values[i] = (op_value){.dtype = PGY_F32, .rank = v->rank, .dims = v->dims};
         present[i] = true;
+        if (last && v->rank >= 0) values[i].dims = nhwc_to_nchw_dims(c, v->dims, v->rank);
+        if (last && v->rank >= 0 && !values[i].dims) return rule_no_memory(c->node, err);
     }
     inner.node = &node;
     inner.inputs = values;
@@ -49,8 +56,11 @@ pgy_status qlinear_infer(op_infer *c, pgy_error *err)
     st = node.def->infer(&inner, err);
     if (st) return st;
     c->why = inner.why;
+    op_value *y = &c->outputs[0];
+    if (last && y->rank >= 0) y->dims = nhwc_from_nchw_dims(c, y->dims, y->rank);
+    if (last && y->rank >= 0 && !y->dims) return rule_no_memory(c->node, err);
     const size_t zero = s->scale + 1;
-    c->outputs[0].dtype = c->inputs[op_has_input(c, zero) ? zero : s->first].dtype;
+    y->dtype = c->inputs[op_has_input(c, zero) ? zero : s->first].dtype;
     return PGY_OK;
 }
 
@@ -77,7 +87,7 @@ static pgy_status read_scale(const op_eval *c, size_t i, double *scale, int64_t 
     return st;
 }
 
-static pgy_status dequantise(op_tensor *out, const op_eval *c, size_t i, pgy_error *err)
+pgy_status qlinear_dequantise(op_tensor *out, const op_eval *c, size_t i, pgy_error *err)
 {
     double scale;
     int64_t zero;
@@ -95,14 +105,13 @@ static pgy_status dequantise(op_tensor *out, const op_eval *c, size_t i, pgy_err
     return PGY_OK;
 }
 
-static pgy_status quantise(op_eval *c, const pgy_tensor *made, pgy_error *err)
+pgy_status qlinear_quantise(op_eval *c, const pgy_tensor *made, size_t from, pgy_error *err)
 {
-    const qlinear_spec *s = c->node->def->user_data;
     double scale;
     int64_t zero;
     pgy_tensor *y;
     pgy_status st = rule_output(c, 0, &y, err);
-    if (!st) st = read_scale(c, s->scale, &scale, &zero, err);
+    if (!st) st = read_scale(c, from, &scale, &zero, err);
     if (st) return st;
     if (pgy_tensor_dtype(y) != PGY_I64 || pgy_tensor_count(y) != pgy_tensor_count(made))
         return op_error(c->node, err, PGY_E_TYPE, "cannot quantise to %s",
@@ -112,9 +121,22 @@ static pgy_status quantise(op_eval *c, const pgy_tensor *made, pgy_error *err)
     return PGY_OK;
 }
 
+typedef pgy_status (*reorder)(pgy_tensor **out, const pgy_tensor *x, pgy_error *err);
+
+static pgy_status replace(op_tensor *t, reorder order, pgy_error *err)
+{
+    pgy_tensor *made = NULL;
+    const pgy_status st = order(&made, t->value, err);
+    if (st) return st;
+    pgy_tensor_release(t->value);
+    t->value = made;
+    return PGY_OK;
+}
+
 pgy_status qlinear_eval(op_eval *c, pgy_error *err)
 {
     const qlinear_spec *s = c->node->def->user_data;
+    const bool last = is_channels_last(c->node);
     const bool wanted[1] = {true};
     op_node node;
     op_tensor *in = NULL, made = {0};
@@ -124,10 +146,13 @@ pgy_status qlinear_eval(op_eval *c, pgy_error *err)
     if (st) return st;
     in = mem_calloc(node.input_count, sizeof *in);
     if (!in) return rule_no_memory(c->node, err);
-    for (size_t i = 0; !st && i < node.input_count; i++)
-        st = dequantise(&in[i], c, s->first + 3 * i, err);
+    for (size_t i = 0; !st && i < node.input_count; i++) {
+        st = qlinear_dequantise(&in[i], c, s->first + 3 * i, err);
+        if (!st && last) st = replace(&in[i], nhwc_to_nchw, err);
+    }
     if (!st) st = op_run(&node, in, &made, wanted, &host, err);
-    if (!st) st = quantise(c, made.value, err);
+    if (!st && last) st = replace(&made, nhwc_from_nchw, err);
+    if (!st) st = qlinear_quantise(c, made.value, s->scale, err);
     for (size_t i = 0; i < node.input_count; i++) op_tensor_release(&in[i]);
     op_tensor_release(&made);
     mem_free(in);

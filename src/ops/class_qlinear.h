@@ -18,6 +18,13 @@ typedef struct qlinear_spec {
 pgy_status qlinear_infer(op_infer *c, pgy_error *err);
 pgy_status qlinear_eval(op_eval *c, pgy_error *err);
 
+/* Input i as floats by the scale and zero point behind it. */
+pgy_status qlinear_dequantise(op_tensor *out, const op_eval *c, size_t i,
+                              pgy_error *err) PGY_MUST_CHECK;
+/* Output 0 from floats by input `scale` and the zero point behind it. */
+pgy_status qlinear_quantise(op_eval *c, const pgy_tensor *made, size_t scale,
+                            pgy_error *err) PGY_MUST_CHECK;
+
 #define QLINEAR_ROW(op, least, most, flag_bits, definitions, spec)                       \
     {                                                                                    \
         .name = op, .domain = "com.microsoft", .since = 1, .min_inputs = least,          \

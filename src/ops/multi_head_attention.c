@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft MultiHeadAttention on query, key and value of shape [batch, length, heads * size],
- * with an optional bias for all three, one after the other. */
+ * with an optional bias for all three, one after the other. They may come packed, all three in the
+ * query [batch, length, heads, 3, size] or the last two in the key [.., 2, size]; key and value of
+ * an encoder may be [batch, heads, length, size], and have no bias then. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "ops/class_packed_attention.h"
 
-enum { QUERY, KEY, VALUE, BIAS, PADDING, SCORES, PAST_K, PAST_V };
+enum { QUERY, KEY, VALUE, BIAS, PADDING, SCORES, PAST_K, PAST_V, PAST_LENGTH, BEAMS };
 
 static const op_attr_def ATTRS[] = {
     {"mask_filter_value", OP_ATTR_FLOAT, false, "-10000"},
@@ -15,77 +18,147 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
+/* Where query, key or value is: an input, and which of how many parts of it. */
+typedef struct part {
+    size_t input, index, count; /* count 1: the input is not packed */
+} part;
+
+static part part_of(bool has_key, bool has_value, size_t which)
+{
+    if (!has_key) return (part){QUERY, which, 3};
+    if (!has_value && which > 0) return (part){KEY, which - 1, 2};
+    return (part){which, 0, 1};
+}
+
+/* ---- Shape ---------------------------------------------------------------------------------- */
+
+typedef struct part_dims {
+    dim length, width;
+} part_dims;
+
+static pgy_status read_part(part_dims *to, op_infer *c, part p, pgy_error *err)
+{
+    const op_value *v = &c->inputs[p.input];
+    const int64_t heads = op_attr_int(c->node, "num_heads", 1);
+    if (v->rank != (p.count > 1 ? 5 : 3) && (p.input == QUERY || v->rank != 4 || p.count > 1))
+        return op_error(c->node, err, PGY_E_SHAPE, "input %zu has rank %d, which does not fit %s",
+                        p.input, v->rank, p.count > 1 ? "packed parts" : "its part");
+    pgy_status st = PGY_OK;
+    if (v->rank > 3)
+        st = dim_check(c, p.input, v->rank == 5 ? 2 : 1, dim_const(heads), "num_heads", err);
+    if (!st && p.count > 1)
+        st = dim_check(c, p.input, 3, dim_const((int64_t)p.count), "the number of parts", err);
+    if (st) return st;
+    to->length = v->dims[v->rank == 4 ? 2 : 1];
+    to->width =
+        v->rank == 3 ? v->dims[2] : dim_mul(c->dims, v->dims[v->rank - 1], dim_const(heads));
+    if (dim_is_const(to->width) && to->width.value % heads)
+        return op_error(c->node, err, PGY_E_SHAPE, "%" PRId64 " heads do not divide %" PRId64,
+                        heads, to->width.value);
+    return PGY_OK;
+}
+
+static pgy_status check(const op_infer *c, pgy_error *err)
+{
+    const int64_t heads = op_attr_int(c->node, "num_heads", 0);
+    if (heads < 1 || heads > INT32_MAX)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "num_heads is %" PRId64, heads);
+    if (op_has_input(c, VALUE) && !op_has_input(c, KEY))
+        return op_error(c->node, err, PGY_E_ARGUMENT, "there is a value, but no key");
+    if (op_has_input(c, BEAMS) || op_has_input(c, PAST_LENGTH))
+        return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                        "caches that are shared between beams are not supported");
+    pgy_status st = rank_check(c, PAST_K, 4, 4, err);
+    return st ? st : rank_check(c, PAST_V, 4, 4, err);
+}
+
+static bool all_known(const op_infer *c)
+{
+    bool known = true;
+    for (size_t i = QUERY; i <= VALUE; i++)
+        if (op_has_input(c, i) && !rank_known(c, i)) known = false;
+    return known;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *q = &c->inputs[QUERY];
-    const int64_t heads = op_attr_int(c->node, "num_heads", 0);
-    pgy_status st = PGY_OK;
-    if (!op_has_input(c, KEY) || !op_has_input(c, VALUE))
-        return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                        "packed query, key and value are not supported");
-    if (heads < 1)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "num_heads is %lld", (long long)heads);
-    for (size_t i = QUERY; !st && i <= VALUE; i++) {
-        if (c->inputs[i].rank > 3)
-            return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                            "input %zu of rank %d is not supported", i, c->inputs[i].rank);
-        st = rank_check(c, i, 3, 3, err);
-    }
-    for (size_t i = PAST_K; !st && i <= PAST_V; i++) st = rank_check(c, i, 4, 4, err);
+    part_dims d[3];
+    pgy_status st = check(c, err);
     if (st) return st;
-    if (!rank_known(c, QUERY) || !rank_known(c, KEY) || !rank_known(c, VALUE)) {
+    if (!all_known(c)) {
         for (size_t i = 0; i < c->node->output_count; i++)
             op_set_unknown(c, i, q->dtype, i ? 4 : 3, "the shape of an input is not known");
         return PGY_OK;
     }
-    dim *out = op_dims(c, 11);
+    for (size_t i = 0; !st && i < 3; i++)
+        st = read_part(&d[i], c, part_of(op_has_input(c, KEY), op_has_input(c, VALUE), i), err);
+    if (st) return st;
+    dim *out = op_dims(c, 15);
     if (!out) return rule_no_memory(c->node, err);
-    dim total = c->inputs[KEY].dims[1];
+    dim total = d[KEY].length;
     if (op_has_input(c, PAST_K))
         total = rank_known(c, PAST_K) ? dim_add(c->dims, total, c->inputs[PAST_K].dims[2])
                                       : dim_unknown(c->dims, "the cache is not known");
-    const dim count = dim_const(heads), width = c->inputs[VALUE].dims[2];
-    memcpy(out, (dim[]){q->dims[0], q->dims[1], width}, 3 * sizeof *out);
-    memcpy(out + 3, (dim[]){q->dims[0], count, total, dim_div_floor(c->dims, q->dims[2], count)},
+    const dim count = dim_const(op_attr_int(c->node, "num_heads", 1));
+    memcpy(out, (dim[]){q->dims[0], q->dims[1], d[VALUE].width}, 3 * sizeof *out);
+    memcpy(out + 3,
+           (dim[]){q->dims[0], count, total, dim_div_floor(c->dims, d[QUERY].width, count)},
            4 * sizeof *out);
-    memcpy(out + 7, (dim[]){q->dims[0], count, total, dim_div_floor(c->dims, width, count)},
+    memcpy(out + 7,
+           (dim[]){q->dims[0], count, total, dim_div_floor(c->dims, d[VALUE].width, count)},
            4 * sizeof *out);
+    memcpy(out + 11, (dim[]){q->dims[0], count, q->dims[1], total}, 4 * sizeof *out);
     op_set_output(c, 0, q->dtype, 3, out);
     output_set(c, 1, q->dtype, 4, out + 3);
     output_set(c, 2, q->dtype, 4, out + 7);
-    if (c->node->output_count > 3 && c->wanted[3])
-        return op_error(c->node, err, PGY_E_UNSUPPORTED, "output 3 is not supported");
+    output_set(c, 3, q->dtype, 4, out + 11);
     return PGY_OK;
 }
 
-/* A copy of an input with its part of the bias added to every row. */
-static pgy_status add_bias(op_tensor *out, const op_eval *c, size_t input, size_t *at,
-                           pgy_error *err)
+/* ---- Evaluation ----------------------------------------------------------------------------- */
+
+/* The part as [batch, length, heads, size], with its part of the bias added. */
+static pgy_status take_part(op_tensor *out, const op_eval *c, part p, size_t *at, pgy_error *err)
 {
-    const size_t width = (size_t)in_shape(c, input)[2];
-    const double *bias = in_f64(c, BIAS);
-    if (bias && (in_rank(c, BIAS) != 1 || in_count(c, BIAS) - *at < width))
+    const int64_t *s = in_shape(c, p.input);
+    const size_t rank = in_rank(c, p.input), heads = (size_t)op_attr_int(c->node, "num_heads", 1);
+    const size_t batch = (size_t)s[0], length = (size_t)s[rank == 4 ? 2 : 1];
+    const size_t size = rank == 3 ? (size_t)s[2] / heads : (size_t)s[rank - 1],
+                 width = heads * size;
+    const double *bias = rank == 4 ? NULL : in_f64(c, BIAS), *x = in_f64(c, p.input);
+    if (bias && (in_rank(c, BIAS) != 1 || in_count(c, BIAS) < *at + width))
         return op_error(c->node, err, PGY_E_SHAPE, "the bias has %zu elements, which are too few",
                         in_count(c, BIAS));
-    pgy_status st = pgy_tensor_copy(&out->value, pgy_tensor_view(c->inputs[input].value), err);
+    const int64_t shape[3] = {s[0], (int64_t)length, (int64_t)width};
+    pgy_status st = pgy_tensor_create(&out->value, PGY_F64, 3, shape, err);
     if (st) return st;
-    out->dtype = c->inputs[input].dtype;
-    for (size_t i = 0; bias && i < in_count(c, input); i++)
-        op_f64(out->value)[i] += bias[*at + i % width];
+    out->dtype = c->inputs[p.input].dtype;
+    for (size_t row = 0; row < batch * length * heads; row++) {
+        const size_t head = row % heads, token = row / heads;
+        const size_t b = length ? token / length : 0, t = length ? token % length : 0;
+        const size_t from = rank == 4 ? (b * heads + head) * length + t : row * p.count + p.index;
+        double *y = op_f64(out->value) + row * size;
+        for (size_t k = 0; k < size; k++)
+            y[k] = x[from * size + k] + (bias ? bias[*at + head * size + k] : 0);
+    }
     *at += width;
     return PGY_OK;
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    packed_attention a = {.mask = PADDING, .bias = SCORES};
+    packed_attention a = {
+        .mask = PADDING, .bias = SCORES, .scores = c->node->output_count > 3 && c->wanted[3]};
     size_t at = 0;
-    pgy_status st = inputs_check(c, "FFFfifff", err);
-    for (size_t i = QUERY; !st && i <= VALUE; i++) st = add_bias(&a.parts[i], c, i, &at, err);
+    pgy_status st = inputs_check(c, "Ffffifff", err);
+    for (size_t i = 0; !st && i < 3; i++)
+        st = take_part(&a.parts[i], c, part_of(op_has_value(c, KEY), op_has_value(c, VALUE), i),
+                       &at, err);
     for (size_t i = PAST_K; !st && i <= PAST_V && i < c->node->input_count; i++)
         a.parts[i - PAST_K + 4] = op_tensor_retain(&c->inputs[i]);
     if (!st) st = packed_attention_run(&a, c, err);
-    for (size_t i = 0; !st && i < c->node->output_count && i < 3; i++) {
+    for (size_t i = 0; !st && i < c->node->output_count && i < (a.scores ? 4 : 3); i++) {
         op_tensor_release(&c->outputs[i]);
         c->outputs[i] = op_tensor_retain(&a.made[i]);
     }
@@ -94,7 +167,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_multi_head_attention[] = {
-    {"MultiHeadAttention", "com.microsoft", 1, 0, 1, 8, 1, 4, 0, ATTRS, TYPES_F4, infer, eval,
+    {"MultiHeadAttention", "com.microsoft", 1, 0, 1, 10, 1, 4, 0, ATTRS, TYPES_F4, infer, eval,
      NULL},
     {NULL},
 };

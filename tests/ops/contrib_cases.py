@@ -246,18 +246,6 @@ in: float32 [] 1
 in: uint8 [] 0
 out: uint8 [N + 2, 3] ?
 """
-TEXT["qlinear_average_pool"] = """
-case: channels last
-op: com.microsoft:QLinearAveragePool 1
-attr: channels_last = 1
-attr: kernel_shape = [1, 1]
-in: uint8 [1, 1, 1, 1] 1
-in: float32 [] 1
-in: uint8 [] 0
-in: float32 [] 1
-in: uint8 [] 0
-error: channels_last
-"""
 TEXT["fused_conv"] = """
 case: an activation that does not exist
 op: com.microsoft:FusedConv 1

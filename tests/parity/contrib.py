@@ -126,6 +126,31 @@ def group_query_attention():
     add("not causal", 1, 3, causal=0)
 
 
+def multi_head_attention():
+    s = Source("mha")
+    op, n, h = "MultiHeadAttention", 2, 4
+    width = n * h
+
+    def bsh(length=3):
+        return s.f(2, length, width)
+
+    case(op, "plain", [bsh(), bsh(), bsh()], num_heads=n)
+    case(op, "bias", [bsh(), bsh(), bsh(), s.f(3 * width)], num_heads=n)
+    case(op, "other length and value width", [bsh(), bsh(5), s.f(2, 5, 6), s.f(2 * width + 6)], num_heads=n, scale=0.3)
+    case(op, "mask of flags", [bsh(), bsh(4), bsh(4), None, s.i32(0, 2, 2, 4)], num_heads=n)
+    case(op, "mask of flags per query", [bsh(), bsh(4), bsh(4), None, s.i32(0, 2, 2, 3, 4)], num_heads=n, mask_filter_value=-100.0)
+    case(op, "bias of the scores", [bsh(), bsh(4), bsh(4), None, None, s.f(1, n, 3, 4)], num_heads=n)
+    case(op, "unidirectional", [bsh(), bsh(), bsh()], num_heads=n, unidirectional=1)
+    case(op, "cache", [bsh(1), bsh(1), bsh(1), None, None, None, s.f(2, n, 3, h), s.f(2, n, 3, h)], 3, num_heads=n)
+    case(op, "key and value of an encoder", [bsh(), s.f(2, n, 5, h), s.f(2, n, 5, h), s.f(3 * width)], num_heads=n)
+    case("Attention", "plain", [s.f(2, 3, 6), s.f(6, 3 * width), s.f(3 * width)], num_heads=n)
+    case("Attention", "widths", [s.f(2, 3, 6), s.f(6, 22), s.f(22)], num_heads=n, qkv_hidden_sizes=[8, 8, 6])
+    case("Attention", "lengths", [s.f(2, 3, 6), s.f(6, 24), s.f(24), np.array([2, 3], np.int32)], num_heads=n)
+    case("Attention", "ends and starts", [s.f(2, 4, 6), s.f(6, 24), s.f(24), np.array([4, 3, 1, 0], np.int32)], num_heads=n)
+    case("Attention", "flags", [s.f(2, 3, 6), s.f(6, 24), s.f(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], num_heads=n, unidirectional=1)
+    case("Attention", "cache", [s.f(2, 1, 6), s.f(6, 24), s.f(24), None, s.f(2, 2, n, 3, h)], 2, num_heads=n, unidirectional=1)
+
+
 def quantised_attention():
     s = Source("qattention")
 
@@ -175,8 +200,58 @@ def channels_last():
     case("NhwcMaxPool", "ceiling", [s.u8(1, 6, 5, 2)], kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1)
 
 
+    conv = [s.u8(1, 5, 5, 4), f32(0.05), u8(120), s.s8(6, 4, 3, 3), f32(0.1), s8(0), f32(1.5), u8(128), s.i32(-99, 99, 6)]
+    case("QLinearConv", "channels last", conv, channels_last=1, pads=[1, 1, 1, 1])
+    grouped = [s.u8(2, 4, 4, 5), f32(0.05), u8(120), s.s8(4, 1, 2, 2), s.pos(4), np.zeros(4, np.int8), f32(9.5), u8(128)]
+    case("QLinearConv", "channels second, grouped", grouped, group=4, strides=[2, 2])
+    case("QLinearAveragePool", "channels last", [s.u8(1, 5, 4, 3), f32(0.1), u8(100), f32(0.09), u8(110)], kernel_shape=[2, 2], channels_last=1)
+    case("QLinearAveragePool", "padded", [s.s8(1, 3, 5, 4), f32(0.1), s8(10), f32(0.0871), s8(0)], kernel_shape=[3, 2], pads=[1, 1, 1, 0])
+    case("QLinearGlobalAveragePool", "channels last", [s.u8(2, 5, 4, 3), f32(0.1), u8(100), f32(0.05), u8(110)], channels_last=1)
+    case("QLinearGlobalAveragePool", "channels second", [s.s8(2, 3, 4, 5), f32(0.1), s8(3), f32(0.05), s8(5)])
+
+
+def quantised_elementwise():
+    s = Source("qlinear")
+    pair = [s.u8(2, 3), f32(0.1), u8(120), s.u8(3), f32(0.2), u8(100)]
+    signed = [s.s8(2, 3), f32(0.1), s8(12), s.s8(2, 1), f32(0.2), s8(10)]
+    for op in ("QLinearAdd", "QLinearMul"):
+        case(op, "unsigned", [*pair, f32(0.7), u8(90)])
+        case(op, "signed", [*signed, f32(0.9), s8(-9)])
+    case("QLinearSigmoid", "unsigned", [s.u8(9), f32(0.03), u8(128), f32(1 / 256), u8(0)])
+    case("QLinearSigmoid", "signed", [s.s8(9), f32(0.03), s8(5), f32(1 / 256), s8(-128)])
+    case("QLinearLeakyRelu", "unsigned", [s.u8(9), f32(0.03), u8(128), f32(0.025), u8(20)], alpha=0.1)
+    case("QLinearLeakyRelu", "signed", [s.s8(9), f32(0.03), s8(5), f32(0.025), s8(20)], alpha=0.2)
+    case("QLinearConcat", "two", [f32(0.1), u8(100), s.u8(2, 2), f32(0.2), u8(90), s.u8(2, 3), f32(0.05), u8(120)], axis=1)
+    case("QLinearSoftmax", "last axis", [s.u8(2, 6), f32(0.05), u8(100), f32(1 / 256), u8(0)], opset=13, axis=-1)
+    case("QLinearSoftmax", "signed, another axis", [s.s8(2, 3, 4), f32(0.03), s8(3), f32(1 / 256), s8(-128)], opset=13, axis=1)
+    case("QLinearSoftmax", "coerced", [s.u8(2, 3, 2), f32(0.03), u8(3), f32(1 / 256), u8(0)], opset=11, axis=1)
+    flags = s.rng.integers(0, 2, (2, 3)).astype(bool)
+    case("QLinearWhere", "unsigned", [flags, s.u8(2, 3), f32(0.1), u8(100), s.u8(3), f32(0.05), u8(20), f32(0.123), u8(90)])
+    case("QLinearWhere", "signed, broadcast", [flags, s.s8(1), f32(0.1), s8(1), s.s8(2, 1), f32(0.05), s8(2), f32(0.2), s8(9)])
+
+
+def sparse_attention():
+    s = Source("sparse")
+
+    def add(name, batch, rows, total, packed=False, lengths=None, rotary=False, looked=(True, True, True)):
+        n, k, h, capacity = 2, 1, 16, 32
+        tables = list(rotary_tables(32, h // 2)) if rotary else [None, None]
+        q = s.f(batch, rows, (n + 2 * k if packed else n) * h)
+        kv = [None, None] if packed else [s.f(batch, rows, k * h), s.f(batch, rows, k * h)]
+        caches = [s.f(batch, k, capacity, h), s.f(batch, k, capacity, h)]
+        layout = [np.array([[0, 1, 2], [0, 1, 3]], np.int32), np.array([[0, 1, -1], [0, 0, 1]], np.int32)]
+        ends = np.array([total] * batch if lengths is None else lengths, np.int32)
+        case("SparseAttention", name, [q, *kv, *caches, *layout, np.array([total], np.int32), ends, *tables], list(looked), 1e-4,
+             num_heads=n, kv_num_heads=k, sparse_block_size=16, do_rotary=int(rotary))
+
+    add("prompt", 1, 18, 18, looked=(True, False, False))
+    add("token", 1, 1, 20)
+    add("packed, rotary", 1, 1, 20, packed=True, rotary=True)
+    add("a batch", 2, 1, 20, looked=(True, False, False))
+
+
 def all_cases():
-    for build in (group_query_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last):
+    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise):
         build()
     return CASES
 
@@ -201,7 +276,16 @@ def run_theirs(c):
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(model_of(c).SerializeToString(), options, providers=["CPUExecutionProvider"])
     feed = {f"i{k}": np.asarray(x) for k, x in enumerate(c.inputs) if x is not None}
-    return session.run(None, feed)
+    if c.op != "SparseAttention":
+        return session.run(None, feed)
+    binding, values = session.io_binding(), {k: ort.OrtValue.ortvalue_from_numpy(x) for k, x in feed.items()}
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    for name, of in (("o1", "i3"), ("o2", "i4")):  # the caches are changed in place
+        binding.bind_ortvalue_output(name, values[of])
+    binding.bind_output("o0", "cpu")
+    session.run_with_iobinding(binding)
+    return [binding.get_outputs()[-1].numpy(), values["i3"].numpy(), values["i4"].numpy()]
 
 
 def write_folder(folder, c, results):
@@ -216,10 +300,11 @@ def write_folder(folder, c, results):
         f.write(model.SerializeToString())
     with open(f"{folder}/tolerance", "w") as f:
         f.write(f"{c.tolerance} {c.tolerance}\n")
-    for kind, values in (("input", [x for x in c.inputs if x is not None]), ("output", [v for _, v in kept])):
-        for k, value in enumerate(values):
+    given = [(f"i{k}", x) for k, x in enumerate(c.inputs) if x is not None]
+    for kind, values in (("input", given), ("output", [(info.name, v) for info, v in kept])):
+        for k, (name, value) in enumerate(values):
             with open(f"{folder}/test_data_set_0/{kind}_{k}.pb", "wb") as f:
-                f.write(numpy_helper.from_array(np.asarray(value)).SerializeToString())
+                f.write(numpy_helper.from_array(np.asarray(value), name).SerializeToString())
 
 
 def compile_runner(library, work):
@@ -294,6 +379,8 @@ def attr_text(v):
 
 
 def snake(op):
+    if op in ("QLinearConv", "RotaryEmbedding", "GridSample", "Pad", "Range", "Unique", "GatherND", "Trilu", "CausalConvWithState", "LinearAttention"):
+        op = "Contrib" + op  # the default domain has one of this name
     op = op.replace("QLinear", "Qlinear")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", op).lower()
 

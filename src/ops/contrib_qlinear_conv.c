@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft QLinearConv: the standard one, or the same with the channels last in the image;
+ * see class_nhwc.h. */
+#include "ops/class_alias.h"
+#include "ops/class_nhwc.h"
+
+static const op_attr_def ATTRS[] = {
+    {"auto_pad", OP_ATTR_STRING, false, "NOTSET"}, {"channels_last", OP_ATTR_INT, false, "0"},
+    {"dilations", OP_ATTR_INTS, false, NULL},      {"group", OP_ATTR_INT, false, "1"},
+    {"kernel_shape", OP_ATTR_INTS, false, NULL},   {"pads", OP_ATTR_INTS, false, NULL},
+    {"strides", OP_ATTR_INTS, false, NULL},        {NULL},
+};
+
+static const nhwc_spec LAST = {"", "QLinearConv", 10, 0};
+static const alias_spec SECOND = {"", "QLinearConv", 10, 0};
+
+/* The definition that classes read what they are to run from. */
+static op_def definition(const op_node *n, bool *last)
+{
+    op_def def = *n->def;
+    *last = op_attr_int(n, "channels_last", 0) != 0;
+    def.user_data = *last ? (const void *)&LAST : (const void *)&SECOND;
+    return def;
+}
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    bool last;
+    const op_def def = definition(c->node, &last);
+    op_node node = *c->node;
+    op_infer inner = *c;
+    node.def = &def;
+    inner.node = &node;
+    const pgy_status st = last ? nhwc_infer(&inner, err) : alias_infer(&inner, err);
+    c->why = inner.why;
+    return st;
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    bool last;
+    const op_def def = definition(c->node, &last);
+    op_node node = *c->node;
+    op_eval inner = *c;
+    node.def = &def;
+    inner.node = &node;
+    return last ? nhwc_eval(&inner, err) : alias_eval(&inner, err);
+}
+
+const op_def OP_contrib_qlinear_conv[] = {
+    {"QLinearConv", "com.microsoft", 1, 0, 8, 9, 1, 1, 0, ATTRS, "int8 uint8", infer, eval, NULL},
+    {NULL},
+};
