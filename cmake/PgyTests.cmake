@@ -13,6 +13,15 @@ add_library(pgy_harness STATIC ${PGY_HARNESS})
 target_link_libraries(pgy_harness PUBLIC pgy_settings)
 target_include_directories(pgy_harness PRIVATE ${CMAKE_SOURCE_DIR}/tests)
 
+# Operators from outside, as a user would build them: the header is all they know.
+file(GLOB plugins CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/operators/*.c ${CMAKE_SOURCE_DIR}/tests/data/operators/*.c)
+foreach(file ${plugins})
+  get_filename_component(name ${file} NAME_WE)
+  add_library(operators.${name} MODULE ${file})
+  set_target_properties(operators.${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/operators)
+  target_link_libraries(operators.${name} PRIVATE pgy_settings)
+endforeach()
+
 function(pgy_unit_tests layer)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${layer}/*.c)
   foreach(file ${files})

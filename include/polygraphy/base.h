@@ -40,6 +40,10 @@ extern "C" {
 /** @return "major.minor.patch" of the library that is linked. */
 PGY_API const char *pgy_version(void);
 
+/** How many bytes all tensors of the process may take together; one more fails with PGY_E_MEMORY.
+ * Tensors that look into a file do not count. 0: the machine's memory, which is the default. */
+PGY_API void pgy_set_max_memory(uint64_t size_bytes);
+
 typedef enum pgy_status {
     PGY_OK = 0,
     PGY_E_ARGUMENT,    /**< the caller's argument or an option is wrong */

@@ -12,6 +12,7 @@
 #include <polygraphy/graph.h>
 #include <polygraphy/loader.h>
 #include <polygraphy/onnx.h>
+#include <polygraphy/operator.h>
 #include <polygraphy/option.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/tensor.h>

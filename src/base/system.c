@@ -112,6 +112,19 @@ uint64_t memory_total_bytes(void)
     return total;
 }
 
+static _Atomic uint64_t memory_limit; /* 0: not set */
+
+void pgy_set_max_memory(uint64_t size_bytes)
+{
+    atomic_store_explicit(&memory_limit, size_bytes, memory_order_relaxed);
+}
+
+uint64_t memory_limit_bytes(void)
+{
+    const uint64_t given = atomic_load_explicit(&memory_limit, memory_order_relaxed);
+    return given ? given : memory_total_bytes();
+}
+
 uint64_t memory_resident_bytes(void)
 {
     unsigned long long total = 0, resident = 0;

@@ -16,6 +16,8 @@ const char *cpu_level_name(cpu_level level);
 /* Processors this process may run on; POLYGRAPHY_THREADS overrides. At least 1. */
 size_t cpu_count(void);
 uint64_t memory_total_bytes(void);
+/* What pgy_set_max_memory allows; else memory_total_bytes. */
+uint64_t memory_limit_bytes(void);
 uint64_t memory_resident_bytes(void);
 
 /* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done.

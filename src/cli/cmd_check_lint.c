@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
+#include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
 #include "cli/interrupt.h"
 #include "cli/lint.h"
@@ -38,6 +39,7 @@ static const option_group *const *groups(void)
     all[n++] = &GROUP_MODEL_DATA;
     all[n++] = &GROUP_ONNX_READ;
     all[n++] = &GROUP_DATA;
+    all[n++] = &GROUP_OPERATORS;
     const option_group *runtime = group_backend_options(RUNTIME);
     if (runtime) all[n++] = runtime;
     return all;

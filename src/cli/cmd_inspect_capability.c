@@ -10,6 +10,7 @@
 #include "cli/args/values.h"
 #include "cli/capability.h"
 #include "cli/groups/model.h"
+#include "cli/groups/operators.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/capability.py";
 static const char ENGINE[] = "opref"; /* what was asked */
@@ -58,8 +59,13 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 
 static const option_group OWN = {
     .options = OPTIONS, .settings_size = sizeof(capability_args), .finish = finish};
-static const option_group *const GROUPS[] = {
-    &OWN, &GROUP_LOGGING, &GROUP_MODEL_OPTIONAL, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, NULL};
+static const option_group *const GROUPS[] = {&OWN,
+                                             &GROUP_LOGGING,
+                                             &GROUP_MODEL_OPTIONAL,
+                                             &GROUP_ONNX_SHAPE,
+                                             &GROUP_ONNX_READ,
+                                             &GROUP_OPERATORS,
+                                             NULL};
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/pytext.h"
 #include "cli/groups/model.h"
+#include "cli/groups/operators.h"
 #include "cli/model_text.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/model.py";
@@ -57,7 +58,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 static const option_group OWN = {
     .options = OPTIONS, .settings_size = sizeof(inspect_model_args), .finish = finish};
 static const option_group *const GROUPS[] = {
-    &OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, NULL};
+    &OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, &GROUP_OPERATORS,
+    NULL};
 
 /* ---- Unbounded data-dependent shapes -------------------------------------------------------- */
 
@@ -124,8 +126,10 @@ static void append_row(str *out, const char *name, size_t nodes, double paramete
         append_count(out, flops);
 }
 
-/* The inputs with every dynamic dimension set to 1, the size of generated data; *any: there was one. */
-static pgy_status fixed_inputs(pgy_metadata **out, bool *any, const pgy_graph *graph, pgy_error *err)
+/* The inputs with every dynamic dimension set to 1, the size of generated data; *any: there was
+ * one. */
+static pgy_status fixed_inputs(pgy_metadata **out, bool *any, const pgy_graph *graph,
+                               pgy_error *err)
 {
     pgy_metadata *m = NULL;
     pgy_status st = pgy_metadata_create(&m, err);
@@ -174,8 +178,7 @@ static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
         flops = flops < 0 || rows[i].flops < 0 ? -1 : flops + rows[i].flops;
     }
     append_row(&text, "Total", nodes, parameters, bytes, flops);
-    if (flops < 0)
-        str_append(&text, "\nunknown: some shape cannot be known before the model runs");
+    if (flops < 0) str_append(&text, "\nunknown: some shape cannot be known before the model runs");
     if (dynamic) str_append(&text, "\nDynamic dimensions of the inputs count as 1.");
     if (text.failed)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");

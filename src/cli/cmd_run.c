@@ -10,12 +10,13 @@
 #include "cli/groups/compare.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
+#include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
 #include "cli/progress.h"
 
 static const char LOG_PATH[] = "tools/run/run.py";
 
-enum { FIXED_GROUPS = 12, MAX_GROUPS = 64 };
+enum { FIXED_GROUPS = 13, MAX_GROUPS = 64 };
 
 static const option_group *const *groups(void)
 {
@@ -24,7 +25,7 @@ static const option_group *const *groups(void)
     const option_group *const fixed[FIXED_GROUPS] = {
         &GROUP_LOGGING,     group_runners(),  &GROUP_MODEL_RUN, &GROUP_ONNX_LOAD,
         &GROUP_ONNX_SHAPE,  &GROUP_ONNX_SAVE, &GROUP_DATA,      &GROUP_INFERENCE,
-        &GROUP_POSTPROCESS, &GROUP_COMPARE,   &GROUP_FUNCTIONS,
+        &GROUP_POSTPROCESS, &GROUP_COMPARE,   &GROUP_FUNCTIONS, &GROUP_OPERATORS,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;

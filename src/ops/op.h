@@ -120,15 +120,19 @@ struct op_def {
     /* Types of inputs and outputs of operators outside ONNX's domain, see signature.h; may be NULL.
      */
     const char *signature;
+    const op_signature *parsed; /* of rows made at run time */
 };
 
 /* The newest row with since <= version. @return NULL if the operator is unknown (or newer than
  * `version`) */
 const op_def *op_find(const char *domain, const char *name, int64_t version);
-/* Rows of all operators, in ops.def order. */
+/* Adds rows that live as long as the process; they stand behind the built-in ones. @return false if
+ * there are too many */
+bool op_add_rows(const op_def *more, size_t count);
+/* Rows of all built-in operators, in ops.def order. */
 size_t op_table_count(void);
 const op_def *op_table_at(size_t i);
-/* The same rows by name, domain and version. */
+/* The same rows by name, domain and version, then those that were added. */
 const op_def *op_sorted_at(size_t i);
 
 /* ---- A node in use --------------------------------------------------------------------------- */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of all operators. Rows of all files are gathered once into an array sorted by name,
- * domain and version; a look-up is a binary search in it. */
+ * domain and version; a look-up is a binary search in it. Rows from outside stand in a short list
+ * behind them, which only grows, so that readers need no lock. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +20,14 @@ static const op_def *const TABLES[] = {
     NULL,
 };
 
-enum { MAX_ROWS = 2048 };
+enum { MAX_ROWS = 2048, MAX_ADDED = 1024 };
 static const op_def *rows[MAX_ROWS];   /* in ops.def order */
 static const op_def *sorted[MAX_ROWS]; /* by name, domain, version */
 static size_t row_count;
 static pthread_once_t gathered = PTHREAD_ONCE_INIT;
+static const op_def *added[MAX_ADDED];
+static atomic_size_t added_count;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 static int compare_rows(const void *a, const void *b)
 {
@@ -42,6 +47,19 @@ static void gather(void)
     qsort(sorted, row_count, sizeof *sorted, compare_rows);
 }
 
+static const op_def *find_added(const char *domain, const char *name, int64_t version)
+{
+    const size_t count = atomic_load_explicit(&added_count, memory_order_acquire);
+    const op_def *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const op_def *row = added[i];
+        if (row->since <= version && (!best || row->since > best->since) &&
+            !strcmp(row->name, name) && !strcmp(row->domain, domain))
+            best = row;
+    }
+    return best;
+}
+
 const op_def *op_find(const char *domain, const char *name, int64_t version)
 {
     pthread_once(&gathered, gather);
@@ -57,9 +75,20 @@ const op_def *op_find(const char *domain, const char *name, int64_t version)
         else
             low = middle + 1;
     }
-    if (low == 0) return NULL;
-    const op_def *row = sorted[low - 1];
-    return strcmp(row->name, name) == 0 && strcmp(row->domain, domain) == 0 ? row : NULL;
+    const op_def *row = low ? sorted[low - 1] : NULL;
+    if (row && strcmp(row->name, name) == 0 && strcmp(row->domain, domain) == 0) return row;
+    return find_added(domain, name, version);
+}
+
+bool op_add_rows(const op_def *more, size_t count)
+{
+    pthread_mutex_lock(&adding);
+    const size_t present = atomic_load(&added_count);
+    const bool fits = count <= MAX_ADDED - present;
+    for (size_t i = 0; fits && i < count; i++) added[present + i] = &more[i];
+    if (fits) atomic_store_explicit(&added_count, present + count, memory_order_release);
+    pthread_mutex_unlock(&adding);
+    return fits;
 }
 
 size_t op_table_count(void)
@@ -75,5 +104,7 @@ const op_def *op_table_at(size_t i)
 
 const op_def *op_sorted_at(size_t i)
 {
-    return i < op_table_count() ? sorted[i] : NULL;
+    if (i < op_table_count()) return sorted[i];
+    i -= row_count;
+    return i < atomic_load_explicit(&added_count, memory_order_acquire) ? added[i] : NULL;
 }

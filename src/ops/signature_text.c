@@ -209,6 +209,7 @@ static void parse_all(void)
 
 const op_signature *op_signature_of_text(const op_def *def)
 {
+    if (def->parsed) return def->parsed;
     pthread_once(&parsed, parse_all);
     const kept key = {.def = def};
     const kept *found =

@@ -22,6 +22,7 @@ typedef struct buffer {
     atomic_size_t refs;
     void *data;
     void *memory; /* what to free when the buffer is our own; NULL when adopted */
+    size_t memory_bytes;
     void (*free_data)(void *data, void *user);
     void *user;
     arena text;
@@ -36,11 +37,37 @@ struct pgy_tensor {
     int64_t shape[];
 };
 
+/* ---- What tensors take together -------------------------------------------------------------- */
+
+static atomic_size_t live_bytes;
+
+static pgy_status reserve(size_t size_bytes, pgy_error *err)
+{
+    const uint64_t limit = memory_limit_bytes();
+    const size_t before = atomic_fetch_add_explicit(&live_bytes, size_bytes, memory_order_relaxed);
+    if (size_bytes <= limit && before <= limit - size_bytes) return PGY_OK;
+    atomic_fetch_sub_explicit(&live_bytes, size_bytes, memory_order_relaxed);
+    return pgy_error_set(err, PGY_E_MEMORY,
+                         "a tensor of %zu bytes beside others of %zu bytes goes beyond the limit "
+                         "of %llu bytes of memory",
+                         size_bytes, before, (unsigned long long)limit);
+}
+
+static void free_memory(buffer *b)
+{
+    if (b->memory)
+        atomic_fetch_sub_explicit(&live_bytes, b->memory_bytes, memory_order_relaxed);
+    mem_free(b->memory);
+    b->memory = NULL;
+}
+
+/* ---- Buffers -------------------------------------------------------------------------------- */
+
 static void buffer_release(buffer *b)
 {
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) return;
     if (b->free_data) b->free_data(b->data, b->user);
-    mem_free(b->memory);
+    free_memory(b);
     arena_deinit(&b->text);
     file_temp_release(b->swap_path);
     mem_free(b);
@@ -61,19 +88,17 @@ static pgy_status buffer_create(buffer **out, size_t size_bytes, bool zero, pgy_
     buffer *b = NULL;
     if (!size_add(&whole, size_bytes, ALIGNMENT))
         return pgy_error_set(err, PGY_E_SHAPE, "%zu bytes do not fit in memory", size_bytes);
-    if (whole > memory_total_bytes())
-        return pgy_error_set(
-            err, PGY_E_MEMORY,
-            "a tensor of %zu bytes is larger than this machine's memory (%llu bytes)", size_bytes,
-            (unsigned long long)memory_total_bytes());
+    pgy_status st = reserve(whole, err);
+    if (st) return st;
     b = mem_calloc(1, sizeof *b);
-    if (!b) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    b->memory = zero ? mem_calloc(whole, 1) : mem_alloc(whole);
-    if (!b->memory) {
+    if (b) b->memory = zero ? mem_calloc(whole, 1) : mem_alloc(whole);
+    if (!b || !b->memory) {
+        atomic_fetch_sub_explicit(&live_bytes, whole, memory_order_relaxed);
         mem_free(b);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a tensor of %zu bytes",
                              size_bytes);
     }
+    b->memory_bytes = whole;
     b->data = (void *)(((uintptr_t)b->memory + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
     want_large_pages(b->data, size_bytes);
     atomic_init(&b->refs, 1);
@@ -323,8 +348,8 @@ void tensor_set_swapped(pgy_tensor *t, char *path)
 {
     buffer *b = t->buf;
     if (b->free_data) b->free_data(b->data, b->user);
-    mem_free(b->memory);
-    b->memory = b->data = NULL;
+    free_memory(b);
+    b->data = NULL;
     b->free_data = NULL;
     b->swap_path = path;
 }

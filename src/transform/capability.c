@@ -154,7 +154,9 @@ pgy_status pgy_graph_capability(const pgy_unsupported **out, size_t *count, pgy_
 
 size_t pgy_operator_count(void)
 {
-    return op_table_count();
+    size_t count = op_table_count();
+    while (op_sorted_at(count)) count++;
+    return count;
 }
 
 static size_t most(uint8_t count, const op_def *d, int variadic)

@@ -5,11 +5,13 @@
  * end, or, on request, after every node. */
 #include <string.h>
 
+#include "backends/opref/record.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/system.h"
 #include "evaluate/execute.h"
 #include "evaluate/interface.h"
+#include "transform/substitute.h"
 
 #include <polygraphy/backend.h>
 
@@ -18,7 +20,7 @@ extern const pgy_backend BACKEND_opref;
 static const char LOG_PATH[] = "backend/pluginref/runner.py";
 
 typedef struct settings {
-    const char *precision;
+    const char *precision, *substitute;
 } settings;
 
 static const char *const PRECISIONS[] = {"float64", "model", NULL};
@@ -28,13 +30,20 @@ static const pgy_option OPTIONS[] = {
                  .help = "'float64' computes without rounding in between (default); 'model' rounds "
                          "every tensor to the type "
                          "that the model declares, as a runtime without wider intermediates would"),
+    PGY_OPT_TEXT("--opref-substitute", settings, substitute, .meta = "PATH",
+                 .help = "outputs of operators that the reference does not know, by tensor name: "
+                         "results that another run saved, or any format of inputs; one iteration"),
     PGY_OPT_END,
 };
 
 typedef struct opref {
     const pgy_backend_model *source;
     bool model_precision;
-    pgy_graph *graph; /* when active */
+    char *substitute; /* path, or NULL */
+    /* When active: */
+    record record;
+    pgy_graph *graph;
+    size_t own_inputs; /* those of the model; recorded tensors come behind them */
     arena plans;
 } opref;
 
@@ -57,6 +66,10 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     r->source = model;
     r->model_precision = strcmp(precision, PRECISIONS[1]) == 0;
+    if (given && given->substitute && !(r->substitute = mem_strdup(given->substitute))) {
+        mem_free(r);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
     *out = r;
     return PGY_OK;
 }
@@ -77,7 +90,24 @@ static void deactivate(void *runner)
     pgy_graph_destroy(r->graph);
     r->graph = NULL;
     arena_deinit(&r->plans);
+    record_deinit(&r->record);
     mem_give_back();
+}
+
+/* The record takes the place of unknown operators, as far as it goes. */
+static pgy_status substitute(opref *r, pgy_error *err)
+{
+    size_t count = 0;
+    r->own_inputs = r->graph->input_count;
+    if (!r->substitute) return PGY_OK;
+    pgy_status st = record_load(&r->record, r->substitute, err);
+    if (!st) st = graph_substitute(&count, r->graph, r->record.tensors, err);
+    if (!st && !count)
+        LOG(WARNING, "--opref-substitute has no effect: every operator is known, or its outputs "
+                     "are not in the file");
+    else if (!st)
+        LOG(INFO, "%zu node(s) of unknown operators are replaced by their recorded outputs", count);
+    return st;
 }
 
 static pgy_status activate(void *runner, pgy_error *err)
@@ -88,6 +118,7 @@ static pgy_status activate(void *runner, pgy_error *err)
     if (st) return st;
     mem_keep_freed();
     st = pgy_graph_import(&r->graph, model, err);
+    if (!st) st = substitute(r, err);
     if (!st) st = plan_build(r->graph, &r->plans, err);
     if (!st) st = pgy_graph_infer_shapes(r->graph, NULL, err);
     if (!st)
@@ -114,7 +145,7 @@ static pgy_status describe(pgy_metadata *out, pgy_value *const *values, size_t c
 static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
 {
     const opref *r = runner;
-    return describe(out, r->graph->inputs, r->graph->input_count, err);
+    return describe(out, r->graph->inputs, r->own_inputs, err);
 }
 
 static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
@@ -126,18 +157,25 @@ static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
 static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
                         int64_t *time_ns, pgy_error *err)
 {
-    const opref *r = runner;
-    const execute_limits limits = {.max_bytes = memory_total_bytes()};
+    opref *r = runner;
+    const execute_limits limits = {.max_bytes = memory_limit_bytes()};
+    pgy_tensor_map *joined = NULL;
+    pgy_status st = r->record.tensors ? record_join(&joined, &r->record, feed, err) : PGY_OK;
+    if (st) return st;
     const int64_t start = clock_ns();
-    const pgy_status st = execute_graph(r->graph, feed, out, r->model_precision, &limits, err);
+    st = execute_graph(r->graph, joined ? joined : feed, out, r->model_precision, &limits, err);
     *time_ns = clock_ns() - start;
+    pgy_tensor_map_destroy(joined);
     return st;
 }
 
 static void destroy(void *runner)
 {
-    if (runner) deactivate(runner);
-    mem_free(runner);
+    opref *r = runner;
+    if (!r) return;
+    deactivate(r);
+    mem_free(r->substitute);
+    mem_free(r);
 }
 
 const pgy_backend BACKEND_opref = {

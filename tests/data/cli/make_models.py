@@ -87,7 +87,16 @@ def custom():
          [numpy_helper.from_array(dense((2, 3)), "w")], ["custom", "local"], [inner, outer])
 
 
+def plugin():
+    """Operators of examples/operators, in a model with a symbolic dimension."""
+    node = helper.make_node
+    nodes = [node("SoftClip", ["x"], ["a"], name="clip", domain="example", limit=2.0), node("PadRows", ["a"], ["b"], name="pad", domain="example", rows=2),
+             node("Relu", ["b"], ["y"], name="last")]
+    save("plugin", nodes, [value("x", ["N", 3])], [value("y", None)], [], ["example"])
+
+
 if __name__ == "__main__":
     custom()
+    plugin()
     sparsity()
     lint()

@@ -38,6 +38,21 @@ static void test_tensor__empty_and_rank_0(void **state)
     pgy_tensor_release(NULL);
 }
 
+static void test_tensor__all_together_stay_below_the_limit(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_tensor *first = NULL, *second = NULL;
+    pgy_set_max_memory(100000);
+    assert_int_equal(pgy_tensor_create(&first, PGY_U8, DIMS(60000), &err), PGY_OK);
+    expect_error(pgy_tensor_create(&second, PGY_U8, DIMS(60000), &err), PGY_E_MEMORY, &err,
+                 "goes beyond the limit of 100000 bytes");
+    pgy_tensor_release(first);
+    assert_int_equal(pgy_tensor_create(&second, PGY_U8, DIMS(60000), &err), PGY_OK);
+    pgy_tensor_release(second);
+    pgy_set_max_memory(0);
+}
+
 static void test_tensor__hostile_shapes(void **state)
 {
     (void)state;
@@ -51,7 +66,7 @@ static void test_tensor__hostile_shapes(void **state)
     expect_error(pgy_tensor_create(&t, PGY_F64, DIMS(INT64_MAX / 2), &err), PGY_E_SHAPE, &err,
                  "do not fit");
     expect_error(pgy_tensor_create(&t, PGY_U8, DIMS(INT64_MAX / 4), &err), PGY_E_MEMORY, &err,
-                 "larger than this machine");
+                 "beyond the limit");
     expect_error(pgy_tensor_create(&t, PGY_U8, PGY_MAX_RANK + 1, deep, &err), PGY_E_SHAPE, &err,
                  "rank 65");
     expect_error(pgy_tensor_create(&t, PGY_DTYPE_NONE, 0, NULL, &err), PGY_E_TYPE, &err,

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators from outside, to start from: domain `example`, version 1.
+ *
+ *   SoftClip  Y = limit * tanh(X / limit), element by element; attribute limit (default 1)
+ *   PadRows   X [n, ...] with `rows` further rows of zeros: [n + rows, ...], whatever n is
+ *
+ * Build it with nothing but the header, and use it:
+ *
+ *     cc -shared -fPIC -I<prefix>/include -o soft_clip.so soft_clip.c -lm
+ *     polygraphy run model.onnx --opref --op-library soft_clip.so
+ */
+#include <math.h>
+#include <string.h>
+
+#include <polygraphy/operator.h>
+
+static const pgy_operator_host *host;
+
+static pgy_status same_shape(pgy_operator_call *c, pgy_error *err)
+{
+    const pgy_operator_type x = host->input_type(c, 0);
+    return host->set_output(c, 0, x.dtype, x.rank, x.dims, err);
+}
+
+static pgy_status soft_clip(pgy_operator_call *c, pgy_error *err)
+{
+    const double limit = host->attribute_float(c, "limit", 1);
+    pgy_operator_value x;
+    void *data;
+    if (!(limit > 0)) return host->set_error(err, PGY_E_ARGUMENT, "limit is not positive");
+    if (!host->input_value(c, 0, &x))
+        return host->set_error(err, PGY_E_ARGUMENT, "input 0 is missing");
+    const pgy_status st = host->output_data(c, 0, x.rank, x.shape, &data, err);
+    if (st) return st;
+    for (size_t i = 0; i < x.count; i++)
+        ((double *)data)[i] = limit * tanh(((const double *)x.data)[i] / limit);
+    return PGY_OK;
+}
+
+static pgy_status more_rows(pgy_operator_call *c, pgy_error *err)
+{
+    const pgy_operator_type x = host->input_type(c, 0);
+    int64_t dims[PGY_MAX_RANK];
+    if (x.rank == 0) return host->set_error(err, PGY_E_SHAPE, "a scalar has no rows");
+    if (x.rank < 0) return host->set_output(c, 0, x.dtype, -1, NULL, err);
+    memcpy(dims, x.dims, (size_t)x.rank * sizeof *dims);
+    dims[0] = host->dim_add(c, x.dims[0], host->attribute_int(c, "rows", 1));
+    return host->set_output(c, 0, x.dtype, x.rank, dims, err);
+}
+
+static pgy_status pad_rows(pgy_operator_call *c, pgy_error *err)
+{
+    pgy_operator_value x;
+    int64_t shape[PGY_MAX_RANK];
+    void *data;
+    if (!host->input_value(c, 0, &x))
+        return host->set_error(err, PGY_E_ARGUMENT, "input 0 is missing");
+    memcpy(shape, x.shape, x.rank * sizeof *shape);
+    shape[0] += host->attribute_int(c, "rows", 1);
+    const pgy_status st = host->output_data(c, 0, x.rank, shape, &data, err);
+    if (!st && x.count) memcpy(data, x.data, x.count * sizeof(double)); /* the rest is zero */
+    return st;
+}
+
+static const pgy_operator_attribute SOFT_CLIP_ATTRIBUTES[] = {
+    {"limit", PGY_OPERATOR_FLOAT, false, "1"},
+    {0},
+};
+static const pgy_operator_attribute PAD_ROWS_ATTRIBUTES[] = {
+    {"rows", PGY_OPERATOR_INT, false, "1"},
+    {0},
+};
+
+static const pgy_operator_definition SOFT_CLIP = {
+    .size = sizeof(pgy_operator_definition),
+    .abi = PGY_OPERATOR_ABI,
+    .domain = "example",
+    .name = "SoftClip",
+    .since = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .attributes = SOFT_CLIP_ATTRIBUTES,
+    .signature = "T = float16 bfloat16 float32 float64; X:T -> Y:T",
+    .infer = same_shape,
+    .compute = soft_clip,
+};
+static const pgy_operator_definition PAD_ROWS = {
+    .size = sizeof(pgy_operator_definition),
+    .abi = PGY_OPERATOR_ABI,
+    .domain = "example",
+    .name = "PadRows",
+    .since = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .attributes = PAD_ROWS_ATTRIBUTES,
+    .signature = "T = float16 bfloat16 float32 float64; X:T -> Y:T",
+    .infer = more_rows,
+    .compute = pad_rows,
+};
+
+__attribute__((visibility("default"))) const pgy_operator_definition *const *pgy_operators_v1(
+    const pgy_operator_host *h)
+{
+    static const pgy_operator_definition *const ALL[] = {&SOFT_CLIP, &PAD_ROWS, NULL};
+    if (h->abi != PGY_OPERATOR_ABI || h->size < sizeof *h) return NULL;
+    host = h;
+    return ALL;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The ABI of operators from outside: what a shared object exports so that shape inference, folding
+ * and the reference know operators of other domains.
+ *
+ * The object exports `const pgy_operator_definition *const *pgy_operators_v1(const
+ * pgy_operator_host *host)`, a NULL-ended list, and links nothing of ours. A definition has two
+ * functions: `infer` tells types and shapes of the outputs, `compute` fills them. The reference
+ * holds every float type as double, signed integers and those up to 32 bits as int64_t, uint64 as
+ * uint64_t, bool as one byte: that is what `compute` reads and writes, whatever the declared type;
+ * rounding to it is the host's part. Structs start with their size and are only ever appended to.
+ *
+ * examples/operators/ has a complete one.
+ */
+#ifndef POLYGRAPHY_OPERATOR_H
+#define POLYGRAPHY_OPERATOR_H
+
+#include <polygraphy/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PGY_OPERATOR_ABI 1
+
+/** One node's use of an operator; valid during the call of `infer` or `compute` it is given to. */
+typedef struct pgy_operator_call pgy_operator_call;
+
+/** What is known of an input. A dimension is a number >= 0 or a handle < 0 that stands for a
+ * symbolic one: handles may be given back as output dimensions and to the arithmetic below. */
+typedef struct pgy_operator_type {
+    pgy_dtype dtype;     /**< declared; NONE: not known, or the input is left out */
+    int32_t rank;        /**< -1: not known */
+    const int64_t *dims; /**< rank entries */
+    bool present;
+} pgy_operator_type;
+
+/** A value of an input. */
+typedef struct pgy_operator_value {
+    pgy_dtype dtype; /**< declared */
+    pgy_dtype held;  /**< PGY_F64, PGY_I64, PGY_U64, PGY_BOOL or PGY_C128: the element type of data
+                      */
+    size_t rank;
+    const int64_t *shape;
+    size_t count;     /**< elements */
+    const void *data; /**< row-major; NULL: the input is left out */
+} pgy_operator_value;
+
+/** A dimension that nothing is known of. */
+#define PGY_OPERATOR_UNKNOWN_DIM ((int64_t)-1)
+
+/** What the host offers; operators call nothing else of ours. */
+typedef struct pgy_operator_host {
+    size_t size;
+    uint32_t abi;
+    pgy_status (*set_error)(pgy_error *err, pgy_status status, const char *text);
+    /* The node. */
+    const char *(*node_name)(const pgy_operator_call *c);
+    size_t (*input_count)(const pgy_operator_call *c);
+    size_t (*output_count)(const pgy_operator_call *c);
+    int64_t (*attribute_int)(const pgy_operator_call *c, const char *name, int64_t fallback);
+    double (*attribute_float)(const pgy_operator_call *c, const char *name, double fallback);
+    /** Not terminated; NULL with *size 0 if it is not given. */
+    const char *(*attribute_text)(const pgy_operator_call *c, const char *name, size_t *size);
+    const int64_t *(*attribute_ints)(const pgy_operator_call *c, const char *name, size_t *count);
+    const float *(*attribute_floats)(const pgy_operator_call *c, const char *name, size_t *count);
+    /* In `infer`. */
+    pgy_operator_type (*input_type)(pgy_operator_call *c, size_t i);
+    /** False: the input is not a constant. */
+    bool (*input_constant)(const pgy_operator_call *c, size_t i, pgy_operator_value *out);
+    int64_t (*dim_add)(pgy_operator_call *c, int64_t a, int64_t b);
+    int64_t (*dim_sub)(pgy_operator_call *c, int64_t a, int64_t b);
+    int64_t (*dim_mul)(pgy_operator_call *c, int64_t a, int64_t b);
+    int64_t (*dim_div)(pgy_operator_call *c, int64_t a, int64_t b); /**< floor */
+    /** rank -1: the rank is not known. dims is copied. */
+    pgy_status (*set_output)(pgy_operator_call *c, size_t i, pgy_dtype dtype, int32_t rank,
+                             const int64_t *dims, pgy_error *err);
+    /* In `compute`. */
+    bool (*input_value)(const pgy_operator_call *c, size_t i, pgy_operator_value *out);
+    /** Where to write output i, zeroed: elements of the held type of the type that `infer` set. */
+    pgy_status (*output_data)(pgy_operator_call *c, size_t i, size_t rank, const int64_t *shape,
+                              void **data, pgy_error *err);
+} pgy_operator_host;
+
+typedef enum pgy_operator_attribute_kind {
+    PGY_OPERATOR_FLOAT = 1,
+    PGY_OPERATOR_INT,
+    PGY_OPERATOR_TEXT,
+    PGY_OPERATOR_FLOATS,
+    PGY_OPERATOR_INTS
+} pgy_operator_attribute_kind;
+
+typedef struct pgy_operator_attribute {
+    const char *name; /**< NULL ends a list */
+    pgy_operator_attribute_kind kind;
+    bool required;
+    const char *fallback; /**< default as text, "0.5"; NULL: none */
+} pgy_operator_attribute;
+
+typedef struct pgy_operator_definition {
+    size_t size;  /**< sizeof(pgy_operator_definition) */
+    uint32_t abi; /**< PGY_OPERATOR_ABI */
+    const char *domain, *name;
+    int64_t since; /**< first version of the domain with this definition, from 1 */
+    size_t min_inputs, max_inputs, min_outputs, max_outputs; /**< SIZE_MAX: any number */
+    const pgy_operator_attribute *attributes;                /**< may be NULL */
+    /** Types: "T = float16 float32; X:T, ?mask:bool, *rest:T -> Y:T"; NULL: any. */
+    const char *signature;
+    bool random; /**< two runs may differ: never folded */
+    pgy_status (*infer)(pgy_operator_call *c, pgy_error *err);
+    /** Only with outputs inferred; every input has a value or is left out. */
+    pgy_status (*compute)(pgy_operator_call *c, pgy_error *err);
+} pgy_operator_definition;
+
+typedef const pgy_operator_definition *const *(*pgy_operator_entry)(const pgy_operator_host *host);
+#define PGY_OPERATOR_SYMBOL "pgy_operators_v1"
+
+/** Opens a shared object and adds its operators for the life of the process.
+ * @return PGY_E_BACKEND naming the file and what is wrong: no such symbol, another ABI, a missing
+ * callback, an operator that is known already, a signature that cannot be read */
+PGY_API PGY_MUST_CHECK pgy_status pgy_operators_load(const char *path, pgy_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

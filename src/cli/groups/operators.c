@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators from outside, and how much memory the library may use for tensors. */
+#include "cli/groups/operators.h"
+
+#include <polygraphy/operator.h>
+
+#include "base/log.h"
+#include "cli/args/values.h"
+
+static const char LOG_PATH[] = "tools/args/operators.py";
+
+typedef struct operator_args {
+    pgy_text_list libraries;
+    const char *max_memory;
+} operator_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_APPEND(
+        "--op-library", operator_args, libraries, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
+        .help = "shared objects with operators of other domains (polygraphy/operator.h)"),
+    PGY_OPT_TEXT("--max-memory", operator_args, max_memory, .meta = "BYTES",
+                 .help = "how much all tensors may take together; K, M and G may follow the "
+                         "number; default: the memory of the machine"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    (void)line;
+    const operator_args *s = settings;
+    uint64_t limit = 0;
+    pgy_status st =
+        s->max_memory ? value_bytes(&limit, s->max_memory, "--max-memory", err) : PGY_OK;
+    if (!st && s->max_memory && !limit)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "--max-memory: nothing can be done in 0 bytes");
+    if (!st && limit) pgy_set_max_memory(limit);
+    for (size_t i = 0; !st && i < s->libraries.count; i++) {
+        if (!s->libraries.items[i]) continue; /* the end of one use */
+        LOG(VERBOSE, "Loading operators: %s", s->libraries.items[i]);
+        st = pgy_operators_load(s->libraries.items[i], err);
+    }
+    return st;
+}
+
+const option_group GROUP_OPERATORS = {
+    .title = "Operators",
+    .description = "Options related to operators and what they may use",
+    .options = OPTIONS,
+    .settings_size = sizeof(operator_args),
+    .finish = finish,
+};

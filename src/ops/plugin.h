@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's side of polygraphy/operator.h: what an operator from outside sees of a node. */
+#ifndef OPS_PLUGIN_H
+#define OPS_PLUGIN_H
+
+#include <polygraphy/operator.h>
+
+#include "ops/op.h"
+
+const pgy_operator_host *plugin_host(void);
+/* op_def.infer and op_def.eval of operators from outside; op_def.user_data is their definition. */
+pgy_status plugin_infer(op_infer *c, pgy_error *err);
+pgy_status plugin_eval(op_eval *c, pgy_error *err);
+
+#endif

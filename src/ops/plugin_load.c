@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators out of shared objects: each definition is looked through and turned into a row of the
+ * registry. All of an object's operators are added, or none. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dl.h"
+#include "base/file.h"
+#include "ops/plugin.h"
+#include "ops/signature.h"
+
+static const op_attr_kind KINDS[] = {
+    [PGY_OPERATOR_FLOAT] = OP_ATTR_FLOAT, [PGY_OPERATOR_INT] = OP_ATTR_INT,
+    [PGY_OPERATOR_TEXT] = OP_ATTR_STRING, [PGY_OPERATOR_FLOATS] = OP_ATTR_FLOATS,
+    [PGY_OPERATOR_INTS] = OP_ATTR_INTS,
+};
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS, MAX_DEFINITIONS = 256, MAX_ATTRIBUTES = 64 };
+
+/* The first thing that is wrong with a definition, or NULL. */
+static const char *defect(const pgy_operator_definition *d)
+{
+    if (d->abi != PGY_OPERATOR_ABI)
+        return "it was made for another version of the operator interface";
+    if (d->size < sizeof *d) return "its struct is too small for this version of the interface";
+    if (!d->name || !*d->name || !d->domain || !*d->domain) return "it lacks a name or a domain";
+    if (d->since < 1 || d->since > INT32_MAX) return "its version is not positive";
+    if (!d->infer || !d->compute) return "a callback is missing";
+    if (d->min_inputs > d->max_inputs || d->min_outputs > d->max_outputs || d->min_inputs > 255 ||
+        d->min_outputs > 255)
+        return "its numbers of inputs and outputs make no sense";
+    if ((d->max_inputs != SIZE_MAX && d->max_inputs > 255) ||
+        (d->max_outputs != SIZE_MAX && d->max_outputs > 255))
+        return "it has more than 255 inputs or outputs";
+    const op_def *known = op_find(d->domain, d->name, d->since);
+    if (known && (known->since == d->since || known->infer != plugin_infer))
+        return "there is an operator of that name already";
+    return NULL;
+}
+
+static size_t count_attributes(const pgy_operator_attribute *a)
+{
+    size_t count = 0;
+    while (a && count < MAX_ATTRIBUTES && a[count].name) count++;
+    return count;
+}
+
+static pgy_status make_attributes(const op_attr_def **out, const pgy_operator_definition *d,
+                                  arena *memory, pgy_error *err)
+{
+    const size_t count = count_attributes(d->attributes);
+    op_attr_def *attrs = arena_alloc_array(memory, count + 1, sizeof *attrs);
+    if (!attrs) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const pgy_operator_attribute *a = &d->attributes[i];
+        if ((size_t)a->kind >= KIND_COUNT || !KINDS[a->kind])
+            return pgy_error_set(err, PGY_E_BACKEND, "attribute '%s' is of unknown kind %d",
+                                 a->name, (int)a->kind);
+        attrs[i] = (op_attr_def){a->name, KINDS[a->kind], a->required, a->fallback};
+    }
+    *out = attrs;
+    return PGY_OK;
+}
+
+static pgy_status make_row(op_def *row, const pgy_operator_definition *d, arena *memory,
+                           pgy_error *err)
+{
+    const op_attr_def *attrs = NULL;
+    const char *wrong = defect(d);
+    if (wrong) return pgy_error_set(err, PGY_E_BACKEND, "%s", wrong);
+    op_signature *parsed = arena_alloc(memory, sizeof *parsed);
+    if (!parsed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = d->signature ? op_signature_parse(parsed, d->signature, memory, err) : PGY_OK;
+    if (!st) st = make_attributes(&attrs, d, memory, err);
+    if (st) return st;
+    *row = (op_def){
+        .name = d->name,
+        .domain = d->domain,
+        .since = (int)d->since,
+        .min_inputs = (uint8_t)d->min_inputs,
+        .max_inputs = d->max_inputs > 255 ? 255 : (uint8_t)d->max_inputs,
+        .min_outputs = (uint8_t)d->min_outputs,
+        .max_outputs = d->max_outputs > 255 ? 255 : (uint8_t)d->max_outputs,
+        .flags = (uint8_t)((d->max_inputs == SIZE_MAX ? OP_VARIADIC_INPUTS : 0) |
+                           (d->max_outputs == SIZE_MAX ? OP_VARIADIC_OUTPUTS : 0) |
+                           (d->random ? OP_RANDOM : 0)),
+        .attrs = attrs,
+        .types = "",
+        .infer = plugin_infer,
+        .eval = plugin_eval,
+        .user_data = d,
+        .signature = d->signature,
+        .parsed = d->signature ? parsed : NULL,
+    };
+    return PGY_OK;
+}
+
+static pgy_status add_all(const pgy_operator_definition *const *list, pgy_error *err)
+{
+    static arena kept; /* rows live as long as the process */
+    size_t count = 0;
+    while (count <= MAX_DEFINITIONS && list[count]) count++;
+    if (count == 0 || count > MAX_DEFINITIONS)
+        return pgy_error_set(err, PGY_E_BACKEND, "it defines no operator, or more than %d",
+                             MAX_DEFINITIONS);
+    op_def *rows = arena_alloc_array(&kept, count, sizeof *rows);
+    if (!rows) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const pgy_status st = make_row(&rows[i], list[i], &kept, err);
+        if (st)
+            return pgy_error_prefix(
+                err, st, "operator %s: ", list[i]->name ? list[i]->name : "without name");
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(rows[k].name, rows[i].name) && !strcmp(rows[k].domain, rows[i].domain) &&
+                rows[k].since == rows[i].since)
+                return pgy_error_set(err, PGY_E_BACKEND, "operator %s: it is defined twice",
+                                     rows[i].name);
+    }
+    return op_add_rows(rows, count)
+               ? PGY_OK
+               : pgy_error_set(err, PGY_E_MEMORY, "there are too many operators from outside");
+}
+
+pgy_status pgy_operators_load(const char *path, pgy_error *err)
+{
+    void *handle = NULL;
+    union {
+        void *address;
+        pgy_operator_entry call;
+    } entry = {NULL};
+    const dl_symbol symbols[] = {{PGY_OPERATOR_SYMBOL, &entry.address, true}};
+
+    if (!path || !*path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a library of operators needs a path");
+    /* A name without a folder is a file here before it is one on the library path. */
+    char *absolute = file_exists(path) ? path_absolute(path) : NULL;
+    const char *const names[] = {absolute ? absolute : path};
+    pgy_status st = dl_open(&handle, names, 1, NULL, err);
+    mem_free(absolute);
+    if (!st) st = dl_resolve(handle, symbols, 1, err);
+    if (st) return pgy_error_prefix(err, st, "library of operators '%s': ", path);
+    const pgy_operator_definition *const *list = entry.call(plugin_host());
+    st = list ? add_all(list, err) : pgy_error_set(err, PGY_E_BACKEND, "it refuses this host");
+    return st ? pgy_error_prefix(err, st, "library of operators '%s': ", path) : PGY_OK;
+}
