@@ -27,7 +27,7 @@ typedef struct session {
 } session;
 
 typedef struct settings {
-    const char *precision;
+    const char *precision, *substitute;
 } settings;
 
 static void open_session(session *s, model_builder *b, const char *precision)
