@@ -281,6 +281,52 @@ static pgy_status export_level(pgy_onnx_graph **out, exporter *x, pgy_graph *g)
     return st;
 }
 
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+static pgy_status export_function(pgy_onnx_function **out, exporter *x, pgy_graph *body,
+                                  const pgy_onnx_function *from)
+{
+    pgy_onnx_graph inner = {0};
+    pgy_onnx_function *to = make(x, 1, sizeof *to);
+    if (!to) return no_memory(x);
+    *to = *from;
+    to->message.raw = (pgy_bytes){0};
+    pgy_status st = export_nodes(&inner, x, body);
+    if (!st) st = export_inner_infos(&inner, x, body);
+    to->nodes = inner.nodes;
+    to->node_count = inner.node_count;
+    to->value_infos = inner.value_infos;
+    to->value_info_count = inner.value_info_count;
+    to->opset_imports = level_of(body)->opsets;
+    to->opset_import_count = level_of(body)->opset_count;
+    *out = to;
+    return st;
+}
+
+/* Functions whose bodies were changed; the others as they are. */
+static pgy_status export_functions(pgy_onnx_model *to, exporter *x, const pgy_graph *g)
+{
+    const strmap *functions = &state_of(g)->functions; /* in the model's order */
+    bool changed = false;
+    for (size_t i = 0; i < functions->count; i++) {
+        const graph_function *f = functions->entries[i].value;
+        changed = changed || (f->body && level_of(f->body)->changed);
+    }
+    if (!changed) return PGY_OK;
+    pgy_onnx_function **list = make(x, functions->count, sizeof *list);
+    if (!list) return no_memory(x);
+    for (size_t i = 0; i < functions->count; i++) {
+        const graph_function *f = functions->entries[i].value;
+        list[i] = (pgy_onnx_function *)f->proto;
+        if (!f->body || !level_of(f->body)->changed) continue;
+        const pgy_status st = export_function(&list[i], x, f->body, f->proto);
+        if (st) return st;
+    }
+    to->functions = list;
+    to->function_count = functions->count;
+    return PGY_OK;
+}
+
 pgy_status pgy_graph_export(pgy_model **out, pgy_graph *g, pgy_error *err)
 {
     if (!out || !g || g->parent)
@@ -297,7 +343,11 @@ pgy_status pgy_graph_export(pgy_model **out, pgy_graph *g, pgy_error *err)
     }
     *to = *from;
     if (level_of(g)->changed) to->message.raw = (pgy_bytes){0};
+    to->opset_imports = level_of(g)->opsets;
+    to->opset_import_count = level_of(g)->opset_count;
+    if (to->ir_version < state_of(g)->ir_version) to->ir_version = state_of(g)->ir_version;
     st = export_level(&to->graph, &x, g);
+    if (!st) st = export_functions(to, &x, g);
     if (st) goto done;
     pgy_model_set_proto(x.model, to);
     *out = x.model;

@@ -42,11 +42,15 @@ typedef struct onnx_save_args {
     uint64_t threshold;
     bool one_file_per_tensor;
 } onnx_save_args;
-extern const option_group GROUP_ONNX_SAVE; /* --save-onnx of run */
+extern const option_group GROUP_ONNX_SAVE;  /* --save-onnx of run */
+extern const option_group GROUP_ONNX_WRITE; /* the command has an output option of its own */
 
 /* Is anything asked for that needs the file to be read and changed before a runtime gets it? */
 bool model_is_edited(const args *line);
 /* A loader with all the steps that the groups of this line ask for, in the documented order. */
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err) PGY_MUST_CHECK;
+/* Adds the step that saves to `path`, as GROUP_ONNX_WRITE says. */
+pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
+                             pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -85,20 +85,25 @@ const option_group GROUP_ONNX_SHAPE = {
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
+#define SAVE_ROWS                                                                               \
+    PGY_OPT_APPEND("--save-external-data --external-data-path", onnx_save_args, external,       \
+                   .nargs = PGY_OPTIONAL, .constant = "", .meta = "NAME",                       \
+                   .help = "keep weights outside the file, in a file of this name beside it "   \
+                           "(generated if there is no value)"),                                 \
+        PGY_OPT_TEXT("--external-data-size-threshold", onnx_save_args, threshold_text,          \
+                     .meta = "BYTES",                                                           \
+                     .help = "weights of at least this size go outside; K, M and G may follow " \
+                             "the number; default 1024"),                                       \
+        PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", onnx_save_args, one_file_per_tensor,  \
+                     .help = "one file for each weight")
+
 static const pgy_option SAVE_OPTIONS[] = {
     PGY_OPT_TEXT("--save-onnx", onnx_save_args, path, .meta = "PATH",
                  .help = "save the model as it is given to the runners"),
-    PGY_OPT_APPEND("--save-external-data --external-data-path", onnx_save_args, external,
-                   .nargs = PGY_OPTIONAL, .constant = "", .meta = "NAME",
-                   .help = "keep weights outside the file, in a file of this name beside it "
-                           "(generated if there is no value)"),
-    PGY_OPT_TEXT("--external-data-size-threshold", onnx_save_args, threshold_text, .meta = "BYTES",
-                 .help = "weights of at least this size go outside; K, M and G may follow the "
-                         "number; default 1024"),
-    PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", onnx_save_args, one_file_per_tensor,
-                 .help = "one file for each weight"),
+    SAVE_ROWS,
     PGY_OPT_END,
 };
+static const pgy_option WRITE_OPTIONS[] = {SAVE_ROWS, PGY_OPT_END};
 
 static pgy_status finish_save(void *settings, args *line, pgy_error *err)
 {
@@ -113,13 +118,13 @@ static pgy_status finish_save(void *settings, args *line, pgy_error *err)
                              : PGY_OK;
 }
 
-const option_group GROUP_ONNX_SAVE = {
-    .title = "ONNX Model Saving",
-    .description = "Options related to saving ONNX models",
-    .options = SAVE_OPTIONS,
-    .settings_size = sizeof(onnx_save_args),
-    .finish = finish_save,
-};
+#define SAVE_GROUP(table)                                                                     \
+    {                                                                                         \
+        .title = "ONNX Model Saving", .description = "Options related to saving ONNX models", \
+        .options = table, .settings_size = sizeof(onnx_save_args), .finish = finish_save      \
+    }
+const option_group GROUP_ONNX_SAVE = SAVE_GROUP(SAVE_OPTIONS);
+const option_group GROUP_ONNX_WRITE = SAVE_GROUP(WRITE_OPTIONS);
 
 /* ---- The loader ----------------------------------------------------------------------------- */
 
@@ -162,14 +167,21 @@ static pgy_status add_outputs(pgy_loader **loader, const onnx_load_args *s, pgy_
     return pgy_loader_select_outputs(loader, &selection, err);
 }
 
-static pgy_status add_save(pgy_loader **loader, const onnx_save_args *s, pgy_error *err)
+static pgy_status add_save(pgy_loader **loader, const onnx_save_args *s, const char *path,
+                           pgy_error *err)
 {
     pgy_model_save_options o = pgy_model_save_options_default();
     o.external_data = s->external.given;
     o.external_data_path = s->external.count ? s->external.items[0] : NULL;
     o.size_threshold = s->threshold;
     o.one_file_per_tensor = s->one_file_per_tensor;
-    return pgy_loader_save(loader, s->path, &o, err);
+    return pgy_loader_save(loader, path, &o, err);
+}
+
+pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
+                             pgy_error *err)
+{
+    return add_save(loader, args_get(line, &GROUP_ONNX_WRITE), path, err);
 }
 
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
@@ -189,7 +201,7 @@ pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
     if (!st && shape && shape->infer) st = pgy_loader_infer_shapes(&loader, NULL, err);
     if (!st && load && selects_outputs(load)) st = add_outputs(&loader, load, err);
     if (!st && load && load->fp16) st = pgy_loader_convert_fp16(&loader, err);
-    if (!st && save && save->path) st = add_save(&loader, save, err);
+    if (!st && save && save->path) st = add_save(&loader, save, save->path, err);
     if (!st) {
         *out = loader;
         loader = NULL;

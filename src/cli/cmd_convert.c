@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy convert: the model as it is after everything that the options ask for, saved; with
+ * --opset rewritten for another version of ONNX's operators. */
+#include <polygraphy/transform.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/groups/model.h"
+
+static const char LOG_PATH[] = "tools/convert/convert.py";
+
+typedef struct convert_args {
+    const char *output, *format;
+    int64_t opset; /* -1: as it is */
+} convert_args;
+
+static const char *const FORMATS[] = {"onnx", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", convert_args, output, .required = true, .meta = "PATH",
+                 .help = "where to save the converted model"),
+    PGY_OPT_TEXT("--convert-to", convert_args, format, .choices = FORMATS,
+                 .help =
+                     "format of the result; told from the extension of the output if not given"),
+    PGY_OPT_INT("--opset", convert_args, opset, .fallback = -1, .meta = "N",
+                .help =
+                    "version of ONNX's operators, 7 to 28; nodes are rewritten as needed, upward "
+                    "and downward"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    (void)line;
+    const convert_args *s = settings;
+    if (s->format || str_ends_with(s->output, ".onnx")) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "'%s': the format cannot be told from the extension; models are converted "
+                         "to ONNX only (.onnx, or --convert-to onnx)",
+                         s->output);
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(convert_args), .finish = finish};
+static const option_group *const GROUPS[] = {
+    &OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_LOAD, &GROUP_ONNX_WRITE,
+    NULL};
+
+/* ---- The opset ------------------------------------------------------------------------------ */
+
+static void log_report(const pgy_opset_report *report)
+{
+    for (size_t i = 0; i < report->impossible_count; i++)
+        LOG(ERROR, "Node '%s' (%s) cannot be expressed in opset %lld: %s",
+            report->impossible[i].node, report->impossible[i].op_type, (long long)report->to,
+            report->impossible[i].reason);
+}
+
+static pgy_status convert_opset(pgy_model **model, void *user, pgy_error *err)
+{
+    const convert_args *s = user;
+    pgy_opset_report report = {0};
+    pgy_graph *graph = NULL;
+    pgy_model *converted = NULL;
+    pgy_status st = pgy_graph_import(&graph, *model, err);
+    if (!st) st = pgy_graph_convert_opset(graph, s->opset, &report, err);
+    log_report(&report);
+    if (report.impossible_count)
+        st = pgy_error_set(err, st, "%zu of the model's nodes cannot be expressed in opset %lld",
+                           report.impossible_count, (long long)report.to);
+    if (!st) st = pgy_graph_export(&converted, graph, err);
+    if (!st) {
+        LOG(INFO, "Converted from opset %lld to %lld: %zu nodes were rewritten",
+            (long long)report.from, (long long)report.to, report.changed_count);
+        pgy_model_destroy(*model);
+        *model = converted;
+    }
+    pgy_graph_destroy(graph);
+    return st;
+}
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    convert_args *s = args_get(line, &OWN);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st && s->opset != -1) st = pgy_loader_extend(&loader, convert_opset, s, err);
+    if (!st) st = model_loader_save(&loader, line, s->output, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_convert = {
+    .tool = "convert",
+    .summary = "Convert a model to another form.",
+    .description = "Save a model with all the changes that are asked for: other outputs, 16-bit "
+                   "floats, another opset version.",
+    .groups = GROUPS,
+    .run = run,
+};

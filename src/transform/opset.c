@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Another opset version for a whole graph. Every level (subgraphs and function bodies too) goes
+ * from version to version, and at each step the nodes whose operator changed there are rewritten by
+ * their rows of opset/adapters.def.
+ *
+ * What an adapter can do depends on types, ranks and constants, so shapes are inferred first. All
+ * of it happens on a copy; the result is then judged by the definitions of the wanted version. Only
+ * if nothing stands in the way the same steps are done to the graph itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/signature.h"
+#include "transform/opset/convert.h"
+
+/* ---- Notes ---------------------------------------------------------------------------------- */
+
+static pgy_status add_note(conversion *c, const char *node, const char *op_type, const char *reason,
+                           pgy_error *err)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (!strcmp(c->notes[i].node, node) && !strcmp(c->notes[i].op_type, op_type)) return PGY_OK;
+    void *notes = c->notes;
+    if (!mem_grow(&notes, &c->capacity, c->count + 1, sizeof *c->notes))
+        return graph_no_memory(err);
+    c->notes = notes;
+    pgy_transform_note *note = &c->notes[c->count];
+    note->node = arena_strdup(&c->memory, node);
+    note->op_type = arena_strdup(&c->memory, op_type);
+    note->reason = arena_strdup(&c->memory, reason);
+    if (!note->node || !note->op_type || !note->reason) return graph_no_memory(err);
+    c->count++;
+    return PGY_OK;
+}
+
+/* Under the name that the node had in the model. */
+static pgy_status note_node(conversion *c, const pgy_node *n, const char *reason, pgy_error *err)
+{
+    const node_origin *o = node_box_of(n)->origin;
+    return add_note(c, o ? o->name : node_label(n), o ? o->op_type : n->op_type, reason, err);
+}
+
+/* ---- Levels --------------------------------------------------------------------------------- */
+
+static pgy_status import_functions(pgy_graph *g, pgy_error *err)
+{
+    const strmap *functions = &state_of(g)->functions;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < functions->count; i++) {
+        pgy_graph *body = NULL;
+        st = function_body(&body, functions->entries[i].value, g, err);
+    }
+    return st;
+}
+
+/* What inference learns is for the adapters only; the values are then as they were. */
+typedef struct value_state {
+    value_box *box;
+    pgy_value value;
+    op_value declared, known;
+} value_state;
+
+static pgy_status remember_values(value_state **out, size_t *count, pgy_graph *g, pgy_error *err)
+{
+    const graph_state *s = state_of(g);
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < s->level_count; i++) n += level_of(s->levels[i])->values.count;
+    value_state *list = mem_calloc(n ? n : 1, sizeof *list);
+    if (!list) return graph_no_memory(err);
+    for (size_t i = 0; i < s->level_count; i++) {
+        const strmap *values = &level_of(s->levels[i])->values;
+        for (size_t k = 0; k < values->count; k++) {
+            value_box *box = box_of(values->entries[k].value);
+            list[at++] = (value_state){box, box->value, box->declared, box->known};
+        }
+    }
+    *out = list;
+    *count = n;
+    return PGY_OK;
+}
+
+static void restore_values(const value_state *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        pgy_value *v = &list[i].box->value;
+        v->dtype = list[i].value.dtype;
+        v->rank = list[i].value.rank;
+        v->dims = list[i].value.dims;
+        v->unknown_why = list[i].value.unknown_why;
+        list[i].box->declared = list[i].declared;
+        list[i].box->known = list[i].known;
+    }
+}
+
+/* The body of a function serves all calls; what the last one made known is not true of it. */
+static void forget_calls(pgy_graph *g)
+{
+    const graph_state *s = state_of(g);
+    for (size_t i = 0; i < s->level_count; i++) {
+        const graph_level *level = level_of(s->levels[i]);
+        for (size_t k = 0; level->is_function && k < level->values.count; k++) {
+            value_box *box = box_of(level->values.entries[k].value);
+            box->known = box->declared;
+        }
+    }
+}
+
+static pgy_status set_origins(pgy_graph *level, pgy_error *err)
+{
+    node_origin *origins =
+        arena_alloc_array(&state_of(level)->memory, level->node_count, sizeof *origins);
+    if (!origins) return graph_no_memory(err);
+    for (size_t i = 0; i < level->node_count; i++) {
+        pgy_node *n = level->nodes[i];
+        origins[i] = (node_origin){
+            .name = node_label(n), .op_type = n->op_type, .opset = level_of(level)->default_opset};
+        node_box_of(n)->origin = &origins[i];
+    }
+    return PGY_OK;
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+static pgy_status is_ours(bool *out, pgy_node *n, pgy_error *err)
+{
+    graph_function *f = NULL;
+    *out = false;
+    if (!domain_is_default(n->domain)) return PGY_OK;
+    const pgy_status st = function_find(&f, n->graph, n, err);
+    *out = !st && !f;
+    return st;
+}
+
+static pgy_status step_node(conversion *c, pgy_node *n, int64_t step, pgy_error *err)
+{
+    pgy_error reason = {{0}};
+    bool ours;
+    if (!adapter_exists(n->op_type, step)) return PGY_OK;
+    pgy_status st = is_ours(&ours, n, err);
+    if (st || !ours) return st;
+    rewrite r = {.graph = n->graph,
+                 .node = n,
+                 .version = c->up ? step : step - 1,
+                 .target = c->version,
+                 .err = &reason};
+    adapter_apply(&r, step, c->up);
+    if (r.status == PGY_E_UNSUPPORTED) return note_node(c, n, reason.text, err);
+    return r.status
+               ? pgy_error_set(err, r.status, "%s '%s': %s", n->op_type, node_label(n), reason.text)
+               : PGY_OK;
+}
+
+static pgy_status step_level(conversion *c, pgy_graph *level, int64_t step, pgy_error *err)
+{
+    const size_t count = level->node_count; /* new ones have the new form */
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) st = step_node(c, level->nodes[i], step, err);
+    return st;
+}
+
+static pgy_status convert_level(conversion *c, pgy_graph *level, pgy_error *err)
+{
+    const int64_t from = level_of(level)->default_opset;
+    pgy_status st = set_origins(level, err);
+    c->up = c->version > from;
+    for (int64_t v = from + 1; !st && v <= c->version; v++) st = step_level(c, level, v, err);
+    for (int64_t v = from; !st && v > c->version; v--) st = step_level(c, level, v, err);
+    return st;
+}
+
+/* ---- Versions ------------------------------------------------------------------------------- */
+
+/* The first opset of each format version, as ONNX was released. */
+static int64_t ir_of(int64_t opset)
+{
+    static const int FIRST[][2] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9},
+                                   {15, 8},  {12, 7},  {11, 6},  {10, 5},  {9, 4}};
+    for (size_t i = 0; i < sizeof FIRST / sizeof *FIRST; i++)
+        if (opset >= FIRST[i][0]) return FIRST[i][1];
+    return 3;
+}
+
+static pgy_status import_version(pgy_graph *level, int64_t version, pgy_error *err)
+{
+    graph_level *l = level_of(level);
+    pgy_onnx_opset **list = pgy_model_alloc(level->model, l->opset_count + 1, sizeof *list);
+    if (!list) return graph_no_memory(err);
+    for (size_t i = 0; i < l->opset_count; i++) {
+        list[i] = (pgy_onnx_opset *)l->opsets[i];
+        if (!domain_is_default(list[i]->domain)) continue;
+        pgy_onnx_opset *entry = pgy_model_alloc(level->model, 1, sizeof *entry);
+        if (!entry) return graph_no_memory(err);
+        *entry = *list[i];
+        entry->message.raw = (pgy_bytes){0};
+        entry->version = version;
+        list[i] = entry;
+    }
+    l->opsets = list;
+    l->default_opset = version;
+    graph_mark_changed(level);
+    for (size_t i = 0; i < level->node_count; i++) node_box_of(level->nodes[i])->prepared = false;
+    return PGY_OK;
+}
+
+static pgy_status convert_levels(conversion *c, pgy_graph *g, pgy_error *err)
+{
+    const graph_state *s = state_of(g);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < s->level_count; i++)
+        if (level_of(s->levels[i])->default_opset) st = convert_level(c, s->levels[i], err);
+    for (size_t i = 0; !st && i < s->level_count; i++)
+        if (level_of(s->levels[i])->default_opset)
+            st = import_version(s->levels[i], c->version, err);
+    for (size_t i = 0; !st && i < s->level_count; i++)
+        if (!s->levels[i]->parent) st = pgy_graph_sort(s->levels[i], err);
+    if (state_of(g)->ir_version < ir_of(c->version)) state_of(g)->ir_version = ir_of(c->version);
+    return st;
+}
+
+/* ---- Judging the result --------------------------------------------------------------------- */
+
+static int64_t first_version(const char *op_type)
+{
+    for (int64_t v = 1; v <= OPSET_NEWEST; v++)
+        if (op_find("", op_type, v) || op_signature_find("", op_type, v)) return v;
+    return 0;
+}
+
+static pgy_status refuse(conversion *c, const pgy_node *n, pgy_error *err, const char *format, ...)
+    PGY_PRINTF(4, 5);
+static pgy_status refuse(conversion *c, const pgy_node *n, pgy_error *err, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return note_node(c, n, text, err);
+}
+
+/* An operator that the registry does not have may stay if its definition is the same one. */
+static pgy_status judge_unknown(conversion *c, const pgy_node *n, pgy_error *err)
+{
+    const node_origin *o = node_box_of(n)->origin;
+    const op_signature *now = op_signature_find("", n->op_type, c->version);
+    const op_signature *before = o ? op_signature_find("", n->op_type, o->opset) : NULL;
+    const int64_t first = first_version(n->op_type);
+    if (now && now == before) return PGY_OK;
+    if (first > c->version)
+        return refuse(c, n, err, "%s came with opset %lld", n->op_type, (long long)first);
+    return refuse(c, n, err, "%s is not a known operator", n->op_type);
+}
+
+static pgy_status judge_node(conversion *c, pgy_node *n, pgy_error *err)
+{
+    bool ours;
+    pgy_status st = is_ours(&ours, n, err);
+    if (st || !ours) return st;
+    const op_def *def = op_find("", n->op_type, c->version);
+    if (!def) return judge_unknown(c, n, err);
+    if (def->deprecated && c->version >= def->deprecated)
+        return refuse(c, n, err, "%s was removed by opset %d", n->op_type, def->deprecated);
+    for (size_t i = 0; !st && i < n->attribute_count; i++) {
+        const op_attr_def *d = def->attrs;
+        while (d && d->name && strcmp(d->name, n->attributes[i]->name) != 0) d++;
+        if (!d || !d->name)
+            st = refuse(c, n, err, "%s has no attribute '%s' in opset %lld", n->op_type,
+                        n->attributes[i]->name, (long long)c->version);
+    }
+    return st;
+}
+
+static pgy_node *find_label(const graph_state *s, const char *label)
+{
+    for (size_t i = 0; i < s->level_count; i++)
+        for (size_t k = 0; k < s->levels[i]->node_count; k++)
+            if (strcmp(node_label(s->levels[i]->nodes[k]), label) == 0)
+                return s->levels[i]->nodes[k];
+    return NULL;
+}
+
+static bool failed_before(const finding_list *before, const char *label)
+{
+    for (size_t i = 0; i < before->count; i++)
+        if (before->items[i].severity == PGY_LOG_ERROR && !strcmp(before->items[i].node, label))
+            return true;
+    return false;
+}
+
+/* Types, arity and attributes against the definitions of the new version, wherever inference gets.
+ * Nodes that could not work before are not this conversion's business. */
+static pgy_status judge(conversion *c, pgy_graph *g, const finding_list *before, pgy_error *err)
+{
+    const graph_state *s = state_of(g);
+    finding_list after = {0};
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < s->level_count; i++)
+        for (size_t k = 0; !st && k < s->levels[i]->node_count; k++)
+            if (level_of(s->levels[i])->default_opset)
+                st = judge_node(c, s->levels[i]->nodes[k], err);
+    if (!st && c->count == 0) st = graph_infer_all(g, &after, err);
+    for (size_t i = 0; !st && i < after.count; i++) {
+        const pgy_node *n = find_label(s, after.items[i].node);
+        const node_origin *o = n ? node_box_of(n)->origin : NULL;
+        if (after.items[i].severity != PGY_LOG_ERROR || !n) continue;
+        if (!failed_before(before, o ? o->name : after.items[i].node))
+            st = note_node(c, n, after.items[i].message, err);
+    }
+    strmap_deinit(&after.seen);
+    return st;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+static pgy_status convert(conversion *c, pgy_graph *g, bool trial, pgy_error *err)
+{
+    finding_list before = {0};
+    value_state *values = NULL;
+    size_t count = 0;
+    pgy_status st = import_functions(g, err);
+    if (!st) st = remember_values(&values, &count, g, err);
+    if (!st) st = graph_infer_all(g, &before, err);
+    if (!st) {
+        forget_calls(g);
+        st = convert_levels(c, g, err);
+    }
+    restore_values(values, values ? count : 0);
+    if (!st && trial) st = judge(c, g, &before, err);
+    strmap_deinit(&before.seen);
+    mem_free(values);
+    return st;
+}
+
+static pgy_status try_copy(conversion *c, pgy_graph *g, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    pgy_graph *copy = NULL;
+    pgy_status st = pgy_graph_export(&model, g, err);
+    if (!st) st = pgy_graph_import(&copy, model, err);
+    if (!st) st = convert(c, copy, true, err);
+    pgy_graph_destroy(copy);
+    pgy_model_destroy(model);
+    return st;
+}
+
+static size_t count_rewritten(const pgy_graph *g)
+{
+    const graph_state *s = state_of(g);
+    size_t count = 0;
+    for (size_t i = 0; i < s->level_count; i++)
+        for (size_t k = 0; k < s->levels[i]->node_count; k++) {
+            node_origin *o = node_box_of(s->levels[i]->nodes[k])->origin;
+            count += o && o->rewritten;
+            if (o) o->rewritten = false; /* its other nodes are not counted again */
+        }
+    return count;
+}
+
+static pgy_status fill_report(pgy_opset_report *report, const conversion *c, pgy_graph *g,
+                              pgy_error *err)
+{
+    arena *memory = &state_of(g)->memory;
+    pgy_transform_note *notes = arena_alloc_array(memory, c->count, sizeof *notes);
+    if (!notes) return graph_no_memory(err);
+    for (size_t i = 0; i < c->count; i++) {
+        notes[i] = (pgy_transform_note){arena_strdup(memory, c->notes[i].node),
+                                        arena_strdup(memory, c->notes[i].op_type),
+                                        arena_strdup(memory, c->notes[i].reason)};
+        if (!notes[i].node || !notes[i].op_type || !notes[i].reason) return graph_no_memory(err);
+    }
+    report->impossible = notes;
+    report->impossible_count = c->count;
+    return PGY_OK;
+}
+
+static pgy_status check_versions(pgy_graph *g, int64_t version, pgy_error *err)
+{
+    const int64_t from = g ? pgy_graph_opset(g, "") : 0;
+    if (!g || g->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be converted");
+    if (version < OPSET_OLDEST || version > OPSET_NEWEST)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "opset %lld cannot be made: versions go from %d to %d",
+                             (long long)version, OPSET_OLDEST, OPSET_NEWEST);
+    if (from < OPSET_OLDEST || from > OPSET_NEWEST)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the model has opset %lld; versions %d to %d can be converted",
+                             (long long)from, OPSET_OLDEST, OPSET_NEWEST);
+    return PGY_OK;
+}
+
+pgy_status pgy_graph_convert_opset(pgy_graph *g, int64_t version, pgy_opset_report *report,
+                                   pgy_error *err)
+{
+    conversion c = {.version = version};
+    pgy_opset_report result = {.to = version};
+    pgy_status st = check_versions(g, version, err);
+    if (st) return st;
+    result.from = pgy_graph_opset(g, "");
+    if (report) *report = result;
+    st = try_copy(&c, g, err);
+    if (!st) st = fill_report(&result, &c, g, err);
+    if (!st && c.count) {
+        st =
+            pgy_error_set(err, PGY_E_UNSUPPORTED, "%s '%s' cannot be expressed in opset %lld: %s%s",
+                          c.notes[0].op_type, c.notes[0].node, (long long)version,
+                          c.notes[0].reason, c.count > 1 ? " (and other nodes)" : "");
+        if (report) *report = result;
+        goto done;
+    }
+    if (!st) st = convert(&c, g, false, err);
+    if (st) goto done;
+    result.changed_count = count_rewritten(g);
+    if (report) *report = result;
+done:
+    mem_free(c.notes);
+    arena_deinit(&c.memory);
+    return st;
+}

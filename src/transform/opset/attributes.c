@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators whose attributes, inputs or outputs are read differently from some version on, beyond
+ * what the rows MOVE, NEUTRAL and AXIS say. */
+#include <string.h>
+
+#include "transform/opset/adapters.h"
+
+/* ---- Constants and types -------------------------------------------------------------------- */
+
+void constant_12_down(rewrite *r)
+{
+    pgy_tensor *t = NULL;
+    if (r->status || node_attribute(r->node, "value")) return;
+    for (size_t i = 0; i < r->node->attribute_count; i++)
+        if (!rw_attr(r, r->node->attributes[i]->name)) return;
+    if (r->version >= 11 && node_attribute(r->node, "sparse_value")) return;
+    r->status = pgy_graph_value_data(&t, r->node->outputs[0], r->err);
+    if (!r->status) r->node->attribute_count = 0;
+    if (!r->status) rw_set_tensor(r, r->node, "value", t);
+    pgy_tensor_release(t);
+}
+
+void constant_11_down(rewrite *r)
+{
+    constant_12_down(r);
+}
+
+void cast_like_down(rewrite *r)
+{
+    const pgy_dtype dtype = rw_dtype(rw_input(r, 1));
+    if (!dtype) {
+        rw_refuse(r, "the type of input 1 is not known, and Cast needs it");
+        return;
+    }
+    rw_become(r, "Cast", 1, rw_input(r, 0));
+    rw_set_int(r, r->node, "to", pgy_dtype_describe(dtype)->onnx);
+}
+
+/* Matters for float8 only, which comes with the attribute. */
+void saturate_down(rewrite *r)
+{
+    rw_drop(r, "saturate");
+}
+
+void round_mode_down(rewrite *r)
+{
+    rw_drop(r, "round_mode");
+}
+
+void range_27_down(rewrite *r)
+{
+    rw_drop(r, "stash_type"); /* of the 16-bit types that come with it */
+}
+
+void pow_down(rewrite *r)
+{
+    const pgy_dtype base = rw_dtype(rw_input(r, 0)), exponent = rw_dtype(rw_input(r, 1));
+    if (base && exponent && base != exponent && pgy_dtype_is_float(base))
+        rw_set_input(r, 1, rw_cast(r, rw_input(r, 1), base));
+}
+
+/* The operator in another type than the model's: its input and output are converted. */
+static void compute_in(rewrite *r, pgy_dtype dtype)
+{
+    const pgy_dtype own = rw_dtype(rw_input(r, 0));
+    if (!own || !pgy_dtype_is_integer(own)) return;
+    rw_set_input(r, 0, rw_cast(r, rw_input(r, 0), dtype));
+    pgy_value *old = rw_detach(r, 0);
+    if (!old) return;
+    rw_emit_into(r, old, "Cast", 1, r->node->outputs[0]);
+    rw_with_int(r, old, "to", pgy_dtype_describe(own)->onnx);
+}
+
+void erf_up(rewrite *r)
+{
+    compute_in(r, PGY_F32);
+}
+
+void integer_reduce_up(rewrite *r)
+{
+    compute_in(r, PGY_F64);
+}
+
+/* ---- Shapes --------------------------------------------------------------------------------- */
+
+void shape_15_down(rewrite *r)
+{
+    const bool cut = node_attribute(r->node, "end") != NULL;
+    const int64_t start = rw_int(r, "start", 0), end = rw_int(r, "end", INT64_MAX);
+    rw_drop(r, "start");
+    rw_drop(r, "end");
+    if (start == 0 && !cut) return;
+    pgy_value *old = rw_detach(r, 0);
+    if (old)
+        rw_emit_into(r, old, "Slice", 3, r->node->outputs[0], rw_vector1(r, start),
+                     rw_vector1(r, end));
+}
+
+void reshape_14_down(rewrite *r)
+{
+    size_t count = 0;
+    if (rw_int(r, "allowzero", 0)) {
+        const int64_t *shape = rw_constant_ints(r, 1, &count);
+        for (size_t i = 0; shape && i < count; i++)
+            if (shape[i] == 0) rw_refuse(r, "size 0 in the shape means a size to copy there");
+    }
+    rw_drop(r, "allowzero");
+}
+
+/* ---- Slice, Pad, Split, Gemm ---------------------------------------------------------------- */
+
+void slice_10_down(rewrite *r)
+{
+    size_t count = 0;
+    if (!rw_input(r, 4)) return;
+    const int64_t *steps = rw_constant_ints(r, 4, &count);
+    for (size_t i = 0; steps && i < count; i++)
+        if (steps[i] != 1)
+            rw_refuse(r, "step %lld: there are only steps of 1", (long long)steps[i]);
+    rw_cut_inputs(r, 4);
+}
+
+void pad_axes_down(rewrite *r)
+{
+    int64_t full[2 * PGY_MAX_RANK] = {0};
+    size_t count = 0, pad_count = 0;
+    const int32_t rank = rw_rank(rw_input(r, 0));
+    if (!rw_input(r, 3)) {
+        rw_cut_inputs(r, 3);
+        return;
+    }
+    const int64_t *axes = rw_constant_ints(r, 3, &count);
+    const int64_t *pads = rw_constant_ints(r, 1, &pad_count);
+    if (rank < 0) rw_refuse(r, "axes need a known rank");
+    if (!r->status && pad_count != 2 * count)
+        rw_refuse(r, "there are %zu pads for %zu axes", pad_count, count);
+    for (size_t i = 0; !r->status && i < count; i++) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis < 0 || axis >= rank) {
+            rw_refuse(r, "axis %lld is out of range", (long long)axes[i]);
+            return;
+        }
+        full[axis] = pads[i];
+        full[axis + rank] = pads[i + count];
+    }
+    rw_cut_inputs(r, 3);
+    if (!r->status) rw_set_input(r, 1, rw_vector(r, full, 2 * (size_t)rank));
+}
+
+void pad_wrap_down(rewrite *r)
+{
+    if (rw_is(r, "mode", "wrap", "constant")) rw_refuse(r, "mode 'wrap' came with opset 19");
+}
+
+void gemm_11_down(rewrite *r)
+{
+    if (!rw_input(r, 2)) rw_set_input(r, 2, rw_scalar_like(r, 0, rw_input(r, 0)));
+}
+
+void split_18_up(rewrite *r)
+{
+    if (!rw_input(r, 1)) rw_set_int(r, r->node, "num_outputs", (int64_t)r->node->output_count);
+}
+
+/* Sizes of n parts of a length that is known when the model runs: the last one is smaller. */
+static pgy_value *computed_parts(rewrite *r, pgy_value *length, int64_t n)
+{
+    pgy_value *chunk =
+        rw_emit(r, "Div", 2, rw_emit(r, "Add", 2, length, rw_vector1(r, n - 1)), rw_vector1(r, n));
+    pgy_value *whole = rw_emit(r, "Mul", 2, chunk, rw_vector1(r, n - 1));
+    pgy_value *last = rw_emit(r, "Sub", 2, length, whole);
+    pgy_value *first = rw_emit(r, "Tile", 2, chunk, rw_vector1(r, n - 1));
+    return rw_with_int(r, rw_emit(r, "Concat", 2, first, last), "axis", 0);
+}
+
+void split_18_down(rewrite *r)
+{
+    enum { MOST = 256 };
+    int64_t parts[MOST];
+    const int64_t n = (int64_t)r->node->output_count;
+    const int64_t axis = rw_int(r, "axis", 0);
+    const int64_t length = rw_size(rw_input(r, 0), (int32_t)axis);
+    if (!node_attribute(r->node, "num_outputs")) return;
+    rw_drop(r, "num_outputs");
+    if (n == 1 || (length >= 0 && length % n == 0)) return;
+    if (length < 0) {
+        rw_set_input(r, 1, computed_parts(r, rw_dim(r, rw_input(r, 0), axis), n));
+        return;
+    }
+    if (n > MOST) {
+        rw_refuse(r, "there are more than %d outputs of unequal length", MOST);
+        return;
+    }
+    const int64_t chunk = (length + n - 1) / n;
+    for (int64_t i = 0; i < n; i++) parts[i] = i + 1 < n ? chunk : length - chunk * (n - 1);
+    if (parts[n - 1] < 0)
+        rw_refuse(r, "length %lld has no %lld parts", (long long)length, (long long)n);
+    rw_set_input(r, 1, rw_vector(r, parts, (size_t)n));
+}
+
+/* ---- Scatter, MaxPool, Dropout -------------------------------------------------------------- */
+
+void scatter_11_up(rewrite *r)
+{
+    rw_rename(r, "ScatterElements");
+}
+
+void scatter_11_down(rewrite *r)
+{
+    rw_rename(r, "Scatter");
+}
+
+void scatter_18_down(rewrite *r)
+{
+    if (rw_is(r, "reduction", "max", "none") || rw_is(r, "reduction", "min", "none"))
+        rw_refuse(r, "reductions min and max came with opset 18");
+}
+
+void one_output_down(rewrite *r)
+{
+    if (rw_wants(r, 1)) rw_refuse(r, "output 1 came with opset %lld", (long long)r->version + 1);
+    rw_cut_outputs(r, 1);
+}
+
+void dropout_12_down(rewrite *r)
+{
+    const pgy_tensor *training = rw_constant(r, 2);
+    if (!rw_input(r, 2)) return;
+    if (!training)
+        rw_refuse(r, "input 2 'training_mode' is computed");
+    else if (pgy_tensor_dtype(training) != PGY_BOOL || pgy_tensor_count(training) != 1 ||
+             *(const uint8_t *)pgy_tensor_data(training))
+        rw_refuse(r, "its training mode came with opset 12");
+    rw_cut_inputs(r, 2);
+}
+
+/* The mask had the type of the data before it became bool. */
+void mask_type(rewrite *r)
+{
+    const pgy_dtype data = rw_dtype(rw_input(r, 0)), other = r->version >= 10 ? data : PGY_BOOL;
+    if (!rw_wants(r, 1)) return;
+    if (!data) rw_refuse(r, "the type of its input is not known");
+    pgy_value *old = rw_detach(r, 1);
+    if (!old) return;
+    box_of(r->node->outputs[1])->known.dtype = r->version >= 10 ? PGY_BOOL : data;
+    rw_emit_into(r, old, "Cast", 1, r->node->outputs[1]);
+    rw_with_int(r, old, "to", pgy_dtype_describe(other)->onnx);
+}
+
+/* ---- Others --------------------------------------------------------------------------------- */
+
+void roi_align_up(rewrite *r)
+{
+    rw_set_string(r, r->node, "coordinate_transformation_mode", "output_half_pixel");
+}
+
+void roi_align_down(rewrite *r)
+{
+    if (!rw_is(r, "coordinate_transformation_mode", "output_half_pixel", "half_pixel"))
+        rw_refuse(r, "coordinates are always those of 'output_half_pixel' there");
+    rw_drop(r, "coordinate_transformation_mode");
+}
+
+static void rename_mode(rewrite *r, const char *from, const char *to, const char *fallback)
+{
+    if (node_attribute(r->node, "mode") && rw_is(r, "mode", from, fallback))
+        rw_set_string(r, r->node, "mode", to);
+}
+
+void grid_sample_up(rewrite *r)
+{
+    rename_mode(r, "bilinear", "linear", "");
+    rename_mode(r, "bicubic", "cubic", "");
+}
+
+void grid_sample_down(rewrite *r)
+{
+    const int32_t rank = rw_rank(rw_input(r, 0));
+    if (rank != 4) rw_refuse(r, "it samples inputs of rank 4 only, and this rank is %d", (int)rank);
+    rename_mode(r, "linear", "bilinear", "");
+    rename_mode(r, "cubic", "bicubic", "");
+}
+
+void dft_up(rewrite *r)
+{
+    rw_set_input(r, 2, rw_scalar(r, PGY_I64, (double)rw_int(r, "axis", 1)));
+    rw_drop(r, "axis");
+}
+
+void dft_down(rewrite *r)
+{
+    size_t count = 0;
+    int64_t axis = -2;
+    if (rw_input(r, 2)) {
+        const int64_t *given = rw_constant_ints(r, 2, &count);
+        if (given && count == 1) axis = given[0];
+    }
+    rw_cut_inputs(r, 2);
+    rw_set_int(r, r->node, "axis", axis);
+}
+
+void attention_24_down(rewrite *r)
+{
+    if (rw_input(r, 6)) rw_refuse(r, "input 6 'nonpad_kv_seqlen' came with opset 24");
+    rw_cut_inputs(r, 6);
+}
+
+void scan_9(rewrite *r)
+{
+    rw_refuse(r, "Scan has a batch axis in opset 8, and none from opset 9 on");
+}
