@@ -29,7 +29,7 @@ static pgy_status check_domain(checker *c, const pgy_node *n, pgy_error *err)
     return strmap_put(&c->domains, domain, c) ? PGY_OK : graph_no_memory(err);
 }
 
-static void check_known(checker *c, const pgy_node *n)
+static void check_unknown(checker *c, const pgy_node *n)
 {
     const bool own = domain_is_default(n->domain);
     if (!*n->op_type)
@@ -46,7 +46,7 @@ static void check_omitted(checker *c, const pgy_node *n, const op_signature *s)
 {
     for (size_t i = 0; i < n->input_count; i++) {
         const op_parameter *p = op_signature_input(s, i);
-        if (p && !p->flags && !n->inputs[i])
+        if (p && !(p->flags & (OP_PARAM_OPTIONAL | OP_PARAM_MIXED)) && !n->inputs[i])
             finding_add(&c->list, c->state, CHECK_MISSING_INPUT, n,
                         "Input %zu '%s' is required, but omitted", i, p->name);
     }
@@ -56,6 +56,26 @@ static void check_omitted(checker *c, const pgy_node *n, const op_signature *s)
             finding_add(&c->list, c->state, CHECK_MISSING_INPUT, n,
                         "Output %zu '%s' is required, but omitted", i, p->name);
     }
+}
+
+/* What else can be said of an operator that has a signature and no definition. */
+static void check_counts(checker *c, const pgy_node *n, const op_signature *s)
+{
+    size_t inputs = 0, outputs = 0;
+    for (size_t i = 0; i < s->input_count; i++)
+        if (!(op_signature_input(s, i)->flags & (OP_PARAM_OPTIONAL | OP_PARAM_VARIADIC)))
+            inputs = i + 1;
+    for (size_t i = 0; i < s->output_count; i++)
+        if (!(op_signature_output(s, i)->flags & (OP_PARAM_OPTIONAL | OP_PARAM_VARIADIC)))
+            outputs = i + 1;
+    const bool few = n->input_count < inputs || n->output_count < outputs;
+    const bool many = (n->input_count && !op_signature_input(s, n->input_count - 1)) ||
+                      (n->output_count && !op_signature_output(s, n->output_count - 1));
+    if (few || many)
+        finding_add(&c->list, c->state, CHECK_MALFORMED_NODE, n,
+                    "%s has %zu inputs and %zu outputs, which are too %s", n->op_type,
+                    n->input_count, n->output_count, few ? "few" : "many");
+    check_omitted(c, n, s);
 }
 
 static pgy_status check_operator(checker *c, pgy_node *n, pgy_error *err)
@@ -70,7 +90,11 @@ static pgy_status check_operator(checker *c, pgy_node *n, pgy_error *err)
         return ok ? PGY_OK : graph_no_memory(err);
     }
     if (!box->def) {
-        check_known(c, n);
+        const op_signature *s = op_signature_find(n->domain, n->op_type, box->opset);
+        if (s)
+            check_counts(c, n, s); /* ONNX has it, the reference does not */
+        else
+            check_unknown(c, n);
         return PGY_OK;
     }
     if (box->def->deprecated && box->opset >= box->def->deprecated)

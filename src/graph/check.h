@@ -33,6 +33,9 @@ pgy_status check_attributes(checker *c, const pgy_node *n, const pgy_onnx_functi
 pgy_status check_weights(checker *c, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 pgy_status check_constants(checker *c, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 
+/* What is wrong with the fields that hold a tensor's elements, or NULL. */
+const char *tensor_field_problem(const pgy_onnx_tensor *t);
+
 /* check_unused.c */
 pgy_status check_unused(checker *c, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 

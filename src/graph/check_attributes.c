@@ -83,6 +83,18 @@ static void check_reference(checker *c, const pgy_node *n, const pgy_onnx_attrib
                     a->ref_attr_name, f->name);
 }
 
+/* Those of Constants are looked at with the weights. */
+static void check_tensors(checker *c, const pgy_node *n, const pgy_onnx_attribute *a)
+{
+    if (node_constant(n)) return;
+    for (size_t i = 0; i < a->tensor_count + (a->t != NULL); i++) {
+        const char *problem = tensor_field_problem(i < a->tensor_count ? a->tensors[i] : a->t);
+        if (problem)
+            finding_add(&c->list, c->state, CHECK_TENSOR_FIELDS, n, "The tensor of '%s' %s",
+                        a->name, problem);
+    }
+}
+
 pgy_status check_attributes(checker *c, const pgy_node *n, const pgy_onnx_function *f,
                             pgy_error *err)
 {
@@ -95,6 +107,7 @@ pgy_status check_attributes(checker *c, const pgy_node *n, const pgy_onnx_functi
             finding_add(&c->list, c->state, CHECK_EMPTY_NAME, n, "Attribute %zu has no name", i);
         check_fields(c, n, a, m ? m->ir_version : 0);
         check_reference(c, n, a, f);
+        check_tensors(c, n, a);
         if (n->attribute_count == 1) break;
         if (strmap_has(&seen, a->name))
             finding_add(&c->list, c->state, CHECK_DUPLICATE_ATTRIBUTE, n,

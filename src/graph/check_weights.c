@@ -46,8 +46,7 @@ static unsigned field_of(pgy_dtype dtype)
     }
 }
 
-/* What is wrong with the fields, or NULL. */
-static const char *field_problem(const pgy_onnx_tensor *t)
+const char *tensor_field_problem(const pgy_onnx_tensor *t)
 {
     const unsigned fields = stored_fields(t);
     const pgy_dtype dtype = pgy_dtype_from_onnx(t->data_type);
@@ -172,7 +171,7 @@ static pgy_status check_tensor(checker *c, pgy_value *v, const pgy_onnx_tensor *
 {
     pgy_tensor *t = NULL;
     pgy_error failure = {0};
-    const char *problem = field_problem(stored);
+    const char *problem = tensor_field_problem(stored);
     if (problem) {
         finding_add_value(&c->list, CHECK_TENSOR_FIELDS, v->graph, v->name, "'%s' %s", v->name,
                           problem);

@@ -8,13 +8,13 @@
 
 const op_attr_def arg_attrs_1[] = {
     {"axis", OP_ATTR_INT, false, "0"},
-    {"keepdims", OP_ATTR_INT, false, "1"},
+    {"keepdims", OP_ATTR_INT, false, "1", NULL, "0..1"},
     {NULL},
 };
 
 const op_attr_def arg_attrs_12[] = {
     {"axis", OP_ATTR_INT, false, "0"},
-    {"keepdims", OP_ATTR_INT, false, "1"},
+    {"keepdims", OP_ATTR_INT, false, "1", NULL, "0..1"},
     {"select_last_index", OP_ATTR_INT, false, "0"},
     {NULL},
 };

@@ -14,12 +14,12 @@
 
 const op_attr_def reduce_attrs_axes[] = {
     {"axes", OP_ATTR_INTS, false, NULL},
-    {"keepdims", OP_ATTR_INT, false, "1"},
+    {"keepdims", OP_ATTR_INT, false, "1", NULL, "0..1"},
     {NULL},
 };
 
 const op_attr_def reduce_attrs[] = {
-    {"keepdims", OP_ATTR_INT, false, "1"},
+    {"keepdims", OP_ATTR_INT, false, "1", NULL, "0..1"},
     {"noop_with_empty_axes", OP_ATTR_INT, false, "0"},
     {NULL},
 };

@@ -80,6 +80,16 @@ static pgy_status check_inputs(op_infer *c, pgy_error *err)
     return st;
 }
 
+/* One decay per head, or one per head and element of a key. */
+static pgy_status check_decay(const op_infer *c, int64_t heads, dim size, pgy_error *err)
+{
+    if (!rank_known(c, DECAY)) return PGY_OK;
+    const dim width = c->inputs[DECAY].dims[2], whole = dim_mul(c->dims, size, dim_const(heads));
+    if (!dim_differ(width, dim_const(heads)) || !dim_differ(width, whole)) return PGY_OK;
+    return op_error(c->node, err, PGY_E_SHAPE, "the last axis of input %d is neither %lld nor %lld",
+                    DECAY, (long long)heads, (long long)(dim_is_const(whole) ? whole.value : -1));
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *q = &c->inputs[Q], *past = &c->inputs[PAST];
@@ -99,6 +109,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = head_size(&v_size, c, V, kv_heads, err);
     if (!st && dim_differ(size, k_size))
         st = op_error(c->node, err, PGY_E_SHAPE, "queries and keys differ in size");
+    if (!st) st = check_decay(c, kv_heads, k_size, err);
     dim *out = op_dims(c, 3), *state = op_dims(c, 4);
     if (st) return st;
     if (!out || !state) return rule_no_memory(c->node, err);

@@ -104,6 +104,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     int32_t open;
     pgy_status st = rule_check_rank(c->node, x->rank, err);
     if (st) return st;
+    if (shape->rank >= 0 && shape->rank != 1)
+        return op_error(c->node, err, PGY_E_SHAPE, "the shape must have rank 1, not %d",
+                        (int)shape->rank);
     if (!rule_values(c, 1, &wanted, &rank)) {
         const bool known = shape->rank == 1 && dim_is_const(shape->dims[0]);
         if (known) st = rule_check_rank(c->node, shape->dims[0].value, err);

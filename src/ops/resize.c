@@ -63,6 +63,20 @@ static pgy_status check_count(const op_node *n, const char *what, size_t have, s
                     wanted);
 }
 
+/* Scales or sizes: a list with one element per axis. */
+static pgy_status check_list(const op_infer *c, size_t input, const char *what, size_t count,
+                             pgy_error *err)
+{
+    const op_value *v = &c->inputs[input];
+    if (v->rank < 0) return PGY_OK;
+    if (v->rank != 1)
+        return op_error(c->node, err, PGY_E_SHAPE, "%s must have rank 1, not %d", what,
+                        (int)v->rank);
+    return dim_is_const(v->dims[0])
+               ? check_count(c->node, what, (size_t)v->dims[0].value, count, err)
+               : PGY_OK;
+}
+
 static bool keeps_ratio(const op_node *n)
 {
     return !op_attr_is(n, "keep_aspect_ratio_policy", "stretch", "stretch");
@@ -166,6 +180,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return op_error(c->node, err, PGY_E_ARGUMENT, "both scales and sizes are given");
     if (!scales && !sizes)
         return op_error(c->node, err, PGY_E_ARGUMENT, "neither scales nor sizes are given");
+    st = sizes ? check_list(c, SIZES, "sizes", count, err)
+               : check_list(c, scales_input(c->node), "scales", count, err);
+    if (st) return st;
     st = sizes ? infer_sizes(c, dims, axes, count, err) : infer_scales(c, dims, axes, count, err);
     if (st) return st;
     op_set_output(c, 0, x->dtype, x->rank, dims);

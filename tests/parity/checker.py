@@ -3,7 +3,7 @@
 """The checker against onnx.checker: checker.py LIBRARY_FOLDER NODE_TESTS_FOLDER [MODELS PER MUTATION]
 
 Valid models (ONNX's node cases, from node_tests.py) must not be rejected where onnx.checker accepts them. Each is then broken in many ways;
-what onnx.checker.check_model(full_check=True) rejects must be rejected, unless checker.expected lists its text: `mutation text pattern: reason`.
+what onnx.checker.check_model(full_check=True) rejects must be rejected, unless checker.expected lists its text: `mutation text pattern -- reason`.
 """
 import collections
 import fnmatch
@@ -444,7 +444,7 @@ def function_twice(m, r):
 
 def expected():
     with open(os.path.join(HERE, "checker.expected"), encoding="utf-8") as f:
-        rows = [line.strip().partition(": ") for line in f if line.strip() and not line.startswith("#")]
+        rows = [line.strip().partition(" -- ") for line in f if line.strip() and not line.startswith("#")]
     return {pattern: reason for pattern, _, reason in rows}
 
 
@@ -515,6 +515,8 @@ def compare_broken(library, work, folder, per_mutation):
         elif other and not mine:
             used.add(pattern)
             counts["listed"] += 1
+        elif mine and not other and "PGY_VERBOSE" in os.environ:
+            print(f"only this checker: {file}: {mine[:300]}")
     for pattern in sorted(set(reasons) - used):
         print(f"checker.expected lists '{pattern}', of which none is met any more")
     print(f"{len(files)} broken models of {len(MUTATIONS)} kinds: both reject {counts[True, True]}, only onnx {counts[True, False]} ({counts['listed']} with a listed reason), "
