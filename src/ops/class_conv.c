@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution. One group of one image is the product of the weights (out_channels x taps) and of
- * the image's columns (taps x output positions). A 1 x 1 kernel finds its columns in the image
- * itself; else blocks of columns are gathered into a bounded workspace. Convolutions with one input
- * channel per group go directly, row by row. */
+ * the image's columns (taps x output positions), which are never written down: the product asks for
+ * them panel by panel. A 1 x 1 kernel finds its columns in the image itself. Convolutions with one
+ * input channel per group go directly, row by row. */
 #include "ops/class_conv.h"
 
 #include <inttypes.h>
@@ -14,11 +14,7 @@
 #include "ops/class_rows.h"
 #include "ops/gemm.h"
 
-enum {
-    BLOCK_ELEMENTS = 1 << 19, /* of gathered columns: 4 MiB */
-    BLOCK_COLUMNS = 192,      /* at least, so that packing the weights is paid for */
-    MANY_JOBS = 16            /* from here on whole jobs go to threads, below their parts do */
-};
+enum { MANY_JOBS = 16 }; /* from here on whole jobs go to threads, below their parts do */
 
 const op_attr_def conv_attrs[] = {
     {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
@@ -133,108 +129,78 @@ pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights, pgy_e
     return PGY_OK;
 }
 
-typedef struct bias_job {
-    const conv_problem *p;
-    size_t positions;
-} bias_job;
-
-static void fill_bias(size_t begin, size_t end, void *user)
+void conv_set_weights(conv_problem *p, const op_eval *c, size_t i)
 {
-    const bias_job *job = user;
-    const conv_problem *p = job->p;
-    size_t channels = p->groups * p->out_channels;
-    for (size_t i = begin; i < end; i++) {
-        double *y = p->y + i * job->positions, b = p->bias ? p->bias[i % channels] : 0;
-        for (size_t j = 0; j < job->positions; j++) y[j] = b;
-    }
+    const bool single = pgy_tensor_dtype(c->inputs[i].value) == PGY_F32;
+    p->w = single ? NULL : in_f64(c, i);
+    p->w_single = single ? in_data(c, i) : NULL;
 }
 
-static void depthwise_row(const conv_problem *p, size_t plane, size_t row)
-{
-    const window *w = &p->window;
-    size_t channels = p->groups * p->out_channels, channel = plane % channels, last = w->rank - 1;
-    size_t in_plane = plane / channels * p->groups + channel / p->out_channels;
-    const double *x = p->x + in_plane * window_in_count(w),
-                 *k = p->w + channel * window_kernel_count(w);
-    double *y = p->y + (plane * window_out_rows(w) + row) * (size_t)w->out[last];
-    double bias = p->bias ? p->bias[channel] : 0;
-    for (int64_t i = 0; i < w->out[last]; i++) y[i] = bias;
-    for (size_t tap = 0, taps = window_taps(w); tap < taps; tap++) {
-        size_t in_row;
-        if (!window_row(w, row, tap, &in_row)) continue;
-        const double *line = x + in_row * (size_t)w->in[last];
-        for (int64_t t = 0; t < w->kernel[last]; t++) {
-            int64_t lo, hi, from, stride = w->stride[last];
-            double weight = k[tap * (size_t)w->kernel[last] + (size_t)t];
-            window_columns(w, t, &lo, &hi, &from);
-            for (int64_t i = lo; i < hi; i++, from += stride) y[i] += weight * line[from];
-        }
-    }
-}
+/* Output columns [lo, hi) that a tap of the last axis reaches, and the input column of the first.
+ */
+typedef struct reach {
+    int64_t lo, hi, from;
+} reach;
 
-static void depthwise_task(size_t begin, size_t end, void *user)
-{
-    const conv_problem *p = user;
-    size_t rows = window_out_rows(&p->window);
-    for (size_t i = begin; i < end; i++) depthwise_row(p, i / rows, i % rows);
-}
+/* One group of one image, as the matrix of its columns. */
+typedef struct columns {
+    const window *w;
+    const double *x;
+    const reach *reaches; /* per tap of the last axis */
+    size_t kernel, taps, plane, in_width, out_width;
+} columns;
 
-/* The columns of one block, one line per channel and tap. */
-typedef struct gather {
-    const conv_problem *p;
-    const double *x; /* one group of one image */
-    double *to;
-    size_t first, count;
-} gather;
-
-/* Columns [begin, end) of output row `row` for a tap. */
-static void gather_run(const window *w, const double *x, size_t row, size_t tap, int64_t column_tap,
-                       int64_t begin, int64_t end, double *to)
+static void copy_run(double *restrict to, const double *restrict from, int64_t count,
+                     int64_t stride)
 {
-    size_t in_row = 0, last = w->rank - 1;
-    int64_t lo = 0, hi = 0, from = 0, stride = w->stride[last];
-    if (window_row(w, row, tap, &in_row)) window_columns(w, column_tap, &lo, &hi, &from);
-    if (lo < begin) {
-        from += (begin - lo) * stride;
-        lo = begin;
-    }
-    if (hi > end) hi = end;
-    if (lo >= hi) lo = hi = end;
-    const double *line = x + in_row * (size_t)w->in[last] + from;
-    for (int64_t i = begin; i < lo; i++) *to++ = 0;
-    if (stride == 1 && hi > lo)
-        memcpy(to, line, (size_t)(hi - lo) * sizeof *to);
+    if (stride == 1 && count == 16)
+        memcpy(to, from, 16 * sizeof *to);
     else
-        for (int64_t i = 0; i < hi - lo; i++) to[i] = line[i * stride];
-    to += hi - lo;
-    for (int64_t i = hi; i < end; i++) *to++ = 0;
+        for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
 }
 
-static void gather_lines(size_t begin, size_t end, void *user)
+/* Columns [begin, begin + run) of one output row at one tap, for all channels within the steps. */
+static void pack_tap(const columns *c, double *to, size_t width, size_t begin, size_t run,
+                     size_t tap, size_t in_row, bool inside, size_t step, size_t steps)
 {
-    const gather *g = user;
-    const window *w = &g->p->window;
-    size_t kernel = window_kernel_count(w), width = (size_t)w->out[w->rank - 1];
-    size_t tap_columns = (size_t)w->kernel[w->rank - 1];
-    for (size_t line = begin; line < end; line++) {
-        const double *x = g->x + line / kernel * window_in_count(w);
-        size_t tap = line % kernel / tap_columns;
-        int64_t column_tap = (int64_t)(line % tap_columns);
-        double *to = g->to + line * g->count;
-        for (size_t at = g->first; at < g->first + g->count;) {
-            size_t begin_column = at % width, run = width - begin_column;
-            if (run > g->first + g->count - at) run = g->first + g->count - at;
-            gather_run(w, x, at / width, tap, column_tap, (int64_t)begin_column,
-                       (int64_t)(begin_column + run), to);
-            to += run;
-            at += run;
+    const reach *r = &c->reaches[tap % c->taps];
+    const int64_t stride = c->w->stride[c->w->rank - 1], first = (int64_t)begin;
+    int64_t lo = r->lo > first ? r->lo : first, hi = r->hi;
+    if (hi > first + (int64_t)run) hi = first + (int64_t)run;
+    if (!inside || lo >= hi) lo = hi = first;
+    const double *from =
+        c->x + in_row * c->in_width + (inside ? r->from + (lo - r->lo) * stride : 0);
+    const size_t before = (size_t)(lo - first), count = (size_t)(hi - lo);
+    size_t channel = step > tap ? (step - tap + c->kernel - 1) / c->kernel : 0;
+    for (size_t p = channel * c->kernel + tap; p < step + steps; p += c->kernel, channel++) {
+        double *line = to + (p - step) * width;
+        for (size_t i = 0; i < before; i++) line[i] = 0;
+        if (count) copy_run(line + before, from + channel * c->plane, (int64_t)count, stride);
+        for (size_t i = before + count; i < run; i++) line[i] = 0;
+    }
+}
+
+/* A gemm_pack: the taps of `count` output positions. */
+static void pack_columns(void *user, double *to, size_t width, size_t col, size_t count,
+                         size_t step, size_t steps)
+{
+    const columns *c = user;
+    if (count < width) memset(to, 0, steps * width * sizeof *to);
+    for (size_t done = 0, run; done < count; done += run) {
+        const size_t row = (col + done) / c->out_width, begin = (col + done) % c->out_width;
+        run = c->out_width - begin < count - done ? c->out_width - begin : count - done;
+        for (size_t tap = 0; tap < c->kernel; tap++) {
+            size_t in_row = 0;
+            const bool inside = window_row(c->w, row, tap / c->taps, &in_row);
+            pack_tap(c, to + done, width, begin, run, tap, in_row, inside, step, steps);
         }
     }
 }
 
 typedef struct conv_jobs {
     const conv_problem *p;
-    size_t lines, positions, block, blocks;
+    const reach *reaches;
+    size_t lines, positions;
     bool in_place;
     atomic_bool failed;
 } conv_jobs;
@@ -246,26 +212,34 @@ static bool is_pointwise(const window *w)
     return true;
 }
 
+/* One group of one image. */
 static pgy_status run_job(size_t index, conv_jobs *jobs)
 {
     const conv_problem *p = jobs->p;
-    size_t part = index / jobs->blocks, first = index % jobs->blocks * jobs->block,
-           group = part % p->groups;
-    size_t count = jobs->positions - first < jobs->block ? jobs->positions - first : jobs->block;
-    gather g = {p, p->x + part * p->in_channels * window_in_count(&p->window), NULL, first, count};
-    gemm_matrix weights = {p->w + group * p->out_channels * jobs->lines, (int64_t)jobs->lines, 1};
-    gemm_matrix columns = {g.x + first, (int64_t)jobs->positions, 1};
-    if (!jobs->in_place) {
-        g.to = mem_alloc(jobs->lines * count * sizeof *g.to);
-        if (!g.to) return PGY_E_MEMORY;
-        rows_run(jobs->lines, count, gather_lines, &g);
-        columns = (gemm_matrix){g.to, (int64_t)count, 1};
-    }
-    double *y = p->y + part * p->out_channels * jobs->positions + first;
-    pgy_status st = gemm_f64(p->out_channels, count, jobs->lines, weights, columns, y,
-                             jobs->positions, p->bias != NULL, NULL);
-    mem_free(g.to);
-    return st;
+    const window *w = &p->window;
+    const size_t group = index % p->groups, last = w->rank - 1;
+    const size_t weights = group * p->out_channels * jobs->lines;
+    columns image = {.w = w,
+                     .x = p->x + index * p->in_channels * window_in_count(w),
+                     .reaches = jobs->reaches,
+                     .kernel = window_kernel_count(w),
+                     .taps = (size_t)w->kernel[last],
+                     .plane = window_in_count(w),
+                     .in_width = (size_t)w->in[last],
+                     .out_width = (size_t)w->out[last]};
+    const gemm_call call = {
+        .m = p->out_channels,
+        .n = jobs->positions,
+        .k = jobs->lines,
+        .a = {p->w_single ? (const void *)(p->w_single + weights) : p->w + weights,
+              p->w_single != NULL, (int64_t)jobs->lines, 1},
+        .b = {image.x, false, (int64_t)jobs->positions, 1},
+        .pack_b = jobs->in_place ? NULL : pack_columns,
+        .user = &image,
+        .c = p->y + index * p->out_channels * jobs->positions,
+        .ldc = jobs->positions,
+        .row_bias = p->bias ? p->bias + group * p->out_channels : NULL};
+    return gemm_run(&call, NULL);
 }
 
 static void job_task(size_t index, void *user)
@@ -274,36 +248,32 @@ static void job_task(size_t index, void *user)
     if (run_job(index, jobs)) atomic_store(&jobs->failed, true);
 }
 
+static reach *find_reaches(const window *w)
+{
+    const int64_t taps = w->kernel[w->rank - 1];
+    reach *r = mem_alloc((size_t)taps * sizeof *r);
+    for (int64_t i = 0; r && i < taps; i++) window_columns(w, i, &r[i].lo, &r[i].hi, &r[i].from);
+    return r;
+}
+
 pgy_status conv_run(const conv_problem *p, pgy_error *err)
 {
     const window *w = &p->window;
-    size_t kernel = window_kernel_count(w);
     conv_jobs jobs = {.p = p, .positions = window_out_count(w), .in_place = is_pointwise(w)};
-    size_t channels = p->batch * p->groups * p->out_channels;
-    if (!jobs.positions || !channels) return PGY_OK;
-    if (p->in_channels == 1 && p->groups > 1) {
-        rows_run(channels * window_out_rows(w), kernel * (size_t)w->out[w->rank - 1],
-                 depthwise_task, (void *)p);
-        return PGY_OK;
-    }
-    if (p->bias || !p->in_channels)
-        rows_run(channels, jobs.positions, fill_bias, &(bias_job){p, jobs.positions});
-    if (!p->in_channels) return PGY_OK;
-    size_t bytes = 0;
-    if (!size_mul(&jobs.lines, p->in_channels, kernel) ||
-        !size_mul(&bytes, jobs.lines, 8 * (BLOCK_COLUMNS + 1)))
-        return pgy_error_set(err, PGY_E_MEMORY,
-                             "a convolution over %zu channels and %zu taps is too large",
-                             p->in_channels, kernel);
-    jobs.block = BLOCK_ELEMENTS / jobs.lines;
-    if (jobs.block < BLOCK_COLUMNS) jobs.block = BLOCK_COLUMNS;
-    if (jobs.in_place || jobs.block > jobs.positions) jobs.block = jobs.positions;
-    jobs.blocks = (jobs.positions + jobs.block - 1) / jobs.block;
-    size_t count = p->batch * p->groups * jobs.blocks;
+    const size_t count = p->batch * p->groups;
+    if (!jobs.positions || !count || !p->out_channels) return PGY_OK;
+    if (p->in_channels == 1 && p->groups > 1) return conv_run_depthwise(p, err);
+    if (!size_mul(&jobs.lines, p->in_channels, window_kernel_count(w)))
+        return pgy_error_set(err, PGY_E_MEMORY, "a convolution over %zu channels is too large",
+                             p->in_channels);
+    reach *reaches = find_reaches(w);
+    if (!reaches) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a convolution");
+    jobs.reaches = reaches;
     if (count >= MANY_JOBS)
         parallel_for(count, job_task, &jobs);
     else
         for (size_t i = 0; i < count; i++) job_task(i, &jobs);
+    mem_free(reaches);
     return atomic_load(&jobs.failed)
                ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a convolution")
                : PGY_OK;

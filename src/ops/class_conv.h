@@ -18,12 +18,17 @@ typedef struct conv_problem {
     window window;
     size_t batch, groups, in_channels, out_channels; /* channels of one group */
     const double *x, *w, *bias;                      /* bias may be NULL */
+    const float *w_single;                           /* in place of w where it is not NULL */
     double *y;
 } conv_problem;
 
 /* Fills all but the data pointers from the node and the tensors. */
 pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights,
                         pgy_error *err) PGY_MUST_CHECK;
+/* The weights of input i, whichever type they are held in. */
+void conv_set_weights(conv_problem *p, const op_eval *c, size_t i);
 pgy_status conv_run(const conv_problem *p, pgy_error *err) PGY_MUST_CHECK;
+/* For one input channel per group. */
+pgy_status conv_run_depthwise(const conv_problem *p, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,37 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Double-precision matrix product. The classic blocking: k is cut into slices of KC; of each slice
- * a block of b (KC x NC) and a block of a (MC x KC) are packed into panels as wide as the
- * micro-kernel, zero-padded at the edges; then tiles of c are computed from panels. Packing and
- * tiles are shared out to threads.
+/* Double-precision matrix product. The operand with fewer lines is packed whole, once, into panels
+ * as wide as the micro-kernel and zero-padded at the edges. The other one is cut into blocks of
+ * lines, a task each: the task packs a slice of KC steps of its block into a buffer of its own and
+ * multiplies it with everything there is of the packed operand, slice after slice, so that what it
+ * works on stays in the second level cache and tasks never wait for each other.
  *
  * An element of c is the sum over slices, in order, of sums over k within a slice, in order,
- * whatever tile or thread it falls into: edge tiles run the same kernel into a buffer. So results
- * do not depend on threads or on blocking of m, n. */
+ * whatever block or thread it falls into: edge tiles run the same kernel into a buffer. So results
+ * do not depend on threads or on blocking of m, n. Products of a few rows with b's columns in
+ * memory are not worth packing: they are sums of the kernel's lanes. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/system.h"
 #include "ops/class_gemm.h"
-#include "ops/gemm.h"
 
 enum {
-    KC = 256,  /* a panel of b (KC x nr) and one of a stay in the first and second level cache */
-    MC = 1024, /* rows packed at once */
-    NC = 2048, /* columns packed at once */
-    TILE_ROWS =
-        96, /* a task computes TILE_ROWS x TILE_COLS of c; both are multiples of every mr, nr */
-    TILE_COLS = 480,
+    KC = 256,            /* a panel of a and a stretch of b stay in the first level cache */
+    BLOCK = 96,          /* lines of a task, at most: a multiple of every mr and nr */
+    PACKED = 1 << 20,    /* elements packed at once, where slices allow */
+    MOST_LINES = 1024,   /* of the operand that is packed whole */
+    BLOCKS_PER_CPU = 4,  /* at least, where there are so many panels */
+    PACK_LINES = 48,     /* packed by one task: a multiple of every mr and nr */
+    THIN_LINES = 64,     /* columns of a task of a product of few rows, at least */
     SMALL = 32 * 32 * 32 /* products up to this many steps are not worth waking threads */
 };
 
-/* What the tasks of one slice share. */
+/* A part of the product: rows or columns of the operand packed whole, and steps of k. */
 typedef struct job {
     const gemm_kernel *kernel;
-    gemm_matrix a, b; /* moved to the slice's and block's origin */
-    size_t m, n, k;   /* of the block */
-    double *packed_a, *packed_b, *c;
-    size_t ldc, tile_columns;
-    bool accumulate, serial;
+    const gemm_call *call;
+    bool whole_a;              /* a is packed whole, else b */
+    size_t first, lines, step; /* where the packed part begins */
+    size_t k, padded;          /* its size */
+    size_t block;              /* lines of a task */
+    double *packed, *buffers;
+    atomic_bool *taken; /* per buffer */
+    bool serial;
 } job;
 
 static size_t round_up(size_t x, size_t step)
@@ -39,97 +45,149 @@ static size_t round_up(size_t x, size_t step)
     return (x + step - 1) / step * step;
 }
 
-/* Lines that lie beside each other: every step copies a run. */
-static void pack_runs(double *to, size_t width, size_t count, size_t k, const double *from,
-                      int64_t step)
-{
-    if (count == GEMM_MAX_NR && width == GEMM_MAX_NR) /* a copy of known size needs no call */
-        for (size_t p = 0; p < k; p++, to += GEMM_MAX_NR, from += step)
-            memcpy(to, from, GEMM_MAX_NR * sizeof *to);
-    else
-        for (size_t p = 0; p < k; p++, to += width, from += step)
-            memcpy(to, from, count * sizeof *to);
-}
-
-/* Eight whole lines: what is written to is contiguous, what is read from stays in the cache. */
-static void pack_eight(double *to, size_t k, const double *from, int64_t line_stride, int64_t step)
-{
-    const double *line[8];
-    for (int64_t i = 0; i < 8; i++) line[i] = from + i * line_stride;
-    for (size_t p = 0; p < k; p++, to += 8)
-        for (int i = 0; i < 8; i++) to[i] = line[i][(int64_t)p * step];
-}
-
-/* Packs `count` lines (at most `width`, the rest zero) of k elements: to[p * width + i] =
- * from[i][p]. */
-static void pack_panel(double *to, size_t width, size_t count, size_t k, const double *from,
-                       int64_t line_stride, int64_t step)
-{
-    if (count < width) memset(to, 0, k * width * sizeof *to);
-    if (line_stride == 1) {
-        pack_runs(to, width, count, k, from, step);
-    } else if (count == 8 && width == 8) {
-        pack_eight(to, k, from, line_stride, step);
-    } else {
-        for (size_t i = 0; i < count; i++) {
-            const double *line = from + (int64_t)i * line_stride;
-            for (size_t p = 0; p < k; p++) to[p * width + i] = line[(int64_t)p * step];
-        }
-    }
-}
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static void pack_a_task(size_t index, void *user)
+static size_t parts(size_t length, size_t part)
 {
-    const job *j = user;
-    size_t mr = j->kernel->mr, row = index * TILE_ROWS, end = least(row + TILE_ROWS, j->m);
-    for (; row < end; row += mr)
-        pack_panel(j->packed_a + row * j->k, mr, least(mr, j->m - row), j->k,
-                   j->a.data + (int64_t)row * j->a.row_stride, j->a.row_stride, j->a.col_stride);
+    return (length + part - 1) / part;
 }
 
-static void pack_b_task(size_t index, void *user)
+static const char *element(const gemm_source *s, size_t row, size_t col)
 {
-    const job *j = user;
-    size_t nr = j->kernel->nr, col = index * TILE_COLS, end = least(col + TILE_COLS, j->n);
-    for (; col < end; col += nr)
-        pack_panel(j->packed_b + col * j->k, nr, least(nr, j->n - col), j->k,
-                   j->b.data + (int64_t)col * j->b.col_stride, j->b.col_stride, j->b.row_stride);
+    const int64_t at = (int64_t)row * s->row_stride + (int64_t)col * s->col_stride;
+    return (const char *)s->data + at * (int64_t)(s->is_single ? sizeof(float) : sizeof(double));
 }
 
-static void edge_tile(const job *j, size_t row, size_t col)
+/* ---- Packing -------------------------------------------------------------------------------- */
+
+/* `count` rows of a (steps [step, step + k)) in panels, one behind the other. */
+static void pack_a(const job *j, double *to, size_t row, size_t count, size_t step, size_t k)
 {
-    double tile[GEMM_MAX_MR * GEMM_MAX_NR];
-    size_t nr = j->kernel->nr, rows = least(j->kernel->mr, j->m - row),
-           cols = least(nr, j->n - col);
-    j->kernel->run(j->k, j->packed_a + row * j->k, j->packed_b + col * j->k, tile, nr, false);
-    for (size_t r = 0; r < rows; r++) {
-        double *to = j->c + (row + r) * j->ldc + col;
-        for (size_t i = 0; i < cols; i++)
-            to[i] = j->accumulate ? to[i] + tile[r * nr + i] : tile[r * nr + i];
+    const gemm_source *a = &j->call->a;
+    const size_t mr = j->kernel->mr;
+    for (size_t r = 0; r < count; r += mr)
+        gemm_pack_lines(to + r * k, mr, least(mr, count - r), k, element(a, row + r, step),
+                        a->is_single, a->row_stride, a->col_stride);
+}
+
+static void pack_b(const job *j, double *to, size_t col, size_t count, size_t step, size_t k)
+{
+    const gemm_call *call = j->call;
+    const size_t nr = j->kernel->nr;
+    for (size_t i = 0; i < count; i += nr) {
+        const size_t width = least(nr, count - i);
+        if (call->pack_b)
+            call->pack_b(call->user, to + i * k, nr, col + i, width, step, k);
+        else
+            gemm_pack_lines(to + i * k, nr, width, k, element(&call->b, step, col + i),
+                            call->b.is_single, call->b.col_stride, call->b.row_stride);
     }
 }
 
-static void tile_task(size_t index, void *user)
+static void pack_lines(const job *j, bool of_a, double *to, size_t line, size_t count, size_t step,
+                       size_t k)
+{
+    if (of_a)
+        pack_a(j, to, line, count, step, k);
+    else
+        pack_b(j, to, line, count, step, k);
+}
+
+static void pack_task(size_t index, void *user)
 {
     const job *j = user;
+    const size_t line = index * PACK_LINES, count = least(PACK_LINES, j->lines - line);
+    for (size_t p = 0; p < j->k; p += KC) {
+        const size_t k = least(KC, j->k - p);
+        pack_lines(j, j->whole_a, j->packed + p * j->padded + line * k, j->first + line, count,
+                   j->step + p, k);
+    }
+}
+
+/* ---- Tiles ---------------------------------------------------------------------------------- */
+
+/* Rows and columns of c that a slice computes, from panels that begin at a and b. */
+typedef struct area {
+    size_t row, rows, col, cols, k;
+    const double *a, *b;
+    bool first; /* of the slices */
+} area;
+
+static void add_bias(const gemm_call *call, size_t row, size_t rows, double *c, size_t cols)
+{
+    for (size_t r = 0; r < rows; r++, c += call->ldc)
+        for (size_t i = 0; i < cols; i++) c[i] += call->row_bias[row + r];
+}
+
+static void edge_tile(const job *j, size_t k, const double *a, const double *b, double *c,
+                      size_t rows, size_t cols, bool accumulate)
+{
+    double tile[GEMM_MAX_MR * GEMM_MAX_NR];
+    const size_t nr = j->kernel->nr;
+    if (cols <= nr / 2)
+        j->kernel->run_half(k, a, b, tile, nr, false);
+    else
+        j->kernel->run(k, a, b, tile, nr, false);
+    for (size_t r = 0; r < rows; r++, c += j->call->ldc)
+        for (size_t i = 0; i < cols; i++)
+            c[i] = accumulate ? c[i] + tile[r * nr + i] : tile[r * nr + i];
+}
+
+static void run_area(const job *j, const area *w)
+{
     const gemm_kernel *kernel = j->kernel;
-    size_t row0 = index / j->tile_columns * TILE_ROWS, row1 = least(row0 + TILE_ROWS, j->m);
-    size_t col0 = index % j->tile_columns * TILE_COLS, col1 = least(col0 + TILE_COLS, j->n);
-    for (size_t col = col0; col < col1; col += kernel->nr)
-        for (size_t row = row0; row < row1; row += kernel->mr) {
-            if (row + kernel->mr > j->m || col + kernel->nr > j->n) {
-                edge_tile(j, row, col);
-                continue;
-            }
-            kernel->run(j->k, j->packed_a + row * j->k, j->packed_b + col * j->k,
-                        j->c + row * j->ldc + col, j->ldc, j->accumulate);
+    const size_t ldc = j->call->ldc;
+    const bool accumulate = j->call->accumulate || !w->first;
+    for (size_t r = 0; r < w->rows; r += kernel->mr)
+        for (size_t i = 0; i < w->cols; i += kernel->nr) {
+            const double *a = w->a + r * w->k, *b = w->b + i * w->k;
+            double *c = j->call->c + (w->row + r) * ldc + w->col + i;
+            const size_t rows = least(kernel->mr, w->rows - r),
+                         cols = least(kernel->nr, w->cols - i);
+            if (rows < kernel->mr || cols < kernel->nr)
+                edge_tile(j, w->k, a, b, c, rows, cols, accumulate);
+            else
+                kernel->run(w->k, a, b, c, ldc, accumulate);
+            if (w->first && j->call->row_bias) add_bias(j->call, w->row + r, rows, c, cols);
         }
 }
+
+/* There are as many buffers as tasks that can run at once. */
+static size_t take_buffer(const job *j)
+{
+    size_t i = 0;
+    while (atomic_exchange_explicit(&j->taken[i], true, memory_order_acquire)) i++;
+    return i;
+}
+
+static void block_task(size_t index, void *user)
+{
+    const job *j = user;
+    const gemm_call *call = j->call;
+    const size_t slot = take_buffer(j), line = index * j->block;
+    const size_t count = least(j->block, (j->whole_a ? call->n : call->m) - line);
+    double *own = j->buffers + slot * BLOCK * KC;
+    for (size_t p = 0; p < j->k; p += KC) {
+        const size_t k = least(KC, j->k - p);
+        const double *packed = j->packed + p * j->padded;
+        pack_lines(j, !j->whole_a, own, line, count, j->step + p, k);
+        const area w = {.row = j->whole_a ? j->first : line,
+                        .rows = j->whole_a ? j->lines : count,
+                        .col = j->whole_a ? line : j->first,
+                        .cols = j->whole_a ? count : j->lines,
+                        .k = k,
+                        .a = j->whole_a ? packed : own,
+                        .b = j->whole_a ? own : packed,
+                        .first = j->step + p == 0};
+        run_area(j, &w);
+    }
+    atomic_store_explicit(&j->taken[slot], false, memory_order_release);
+}
+
+/* ---- Blocks --------------------------------------------------------------------------------- */
 
 static void share(const job *j, size_t count, parallel_task task)
 {
@@ -140,24 +198,89 @@ static void share(const job *j, size_t count, parallel_task task)
     for (size_t i = 0; i < count; i++) task(i, (void *)j);
 }
 
-static void run_rows(job *j, size_t m, gemm_matrix a, double *c)
+/* Parts of about equal size, none larger than `most`, in multiples of `unit`. */
+static size_t even_part(size_t length, size_t most, size_t unit)
 {
-    for (size_t row = 0; row < m; row += MC) {
-        j->m = least(MC, m - row);
-        j->a.data = a.data + (int64_t)row * a.row_stride;
-        j->c = c + row * j->ldc;
-        size_t tile_rows = (j->m + TILE_ROWS - 1) / TILE_ROWS;
-        share(j, tile_rows, pack_a_task);
-        share(j, tile_rows * j->tile_columns, tile_task);
+    return round_up(parts(length, parts(length, most)), unit);
+}
+
+static size_t block_size(const job *j, size_t lines)
+{
+    const size_t unit = j->whole_a ? j->kernel->nr : j->kernel->mr;
+    const size_t wanted = j->serial ? 1 : cpu_count() * BLOCKS_PER_CPU;
+    const size_t size = round_up(parts(lines, wanted), unit);
+    return size < BLOCK ? size : even_part(lines, BLOCK, unit);
+}
+
+static void run_parts(job *j, size_t whole, size_t other, size_t most, size_t depth)
+{
+    const size_t unit = j->whole_a ? j->kernel->mr : j->kernel->nr;
+    j->block = block_size(j, other);
+    for (j->first = 0; j->first < whole; j->first += most)
+        for (j->step = 0; j->step < j->call->k; j->step += depth) {
+            j->lines = least(most, whole - j->first);
+            j->k = least(depth, j->call->k - j->step);
+            j->padded = round_up(j->lines, unit);
+            share(j, parts(j->lines, PACK_LINES), pack_task);
+            share(j, parts(other, j->block), block_task);
+        }
+}
+
+static pgy_status run_blocks(const gemm_call *call, bool serial, pgy_error *err)
+{
+    job j = {.kernel = gemm_kernel_choose(),
+             .call = call,
+             .whole_a = call->m <= call->n,
+             .serial = serial};
+    const size_t whole = j.whole_a ? call->m : call->n, other = j.whole_a ? call->n : call->m;
+    const size_t most = even_part(whole, MOST_LINES, PACK_LINES), padded = least(most, whole) + 15;
+    const size_t slots = serial ? 1 : least(cpu_count(), parts(other, GEMM_MAX_MR));
+    size_t depth = PACKED / padded / KC * KC;
+    if (depth < KC) depth = KC;
+    if (depth > call->k) depth = call->k;
+    const size_t packed = round_up(round_up(padded, 16) * depth, 8), own = slots * BLOCK * KC;
+    j.packed = mem_alloc_aligned(64, (packed + own) * sizeof *j.packed);
+    j.taken = mem_calloc(slots, sizeof *j.taken);
+    const bool enough = j.packed && j.taken;
+    if (enough) {
+        j.buffers = j.packed + packed;
+        run_parts(&j, whole, other, most, depth);
     }
+    mem_free(j.packed);
+    mem_free(j.taken);
+    return enough ? PGY_OK
+                  : pgy_error_set(err, PGY_E_MEMORY,
+                                  "out of memory for a %zu x %zu x %zu matrix product", call->m,
+                                  call->n, call->k);
 }
 
-static void clear(size_t m, size_t n, double *c, size_t ldc)
+/* ---- Few rows ------------------------------------------------------------------------------- */
+
+static void thin_task(size_t index, void *user)
 {
-    for (size_t r = 0; r < m; r++) memset(c + r * ldc, 0, n * sizeof *c);
+    const job *j = user;
+    const gemm_call *call = j->call;
+    const size_t col = index * j->block, lines = least(j->block, call->n - col);
+    const size_t lda = (size_t)call->a.row_stride, ldb = (size_t)call->b.col_stride;
+    double *c = call->c + col;
+    if (call->b.is_single)
+        j->kernel->dots_single(call->m, lines, call->k, call->a.data, lda,
+                               (const float *)call->b.data + col * ldb, ldb, c, call->ldc);
+    else
+        j->kernel->dots(call->m, lines, call->k, call->a.data, lda,
+                        (const double *)call->b.data + col * ldb, ldb, c, call->ldc);
 }
 
-static const gemm_kernel *choose(void)
+static bool is_thin(const gemm_call *call)
+{
+    return call->m <= GEMM_THIN && !call->pack_b && !call->accumulate && !call->row_bias &&
+           !call->a.is_single && call->a.col_stride == 1 && call->a.row_stride >= 0 &&
+           call->b.row_stride == 1 && call->b.col_stride >= 0;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+const gemm_kernel *gemm_kernel_choose(void)
 {
 #if defined(__x86_64__)
     cpu_level level = cpu_features();
@@ -176,37 +299,43 @@ static bool is_small(size_t m, size_t n, size_t k)
     return k <= work / n;
 }
 
+static void without_steps(const gemm_call *call)
+{
+    for (size_t r = 0; r < call->m; r++) {
+        double *c = call->c + r * call->ldc;
+        for (size_t i = 0; i < call->n; i++) {
+            if (!call->accumulate) c[i] = 0;
+            if (call->row_bias) c[i] += call->row_bias[r];
+        }
+    }
+}
+
+pgy_status gemm_run(const gemm_call *call, pgy_error *err)
+{
+    if (!call->m || !call->n) return PGY_OK;
+    if (!call->k) {
+        without_steps(call);
+        return PGY_OK;
+    }
+    const bool serial = is_small(call->m, call->n, call->k);
+    if (!is_thin(call)) return run_blocks(call, serial, err);
+    job j = {.kernel = gemm_kernel_choose(), .call = call, .serial = serial};
+    j.block = SMALL / call->k / call->m;
+    if (j.block < THIN_LINES) j.block = THIN_LINES;
+    share(&j, parts(call->n, j.block), thin_task);
+    return PGY_OK;
+}
+
 pgy_status gemm_f64(size_t m, size_t n, size_t k, gemm_matrix a, gemm_matrix b, double *c,
                     size_t ldc, bool accumulate, pgy_error *err)
 {
-    if (!m || !n) return PGY_OK;
-    if (!k) {
-        if (!accumulate) clear(m, n, c, ldc);
-        return PGY_OK;
-    }
-    job j = {.kernel = choose(), .ldc = ldc, .serial = is_small(m, n, k)};
-    size_t kc = least(KC, k);
-    size_t rows = round_up(least(MC, m), j.kernel->mr), cols = round_up(least(NC, n), j.kernel->nr);
-    double *packed = mem_alloc_aligned(64, (rows + cols) * kc * sizeof *packed + 64);
-    if (!packed)
-        return pgy_error_set(err, PGY_E_MEMORY,
-                             "out of memory for a %zu x %zu x %zu matrix product", m, n, k);
-    j.packed_b = packed;
-    j.packed_a = packed + round_up(cols * kc, 8);
-    for (size_t col = 0; col < n; col += NC)
-        for (size_t p = 0; p < k; p += KC) {
-            j.n = least(NC, n - col);
-            j.k = least(KC, k - p);
-            j.tile_columns = (j.n + TILE_COLS - 1) / TILE_COLS;
-            j.accumulate = accumulate || p > 0;
-            j.a = a;
-            j.b = b;
-            j.b.data = b.data + (int64_t)p * b.row_stride + (int64_t)col * b.col_stride;
-            share(&j, j.tile_columns, pack_b_task);
-            gemm_matrix slice = a;
-            slice.data = a.data + (int64_t)p * a.col_stride;
-            run_rows(&j, m, slice, c + col);
-        }
-    mem_free(packed);
-    return PGY_OK;
+    const gemm_call call = {.m = m,
+                            .n = n,
+                            .k = k,
+                            .a = {a.data, false, a.row_stride, a.col_stride},
+                            .b = {b.data, false, b.row_stride, b.col_stride},
+                            .c = c,
+                            .ldc = ldc,
+                            .accumulate = accumulate};
+    return gemm_run(&call, err);
 }

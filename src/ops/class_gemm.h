@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One micro-kernel of the matrix product: a tile of mr x nr elements from packed panels. */
+/* Parts of the matrix product: micro-kernels, packing, products of few rows. */
 #ifndef OPS_CLASS_GEMM_H
 #define OPS_CLASS_GEMM_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "ops/gemm.h"
 
-enum { GEMM_MAX_MR = 8, GEMM_MAX_NR = 16 };
+enum { GEMM_MAX_MR = 8, GEMM_MAX_NR = 16, GEMM_THIN = 4 };
 
-/* a: k groups of mr elements, b: k groups of nr elements (64-byte aligned). The sum over k starts
- * at zero and is then stored to, or added to, the row-major tile c. */
+/* One micro-kernel computes a tile of mr x nr elements from packed panels.
+ *
+ * run: a holds k groups of mr elements, b k groups of nr elements (64-byte aligned). The sum over k
+ * starts at zero and is then stored to, or added to, the row-major tile c. run_half computes the
+ * first nr / 2 columns only.
+ * dots: c[i][j] = the product of row i of a and line j of b, all of them k contiguous doubles (b:
+ * floats if b_single), for up to GEMM_THIN rows and any number of lines. */
 typedef struct gemm_kernel {
     size_t mr, nr;
     void (*run)(size_t k, const double *a, const double *b, double *c, size_t ldc, bool accumulate);
+    void (*run_half)(size_t k, const double *a, const double *b, double *c, size_t ldc,
+                     bool accumulate);
+    void (*dots)(size_t rows, size_t lines, size_t k, const double *a, size_t lda, const double *b,
+                 size_t ldb, double *c, size_t ldc);
+    void (*dots_single)(size_t rows, size_t lines, size_t k, const double *a, size_t lda,
+                        const float *b, size_t ldb, double *c, size_t ldc);
 } gemm_kernel;
 
 extern const gemm_kernel gemm_kernel_portable;
@@ -20,5 +30,12 @@ extern const gemm_kernel gemm_kernel_portable;
 extern const gemm_kernel gemm_kernel_avx2;
 extern const gemm_kernel gemm_kernel_avx512;
 #endif
+/* The best one for this processor. */
+const gemm_kernel *gemm_kernel_choose(void);
+
+/* Packs `count` lines (at most `width`, the rest zero) of k elements: to[p * width + i] = line i,
+ * element p. Strides are in elements. */
+void gemm_pack_lines(double *to, size_t width, size_t count, size_t k, const void *from,
+                     bool is_single, int64_t line_stride, int64_t step);
 
 #endif

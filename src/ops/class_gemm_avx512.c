@@ -9,7 +9,7 @@
 #define VEC __m512d
 #define LANES 8
 #define MR 8
-#define NV 2
+#define STEP (2 * LANES)
 #define TARGET __attribute__((target("avx512f")))
 #define LOAD(p) _mm512_loadu_pd(p)
 #define STORE(p, v) _mm512_storeu_pd(p, v)
@@ -17,7 +17,34 @@
 #define MADD(x, y, z) _mm512_fmadd_pd(x, y, z)
 #define ADD(x, y) _mm512_add_pd(x, y)
 #define ZERO() _mm512_setzero_pd()
+#define RUN run
+#define NV 2
 #include "ops/class_gemm_kernel.inc"
 
-const gemm_kernel gemm_kernel_avx512 = {MR, NV *LANES, run};
+#define RUN run_half
+#define NV 1
+#include "ops/class_gemm_kernel.inc"
+
+TARGET static inline __m512d load_floats(const float *p)
+{
+    return _mm512_cvtps_pd(_mm256_loadu_ps(p));
+}
+
+TARGET static inline double sum(__m512d v)
+{
+    return _mm512_reduce_add_pd(v);
+}
+
+#define SUM(v) sum(v)
+#define DOTS dots
+#define B double
+#define LOAD_B(p) LOAD(p)
+#include "ops/class_gemm_dots.inc"
+
+#define DOTS dots_single
+#define B float
+#define LOAD_B(p) load_floats(p)
+#include "ops/class_gemm_dots.inc"
+
+const gemm_kernel gemm_kernel_avx512 = {MR, STEP, run, run_half, dots, dots_single};
 #endif

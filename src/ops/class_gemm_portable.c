@@ -22,7 +22,7 @@ static inline void store(double *p, vec2 v)
 #define VEC vec2
 #define LANES 2
 #define MR 4
-#define NV 2
+#define STEP (2 * LANES)
 #define TARGET
 #define LOAD(p) load(p)
 #define STORE(p, v) store(p, v)
@@ -30,6 +30,28 @@ static inline void store(double *p, vec2 v)
 #define MADD(x, y, z) ((x) * (y) + (z))
 #define ADD(x, y) ((x) + (y))
 #define ZERO() ((vec2){0, 0})
+#define RUN run
+#define NV 2
 #include "ops/class_gemm_kernel.inc"
 
-const gemm_kernel gemm_kernel_portable = {MR, NV *LANES, run};
+#define RUN run_half
+#define NV 1
+#include "ops/class_gemm_kernel.inc"
+
+static inline vec2 load_floats(const float *p)
+{
+    return (vec2){(double)p[0], (double)p[1]};
+}
+
+#define SUM(v) ((v)[0] + (v)[1])
+#define DOTS dots
+#define B double
+#define LOAD_B(p) LOAD(p)
+#include "ops/class_gemm_dots.inc"
+
+#define DOTS dots_single
+#define B float
+#define LOAD_B(p) load_floats(p)
+#include "ops/class_gemm_dots.inc"
+
+const gemm_kernel gemm_kernel_portable = {MR, STEP, run, run_half, dots, dots_single};

@@ -17,4 +17,29 @@ typedef struct gemm_matrix {
 pgy_status gemm_f64(size_t m, size_t n, size_t k, gemm_matrix a, gemm_matrix b, double *c,
                     size_t ldc, bool accumulate, pgy_error *err) PGY_MUST_CHECK;
 
+/* An operand: doubles, or floats that become doubles while they are packed. */
+typedef struct gemm_source {
+    const void *data;
+    bool is_single;
+    int64_t row_stride, col_stride;
+} gemm_source;
+
+/* Writes rows [step, step + steps) of b, columns [col, col + count), as to[i * width + j]; the rest
+ * of each row of `width` is zero. Called from several threads. */
+typedef void (*gemm_pack)(void *user, double *to, size_t width, size_t col, size_t count,
+                          size_t step, size_t steps);
+
+typedef struct gemm_call {
+    size_t m, n, k;
+    gemm_source a, b;
+    gemm_pack pack_b; /* makes b where it is not in memory; may be NULL */
+    void *user;       /* of pack_b */
+    double *c;
+    size_t ldc;
+    const double *row_bias; /* one number per row, added to the product; may be NULL */
+    bool accumulate;
+} gemm_call;
+
+pgy_status gemm_run(const gemm_call *call, pgy_error *err) PGY_MUST_CHECK;
+
 #endif

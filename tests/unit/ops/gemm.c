@@ -141,3 +141,58 @@ static void test_gemm__independent_of_cuts(void **state)
     mem_free(whole);
     mem_free(parts);
 }
+
+static void pack_from_columns(void *user, double *to, size_t width, size_t col, size_t count,
+                              size_t step, size_t steps)
+{
+    enum { K = 300 };
+    const double *columns = user; /* one column of K elements after the other */
+    memset(to, 0, steps * width * sizeof *to);
+    for (size_t p = 0; p < steps; p++)
+        for (size_t i = 0; i < count; i++) to[p * width + i] = columns[(col + i) * K + step + p];
+}
+
+/* Floats for doubles, a bias per row and columns made on the fly give what doubles, a start value
+ * and columns in memory give. */
+static void test_gemm__sources(void **state)
+{
+    (void)state;
+    enum { K = 300 };
+    static const size_t SIZES[][2] = {{1, 40}, {3, 70}, {20, 33}, {110, 200}, {200, 9}};
+    for (size_t s = 0; s < sizeof SIZES / sizeof *SIZES; s++) {
+        const size_t m = SIZES[s][0], n = SIZES[s][1];
+        double *a = filled(m * K), *b = filled(n * K), *bias = filled(m);
+        double *c = filled(m * n), *wanted = filled(m * n);
+        float *narrow_a = mem_alloc(m * K * sizeof(float)),
+              *narrow_b = mem_alloc(n * K * sizeof(float));
+        for (size_t i = 0; i < m * K; i++) narrow_a[i] = (float)a[i];
+        for (size_t i = 0; i < n * K; i++) narrow_b[i] = (float)b[i];
+        for (size_t i = 0; i < m * n; i++) wanted[i] = bias[i / n];
+        assert_int_equal(gemm_f64(m, n, K, (gemm_matrix){a, K, 1}, (gemm_matrix){b, 1, K}, wanted,
+                                  n, true, NULL),
+                         PGY_OK);
+        gemm_call call = {.m = m, .n = n, .k = K, .c = c, .ldc = n, .row_bias = bias};
+        call.a = (gemm_source){narrow_a, true, K, 1};
+        call.b = (gemm_source){narrow_b, true, 1, K};
+        assert_int_equal(gemm_run(&call, NULL), PGY_OK);
+        assert_memory_equal(c, wanted, m * n * sizeof *c);
+        memset(c, 0, m * n * sizeof *c);
+        call.pack_b = pack_from_columns;
+        call.user = b;
+        assert_int_equal(gemm_run(&call, NULL), PGY_OK);
+        assert_memory_equal(c, wanted, m * n * sizeof *c);
+        for (size_t i = 0; i < m * n; i++) wanted[i] -= bias[i / n];
+        call.pack_b = NULL;
+        call.row_bias = NULL;
+        call.a = (gemm_source){a, false, K, 1};
+        assert_int_equal(gemm_run(&call, NULL), PGY_OK);
+        assert_memory_equal(c, wanted, m * n * sizeof *c);
+        mem_free(a);
+        mem_free(b);
+        mem_free(bias);
+        mem_free(c);
+        mem_free(wanted);
+        mem_free(narrow_a);
+        mem_free(narrow_b);
+    }
+}
