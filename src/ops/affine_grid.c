@@ -11,6 +11,26 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
+/* The batch and the number of axes are known of theta and of the length of the size. */
+static void set_unknown_size(op_infer *c)
+{
+    const op_value *theta = &c->inputs[0], *size = &c->inputs[1];
+    int64_t rank = -1;
+    if (theta->rank == 3 && dim_is_const(theta->dims[1])) rank = theta->dims[1].value + 2;
+    if (size->rank == 1 && dim_is_const(size->dims[0])) rank = size->dims[0].value;
+    if (rank != 4 && rank != 5) rank = -1;
+    dim *dims = rank < 0 ? NULL : op_dims(c, (size_t)rank);
+    if (!dims) {
+        op_set_unknown(c, 0, theta->dtype, -1, "the size of the image is computed");
+        return;
+    }
+    for (int64_t i = 0; i < rank; i++)
+        dims[i] = dim_unknown(c->dims, "the size of the image is computed");
+    if (theta->rank == 3) dims[0] = theta->dims[0];
+    dims[rank - 1] = dim_const(rank - 2);
+    op_set_output(c, 0, theta->dtype, (int32_t)rank, dims);
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *theta = &c->inputs[0];
@@ -19,7 +39,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 3, 3, err);
     if (st) return st;
     if (!rule_values(c, 1, &size, &count)) {
-        op_set_unknown(c, 0, theta->dtype, -1, "the size of the image is computed");
+        set_unknown_size(c);
         return PGY_OK;
     }
     if (count != 4 && count != 5)
@@ -32,7 +52,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dim *dims = op_dims(c, count);
     if (st) return st;
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = size[0];
+    dims[0] = dim_joined(c, 0, 0, size[0]);
     for (size_t i = 0; i < axes; i++) {
         if (rule_is_negative(size[i + 2]))
             return op_error(c->node, err, PGY_E_SHAPE, "the image has size %lld",

@@ -26,8 +26,8 @@ enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
 static const op_attr_def ATTRS_23[] = {COMMON, {NULL}};
 static const op_attr_def ATTRS_25[] = {
     COMMON,
-    {"left_window_size", OP_ATTR_INT, false, "-1"},
-    {"right_window_size", OP_ATTR_INT, false, "-1"},
+    {"left_window_size", OP_ATTR_INT, false, "-1", NULL, "-1.."},
+    {"right_window_size", OP_ATTR_INT, false, "-1", NULL, "-1.."},
     {NULL},
 };
 
@@ -107,14 +107,33 @@ static pgy_status check_all(op_infer *c, const head_dims *q, const head_dims *k,
     return st ? st : dim_check(c, LENGTHS, 0, c->inputs[Q].dims[0], "the batch", err);
 }
 
+/* What must be the same is as exact as the better known of the two. */
+static void join(dim *a, dim *b)
+{
+    if (op_unify(a, *a, *b)) *b = *a;
+}
+
+static void join_all(op_infer *c, head_dims *q, head_dims *k, head_dims *v)
+{
+    join(&q->size, &k->size);
+    join(&k->length, &v->length);
+    join(&k->heads, &v->heads);
+    k->heads = v->heads = dim_joined(c, PAST_K, 1, dim_joined(c, PAST_V, 1, k->heads));
+    k->size = q->size = dim_joined(c, PAST_K, 3, k->size);
+    v->size = dim_joined(c, PAST_V, 3, v->size);
+}
+
 static void set_outputs(op_infer *c, const head_dims *q, const head_dims *k, const head_dims *v,
                         dim *out)
 {
     const op_value *query = &c->inputs[Q];
     dim batch = query->dims[0], total = k->length;
+    for (size_t i = K; i <= PAST_V; i++)
+        if (i != MASK) batch = dim_joined(c, i, 0, batch);
     if (op_has_input(c, PAST_K))
-        total = rank_known(c, PAST_K) ? dim_add(c->dims, total, c->inputs[PAST_K].dims[2])
-                                      : dim_unknown(c->dims, "the cache is not known");
+        total = rank_known(c, PAST_K)
+                    ? dim_add(c->dims, total, dim_joined(c, PAST_V, 2, c->inputs[PAST_K].dims[2]))
+                    : dim_unknown(c->dims, "the cache is not known");
     memcpy(out, (dim[]){batch, q->heads, q->length, v->size}, 4 * sizeof *out);
     if (query->rank == 3)
         memcpy(out, (dim[]){batch, q->length, dim_mul(c->dims, q->heads, v->size)},
@@ -144,6 +163,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     for (size_t i = Q; !st && i <= V; i++) st = read_dims(&h[i], c, i, err);
     if (!st) st = check_all(c, &h[Q], &h[K], &h[V], err);
     if (st) return st;
+    join_all(c, &h[Q], &h[K], &h[V]);
     dim *out = op_dims(c, 16);
     if (!out) return rule_no_memory(c->node, err);
     set_outputs(c, &h[Q], &h[K], &h[V], out);

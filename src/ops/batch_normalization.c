@@ -58,6 +58,12 @@ static pgy_status infer(op_infer *c, pgy_error *err)
             return op_error(c->node, err, PGY_E_UNSUPPORTED,
                             "output %zu is named, but only training_mode = 1 computes it", i);
         op_set_like(c, i, i == 1 ? MEAN : VARIANCE);
+        dim *channels = op_dims(c, 1);
+        if (!channels) return rule_no_memory(c->node, err);
+        if (c->outputs[i].rank != 1 || !is_spatial(c->node)) continue;
+        *channels = dim_joined(c, X, 1, *c->outputs[i].dims);
+        for (size_t k = SCALE; k <= VARIANCE; k++) *channels = dim_joined(c, k, 0, *channels);
+        op_set_output(c, i, c->outputs[i].dtype, 1, channels);
     }
     return PGY_OK;
 }

@@ -148,6 +148,14 @@ pgy_status dim_check(const op_infer *c, size_t i, size_t axis, dim wanted, const
     return st;
 }
 
+dim dim_joined(const op_infer *c, size_t i, size_t axis, dim known)
+{
+    if (i >= c->node->input_count || !rank_known(c, i) || axis >= (size_t)c->inputs[i].rank)
+        return known;
+    (void)op_unify(&known, known, c->inputs[i].dims[axis]);
+    return known;
+}
+
 void output_set(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims)
 {
     if (i < c->node->output_count) op_set_output(c, i, dtype, rank, dims);

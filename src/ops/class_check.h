@@ -37,6 +37,8 @@ pgy_status rank_check(const op_infer *c, size_t i, int32_t least, int32_t most,
 pgy_status dim_check(const op_infer *c, size_t i, size_t axis, dim wanted, const char *what,
                      pgy_error *err) PGY_MUST_CHECK;
 bool rank_known(const op_infer *c, size_t i);
+/* `known`, or dim `axis` of input i, which must be the same, where that says more. */
+dim dim_joined(const op_infer *c, size_t i, size_t axis, dim known);
 /* Sets output i if the node has it: the type of input `like`, the given dims. */
 void output_set(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims);
 /* Zeroed workspace of count * size bytes, against the host's limit; freed with mem_free. */

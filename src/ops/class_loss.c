@@ -23,6 +23,18 @@ static pgy_status check_reduction(const op_node *n, pgy_error *err)
     return op_error(n, err, PGY_E_ARGUMENT, "attribute reduction is not none, sum or mean");
 }
 
+/* A loss for each label. */
+static pgy_status infer_each(op_infer *c, pgy_error *err)
+{
+    const op_value *labels = &c->inputs[LABELS];
+    dim *dims = rule_copy_dims(c, labels);
+    if (!dims) return rule_no_memory(c->node, err);
+    for (int32_t d = 0; d < labels->rank; d++)
+        dims[d] = dim_joined(c, SCORES, d ? (size_t)d + 1 : 0, dims[d]);
+    op_set_output(c, 0, c->inputs[SCORES].dtype, labels->rank, dims);
+    return PGY_OK;
+}
+
 pgy_status loss_infer(op_infer *c, pgy_error *err)
 {
     const op_value *x = &c->inputs[SCORES], *labels = &c->inputs[LABELS];
@@ -38,7 +50,7 @@ pgy_status loss_infer(op_infer *c, pgy_error *err)
     if (!op_attr_is(c->node, "reduction", "none", "mean"))
         op_set_output(c, 0, x->dtype, 0, x->dims);
     else if (labels->rank >= 0)
-        op_set_output(c, 0, x->dtype, labels->rank, labels->dims);
+        return infer_each(c, err);
     else
         op_set_unknown(c, 0, x->dtype, x->rank < 0 ? -1 : x->rank - 1,
                        "the shape of the labels is not known");

@@ -207,6 +207,7 @@ static double load(const pgy_tensor *t, size_t i)
     }
 }
 
+/* Integers are rounded with antialiasing and truncated without, as ONNX Runtime does. */
 static void store(pgy_tensor *t, size_t i, double v)
 {
     void *data = pgy_tensor_data(t);
@@ -219,7 +220,7 @@ static void store(pgy_tensor *t, size_t i, double v)
         ((int64_t *)data)[i] = fits ? (int64_t)v : 0;
 }
 
-static pgy_status interpolate(op_eval *c, const line_map *maps, pgy_error *err)
+static pgy_status interpolate(op_eval *c, const line_map *maps, bool antialias, pgy_error *err)
 {
     size_t rank = in_rank(c, 0), count = in_count(c, 0);
     int64_t shape[PGY_MAX_RANK];
@@ -234,7 +235,9 @@ static pgy_status interpolate(op_eval *c, const line_map *maps, pgy_error *err)
     memcpy(shape, in_shape(c, 0), rank * sizeof *shape);
     for (size_t i = 0; !st && i < rank; i++)
         if (maps[i].index) st = run_pass(&x, shape, rank, i, &maps[i], c, err);
-    for (size_t i = 0; !st && i < out_count(c, 0); i++) store(c->outputs[0].value, i, x[i]);
+    const bool rounds = antialias && held != PGY_F64;
+    for (size_t i = 0; !st && i < out_count(c, 0); i++)
+        store(c->outputs[0].value, i, rounds ? round(x[i]) : x[i]);
     mem_free(x);
     return st;
 }
@@ -313,7 +316,9 @@ pgy_status resize_run(op_eval *c, const resize_settings *s, const resize_axis *a
         if (!same)
             st = map_init(&maps[i], c, s, &axes[i], (size_t)in[i], (size_t)out_shape(c, 0)[i], err);
     }
-    if (!st) st = s->mode == RESIZE_NEAREST ? nearest(c, maps, err) : interpolate(c, maps, err);
+    if (!st)
+        st = s->mode == RESIZE_NEAREST ? nearest(c, maps, err)
+                                       : interpolate(c, maps, s->antialias, err);
     if (!st && s->coords == RESIZE_TF_CROP) extrapolate(c, maps, s->extrapolation);
     for (size_t i = 0; i < rank; i++) map_deinit(&maps[i]);
     return st;

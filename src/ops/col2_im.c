@@ -14,6 +14,24 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
+/* As many unknown sizes as the image has axes; NULL: not even their number is known. */
+static const dim *unknown_image(op_infer *c, size_t *axes)
+{
+    const op_value *image = &c->inputs[1], *block = &c->inputs[2];
+    int64_t count = -1;
+    if (image->rank == 1 && dim_is_const(image->dims[0])) count = image->dims[0].value;
+    if (count < 0 && block->rank == 1 && dim_is_const(block->dims[0])) count = block->dims[0].value;
+    static const char *const LISTS[] = {"dilations", "strides", "pads"};
+    for (size_t i = 0, given; count < 0 && i < 3; i++)
+        if (op_attr_ints(c->node, LISTS[i], &given)) count = (int64_t)(i < 2 ? given : given / 2);
+    if (count < 1 || count > PGY_MAX_RANK - 2) return NULL;
+    dim *dims = op_dims(c, (size_t)count);
+    for (int64_t i = 0; dims && i < count; i++)
+        dims[i] = dim_unknown(c->dims, "the shape of the image is computed");
+    *axes = (size_t)count;
+    return dims;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
@@ -22,7 +40,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     window w;
     pgy_status st = rank_check(c, 0, 3, 3, err);
     if (st) return st;
-    if (x->rank < 0 || !rule_values(c, 1, &image, &axes)) {
+    if (!rule_values(c, 1, &image, &axes) && !(image = unknown_image(c, &axes))) {
         op_set_unknown(c, 0, x->dtype, -1, "the shape of the image is computed");
         return PGY_OK;
     }
@@ -30,9 +48,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dim *dims = op_dims(c, axes + 2);
     if (st) return st;
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = x->dims[0];
+    dims[0] =
+        x->rank < 0 ? dim_unknown(c->dims, "the shape of the input is not known") : x->dims[0];
     dims[1] = dim_unknown(c->dims, "the shape of the blocks is computed");
-    if (rule_values(c, 2, &block, &count)) {
+    if (x->rank >= 0 && rule_values(c, 2, &block, &count)) {
         if (count != axes)
             return op_error(c->node, err, PGY_E_SHAPE, "blocks have %zu axes, the image has %zu",
                             count, axes);

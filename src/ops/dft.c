@@ -67,6 +67,20 @@ static pgy_status find_length(dim *length, op_infer *c, size_t axis, pgy_error *
     return PGY_OK;
 }
 
+/* The axis is computed: any but the last may have another length then. */
+static pgy_status infer_without_axis(op_infer *c, int64_t parts, pgy_error *err)
+{
+    const op_value *x = &c->inputs[0];
+    dim *dims = rule_copy_dims(c, x);
+    if (!dims) return rule_no_memory(c->node, err);
+    const bool keeps = !op_has_input(c, 1) && !flag(c->node, "onesided");
+    for (int32_t i = 0; !keeps && i < x->rank - 1; i++)
+        dims[i] = dim_unknown(c->dims, "the axis of the transform is computed");
+    dims[x->rank - 1] = dim_const(parts);
+    op_set_output(c, 0, x->dtype, x->rank, dims);
+    return PGY_OK;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
@@ -76,10 +90,11 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dim length;
     pgy_status st = rank_check(c, 0, 2, PGY_MAX_RANK, err);
     if (st) return st;
-    if (x->rank < 0 || !find_axis(c, &given)) {
-        op_set_unknown(c, 0, x->dtype, x->rank, "the shape of the input or the axis is not known");
+    if (x->rank < 0) {
+        op_set_unknown(c, 0, x->dtype, -1, "the shape of the input is not known");
         return PGY_OK;
     }
+    if (!find_axis(c, &given)) return infer_without_axis(c, onesided && inverse ? 1 : 2, err);
     const dim parts = x->dims[x->rank - 1];
     if (dim_is_const(parts) && parts.value != 1 && parts.value != 2)
         return op_error(c->node, err, PGY_E_SHAPE, "the last axis has %lld elements, not 1 or 2",

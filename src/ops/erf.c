@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Erf: the error function. The integer types of version 9 have no meaning and are refused. */
+/* Erf: the error function; of integers it is truncated. */
 #include <math.h>
 
 #include "ops/class_unary.h"
@@ -8,7 +8,17 @@
 #define F(x) (erf(x))
 #include "ops/unary_loop.inc"
 
-static const unary_spec SPEC = {.f64 = erf_f64};
+#define NAME erf_i64
+#define T int64_t
+#define F(x) (rule_truncate(erf((double)(x))))
+#include "ops/unary_loop.inc"
+
+#define NAME erf_u64
+#define T uint64_t
+#define F(x) (rule_truncate_unsigned(erf((double)(x))))
+#include "ops/unary_loop.inc"
+
+static const unary_spec SPEC = {.f64 = erf_f64, .i64 = erf_i64, .u64 = erf_u64};
 
 const op_def OP_erf[] = {
     UNARY_ROW("Erf", 9, TYPES_N11, &SPEC),

@@ -26,13 +26,23 @@ pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
     return st;
 }
 
+/* Infinities stay: what is to be saturated was so by the operator. */
 pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared, pgy_error *err)
 {
     if (declared == PGY_DTYPE_NONE || pgy_tensor_dtype(value) == declared) {
         *out = pgy_tensor_retain(value);
         return PGY_OK;
     }
-    return pgy_tensor_cast(out, pgy_tensor_view(value), declared, err);
+    pgy_tensor *made = NULL;
+    pgy_status st =
+        pgy_tensor_create(&made, declared, pgy_tensor_rank(value), pgy_tensor_shape(value), err);
+    if (!st) st = pgy_view_convert(pgy_tensor_view(made), pgy_tensor_view(value), false, err);
+    if (st) {
+        pgy_tensor_release(made);
+        return st;
+    }
+    *out = made;
+    return PGY_OK;
 }
 
 static void wrap_ints(int64_t *x, size_t count, unsigned bits, bool is_signed)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expand: broadcast with a shape that is an input; either side may have the larger dimensions. */
+#include <string.h>
+
 #include "ops/move.h"
 #include "ops/rule.h"
 
@@ -21,6 +23,19 @@ static void propagate(op_infer *c)
     rule_set_elements(c, 0, elements, n);
 }
 
+/* Dimensions other than 1 of the input stay whatever the shape is. */
+static pgy_status keep_wide(op_infer *c, int32_t rank, pgy_error *err)
+{
+    const op_value *x = &c->inputs[0];
+    dim *dims = op_dims(c, (size_t)rank + 1);
+    if (!dims) return rule_no_memory(c->node, err);
+    memcpy(dims, c->outputs[0].dims, (size_t)rank * sizeof *dims);
+    for (int32_t i = 0; i < x->rank; i++)
+        if (dim_differ(x->dims[i], dim_const(1))) dims[rank - x->rank + i] = x->dims[i];
+    op_set_output(c, 0, x->dtype, rank, dims);
+    return PGY_OK;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *x = &c->inputs[0], *shape = &c->inputs[1];
@@ -33,7 +48,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
             shape->dims[0].value <= PGY_MAX_RANK)
             rank = shape->dims[0].value > x->rank ? (int32_t)shape->dims[0].value : x->rank;
         op_set_unknown(c, 0, x->dtype, rank, "the shape is computed");
-        return PGY_OK;
+        return rank < 0 ? PGY_OK : keep_wide(c, rank, err);
     }
     pgy_status st = rule_check_rank(c->node, (int64_t)count, err);
     if (!st) st = rule_check_rank(c->node, x->rank, err);

@@ -44,6 +44,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
+    dims[0] = dim_joined(c, 1, 0, dims[0]);
     for (int32_t i = 2; i < x->rank; i++) dims[i] = grid->dims[i - 1];
     op_set_output(c, 0, x->dtype, x->rank, dims);
     return PGY_OK;
@@ -51,6 +52,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct sampler {
     const op_eval *c;
+    const double *x;
+    double *y;
     size_t axes, channels, plane, positions; /* of an image, of an output image */
     const int64_t *extents;
     sample_mode mode;
@@ -157,8 +160,7 @@ static void run(size_t begin, size_t end, void *user)
             count = find_taps(s, taps[a], grid[s->axes - 1 - a], (double)s->extents[a]);
         for (size_t ch = 0; ch < s->channels; ch++) {
             size_t plane = image * s->channels + ch;
-            out_f64(s->c, 0)[plane * s->positions + at] =
-                gather(s, in_f64(s->c, 0) + plane * s->plane, taps, count, 0, 0);
+            s->y[plane * s->positions + at] = gather(s, s->x + plane * s->plane, taps, count, 0, 0);
         }
     }
 }
@@ -190,7 +192,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 {
     sampler s = {
         .c = c, .axes = in_rank(c, 0) - 2, .align = op_attr_int(c->node, "align_corners", 0) != 0};
-    pgy_status st = inputs_check(c, "FF", err);
+    pgy_tensor *x = NULL, *y = NULL;
+    pgy_status st = inputs_check(c, "!F", err);
     if (!st) st = read_modes(&s, c->node, err);
     if (st || !out_count(c, 0)) return st;
     if (!in_count(c, 0))
@@ -199,8 +202,24 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     s.channels = (size_t)in_shape(c, 0)[1];
     s.plane = axis_view_of(in_shape(c, 0), in_rank(c, 0), 2, in_rank(c, 0)).length;
     s.positions = axis_view_of(out_shape(c, 0), out_rank(c, 0), 2, out_rank(c, 0)).length;
-    rows_run((size_t)in_shape(c, 0)[0] * s.positions, s.channels * 16, run, &s);
-    return PGY_OK;
+    if (pgy_tensor_dtype(c->inputs[0].value) == PGY_F64) {
+        x = pgy_tensor_retain(c->inputs[0].value);
+        y = pgy_tensor_retain(c->outputs[0].value);
+    } else {
+        st = pgy_tensor_cast(&x, pgy_tensor_view(c->inputs[0].value), PGY_F64, err);
+        if (!st) st = pgy_tensor_create(&y, PGY_F64, out_rank(c, 0), out_shape(c, 0), err);
+    }
+    if (!st) {
+        s.x = op_f64(x);
+        s.y = op_f64(y);
+        rows_run((size_t)in_shape(c, 0)[0] * s.positions, s.channels * 16, run, &s);
+        if (y != c->outputs[0].value)
+            st = pgy_view_convert(pgy_tensor_view(c->outputs[0].value), pgy_tensor_view(y), false,
+                                  err);
+    }
+    pgy_tensor_release(x);
+    pgy_tensor_release(y);
+    return st;
 }
 
 static double flops(const op_infer *c)
@@ -208,9 +227,13 @@ static double flops(const op_infer *c)
     return 8 * dims_product(&c->outputs[0]);
 }
 
+/* Integers are interpolated as numbers and truncated; bool, complex numbers and texts are not. */
+#define TYPES TYPES_N11
 #define ROW(version, attrs, words)                                                    \
     {                                                                                 \
         "GridSample", "", version, 0, 2, 2, 1, 1, 0, attrs, words, infer, eval, flops \
     }
-const op_def OP_grid_sample[] = {
-    ROW(16, ATTRS_16, TYPES_F3), ROW(20, ATTRS_20, TYPES_F3), ROW(22, ATTRS_20, TYPES_F4), {NULL}};
+const op_def OP_grid_sample[] = {ROW(16, ATTRS_16, TYPES),
+                                 ROW(20, ATTRS_20, TYPES),
+                                 ROW(22, ATTRS_20, TYPES " bfloat16"),
+                                 {NULL}};

@@ -51,21 +51,53 @@ static int64_t tensor_index(const pool_problem *p, size_t plane, size_t at)
     return (int64_t)(plane * size + index);
 }
 
+/* Windows of which nothing was larger than -inf: those with NaN and no -inf are NaN. */
+static void mark_nan(const pool_problem *p, double *y, const double *x, size_t row, size_t width)
+{
+    const window *w = &p->window;
+    const size_t last = w->rank - 1, taps = window_taps(w);
+    size_t low = 0;
+    for (size_t i = 0; i < width; i++) low += y[i] == -INFINITY;
+    if (!low) return;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t tap = 0; tap < taps; tap++) {
+            size_t in_row;
+            if (!window_row(w, row, tap, &in_row)) continue;
+            const double *line = x + in_row * (size_t)w->in[last];
+            for (int64_t t = 0; t < w->kernel[last]; t++) {
+                int64_t lo, hi, from, stride = w->stride[last];
+                window_columns(w, t, &lo, &hi, &from);
+                for (int64_t i = lo; i < hi; i++, from += stride)
+                    if (pass ? isnan(y[i]) && isinf(line[from])
+                             : y[i] == -INFINITY && isnan(line[from]))
+                        y[i] = line[from];
+            }
+        }
+}
+
 #define T double
 #define ROW row_f64
 #define LOWEST(p) (-INFINITY)
+#define NAN_OF(v) isnan(v)
+#define FINISH(p, y, x, row, width) mark_nan(p, y, x, row, width)
 #include "ops/max_pool.inc"
 #undef T
 #undef ROW
 #undef LOWEST
+#undef NAN_OF
+#undef FINISH
 
 #define T int64_t
 #define ROW row_i64
 #define LOWEST(p) ((p)->lowest)
+#define NAN_OF(v) false
+#define FINISH(p, y, x, row, width) ((void)0)
 #include "ops/max_pool.inc"
 #undef T
 #undef ROW
 #undef LOWEST
+#undef NAN_OF
+#undef FINISH
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {

@@ -56,7 +56,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
-    for (size_t i = 0; i < w.rank; i++) dims[i + 2] = implied(c->dims, &w, i, x->dims[i + 2]);
+    for (size_t i = 0; i < w.rank + 2; i++) dims[i] = dim_joined(c, 1, i, dims[i]);
+    for (size_t i = 0; i < w.rank; i++) dims[i + 2] = implied(c->dims, &w, i, dims[i + 2]);
     op_set_output(c, 0, x->dtype, x->rank, given ? given : dims);
     return PGY_OK;
 }

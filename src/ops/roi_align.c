@@ -51,6 +51,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] = rank_known(c, 1) ? c->inputs[1].dims[0]
                                : dim_unknown(c->dims, "the number of regions is not known");
+    dims[0] = dim_joined(c, 2, 0, dims[0]);
     dims[1] = rank_known(c, 0) ? c->inputs[0].dims[1]
                                : dim_unknown(c->dims, "the input's shape is not known");
     dims[2] = dim_const(op_attr_int(c->node, "output_height", 1));

@@ -78,15 +78,16 @@ void rule_same_elements(op_infer *c);
 /* Index with negative values counted from the end; false if out of [-size, size). */
 bool rule_index(size_t *out, int64_t index, size_t size);
 
-/* Truncation as x86-64 does it: NaN and what is out of range give 2^63; negative numbers wrap when
- * unsigned. */
+/* Truncation as x86-64 does it: NaN and what is out of range give 2^63, of unsigned numbers what is
+ * too large 0; negative numbers wrap when unsigned. */
 static inline int64_t rule_truncate(double x)
 {
     return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
 }
 static inline uint64_t rule_truncate_unsigned(double x)
 {
-    if (x >= 0x1p63 && x < 0x1p64) return (uint64_t)(x - 0x1p63) + ((uint64_t)1 << 63);
+    if (x >= 0x1p64) return 0;
+    if (x >= 0x1p63) return (uint64_t)(x - 0x1p63) + ((uint64_t)1 << 63);
     return (uint64_t)rule_truncate(x);
 }
 

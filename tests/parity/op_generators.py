@@ -122,9 +122,9 @@ class Gen:
         dtype = dtype if dtype is not None else self.t(i, among)
         shape = self.shape() if shape is None else shape
         special = self.special if special is None else special and self.special
-        return self.values(dtype, shape, low, high, special)
+        return self.values(dtype, shape, low, high, special, self.schema.name in EXTREMES)
 
-    def values(self, dtype, shape, low=-4.0, high=4.0, special=False):
+    def values(self, dtype, shape, low=-4.0, high=4.0, special=False, extremes=True):
         dtype, rng = np.dtype(dtype), self.rng
         if dtype == object:
             return np.array([self.pick(WORDS) for _ in range(math.prod(shape))], object).reshape(shape)
@@ -136,13 +136,13 @@ class Gen:
             least, most = int_range(dtype)
             a, b = max(least, math.ceil(low * 3)), min(most, math.floor(high * 3))
             x = np.asarray(rng.integers(a, max(a, b) + 1, shape)).astype(dtype)
-            places = [least, most, 0, most - 1]
+            places = [least, most, 0, most - 1] if extremes else [0, min(most, 100)]
         else:
             x = np.asarray(rng.uniform(low, high, shape)).astype(dtype)
             if self.chance(0.2):
                 x = np.asarray(np.round(x.astype(np.float64) * 2) / 2).astype(dtype)
             info = ml_dtypes.finfo(dtype)
-            places = [float(info.max), float(info.min), float(info.smallest_subnormal), float(info.tiny), -0.0, 0.0]
+            places = [-0.0, 0.0] + [float(v) for v in (info.max, info.min, info.smallest_subnormal, info.tiny) if extremes]
             if NAMES[dtype] != "float4e2m1":
                 places += [np.nan] + ([np.inf, -np.inf] if NAMES[dtype] in ("float", "double", "float16", "bfloat16", "float8e5m2") else [])
             if NAMES[dtype] == "float8e8m0":
@@ -159,7 +159,7 @@ class Gen:
         return x if shape is None else x.reshape(shape)
 
     def indices(self, shape, size, dtype=np.int64, negative=True):
-        return np.asarray(self.rng.integers(-size if negative else 0, size, shape)).astype(dtype) if size else np.zeros([0 if d else 0 for d in shape], dtype)
+        return np.asarray(self.rng.integers(-size if negative else 0, size, shape)).astype(dtype) if size else np.zeros(list(shape) + [0], dtype)
 
     def listed(self, name, values):
         """A list that is an attribute in older opsets and an input in newer ones: (inputs to append, attributes)."""
@@ -269,8 +269,9 @@ def cast(g):
     elif is_int(target) and is_float(source) and NAMES[target].startswith("u"):
         x = np.abs(x)
     if g.schema.name == "CastLike":
-        return Node([x, g.values(target, g.shape(0, 2), 0, 2)], g.some(saturate=g.int(0, 1)))
-    return Node([x], {"to": ONNX_TYPES[to], **g.some(0.3, saturate=g.int(0, 1))})
+        return Node([x, g.values(target, g.shape(0, 2), 0, 2)], g.some(saturate=g.int(0, 1)) if "float8" in to else {})
+    saturate = g.some(0.5, saturate=g.int(0, 1)) if "float8" in to else {}
+    return Node([x], {"to": ONNX_TYPES[to], **saturate})
 
 
 def bit_cast(g):
@@ -344,7 +345,7 @@ def top_k(g):
 
 def unique(g):
     shape = g.shape(0, 3, zero=0)
-    x = g.x(0, shape, -1, 1, special=False)
+    x = g.x(0, shape, -1, 1, special=False, among=[n for n in g.allowed(0)[1] if "complex" not in n])
     if is_float(x.dtype):
         x = np.round(x.astype(np.float64)).astype(x.dtype) + np.array(0).astype(x.dtype)
     return Node([x], g.some(axis=g.axis(len(shape)) if shape else 0, sorted=g.int(0, 1)) if shape else {}, g.int(1, 4))
@@ -729,7 +730,7 @@ def pool(g):
     attributes.update(g.some(0.3, ceil_mode=g.int(0, 1), count_include_pad=g.int(0, 1), p=g.int(1, 3)))
     outputs = 1
     x = g.x(0, [g.int(1, 2), g.int(1, 3)] + spatial)
-    if op == "MaxPool" and g.chance(0.3):
+    if op == "MaxPool" and g.opset >= 8 and g.chance(0.3):
         outputs = 2
         attributes.update(g.some(0.5, storage_order=g.int(0, 1)))
         x = g.x(0, x.shape, special=False)
@@ -752,12 +753,14 @@ def resize(g):
     shape = [g.int(1, 2), g.int(1, 2)] + [g.int(1, 6) for _ in range(n)]
     rank = len(shape)
     x = g.x(0, shape, special=False)
-    mode = g.pick(["nearest", "linear", "cubic"])
+    mode = g.pick(["nearest", "linear", "cubic"]) if is_float(x.dtype) or is_int(x.dtype) else "nearest"
     if g.opset < 11:
-        mode = g.pick(["nearest", "linear"])
+        mode = g.pick(["nearest", "linear"]) if is_float(x.dtype) else "nearest"
         scales = np.array([1, 1] + [g.pick([0.5, 1, 1.5, 2, 3]) for _ in range(n)], np.float32)
         if g.schema.name == "Upsample":
             scales = np.maximum(scales, 1)
+        if "scales" in g.schema.attributes:
+            return Node([x], {"mode": mode, "scales": [float(s) for s in scales]})
         return Node([x, scales], g.some(0.9 if mode != "nearest" else 0.3, mode=mode) if mode == "nearest" else {"mode": mode})
     transform = g.pick(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize"]
                        + (["half_pixel_symmetric"] if g.opset >= 19 else []) + (["tf_half_pixel_for_nn"] if g.opset < 13 and mode == "nearest" else []))
@@ -801,7 +804,8 @@ def grid_sample(g):
     shape = [g.int(1, 2), g.int(1, 2)] + [g.int(2, 5) for _ in range(n)]
     grid = [shape[0]] + [g.int(1, 4) for _ in range(n)] + [n]
     modes = ["bilinear", "nearest", "bicubic"] if g.opset < 20 else ["linear", "nearest"] + (["cubic"] if n == 2 else [])
-    return Node([g.x(0, shape, special=False), g.x(1, grid, -1.3, 1.3, special=False)],
+    numbers = [n for n in g.allowed(0)[1] if n not in ("string", "bool", "complex64", "complex128")]
+    return Node([g.x(0, shape, special=False, among=numbers), g.x(1, grid, -1.3, 1.3, special=False)],
                 g.some(mode=g.pick(modes), padding_mode=g.pick(["zeros", "border", "reflection"]), align_corners=g.int(0, 1)), loose=20)
 
 
@@ -847,7 +851,8 @@ def col2im(g):
     strides, dilations, pads = [g.int(1, 2) for _ in image], [1, 1], [g.int(0, 1) for _ in range(4)]
     blocks = math.prod((i + p + q - (b - 1) - 1) // s + 1 for i, b, s, p, q in zip(image, block, strides, pads, pads[2:]))
     c = g.int(1, 2)
-    return Node([g.x(0, [g.int(1, 2), c * math.prod(block), blocks]), g.ints(image), g.ints(block)], {"strides": strides, "dilations": dilations, "pads": pads}, accumulated=20)
+    numbers = [n for n in g.allowed(0)[1] if n not in ("string", "bool", "complex64", "complex128")]
+    return Node([g.x(0, [g.int(1, 2), c * math.prod(block), blocks], among=numbers), g.ints(image), g.ints(block)], {"strides": strides, "dilations": dilations, "pads": pads}, accumulated=20)
 
 
 def deform_conv(g):
@@ -1250,9 +1255,14 @@ def swiglu(g):
     return None
 
 
+SEQUENCES = "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence ConcatFromSequence".split()
 SAME = "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu " \
     "Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
 PAIRS = "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Mod Mul Or PRelu Pow Sub Xor StringConcat"
+MOVING = "Identity Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Concat Split Slice Gather GatherElements GatherND ScatterElements ScatterND Pad Compress Where Clip Cast TopK " \
+    "DepthToSpace SpaceToDepth Trilu OneHot ReverseSequence CenterCropPad TensorScatter Unique NonZero ConstantOfShape Constant ReduceMax ReduceMin ArgMax ArgMin Hardmax MaxPool GlobalMaxPool Max Min"
+# Operators without intermediate results that could overflow where float64 does not
+EXTREMES = set((SAME + " " + PAIRS + " " + MOVING).split()) - {"Gelu", "Mish", "Swish", "HardSwish", "HardSigmoid", "Softsign", "Pow", "Celu"}
 GENERATORS = {
     **{n: unary for n in SAME.split()}, **{n: binary for n in PAIRS.split()}, **{n: variadic for n in ("Max", "Min", "Sum", "Mean")},
     **{"Reduce" + n: reduce for n in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()},

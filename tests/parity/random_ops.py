@@ -207,7 +207,7 @@ def differ_values(a, b, node, epsilons):
     if a.dtype == object or not (generators.is_float(a.dtype) or a.dtype.kind == "c"):
         return None if bool(np.all(a == b)) else "value"
     if a.dtype.kind == "c":
-        a, b = a.view(a.real.dtype), b.view(b.real.dtype)
+        a, b = (np.stack([x.real, x.imag]) for x in (a, b))
     name = NAMES[a.dtype]
     a, b = a.astype(np.float64), b.astype(np.float64)
     if np.any(np.isnan(a) != np.isnan(b)):
@@ -299,8 +299,8 @@ def judge(case, ours, peers):
         findings += [(n, kinds[n], "" if len(good) == 2 else "alone") for n in wrong]
     if good:
         findings += [(n, "refused", v) for n, v in bad.items()]
-    elif bad:
-        findings.append(("ours", "accepted", str(bad)))
+    elif bad:  # one peer alone that refuses says more of itself
+        findings.append(("ours", "accepted", str(bad)) if len(bad) == 2 else (next(iter(bad)), "refused", str(bad)))
     for part, peer, symbols in ((ours[0], peers["inferred"], {}), (ours[1], peers["symbolic"], case.symbols)):
         if symbols or peer is peers["inferred"]:
             findings += [("ours", kind, f"{symbols} {why}") for kind, why in infer_findings(part, peer, actual, symbols)]
