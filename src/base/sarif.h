@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SARIF 2.1.0, the format in which tools report findings to code hosts and editors: one run of this
+ * program with its rules, then results. The model file is the artifact; what the result is about is
+ * a logical location in it. */
+#ifndef BASE_SARIF_H
+#define BASE_SARIF_H
+
+#include "base/json.h"
+
+typedef struct sarif_rule {
+    const char *id, *text;
+} sarif_rule;
+
+typedef struct sarif_result {
+    size_t rule;           /* index among those given at the beginning */
+    const char *level;     /* "error", "warning" or "note" */
+    const char *message;   /* plain text */
+    const char *path;      /* of the file; NULL: none */
+    const char *name;      /* of the logical location; NULL: none */
+    const char *full_name; /* from the top; NULL: none */
+    const char *kind;      /* "value", "function"...: of the logical location */
+} sarif_result;
+
+/* Between the two, only results. */
+void sarif_begin(json_writer *w, const sarif_rule *rules, size_t count);
+void sarif_end(json_writer *w);
+void sarif_add(json_writer *w, const sarif_rule *rules, const sarif_result *r);
+
+#endif
