@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LabelEncoder: elements that are among the keys become the values beside them, others a default.
+ * Version 1 numbers a list of texts, and turns numbers back into texts. */
+#include "ops/class_check.h"
+#include "ops/class_text_key.h"
+
+static const op_attr_def ATTRS_1[] = {
+    {"classes_strings", OP_ATTR_STRINGS, false, NULL},
+    {"default_int64", OP_ATTR_INT, false, "-1"},
+    {"default_string", OP_ATTR_STRING, false, "_Unused"},
+    {NULL},
+};
+#define LISTS                                                                                 \
+    {"keys_floats", OP_ATTR_FLOATS, false, NULL}, {"keys_int64s", OP_ATTR_INTS, false, NULL}, \
+        {"keys_strings", OP_ATTR_STRINGS, false, NULL},                                       \
+        {"values_floats", OP_ATTR_FLOATS, false, NULL},                                       \
+        {"values_int64s", OP_ATTR_INTS, false, NULL},                                         \
+        {"values_strings", OP_ATTR_STRINGS, false, NULL},                                     \
+        {"default_float", OP_ATTR_FLOAT, false, "-0.0"},                                      \
+        {"default_int64", OP_ATTR_INT, false, "-1"},                                          \
+    {                                                                                         \
+        "default_string", OP_ATTR_STRING, false, "_Unused"                                    \
+    }
+static const op_attr_def ATTRS_2[] = {LISTS, {NULL}};
+static const op_attr_def ATTRS_4[] = {
+    LISTS,
+    {"keys_tensor", OP_ATTR_TENSOR, false, NULL},
+    {"values_tensor", OP_ATTR_TENSOR, false, NULL},
+    {"default_tensor", OP_ATTR_TENSOR, false, NULL},
+    {NULL},
+};
+
+/* A list of one of the attributes, or none (a NULL attribute). */
+typedef struct list {
+    const op_attr *a;
+    pgy_dtype dtype; /* declared */
+    size_t count;
+} list;
+
+static list find_list(const op_node *n, const char *const *names)
+{
+    for (; *names; names++) {
+        const op_attr *a = op_attr_find(n, *names);
+        if (!a) continue;
+        const bool tensor = a->kind == OP_ATTR_TENSOR;
+        return (list){a,
+                      tensor                      ? a->tensor_dtype
+                      : a->kind == OP_ATTR_FLOATS ? PGY_F32
+                      : a->kind == OP_ATTR_INTS   ? PGY_I64
+                                                  : PGY_STRING,
+                      tensor ? pgy_tensor_count(a->tensor) : a->count};
+    }
+    return (list){0};
+}
+
+static list keys_of(const op_node *n)
+{
+    static const char *const NAMES[] = {"keys_strings", "keys_int64s", "keys_floats", "keys_tensor",
+                                        NULL};
+    return find_list(n, NAMES);
+}
+
+static list values_of(const op_node *n)
+{
+    static const char *const NAMES[] = {"values_strings", "values_int64s", "values_floats",
+                                        "values_tensor", NULL};
+    return find_list(n, NAMES);
+}
+
+/* Version 1: from texts to numbers, and from anything else to texts. */
+static pgy_dtype output_type(const op_infer *c)
+{
+    if (c->node->def->since > 1) return values_of(c->node).dtype;
+    return c->inputs[0].dtype == PGY_STRING ? PGY_I64 : PGY_STRING;
+}
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    const list keys = keys_of(c->node), values = values_of(c->node);
+    if (c->node->def->since > 1 && (!keys.a || !values.a || keys.count != values.count))
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "there are %zu keys and %zu values, but they must go in pairs", keys.count,
+                        values.count);
+    op_set_output(c, 0, output_type(c), c->inputs[0].rank, c->inputs[0].dims);
+    return PGY_OK;
+}
+
+static void add_key(str *key, const list *l, size_t i)
+{
+    if (l->a->kind == OP_ATTR_TENSOR)
+        text_key_element(key, pgy_tensor_dtype(l->a->tensor), pgy_tensor_data(l->a->tensor), i);
+    else if (l->dtype == PGY_STRING)
+        text_key_string(key, l->a->strings[i].data, l->a->strings[i].size);
+    else if (l->dtype == PGY_I64)
+        text_key_int(key, l->a->ints[i]);
+    else
+        text_key_float(key, (double)l->a->floats[i]);
+}
+
+/* Of repeated keys the last one counts; entries are positions + 1. */
+static pgy_status build_map(strmap *map, str *key, const list *keys, const op_node *n,
+                            pgy_error *err)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        str_clear(key);
+        add_key(key, keys, i);
+        if (key->failed || !strmap_put(map, str_text(key), (void *)(uintptr_t)(i + 1)))
+            return rule_no_memory(n, err);
+    }
+    return PGY_OK;
+}
+
+static pgy_status put_text(op_eval *c, size_t i, span text, pgy_error *err)
+{
+    return pgy_tensor_set_string(c->outputs[0].value, i, text.data, text.size, err);
+}
+
+/* Output i becomes entry k of the list. */
+static pgy_status put(op_eval *c, size_t i, const list *l, size_t k, pgy_error *err)
+{
+    const pgy_tensor *t = l->a->kind == OP_ATTR_TENSOR ? l->a->tensor : NULL;
+    const pgy_dtype held = op_storage(l->dtype);
+    if (held == PGY_STRING && t) {
+        const pgy_string *s = (const pgy_string *)pgy_tensor_data(t) + k;
+        return put_text(c, i, (span){s->data, s->size}, err);
+    }
+    if (held == PGY_STRING) return put_text(c, i, l->a->strings[k], err);
+    if (held == PGY_I64)
+        out_i64(c, 0)[i] = t ? op_i64(t)[k] : l->a->ints[k];
+    else
+        out_f64(c, 0)[i] = t ? op_f64(t)[k] : (double)l->a->floats[k];
+    return PGY_OK;
+}
+
+static pgy_status put_default(op_eval *c, size_t i, pgy_dtype held, pgy_error *err)
+{
+    static const char *const NAMES[] = {"default_tensor", NULL};
+    const list given = find_list(c->node, NAMES);
+    const op_attr *text = op_attr_find(c->node, "default_string");
+    if (given.a && given.count && op_storage(given.dtype) == held) return put(c, i, &given, 0, err);
+    if (held == PGY_STRING) return put_text(c, i, text ? text->s : span_of("_Unused"), err);
+    if (held == PGY_I64)
+        out_i64(c, 0)[i] = op_attr_int(c->node, "default_int64", -1);
+    else
+        out_f64(c, 0)[i] = op_attr_float(c->node, "default_float", -0.0);
+    return PGY_OK;
+}
+
+static pgy_status encode(op_eval *c, const list *keys, const list *values, pgy_error *err)
+{
+    strmap map = {0};
+    str key = {0};
+    const pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
+    pgy_status st = build_map(&map, &key, keys, c->node, err);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++) {
+        str_clear(&key);
+        text_key_element(&key, held, in_data(c, 0), i);
+        const size_t found = (uintptr_t)strmap_get(&map, str_text(&key));
+        if (key.failed)
+            st = rule_no_memory(c->node, err);
+        else if (!found)
+            st = put_default(c, i, op_storage(c->outputs[0].dtype), err);
+        else if (values)
+            st = put(c, i, values, found - 1, err);
+        else
+            out_i64(c, 0)[i] = (int64_t)found - 1;
+    }
+    str_deinit(&key);
+    strmap_deinit(&map);
+    return st;
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    pgy_tensor *y;
+    pgy_status st = inputs_check(c, "!", err);
+    if (!st) st = rule_output(c, 0, &y, err);
+    if (st) return st;
+    const list keys = keys_of(c->node), values = values_of(c->node);
+    if (op_storage(keys.dtype) != pgy_tensor_dtype(c->inputs[0].value))
+        return op_error(c->node, err, PGY_E_TYPE, "input 0 is %s, but the keys are %s",
+                        pgy_dtype_name(c->inputs[0].dtype), pgy_dtype_name(keys.dtype));
+    return encode(c, &keys, &values, err);
+}
+
+static pgy_status eval_1(op_eval *c, pgy_error *err)
+{
+    static const char *const NAMES[] = {"classes_strings", NULL};
+    pgy_status st = inputs_check(c, "!", err);
+    const list classes = find_list(c->node, NAMES);
+    if (st) return st;
+    if (pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING) return encode(c, &classes, NULL, err);
+    const int64_t *x = in_i64(c, 0);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++)
+        st = x[i] >= 0 && (uint64_t)x[i] < classes.count ? put(c, i, &classes, (size_t)x[i], err)
+                                                         : put_default(c, i, PGY_STRING, err);
+    return st;
+}
+
+#define ROW(version, attrs, types, work)                                                         \
+    {                                                                                            \
+        "LabelEncoder", "ai.onnx.ml", version, 0, 1, 1, 1, 1, 0, attrs, types, infer, work, NULL \
+    }
+const op_def OP_label_encoder[] = {
+    ROW(1, ATTRS_1, "string int64", eval_1),
+    ROW(2, ATTRS_2, "string int64 float32", eval),
+    ROW(4, ATTRS_4, "string int64 float32 int32 int16 float64", eval),
+    {NULL},
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RegexFullMatch: does each text match the pattern from end to end? See class_regex.h. */
+#include "ops/class_check.h"
+#include "ops/class_regex.h"
+
+static const op_attr_def ATTRS[] = {
+    {"pattern", OP_ATTR_STRING, false, NULL},
+    {NULL},
+};
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    (void)err;
+    op_set_output(c, 0, PGY_BOOL, c->inputs[0].rank, c->inputs[0].dims);
+    return PGY_OK;
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    const op_attr *pattern = op_attr_find(c->node, "pattern");
+    regex *r = NULL;
+    pgy_status st = inputs_check(c, "!", err);
+    if (!st && pgy_tensor_dtype(c->inputs[0].value) != PGY_STRING)
+        st = op_error(c->node, err, PGY_E_TYPE, "input 0 holds no texts");
+    if (st) return st;
+    st = regex_compile(&r, pattern ? pattern->s : (span){"", 0}, err);
+    const pgy_string *x = in_data(c, 0);
+    uint8_t *y = out_data(c, 0);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++) {
+        bool matches = false;
+        const span text = {x[i].data ? x[i].data : "", x[i].size};
+        st = regex_matches(&matches, r, text, err);
+        y[i] = matches;
+    }
+    regex_destroy(r);
+    return st ? pgy_error_prefix(err, st, "%s '%s': ", c->node->def->name, c->node->name) : PGY_OK;
+}
+
+const op_def OP_regex_full_match[] = {
+    {"RegexFullMatch", "", 20, 0, 1, 1, 1, 1, 0, ATTRS, "string", infer, eval, NULL},
+    {NULL},
+};

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* StringNormalizer: drops stop words and changes the case of the others. Upper and lower case are
+ * Unicode's simple mapping of single characters; `locale` is not looked at. */
+#include <locale.h>
+#include <wctype.h>
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "ops/class_check.h"
+#include "ops/class_text_key.h"
+
+enum change { KEEP, LOWER, UPPER };
+
+static const op_attr_def ATTRS[] = {
+    {"case_change_action", OP_ATTR_STRING, false, "NONE"},
+    {"is_case_sensitive", OP_ATTR_INT, false, "0"},
+    {"locale", OP_ATTR_STRING, false, NULL},
+    {"stopwords", OP_ATTR_STRINGS, false, NULL},
+    {NULL},
+};
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    static const char WHY[] = "depends on the texts";
+    const op_value *x = &c->inputs[0];
+    pgy_status st = rank_check(c, 0, 1, 2, err);
+    if (!st && x->rank == 2) st = dim_check(c, 0, 0, dim_const(1), "it", err);
+    if (st) return st;
+    op_set_unknown(c, 0, PGY_STRING, x->rank, WHY);
+    return PGY_OK;
+}
+
+/* The text in another case; bytes that are no UTF-8 stay. */
+static void append_cased(str *out, pgy_string s, enum change change, locale_t unicode)
+{
+    const char *p = s.data, *end = s.size ? s.data + s.size : s.data;
+    while (p < end) {
+        uint32_t ch = 0;
+        char bytes[4];
+        const size_t size = utf8_read(p, end, &ch);
+        if (!size) {
+            str_append_char(out, *p++);
+            continue;
+        }
+        p += size;
+        if (change == LOWER) ch = (uint32_t)towlower_l((wint_t)ch, unicode);
+        if (change == UPPER) ch = (uint32_t)towupper_l((wint_t)ch, unicode);
+        str_append_n(out, bytes, utf8_write(bytes, ch));
+    }
+}
+
+typedef struct normalizer {
+    strmap stopwords; /* in lower case unless case counts */
+    enum change change;
+    bool case_counts;
+    locale_t unicode;
+    str room, key;
+} normalizer;
+
+/* The text in the case that decides, in z->room, as a key of the stop words. */
+static const char *stopword_key(normalizer *z, pgy_string s)
+{
+    str_clear(&z->room);
+    str_clear(&z->key);
+    append_cased(&z->room, s, z->case_counts ? KEEP : LOWER, z->unicode);
+    text_key_string(&z->key, str_text(&z->room), z->room.size);
+    return z->room.failed || z->key.failed ? NULL : str_text(&z->key);
+}
+
+static pgy_status add_stopwords(normalizer *z, const op_node *n, pgy_error *err)
+{
+    const op_attr *a = op_attr_find(n, "stopwords");
+    for (size_t i = 0; a && i < a->count; i++) {
+        const char *key = stopword_key(z, (pgy_string){a->strings[i].data, a->strings[i].size});
+        if (!key || !strmap_put(&z->stopwords, key, z)) return rule_no_memory(n, err);
+    }
+    return PGY_OK;
+}
+
+static pgy_status prepare(normalizer *z, const op_eval *c, pgy_error *err)
+{
+    const op_node *n = c->node;
+    z->case_counts = op_attr_int(n, "is_case_sensitive", 0) != 0;
+    z->change = op_attr_is(n, "case_change_action", "LOWER", NULL)   ? LOWER
+                : op_attr_is(n, "case_change_action", "UPPER", NULL) ? UPPER
+                                                                     : KEEP;
+    if (z->change == KEEP && !op_attr_is(n, "case_change_action", "NONE", NULL))
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute case_change_action is none of 'LOWER', 'UPPER' and 'NONE'");
+    z->unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (!z->unicode) z->unicode = newlocale(LC_CTYPE_MASK, "C", (locale_t)0);
+    if (!z->unicode) return rule_no_memory(n, err);
+    return add_stopwords(z, n, err);
+}
+
+/* Positions of the texts that stay. */
+static pgy_status choose(size_t *kept, size_t *count, normalizer *z, const op_eval *c,
+                         pgy_error *err)
+{
+    const pgy_string *x = in_data(c, 0);
+    *count = 0;
+    for (size_t i = 0; i < in_count(c, 0); i++) {
+        const char *key = stopword_key(z, x[i]);
+        if (!key) return rule_no_memory(c->node, err);
+        if (!strmap_get(&z->stopwords, key)) kept[(*count)++] = i;
+    }
+    return PGY_OK;
+}
+
+static pgy_status write(op_eval *c, normalizer *z, const size_t *kept, size_t count, pgy_error *err)
+{
+    const pgy_string *x = in_data(c, 0);
+    const size_t rank = in_rank(c, 0);
+    int64_t shape[2] = {1, 1};
+    shape[rank - 1] = count ? (int64_t)count : 1; /* one empty text if nothing stays */
+    pgy_status st = op_output(c, 0, PGY_STRING, rank, shape, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        str_clear(&z->room);
+        append_cased(&z->room, x[kept[i]], z->change, z->unicode);
+        st = z->room.failed ? rule_no_memory(c->node, err)
+                            : pgy_tensor_set_string(c->outputs[0].value, i, str_text(&z->room),
+                                                    z->room.size, err);
+    }
+    return st;
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    normalizer z = {0};
+    size_t *kept = NULL, count = 0;
+    pgy_status st = inputs_check(c, "!", err);
+    if (!st && pgy_tensor_dtype(c->inputs[0].value) != PGY_STRING)
+        st = op_error(c->node, err, PGY_E_TYPE, "input 0 holds no texts");
+    if (!st) st = prepare(&z, c, err);
+    if (!st) st = workspace_alloc((void **)&kept, c, in_count(c, 0), sizeof *kept, err);
+    if (!st) st = choose(kept, &count, &z, c, err);
+    if (!st) st = write(c, &z, kept, count, err);
+    mem_free(kept);
+    if (z.unicode) freelocale(z.unicode);
+    strmap_deinit(&z.stopwords);
+    str_deinit(&z.room);
+    str_deinit(&z.key);
+    return st;
+}
+
+const op_def OP_string_normalizer[] = {
+    {"StringNormalizer", "", 10, 0, 1, 1, 1, 1, 0, ATTRS, "string", infer, eval, rule_no_flops},
+    {NULL},
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TfIdfVectorizer: how often each n-gram of a pool occurs in a row, with up to `max_skip_count`
+ * elements left out between its members, at the coordinate of the n-gram. The weight of an n-gram
+ * is that of its place in the pool, as the text of the specification says; ONNX Runtime and the
+ * reference evaluator take that of its coordinate. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/class_check.h"
+#include "ops/class_text_key.h"
+
+static const op_attr_def ATTRS[] = {
+    {"max_gram_length", OP_ATTR_INT, true, NULL}, {"max_skip_count", OP_ATTR_INT, true, NULL},
+    {"min_gram_length", OP_ATTR_INT, true, NULL}, {"mode", OP_ATTR_STRING, true, NULL},
+    {"ngram_counts", OP_ATTR_INTS, true, NULL},   {"ngram_indexes", OP_ATTR_INTS, true, NULL},
+    {"pool_int64s", OP_ATTR_INTS, false, NULL},   {"pool_strings", OP_ATTR_STRINGS, false, NULL},
+    {"weights", OP_ATTR_FLOATS, false, NULL},     {NULL},
+};
+
+/* Length of a row of the output. */
+static pgy_status row_length(int64_t *out, const op_node *n, pgy_error *err)
+{
+    size_t count;
+    const int64_t *indexes = op_attr_ints(n, "ngram_indexes", &count);
+    *out = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (indexes[i] < 0 || indexes[i] == INT64_MAX)
+            return op_error(n, err, PGY_E_ARGUMENT, "ngram_indexes[%zu] is %" PRId64, i,
+                            indexes[i]);
+        if (indexes[i] >= *out) *out = indexes[i] + 1;
+    }
+    return PGY_OK;
+}
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    const op_value *x = &c->inputs[0];
+    int64_t length;
+    pgy_status st = rank_check(c, 0, 0, 2, err);
+    if (!st) st = row_length(&length, c->node, err);
+    if (st) return st;
+    if (x->rank < 0) {
+        op_set_unknown(c, 0, PGY_F32, -1, "the rank of the input is not known");
+        return PGY_OK;
+    }
+    dim *dims = op_dims(c, 2);
+    if (!dims) return rule_no_memory(c->node, err);
+    dims[0] = x->rank == 2 ? x->dims[0] : dim_const(length);
+    dims[1] = dim_const(length);
+    op_set_output(c, 0, PGY_F32, x->rank == 2 ? 2 : 1, dims);
+    return PGY_OK;
+}
+
+typedef struct vectorizer {
+    const op_node *node;
+    const int64_t *indexes;
+    size_t count; /* of n-grams */
+    const float *weights;
+    strmap pool; /* key of an n-gram -> entry of `indexes` */
+    str key;
+    bool once; /* counts above one are one */
+    pgy_dtype held;
+    const void *elements;
+} vectorizer;
+
+static void add_pool_item(vectorizer *v, const op_attr *pool, size_t i)
+{
+    if (v->held == PGY_STRING)
+        text_key_string(&v->key, pool->strings[i].data, pool->strings[i].size);
+    else
+        text_key_int(&v->key, pool->ints[i]);
+}
+
+static pgy_status pool_error(const vectorizer *v, pgy_error *err)
+{
+    return op_error(v->node, err, PGY_E_ARGUMENT,
+                    "pool, ngram_counts and ngram_indexes do not go together");
+}
+
+/* The n-grams of each length stand behind one another; `next` is the first one's entry. */
+static pgy_status add_grams(vectorizer *v, const op_attr *pool, size_t from, size_t to, size_t n,
+                            size_t *next, pgy_error *err)
+{
+    for (size_t at = from; at + n <= to; at += n, (*next)++) {
+        if (*next >= v->count) return pool_error(v, err);
+        str_clear(&v->key);
+        for (size_t i = 0; i < n; i++) add_pool_item(v, pool, at + i);
+        if (v->key.failed ||
+            !strmap_put_n(&v->pool, str_text(&v->key), v->key.size, (void *)&v->indexes[*next]))
+            return rule_no_memory(v->node, err);
+    }
+    return (to - from) % n ? pool_error(v, err) : PGY_OK;
+}
+
+static pgy_status read_pool(vectorizer *v, pgy_error *err)
+{
+    const op_attr *ints = op_attr_find(v->node, "pool_int64s");
+    const op_attr *texts = op_attr_find(v->node, "pool_strings");
+    const op_attr *pool = v->held == PGY_STRING ? texts : ints;
+    size_t lengths, next = 0;
+    const int64_t *starts = op_attr_ints(v->node, "ngram_counts", &lengths);
+    if (!pool || (v->held != PGY_STRING && v->held != PGY_I64))
+        return op_error(v->node, err, PGY_E_TYPE, "the pool has no elements of the input's type %s",
+                        pgy_dtype_name(v->held));
+    pgy_status st = PGY_OK;
+    for (size_t n = 0; !st && n < lengths; n++) {
+        const int64_t from = starts[n], to = n + 1 < lengths ? starts[n + 1] : (int64_t)pool->count;
+        if (from < 0 || to < from || (uint64_t)to > pool->count) return pool_error(v, err);
+        st = add_grams(v, pool, (size_t)from, (size_t)to, n + 1, &next, err);
+    }
+    return st;
+}
+
+static pgy_status prepare(vectorizer *v, const op_eval *c, pgy_error *err)
+{
+    size_t weight_count;
+    v->node = c->node;
+    v->held = pgy_tensor_dtype(c->inputs[0].value);
+    v->elements = in_data(c, 0);
+    v->indexes = op_attr_ints(c->node, "ngram_indexes", &v->count);
+    const bool tf = op_attr_is(c->node, "mode", "TF", NULL);
+    v->once = op_attr_is(c->node, "mode", "IDF", NULL);
+    if (!tf && !v->once && !op_attr_is(c->node, "mode", "TFIDF", NULL))
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute mode is none of 'TF', 'IDF' and 'TFIDF'");
+    v->weights = op_attr_floats(c->node, "weights", &weight_count);
+    if (v->weights && weight_count != v->count)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "there are %zu weights for %zu n-grams",
+                        weight_count, v->count);
+    if (tf) v->weights = NULL;
+    return read_pool(v, err);
+}
+
+/* Entry of the n-gram of `n` elements from `at` on, `step` apart; false: the pool has none. */
+static bool find_gram(size_t *entry, vectorizer *v, size_t at, size_t n, size_t step)
+{
+    str_clear(&v->key);
+    for (size_t i = 0; i < n; i++, at += step) text_key_element(&v->key, v->held, v->elements, at);
+    const int64_t *found = strmap_get_n(&v->pool, str_text(&v->key), v->key.size);
+    if (found) *entry = (size_t)(found - v->indexes);
+    return found != NULL;
+}
+
+static void count_row(double *counts, vectorizer *v, size_t begin, size_t length)
+{
+    const int64_t least = op_attr_int(v->node, "min_gram_length", 1);
+    const int64_t most = op_attr_int(v->node, "max_gram_length", 1);
+    const int64_t skips = op_attr_int(v->node, "max_skip_count", 0);
+    for (int64_t n = least < 1 ? 1 : least; n <= most && (uint64_t)n <= length; n++)
+        for (int64_t skip = 0; skip <= (n > 1 ? skips : 0) && (uint64_t)skip < length; skip++) {
+            const size_t step = (size_t)skip + 1, reach = (size_t)(n - 1) * step;
+            for (size_t at = 0; at + reach < length; at++) {
+                size_t entry;
+                if (find_gram(&entry, v, begin + at, (size_t)n, step)) counts[entry]++;
+            }
+        }
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    vectorizer v = {0};
+    double *counts = NULL;
+    pgy_status st = inputs_check(c, "!", err);
+    if (!st) st = prepare(&v, c, err);
+    if (!st) st = workspace_alloc((void **)&counts, c, v.count, sizeof *counts, err);
+    if (st) goto done;
+    const size_t rows = in_rank(c, 0) == 2 ? (size_t)in_shape(c, 0)[0] : 1;
+    const size_t length = rows ? in_count(c, 0) / rows : 0;
+    const size_t width = rows ? out_count(c, 0) / rows : 0;
+    for (size_t row = 0; row < rows; row++) {
+        memset(counts, 0, v.count * sizeof *counts);
+        count_row(counts, &v, row * length, length);
+        for (size_t i = 0; i < v.count; i++) {
+            const double count = v.once && counts[i] > 1 ? 1 : counts[i];
+            out_f64(c, 0)[row * width + (size_t)v.indexes[i]] +=
+                count * (v.weights ? (double)v.weights[i] : 1);
+        }
+    }
+    if (v.key.failed) st = rule_no_memory(c->node, err);
+done:
+    mem_free(counts);
+    strmap_deinit(&v.pool);
+    str_deinit(&v.key);
+    return st;
+}
+
+const op_def OP_tf_idf_vectorizer[] = {
+    {"TfIdfVectorizer", "", 9, 0, 1, 1, 1, 1, 0, ATTRS, "string int32 int64", infer, eval, NULL},
+    {NULL},
+};
