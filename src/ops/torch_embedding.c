@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft TorchEmbedding: rows of a table; what concerns training has no effect. */
+#include "ops/class_alias.h"
+
+static const alias_spec SPEC = {"", "Gather", 13, 2};
+
+const op_def OP_torch_embedding[] = {
+    ALIAS_ROW("TorchEmbedding", 2, 4, 1, NULL, "", &SPEC),
+    {0},
+};
