@@ -95,6 +95,9 @@ static void simplify(move_box *b, const move_box *box)
 #define T uint8_t
 #define NAME(x) x##_1
 #include "ops/move_line.inc"
+#define T uint16_t
+#define NAME(x) x##_2
+#include "ops/move_line.inc"
 #define T uint32_t
 #define NAME(x) x##_4
 #include "ops/move_line.inc"
@@ -197,6 +200,10 @@ static void choose(job *j)
     case 1:
         j->line = line_1;
         j->tile = tile_1;
+        break;
+    case 2:
+        j->line = line_2;
+        j->tile = tile_2;
         break;
     case 4:
         j->line = line_4;

@@ -45,6 +45,20 @@ static pgy_status list_levels(folder *f, pgy_graph *g, pgy_error *err)
     return st;
 }
 
+/* The graph's levels, then those of the functions, which every call shares. */
+static pgy_status list_all_levels(folder *f, pgy_error *err)
+{
+    const strmap *functions = &f->state->functions;
+    f->level_count = 0;
+    pgy_status st = list_levels(f, f->graph, err);
+    for (size_t i = 0; !st && i < functions->count; i++) {
+        pgy_graph *body = NULL;
+        st = function_body(&body, functions->entries[i].value, f->graph, err);
+        if (!st) st = list_levels(f, body, err);
+    }
+    return st;
+}
+
 static size_t count_nodes(const folder *f)
 {
     size_t count = 0;
@@ -70,9 +84,7 @@ static uint64_t count_bytes(const folder *f)
 /* Levels inside a node that an earlier pass of the round has taken out are not visited. */
 static pgy_status run_pass(folder *f, const fold_pass *pass, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
-    f->level_count = 0;
-    st = list_levels(f, f->graph, err);
+    pgy_status st = list_all_levels(f, err);
     const size_t before = f->changes;
     for (size_t i = 0; !st && i < f->level_count; i++)
         st = pass->run(f, f->levels[pass->inner_first ? f->level_count - 1 - i : i], err);
@@ -89,9 +101,13 @@ static pgy_status run_round(folder *f, pgy_error *err)
         f->options.keep_shape_inference ? PGY_OK : pgy_graph_infer_shapes(f->graph, NULL, err);
     for (size_t i = 0; !st && i < sizeof PASSES / sizeof *PASSES; i++)
         st = run_pass(f, &PASSES[i], err);
-    if (!st) st = pgy_graph_sort(f->graph, err);
-    f->level_count = 0;
-    return st ? st : list_levels(f, f->graph, err);
+    if (!st) st = list_all_levels(f, err);
+    for (size_t i = 0; !st && i < f->level_count; i++) {
+        if (f->levels[i]->parent) continue;
+        st = pgy_graph_sort(f->levels[i], err);
+        if (level_of(f->levels[i])->changed) graph_mark_changed(f->graph);
+    }
+    return st;
 }
 
 static void tell(const folder *f, size_t pass, size_t before, size_t after)
@@ -139,13 +155,11 @@ static pgy_status declare_weights(folder *f, pgy_error *err)
     return PGY_OK;
 }
 
-static void forget_refusals(pgy_graph *g)
+static void forget_refusals(const folder *f)
 {
-    for (size_t i = 0; i < g->node_count; i++) {
-        node_box_of(g->nodes[i])->refused = NULL;
-        for (size_t k = 0; k < g->nodes[i]->subgraph_count; k++)
-            forget_refusals(g->nodes[i]->subgraphs[k]);
-    }
+    for (size_t i = 0; i < f->level_count; i++)
+        for (size_t k = 0; k < f->levels[i]->node_count; k++)
+            node_box_of(f->levels[i]->nodes[k])->refused = NULL;
 }
 
 /* Of the nodes that are still there, in order. */
@@ -194,9 +208,9 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
         .graph = g, .state = state_of(g), .weak_names = pgy_model_proto(g->model)->ir_version < 4};
     pgy_fold_report result = {0};
     take_options(&f.options, options);
-    forget_refusals(g);
-    pgy_status st = list_levels(&f, g, err);
+    pgy_status st = list_all_levels(&f, err);
     if (!st) {
+        forget_refusals(&f);
         result.nodes_before = count_nodes(&f);
         result.weight_bytes_before = count_bytes(&f);
         st = run_rounds(&f, &result, err);

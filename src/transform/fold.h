@@ -31,8 +31,10 @@ typedef struct fold_pass {
 
 /* ---- fold_edit.c ----------------------------------------------------------------------------- */
 
-/* A weight that no caller can replace. */
+/* A weight that no caller can replace; in functions, which have none, what a Constant makes. */
 bool fold_is_constant(const folder *f, const pgy_value *v);
+/* A Constant whose value is in the node itself, not in a call. */
+bool fold_is_constant_node(const pgy_node *n);
 /* The elements of a constant, in the declared type; NULL without an error: v is none. */
 pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v,
                          pgy_error *err) PGY_MUST_CHECK;
@@ -50,6 +52,9 @@ void fold_sweep(pgy_graph *level);
 /* The value, which has no producer any more, is the stored tensor from now on. */
 pgy_status fold_set_weight(folder *f, pgy_value *v, const pgy_onnx_tensor *t,
                            pgy_error *err) PGY_MUST_CHECK;
+/* The same, or in a function the output of a new Constant. */
+pgy_status fold_set_value(folder *f, pgy_value *v, const pgy_onnx_tensor *t,
+                          pgy_error *err) PGY_MUST_CHECK;
 /* A new weight of this level. */
 pgy_status fold_make_ints(pgy_value **out, folder *f, pgy_graph *level, const char *stem,
                           const int64_t *values, size_t count, pgy_error *err) PGY_MUST_CHECK;

@@ -3,20 +3,6 @@
  * they were. Forms without a tensor (value_int, value_floats...) are computed. */
 #include "transform/fold.h"
 
-static bool refers(const pgy_node *n)
-{
-    for (size_t i = 0; i < n->attribute_count; i++)
-        if (n->attributes[i]->ref_attr_name && *n->attributes[i]->ref_attr_name) return true;
-    return false;
-}
-
-static bool applies(const pgy_node *n)
-{
-    return node_is(n, "Constant") && n->input_count == 0 && n->output_count == 1 && n->outputs[0] &&
-           n->attribute_count == 1 && !refers(n) && !node_box_of(n)->function &&
-           !node_box_of(n)->refused;
-}
-
 static pgy_status computed(const pgy_onnx_tensor **out, folder *f, pgy_value *v, pgy_error *err)
 {
     pgy_tensor *t = NULL;
@@ -51,10 +37,11 @@ pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     const size_t before = f->changes;
+    if (level_of(level)->is_function) return PGY_OK; /* there they stay */
     for (size_t i = 0; !st && i < level->node_count; i++) {
         pgy_node *n = level->nodes[i];
         st = node_prepare(n, err);
-        if (!st && applies(n)) st = take_out(f, n, err);
+        if (!st && fold_is_constant_node(n)) st = take_out(f, n, err);
     }
     if (f->changes != before) fold_sweep(level);
     return st;

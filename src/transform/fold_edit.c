@@ -12,7 +12,17 @@
 
 bool fold_is_constant(const folder *f, const pgy_value *v)
 {
-    return (v->initializer || v->sparse) && (!v->is_input || f->weak_names);
+    if (v->initializer || v->sparse) return !v->is_input || f->weak_names;
+    return v->producer && level_of(v->graph)->is_function && fold_is_constant_node(v->producer);
+}
+
+bool fold_is_constant_node(const pgy_node *n)
+{
+    if (!node_is(n, "Constant") || n->input_count || n->output_count != 1 || !n->outputs[0] ||
+        n->attribute_count != 1 || node_box_of(n)->function || node_box_of(n)->refused)
+        return false;
+    const char *refers = n->attributes[0]->ref_attr_name;
+    return !refers || !*refers;
 }
 
 pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v, pgy_error *err)
@@ -244,6 +254,32 @@ pgy_status fold_set_weight(folder *f, pgy_value *v, const pgy_onnx_tensor *t, pg
     box_of(v)->data_tried = false;
     graph_mark_changed(v->graph);
     return PGY_OK;
+}
+
+/* Functions have no weights; the node is put in its place by sorting. */
+static pgy_status set_constant(folder *f, pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err)
+{
+    pgy_node *n = NULL;
+    pgy_onnx_attribute *a = pgy_model_alloc(f->graph->model, 1, sizeof *a);
+    const pgy_onnx_attribute **attributes = arena_alloc(&f->state->memory, sizeof *attributes);
+    if (!a || !attributes) return graph_no_memory(err);
+    const pgy_status st = node_create(&n, v->graph, "Constant", NULL, 0, &v, 1, err);
+    if (st) return st;
+    *a = (pgy_onnx_attribute){.name = "value",
+                              .ref_attr_name = "",
+                              .doc_string = "",
+                              .type = PGY_ATTR_TENSOR,
+                              .t = (pgy_onnx_tensor *)t};
+    attributes[0] = a;
+    n->attributes = attributes;
+    n->attribute_count = 1;
+    return PGY_OK;
+}
+
+pgy_status fold_set_value(folder *f, pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err)
+{
+    return level_of(v->graph)->is_function ? set_constant(f, v, t, err)
+                                           : fold_set_weight(f, v, t, err);
 }
 
 pgy_status fold_make_ints(pgy_value **out, folder *f, pgy_graph *level, const char *stem,

@@ -24,6 +24,7 @@ typedef struct level_run {
     folder *f;
     pgy_graph *level;
     pgy_node **order;
+    size_t count;    /* of nodes before any change */
     result *results; /* per value */
     bool *folded;    /* per node */
     op_tensor *in, *captured, *out;
@@ -45,7 +46,7 @@ static pgy_status run_init(level_run *r, folder *f, pgy_graph *level, pgy_error 
     arena *memory = &f->memory;
     const strmap *values = &level_of(level)->values;
     size_t wide = 0;
-    *r = (level_run){.f = f, .level = level};
+    *r = (level_run){.f = f, .level = level, .count = level->node_count};
     pgy_status st = graph_order(&r->order, level, memory, err);
     if (st) return st;
     graph_reindex(level);
@@ -334,6 +335,16 @@ static void hold_results(level_run *r, pgy_node *n, const pgy_onnx_tensor *origi
     if (!makes_sequence(r, n)) use_up_inputs(r, n);
 }
 
+/* In a function: does the value depend on the call? */
+static bool refers(const pgy_node *n)
+{
+    if (node_box_of(n)->has_refs) return true;
+    for (size_t i = 0; i < n->subgraph_count; i++)
+        for (size_t k = 0; k < n->subgraphs[i]->node_count; k++)
+            if (refers(n->subgraphs[i]->nodes[k])) return true;
+    return false;
+}
+
 static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
 {
     pgy_error why = {0};
@@ -341,7 +352,7 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
     bool allowed = false, kept = false;
     uint64_t bytes = 0;
     pgy_status st = fold_allows(&allowed, r->f, n, err);
-    if (st || !allowed) return st;
+    if (st || !allowed || refers(n)) return st;
     const bool inferred = is_inferred(r, n);
     if (!inferred && !inputs_ready(r, n)) return PGY_OK;
     if (known_too_large(r, n, &bytes)) return refuse_result(r, n, bytes, err);
@@ -363,7 +374,7 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
  * make others needed that were only used by it. */
 static void unfold_sequences(level_run *r)
 {
-    for (size_t i = r->level->node_count; i-- > 0;) {
+    for (size_t i = r->count; i-- > 0;) {
         pgy_node *n = r->order[i];
         bool needed = false;
         if (!r->folded[n->index] || !makes_sequence(r, n)) continue;
@@ -394,13 +405,13 @@ static pgy_status keep_result(level_run *r, pgy_value *v, pgy_error *err)
         st = fold_store_tensor(&stored, r->f, v->name, from->value.value, err);
     }
     op_tensor_release(&from->value);
-    return st ? st : fold_set_weight(r->f, v, stored, err);
+    return st ? st : fold_set_value(r->f, v, stored, err);
 }
 
 static pgy_status keep_results(level_run *r, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < r->level->node_count; i++) {
+    for (size_t i = 0; !st && i < r->count; i++) {
         pgy_node *n = r->order[i];
         if (!r->folded[n->index]) continue;
         fold_drop_node(r->f, n);
@@ -415,7 +426,7 @@ pgy_status fold_values(folder *f, pgy_graph *level, pgy_error *err)
 {
     level_run r;
     pgy_status st = run_init(&r, f, level, err);
-    for (size_t i = 0; !st && i < level->node_count; i++) st = fold_node(&r, r.order[i], err);
+    for (size_t i = 0; !st && i < r.count; i++) st = fold_node(&r, r.order[i], err);
     if (!st) unfold_sequences(&r);
     if (!st) st = keep_results(&r, err);
     run_deinit(&r);

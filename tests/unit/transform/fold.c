@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constant folding: values, shape arithmetic, branches, loops, functions, sequences, limits, and
+ * what must stay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <polygraphy/transform.h>
+
+#include "base/alloc.h"
+#include "harness/model_builder.h"
+
+/* ---- Helpers -------------------------------------------------------------------------------- */
+
+static pgy_graph *import(model_builder *b)
+{
+    pgy_error err = {0};
+    pgy_graph *g = NULL;
+    pgy_model *model = builder_finish_bytes(b);
+    const pgy_status st = pgy_graph_import(&g, model, &err);
+    pgy_model_destroy(model);
+    if (st) fail_msg("%s", err.text);
+    return g;
+}
+
+/* Folds, writes the result out, and reads it again: what is tested is what a user gets. */
+static pgy_graph *fold_with(model_builder *b, const pgy_fold_options *options)
+{
+    pgy_error err = {0};
+    pgy_model *model = NULL, *again = NULL;
+    pgy_graph *g = import(b), *result = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    if (pgy_graph_fold_constants(g, options, NULL, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_export(&model, g, &err)) fail_msg("%s", err.text);
+    if (pgy_model_serialize(&bytes, &size, model, &err)) fail_msg("%s", err.text);
+    if (pgy_model_parse(&again, bytes, size, false, NULL, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_import(&result, again, &err)) fail_msg("%s", err.text);
+    pgy_text_free(bytes);
+    pgy_model_destroy(again);
+    pgy_model_destroy(model);
+    pgy_graph_destroy(g);
+    return result;
+}
+
+static pgy_graph *fold(model_builder *b)
+{
+    return fold_with(b, NULL);
+}
+
+/* "Add Relu" in order. */
+static void expect_nodes(const pgy_graph *g, const char *wanted)
+{
+    char text[256] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < g->node_count; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, i ? " %s" : "%s", g->nodes[i]->op_type);
+    assert_string_equal(text, wanted);
+}
+
+/* The elements of a weight as text: "int64[2] 3 4". */
+static void expect_weight(const pgy_graph *g, const char *name, const char *wanted)
+{
+    char text[256];
+    pgy_error err = {0};
+    pgy_tensor *t = NULL, *wide = NULL;
+    pgy_value *v = pgy_graph_find_value(g, name);
+    if (!v || !v->initializer) fail_msg("'%s' is no weight", name);
+    if (pgy_graph_value_data(&t, v, &err)) fail_msg("%s", err.text);
+    if (pgy_tensor_cast(&wide, pgy_tensor_view(t), PGY_F64, &err)) fail_msg("%s", err.text);
+    size_t n = (size_t)snprintf(text, sizeof text, "%s[", pgy_dtype_name(pgy_tensor_dtype(t)));
+    for (size_t i = 0; i < pgy_tensor_rank(t); i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, i ? ",%lld" : "%lld",
+                              (long long)pgy_tensor_shape(t)[i]);
+    n += (size_t)snprintf(text + n, sizeof text - n, "]");
+    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, " %.9g",
+                              ((const double *)pgy_tensor_data(wide))[i]);
+    assert_string_equal(text, wanted);
+    pgy_tensor_release(wide);
+    pgy_tensor_release(t);
+}
+
+/* x + (a + b), with a + b = {2, 4, 6}. */
+static model_builder sum_model(void)
+{
+    const float a[] = {1, 2, 3};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_floats(&b, "a", "3", a);
+    builder_floats(&b, "b", "3", a);
+    builder_node(&b, "Add", "a b", "c");
+    builder_node(&b, "Add", "x c", "y");
+    builder_output(&b, "y", PGY_F32, "2, 3");
+    return b;
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+static void test_fold__constants_are_computed(void **state)
+{
+    (void)state;
+    model_builder b = sum_model();
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Add");
+    expect_weight(g, "c", "float32[3] 2 4 6");
+    assert_int_equal(g->initializer_count, 1);
+    assert_string_equal(g->outputs[0]->name, "y");
+    pgy_graph_destroy(g);
+}
+
+/* 1e8 + 1 - 1e8 is 0 in float32: every node rounds to its declared type. */
+static void test_fold__rounds_after_every_node(void **state)
+{
+    (void)state;
+    const float big = 1e8f;
+    model_builder b = builder_start(17);
+    builder_floats(&b, "big", "", &big);
+    builder_floats(&b, "one", "", NULL);
+    builder_node(&b, "Add", "big one", "t");
+    builder_node(&b, "Sub", "t big", "y");
+    builder_output(&b, "y", PGY_F32, "");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "");
+    expect_weight(g, "y", "float32[] 0");
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__integers_are_exact(void **state)
+{
+    (void)state;
+    const int64_t v = (INT64_C(1) << 62) + 1, one = 1;
+    model_builder b = builder_start(17);
+    builder_ints(&b, "v", "1", &v);
+    builder_ints(&b, "one", "1", &one);
+    builder_node(&b, "Add", "v one", "s");
+    builder_node(&b, "Sub", "s v", "y");
+    builder_output(&b, "y", PGY_I64, "1");
+    pgy_graph *g = fold(&b);
+    expect_weight(g, "y", "int64[1] 1");
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__sequences_that_end_in_tensors(void **state)
+{
+    (void)state;
+    const int64_t at = 1;
+    const float a[] = {1, 2}, c[] = {3, 4};
+    model_builder b = builder_start(17);
+    builder_floats(&b, "a", "2", a);
+    builder_floats(&b, "c", "2", c);
+    builder_ints(&b, "at", "", &at);
+    builder_node(&b, "SequenceConstruct", "a c", "s");
+    builder_node(&b, "SequenceAt", "s at", "y");
+    builder_node(&b, "SequenceLength", "s", "n");
+    builder_output(&b, "y", PGY_F32, "2");
+    builder_output(&b, "n", PGY_I64, "");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "");
+    expect_weight(g, "y", "float32[2] 3 4");
+    expect_weight(g, "n", "int64[] 2");
+    pgy_graph_destroy(g);
+}
+
+/* The sequence itself is needed, so it is made of what was computed for it. */
+static void test_fold__a_needed_sequence_stays(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "i", PGY_I64, "");
+    builder_floats(&b, "a", "2", NULL);
+    builder_node(&b, "Neg", "a", "m");
+    builder_node(&b, "SequenceConstruct", "a m", "s");
+    builder_node(&b, "SequenceAt", "s i", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "SequenceConstruct SequenceAt");
+    expect_weight(g, "m", "float32[2] -1 -1");
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__views_share_the_weight(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {3, 2};
+    const float w[] = {1, 2, 3, 4, 5, 6};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 2");
+    builder_floats(&b, "w", "2, 3", w);
+    builder_ints(&b, "s", "2", shape);
+    builder_node(&b, "Reshape", "w s", "r");
+    builder_node(&b, "Transpose", "r", "t");
+    builder_node(&b, "MatMul", "x t", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "MatMul");
+    expect_weight(g, "t", "float32[2,3] 1 3 5 2 4 6");
+    pgy_graph_destroy(g);
+}
+
+/* ---- Shapes --------------------------------------------------------------------------------- */
+
+static void shape_model(model_builder *b)
+{
+    const int64_t axis = 1;
+    *b = builder_start(17);
+    builder_input(b, "x", PGY_F32, "N, 5");
+    builder_ints(b, "axis", "1", &axis);
+    builder_node(b, "Shape", "x", "s");
+    builder_node(b, "Gather", "s axis", "y");
+    builder_output(b, "y", PGY_I64, "1");
+}
+
+static void test_fold__known_elements_of_dynamic_shapes(void **state)
+{
+    (void)state;
+    model_builder b;
+    shape_model(&b);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "");
+    expect_weight(g, "y", "int64[1] 5");
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__shapes_can_be_kept(void **state)
+{
+    (void)state;
+    model_builder b;
+    shape_model(&b);
+    pgy_fold_options o = pgy_fold_options_default();
+    o.keep_shapes = true;
+    pgy_graph *g = fold_with(&b, &o);
+    expect_nodes(g, "Shape Gather");
+    pgy_graph_destroy(g);
+}
+
+/* Reshape(x, [Shape(x)[0], Shape(x)[1], 2, 4]) needs no arithmetic: [0, 0, 2, 4]. */
+static void test_fold__copied_sizes_need_no_arithmetic(void **state)
+{
+    (void)state;
+    const int64_t zero = 0, one = 1, two = 2, rest[] = {2, 4};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "B, S, 8");
+    builder_ints(&b, "zero", "1", &zero);
+    builder_ints(&b, "one", "1", &one);
+    builder_ints(&b, "two", "1", &two);
+    builder_ints(&b, "rest", "2", rest);
+    builder_node(&b, "Shape", "x", "s");
+    builder_node(&b, "Slice", "s zero one zero", "b");
+    builder_node(&b, "Slice", "s one two zero", "l");
+    builder_node(&b, "Concat", "b l rest", "shape");
+    builder_attr_int(&b, b.graph->nodes[3] ? (pgy_onnx_node *)b.graph->nodes[3] : NULL, "axis", 0);
+    builder_node(&b, "Reshape", "x shape", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Reshape");
+    expect_weight(g, g->nodes[0]->inputs[1]->name, "int64[4] 0 0 2 4");
+    pgy_graph_destroy(g);
+}
+
+/* ---- Cleaning ------------------------------------------------------------------------------- */
+
+static void test_fold__nodes_that_change_nothing_go(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {2, 3}, perm[] = {1, 0};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_ints(&b, "shape", "2", shape);
+    builder_attr_int(&b, builder_node(&b, "Cast", "x", "a"), "to", 1);
+    builder_node(&b, "Reshape", "a shape", "b");
+    builder_node(&b, "Dropout", "b", "c");
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "c", "d"), "perm", 2, perm);
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "d", "e"), "perm", 2, perm);
+    builder_node(&b, "Relu", "e", "f");
+    builder_node(&b, "Identity", "f", "y");
+    builder_output(&b, "y", PGY_F32, "2, 3");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Relu");
+    assert_string_equal(g->nodes[0]->inputs[0]->name, "x");
+    assert_string_equal(g->nodes[0]->outputs[0]->name, "y");
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__a_passed_on_input_keeps_its_identity(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "Identity", "x", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Identity");
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__equal_parts_are_one(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_floats(&b, "a", "3", NULL);
+    builder_floats(&b, "b", "3", NULL);
+    builder_node(&b, "Add", "x a", "p");
+    builder_node(&b, "Add", "x b", "q");
+    builder_node(&b, "Mul", "p q", "y");
+    builder_node(&b, "Neg", "x", "unused");
+    builder_output(&b, "y", PGY_F32, "2, 3");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Add Mul");
+    assert_int_equal(g->initializer_count, 1);
+    assert_ptr_equal(g->nodes[1]->inputs[0], g->nodes[1]->inputs[1]);
+    pgy_graph_destroy(g);
+}
+
+/* ---- Branches, loops, functions ------------------------------------------------------------- */
+
+static model_builder if_model(const bool *condition)
+{
+    model_builder b = builder_start(17);
+    pgy_tensor *t = NULL;
+    if (pgy_tensor_create(&t, PGY_BOOL, 0, NULL, NULL)) fail();
+    *(bool *)pgy_tensor_data(t) = *condition;
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_initializer(&b, "c", t);
+    pgy_tensor_release(t);
+    model_builder yes = builder_subgraph(&b, "yes"), no = builder_subgraph(&b, "no");
+    builder_floats(&yes, "w", "2", NULL);
+    builder_node(&yes, "Add", "x w", "t");
+    builder_node(&yes, "Relu", "t", "u");
+    builder_output(&yes, "u", PGY_F32, NULL);
+    builder_node(&no, "Neg", "x", "t");
+    builder_output(&no, "t", PGY_F32, NULL);
+    pgy_onnx_node *n = builder_node(&b, "If", "c", "r");
+    builder_attr_graph(&b, n, "then_branch", &yes);
+    builder_attr_graph(&b, n, "else_branch", &no);
+    builder_node(&b, "Abs", "r", "t2");
+    builder_output(&b, "r", PGY_F32, "2");
+    builder_output(&b, "t2", PGY_F32, "2");
+    return b;
+}
+
+static void test_fold__if_gives_way_to_its_branch(void **state)
+{
+    (void)state;
+    const bool yes = true, no = false;
+    model_builder b = if_model(&yes);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Add Relu Abs");
+    assert_string_equal(g->nodes[1]->outputs[0]->name, "r");
+    expect_weight(g, "w", "float32[2] 1 1");
+    pgy_graph_destroy(g);
+    b = if_model(&no);
+    g = fold(&b);
+    expect_nodes(g, "Neg Abs");
+    assert_string_equal(g->nodes[0]->outputs[0]->name, "r");
+    assert_int_equal(g->initializer_count, 0);
+    pgy_graph_destroy(g);
+}
+
+/* Five times v = v + v, from 1. */
+static void test_fold__loop_with_constant_inputs(void **state)
+{
+    (void)state;
+    const int64_t count = 5;
+    model_builder b = builder_start(17);
+    builder_ints(&b, "n", "", &count);
+    builder_floats(&b, "v0", "1", NULL);
+    model_builder body = builder_subgraph(&b, "body");
+    builder_input(&body, "i", PGY_I64, "");
+    builder_input(&body, "go", PGY_BOOL, "");
+    builder_input(&body, "v", PGY_F32, "1");
+    builder_node(&body, "Identity", "go", "go_on");
+    builder_node(&body, "Add", "v v", "w");
+    builder_output(&body, "go_on", PGY_BOOL, "");
+    builder_output(&body, "w", PGY_F32, "1");
+    builder_attr_graph(&b, builder_node(&b, "Loop", "n - v0", "y"), "body", &body);
+    builder_output(&b, "y", PGY_F32, "1");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "");
+    expect_weight(g, "y", "float32[1] 32");
+    pgy_graph_destroy(g);
+}
+
+/* f(x) = x * (1 + 1): the sum is folded in the body, and a call with a constant altogether. */
+static void test_fold__functions(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "my", 1);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_floats(&b, "w", "2", NULL);
+    model_builder f = builder_function(&b, "my", "Twice", "a", "c", "");
+    builder_attr_float(&f, builder_node(&f, "Constant", "", "one"), "value_float", 1);
+    builder_node(&f, "Add", "one one", "two");
+    builder_node(&f, "Mul", "a two", "c");
+    builder_end_function(&f);
+    builder_node(&b, "Twice", "x", "p")->domain = "my";
+    builder_node(&b, "Twice", "w", "q")->domain = "my";
+    builder_node(&b, "Add", "p q", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Twice Add");
+    expect_weight(g, "q", "float32[2] 2 2");
+    const pgy_onnx_function *body = pgy_model_proto(g->model)->functions[0];
+    assert_int_equal(body->node_count, 2);
+    assert_string_equal(body->nodes[0]->op_type, "Constant");
+    assert_string_equal(body->nodes[1]->op_type, "Mul");
+    pgy_graph_destroy(g);
+}
+
+/* ---- What stays ----------------------------------------------------------------------------- */
+
+static void test_fold__random_unknown_and_quantised_stay(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {2};
+    model_builder b = builder_start(17);
+    builder_opset(&b, "other", 1);
+    builder_floats(&b, "w", "2", NULL);
+    builder_floats(&b, "scale", "", NULL);
+    builder_attr_ints(&b, builder_node(&b, "RandomNormal", "", "r"), "shape", 1, shape);
+    builder_node(&b, "Mystery", "w", "m")->domain = "other";
+    builder_node(&b, "QuantizeLinear", "w scale", "q");
+    builder_node(&b, "DequantizeLinear", "q scale", "d");
+    builder_output(&b, "r", PGY_F32, "2");
+    builder_output(&b, "m", PGY_F32, "2");
+    builder_output(&b, "d", PGY_F32, "2");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "RandomNormal Mystery QuantizeLinear DequantizeLinear");
+    pgy_graph_destroy(g);
+}
+
+/* A weight that is an input is a default that a caller may replace. */
+static void test_fold__defaults_of_inputs_are_no_constants(void **state)
+{
+    (void)state;
+    model_builder b = sum_model();
+    builder_input(&b, "b", PGY_F32, "3");
+    b.proto->ir_version = 8;
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Add Add");
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__failing_nodes_are_listed(void **state)
+{
+    (void)state;
+    const int64_t at = 7;
+    pgy_error err = {0};
+    pgy_fold_report report = {0};
+    model_builder b = sum_model();
+    builder_ints(&b, "at", "", &at);
+    builder_node(&b, "Gather", "a at", "bad");
+    builder_output(&b, "bad", PGY_F32, "");
+    pgy_graph *g = import(&b);
+    assert_int_equal(pgy_graph_fold_constants(g, NULL, &report, &err), PGY_OK);
+    expect_nodes(g, "Add Gather");
+    assert_int_equal(report.refused_count, 1);
+    assert_string_equal(report.refused[0].op_type, "Gather");
+    assert_non_null(strstr(report.refused[0].reason, "7"));
+    pgy_graph_destroy(g);
+}
+
+/* ---- Limits --------------------------------------------------------------------------------- */
+
+static pgy_graph *expand_model(pgy_fold_report *report, const pgy_fold_options *o)
+{
+    const int64_t shape[] = {100};
+    pgy_error err = {0};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "100");
+    builder_ints(&b, "shape", "1", shape);
+    builder_floats(&b, "one", "1", NULL);
+    builder_node(&b, "Expand", "one shape", "e");
+    builder_node(&b, "Add", "x e", "y");
+    builder_output(&b, "y", PGY_F32, "100");
+    pgy_graph *g = import(&b);
+    if (pgy_graph_fold_constants(g, o, report, &err)) fail_msg("%s", err.text);
+    return g;
+}
+
+static void test_fold__limits(void **state)
+{
+    (void)state;
+    /* 400 bytes come for the 4 of `one` and the 8 of `shape`. */
+    const struct {
+        uint64_t node, total, result;
+        bool folded;
+        const char *reason;
+    } cases[] = {
+        {388, 388, 400, true, NULL},
+        {387, 388, 400, false, "388 bytes larger, more than the limit of 387 for one node"},
+        {388, 387, 400, false, "388 bytes larger, more than the limit of 387 in total"},
+        {388, 388, 399, false, "400 bytes, more than the limit of 399"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pgy_fold_report report = {0};
+        pgy_fold_options o = pgy_fold_options_default();
+        o.max_node_growth = cases[i].node;
+        o.max_total_growth = cases[i].total;
+        o.max_result_bytes = cases[i].result;
+        pgy_graph *g = expand_model(&report, &o);
+        expect_nodes(g, cases[i].folded ? "Add" : "Expand Add");
+        assert_int_equal(report.refused_count, !cases[i].folded);
+        if (!cases[i].folded) {
+            assert_string_equal(report.refused[0].node, "n0");
+            assert_string_equal(report.refused[0].op_type, "Expand");
+            assert_non_null(strstr(report.refused[0].reason, cases[i].reason));
+        }
+        pgy_graph_destroy(g);
+    }
+}
+
+static void test_fold__report_and_passes(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_fold_report report = {0};
+    model_builder b = sum_model();
+    pgy_fold_options o = pgy_fold_options_default();
+    o.passes = 1;
+    pgy_graph *g = import(&b);
+    assert_int_equal(pgy_graph_fold_constants(g, &o, &report, &err), PGY_OK);
+    assert_int_equal(report.passes, 1);
+    assert_int_equal(report.nodes_before, 2);
+    assert_int_equal(report.nodes_after, 1);
+    assert_int_equal(report.weight_bytes_before, 24);
+    assert_int_equal(report.weight_bytes_after, 12);
+    assert_int_equal(pgy_graph_fold_constants(NULL, &o, &report, &err), PGY_E_ARGUMENT);
+    pgy_graph_destroy(g);
+}
+
+/* Every allocation may fail: nothing is lost, and the status says so or the work was done. */
+static void test_fold__refused_memory(void **state)
+{
+    (void)state;
+    const bool yes = true;
+    bool done = false;
+    if (!mem_fail_nth(0)) skip();
+    for (uint64_t n = 1; !done && n < 5000; n++) {
+        pgy_error err = {0};
+        model_builder b = if_model(&yes);
+        pgy_graph *g = import(&b);
+        mem_fail_nth(n);
+        const pgy_status st = pgy_graph_fold_constants(g, NULL, NULL, &err);
+        done = mem_fail_nth(0) && st == PGY_OK && g->node_count == 3;
+        assert_true(st == PGY_OK || st == PGY_E_MEMORY);
+        pgy_graph_destroy(g);
+    }
+    assert_true(done);
+}
