@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of com.microsoft against ONNX Runtime: contrib.py LIBRARY_FOLDER WORK_FOLDER
+"""The operators of com.microsoft and TensorRT against ONNX Runtime: contrib.py LIBRARY_FOLDER WORK_FOLDER
 
 Models of one node are built in several configurations per operator, run by ONNX Runtime's CPU provider and by the reference
-(node_runner.c), and compared. Where the two must differ, DISAGREEMENTS says why.
+(node_runner.c), and compared. Where the two must differ, DISAGREEMENTS says why. What that provider does not have is computed here
+with NumPy from the operator's published definition.
 `contrib.py --write FOLDER OPERATOR...` writes the cases of operators in the form of tests/ops instead.
 """
 import fnmatch
+import math
 import os
 import re
 import shutil
@@ -32,16 +34,19 @@ CASES = []
 
 
 class Case:
-    def __init__(self, op, name, attrs, inputs, outputs, tolerance, domain):
+    def __init__(self, op, name, attrs, inputs, outputs, tolerance, domain, expected):
+        self.expected = expected
         self.op, self.name, self.attrs, self.inputs, self.domain = op, name, attrs, inputs, domain
         self.outputs, self.tolerance = outputs, tolerance
         self.label = f"{op}/{name}"
 
 
-def case(op, name, inputs, outputs=1, tolerance=1e-5, domain=MS, **attrs):
-    """outputs: how many, or a list of flags: which are looked at."""
+def case(op, name, inputs, outputs=1, tolerance=1e-5, domain=MS, expected=None, **attrs):
+    """outputs: how many, or a list of flags: which are looked at. expected: values from here, where ONNX Runtime has no kernel."""
+    if expected is not None:
+        outputs = len(expected)
     wanted = [True] * outputs if isinstance(outputs, int) else outputs
-    CASES.append(Case(op, name, attrs, inputs, wanted, tolerance, domain))
+    CASES.append(Case(op, name, attrs, inputs, wanted, tolerance, domain, expected))
 
 
 class Source:
@@ -250,8 +255,163 @@ def sparse_attention():
     add("a batch", 2, 1, 20, looked=(True, False, False))
 
 
+def plain():
+    s = Source("plain")
+    case("TransposeMatMul", "both", [s.f(3, 2), s.f(4, 3)], transA=1, transB=1, alpha=0.5)
+    case("GatherND", "rows", [s.f(3, 4), np.array([[2], [0]], np.int64)])
+    case("GatherND", "elements", [s.f(3, 4), np.array([[[2, 1]], [[0, -1]]], np.int64)])
+    grid = (s.rng.integers(-10, 11, (1, 3, 2, 2)) / 8).astype(np.float32)
+    case("GridSample", "bilinear", [s.f(1, 2, 4, 5), grid])
+    case("GridSample", "nearest, border, corners", [s.f(1, 2, 4, 5), grid], mode="nearest", padding_mode="border", align_corners=1)
+    case("GridSample", "bicubic, reflection", [s.f(1, 2, 4, 5), grid], mode="bicubic", padding_mode="reflection")
+    case("Trilu", "upper", [s.f(3, 4)])
+    case("Trilu", "lower, shifted", [s.f(2, 3, 4), np.array(1, np.int64)], upper=0)
+    case("Pad", "constant", [s.f(2, 3), np.array([0, 1, 1, 2], np.int64), np.float32([1.5])])
+    case("Pad", "reflect", [s.f(2, 3), np.array([1, 2, 0, 1], np.int64)], mode="reflect")
+    case("Pad", "edge, negative", [s.f(4, 3), np.array([-1, 1, 1, 0], np.int64)], mode="edge")
+    case("SampleOp", "plain", [s.f(2, 3)])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x.astype(np.float64)))
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def group_norm(x, gamma, beta, groups, silu, last, epsilon=1e-5):
+    x = np.moveaxis(x.astype(np.float64), -1, 1) if last else x.astype(np.float64)
+    g = x.reshape(x.shape[0], groups, -1)
+    g = (g - g.mean(-1, keepdims=True)) / np.sqrt(g.var(-1, keepdims=True) + epsilon)
+    shape = [1, -1] + [1] * (x.ndim - 2)
+    y = g.reshape(x.shape) * gamma.reshape(shape) + beta.reshape(shape)
+    y = y * sigmoid(y) if silu else y
+    return np.moveaxis(y, 1, -1) if last else y
+
+
+def of_diffusion_models():
+    s = Source("diffusion")
+    x, gamma, beta = s.f(2, 3, 2, 4), s.f(4), s.f(4)
+    for name, silu in (("plain", 0), ("silu", 1)):
+        case("GroupNorm", name, [x, gamma, beta], expected=[group_norm(x, gamma, beta, 2, silu, True).astype(np.float32)], groups=2, activation=silu)
+    first = s.f(1, 4, 2, 3)
+    case("GroupNorm", "channels second", [first, gamma, beta], expected=[group_norm(first, gamma, beta, 4, 0, False, 0.5).astype(np.float32)],
+         groups=4, activation=0, channels_last=0, epsilon=0.5)
+    skip, bias = s.f(2, 3, 2, 4), s.f(4)
+    total = x + skip + bias
+    case("SkipGroupNorm", "skip and bias", [x, gamma, beta, skip, bias], expected=[group_norm(total, gamma, beta, 2, 1, True).astype(np.float32), total], groups=2, activation=1)
+    each = s.f(2, 4)
+    total = x + each[:, None, None, :]
+    case("SkipGroupNorm", "skip per channel", [x, gamma, beta, each], expected=[group_norm(total, gamma, beta, 1, 0, True).astype(np.float32), total], groups=1, activation=0)
+    y, bias, skip = s.f(2, 3, 4), s.f(4), s.f(2, 3, 4)
+    case("BiasAdd", "plain", [y, bias, skip], expected=[y + bias + skip])
+    sum_ = y + bias
+    case("BiasSplitGelu", "plain", [y, bias], expected=[(sum_[..., :2] * gelu(sum_[..., 2:])).astype(np.float32)])
+    a, b = s.f(2, 3), s.f(4, 3)
+    case("FusedMatMulActivation", "relu", [a, b], expected=[np.maximum(a @ b.T * 2, 0)], transB=1, alpha=2.0, activation="Relu")
+    table = s.f(5, 3)
+    case("TorchEmbedding", "plain", [table, np.array([[0, 4], [2, 2]], np.int64), np.array(1, np.int64)], expected=[table[[[0, 4], [2, 2]]]])
+
+
+# ---- TensorRT ------------------------------------------------------------------------------------
+
+
+def efficient_nms(boxes, scores, most, score_threshold, iou_threshold, background=-1, sigmoid_scores=False, coding=0, agnostic=False, anchors=None):
+    def corners(b):
+        return np.array([b[0] - b[2] / 2, b[1] - b[3] / 2, b[0] + b[2] / 2, b[1] + b[3] / 2]) if coding else b
+
+    def area(b):
+        return (b[2] - b[0]) * (b[3] - b[1])
+
+    def overlap(p, q):
+        w, h = min(p[2], q[2]) - max(p[0], q[0]), min(p[3], q[3]) - max(p[1], q[1])
+        common = max(w, 0) * max(h, 0)
+        return common / (area(p) + area(q) - common) if common > 0 else 0
+
+    batch, count, classes = scores.shape
+    out = [np.zeros((batch, 1), np.int32), np.zeros((batch, most, 4), np.float32), np.zeros((batch, most), np.float32), np.zeros((batch, most), np.int32)]
+    for i in range(batch):
+        entries = []
+        for a in range(count):
+            for k in range(classes):
+                score = float(sigmoid(scores[i, a, k])) if sigmoid_scores else float(scores[i, a, k])
+                box = boxes[i, a] if boxes.ndim == 3 else boxes[i, a, k if boxes.shape[2] > 1 else 0]
+                if anchors is not None:
+                    anchor = anchors[i if len(anchors) > 1 else 0, a]
+                    box = np.array([box[0] * anchor[2] + anchor[0], box[1] * anchor[3] + anchor[1], math.exp(box[2]) * anchor[2], math.exp(box[3]) * anchor[3]])
+                if k != background and score >= score_threshold:
+                    entries.append((-score, a * classes + k, k, corners(box)))
+        kept = []
+        for entry in sorted(entries, key=lambda e: e[:2]):
+            if len(kept) < most and all(overlap(entry[3], other[3]) < iou_threshold for other in kept if agnostic or other[2] == entry[2]):
+                kept.append(entry)
+        out[0][i] = len(kept)
+        for n, (score, _, k, box) in enumerate(kept):
+            out[1][i, n], out[2][i, n], out[3][i, n] = box, -score, k
+    return out
+
+
+def tensorrt_nms():
+    s = Source("nms")
+    corner = s.pos(2, 6, 4)
+    corner[..., 2:] += corner[..., :2]
+    scores = s.rng.permutation(2 * 6 * 3).reshape(2, 6, 3).astype(np.float32) / 40
+    common = dict(max_output_boxes=4, score_threshold=0.25, iou_threshold=0.25, plugin_version="1")
+    op = "EfficientNMS_TRT"
+    case(op, "corners", [corner, scores], expected=efficient_nms(corner, scores, 4, 0.25, 0.25), domain="TRT", background_class=-1, box_coding=0, score_activation=0, **common)
+    case(op, "default domain, a background", [corner, scores], expected=efficient_nms(corner, scores, 4, 0.25, 0.25, background=1), domain="", background_class=1, **common)
+    centred = np.concatenate([s.pos(1, 6, 2), s.pos(1, 6, 2)], -1)
+    case(op, "centres, sigmoid, any class", [centred, scores[:1] * 4 - 2], expected=efficient_nms(centred, scores[:1] * 4 - 2, 4, 0.25, 0.25, sigmoid_scores=True, coding=1, agnostic=True),
+         domain="TRT", box_coding=1, score_activation=1, class_agnostic=1, **common)
+    own = np.stack([corner[:1], corner[1:], corner[:1] + 0.5], 2)
+    case(op, "boxes of each class", [own, scores[:1]], expected=efficient_nms(own, scores[:1], 4, 0.25, 0.25), domain="TRT", **common)
+    change = s.f(1, 6, 4, scale=0.25)
+    case(op, "anchors", [change, scores[:1], centred], expected=efficient_nms(change, scores[:1], 4, 0.25, 0.25, coding=1, anchors=centred), domain="TRT", box_coding=1, **common)
+    few = dict(common, max_output_boxes=2, score_threshold=0.9)
+    case(op, "nothing left", [corner, scores], expected=efficient_nms(corner, scores, 2, 0.9, 0.25), domain="TRT", **few)
+
+
+def tensorrt_quantise():
+    import ml_dtypes
+
+    s = Source("modelopt")
+    fp8, fp4 = ml_dtypes.float8_e4m3fn, ml_dtypes.float4_e2m1fn
+    x = s.f(2, 32, scale=37.3)
+
+    def as_fp8(v):
+        return np.clip(v, -448, 448).astype(np.float32).astype(fp8)
+
+    scale = f32(0.17)
+    case("TRT_FP8QuantizeLinear", "per tensor", [x, scale], expected=[as_fp8(x / scale)], domain="trt")
+    case("TRT_FP8DequantizeLinear", "per tensor", [as_fp8(x), scale], expected=[as_fp8(x).astype(np.float32) * scale], domain="trt")
+    each = s.pos(2, 2)
+    spread = np.repeat(each, 16, 1)
+    quantised = np.clip(np.round(x / 20 / spread), -8, 7)
+    case("TRT_INT4QuantizeLinear", "blocks", [x / 20, each], expected=[quantised.astype(ml_dtypes.int4)], domain="trt", axis=-1, block_size=16)
+    case("TRT_INT4DequantizeLinear", "blocks", [quantised.astype(ml_dtypes.int4), each], expected=[(quantised * spread).astype(np.float32)], domain="trt", axis=-1, block_size=16)
+    case("DequantizeLinear", "of ModelOpt", [quantised.astype(ml_dtypes.int4), each], expected=[(quantised * spread).astype(np.float32)], domain="trt", axis=1, block_size=16)
+    most = np.abs(x.astype(np.float64)).reshape(2, 1, 32).max(-1)
+    exponent = np.ceil(np.log2(most / 448)).astype(int)
+    y = as_fp8(x / np.repeat(2.0**exponent, 32, 1))
+    case("TRT_MXFP8DynamicQuantize", "blocks of 32", [x], expected=[y, (exponent + 127).astype(np.uint8)], domain="trt", axis=-1, block_size=32, output_dtype=17)
+    case("TRT_MXFP8DequantizeLinear", "blocks of 32", [y, (exponent + 127).astype(np.uint8)], expected=[(y.astype(np.float64) * np.repeat(2.0**exponent, 32, 1)).astype(np.float32)],
+         domain="trt", axis=-1, block_size=32, output_dtype=1)
+    most = np.abs(x.astype(np.float64)).reshape(2, 2, 16).max(-1)
+    for_all = f32(0.031)
+    scales = as_fp8(most / 6 / float(for_all))
+    wide = np.repeat(scales.astype(np.float64) * float(for_all), 16, 1)
+    case("TRT_FP4DynamicQuantize", "blocks of 16", [x, for_all], expected=[np.clip(x / wide, -6, 6).astype(np.float32).astype(fp4), scales], domain="trt", axis=-1, block_size=16, scale_type=17)
+    x = s.f(2, 32, scale=3.1)
+    most = np.abs(x.astype(np.float64)).reshape(2, 2, 16).max(-1)
+    for_all = float(np.abs(x).max()) / (6 * 448)
+    wide = np.repeat(as_fp8(most / 6 / for_all).astype(np.float64) * for_all, 16, 1)
+    case("TRT_FP4QDQ", "blocks of 16", [x], expected=[(np.clip(x / wide, -6, 6).astype(np.float32).astype(fp4).astype(np.float64) * wide).astype(np.float32)], domain="trt", block_size=16)
+
+
 def all_cases():
-    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise):
+    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, of_diffusion_models,
+                  tensorrt_nms, tensorrt_quantise):
         build()
     return CASES
 
@@ -266,10 +426,12 @@ def model_of(c):
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape) for n, x in zip(names, c.inputs) if n]
     results = [helper.make_empty_tensor_value_info(n) for n in outs if n]
     graph = helper.make_graph([node], "contrib", infos, results)
-    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)])
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MS, 1), helper.make_opsetid("trt", 1), helper.make_opsetid("TRT", 1)])
 
 
 def run_theirs(c):
+    if c.expected is not None:
+        return [np.asarray(x) for x in c.expected]
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -353,13 +515,14 @@ def compare(library, work):
 def text_of(x):
     x = np.asarray(x)
     flat = x.reshape(-1).tolist()
+    name = {"float8_e4m3fn": "float8e4m3fn", "float4_e2m1fn": "float4"}.get(str(x.dtype), str(x.dtype))
     if x.dtype == bool:
         words = ["true" if v else "false" for v in flat]
-    elif x.dtype.kind in "iu":
-        words = [str(v) for v in flat]
+    elif x.dtype.kind in "iu" or name == "int4":
+        words = [str(int(v)) for v in flat]
     else:
-        words = [f"{v:.8g}" for v in flat]
-    lines, line = [], f"{x.dtype} [{', '.join(map(str, x.shape))}]"
+        words = [f"{float(v):.8g}" for v in flat]
+    lines, line = [], f"{name} [{', '.join(map(str, x.shape))}]"
     for w in words:
         if len(line) + len(w) > 110:
             lines.append(line)
@@ -378,9 +541,17 @@ def attr_text(v):
     return str(v)
 
 
+# Operators that share a file.
+FILES = {"SkipGroupNorm": "GroupNorm", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
+         "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
+         "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
+         "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear"}
+
+
 def snake(op):
     if op in ("QLinearConv", "RotaryEmbedding", "GridSample", "Pad", "Range", "Unique", "GatherND", "Trilu", "CausalConvWithState", "LinearAttention"):
         op = "Contrib" + op  # the default domain has one of this name
+    op = FILES.get(op, op)
     op = op.replace("QLinear", "Qlinear")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", op).lower()
 
@@ -398,13 +569,13 @@ def write_cases(folder, wanted):
             value = next(results) if flag is not None else None
             lines.append("out: -" if flag is not True else f"out: {text_of(value)}")
         lines.append(f"tolerance: {c.tolerance:g}")
-        texts.setdefault(c.op, []).append("\n".join(lines) + "\n")
-    for op, cases in texts.items():
-        path = os.path.join(folder, snake(op) + ".txt")
+        texts.setdefault(snake(c.op), []).append("\n".join(lines) + "\n")
+    for name, cases in texts.items():
+        path = os.path.join(folder, name + ".txt")
         before = open(path).read() if os.path.exists(path) else ""
         kept = before[before.find(BY_HAND):] if BY_HAND in before else ""
         with open(path, "w") as f:
-            f.write(f"# Expected values from ONNX Runtime {ort.__version__}, written by tests/parity/contrib.py.\n" + "\n".join(cases))
+            f.write(f"# Expected values from ONNX Runtime {ort.__version__} or, where it has no kernel, NumPy; written by tests/parity/contrib.py.\n" + "\n".join(cases))
             f.write("\n" + kept if kept else "")
 
 
