@@ -16,16 +16,22 @@
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 
 typedef struct lint_args {
-    const char *output;
+    const char *output, *sarif;
+    bool without_runtime;
 } lint_args;
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", lint_args, output, .meta = "PATH",
                  .help = "write the findings as JSON"),
+    PGY_OPT_TEXT("--sarif", lint_args, sarif, .meta = "PATH",
+                 .help = "write the findings as SARIF, with their rules and the paths of nodes"),
+    PGY_OPT_FLAG("--static", lint_args, without_runtime,
+                 .help = "only look at the model: no runtime is opened and nothing is run"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(lint_args)};
 
+static const char DUPLICATE_NAME[] = "duplicate-node-name";
 static const char RUNTIME[] = "onnxrt", FALLBACK[] = "opref";
 
 /* ONNX Runtime's own options (providers and the like) belong to this command too. */
@@ -50,6 +56,7 @@ typedef struct linter {
     lint_report report;
     pgy_model *model;
     pgy_graph *graph;
+    pgy_node **stored;      /* the order of the file; the graph's is topological */
     pgy_tensor_map *values; /* everything computed so far */
     const pgy_backend *backend;
 } linter;
@@ -106,6 +113,14 @@ static pgy_status name_nodes(linter *l, pgy_error *err)
     return PGY_OK;
 }
 
+static bool keep_order(linter *l)
+{
+    const size_t count = l->graph->node_count;
+    l->stored = arena_alloc_array(&l->report.memory, count, sizeof *l->stored);
+    if (l->stored) memcpy(l->stored, l->graph->nodes, count * sizeof *l->stored);
+    return l->stored != NULL;
+}
+
 static pgy_status load(linter *l, pgy_error *err)
 {
     pgy_loader *loader = NULL;
@@ -115,15 +130,21 @@ static pgy_status load(linter *l, pgy_error *err)
     st = pgy_loader_call(&l->model, loader, &why);
     pgy_loader_destroy(loader);
     if (!st && pgy_model_proto(l->model)->graph->node_count == 0) {
-        lint_add(&l->report, LINT_WARNING, LINT_LOADER, "", "", "ONNX model has no nodes");
+        lint_add(&l->report, &(lint_entry){.level = LINT_WARNING,
+                                           .source = LINT_LOADER,
+                                           .code = "empty-model",
+                                           .message = "ONNX model has no nodes"});
         return PGY_OK;
     }
     if (!st) st = pgy_graph_import(&l->graph, l->model, &why);
+    if (!st && !keep_order(l)) st = pgy_error_set(&why, PGY_E_MEMORY, "out of memory");
     if (!st) st = pgy_graph_sort(l->graph, &why);
     if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
     if (st)
-        lint_add(&l->report, LINT_EXCEPTION, l->model ? LINT_CHECKER : LINT_LOADER, "", "",
-                 why.text);
+        lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
+                                           .source = l->model ? LINT_CHECKER : LINT_LOADER,
+                                           .code = LINT_CODE_LOAD,
+                                           .message = why.text});
     if (st) {
         pgy_graph_destroy(l->graph);
         l->graph = NULL;
@@ -146,7 +167,11 @@ static pgy_status add_duplicate(linter *l, const char *name, pgy_error *err)
                            name, str_text(&ids));
     str_deinit(&ids);
     if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    lint_add(&l->report, LINT_EXCEPTION, LINT_GRAPH, name, "", text);
+    lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
+                                       .source = LINT_GRAPH,
+                                       .code = DUPLICATE_NAME,
+                                       .node = name,
+                                       .message = text});
     return PGY_OK;
 }
 
@@ -167,20 +192,43 @@ static pgy_status check_names(linter *l, pgy_error *err)
     return st;
 }
 
-static bool is_duplicate_name(const pgy_finding *f)
+static bool has_code(const pgy_finding *f, const char *code)
 {
-    return str_starts_with(f->message, "Duplicate node name");
+    return !strcmp(f->code, code);
 }
 
-/* Structural findings; what does not matter for any output is kept for the end. */
+/* Contradicting shapes stop a model only if the runtime says so: it uses its own. */
+static bool is_exception(const linter *l, const pgy_finding *f)
+{
+    const lint_args *s = args_get(l->line, &OWN);
+    return f->severity == PGY_LOG_ERROR && (s->without_runtime || !has_code(f, "declared-shape"));
+}
+
+static void add_finding(linter *l, const pgy_finding *f, lint_level level, lint_source source)
+{
+    lint_add(&l->report, &(lint_entry){.level = level,
+                                       .source = source,
+                                       .code = f->code,
+                                       .node = f->node[0] ? f->path : "",
+                                       .value = f->node[0] ? "" : f->path,
+                                       .op_type = f->op_type,
+                                       .message = f->message});
+}
+
+/* Structural findings; what does not matter for any output is kept for the end. The order of nodes
+ * is checked as the file has it. */
 static pgy_status check_structure(linter *l, const pgy_finding **findings, size_t *count,
                                   pgy_error *err)
 {
+    pgy_node **sorted = l->graph->nodes;
+    l->graph->nodes = l->stored;
     pgy_status st = pgy_graph_check(findings, count, l->graph, err);
+    l->graph->nodes = sorted;
+    for (size_t i = 0; i < l->graph->node_count; i++) sorted[i]->index = i;
     for (size_t i = 0; !st && i < *count; i++) {
         const pgy_finding *f = &(*findings)[i];
-        if (f->severity != PGY_LOG_ERROR || is_duplicate_name(f)) continue;
-        lint_add(&l->report, LINT_EXCEPTION, LINT_CHECKER, f->node, f->op_type, f->message);
+        if (is_exception(l, f) && !has_code(f, DUPLICATE_NAME))
+            add_finding(l, f, LINT_EXCEPTION, LINT_CHECKER);
     }
     return st;
 }
@@ -226,6 +274,14 @@ static pgy_status first_feed(linter *l, pgy_metadata **inputs, pgy_error *err)
     return st;
 }
 
+/* The check may have met the same. */
+static bool is_said(const linter *l, const char *message)
+{
+    for (size_t i = 0; i < l->report.count; i++)
+        if (!strcmp(l->report.entries[i].message, message)) return true;
+    return false;
+}
+
 static pgy_status add_weights(linter *l, pgy_error *err)
 {
     for (size_t i = 0; i < l->graph->initializer_count; i++) {
@@ -233,7 +289,11 @@ static pgy_status add_weights(linter *l, pgy_error *err)
         pgy_error why = {0};
         pgy_value *v = l->graph->initializers[i];
         if (pgy_graph_value_data(&t, v, &why)) {
-            lint_add(&l->report, LINT_EXCEPTION, LINT_LOADER, "", "", why.text);
+            if (!is_said(l, why.text))
+                lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
+                                                   .source = LINT_LOADER,
+                                                   .code = LINT_CODE_LOAD,
+                                                   .message = why.text});
             continue;
         }
         pgy_status st = pgy_tensor_map_adopt(l->values, v->name, t, err);
@@ -247,6 +307,17 @@ static bool is_unknown_operator(const char *message)
     return strstr(message, "No opset import for domain") ||
            strstr(message, "is not a registered function/op") ||
            strstr(message, "does not implement");
+}
+
+/* What a runtime says of a node, or (NULL) of the whole model. */
+static void add_runtime(linter *l, lint_level level, const pgy_node *n, const char *message)
+{
+    lint_add(&l->report, &(lint_entry){.level = level,
+                                       .source = LINT_RUNTIME,
+                                       .code = LINT_CODE_RUNTIME,
+                                       .node = n ? n->name : "",
+                                       .op_type = n ? n->op_type : "",
+                                       .message = message});
 }
 
 /* One node alone. A node whose inputs are missing is below a failure and is skipped. */
@@ -266,8 +337,7 @@ static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
             !strvec_push(&l->report.passing, n->name))
             st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     } else if (!lint_node_failed(&l->report, n->name)) {
-        lint_add(&l->report, is_unknown_operator(why.text) ? LINT_WARNING : LINT_EXCEPTION,
-                 LINT_RUNTIME, n->name, n->op_type, why.text);
+        add_runtime(l, is_unknown_operator(why.text) ? LINT_WARNING : LINT_EXCEPTION, n, why.text);
         st = PGY_OK;
     } else {
         st = PGY_OK;
@@ -304,7 +374,7 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
     if (st == PGY_E_MEMORY || st == PGY_E_CANCELLED) {
         pgy_error_set(err, st, "%s", why.text);
     } else if (st) {
-        lint_add(&l->report, LINT_EXCEPTION, LINT_RUNTIME, "", "", why.text);
+        add_runtime(l, LINT_EXCEPTION, NULL, why.text);
         st = PGY_OK;
     } else {
         l->backend = choose_backend();
@@ -316,25 +386,25 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
             st = whole ? all_passed(l, err) : run_nodes(l, err);
         /* A failure of the whole that no node shows alone must not be lost. */
         if (!st && !whole && why.text[0] && !lint_has_exception(&l->report))
-            lint_add(&l->report, LINT_EXCEPTION, LINT_RUNTIME, "", "", why.text);
+            add_runtime(l, LINT_EXCEPTION, NULL, why.text);
     }
     pgy_tensor_map_destroy(outputs);
     pgy_metadata_destroy(inputs);
     return st;
 }
 
-/* What does not stop the model: first of the whole model, then of its nodes. */
+/* What does not stop the model: first of the whole model, then of its nodes. The original warns of
+ * nodes and inputs that nobody uses; what it does not look for is information. */
 static void add_warnings(linter *l, const pgy_finding *findings, size_t count)
 {
     for (int of_nodes = 0; of_nodes < 2; of_nodes++) {
         for (size_t i = 0; i < count; i++) {
             const pgy_finding *f = &findings[i];
-            if (f->severity == PGY_LOG_ERROR || is_duplicate_name(f) ||
-                (f->node[0] != 0) != of_nodes)
+            const bool unused = has_code(f, "unused-node") || has_code(f, "unused-input");
+            if (is_exception(l, f) || has_code(f, DUPLICATE_NAME) || (f->node[0] != 0) != of_nodes)
                 continue;
-            lint_add(&l->report, LINT_WARNING,
-                     f->severity == PGY_LOG_INFO ? LINT_GRAPH : LINT_CHECKER, f->node, f->op_type,
-                     f->message);
+            add_finding(l, f, f->severity > PGY_LOG_INFO || unused ? LINT_WARNING : LINT_INFO,
+                        unused ? LINT_GRAPH : LINT_CHECKER);
         }
     }
 }
@@ -352,17 +422,19 @@ static pgy_status note_failing(linter *l, pgy_error *err)
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const lint_args *s = args_get(line, &OWN);
+    const model_args *model = args_get(line, &GROUP_MODEL_DATA);
     linter l = {.line = line};
     const pgy_finding *findings = NULL;
     size_t count = 0;
     pgy_status st = load(&l, err);
     if (!st && l.graph) st = check_names(&l, err);
     if (!st && l.graph) st = check_structure(&l, &findings, &count, err);
-    if (!st && l.graph) st = run_runtime(&l, err);
+    if (!st && l.graph) st = s->without_runtime ? all_passed(&l, err) : run_runtime(&l, err);
     if (!st && l.graph) add_warnings(&l, findings, count);
     if (!st) st = note_failing(&l, err);
     if (!st && l.report.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st && s->output) st = lint_report_save(&l.report, s->output, err);
+    if (!st && s->sarif) st = lint_report_save_sarif(&l.report, s->sarif, model->path, err);
     if (!st) *passed = !lint_has_exception(&l.report);
     pgy_tensor_map_destroy(l.values);
     pgy_graph_destroy(l.graph);

@@ -69,21 +69,24 @@ static char *clean(arena *a, const char *message)
     return text;
 }
 
-void lint_add(lint_report *r, lint_level level, lint_source source, const char *node,
-              const char *op_type, const char *message)
+void lint_add(lint_report *r, const lint_entry *entry)
 {
-    lint_entry e = {level, source, clean(&r->memory, message), arena_strdup(&r->memory, node)};
-    if (!e.message || !e.node ||
+    lint_entry e = *entry;
+    e.message = clean(&r->memory, entry->message);
+    e.node = arena_strdup(&r->memory, entry->node ? entry->node : "");
+    e.value = arena_strdup(&r->memory, entry->value ? entry->value : "");
+    e.op_type = arena_strdup(&r->memory, entry->op_type ? entry->op_type : "");
+    if (!e.message || !e.node || !e.value || !e.op_type ||
         !mem_grow((void **)&r->entries, &r->capacity, r->count + 1, sizeof *r->entries)) {
         r->failed = true;
         return;
     }
     r->entries[r->count++] = e;
     str where = {0};
-    if (node[0] && op_type[0]) str_printf(&where, "Name: %s, Op: %s | ", node, op_type);
-    if (level == LINT_EXCEPTION)
+    if (e.node[0] && e.op_type[0]) str_printf(&where, "Name: %s, Op: %s | ", e.node, e.op_type);
+    if (e.level == LINT_EXCEPTION)
         LOG(ERROR, "LINT | %s%s", str_text(&where), e.message);
-    else if (level == LINT_WARNING)
+    else if (e.level == LINT_WARNING)
         LOG(WARNING, "LINT | %s%s", str_text(&where), e.message);
     else
         LOG(INFO, "LINT | %s%s", str_text(&where), e.message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `check lint` finds, shown as lines and written as the original's JSON report. */
+/* What `check lint` finds, shown as lines and written as the original's JSON report or as SARIF. */
 #ifndef CLI_LINT_H
 #define CLI_LINT_H
 
@@ -11,10 +11,18 @@
 typedef enum lint_level { LINT_EXCEPTION, LINT_WARNING, LINT_INFO } lint_level;
 typedef enum lint_source { LINT_RUNTIME, LINT_CHECKER, LINT_LOADER, LINT_GRAPH } lint_source;
 
+/* Rules of what is not found by pgy_graph_check. */
+#define LINT_CODE_LOAD "load-failed"
+#define LINT_CODE_RUNTIME "runtime-failed"
+
 typedef struct lint_entry {
     lint_level level;
     lint_source source;
-    const char *message, *node; /* node "" = the whole model */
+    const char *code;    /* of the rule; kept as it is */
+    const char *node;    /* path, "" = the whole model; NULL is "" */
+    const char *value;   /* path of what is wrong when it is no node; NULL is "" */
+    const char *op_type; /* "" or NULL: the line does not begin with the node */
+    const char *message;
 } lint_entry;
 
 typedef struct lint_report {
@@ -26,14 +34,15 @@ typedef struct lint_report {
 } lint_report;
 
 void lint_report_deinit(lint_report *r);
-/* Records and logs one finding. node "" is the whole model; op_type "": the line does not begin
- * with the node. */
-void lint_add(lint_report *r, lint_level level, lint_source source, const char *node,
-              const char *op_type, const char *message);
+/* Records (copies) and logs one finding. */
+void lint_add(lint_report *r, const lint_entry *entry);
 bool lint_has_exception(const lint_report *r);
 /* Is there an exception-level entry for this node? */
 bool lint_node_failed(const lint_report *r, const char *node);
 pgy_status lint_report_save(lint_report *r, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* lint_sarif.c; `model` is the file that was looked at, or NULL. */
+pgy_status lint_report_save_sarif(const lint_report *r, const char *path, const char *model,
+                                  pgy_error *err) PGY_MUST_CHECK;
 
 /* One node as a model of its own: every tensor that it, or a subgraph in it, uses from outside
  * becomes an input with the type and shape of `values` (name -> tensor). *out is NULL when a tensor

@@ -38,8 +38,9 @@ static void report(checker *c, pgy_graph *g)
                         "Does not affect outputs, can be removed.");
     for (size_t i = 0; g == c->top && i < g->input_count; i++)
         if (box_of(g->inputs[i])->seen != c->state->epoch)
-            finding_add(&c->list, c->state, CHECK_UNUSED_INPUT, NULL,
-                        "Input: '%s' does not affect outputs, can be removed.", g->inputs[i]->name);
+            finding_add_value(&c->list, CHECK_UNUSED_INPUT, g, g->inputs[i]->name,
+                              "Input: '%s' does not affect outputs, can be removed.",
+                              g->inputs[i]->name);
     for (size_t i = 0; i < g->initializer_count; i++)
         if (box_of(g->initializers[i])->seen != c->state->epoch)
             finding_add_value(&c->list, CHECK_UNUSED_INITIALIZER, g, g->initializers[i]->name,

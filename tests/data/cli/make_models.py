@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. sparsity.onnx has one weight of each kind that `inspect sparsity` tells apart;
-lint.onnx has a node that fails, one that only it feeds, and things nobody uses; custom.onnx has operators that nobody has."""
+lint.onnx has a node that fails, one that only it feeds, and things nobody uses; faults.onnx has what only a check without a runtime can
+place: faults in a branch and in a function, of weights, of the order; custom.onnx has operators that nobody has."""
 import os
 
 import numpy as np
@@ -68,6 +69,22 @@ def lint():
     save("lint", nodes, [value("x", [2, 3]), value("lonely", [1])], [value("y", [2, 5])], [numpy_helper.from_array(dense((4, 5)), "w")])
 
 
+def faults():
+    node = helper.make_node
+    body = helper.make_function("local", "Twist", ["a"], ["b"], [node("Relu", ["a"], ["b"], name="bent", slope=2)], [helper.make_opsetid("", 13)])
+    then = helper.make_graph([node("Mul", ["a", "ones"], ["then_out"], name="mixed")], "then", [], [value("then_out", [2, 3])])
+    other = helper.make_graph([node("Neg", ["a"], ["else_out"])], "else", [], [value("else_out", [2, 3])])
+    nodes = [
+        node("Neg", ["late"], ["n"], name="early"), node("Relu", ["x"], ["late"], name="source"), node("Twist", ["n"], ["a"], name="call", domain="local"),
+        node("If", ["flag"], ["i"], name="choose", then_branch=then, else_branch=other), node("Cast", ["large"], ["l"], name="narrow", to=TensorProto.FLOAT16),
+        node("QuantizeLinear", ["i", "scale"], ["q"], name="coarse"), node("Transpose", ["i"], ["t"], name="turn", perm=[0, 0]),
+    ]
+    weights = {"ones": dense((2, 3), np.int32), "large": np.float32([1, 70000]), "scale": np.float32(0), "spare": np.float32([1]), "nan": np.float32([np.nan])}
+    save("faults", nodes, [value("x", [2, 3]), value("flag", [], TensorProto.BOOL)],
+         [value("l", [2], TensorProto.FLOAT16), value("q", [2, 3], TensorProto.UINT8), value("t", [3, 2]), value("nan", [1])],
+         [numpy_helper.from_array(np.asarray(a), n) for n, a in weights.items()], ["local"], [body])
+
+
 def custom():
     """Operators that nobody has: two at the top level, one in a function, one in a branch."""
     node = helper.make_node
@@ -100,3 +117,4 @@ if __name__ == "__main__":
     plugin()
     sparsity()
     lint()
+    faults()

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <polygraphy/graph.h>
@@ -36,6 +38,24 @@ static void expect(pgy_severity severity, const char *node, const char *text)
     for (size_t i = 0; i < finding_count; i++)
         print_error("%d %s %s\n", (int)findings[i].severity, findings[i].node, findings[i].message);
     fail_msg("no finding '%s' about '%s'", text, node);
+}
+
+static void expect_code(const char *code, const char *path, const char *text)
+{
+    for (size_t i = 0; i < finding_count; i++)
+        if (strcmp(findings[i].code, code) == 0 && strcmp(findings[i].path, path) == 0 &&
+            strstr(findings[i].message, text))
+            return;
+    for (size_t i = 0; i < finding_count; i++)
+        print_error("%s %s %s\n", findings[i].code, findings[i].path, findings[i].message);
+    fail_msg("no finding %s '%s' at '%s'", code, text, path);
+}
+
+static void refuse_code(const char *code)
+{
+    for (size_t i = 0; i < finding_count; i++)
+        if (strcmp(findings[i].code, code) == 0)
+            fail_msg("%s at '%s': %s", code, findings[i].path, findings[i].message);
 }
 
 static void test_check__a_sound_model_has_no_findings(void **state)
@@ -123,6 +143,202 @@ static void test_check__no_nodes(void **state)
     pgy_graph *g = check(&b);
     expect(PGY_LOG_WARNING, "", "no nodes");
     pgy_graph_destroy(g);
+}
+
+/* If(flag) with a branch that `fill` makes, and one that negates x; both give `out`. */
+static pgy_graph *check_branch(void (*fill)(model_builder *branch))
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_input(&b, "flag", PGY_BOOL, "");
+    model_builder then = builder_subgraph(&b, "then"), other = builder_subgraph(&b, "else");
+    fill(&then);
+    builder_node(&other, "Neg", "x", "e");
+    builder_output(&other, "e", PGY_F32, "2");
+    pgy_onnx_node *branch = builder_node(&b, "If", "flag", "y");
+    branch->name = "choose";
+    builder_attr_graph(&b, branch, "then_branch", &then);
+    builder_attr_graph(&b, branch, "else_branch", &other);
+    builder_node(&b, "Abs", "x", "late")->name = "later";
+    builder_output(&b, "y", PGY_F32, "2");
+    builder_output(&b, "late", PGY_F32, "2");
+    return check(&b);
+}
+
+static void shadow(model_builder *b)
+{
+    builder_node(b, "Relu", "x", "late");
+    builder_output(b, "late", PGY_F32, "2");
+}
+
+static void use_later(model_builder *b)
+{
+    builder_node(b, "Relu", "late", "t")->name = "";
+    builder_output(b, "t", PGY_F32, "2");
+}
+
+static void fail_inside(model_builder *b)
+{
+    builder_ints(b, "k", "3", NULL);
+    builder_node(b, "Add", "x k", "t")->name = "";
+    builder_node(b, "Neg", "x", "nobody");
+    builder_output(b, "t", PGY_F32, "2");
+}
+
+static void test_check__subgraphs_have_paths(void **state)
+{
+    (void)state;
+    pgy_graph *g = check_branch(shadow);
+    expect_code("shadowed-value", "choose/then_branch/n0", "'late'");
+    pgy_graph_destroy(g);
+    g = check_branch(use_later);
+    expect_code("subgraph-reference", "choose", "'late', which a later node computes");
+    pgy_graph_destroy(g);
+    g = check_branch(fail_inside);
+    expect_code("input-type", "choose/then_branch/Add_0", "input 1 'B' is int64");
+    expect_code("unused-node", "choose/then_branch/n1", "can be removed");
+    pgy_graph_destroy(g);
+}
+
+static void test_check__weights(void **state)
+{
+    (void)state;
+    const float large[] = {1, -65520, 65519}, scales[] = {0.5f, 0}, wild[] = {NAN, 1, INFINITY};
+    const int64_t wide[] = {1, INT64_MAX, INT64_C(1) << 31};
+    model_builder b = builder_start(17);
+    builder_floats(&b, "large", "3", large);
+    builder_floats(&b, "scales", "2", scales);
+    builder_floats(&b, "wild", "3", wild);
+    builder_ints(&b, "wide", "3", wide);
+    builder_floats(&b, "spare", "1", NULL);
+    builder_input(&b, "x", PGY_F32, "4, 2");
+    builder_attr_int(&b, builder_node(&b, "Cast", "large", "a"), "to", 10);
+    builder_attr_int(&b, builder_node(&b, "Cast", "large", "c"), "to", 11);
+    builder_node(&b, "QuantizeLinear", "x scales", "q");
+    builder_output(&b, "a", PGY_F16, "3");
+    builder_output(&b, "c", PGY_F64, "3");
+    builder_output(&b, "q", PGY_U8, "4, 2");
+    builder_output(&b, "wild", PGY_F32, "3");
+    builder_output(&b, "wide", PGY_I64, "3");
+    pgy_graph *g = check(&b);
+    expect_code("half-overflow", "n0", "'large' holds 65520, which is infinite as float16");
+    expect_code("quantization-scale", "n2", "1 of 2");
+    expect_code("weight-not-finite", "wild", "2 of 3");
+    expect_code("wide-integer", "wide", "1 of 3");
+    expect_code("unused-initializer", "spare", "can be removed");
+    assert_int_equal(finding_count, 5);
+    pgy_graph_destroy(g);
+}
+
+static void test_check__types_follow_the_opset(void **state)
+{
+    (void)state;
+    for (int64_t opset = 13; opset <= 14; opset++) {
+        model_builder b = builder_start(opset);
+        builder_input(&b, "x", PGY_U8, "2");
+        builder_node(&b, "Add", "x x", "y");
+        builder_output(&b, "y", PGY_U8, "2");
+        pgy_graph *g = check(&b);
+        if (opset == 13)
+            expect_code("input-type", "n0", "input 0 'A' is uint8; opset 13 allows");
+        else
+            refuse_code("input-type");
+        pgy_graph_destroy(g);
+    }
+}
+
+static void test_check__attribute_values_and_omitted_inputs(void **state)
+{
+    (void)state;
+    const int64_t strides[] = {1, 0};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, NULL);
+    builder_floats(&b, "w", "1, 1, 3, 3", NULL);
+    builder_attr_ints(&b, builder_node(&b, "Conv", "x w", "a"), "strides", 2, strides);
+    builder_attr_string(&b, builder_node(&b, "Conv", "x w", "b"), "auto_pad", "SAME");
+    builder_node(&b, "Add", "- x", "c");
+    builder_attr_int(&b, builder_node(&b, "Cast", "x", "d"), "to", 99);
+    const char *const outputs[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < 4; i++) builder_output(&b, outputs[i], PGY_F32, NULL);
+    pgy_graph *g = check(&b);
+    expect_code("attribute-value", "n0", "attribute 'strides' is 0, but must be at least 1");
+    expect_code("attribute-value", "n1",
+                "attribute 'auto_pad' is 'SAME', but must be one of: NOTSET SAME_UPPER");
+    expect_code("missing-input", "n2", "Input 0 'A' is required, but omitted");
+    expect(PGY_LOG_ERROR, "n3", "99");
+    expect_code("incomplete-declaration", "a", "Output 'a' is declared without shape");
+    pgy_graph_destroy(g);
+}
+
+static void test_check__functions(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "local", 1);
+    builder_opset(&b, "nobody", 3);
+    model_builder f = builder_function(&b, "local", "F", "a", "c", "alpha");
+    builder_attr_ref(&f, builder_node(&f, "LeakyRelu", "a", "b"), "alpha", PGY_ATTR_FLOAT, "beta");
+    builder_node(&f, "NoSuchOp", "b", "c")->name = "";
+    builder_end_function(&f);
+    model_builder unused = builder_function(&b, "local", "G", "a", "c", "");
+    builder_node(&unused, "Relu", "a", "c");
+    builder_end_function(&unused);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_attr_float(&b, builder_node(&b, "local:F", "x", "y"), "alpha", 1);
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = check(&b);
+    expect_code("attribute-reference", "F:body/n0", "refers to 'beta', which function 'F'");
+    expect_code("unknown-operator", "F:body/NoSuchOp_1", "NoSuchOp is not a known operator");
+    expect_code("unused-function", "G", "never called");
+    expect_code("unused-opset-import", "", "'nobody'");
+    pgy_graph_destroy(g);
+}
+
+static void test_check__versions(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(21);
+    b.proto->ir_version = 8;
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "Relu", "x", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = check(&b);
+    expect_code("ir-version-old", "", "Opset 21 needs IR version 10, but the model has 8");
+    pgy_graph_destroy(g);
+    b = builder_start(99);
+    b.proto->ir_version = 77;
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "Relu", "x", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    g = check(&b);
+    expect_code("ir-version-unknown", "", "77");
+    expect_code("opset-unknown", "", "Opset 99");
+    pgy_graph_destroy(g);
+}
+
+static void test_check__rules_are_documented(void **state)
+{
+    (void)state;
+    const pgy_check_rule *rules;
+    const size_t count = pgy_check_rule_list(&rules);
+    FILE *f = fopen(TEST_SOURCE_DIR "/docs/checker.md", "rb");
+    char line[512];
+    static char page[1 << 16];
+    assert_non_null(f);
+    assert_true(fread(page, 1, sizeof page - 1, f) > 0);
+    fclose(f);
+    size_t rows = 0;
+    for (const char *p = page; (p = strstr(p, "\n| `")); p++) rows++;
+    assert_int_equal(rows, count);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(line, sizeof line, "| `%s` | %s | %s |\n", rules[i].code,
+                 rules[i].severity == PGY_LOG_ERROR     ? "error"
+                 : rules[i].severity == PGY_LOG_WARNING ? "warning"
+                                                        : "info",
+                 rules[i].text);
+        if (!strstr(page, line)) fail_msg("docs/checker.md lacks: %s", line);
+        if (i) assert_true(strcmp(rules[i - 1].code, rules[i].code) < 0);
+    }
 }
 
 static const pgy_op_summary *row(const pgy_op_summary *rows, size_t count, const char *op_type)
