@@ -23,7 +23,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_bias_add[] = {
-    {"BiasAdd", "com.microsoft", 1, 0, 3, 3, 1, 1, OP_SAME_TYPES, NULL, TYPES_F4, infer, eval,
-     NULL},
+    {"BiasAdd", "com.microsoft", 1, 0, 3, 3, 1, 1, OP_SAME_TYPES, NULL, TYPES_F4, infer, eval, NULL,
+     .signature = "T = float16 float32 float64 bfloat16; X:T, bias:T, skip:T -> Y:T"},
     {NULL},
 };

@@ -18,6 +18,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_bias_gelu[] = {
     {"BiasGelu", "com.microsoft", 1, 0, 2, 2, 1, 1, OP_SAME_TYPES, NULL, TYPES_F4, bias_gelu_infer,
-     eval, NULL},
+     eval, NULL, .signature = "T = float16 float32 float64 bfloat16; A:T, B:T -> C:T"},
     {NULL},
 };

@@ -43,6 +43,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_bias_split_gelu[] = {
     {"BiasSplitGelu", "com.microsoft", 1, 0, 2, 2, 1, 1, OP_SAME_TYPES, NULL, TYPES_F4, infer, eval,
-     NULL},
+     NULL, .signature = "T = float16 float32 float64 bfloat16; X:T, bias:T -> Y:T"},
     {NULL},
 };

@@ -78,6 +78,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_contrib_rotary_embedding[] = {
-    {"RotaryEmbedding", "com.microsoft", 1, 0, 4, 4, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, NULL},
+    {"RotaryEmbedding", "com.microsoft", 1, 0, 4, 4, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, NULL,
+     .signature = "T = float16 float32 float64 bfloat16; M = int64; input:T, position_ids:M, "
+                  "cos_cache:T, sin_cache:T -> output:T"},
     {NULL},
 };

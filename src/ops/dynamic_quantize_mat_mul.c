@@ -54,6 +54,8 @@ static double flops(const op_infer *c)
 
 const op_def OP_dynamic_quantize_mat_mul[] = {
     {"DynamicQuantizeMatMul", "com.microsoft", 1, 0, 3, 5, 1, 1, 0, NULL, "float32", infer, eval,
-     flops},
+     flops,
+     .signature = "T1 = float32; T2 = int8 uint8; A:T1, B:T2, b_scale:T1, ?b_zero_point:T2, "
+                  "?bias:T1 -> Y:T1"},
     {NULL},
 };

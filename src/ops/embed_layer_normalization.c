@@ -104,6 +104,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_embed_layer_normalization[] = {
     {"EmbedLayerNormalization", "com.microsoft", 1, 0, 7, 9, 1, 3, 0, ATTRS, "int32", infer, eval,
-     norm_flops},
+     norm_flops,
+     .signature = "T1 = int32; T = float16 float32; input_ids:T1, ?segment_ids:T1, "
+                  "word_embedding:T, position_embedding:T, ?segment_embedding:T, gamma:T, "
+                  "beta:T, ?mask:T1, ?position_ids:T1 -> output:T, ?mask_index:T1, "
+                  "?embedding_sum:T"},
     {NULL},
 };

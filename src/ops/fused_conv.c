@@ -51,6 +51,6 @@ static double flops(const op_infer *c)
 
 const op_def OP_fused_conv[] = {
     {"FusedConv", "com.microsoft", 1, 0, 2, 4, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F3, infer, eval,
-     flops},
+     flops, .signature = "T = float16 float32 float64; X:T, W:T, ?B:T, ?Z:T -> Y:T"},
     {NULL},
 };

@@ -38,6 +38,8 @@ static double flops(const op_infer *c)
 
 const op_def OP_fused_gemm[] = {
     {"FusedGemm", "com.microsoft", 1, 0, 2, 3, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F4, infer, eval,
-     flops},
+     flops,
+     .signature = "T = float16 float32 float64 bfloat16 int32 int64 uint32 uint64; A:T, B:T, "
+                  "?C:T -> Y:T"},
     {NULL},
 };

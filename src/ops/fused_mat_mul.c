@@ -92,6 +92,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_fused_mat_mul[] = {
     {"FusedMatMul", "com.microsoft", 1, 0, 2, 2, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F4, infer, eval,
-     NULL},
+     NULL, .signature = "T = float16 float32 float64 bfloat16; A:T, B:T -> Y:T"},
     {NULL},
 };

@@ -178,6 +178,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 const op_def OP_gather_block_quantized[] = {
     {"GatherBlockQuantized", "com.microsoft", 1, 0, 3, 4, 1, 1, 0, ATTRS,
      "uint8 int4 uint4 int8 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz float4", infer,
-     eval, NULL},
+     eval, NULL,
+     .signature = "T1 = int8 uint8 int4 uint4 float4 float8e4m3fn float8e4m3fnuz float8e5m2 "
+                  "float8e5m2fnuz; T2 = float16 float32 bfloat16; Tind = int32 int64; data:T1, "
+                  "indices:Tind, scales:T2, ?zero_points:T1 -> output:T2"},
     {NULL},
 };

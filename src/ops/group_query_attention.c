@@ -130,6 +130,13 @@ static double flops(const op_infer *c)
 
 const op_def OP_group_query_attention[] = {
     {"GroupQueryAttention", "com.microsoft", 1, 0, 7, 16, 1, 4, 0, ATTRS, TYPES_F4, infer, eval,
-     flops},
+     flops,
+     .signature = "T = float16 float32 float64 bfloat16; T_CACHE = float16 float32 bfloat16 "
+                  "int8 uint8 float8e4m3fn; T_KV_SCALE = float32; M = int32; query:T, ?key:T, "
+                  "?value:T, ?past_key:T_CACHE, ?past_value:T_CACHE, seqlens_k:M, "
+                  "total_sequence_length:M, ?cos_cache:T, ?sin_cache:T, ?position_ids:int64, "
+                  "?attention_bias:T, ?head_sink:T, ?k_scale:T_KV_SCALE, ?v_scale:T_KV_SCALE, "
+                  "?q_norm_weight:T, ?k_norm_weight:T -> output:T, ?present_key:T_CACHE, "
+                  "?present_value:T_CACHE, ?output_qk:T"},
     {NULL},
 };

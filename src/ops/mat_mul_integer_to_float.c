@@ -32,6 +32,9 @@ static double flops(const op_infer *c)
 
 const op_def OP_mat_mul_integer_to_float[] = {
     {"MatMulIntegerToFloat", "com.microsoft", 1, 0, 4, 7, 1, 1, 0, NULL, "int8 uint8", infer, eval,
-     flops},
+     flops,
+     .signature = "T1 = int8 uint8; T2 = int8 uint8; T3 = float16 float32; A:T1, B:T2, "
+                  "a_scale:T3, b_scale:T3, ?a_zero_point:T1, ?b_zero_point:T2, ?bias:T3 -> "
+                  "Y:T3"},
     {NULL},
 };

@@ -159,6 +159,9 @@ static double flops(const op_infer *c)
 }
 
 const op_def OP_mat_mul_n_bits[] = {
-    {"MatMulNBits", "com.microsoft", 1, 0, 3, 6, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, flops},
+    {"MatMulNBits", "com.microsoft", 1, 0, 3, 6, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, flops,
+     .signature = "T1 = float16 float32 float64 bfloat16; T2 = uint8; T3 = float16 float32 "
+                  "bfloat16 uint8; T4 = int32; A:T1, B:T2, scales:T1, ?zero_points:T3, "
+                  "?g_idx:T4, ?bias:T1 -> Y:T1"},
     {NULL},
 };

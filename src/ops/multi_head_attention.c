@@ -168,6 +168,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_multi_head_attention[] = {
     {"MultiHeadAttention", "com.microsoft", 1, 0, 1, 10, 1, 4, 0, ATTRS, TYPES_F4, infer, eval,
-     NULL},
+     NULL,
+     .signature = "T = float16 float32 float64 bfloat16; QK = float16 float32 bfloat16; M = "
+                  "int32; query:T, ?key:T, ?value:T, ?bias:T, ?key_padding_mask:M, "
+                  "?attention_bias:T, ?past_key:T, ?past_value:T, ?past_sequence_length:M, "
+                  "?cache_indirection:M -> output:T, ?present_key:T, ?present_value:T, ?qk:QK"},
     {NULL},
 };

@@ -18,6 +18,7 @@ static const nhwc_spec SPEC = {"com.microsoft", "FusedConv", 1, 1 << 3};
 
 const op_def OP_nhwc_fused_conv[] = {
     {"NhwcFusedConv", "com.microsoft", 1, 0, 2, 4, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F4, nhwc_infer,
-     nhwc_eval, NULL, 0, &SPEC},
+     nhwc_eval, NULL, 0, &SPEC,
+     .signature = "T = float16 float32 float64 bfloat16; X:T, W:T, ?B:T, ?Z:T -> Y:T"},
     {NULL},
 };

@@ -15,6 +15,7 @@ static const nhwc_spec SPEC = {"", "MaxPool", 22, 0};
 
 const op_def OP_nhwc_max_pool[] = {
     {"NhwcMaxPool", "com.microsoft", 1, 0, 1, 1, 1, 1, 0, ATTRS, "int8 uint8 " TYPES_F4, nhwc_infer,
-     nhwc_eval, NULL, 0, &SPEC},
+     nhwc_eval, NULL, 0, &SPEC,
+     .signature = "T = float16 float32 float64 bfloat16 int8 uint8; x:T -> y:T"},
     {NULL},
 };

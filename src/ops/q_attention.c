@@ -92,6 +92,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_q_attention[] = {
-    {"QAttention", "com.microsoft", 1, 0, 5, 9, 1, 2, 0, ATTRS, "int8 uint8", infer, eval, NULL},
+    {"QAttention", "com.microsoft", 1, 0, 5, 9, 1, 2, 0, ATTRS, "int8 uint8", infer, eval, NULL,
+     .signature = "T1 = int8 uint8; T2 = int8 uint8; T3 = float16 float32; T4 = int32; "
+                  "input:T1, weight:T2, bias:T3, input_scale:T3, weight_scale:T3, "
+                  "?mask_index:T4, ?input_zero_point:T1, ?weight_zero_point:T2, ?past:T3 -> "
+                  "output:T3, ?present:T3"},
     {NULL},
 };

@@ -115,6 +115,9 @@ static double flops(const op_infer *c)
 }
 
 const op_def OP_q_gemm[] = {
-    {"QGemm", "com.microsoft", 1, 0, 6, 9, 1, 1, 0, ATTRS, "int8 uint8", infer, eval, flops},
+    {"QGemm", "com.microsoft", 1, 0, 6, 9, 1, 1, 0, ATTRS, "int8 uint8", infer, eval, flops,
+     .signature = "T = float32; TA = int8 uint8; TB = int8 uint8; TC = int32; TYZ = int8 "
+                  "uint8; TY = float32 int8 uint8; A:TA, a_scale:T, a_zero_point:TA, B:TB, "
+                  "b_scale:T, b_zero_point:TB, ?C:TC, ?y_scale:T, ?y_zero_point:TYZ -> Y:TY"},
     {NULL},
 };

@@ -22,6 +22,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_quick_gelu[] = {
     {"QuickGelu", "com.microsoft", 1, 0, 1, 1, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F4,
-     bias_gelu_infer, eval, NULL},
+     bias_gelu_infer, eval, NULL, .signature = "T = float16 float32 float64 bfloat16; X:T -> Y:T"},
     {NULL},
 };

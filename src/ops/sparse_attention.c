@@ -95,6 +95,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_sparse_attention[] = {
-    {"SparseAttention", "com.microsoft", 1, 0, 9, 11, 1, 3, 0, ATTRS, TYPES_F4, infer, eval, NULL},
+    {"SparseAttention", "com.microsoft", 1, 0, 9, 11, 1, 3, 0, ATTRS, TYPES_F4, infer, eval, NULL,
+     .signature = "T = float16 float32 float64 bfloat16; M = int32; query:T, ?key:T, ?value:T, "
+                  "past_key:T, past_value:T, block_row_indices:M, block_col_indices:M, "
+                  "total_sequence_length:M, key_total_sequence_lengths:M, ?cos_cache:T, "
+                  "?sin_cache:T -> output:T, present_key:T, present_value:T"},
     {NULL},
 };
