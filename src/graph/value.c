@@ -87,7 +87,7 @@ pgy_status value_describe_tensor(pgy_value *v, const pgy_onnx_tensor *t, pgy_err
 static pgy_status publish_dim(pgy_dim *out, graph_state *s, dim d, pgy_error *err)
 {
     *out = (pgy_dim){.value = dim_is_const(d) && d.value >= 0 ? d.value : -1};
-    if (dim_is_const(d) || dim_has_unknown(d)) return PGY_OK;
+    if (dim_is_const(d) || !dim_is_named(d)) return PGY_OK;
     str text = {0};
     dim_print(&text, d);
     out->text = text.failed ? NULL : arena_strdup(&s->memory, str_text(&text));

@@ -22,7 +22,7 @@ typedef struct atom {
     int depth;        /* of nesting in a and b */
     int64_t least;    /* lower bound; INT64_MIN: none */
     const char *text; /* name of a symbol; why an unknown is one */
-    uint64_t number;  /* of an unknown */
+    uint64_t number;  /* in the name of an unknown, from 1; 0: it has none */
     dim a, b;
 } atom;
 
@@ -159,9 +159,8 @@ dim dim_unknown(dim_table *t, const char *why)
     char key[32];
     const char *text = why ? arena_strdup(&t->memory, why) : NULL;
     if (why && !text) return lost(t);
-    const atom wanted = {
-        .kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = text, .number = t->unknown_count++};
-    snprintf(key, sizeof key, "u%" PRIu64, wanted.number);
+    const atom wanted = {.kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = text};
+    snprintf(key, sizeof key, "u%" PRIu64, t->unknown_count++);
     return intern_atom(t, key, &wanted);
 }
 
@@ -178,22 +177,48 @@ bool dim_is_unknown(dim d)
     return a && a->kind == ATOM_UNKNOWN;
 }
 
-bool dim_has_unknown(dim d)
+/* The first unknown of an expression; unnamed: the first without a name. */
+static const atom *find_unknown(dim d, bool unnamed)
 {
     for (size_t i = 0; d.expr && i < d.expr->count; i++) {
         const term *t = d.expr->items[i].term;
         for (uint32_t k = 0; k < t->degree; k++) {
             const atom *a = t->atoms[k];
-            if (a->kind == ATOM_UNKNOWN || dim_has_unknown(a->a) || dim_has_unknown(a->b))
-                return true;
+            if (a->kind == ATOM_UNKNOWN && !(unnamed && a->number)) return a;
+            const atom *inner = find_unknown(a->a, unnamed);
+            if (!inner) inner = find_unknown(a->b, unnamed);
+            if (inner) return inner;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool dim_has_unknown(dim d)
+{
+    return find_unknown(d, false) != NULL;
 }
 
 const char *dim_why(dim d)
 {
-    return dim_is_unknown(d) ? single_atom(d)->text : NULL;
+    const atom *a = find_unknown(d, false);
+    return a ? a->text : NULL;
+}
+
+bool dim_is_named(dim d)
+{
+    return !find_unknown(d, true);
+}
+
+/* Atoms are interned by what they are, which a name does not change. */
+void dim_name_unknowns(dim_table *t, dim d)
+{
+    atom *a = (atom *)find_unknown(d, true);
+    char key[32];
+    for (; a && a != &LOST_ATOM; a = (atom *)find_unknown(d, true)) {
+        do snprintf(key, sizeof key, "sunk__%" PRIu64, t->named_count++);
+        while (strmap_get(&t->terms, key));
+        a->number = t->named_count;
+    }
 }
 
 /* ---- Polynomials ---------------------------------------------------------------------------- */
@@ -599,7 +624,10 @@ static void print_atom(str *out, const atom *a)
     if (a->kind == ATOM_SYMBOL) {
         str_append(out, a->text);
     } else if (a->kind == ATOM_UNKNOWN) {
-        str_printf(out, "unk__%" PRIu64, a->number);
+        if (a->number)
+            str_printf(out, "unk__%" PRIu64, a->number - 1);
+        else
+            str_append(out, "?");
     } else if (a->kind == ATOM_FLOOR) {
         str_append(out, "floor(");
         print_dim(out, a->a, true);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STFT: transforms of frames of a signal [batch, length, 1 or 2], each multiplied by a window. */
+/* STFT: transforms of frames of a signal [batch, length, 1 or 2], each multiplied by a window.
+ * Exporters write real signals as [batch, length], which runtimes accept; so does this one. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -41,7 +42,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[SIGNAL];
     const dim one = dim_const(1), step = scalar_of(c, STEP);
     dim length;
-    pgy_status st = rank_check(c, SIGNAL, 3, 3, err);
+    pgy_status st = rank_check(c, SIGNAL, 2, 3, err);
     if (!st) st = rank_check(c, WINDOW, 1, 1, err);
     if (!st) st = frame_length(&length, c, err);
     if (!st && dim_is_const(step) && step.value < 1)
@@ -51,7 +52,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         op_set_unknown(c, 0, x->dtype, 4, "the shape of the signal is not known");
         return PGY_OK;
     }
-    const dim parts = x->dims[2];
+    const dim parts = x->rank == 3 ? x->dims[2] : one;
     const bool onesided = op_attr_int(c->node, "onesided", 1) != 0;
     if (dim_is_const(parts) && parts.value != 1 && (parts.value != 2 || onesided))
         return op_error(c->node, err, PGY_E_SHAPE, "the last axis has %lld elements%s",
@@ -80,7 +81,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = rule_output(c, 0, &y, err);
     if (st) return st;
     const int64_t *shape = in_shape(c, SIGNAL), *to = out_shape(c, 0);
-    const size_t parts = (size_t)shape[2], bins = (size_t)to[2], step = (size_t)in_i64(c, STEP)[0];
+    const size_t bins = (size_t)to[2], step = (size_t)in_i64(c, STEP)[0];
+    const size_t parts = in_rank(c, SIGNAL) == 3 ? (size_t)shape[2] : 1;
     const size_t length = in_i64(c, LENGTH)   ? (size_t)in_i64(c, LENGTH)[0]
                           : in_f64(c, WINDOW) ? in_count(c, WINDOW)
                                               : (size_t)shape[1];

@@ -1,70 +1,157 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports well-known architectures with random weights to ONNX: export_models.py FOLDER [NAME...]
+"""Exports well-known architectures with random weights to ONNX
 
-Needs torch, torchvision and transformers. Models are made by this script and never stored in the repository.
+    export_models.py FOLDER [--exporter classic|dynamo|both] [--force] [--list] [NAME...]
+
+Needs torch, torchvision, timm and transformers, and nothing from the network. Models are made by this script and never
+stored in the repository. FOLDER gets NAME.onnx (TorchScript exporter, opset 11 to 18) and NAME.dynamo.onnx (torch.export,
+opset 18 to 23); for about a third of the architectures also NAME.dynamic.onnx and NAME.dynamo.dynamic.onnx, whose batch
+or sequence axes are named. The opset of an export follows from its place in the list, so that all of them get models.
+An exporter's failure is not ours: it is printed, kept in FOLDER/failures.json, and the next one comes.
+Architectures are in models_vision.py, models_text.py and models_plain.py. NAME may have * and ?; without names all are made.
 """
+import argparse
+import fnmatch
+import json
 import os
+import signal
 import sys
+import time
+import warnings
 
-import torch
-import torchvision
-
-
-def image_model(build, size=224):
-    return lambda: (build(weights=None), (torch.rand(1, 3, size, size),), ["image"], ["logits"])
-
-
-class Tuple(torch.nn.Module):
-    """A transformers model with positional inputs and a tuple of outputs."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids, attention_mask):
-        out = self.model(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, use_cache=False)
-        return out.last_hidden_state, out.pooler_output
+CLASSIC_OPSETS = [17, 13, 16, 14, 18, 15, 12, 11]
+DYNAMO_OPSETS = [18, 20, 21, 22, 23]
+SECONDS = 400  # for one export
 
 
-def bert():
-    from transformers import BertConfig, BertModel
-    model = Tuple(BertModel(BertConfig(num_hidden_layers=12, attn_implementation="eager")))
-    return model, (torch.randint(0, 1000, (1, 64)), torch.ones(1, 64, dtype=torch.int64)), ["input_ids", "attention_mask"], ["hidden", "pooled"]
+def listed():
+    import models_plain
+    import models_text
+    import models_vision
+    return {m.name: m for module in (models_vision, models_text, models_plain) for m in module.MODELS}
 
 
-MODELS = {
-    "resnet50": image_model(torchvision.models.resnet50),
-    "mobilenet_v2": image_model(torchvision.models.mobilenet_v2),
-    "densenet121": image_model(torchvision.models.densenet121),
-    "vit_b_16": image_model(torchvision.models.vit_b_16),
-    "bert_base": bert,
-    "squeezenet": image_model(torchvision.models.squeezenet1_1),
-    "shufflenet": image_model(torchvision.models.shufflenet_v2_x1_0),
-    "efficientnet_b0": image_model(torchvision.models.efficientnet_b0),
-    "convnext_tiny": image_model(torchvision.models.convnext_tiny),
-    "swin_t": image_model(torchvision.models.swin_t),
-    "regnet": image_model(torchvision.models.regnet_y_400mf),
-    "googlenet": lambda: (torchvision.models.googlenet(weights=None, aux_logits=False, init_weights=True), (torch.rand(1, 3, 224, 224),), ["image"], ["logits"]),
-}
+def opset_of(model, index, exporter):
+    if exporter == "dynamo":
+        return DYNAMO_OPSETS[index % len(DYNAMO_OPSETS)]
+    return model.opset or CLASSIC_OPSETS[index % len(CLASSIC_OPSETS)]
+
+
+def build(model):
+    import torch
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    module, inputs = model.build()
+    module.eval()
+    for p in module.parameters():  # heads that start at zero would make every output zero
+        if p.ndim > 1 and not p.any():
+            torch.nn.init.normal_(p, std=0.02)
+    return module, inputs
+
+
+def classic(model, path, opset, dynamic):
+    import torch
+    module, inputs = build(model)
+    torch.onnx.export(module, tuple(inputs.values()), path, input_names=list(inputs), output_names=model.outputs,
+                      dynamic_axes=model.dynamic if dynamic else None, opset_version=opset, dynamo=False)
+
+
+def dynamo(model, path, opset, dynamic):
+    import torch
+    module, inputs = build(model)
+    shapes = None
+    if dynamic:
+        names = {n: torch.export.Dim(n, min=2, max=4096) for axes in model.dynamic.values() for n in axes.values()}
+        shapes = tuple({axis: names[n] for axis, n in model.dynamic.get(i, {}).items()} or None for i in inputs)
+    torch.onnx.export(module, tuple(inputs.values()), path, input_names=list(inputs), output_names=model.outputs,
+                      dynamic_shapes=shapes, opset_version=opset, dynamo=True, external_data=False, verbose=False)
+
+
+def attempt(export, model, path, opset, dynamic):
+    """In a child process: exporters crash, hang and change global state. Returns None, or why there is no model."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        signal.alarm(SECONDS)
+        warnings.simplefilter("ignore")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        code = 0
+        try:
+            export(model, path + ".part", opset, dynamic)
+            os.replace(path + ".part", path)
+        except BaseException as e:
+            line = next((l for l in str(e).split("\n") if l.strip()), "")
+            os.write(writer, f"{type(e).__name__}: {line.strip()}"[:400].encode())
+            code = 1
+        os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        text = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(pid, 0)
+    if status == 0:
+        return None
+    return text or ("took too long" if status == signal.SIGALRM else f"the exporter ended with status {status}")
+
+
+def plan(args, models):
+    """(file, model, exporter, opset, dynamic) of everything asked for."""
+    for index, (name, model) in enumerate(models.items()):
+        if args.names and not any(fnmatch.fnmatch(name, pattern) for pattern in args.names):
+            continue
+        for exporter in ("classic", "dynamo"):
+            if args.exporter not in (exporter, "both"):
+                continue
+            opset = opset_of(model, index, exporter)
+            suffix = ".dynamo" if exporter == "dynamo" else ""
+            yield name + suffix + ".onnx", model, exporter, opset, False
+            if model.dynamic:
+                yield name + suffix + ".dynamic.onnx", model, exporter, opset, True
+
+
+def make(args, file, model, exporter, opset, dynamic):
+    path = os.path.join(args.folder, file)
+    if os.path.exists(path) and not args.force:
+        return None
+    start = time.time()
+    export = dynamo if exporter == "dynamo" else classic
+    why = attempt(export, model, path, opset, dynamic)
+    if why and exporter == "classic" and opset < 17:  # many operators cannot be said in old opsets
+        first, opset = why, 17
+        why = attempt(export, model, path, opset, dynamic)
+        if not why:
+            print(f"{file}: opset {opset} after: {first}", flush=True)
+    if why:
+        print(f"{file}: opset {opset} could not be exported: {why}", flush=True)
+    else:
+        print(f"{file}: opset {opset}, {os.path.getsize(path) / 1e6:.1f} MB, {time.time() - start:.1f} s", flush=True)
+    return why
 
 
 def main():
-    folder, names = sys.argv[1], sys.argv[2:] or list(MODELS)
-    os.makedirs(folder, exist_ok=True)
-    for name in names:
-        torch.manual_seed(0)
-        model, inputs, input_names, output_names = MODELS[name]()
-        model.eval()
-        for p in model.parameters():  # heads that start at zero would make every output zero
-            if p.ndim > 1 and not p.any():
-                torch.nn.init.normal_(p, std=0.02)
-        path = os.path.join(folder, name + ".onnx")
-        try:
-            torch.onnx.export(model, inputs, path, input_names=input_names, output_names=output_names, opset_version=17, dynamo=False)
-            print(name, os.path.getsize(path) >> 20, "MiB", flush=True)
-        except Exception as e:  # an exporter's failure is not ours: report and go on
-            print(name, "could not be exported:", type(e).__name__, str(e).split("\n")[0], flush=True)
+    parser = argparse.ArgumentParser(description="Exports architectures with random weights to ONNX")
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--exporter", choices=["classic", "dynamo", "both"], default="classic")
+    parser.add_argument("--force", action="store_true", help="make models that are there already again")
+    parser.add_argument("--list", action="store_true", help="print what would be made")
+    args = parser.parse_intermixed_args()
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    os.makedirs(args.folder, exist_ok=True)
+    note = os.path.join(args.folder, "failures.json")
+    failures = json.load(open(note)) if os.path.exists(note) else {}
+    for file, model, exporter, opset, dynamic in plan(args, listed()):
+        if args.list:
+            print(file, "opset", opset)
+            continue
+        why = make(args, file, model, exporter, opset, dynamic)
+        failures.pop(file, None)
+        if why:
+            failures[file] = why
+        with open(note, "w") as out:
+            json.dump(failures, out, indent=1, sort_keys=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole models of export_models.py against ONNX, ONNX Runtime's symbolic shape inference and ONNX Runtime
+
+    families.py PROGRAM FOLDER [--only shapes|runs] [--markdown FILE] [--force] [NAME...]
+
+Shapes: what the file declares of inner values is removed; then every node output that onnx.shape_inference (strict or not, with data
+propagation) or onnxruntime.tools.symbolic_shape_infer (auto_merge) knows, in rank or in all dimensions (numbers or names), must be
+known here too, and no two numbers may differ.
+Runs: `run --opref --onnxrt` on the same inputs. The error of an output is max |y - ref| / (|ref| + rms(ref)), ref being the float64
+reference. What float32 alone costs on this model and these inputs is measured, not chosen: the same error of the reference with
+every node's result rounded to its type (--opref-precision model). ONNX Runtime, which also rounds while it accumulates, may have
+FACTOR times as much, or FLOOR where hardly anything is rounded. Integers must be equal.
+Results are kept in FOLDER/results, so a stopped run goes on where it was; --markdown writes the table.
+"""
+import argparse
+import fnmatch
+import glob
+import json
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+FACTOR, FLOOR = 32, 2e-5
+PEER_SECONDS, RUN_SECONDS = 60, 300
+# Generated inputs: floats are in [0, 1), whole numbers need a range that the model accepts.
+VALUES = {"input_ids": (5, 900), "decoder_input_ids": (5, 900), "words": (0, 499), "attention_mask": (1, 1), "decoder_attention_mask": (1, 1),
+          "bbox": (0, 99), "edges": (0, 9), "step": (0, 999)}
+SIZES = {"batch": 3, "sequence": 13, "height": 64, "width": 96, "time": 21, "rows": 4, "nodes": 10, "edges": 17, "past": 7, "total": 8}
+
+
+# ---- Shapes
+
+
+def strip(path, weights):
+    """The model without declarations of inner values and, on request, without the bytes of large weights."""
+    def clean(graph):
+        del graph.value_info[:]
+        for t in graph.initializer if weights else []:
+            if np.prod(t.dims, dtype=np.int64) > 1024:
+                for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
+                    t.ClearField(name)
+                t.data_location = onnx.TensorProto.EXTERNAL
+                t.external_data.add(key="location", value="absent.bin")
+        for n in graph.node:
+            for a in n.attribute:
+                if a.type == onnx.AttributeProto.GRAPH:
+                    clean(a.g)
+    model = onnx.load(path)
+    clean(model.graph)
+    return model
+
+
+def shape_text(value_type):
+    t = value_type.tensor_type
+    if not t.HasField("shape"):
+        return None
+    return [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in t.shape.dim]
+
+
+def collect(graph, depth=0):
+    """{depth and name: [has a type, dims or None]} of tensors that nodes make."""
+    made = {o for n in graph.node for o in n.output}
+    out = {f"{depth} {v.name}": [v.type.tensor_type.elem_type != 0, shape_text(v.type)]
+           for v in list(graph.value_info) + list(graph.output) if v.type.HasField("tensor_type") and v.name in made}
+    for n in graph.node:
+        for a in n.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                out.update(collect(a.g, depth + 1))
+    return out
+
+
+def peer(kind, model, queue):
+    try:
+        start = time.time()
+        if kind == "symbolic":
+            from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
+            done = SymbolicShapeInference.infer_shapes(model, auto_merge=True)
+        else:
+            done = onnx.shape_inference.infer_shapes(model, strict_mode=kind == "strict", data_prop=True)
+        queue.put({"seconds": time.time() - start, "shapes": collect(done.graph)})
+    except BaseException as e:
+        queue.put({"error": f"{type(e).__name__}: {str(e).strip()[:200]}"})
+
+
+def ask_peer(kind, path):
+    """In a child: the symbolic one hangs on some models and prints much."""
+    model = strip(path, kind != "symbolic")  # it reads all weights
+    queue = multiprocessing.Queue()
+    child = multiprocessing.Process(target=peer, args=(kind, model, queue))
+    child.start()
+    try:
+        result = queue.get(timeout=PEER_SECONDS)
+    except Exception:
+        result = {"error": f"took more than {PEER_SECONDS} s"}
+    child.kill()
+    child.join()
+    return result
+
+
+def peers_of(path, force):
+    result = None if force else kept(path, "peers")
+    return result or kept(path, "peers", {kind: ask_peer(kind, path) for kind in ("loose", "strict", "symbolic")})
+
+
+def our_shapes(counter, model, folder):
+    path = os.path.join(folder, "stripped.onnx")
+    onnx.save(model, path)
+    done = subprocess.run([counter, path], capture_output=True, text=True)
+    if done.returncode:
+        return None, None, done.stderr.strip()[:300]
+    lines = done.stdout.splitlines()
+    shapes, why = {}, {}
+    for line in lines[1:]:
+        depth, name, dtype, shape, reason = line.split("\t")
+        dims = None if shape == "?" else [int(d) if d.lstrip("-").isdigit() else None if d == "?" else d for d in split_dims(shape)]
+        shapes[f"{depth} {name}"] = [dtype != "?", dims]
+        why[f"{depth} {name}"] = reason
+    return {"seconds": float(lines[0].split()[1]), "shapes": shapes}, why, None
+
+
+def split_dims(shape):
+    """At commas outside parentheses."""
+    out, depth, word = [], 0, ""
+    for c in shape[1:-1]:
+        depth += (c == "(") - (c == ")")
+        if c == "," and depth == 0:
+            out.append(word.strip())
+            word = ""
+        else:
+            word += c
+    return out + [word.strip()] if word.strip() else out
+
+
+def known(entry):
+    """0 nothing, 1 type and rank, 2 all dimensions."""
+    if not entry or not entry[0] or entry[1] is None:
+        return 0
+    return 2 if all(d is not None for d in entry[1]) else 1
+
+
+def compare_shapes(ours, why, theirs, who):
+    """What the other side knows and we do not, and numbers that differ."""
+    out = []
+    for name, entry in theirs.items():
+        mine = ours.get(name)
+        if mine is None:
+            continue
+        if known(mine) < known(entry):
+            out.append(f"{name[2:]}: {mine[1]}, {who} knows {entry[1]}; ours says: {why[name]}")
+        elif mine[1] is not None and entry[1] is not None:
+            same = len(mine[1]) == len(entry[1]) and all(a == b for a, b in zip(mine[1], entry[1]) if isinstance(a, int) and isinstance(b, int))
+            if not same:
+                out.append(f"{name[2:]}: {mine[1]}, but {who} has {entry[1]}")
+            elif any(isinstance(b, int) and not isinstance(a, int) for a, b in zip(mine[1], entry[1])):
+                out.append(f"{name[2:]}: {mine[1]}, {who} has the number in {entry[1]}")
+    return out
+
+
+def count(side):
+    if "error" in side:
+        return None
+    levels = [known(e) for e in side["shapes"].values()]
+    return [sum(l > 0 for l in levels), sum(l > 1 for l in levels), len(levels)]
+
+
+def check_shapes(counter, path, folder, force):
+    model = strip(path, True)
+    ours, why, error = our_shapes(counter, model, folder)
+    if error:
+        return {"problems": ["shape inference: " + error]}
+    peers = peers_of(path, force)
+    lost = []
+    for who, side in (("ONNX", "loose"), ("ONNX (strict)", "strict"), ("ONNX Runtime", "symbolic")):
+        if "error" not in peers[side]:
+            lost += compare_shapes(ours["shapes"], why, peers[side]["shapes"], who)
+    unknown = sorted({why[n] for n, e in ours["shapes"].items() if known(e) < 2})
+    return {"ours": count(ours), "onnx": count(peers["loose"]) or count(peers["strict"]), "ort": count(peers["symbolic"]),
+            "seconds": [ours["seconds"], peers["loose"].get("seconds"), peers["symbolic"].get("seconds")],
+            "peer_errors": {k: v["error"] for k, v in peers.items() if "error" in v}, "problems": lost, "unknown": unknown}
+
+
+# ---- Runs
+
+
+def program_run(program, *words):
+    done = subprocess.run([program, "run", *words], capture_output=True, text=True, errors="replace", timeout=RUN_SECONDS,
+                          env=dict(os.environ, NO_COLOR="1"))
+    return done.returncode, done.stdout + done.stderr
+
+
+def input_words(path):
+    model = onnx.load(path, load_external_data=False)
+    stored = {t.name for t in model.graph.initializer}
+    shapes, ranges = [], []
+    for i in model.graph.input:
+        dims = i.type.tensor_type.shape.dim
+        if i.name in stored:
+            continue
+        if any(not d.HasField("dim_value") for d in dims):
+            shapes.append(f"{i.name}:[{','.join(str(d.dim_value if d.HasField('dim_value') else SIZES.get(d.dim_param, 4)) for d in dims)}]")
+        if i.name in VALUES:
+            ranges.append(f"{i.name}:[{VALUES[i.name][0]},{VALUES[i.name][1]}]")
+    return (["--input-shapes", *shapes] if shapes else []) + (["--val-range", *ranges] if ranges else [])
+
+
+def relative(y, ref):
+    """max |y - ref| / (|ref| + rms(ref)), and max |y - ref|; places where both are the same infinity or NaN count as equal."""
+    y, ref = np.asarray(y, np.float64), np.asarray(ref, np.float64)
+    if not ref.size:
+        return 0.0, 0.0
+    same = (y == ref) | (np.isnan(y) & np.isnan(ref))
+    finite = np.isfinite(ref)
+    rms = np.sqrt(np.mean(ref[finite] ** 2)) if finite.any() else 0.0
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0.0, np.abs(y - ref))
+    error = np.where(np.isnan(error), np.inf, error)
+    with np.errstate(invalid="ignore"):
+        scaled = np.where(error == 0, 0.0, error / (np.abs(ref) + rms + 1e-300))
+    return float(np.max(scaled)), float(np.max(error))
+
+
+def load_results(path):
+    from polygraphy.comparator import RunResults
+    from polygraphy.logger import G_LOGGER
+    G_LOGGER.module_severity = G_LOGGER.CRITICAL
+    return {name.split("-")[0]: iterations[0] for name, iterations in RunResults.load(path)}
+
+
+def judge(reference, other, rounded):
+    worst = {"error": 0.0, "abs": 0.0, "float32": 0.0, "allowed": FLOOR}
+    problems = []
+    for name in reference:
+        ref, y, z = (np.asarray(r[name]) for r in (reference, other, rounded))
+        if ref.shape != y.shape:
+            problems.append(f"output {name}: shape {ref.shape}, ONNX Runtime has {y.shape}")
+            continue
+        if ref.dtype.kind not in "f":
+            if not np.array_equal(ref, y):
+                problems.append(f"output {name}: {int((ref != y).sum())} of {ref.size} whole numbers differ")
+            continue
+        error, absolute = relative(y, ref)
+        base = relative(z, ref)[0] if z.shape == ref.shape else 0.0
+        allowed = max(FACTOR * base, FLOOR)
+        if error > allowed:
+            problems.append(f"output {name}: error {error:.3g}, float32 alone has {base:.3g}, allowed are {allowed:.3g}")
+        if error >= worst["error"]:
+            worst = {"error": error, "abs": absolute, "float32": base, "allowed": allowed}
+    return worst, problems
+
+
+def check_run(program, path, folder):
+    both, rounded, inputs = (os.path.join(folder, n) for n in ("both.json", "rounded.json", "inputs.json"))
+    words = [path, "--seed", "1"] + input_words(path)
+    try:
+        start = time.time()
+        _, text = program_run(program, *words, "--opref", "--onnxrt", "--save-outputs", both, "--save-inputs", inputs)
+        seconds = time.time() - start
+        if os.path.exists(both):
+            program_run(program, path, "--load-inputs", inputs, "--opref", "--opref-precision", "model", "--save-outputs", rounded)
+        results, again = load_results(both), load_results(rounded)
+    except subprocess.TimeoutExpired:
+        return {"problems": [f"took more than {RUN_SECONDS} s"]}
+    except OSError:
+        lines = [l for l in text.split("\n") if "[E]" in l or "[!]" in l]
+        unsupported = sorted(set(re.findall(r"\[Op: (\w+) ", text)))
+        return {"problems": [(lines or [text[-300:]])[0][:400]], "unsupported": unsupported}
+    if len(results) < 2:
+        return {"problems": ["one of the two gave no results: " + next((l for l in text.split("\n") if "[E]" in l or "[!]" in l), "")[:400]]}
+    worst, problems = judge(results["opref"], results["onnxrt"], again["opref"])
+    for used in (both, rounded, inputs):
+        os.remove(used)
+    return {"worst": worst, "problems": problems, "seconds": seconds}
+
+
+# ---- The whole
+
+
+def describe(path):
+    model = onnx.load(path, load_external_data=False)
+    name = os.path.basename(path)[: -len(".onnx")]
+    dynamic, name = name.endswith(".dynamic"), name.removesuffix(".dynamic")
+    dynamo, name = name.endswith(".dynamo"), name.removesuffix(".dynamo")
+    def nodes(g):
+        return sum(1 + sum(nodes(a.g) for a in n.attribute if a.type == onnx.AttributeProto.GRAPH) for n in g.node)
+    return {"name": name, "exporter": "new" if dynamo else "classic", "dynamic": dynamic,
+            "opset": next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0), "nodes": nodes(model.graph)}
+
+
+def cell(counts):
+    return f"{counts[1]}/{counts[2]}" if counts else "fails"
+
+
+def markdown(results, failures):
+    rows = sorted(results.values(), key=lambda r: (r["name"], r["exporter"], r["dynamic"]))
+    lines = ["| model | exporter | opset | nodes | shapes: ours | ONNX | ONNX Runtime | inference ms: ours | ONNX | ONNX Runtime | error | float32's own | max abs error | agrees |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for r in rows:
+        s, run = r.get("shapes", {}), r.get("run", {})
+        w = run.get("worst", {})
+        times = [f"{1000 * t:.1f}" if t is not None else "" for t in s.get("seconds", [None] * 3)]
+        agrees = "yes" if run and not run["problems"] else run["problems"][0] if run else ""
+        lines.append(f"| {r['name']} | {r['exporter']}{', dynamic' if r['dynamic'] else ''} | {r['opset']} | {r['nodes']} | {cell(s.get('ours'))} | {cell(s.get('onnx'))} | "
+                     f"{cell(s.get('ort'))} | {times[0]} | {times[1]} | {times[2]} | {w.get('error', float('nan')):.1e} | {w.get('float32', float('nan')):.1e} | "
+                     f"{w.get('abs', float('nan')):.1e} | {agrees.replace('|', '/')[:120]} |")
+    return lines
+
+
+def document(results, failures):
+    rows = list(results.values())
+    architectures = sorted({r["name"] for r in rows})
+    agree = [r for r in rows if r.get("run") and not r["run"]["problems"]]
+    complete = [r for r in rows if r.get("shapes", {}).get("ours") and r["shapes"]["ours"][1] == r["shapes"]["ours"][2]]
+    fewer = [r for r in rows if r.get("shapes", {}).get("problems")]
+    lines = ["# Models", "",
+             "Made by `tests/parity/families.py PROGRAM FOLDER --markdown docs/models.md` from what `tests/parity/export_models.py FOLDER --exporter both` exports:",
+             "well-known architectures with random weights and few layers, by PyTorch's TorchScript exporter (\"classic\") and its torch.export one (\"new\");",
+             "\"dynamic\" ones have named batch, sequence or picture sizes.", "",
+             f"{len(rows)} exports of {len(architectures)} architectures: {len(agree)} agree with ONNX Runtime, {len(complete)} have every shape known,",
+             f"{len(fewer)} have a shape that ONNX or ONNX Runtime's symbolic inference knows better.", "",
+             "Shapes are node outputs whose dimensions are all known, as numbers or names, of all that the side reports (\"fails\": it ends in an error), with the",
+             "declarations of inner values removed from the file. The error of ONNX Runtime is max |y - ref| / (|ref| + rms(ref)) over all outputs against the",
+             f"float64 reference. It may be {FACTOR} times what float32 alone costs there (the reference with every node's result rounded), or {FLOOR:g}.", ""]
+    lines += markdown(results, failures)
+    notes = [(r, p) for r in rows for p in r.get("run", {}).get("problems", []) + r.get("shapes", {}).get("problems", [])]
+    if notes:
+        lines += ["", "## What does not agree", ""] + [f"- {title(r)}: {p}" for r, p in notes[:60]]
+    if failures:
+        lines += ["", "## What PyTorch's exporters did not export", ""] + [f"- `{f}`: {why[:160]}" for f, why in sorted(failures.items())]
+    return "\n".join(lines) + "\n"
+
+
+def title(r):
+    return f"{r['name']} ({r['exporter']}{', dynamic' if r['dynamic'] else ''})"
+
+
+def build_counter(program, folder):
+    if os.environ.get("PGY_SHAPES"):  # built already
+        return os.environ["PGY_SHAPES"]
+    library = os.path.join(os.path.dirname(os.path.dirname(program)), "lib")
+    counter = os.path.join(folder, "shapes")
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "include"), os.path.join(HERE, "shapes.c"),
+                    "-o", counter, "-L" + library, "-Wl,-rpath," + library, "-lpolygraphy"], check=True)
+    return counter
+
+
+def kept(path, part, value=None):
+    """A result of this very file, from an earlier run or to be kept for a later one."""
+    note = os.path.join(os.path.dirname(path), "results", f"{os.path.basename(path)}.{part}.json")
+    if value is not None:
+        os.makedirs(os.path.dirname(note), exist_ok=True)
+        json.dump(value, open(note, "w"))
+        return value
+    fresh = os.path.exists(note) and os.path.getmtime(note) > os.path.getmtime(path)
+    return json.load(open(note)) if fresh else None
+
+
+def check_model(args, program, counter, path, folder):
+    row = {"shapes": kept(path, "shapes") or {}, "run": kept(path, "run") or {}}
+    if args.only != "runs":
+        row["shapes"] = kept(path, "shapes", check_shapes(counter, path, folder, args.force))
+    if args.only != "shapes" and (args.force or not row["run"] or row["run"]["problems"]):
+        row["run"] = kept(path, "run", check_run(program, path, folder))
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Whole models against their peers")
+    parser.add_argument("program")
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--only", choices=["shapes", "runs"])
+    parser.add_argument("--markdown")
+    parser.add_argument("--force", action="store_true", help="do not use kept results")
+    args = parser.parse_intermixed_args()
+    program = os.path.abspath(args.program)
+    paths = sorted(glob.glob(os.path.join(args.folder, "*.onnx")), key=os.path.getsize)
+    paths = [p for p in paths if not args.names or any(fnmatch.fnmatch(os.path.basename(p), n) for n in args.names)]
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        counter = build_counter(program, folder)
+        for path in paths:
+            row = check_model(args, program, counter, path, folder)
+            problems = row["shapes"].get("problems", []) + row["run"].get("problems", [])
+            bad += bool(problems)
+            print(f"{'FAIL' if problems else 'ok  '} {os.path.basename(path)}: shapes {cell(row['shapes'].get('ours'))} onnx {cell(row['shapes'].get('onnx'))} "
+                  f"ort {cell(row['shapes'].get('ort'))}; run {row['run'].get('worst', {})}", flush=True)
+            for p in problems[:8]:
+                print("    ", p)
+    failures = os.path.join(args.folder, "failures.json")
+    if args.markdown:
+        with open(args.markdown, "w", encoding="utf-8") as out:
+            rows = {p: dict(describe(p), shapes=kept(p, "shapes") or {}, run=kept(p, "run") or {}) for p in paths}
+            out.write(document(rows, json.load(open(failures)) if os.path.exists(failures) else {}))
+    print(f"{len(paths) - bad} of {len(paths)} models pass")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
