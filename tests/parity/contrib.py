@@ -272,6 +272,39 @@ def plain():
     case("SampleOp", "plain", [s.f(2, 3)])
 
 
+def more():
+    s = Source("more")
+    case("MatMulBnb4", "FP4", [s.f(2, 6), s.u8(9), s.pos(2)], K=6, N=3, block_size=16, quant_type=0)
+    case("MatMulBnb4", "NF4", [s.f(2, 3, 5), s.u8(8), s.pos(1)], K=5, N=3, block_size=16, quant_type=1)
+    case("Range", "no step", [np.array(2, np.int32), np.array(5, np.int32)])
+    case("Range", "step", [np.array(3, np.float32), np.array(-1, np.float32), np.array(-1.5, np.float32)])
+    case("ExpandDims", "front", [s.f(2, 3), np.array(0, np.int32)])
+    case("ExpandDims", "from the end", [s.f(2, 3), np.array(-1, np.int32)])
+    case("Unique", "plain", [np.float32([2, 1, 1, 3, 4, 3])], 3)
+    case("Inverse", "batch", [s.f(2, 3, 3) + 4 * np.eye(3, dtype=np.float32)])
+    case("Inverse", "rows to exchange", [np.float32([[0, 2], [4, 1]])])
+    case("LayerNormalization", "of an optimised model", [s.f(2, 3, 4), s.f(4), s.f(4)], domain="")
+    x = s.f(2, 4)
+    bad = x.copy()
+    bad[1, 2] = np.inf
+    case("IsAllFinite", "finite", [x, x], expected=[np.array(True)])
+    case("IsAllFinite", "an infinity", [x, bad], expected=[np.array(False)])
+    case("IsAllFinite", "only NaN counts", [bad], expected=[np.array(True)], isnan_only=1)
+    case("CausalConvWithState", "plain", [s.f(2, 3, 5), s.f(3, 1, 4), s.f(3), s.f(2, 3, 3)], 2, activation="silu")
+    heads = dict(q_num_heads=2, kv_num_heads=2)
+    q, k, v = s.f(1, 3, 8), s.f(1, 3, 8, scale=0.25), s.f(1, 3, 6)
+    case("LinearAttention", "gated delta", [q, k, v, s.f(1, 2, 4, 3), -s.pos(1, 3, 2), s.pos(1, 3, 2)], 2, **heads)
+    case("LinearAttention", "linear", [q, k, v], 2, update_rule="linear", **heads)
+    table = s.f(8, 2)  # declared so, but its elements lie head by head
+    bias = np.zeros((1, 2, 5, 5), np.float32)
+    for i in range(5):
+        for j in range(5):
+            far = abs(i - j)
+            large = min(2 + int(math.log(far / 2) / math.log(6 / 2) * 2), 3) if far >= 2 else far
+            bias[0, :, i, j] = table.reshape(2, 8)[:, large + (4 if j > i else 0)]
+    case("RelativePositionBias", "both directions", [table, np.array([5], np.int64), np.array([5], np.int64)], expected=[bias], max_distance=6, is_bidirectional=1)
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x.astype(np.float64)))
 
@@ -410,7 +443,7 @@ def tensorrt_quantise():
 
 
 def all_cases():
-    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, of_diffusion_models,
+    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, of_diffusion_models,
                   tensorrt_nms, tensorrt_quantise):
         build()
     return CASES
@@ -426,7 +459,7 @@ def model_of(c):
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape) for n, x in zip(names, c.inputs) if n]
     results = [helper.make_empty_tensor_value_info(n) for n in outs if n]
     graph = helper.make_graph([node], "contrib", infos, results)
-    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MS, 1), helper.make_opsetid("trt", 1), helper.make_opsetid("TRT", 1)])
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 11 if c.op == "LayerNormalization" else 21), helper.make_opsetid(MS, 1), helper.make_opsetid("trt", 1), helper.make_opsetid("TRT", 1)])
 
 
 def run_theirs(c):
@@ -549,7 +582,7 @@ FILES = {"SkipGroupNorm": "GroupNorm", "EfficientNMS_TRT": "TrtEfficientNms", "T
 
 
 def snake(op):
-    if op in ("QLinearConv", "RotaryEmbedding", "GridSample", "Pad", "Range", "Unique", "GatherND", "Trilu", "CausalConvWithState", "LinearAttention"):
+    if op in ("QLinearConv", "RotaryEmbedding", "GridSample", "Pad", "Range", "Unique", "GatherND", "Trilu", "LayerNormalization", "CausalConvWithState", "LinearAttention"):
         op = "Contrib" + op  # the default domain has one of this name
     op = FILES.get(op, op)
     op = op.replace("QLinear", "Qlinear")
@@ -562,7 +595,7 @@ def write_cases(folder, wanted):
         if c.op not in wanted or any(fnmatch.fnmatch(c.label, p) for p in DISAGREEMENTS):
             continue
         results = iter(run_theirs(c))
-        lines = [f"case: {c.name}", f"op: {c.domain + ':' if c.domain else ''}{c.op} 1"]
+        lines = [f"case: {c.name}", f"op: {c.domain + ':' if c.domain else ''}{c.op} {1 if c.domain else 11}"]
         lines += [f"attr: {k} = {attr_text(v)}" for k, v in sorted(c.attrs.items())]
         lines += [f"in: {'-' if x is None else text_of(x)}" for x in c.inputs]
         for flag in c.outputs:
