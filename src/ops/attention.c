@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/system.h"
-#include "ops/class_check.h"
+#include "ops/class_softmax.h"
 #include "ops/gemm.h"
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
@@ -180,7 +180,9 @@ typedef struct attention {
     int64_t left, right, mode;
     double scale, cap;
     double *keys, *values; /* [batch, kv_heads, total, size], cache in front */
+    const double *query;   /* Q itself, or scaled in model precision */
     size_t mask[4], mask_columns;
+    pgy_dtype type, softmax_type; /* of every step in model precision, else NONE */
     atomic_bool failed;
 } attention;
 
@@ -224,15 +226,20 @@ static double bias(const attention *a, size_t b, size_t head, size_t row, size_t
     return mask_value(a, b, head, row, col);
 }
 
-static void softmax(double *x, size_t n, bool closed)
+static void softmax(const attention *a, double *x, bool closed)
 {
-    double top = -INFINITY, sum = 0;
-    for (size_t i = 0; i < n; i++) top = x[i] > top || isnan(x[i]) ? x[i] : top;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = closed ? 0 : exp(x[i] - top);
-        sum += x[i];
-    }
-    for (size_t i = 0; i < n && !closed; i++) x[i] /= sum;
+    if (!closed) softmax_exp(x, x, a->total, 1, a->softmax_type);
+    for (size_t i = 0; i < a->total && closed; i++) x[i] = 0;
+    for (size_t i = 0; i < a->total && a->type; i++)
+        x[i] = softmax_round(a->type, softmax_round(a->softmax_type, x[i]));
+}
+
+static double capped(const attention *a, double x)
+{
+    if (!a->type) return a->cap * tanh(x / a->cap);
+    const double cap = softmax_round(a->type, a->cap);
+    const double bent = softmax_round(a->type, tanh(softmax_round(a->type, x / cap)));
+    return softmax_round(a->type, cap * bent);
 }
 
 static void expose(const attention *a, size_t index, size_t row, const double *scores,
@@ -247,17 +254,18 @@ static void finish_row(const attention *a, size_t index, size_t row, double *x)
 {
     size_t b = index / a->heads, head = index % a->heads;
     bool closed = true;
-    for (size_t i = 0; i < a->total; i++) x[i] *= a->scale;
+    for (size_t i = 0; i < a->total; i++)
+        x[i] = a->type ? softmax_round(a->type, x[i]) : x[i] * a->scale;
     expose(a, index, row, x, 0);
-    for (size_t i = 0; a->cap > 0 && i < a->total; i++) x[i] = a->cap * tanh(x[i] / a->cap);
+    for (size_t i = 0; a->cap > 0 && i < a->total; i++) x[i] = capped(a, x[i]);
     expose(a, index, row, x, 1);
     for (size_t i = 0; i < a->total; i++) {
         double v = bias(a, b, head, row, i);
         if (v != -INFINITY) closed = false;
-        x[i] += v;
+        x[i] = softmax_round(a->type, x[i] + v);
     }
     expose(a, index, row, x, 2);
-    softmax(x, a->total, closed);
+    softmax(a, x, closed);
     expose(a, index, row, x, 3);
 }
 
@@ -271,7 +279,7 @@ static pgy_status run_head(const attention *a, size_t index)
         a->flat ? b * a->rows * a->heads + head : index * a->rows; /* in rows of one head */
     double *scores = mem_alloc((a->rows * a->total + 1) * sizeof *scores);
     if (!scores) return PGY_E_MEMORY;
-    gemm_matrix query = {in_f64(a->c, Q) + place * a->size, (int64_t)q_row, 1};
+    gemm_matrix query = {a->query + place * a->size, (int64_t)q_row, 1};
     gemm_matrix keys = {a->keys + group * a->total * a->size, 1, (int64_t)a->size};
     pgy_status st =
         gemm_f64(a->rows, a->total, a->size, query, keys, scores, a->total, false, NULL);
@@ -348,13 +356,34 @@ static pgy_status prepare(attention *a, const op_eval *c, pgy_error *err)
     if (a->mode < 0 || a->mode > 3)
         return op_error(c->node, err, PGY_E_ARGUMENT, "attribute qk_matmul_output_mode is %" PRId64,
                         a->mode);
+    a->type = softmax_type(c, Q);
+    const op_attr *precision = op_attr_find(c->node, "softmax_precision");
+    if (a->type) a->softmax_type = precision ? pgy_dtype_from_onnx((int)precision->i) : a->type;
     pgy_status st = check_lengths(a, err);
     return st ? st : prepare_mask(a, err);
+}
+
+/* In model precision Q and K are multiplied by the root of the scale first, as the function body
+ * has it. */
+static pgy_status scale_inputs(attention *a, double **own, pgy_error *err)
+{
+    const double factor = softmax_round(a->type, sqrt(a->scale));
+    const double *q = in_f64(a->c, Q);
+    const size_t count = in_count(a->c, Q), keys = a->batch * a->kv_heads * a->total * a->size;
+    a->query = q;
+    if (!a->type) return PGY_OK;
+    const pgy_status st = workspace_alloc((void **)own, a->c, count, sizeof **own, err);
+    if (st) return st;
+    a->query = *own;
+    for (size_t i = 0; i < count; i++) (*own)[i] = softmax_round(a->type, q[i] * factor);
+    for (size_t i = 0; i < keys; i++) a->keys[i] = softmax_round(a->type, a->keys[i] * factor);
+    return PGY_OK;
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
     attention a = {0};
+    double *own = NULL;
     pgy_status st = inputs_check(c, "FFF*ffi", err);
     if (!st) st = prepare(&a, c, err);
     if (st) return st;
@@ -369,9 +398,11 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     assemble(&a, a.values, V, PAST_V, a.v_size);
     if (out_f64(c, 1)) memcpy(out_f64(c, 1), a.keys, rows * a.size * sizeof *a.keys);
     if (out_f64(c, 2)) memcpy(out_f64(c, 2), a.values, rows * a.v_size * sizeof *a.values);
-    parallel_for(a.batch * a.heads, head_task, &a);
+    st = scale_inputs(&a, &own, err);
+    if (!st) parallel_for(a.batch * a.heads, head_task, &a);
     if (atomic_load(&a.failed)) st = rule_no_memory(c->node, err);
 done:
+    mem_free(own);
     mem_free(a.keys);
     mem_free(a.values);
     return st;

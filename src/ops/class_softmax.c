@@ -2,6 +2,8 @@
 /* Rows along an axis for the softmax family. */
 #include "ops/class_softmax.h"
 
+#include <math.h>
+
 #include "ops/class_rows.h"
 
 const op_attr_def softmax_attrs_1[] = {{"axis", OP_ATTR_INT, false, "1"}, {NULL}};
@@ -39,6 +41,7 @@ typedef struct rows_of {
     double *y;
     axis_view view;
     softmax_row row;
+    pgy_dtype type;
 } rows_of;
 
 static void run_rows(size_t begin, size_t end, void *user)
@@ -46,7 +49,7 @@ static void run_rows(size_t begin, size_t end, void *user)
     const rows_of *r = user;
     for (size_t i = begin; i < end; i++) {
         size_t at = i / r->view.inner * r->view.length * r->view.inner + i % r->view.inner;
-        r->row(r->y + at, r->x + at, r->view.length, r->view.inner);
+        r->row(r->y + at, r->x + at, r->view.length, r->view.inner, r->type);
     }
 }
 
@@ -57,8 +60,22 @@ pgy_status softmax_run(op_eval *c, softmax_row row, pgy_error *err)
     if (!st) st = find_axis(&axis, c->node, (int32_t)rank, err);
     if (st || !in_count(c, 0)) return st;
     rows_of r = {in_f64(c, 0), out_f64(c, 0), axis_view_of(in_shape(c, 0), rank, axis, axis + 1),
-                 row};
+                 row, softmax_type(c, 0)};
     if (c->node->def->since < 13) r.view = axis_view_of(in_shape(c, 0), rank, axis, rank);
     rows_run(r.view.outer * r.view.inner, r.view.length * 16, run_rows, &r);
     return PGY_OK;
+}
+
+void softmax_exp(double *y, const double *x, size_t n, size_t step, pgy_dtype type)
+{
+    double top = -INFINITY, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        top = x[i * step] > top || isnan(x[i * step]) ? x[i * step] : top;
+    for (size_t i = 0; i < n; i++) {
+        double e = x[i * step] - top;
+        e = type ? softmax_round(type, exp(softmax_round(type, e))) : exp(e);
+        y[i * step] = e;
+        sum = type ? softmax_round(type, sum + e) : sum + e;
+    }
+    for (size_t i = 0; i < n; i++) y[i * step] /= sum;
 }

@@ -4,8 +4,9 @@
 
 #include <math.h>
 
-static void row(double *y, const double *x, size_t n, size_t step)
+static void row(double *y, const double *x, size_t n, size_t step, pgy_dtype type)
 {
+    (void)type;
     double top = -INFINITY, sum = 0;
     for (size_t i = 0; i < n; i++)
         top = x[i * step] > top || isnan(x[i * step]) ? x[i * step] : top;
