@@ -22,12 +22,17 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--convert-to", convert_args, format, .choices = FORMATS,
                  .help =
                      "format of the result; told from the extension of the output if not given"),
-    PGY_OPT_INT("--opset", convert_args, opset, .fallback = -1, .meta = "N",
+    PGY_OPT_INT("--opset", convert_args, opset, .meta = "N",
                 .help =
                     "version of ONNX's operators, 7 to 28; nodes are rewritten as needed, upward "
                     "and downward"),
     PGY_OPT_END,
 };
+
+static void defaults(void *settings)
+{
+    ((convert_args *)settings)->opset = -1;
+}
 
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
@@ -40,8 +45,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
                          s->output);
 }
 
-static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(convert_args), .finish = finish};
+static const option_group OWN = {.options = OPTIONS,
+                                 .settings_size = sizeof(convert_args),
+                                 .defaults = defaults,
+                                 .finish = finish};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_LOAD, &GROUP_ONNX_WRITE,
     NULL};
@@ -70,7 +77,7 @@ static pgy_status convert_opset(pgy_model **model, void *user, pgy_error *err)
                            report.impossible_count, (long long)report.to);
     if (!st) st = pgy_graph_export(&converted, graph, err);
     if (!st) {
-        LOG(INFO, "Converted from opset %lld to %lld: %zu nodes were rewritten",
+        LOG(INFO, "Converted from opset %lld to %lld; nodes rewritten: %zu",
             (long long)report.from, (long long)report.to, report.changed_count);
         pgy_model_destroy(*model);
         *model = converted;

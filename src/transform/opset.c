@@ -251,6 +251,35 @@ static pgy_status judge_unknown(conversion *c, const pgy_node *n, pgy_error *err
     return refuse(c, n, err, "%s is not a known operator", n->op_type);
 }
 
+/* Inputs could not always be left out where they can be now. */
+static pgy_status judge_inputs(conversion *c, const pgy_node *n, pgy_error *err)
+{
+    const op_signature *s = op_signature_find("", n->op_type, c->version);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && s && i < n->input_count; i++) {
+        const op_parameter *p = op_signature_input(s, i);
+        if (!n->inputs[i] && p && !(p->flags & (OP_PARAM_OPTIONAL | OP_PARAM_VARIADIC)))
+            st = refuse(c, n, err, "input %zu '%s' must be given in opset %lld", i, p->name,
+                        (long long)c->version);
+    }
+    return st;
+}
+
+static bool knows(const op_def *def, const char *attribute)
+{
+    const op_attr_def *d = def ? def->attrs : NULL;
+    while (d && d->name && strcmp(d->name, attribute) != 0) d++;
+    return d && d->name;
+}
+
+/* The model had an attribute that its own version does not know either. */
+static bool was_unknown(const pgy_node *n, const char *attribute)
+{
+    const node_origin *o = node_box_of(n)->origin;
+    return o && strcmp(o->op_type, n->op_type) == 0 &&
+           !knows(op_find("", o->op_type, o->opset), attribute);
+}
+
 static pgy_status judge_node(conversion *c, pgy_node *n, pgy_error *err)
 {
     bool ours;
@@ -261,13 +290,12 @@ static pgy_status judge_node(conversion *c, pgy_node *n, pgy_error *err)
     if (def->deprecated && c->version >= def->deprecated)
         return refuse(c, n, err, "%s was removed by opset %d", n->op_type, def->deprecated);
     for (size_t i = 0; !st && i < n->attribute_count; i++) {
-        const op_attr_def *d = def->attrs;
-        while (d && d->name && strcmp(d->name, n->attributes[i]->name) != 0) d++;
-        if (!d || !d->name)
-            st = refuse(c, n, err, "%s has no attribute '%s' in opset %lld", n->op_type,
-                        n->attributes[i]->name, (long long)c->version);
+        const char *name = n->attributes[i]->name;
+        if (!knows(def, name) && !was_unknown(n, name))
+            st = refuse(c, n, err, "%s has no attribute '%s' in opset %lld", n->op_type, name,
+                        (long long)c->version);
     }
-    return st;
+    return st ? st : judge_inputs(c, n, err);
 }
 
 static pgy_node *find_label(const graph_state *s, const char *label)

@@ -305,6 +305,17 @@ void attention_24_down(rewrite *r)
     rw_cut_inputs(r, 6);
 }
 
+/* Nothing given has no element; the input could not be left out then. */
+void optional_down(rewrite *r)
+{
+    pgy_tensor *none = NULL;
+    if (rw_input(r, 0)) return;
+    rw_become(r, "Constant", 0);
+    if (!r->status) r->status = pgy_tensor_create(&none, PGY_BOOL, 0, NULL, r->err); /* false */
+    rw_set_tensor(r, r->node, "value", none);
+    pgy_tensor_release(none);
+}
+
 void scan_9(rewrite *r)
 {
     rw_refuse(r, "Scan has a batch axis in opset 8, and none from opset 9 on");

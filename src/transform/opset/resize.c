@@ -30,8 +30,25 @@ static bool read_growth(growth *out, rewrite *r, size_t i)
     return true;
 }
 
+/* Positions as they were before there were modes for them. */
+static void say_asymmetric(rewrite *r, const char *nearest_mode)
+{
+    pgy_value *scales = rw_input(r, SCALES_10);
+    if (nearest_mode) rw_set_string(r, r->node, "nearest_mode", nearest_mode);
+    rw_set_string(r, r->node, "coordinate_transformation_mode", "asymmetric");
+    rw_set_input(r, SCALES, scales);
+    rw_set_input(r, ROI, r->target >= 13 ? NULL : rw_floats(r, NULL, 0));
+}
+
+/* Later versions are reached directly: that it grows is known here without its scales. */
 void upsample_10_up(rewrite *r)
 {
+    if (r->target == 10) rw_rename(r, "Resize");
+}
+
+void upsample_11_up(rewrite *r)
+{
+    say_asymmetric(r, rw_is(r, "mode", "linear", "nearest") ? NULL : "floor");
     rw_rename(r, "Resize");
 }
 
@@ -50,17 +67,15 @@ void resize_10_down(rewrite *r)
 void resize_11_up(rewrite *r)
 {
     growth g = {0};
-    pgy_value *scales = rw_input(r, SCALES_10);
-    if (!rw_is(r, "mode", "linear", "nearest")) {
-        if (!read_growth(&g, r, SCALES_10)) return;
-        if (g.grows && g.shrinks)
-            rw_refuse(r, "it grows along one axis and shrinks along another, for which opset 10 "
-                         "takes nearest pixels in two ways");
-        rw_set_string(r, r->node, "nearest_mode", g.shrinks ? "ceil" : "floor");
+    if (rw_is(r, "mode", "linear", "nearest")) {
+        say_asymmetric(r, NULL);
+        return;
     }
-    rw_set_string(r, r->node, "coordinate_transformation_mode", "asymmetric");
-    rw_set_input(r, SCALES, scales);
-    rw_set_input(r, ROI, r->target >= 13 ? NULL : rw_floats(r, NULL, 0));
+    if (!read_growth(&g, r, SCALES_10)) return;
+    if (g.grows && g.shrinks)
+        rw_refuse(r, "it grows along one axis and shrinks along another, for which opset 10 takes "
+                     "nearest pixels in two ways");
+    say_asymmetric(r, g.shrinks ? "ceil" : "floor");
 }
 
 /* Sizes as factors, if those give the sizes again. */
@@ -183,8 +198,26 @@ void resize_18_down(rewrite *r)
         spread_scales(r, axes, count, rank);
 }
 
+/* The symmetric coordinates differ from the others where a size is not a whole multiple. */
+static bool sizes_are_exact(rewrite *r)
+{
+    const pgy_tensor *t = rw_input(r, SCALES) ? rw_constant(r, SCALES) : NULL;
+    if (rw_input(r, SIZES)) return true;
+    if (!t || pgy_tensor_dtype(t) != PGY_F64 || node_attribute(r->node, "axes")) return false;
+    for (size_t i = 0; i < pgy_tensor_count(t); i++) {
+        const int64_t size = rw_size(rw_input(r, 0), (int32_t)i);
+        const double scaled = op_f64(t)[i] * (double)size;
+        if (size < 0 || scaled != floor(scaled)) return false;
+    }
+    return true;
+}
+
 void resize_19_down(rewrite *r)
 {
-    if (rw_is(r, "coordinate_transformation_mode", "half_pixel_symmetric", "half_pixel"))
+    static const char KEY[] = "coordinate_transformation_mode";
+    if (!rw_is(r, KEY, "half_pixel_symmetric", "half_pixel")) return;
+    if (sizes_are_exact(r))
+        rw_set_string(r, r->node, KEY, "half_pixel");
+    else
         rw_refuse(r, "coordinates 'half_pixel_symmetric' came with opset 19");
 }
