@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU kernels: what one is, and how the engine uses it (docs/engine.md).
+ *
+ * A family is one file src/kernels/<name>.c ending in `const kernel KERNELS_<name>[]`, and one line
+ * in kernels.def. The engine asks every kernel that names the operator whether it accepts a use,
+ * takes the cheapest, prepares it once and runs it many times.
+ */
+#ifndef KERNELS_KERNEL_H
+#define KERNELS_KERNEL_H
+
+#include "base/system.h"
+#include "ops/op.h"
+
+/* Where the elements of a tensor lie. Blocked: [N, ceil(C/b), spatial..., b]; lanes beyond C are
+ * zero. */
+typedef enum kernel_layout { KERNEL_LINEAR, KERNEL_BLOCKED_8, KERNEL_BLOCKED_16 } kernel_layout;
+
+/* A tensor of a use: concrete shape; `data` of constants (in the declared type, linear), else NULL.
+ * dtype NONE: an omitted input or output. */
+typedef struct kernel_tensor {
+    pgy_dtype dtype;
+    int32_t rank;
+    const int64_t *shape;
+    kernel_layout layout;
+    const void *data;
+} kernel_tensor;
+
+enum { KERNEL_MAX_INPUTS = 16, KERNEL_MAX_OUTPUTS = 8 };
+
+/* A node with concrete shapes. */
+typedef struct kernel_use {
+    const op_node *node; /* operator, opset, attributes */
+    size_t input_count, output_count;
+    kernel_tensor inputs[KERNEL_MAX_INPUTS];   /* layout: as offered; accept sets what it wants */
+    kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets what it gives */
+} kernel_use;
+
+/* What prepare makes. Both blobs hold no pointers: they are written into plans and used where they
+ * are mapped. */
+typedef struct kernel_plan {
+    void *params; /* mem_alloc */
+    size_t params_bytes;
+    void *packed; /* mem_alloc_aligned, 64 bytes; NULL: nothing is packed */
+    size_t packed_bytes;
+    uint32_t packed_inputs; /* bit i: input i is inside `packed` and not read when it runs */
+    size_t workspace_bytes; /* shared by all parts, 64-byte aligned, not cleared */
+    size_t scratch_bytes;   /* for each thread, 64-byte aligned, not cleared */
+    uint32_t phases;        /* at least 1; a barrier lies between two */
+    uint32_t parts;         /* into how many the work may be cut, at least 1 */
+    int8_t in_place;        /* output 0 may lie where this input lies if nobody else needs it; -1 */
+} kernel_plan;
+
+/* One call of run: the work of [part] of `parts`, which is at most what the plan allows. */
+typedef struct kernel_run {
+    const void *params, *packed;
+    void *const *tensors; /* inputs, then outputs, as in the use; NULL where omitted or packed */
+    void *workspace, *scratch;
+    uint32_t phase, part, parts;
+} kernel_run;
+
+typedef struct kernel {
+    const char *name; /* "conv_f32_direct"; NULL ends a table */
+    uint16_t version; /* of parameters, packed form and numerics */
+    const char *ops;  /* word list of operators, e.g. "Relu Sigmoid"; "com.microsoft:FusedConv" */
+    cpu_level needs;
+    /* False: not this use. Else layouts are set in `u` and *cost_ns is the time on one core by a
+     * simple model. Pure: the same use gives the same answer. */
+    bool (*accept)(kernel_use *u, double *cost_ns);
+    /* Only for what accept accepted, with the layouts it set. */
+    pgy_status (*prepare)(kernel_plan *out, const kernel_use *u, pgy_error *err);
+    void (*run)(const kernel_run *r);
+} kernel;
+
+void kernel_plan_deinit(kernel_plan *p);
+
+/* Kernels for an operator that this processor (and POLYGRAPHY_CPU) allows, in kernels.def order:
+ * start with i = 0 and count up; NULL after the last. */
+const kernel *kernel_for(const char *domain, const char *op, size_t i);
+/* For plans. NULL: unknown, of another version, or not for this processor. */
+const kernel *kernel_find(const char *name, uint16_t version);
+
+/* ---- Help for kernels ------------------------------------------------------------------------ */
+
+size_t kernel_count(const kernel_tensor *t);      /* elements */
+size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout */
+size_t kernel_block(kernel_layout layout);        /* 1, 8 or 16 */
+/* [from, to) of part `part` of `parts` over `count` items: even, contiguous. */
+void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts);
+/* Runs a prepared kernel on this thread alone, all phases and parts: for tests. */
+void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts);
+
+#endif

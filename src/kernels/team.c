@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread team. Threads wait for a number to change: the round of tasks, or the round of the
+ * barrier. A waiter spins first, because the next step is usually microseconds away; then it sleeps
+ * on the number (futex). Whoever changes a number wakes sleepers only if there are some. */
+#include "kernels/team.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/system.h"
+
+enum { CACHE_LINE = 64, SPIN_NS = 100000, SPINS_PER_LOOK = 64 };
+
+/* A number that threads wait on, alone on its cache line. */
+typedef struct signal_word {
+    _Alignas(CACHE_LINE) atomic_uint value;
+    atomic_uint sleepers;
+} signal_word;
+
+typedef struct worker {
+    team *team;
+    size_t index;
+    pthread_t thread;
+} worker;
+
+struct team {
+    signal_word start, arrived, passed; /* rounds of tasks, threads at the barrier, its rounds */
+    _Alignas(CACHE_LINE) atomic_uint running;
+    signal_word done; /* rounds that all workers have finished */
+    void (*task)(size_t thread, size_t size, void *user);
+    void *user;
+    bool stopping;
+    size_t size, started;
+    int64_t spin_ns;
+    worker *workers; /* [1, size) */
+};
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void wait_change(signal_word *w, unsigned old, int64_t spin_ns)
+{
+    const int64_t until = clock_ns() + spin_ns;
+    do {
+        for (int i = 0; i < SPINS_PER_LOOK; i++) {
+            if (atomic_load_explicit(&w->value, memory_order_acquire) != old) return;
+            pause_briefly();
+        }
+    } while (clock_ns() < until);
+    atomic_fetch_add(&w->sleepers, 1);
+    while (atomic_load(&w->value) == old)
+        syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+    atomic_fetch_sub(&w->sleepers, 1);
+}
+
+static void change(signal_word *w, unsigned value)
+{
+    atomic_store(&w->value, value);
+    if (atomic_load(&w->sleepers))
+        syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+void team_barrier(team *t, size_t thread)
+{
+    (void)thread;
+    if (t->size == 1) return;
+    const unsigned round = atomic_load_explicit(&t->passed.value, memory_order_relaxed);
+    if (atomic_fetch_add(&t->arrived.value, 1) + 1 == t->size) {
+        atomic_store_explicit(&t->arrived.value, 0, memory_order_relaxed);
+        change(&t->passed, round + 1);
+    } else {
+        wait_change(&t->passed, round, t->spin_ns);
+    }
+}
+
+/* ---- Workers -------------------------------------------------------------------------------- */
+
+static void *worker_main(void *arg)
+{
+    const worker *w = arg;
+    team *t = w->team;
+    for (unsigned round = 0;; round++) {
+        wait_change(&t->start, round, t->spin_ns);
+        if (t->stopping) return NULL;
+        t->task(w->index, t->size, t->user);
+        if (atomic_fetch_sub(&t->running, 1) == 1) change(&t->done, round + 1);
+    }
+}
+
+void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), void *user)
+{
+    if (t->size == 1) {
+        task(0, 1, user);
+        return;
+    }
+    const unsigned round = atomic_load_explicit(&t->start.value, memory_order_relaxed);
+    t->task = task;
+    t->user = user;
+    atomic_store_explicit(&t->running, (unsigned)t->size - 1, memory_order_relaxed);
+    change(&t->start, round + 1);
+    task(0, t->size, user);
+    wait_change(&t->done, round, t->spin_ns);
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+void team_destroy(team *t)
+{
+    if (!t) return;
+    t->stopping = true;
+    change(&t->start, atomic_load(&t->start.value) + 1);
+    for (size_t i = 1; i < t->started; i++) pthread_join(t->workers[i].thread, NULL);
+    mem_free(t->workers);
+    mem_free(t);
+}
+
+pgy_status team_create(team **out, size_t size, pgy_error *err)
+{
+    if (size == 0) size = cpu_count();
+    team *t = mem_alloc_aligned(CACHE_LINE, sizeof *t);
+    if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *t = (team){.size = size, .started = 1};
+    /* With fewer processors than threads the one that is waited for needs the processor. */
+    t->spin_ns = size <= cpu_count() ? SPIN_NS : 0;
+    t->workers = mem_calloc(size, sizeof *t->workers);
+    pgy_status st = t->workers ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (; !st && t->started < size; t->started++) {
+        worker *w = &t->workers[t->started];
+        *w = (worker){.team = t, .index = t->started};
+        if (pthread_create(&w->thread, NULL, worker_main, w))
+            st = pgy_error_set(err, PGY_E_MEMORY, "thread %zu of %zu could not be started",
+                               t->started, size);
+        if (st) break;
+    }
+    if (st)
+        team_destroy(t);
+    else
+        *out = t;
+    return st;
+}
+
+size_t team_size(const team *t)
+{
+    return t->size;
+}
