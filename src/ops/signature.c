@@ -211,15 +211,29 @@ pgy_status op_signature_check(const op_infer *c, const op_signature *s, pgy_erro
     return st;
 }
 
+/* The first input that binds a variable. */
+static binding bound_by_input(const op_infer *c, const op_signature *s, unsigned variable)
+{
+    for (size_t i = 0; i < c->node->input_count; i++) {
+        const op_parameter *p = op_signature_input(s, i);
+        if (p && p->variable == variable && c->present[i] && c->inputs[i].dtype)
+            return (binding){c->inputs[i].dtype, i};
+    }
+    return (binding){0};
+}
+
 pgy_status op_signature_check_outputs(const op_infer *c, const op_signature *s, pgy_error *err)
 {
-    binding bound[OP_MAX_VARIABLES] = {{0}};
-    const side inputs = {s, "input", c->inputs, op_signature_input};
     const side outputs = {s, "output", c->outputs, op_signature_output};
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < c->node->input_count; i++)
-        if (c->present[i]) st = check_one(c->node, &inputs, i, bound, err);
-    for (size_t i = 0; !st && i < c->node->output_count; i++)
-        if (c->wanted[i]) st = check_one(c->node, &outputs, i, bound, err);
+    for (size_t i = 0; !st && i < c->node->output_count; i++) {
+        const op_parameter *p = op_signature_output(s, i);
+        const op_value *v = &c->outputs[i];
+        if (!c->wanted[i] || !p) continue;
+        if (!holds(op_parameter_set(s, p), v)) return refuse(c->node, &outputs, i, err);
+        const binding b =
+            p->variable && v->dtype ? bound_by_input(c, s, p->variable) : (binding){0};
+        if (b.dtype && b.dtype != v->dtype) st = differ(c->node, &outputs, i, &b, err);
+    }
     return st;
 }

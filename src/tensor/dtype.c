@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of element types and the look-ups in it. The rows are in dtypes.def; a type's index in
- * the table is found by a short scan, which is cheap beside anything done per tensor. Names of
- * other tools (ONNX's, a few aliases) are accepted when reading, never written. */
+/* The table of element types and the look-ups in it. The rows are in dtypes.def; a type's row is
+ * found by its code and width. Names of other tools (ONNX's, a few aliases) are accepted when
+ * reading, never written. */
 #include <polygraphy/tensor.h>
 
 #include "base/alloc.h"
@@ -14,6 +14,21 @@ static const pgy_dtype_info DTYPES[] = {
 #undef DTYPE
 };
 enum { DTYPE_COUNT = sizeof DTYPES / sizeof DTYPES[0] };
+
+enum {
+#define DTYPE(value, name, onnx, onnx_name, npy, safetensors, bits, kind) ROW_##value,
+#include "tensor/dtypes.def"
+#undef DTYPE
+};
+
+/* By code and width: a small table of rows, counted from 1. */
+#define PLACE(dtype) (((dtype)&31u) + 32u * (unsigned)__builtin_ctz(((dtype) >> 8 & 255u) | 256u))
+static const uint8_t ROW_AT[32 * 9] = {
+#define DTYPE(value, name, onnx, onnx_name, npy, safetensors, bits, kind) \
+    [PLACE(value)] = ROW_##value + 1,
+#include "tensor/dtypes.def"
+#undef DTYPE
+};
 
 static const pgy_dtype_info NONE = {.name = "none", .onnx_name = "UNDEFINED"};
 
@@ -33,9 +48,8 @@ size_t pgy_dtype_list(const pgy_dtype_info **out)
 
 const pgy_dtype_info *pgy_dtype_describe(pgy_dtype dtype)
 {
-    for (size_t i = 0; i < DTYPE_COUNT; i++)
-        if (DTYPES[i].dtype == dtype) return &DTYPES[i];
-    return &NONE;
+    const unsigned row = ROW_AT[PLACE((unsigned)dtype)];
+    return row && DTYPES[row - 1].dtype == dtype ? &DTYPES[row - 1] : &NONE;
 }
 
 const char *pgy_dtype_name(pgy_dtype dtype)
