@@ -128,7 +128,8 @@ static pgy_status run_operator(executor *e, frame *f, pgy_node *n, pgy_error *er
                     .name = node_label(n),
                     .opset = box->opset,
                     .input_count = n->input_count,
-                    .output_count = n->output_count};
+                    .output_count = n->output_count,
+                    .signature = box->signature};
     pgy_status st = node_attrs(&node.attrs, &node.attr_count, n, f->scope, &memory, err);
     if (!st && box->has_refs) st = op_check_node(&node, err);
     if (!st) st = op_run(&node, f->in, f->out, f->wanted, &e->host, err);
