@@ -305,6 +305,33 @@ def more():
     case("RelativePositionBias", "both directions", [table, np.array([5], np.int64), np.array([5], np.int64)], expected=[bias], max_distance=6, is_bidirectional=1)
 
 
+def experts():
+    s = Source("experts")
+    x, router = s.f(3, 4), (s.rng.permutation(15).reshape(3, 5) / 4 - 2).astype(np.float32)
+
+    def layers(first=6, gate=False):
+        out = [s.f(5, first, 4), s.f(5, first), s.f(5, 4, 6), s.f(5, 4)]
+        return out + ([s.f(5, 6, 4), s.f(5, 6)] if gate else [])
+
+    case("MoE", "relu", [x, router, *layers()])
+    case("MoE", "two of five, gelu, normalised", [x, router, *layers()], tolerance=1e-3, k=2, activation_type="gelu", normalize_routing_weights=1)
+    case("MoE", "silu", [s.f(1, 3, 4), router, *layers()], k=2, activation_type="silu")
+    fused = dict(k=2, activation_type="swiglu", swiglu_fusion=1, activation_alpha=1.5, activation_beta=1.0)
+    case("MoE", "swiglu, interleaved", [x, router, *layers(12)], swiglu_limit=2.0, **fused)
+    x = s.f(3, 16)
+
+    def packed(bits, first=32, blocks=None):
+        def one(rows, columns):
+            scales = s.pos(5, rows, columns // blocks) if blocks else s.pos(5, rows)
+            return [s.u8(5, rows, columns * bits // 8), scales, s.f(5, rows)]
+
+        return [*one(first, 16), *one(16, 16)]
+
+    case("QMoE", "4 bits", [x, router, *packed(4, 16)], k=2, expert_weight_bits=4, activation_type="identity", tolerance=1e-4)
+    case("QMoE", "8 bits", [x, router, *packed(8, 16)], k=1, expert_weight_bits=8, activation_type="silu", tolerance=1e-4)
+    case("QMoE", "4 bits in blocks, swiglu", [x, router, *packed(4, 32, 16)], expert_weight_bits=4, block_size=16, tolerance=1e-4, **fused)
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x.astype(np.float64)))
 
@@ -443,7 +470,7 @@ def tensorrt_quantise():
 
 
 def all_cases():
-    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, of_diffusion_models,
+    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_diffusion_models,
                   tensorrt_nms, tensorrt_quantise):
         build()
     return CASES
@@ -575,7 +602,7 @@ def attr_text(v):
 
 
 # Operators that share a file.
-FILES = {"SkipGroupNorm": "GroupNorm", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
+FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "SkipGroupNorm": "GroupNorm", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
          "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
          "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
          "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear"}

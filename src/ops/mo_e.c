@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft MoE and QMoE: each token goes to the k experts of the largest probabilities
+ * (softmax of the router's scores) and the results are added with them as weights. An expert is two
+ * linear layers with an activation between; a third one, or the second half of the first, gates it.
+ * QMoE keeps weights in 2, 4 or 8 bits with a scale per row or per block of one. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/class_activation.h"
+#include "ops/class_rows.h"
+
+enum { FLOATS, INTEGERS }; /* op_def.user */
+enum { X, ROUTER };
+
+#define COMMON                                                                                    \
+    {"activation_alpha", OP_ATTR_FLOAT, false, "1"},                                              \
+        {"activation_beta", OP_ATTR_FLOAT, false, "0"},                                           \
+        {"activation_type", OP_ATTR_STRING, false, "relu"}, {"k", OP_ATTR_INT, false, "1"},       \
+        {"normalize_routing_weights", OP_ATTR_INT, false, "0"},                                   \
+        {"swiglu_fusion", OP_ATTR_INT, false, "0"}, {"swiglu_limit", OP_ATTR_FLOAT, false, NULL}, \
+    {                                                                                             \
+        "use_sparse_mixer", OP_ATTR_INT, false, "0"                                               \
+    }
+static const op_attr_def ATTRS[] = {COMMON, {NULL}};
+static const op_attr_def Q_ATTRS[] = {COMMON,
+                                      {"accuracy_level", OP_ATTR_INT, false, "0"},
+                                      {"block_size", OP_ATTR_INT, false, "0"},
+                                      {"expert_weight_bits", OP_ATTR_INT, false, "4"},
+                                      {"fc1_expert_weight_bits", OP_ATTR_INT, false, NULL},
+                                      {"fc2_expert_weight_bits", OP_ATTR_INT, false, NULL},
+                                      {"fc3_expert_weight_bits", OP_ATTR_INT, false, NULL},
+                                      {"quant_type", OP_ATTR_STRING, false, "int"},
+                                      {"weights_prepacked", OP_ATTR_INT, false, "-1"},
+                                      {NULL}};
+
+/* Inputs of each layer. */
+typedef struct layer_inputs {
+    size_t weights, bias, scales, zeros, router_weights;
+} layer_inputs;
+
+static layer_inputs inputs_of(const op_node *n, size_t layer)
+{
+    if (n->def->user == INTEGERS)
+        return (layer_inputs){2 + 3 * layer, 4 + 3 * layer, 3 + 3 * layer, 11 + layer, 14};
+    return (layer_inputs){2 + 2 * layer, 3 + 2 * layer, SIZE_MAX, SIZE_MAX, SIZE_MAX};
+}
+
+static int64_t bits_of(const op_node *n, size_t layer)
+{
+    static const char *const NAMES[] = {"fc1_expert_weight_bits", "fc2_expert_weight_bits",
+                                        "fc3_expert_weight_bits"};
+    return op_attr_int(n, NAMES[layer], op_attr_int(n, "expert_weight_bits", 4));
+}
+
+static pgy_status check_quantised(const op_infer *c, pgy_error *err)
+{
+    const op_node *n = c->node;
+    for (size_t i = 0; i < 3; i++)
+        if (bits_of(n, i) != 2 && bits_of(n, i) != 4 && bits_of(n, i) != 8)
+            return op_error(n, err, PGY_E_ARGUMENT, "weights of %" PRId64 " bits", bits_of(n, i));
+    if (!op_attr_is(n, "quant_type", "int", "int") || op_attr_int(n, "weights_prepacked", -1) == 1)
+        return op_error(n, err, PGY_E_UNSUPPORTED,
+                        "only integer weights that are not prepacked are supported");
+    const int64_t block = op_attr_int(n, "block_size", 0);
+    if (block < 0 || block > INT32_MAX)
+        return op_error(n, err, PGY_E_ARGUMENT, "block_size is %" PRId64, block);
+    for (size_t i = 15; i < n->input_count; i++)
+        if (op_has_input(c, i))
+            return op_error(n, err, PGY_E_UNSUPPORTED, "input %zu is not supported", i);
+    return PGY_OK;
+}
+
+static pgy_status infer(op_infer *c, pgy_error *err)
+{
+    const op_node *n = c->node;
+    const int64_t k = op_attr_int(n, "k", 1), fusion = op_attr_int(n, "swiglu_fusion", 0);
+    pgy_status st = rank_check(c, X, 2, 3, err);
+    if (!st) st = rank_check(c, ROUTER, 2, 2, err);
+    for (size_t i = 0; !st && i < 3; i++) {
+        const layer_inputs in = inputs_of(n, i);
+        st = rank_check(c, in.weights, 3, 3, err);
+        if (!st) st = rank_check(c, in.bias, 2, 2, err);
+        if (!st && n->def->user == INTEGERS) st = rank_check(c, in.scales, 2, 3, err);
+    }
+    if (!st && n->def->user == INTEGERS) st = check_quantised(c, err);
+    if (st) return st;
+    if (k < 1 || fusion < 0 || fusion > 2)
+        return op_error(n, err, PGY_E_ARGUMENT, "k is %" PRId64 " and swiglu_fusion %" PRId64, k,
+                        fusion);
+    if (op_attr_int(n, "use_sparse_mixer", 0))
+        return op_error(n, err, PGY_E_UNSUPPORTED, "use_sparse_mixer = 1 is not supported");
+    op_set_like(c, 0, X);
+    return PGY_OK;
+}
+
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+typedef struct linear {
+    const double *weights, *bias; /* [experts, out, in]; [experts, out] or NULL */
+    double *own;                  /* dequantised weights */
+    size_t out, in;
+} linear;
+
+typedef struct experts {
+    const op_eval *c;
+    size_t tokens, hidden, inter, count, k, fusion;
+    bool normalise, gated; /* gated: SwiGLU */
+    double alpha, beta, limit;
+    activation_function apply;
+    linear layers[3];
+} experts;
+
+static double silu(double x, const double *params)
+{
+    (void)params;
+    return x / (1 + exp(-x));
+}
+static double relu(double x, const double *params)
+{
+    (void)params;
+    return x < 0 ? 0 : x;
+}
+static double gelu(double x, const double *params)
+{
+    (void)params;
+    return activation_gelu(x);
+}
+static double identity(double x, const double *params)
+{
+    (void)params;
+    return x;
+}
+
+static pgy_status find_activation(experts *e, pgy_error *err)
+{
+    static const struct {
+        const char *name;
+        activation_function run;
+    } NAMED[] = {
+        {"relu", relu}, {"gelu", gelu}, {"silu", silu}, {"identity", identity}, {"swiglu", silu}};
+    for (size_t i = 0; i < sizeof NAMED / sizeof *NAMED; i++)
+        if (op_attr_is(e->c->node, "activation_type", NAMED[i].name, "relu"))
+            e->apply = NAMED[i].run;
+    e->gated = op_attr_is(e->c->node, "activation_type", "swiglu", "relu");
+    if (e->apply) return PGY_OK;
+    return op_error(e->c->node, err, PGY_E_UNSUPPORTED, "the activation_type is not known");
+}
+
+static int64_t field(const int64_t *bytes, size_t i, size_t bits)
+{
+    return bytes[i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
+}
+
+/* Integer weights of `rows` rows of `in` values, with scales per row or per block. */
+static pgy_status dequantise(linear *l, const experts *e, size_t layer, pgy_error *err)
+{
+    const op_eval *c = e->c;
+    const layer_inputs in = inputs_of(c->node, layer);
+    const size_t bits = (size_t)bits_of(c->node, layer), per = 8 / bits;
+    const size_t block = (size_t)op_attr_int(c->node, "block_size", 0);
+    const size_t rows = e->count * l->out, bytes = l->in / per;
+    const size_t blocks = block ? (l->in + block - 1) / block : 1;
+    const size_t zero_bytes = block ? (blocks * bits + 7) / 8 : 0;
+    const size_t zero_plane = (l->out * bits + 7) / 8;
+    const int64_t *q = in_i64(c, in.weights), *zeros = in_i64(c, in.zeros);
+    const size_t wanted = block ? rows * zero_bytes : e->count * zero_plane;
+    if (!in_f64(c, in.scales) || in_count(c, in.scales) != rows * blocks ||
+        in_count(c, in.weights) != rows * bytes || (zeros && in_count(c, in.zeros) != wanted))
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "scales, weights and zero points of layer %zu do not fit", layer + 1);
+    pgy_status st = workspace_alloc((void **)&l->own, c, rows * l->in, sizeof *l->own, err);
+    if (st) return st;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < l->in; i++) {
+            const size_t b = block ? i / block : 0;
+            double zero = (double)(1 << (bits - 1));
+            if (zeros && block) zero = (double)field(zeros + r * zero_bytes, b, bits);
+            if (zeros && !block)
+                zero = (double)field(zeros + r / l->out * zero_plane, r % l->out, bits);
+            l->own[r * l->in + i] = ((double)field(q + r * bytes, i, bits) - zero) *
+                                    in_f64(c, in.scales)[r * blocks + b];
+        }
+    l->weights = l->own;
+    return PGY_OK;
+}
+
+static pgy_status read_layer(experts *e, size_t layer, size_t out, size_t in, pgy_error *err)
+{
+    const op_eval *c = e->c;
+    const layer_inputs at = inputs_of(c->node, layer);
+    const bool quantised = c->node->def->user == INTEGERS;
+    const int64_t *s = in_shape(c, at.weights);
+    const size_t per = quantised ? 8 / (size_t)bits_of(c->node, layer) : 1;
+    linear *l = &e->layers[layer];
+    if (!s) return PGY_OK;
+    *l = (linear){.bias = in_f64(c, at.bias), .out = out, .in = in};
+    if ((size_t)s[0] != e->count || (size_t)s[1] != out || (size_t)s[2] * per != in ||
+        (l->bias && in_count(c, at.bias) != e->count * out))
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "weights or bias of layer %zu are not of %zu experts from %zu to %zu",
+                        layer + 1, e->count, in, out);
+    if (quantised) return dequantise(l, e, layer, err);
+    l->weights = in_f64(c, at.weights);
+    return PGY_OK;
+}
+
+/* ---- Tokens --------------------------------------------------------------------------------- */
+
+static void apply_linear(const linear *l, size_t expert, const double *x, double *y)
+{
+    for (size_t r = 0; r < l->out; r++) {
+        const double *w = l->weights + (expert * l->out + r) * l->in;
+        double sum = 0;
+        for (size_t i = 0; i < l->in; i++) sum += w[i] * x[i];
+        y[r] = sum + (l->bias ? l->bias[expert * l->out + r] : 0);
+    }
+}
+
+static double swiglu(const experts *e, double gate, double x)
+{
+    if (!isnan(e->limit)) {
+        gate = fmin(gate, e->limit);
+        x = fmax(fmin(x, e->limit), -e->limit);
+    }
+    return gate / (1 + exp(-e->alpha * gate)) * (x + e->beta);
+}
+
+/* h: what the first layer gave; other: the third, if there is one. */
+static void activate(const experts *e, double *h, const double *other)
+{
+    for (size_t i = 0; i < e->inter; i++) {
+        if (e->gated && e->fusion == 1)
+            h[i] = swiglu(e, h[2 * i], h[2 * i + 1]);
+        else if (e->gated)
+            h[i] = swiglu(e, h[i], e->fusion == 2 ? h[e->inter + i] : other ? other[i] : 1);
+        else
+            h[i] = e->apply(h[i], NULL) * (other ? other[i] : 1);
+    }
+}
+
+/* The expert of the next largest score; the earlier one of equals. */
+static size_t take_best(const double *scores, bool *taken, size_t count)
+{
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (!taken[i] && (best == SIZE_MAX || scores[i] > scores[best])) best = i;
+    taken[best] = true;
+    return best;
+}
+
+static void run_token(const experts *e, size_t token, double *room, bool *taken)
+{
+    const double *scores = in_f64(e->c, ROUTER) + token * e->count;
+    const double *other = in_f64(e->c, inputs_of(e->c->node, 0).router_weights);
+    double *h = room, *third = h + 2 * e->inter, *part = third + e->inter, sum = 0, all = 0;
+    double *y = out_f64(e->c, 0) + token * e->hidden, top = -INFINITY;
+    memset(taken, 0, e->count * sizeof *taken);
+    for (size_t i = 0; i < e->count; i++) top = fmax(top, scores[i]);
+    for (size_t i = 0; i < e->count; i++) sum += exp(scores[i] - top);
+    for (size_t n = 0; n < e->k; n++) {
+        const size_t best = take_best(scores, taken, e->count);
+        const double weight =
+            other ? other[token * e->count + best] : exp(scores[best] - top) / sum;
+        const double *x = in_f64(e->c, X) + token * e->hidden;
+        all += weight;
+        apply_linear(&e->layers[0], best, x, h);
+        if (e->layers[2].weights) apply_linear(&e->layers[2], best, x, third);
+        activate(e, h, e->layers[2].weights ? third : NULL);
+        apply_linear(&e->layers[1], best, h, part);
+        for (size_t i = 0; i < e->hidden; i++) y[i] += weight * part[i];
+    }
+    for (size_t i = 0; e->normalise && i < e->hidden; i++) y[i] /= all;
+}
+
+static pgy_status prepare(experts *e, pgy_error *err)
+{
+    const op_eval *c = e->c;
+    const op_node *n = c->node;
+    const int64_t *x = in_shape(c, X), *router = in_shape(c, ROUTER);
+    const size_t second = inputs_of(n, 1).weights;
+    const size_t other = inputs_of(n, 0).router_weights;
+    pgy_status st = find_activation(e, err);
+    if (st) return st;
+    e->hidden = (size_t)x[in_rank(c, X) - 1];
+    e->tokens = e->hidden ? in_count(c, X) / e->hidden : 0;
+    e->count = (size_t)router[1];
+    e->k = (size_t)op_attr_int(n, "k", 1);
+    e->fusion = e->gated ? (size_t)op_attr_int(n, "swiglu_fusion", 0) : 0;
+    /* QMoE of ONNX Runtime's CPU provider takes the softmax of the chosen scores only. */
+    e->normalise = op_attr_int(n, "normalize_routing_weights", 0) != 0 ||
+                   (n->def->user == INTEGERS && !in_f64(c, other));
+    e->alpha = op_attr_float(n, "activation_alpha", 1);
+    e->beta = op_attr_float(n, "activation_beta", 0);
+    e->limit = op_attr_float(n, "swiglu_limit", (double)NAN);
+    e->inter = (size_t)in_shape(c, second)[2];
+    if (n->def->user == INTEGERS) e->inter *= 8 / (size_t)bits_of(n, 1);
+    if ((size_t)router[0] != e->tokens || e->k > e->count ||
+        (in_f64(c, other) && in_count(c, other) != in_count(c, ROUTER)))
+        return op_error(n, err, PGY_E_SHAPE,
+                        "%zu experts of %zu for %zu tokens, but the router knows %" PRId64, e->k,
+                        e->count, e->tokens, router[0]);
+    st = read_layer(e, 0, e->fusion ? 2 * e->inter : e->inter, e->hidden, err);
+    if (!st) st = read_layer(e, 1, e->hidden, e->inter, err);
+    if (!st && !e->fusion) st = read_layer(e, 2, e->inter, e->hidden, err);
+    return st;
+}
+
+static pgy_status eval(op_eval *c, pgy_error *err)
+{
+    experts e = {.c = c};
+    double *room = NULL;
+    bool *taken = NULL;
+    const bool quantised = c->node->def->user == INTEGERS;
+    pgy_status st = inputs_check(c, quantised ? "FFIffIffiffiiif" : "FFFfFfff", err);
+    if (!st) st = prepare(&e, err);
+    if (!st) st = workspace_alloc((void **)&room, c, 3 * e.inter + e.hidden, sizeof *room, err);
+    if (!st) st = workspace_alloc((void **)&taken, c, e.count, sizeof *taken, err);
+    for (size_t token = 0; !st && token < e.tokens; token++) run_token(&e, token, room, taken);
+    for (size_t i = 0; i < 3; i++) mem_free(e.layers[i].own);
+    mem_free(room);
+    mem_free(taken);
+    return st;
+}
+
+const op_def OP_mo_e[] = {
+    {"MoE", "com.microsoft", 1, 0, 5, 8, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, NULL, FLOATS, NULL},
+    {"QMoE", "com.microsoft", 1, 0, 7, 21, 1, 1, 0, Q_ATTRS, TYPES_F4, infer, eval, NULL, INTEGERS,
+     NULL},
+    {NULL},
+};
