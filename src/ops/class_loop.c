@@ -5,6 +5,7 @@
 #include "ops/class_loop.h"
 
 #include "base/alloc.h"
+#include "ops/class_sequence.h"
 #include "ops/move.h"
 
 enum { MAX_ROUNDS = 8 };
@@ -72,6 +73,12 @@ bool loop_merge(op_infer *c, op_value *to, const op_value *from, const char *why
     if (to->dtype != from->dtype) {
         changed |= to->dtype != PGY_DTYPE_NONE;
         to->dtype = PGY_DTYPE_NONE;
+    }
+    if (from->rank == SEQUENCE_NO_ITEMS) return changed;
+    if (to->rank == SEQUENCE_NO_ITEMS) {
+        to->rank = from->rank;
+        to->dims = from->dims;
+        return true;
     }
     if (to->rank < 0) return changed;
     if (to->rank == from->rank) return merge_dims(c, to, from, why) || changed;

@@ -12,6 +12,7 @@ pgy_status sequence_element(op_value *out, const op_infer *c, size_t i, pgy_erro
         return op_error(c->node, err, PGY_E_TYPE, "input %zu must be a sequence, not %s", i,
                         v->optional ? "an optional" : "a tensor");
     *out = v->sequence ? *v->sequence : (op_value){.rank = -1};
+    if (out->rank == SEQUENCE_NO_ITEMS) out->rank = -1;
     return PGY_OK;
 }
 

@@ -6,6 +6,9 @@
 
 #include "ops/rule.h"
 
+/* The rank of the element of a sequence that has no items: what is put in decides. */
+enum { SEQUENCE_NO_ITEMS = -2 };
+
 /* What is known of the elements of input i, which must be a sequence where that is known. */
 pgy_status sequence_element(op_value *out, const op_infer *c, size_t i,
                             pgy_error *err) PGY_MUST_CHECK;

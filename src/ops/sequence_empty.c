@@ -12,7 +12,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const int64_t code = op_attr_int(c->node, "dtype", 1);
     const op_value element = {.dtype = code > 0 && code < 1000 ? pgy_dtype_from_onnx((int)code)
                                                                : PGY_DTYPE_NONE,
-                              .rank = -1};
+                              .rank = SEQUENCE_NO_ITEMS};
     if (!element.dtype) return op_error(c->node, err, PGY_E_TYPE, "dtype is %lld", (long long)code);
     return sequence_set(c, 0, &element, err);
 }

@@ -14,7 +14,13 @@ static pgy_status infer(op_infer *c, pgy_error *err)
                         "a tensor of %s does not go into a sequence of %s",
                         pgy_dtype_name(item->dtype), pgy_dtype_name(element.dtype));
     if (!element.dtype) element.dtype = item->dtype;
-    if (element.rank >= 0) loop_merge(c, &element, item, "the items of a sequence differ");
+    const op_value *before = c->inputs[0].sequence;
+    if (before && before->rank == SEQUENCE_NO_ITEMS) {
+        element.rank = item->rank;
+        element.dims = item->dims;
+    } else if (element.rank >= 0) {
+        loop_merge(c, &element, item, "the items of a sequence differ");
+    }
     return sequence_set(c, 0, &element, err);
 }
 

@@ -323,6 +323,35 @@ static void test_infer__function_bomb(void **state)
     pgy_graph_destroy(g);
 }
 
+/* A list that starts empty and grows in a loop holds what is put into it. */
+static void test_infer__list_grown_in_a_loop(void **state)
+{
+    (void)state;
+    const int64_t five = 5;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 16");
+    builder_ints(&b, "five", "", &five);
+    builder_node(&b, "SequenceEmpty", "", "empty");
+    model_builder body = builder_subgraph(&b, "body");
+    builder_input(&body, "i", PGY_I64, "");
+    builder_input(&body, "go", PGY_BOOL, "");
+    builder_input(&body, "list", PGY_DTYPE_NONE, NULL);
+    builder_node(&body, "Identity", "go", "on");
+    pgy_onnx_node *row = builder_node(&body, "Gather", "x i", "row");
+    builder_attr_int(&body, row, "axis", 0);
+    builder_node(&body, "SequenceInsert", "list row", "longer");
+    builder_output(&body, "on", PGY_BOOL, NULL);
+    builder_output(&body, "longer", PGY_DTYPE_NONE, NULL);
+    builder_attr_graph(&b, builder_node(&b, "Loop", "five - empty", "rows"), "body", &body);
+    pgy_onnx_node *join = builder_node(&b, "ConcatFromSequence", "rows", "y");
+    builder_attr_int(&b, join, "axis", 0);
+    builder_attr_int(&b, join, "new_axis", 1);
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = infer(&b);
+    expect(g, "y", "float32[unk__0, 16]");
+    pgy_graph_destroy(g);
+}
+
 static void if_model(model_builder *b, const bool *constant, const char *else_op)
 {
     *b = builder_start(17);
