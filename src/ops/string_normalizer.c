@@ -27,6 +27,12 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st && x->rank == 2) st = dim_check(c, 0, 0, dim_const(1), "it", err);
     if (st) return st;
     op_set_unknown(c, 0, PGY_STRING, x->rank, WHY);
+    if (x->rank != 2) return PGY_OK;
+    dim *dims = op_dims(c, 2);
+    if (!dims) return rule_no_memory(c->node, err);
+    dims[0] = dim_const(1);
+    dims[1] = c->outputs[0].dims[1];
+    op_set_output(c, 0, PGY_STRING, 2, dims);
     return PGY_OK;
 }
 

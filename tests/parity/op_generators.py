@@ -195,7 +195,7 @@ def unary(g):
         if "FLOAT" in str(a.type) and g.chance(0.6):
             attributes[name] = g.real(0.1, 2)
     attributes.update(g.some(approximate=g.pick(["none", "tanh"]), detect_negative=g.int(0, 1), detect_positive=g.int(0, 1)))
-    return Node([g.x(0, None, low, high)], attributes)
+    return Node([g.x(0, None, low, high)], attributes, accumulated=1.0 if g.schema.name in ("Gelu", "Mish", "Swish", "Erf", "Softplus", "Celu", "Elu", "Selu") else 0)
 
 
 def binary(g):
@@ -1217,7 +1217,7 @@ def random_like(g):
     if op in ("RandomNormal", "RandomUniform"):
         return Node([], {**attributes, "shape": g.shape(0, 4)}, random=True)
     if op == "Multinomial":
-        return Node([np.log(g.x(0, [g.int(1, 2), g.int(1, 4)], 0.1, 1, special=False))], g.some(sample_size=g.int(1, 4), dtype=g.pick([6, 7])), random=True)
+        return Node([-np.abs(g.x(0, [g.int(1, 2), g.int(1, 4)], special=False))], g.some(sample_size=g.int(1, 4), dtype=g.pick([6, 7])), random=True)
     if op == "Bernoulli":
         return Node([g.x(0, None, 0, 1, special=False)], g.some(dtype=g.pick([1, 6, 9, 11])), random=True)
     if "dtype" not in attributes:

@@ -97,7 +97,7 @@ def guarded(work, *arguments):
         return "ok", work(*arguments)
     except BaseException as e:  # a peer raises what it likes
         why = f"{type(e).__name__}: {e}"
-        absent = any(s in why for s in ("NOT_IMPLEMENTED", "NotImplemented", "No schema registered", "Opset ", "RuntimeImplementationError", "is under development", "is not currently registered", "data type is not supported with", "Unsupported type"))
+        absent = any(s in why for s in ("NOT_IMPLEMENTED", "NotImplemented", "No schema registered", "Opset ", "RuntimeImplementationError", "is under development", "is not currently registered", "data type is not supported with", "Unsupported type", "Failed to construct locale"))
         return "absent" if absent else "refused", why[:600]
 
 
