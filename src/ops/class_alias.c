@@ -6,6 +6,7 @@ static op_node other_node(const op_node *n)
 {
     const alias_spec *s = n->def->user_data;
     op_node other = *n;
+    other.signature = NULL;
     other.def = op_find(s->domain, s->name, s->version);
     other.opset = s->version;
     if (s->inputs && n->input_count > s->inputs) other.input_count = s->inputs;

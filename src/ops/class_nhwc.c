@@ -66,6 +66,7 @@ static op_node inner_node(const op_node *n)
 {
     const nhwc_spec *s = n->def->user_data;
     op_node inner = *n;
+    inner.signature = NULL;
     inner.def = op_find(s->domain, s->inner, s->version);
     inner.opset = s->version;
     return inner;

@@ -17,6 +17,7 @@ static pgy_status inner_node(op_node *inner, const op_node *n, pgy_error *err)
     const qlinear_spec *s = n->def->user_data;
     const int64_t version = op_attr_int(n, "opset", s->version);
     *inner = *n;
+    inner->signature = NULL;
     inner->opset = version;
     inner->def = op_find("", s->inner, version);
     inner->input_count = data_count(n);

@@ -28,6 +28,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     bool last;
     const op_def def = definition(c->node, &last);
     op_node node = *c->node;
+    node.signature = NULL;
     op_infer inner = *c;
     node.def = &def;
     inner.node = &node;
@@ -41,6 +42,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     bool last;
     const op_def def = definition(c->node, &last);
     op_node node = *c->node;
+    node.signature = NULL;
     op_eval inner = *c;
     node.def = &def;
     inner.node = &node;

@@ -40,6 +40,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         {.dtype = first.dtype, .data = step.value, .elements = &one, .element_count = 1}};
     const bool present[3] = {true, true, true};
     op_node node = *c->node;
+    node.signature = NULL;
     op_infer inner = *c;
     node.input_count = 3;
     inner.node = &node;
@@ -58,6 +59,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = make_step(&in[2], in[0].dtype, err);
     if (st) return st;
     op_node node = *c->node;
+    node.signature = NULL;
     op_eval inner = *c;
     node.input_count = 3;
     inner.node = &node;

@@ -22,6 +22,7 @@ static const size_t SOURCES[INNER_INPUTS] = {X, WEIGHTS, BIAS, MASK, PAST};
 static op_node inner_node(const op_node *n)
 {
     op_node inner = *n;
+    inner.signature = NULL;
     inner.def = op_find("com.microsoft", "Attention", 1);
     inner.opset = 1;
     inner.input_count = INNER_INPUTS;

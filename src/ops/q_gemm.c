@@ -20,6 +20,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
                                 op_has_input(c, C) ? c->inputs[C] : (op_value){.rank = -1}};
     const bool present[3] = {true, true, op_has_input(c, C)};
     op_node node = *c->node;
+    node.signature = NULL;
     op_infer inner = *c;
     node.def = op_find("", "Gemm", 13);
     node.opset = 13;

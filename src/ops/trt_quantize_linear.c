@@ -32,6 +32,7 @@ static void make_inner(inner *in, const op_node *n)
         (op_attr){.name = "block_size", .kind = OP_ATTR_INT, .i = op_attr_int(n, "block_size", 0)};
     in->attrs[2] = (op_attr){.name = "output_dtype", .kind = OP_ATTR_INT, .i = code};
     in->node = *n;
+    in->node.signature = NULL;
     in->node.def = op_find("", back ? "DequantizeLinear" : "QuantizeLinear", 23);
     in->node.opset = 23;
     in->node.attrs = in->attrs;

@@ -332,6 +332,39 @@ def experts():
     case("QMoE", "4 bits in blocks, swiglu", [x, router, *packed(4, 32, 16)], expert_weight_bits=4, block_size=16, tolerance=1e-4, **fused)
 
 
+def of_decoders_and_encoders():
+    s = Source("decoders")
+    op, n, h = "DecoderMaskedMultiHeadAttention", 2, 4
+    new = [s.f(2, 1, n * h) for _ in range(3)]
+    caches = [s.f(2, n, 3, h), s.f(2, n, 3, h)]
+    room = [np.concatenate([x, np.zeros((2, n, 3, h), np.float32)], 2) for x in caches]
+    case(op, "shared cache", [*new, None, None, *room, np.array([3], np.int32)], 3, num_heads=n, past_present_share_buffer=1)
+    length = np.array([3], np.int32)
+    case(op, "mask and bias", [*new, s.i32(0, 2, 2, 4), None, *room, length, None, None, s.f(3 * n * h)], 3, num_heads=n, past_present_share_buffer=1)
+    case(op, "encoder", [new[0], *caches], num_heads=n)
+    for name, direction in (("forward", "forward"), ("both directions", "bidirectional")):
+        d = 2 if direction == "bidirectional" else 1
+        weights = [s.s8(d, 3, 16), s.s8(d, 4, 16)]
+        scales = [np.full(d, 0.01, np.float32), np.zeros(d, np.int8), np.full(d, 0.01, np.float32), np.zeros(d, np.int8)]
+        case("DynamicQuantizeLSTM", name, [s.f(5, 2, 3), *weights, s.f(d, 32), None, None, None, None, *scales], 3, 2e-2, hidden_size=4, direction=direction)
+    tables = [s.u8(9, 8), s.u8(5, 8), s.u8(2, 8), s.u8(8), s.u8(8)]
+    scales = [f32(v) for v in (0.02, 0.03, 0.01, 0.05, 0.04)]
+    zeros = [u8(v) for v in (120, 130, 125, 7, 90)]
+    ids, segments, mask = s.i32(0, 9, 2, 3), s.i32(0, 2, 2, 3), np.array([[1, 1, 0], [1, 1, 1]], np.int32)
+    case("QEmbedLayerNormalization", "plain", [ids, segments, *tables, mask, *scales, *zeros], 2, 1e-4)
+    case("MatMulInteger16", "plain", [s.i32(-999, 999, 2, 3).astype(np.int16), s.i32(-999, 999, 3, 2).astype(np.int16)])
+    x, w, b = s.f(2, 3), s.f(3, 4), s.f(4)
+    y = (x @ w + b).astype(np.float64)
+    case("GemmFastGelu", "plain", [x, w, b], expected=[(0.5 * y * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)))).astype(np.float32)])
+    tokens = s.f(2, 3, 2)
+    flat = tokens.reshape(6, 2)[[0, 3, 4]]
+    places = np.array([[0, 3, 4], [1, 2, 5]], np.int32)
+    case("RemovePadding", "plain", [tokens, np.array([1, 2], np.int32)], expected=[flat, places, np.array([0, 1, 3], np.int32), np.array([2], np.int32)])
+    back = np.zeros((6, 2), np.float32)
+    back[[0, 3, 4]] = flat
+    case("RestorePadding", "plain", [flat, places], expected=[back.reshape(2, 3, 2)])
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x.astype(np.float64)))
 
@@ -470,7 +503,7 @@ def tensorrt_quantise():
 
 
 def all_cases():
-    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_diffusion_models,
+    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_decoders_and_encoders, of_diffusion_models,
                   tensorrt_nms, tensorrt_quantise):
         build()
     return CASES
@@ -602,7 +635,7 @@ def attr_text(v):
 
 
 # Operators that share a file.
-FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "SkipGroupNorm": "GroupNorm", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
+FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
          "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
          "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
          "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear"}
