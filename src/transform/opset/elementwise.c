@@ -91,21 +91,12 @@ void less_or_equal_down(rewrite *r)
 
 /* ---- Triangles ------------------------------------------------------------------------------ */
 
-/* 0, 1, ... to the size of an axis, as a row or a column. */
-static pgy_value *count_along(rewrite *r, pgy_value *x, int64_t axis, int64_t new_axis)
-{
-    pgy_value *size = rw_emit(r, "Squeeze", 1, rw_dim(r, x, axis));
-    pgy_value *range =
-        rw_emit(r, "Range", 3, rw_scalar(r, PGY_I64, 0), size, rw_scalar(r, PGY_I64, 1));
-    return rw_unsqueeze(r, range, &new_axis, 1);
-}
-
 void trilu_down(rewrite *r)
 {
     pgy_value *x = rw_input(r, 0), *k = rw_input(r, 1);
     const bool upper = rw_int(r, "upper", 1) != 0;
-    pgy_value *rows = count_along(r, x, -2, 1);
-    pgy_value *diagonal = rw_emit(r, "Sub", 2, count_along(r, x, -1, 0), rows);
+    pgy_value *rows = rw_positions(r, x, -2, 1);
+    pgy_value *diagonal = rw_emit(r, "Sub", 2, rw_positions(r, x, -1, 0), rows);
     pgy_value *outside =
         rw_emit(r, upper ? "Less" : "Greater", 2, diagonal, k ? k : rw_scalar(r, PGY_I64, 0));
     rw_become(r, "Where", 3, outside, rw_scalar_like(r, 0, x), x);

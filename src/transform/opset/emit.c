@@ -194,3 +194,22 @@ pgy_value *rw_dim(rewrite *r, pgy_value *x, int64_t axis)
     if (shape) box_of(shape)->known.dtype = PGY_I64;
     return rw_with_int(r, rw_emit(r, "Gather", 2, shape, rw_vector1(r, axis)), "axis", 0);
 }
+
+pgy_value *rw_positions(rewrite *r, pgy_value *x, int64_t axis, int64_t new_axis)
+{
+    pgy_value *size = rw_emit(r, "Squeeze", 1, rw_dim(r, x, axis));
+    pgy_value *range =
+        rw_emit(r, "Range", 3, rw_scalar(r, PGY_I64, 0), size, rw_scalar(r, PGY_I64, 1));
+    return rw_unsqueeze(r, range, &new_axis, 1);
+}
+
+pgy_value *rw_concat(rewrite *r, pgy_value *a, pgy_value *b, int64_t axis)
+{
+    return rw_with_int(r, rw_emit(r, "Concat", 2, a, b), "axis", axis);
+}
+
+pgy_value *rw_slice(rewrite *r, pgy_value *x, pgy_value *start, pgy_value *end, int64_t axis,
+                    int64_t step)
+{
+    return rw_emit(r, "Slice", 5, x, start, end, rw_vector1(r, axis), rw_vector1(r, step));
+}

@@ -133,6 +133,18 @@ void resize_11_down(rewrite *r)
 
 /* ---- Later ---------------------------------------------------------------------------------- */
 
+/* (i + 0.5) / scale, rounded down, is the half-pixel position rounded to the nearest, up if tied.
+ */
+void resize_13_up(rewrite *r)
+{
+    static const char KEY[] = "coordinate_transformation_mode", ROUND[] = "nearest_mode";
+    if (!rw_is(r, KEY, "tf_half_pixel_for_nn", "half_pixel")) return;
+    if (!rw_is(r, "mode", "nearest", "nearest") || !rw_is(r, ROUND, "floor", "round_prefer_floor"))
+        rw_refuse(r, "coordinates 'tf_half_pixel_for_nn' ended with opset 12");
+    rw_set_string(r, r->node, KEY, "half_pixel");
+    rw_set_string(r, r->node, ROUND, "round_prefer_ceil");
+}
+
 /* Inputs that may be left out from opset 13 on were empty before. */
 void resize_13_down(rewrite *r)
 {

@@ -94,5 +94,11 @@ pgy_value *rw_unsqueeze(rewrite *r, pgy_value *x, const int64_t *axes, size_t co
 pgy_value *rw_transpose(rewrite *r, pgy_value *x, const int64_t *perm, size_t count);
 /* One element of the shape of x, rank 1; as a constant where it is known. */
 pgy_value *rw_dim(rewrite *r, pgy_value *x, int64_t axis);
+/* 0, 1, ... up to the size of an axis of x: rank 2, along the axis that is not `new_axis`. */
+pgy_value *rw_positions(rewrite *r, pgy_value *x, int64_t axis, int64_t new_axis);
+pgy_value *rw_concat(rewrite *r, pgy_value *a, pgy_value *b, int64_t axis);
+/* One axis, with inputs as from opset 10 on. */
+pgy_value *rw_slice(rewrite *r, pgy_value *x, pgy_value *start, pgy_value *end, int64_t axis,
+                    int64_t step);
 
 #endif
