@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Changes to whole graphs that keep their meaning: constant folding and other opset versions.
+ * Changes to whole graphs: constant folding, other opset versions, other input shapes.
  *
  *     pgy_fold_options o = pgy_fold_options_default();
  *     pgy_fold_report report;
@@ -34,8 +34,8 @@ typedef struct pgy_fold_options {
     bool keep_shapes;          /**< do not replace shape arithmetic by constants */
     bool keep_shape_inference; /**< use the shapes the graph has; infer none */
     int64_t passes;            /**< at most; 0: until nothing changes */
-    /** Called before and after each pass with the number of nodes (subgraphs included); NULL: not.
-     */
+    /** Called before (then nodes_after is SIZE_MAX) and after each pass with the number of nodes
+     * (subgraphs included); NULL: not. */
     void (*progress)(size_t pass, size_t nodes_before, size_t nodes_after, void *user);
     void *user;
 } pgy_fold_options;
@@ -57,6 +57,35 @@ typedef struct pgy_fold_report {
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_fold_constants(pgy_graph *g,
                                                            const pgy_fold_options *options,
                                                            pgy_fold_report *report, pgy_error *err);
+
+/** Removes nodes that no output needs, and weights without users; subgraphs and functions too. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_remove_unused(pgy_graph *g, pgy_error *err);
+
+/** Gives values other shapes (and types, where `shapes` has them). Names of inputs change these;
+ * another tensor becomes an input, its producer loses it. What is declared of the shapes in between
+ * is forgotten, so that inference finds them anew. PGY_E_NOT_FOUND names what the graph has not. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_override_shapes(pgy_graph *g,
+                                                            const pgy_metadata *shapes,
+                                                            pgy_error *err);
+
+/** Takes what `shapes` says of tensors (from a run, say) as their declared shapes and types; names
+ * the graph has not are left out. Inference then agrees with it. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_declare_shapes(pgy_graph *g, const pgy_metadata *shapes,
+                                                           pgy_error *err);
+
+/** Upper limit for the values of a tensor; name "": for all that need one and are not named. */
+typedef struct pgy_upper_bound {
+    const char *name;
+    int64_t bound;
+} pgy_upper_bound;
+/** Puts a Min behind tensors that set a size without a limit (of Range, Pad, Tile, Expand, Resize).
+ * The shapes must have been inferred. *set lists what was bounded (owned by the graph).
+ * PGY_E_NOT_FOUND names a tensor that the graph has not. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_set_upper_bounds(pgy_graph *g,
+                                                             const pgy_upper_bound *bounds,
+                                                             size_t count,
+                                                             const pgy_upper_bound **set,
+                                                             size_t *set_count, pgy_error *err);
 
 typedef struct pgy_opset_report {
     int64_t from, to;

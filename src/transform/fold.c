@@ -226,3 +226,17 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
     mem_free(f.levels);
     return st;
 }
+
+pgy_status pgy_graph_remove_unused(pgy_graph *g, pgy_error *err)
+{
+    static const fold_pass pass = {"dead", fold_dead, true};
+    if (!g || g->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be cleaned");
+    folder f = {
+        .graph = g, .state = state_of(g), .weak_names = pgy_model_proto(g->model)->ir_version < 4};
+    pgy_status st = run_pass(&f, &pass, err);
+    if (!st) st = declare_weights(&f, err);
+    arena_deinit(&f.memory);
+    mem_free(f.levels);
+    return st;
+}

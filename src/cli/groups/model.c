@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which model, and the shapes given for its inputs. Commands take one of five forms of the group;
+/* Which model, and the shapes given for its inputs. Commands take one of six forms of the group;
  * all fill the same struct. */
 #include "cli/groups/model.h"
 
@@ -51,6 +51,14 @@ static const pgy_option DATA_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     SHAPES_ROW,
     OLD_SHAPES_ROW,
+    PGY_OPT_END,
+};
+static const pgy_option OVERRIDE_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
+    PGY_OPT_LIST("--override-input-shapes --override-inputs", model_args, shape_words,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
+                 .help = "shapes that replace those of the model's inputs, for example "
+                         "'image:[1,3,224,224]'; another tensor becomes an input"),
     PGY_OPT_END,
 };
 
@@ -109,3 +117,4 @@ const option_group GROUP_MODEL_FILE = MODEL_GROUP(FILE_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_OPTIONAL = MODEL_GROUP(OPTIONAL_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_TYPE = MODEL_GROUP(TYPE_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_DATA = MODEL_GROUP(DATA_OPTIONS, finish_onnx);
+const option_group GROUP_MODEL_OVERRIDE = MODEL_GROUP(OVERRIDE_OPTIONS, finish_onnx);

@@ -14,11 +14,12 @@ typedef struct model_args {
     pgy_text_list shape_words, old_shape_words;
     pgy_metadata *shapes; /* of --input-shapes; NULL if not given */
 } model_args;
-extern const option_group GROUP_MODEL_RUN;  /* model optional, type, shapes */
-extern const option_group GROUP_MODEL_FILE; /* model required, nothing else */
+extern const option_group GROUP_MODEL_RUN;      /* model optional, type, shapes */
+extern const option_group GROUP_MODEL_FILE;     /* model required, nothing else */
 extern const option_group GROUP_MODEL_OPTIONAL; /* the same, not required */
-extern const option_group GROUP_MODEL_TYPE; /* model required, type */
-extern const option_group GROUP_MODEL_DATA; /* model required, shapes */
+extern const option_group GROUP_MODEL_TYPE;     /* model required, type */
+extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */
+extern const option_group GROUP_MODEL_OVERRIDE; /* model required, shapes to be written into it */
 
 typedef struct onnx_load_args {
     const char *external_data_dir;
@@ -29,6 +30,7 @@ typedef struct onnx_load_args {
 } onnx_load_args;
 extern const option_group GROUP_ONNX_LOAD; /* all of it */
 extern const option_group GROUP_ONNX_READ; /* without outputs */
+extern const option_group GROUP_ONNX_EDIT; /* all of it, outputs as --outputs */
 
 typedef struct onnx_shape_args {
     bool infer, no_onnxruntime, no_folding;

@@ -22,22 +22,28 @@ static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
             "--allow-external-data-outside", onnx_load_args, allow_outside,                       \
             .help = "accept external weights that lie outside that folder (refused otherwise)")
 
+#define OUTPUT_ROWS(outputs_, exclude_, by_type_)                                                  \
+    PGY_OPT_LIST(outputs_, onnx_load_args, outputs, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",      \
+                 .help = "tensors that become the model's outputs; wildcards are accepted; '*' "   \
+                         "alone (or the older 'mark all') "                                        \
+                         "means every tensor"),                                                    \
+        PGY_OPT_LIST(exclude_, onnx_load_args, exclude, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",  \
+                     .help = "outputs to remove after that; wildcards are accepted"),              \
+        PGY_OPT_LIST(by_type_, onnx_load_args, by_type, .nargs = PGY_ONE_OR_MORE, .meta = "OP",    \
+                     .help = "operators whose outputs become the model's outputs, together with "  \
+                             "those named above"),                                                 \
+        PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,                                         \
+                     .help = "convert float tensors to 16 bits, keeping the types of the model's " \
+                             "inputs and outputs")
+
 static const pgy_option LOAD_OPTIONS[] = {
     READ_ROWS,
-    PGY_OPT_LIST("--onnx-outputs", onnx_load_args, outputs, .nargs = PGY_ONE_OR_MORE,
-                 .meta = "NAME",
-                 .help = "tensors that become the model's outputs; wildcards are accepted; '*' "
-                         "alone (or the older 'mark all') "
-                         "means every tensor"),
-    PGY_OPT_LIST("--onnx-exclude-outputs", onnx_load_args, exclude, .nargs = PGY_ONE_OR_MORE,
-                 .meta = "NAME", .help = "outputs to remove after that; wildcards are accepted"),
-    PGY_OPT_LIST(
-        "--onnx-outputs-by-type", onnx_load_args, by_type, .nargs = PGY_ONE_OR_MORE, .meta = "OP",
-        .help =
-            "operators whose outputs become the model's outputs, together with those named above"),
-    PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,
-                 .help = "convert float tensors to 16 bits, keeping the types of the model's "
-                         "inputs and outputs"),
+    OUTPUT_ROWS("--onnx-outputs", "--onnx-exclude-outputs", "--onnx-outputs-by-type"),
+    PGY_OPT_END,
+};
+static const pgy_option EDIT_OPTIONS[] = {
+    READ_ROWS,
+    OUTPUT_ROWS("--outputs", "--exclude-outputs", "--outputs-by-type"),
     PGY_OPT_END,
 };
 static const pgy_option READ_OPTIONS[] = {READ_ROWS, PGY_OPT_END};
@@ -63,6 +69,7 @@ static pgy_status finish_load(void *settings, args *line, pgy_error *err)
     }
 const option_group GROUP_ONNX_LOAD = LOAD_GROUP(LOAD_OPTIONS);
 const option_group GROUP_ONNX_READ = LOAD_GROUP(READ_OPTIONS);
+const option_group GROUP_ONNX_EDIT = LOAD_GROUP(EDIT_OPTIONS);
 
 /* ---- Shape inference ------------------------------------------------------------------------ */
 
@@ -145,8 +152,9 @@ bool model_is_edited(const args *line)
 
 static const model_args *model_settings(const args *line)
 {
-    const option_group *const forms[] = {&GROUP_MODEL_RUN, &GROUP_MODEL_FILE, &GROUP_MODEL_OPTIONAL,
-                                         &GROUP_MODEL_TYPE, &GROUP_MODEL_DATA};
+    const option_group *const forms[] = {&GROUP_MODEL_RUN,      &GROUP_MODEL_FILE,
+                                         &GROUP_MODEL_OPTIONAL, &GROUP_MODEL_TYPE,
+                                         &GROUP_MODEL_DATA,     &GROUP_MODEL_OVERRIDE};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (args_get(line, forms[i])) return args_get(line, forms[i]);
     return NULL;
@@ -189,6 +197,7 @@ pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
     const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
     const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
     const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
+    if (!load) load = args_get(line, &GROUP_ONNX_EDIT);
     if (!load) load = args_get(line, &GROUP_ONNX_READ);
     pgy_model_load_options o = {.size = sizeof o};
     if (load) {

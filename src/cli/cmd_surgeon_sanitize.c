@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy surgeon sanitize: a model with its constants folded, cleaned up, sorted, with other
+ * input shapes or limits. The summary is shown before and after. */
+#include <polygraphy/loader.h>
+#include <polygraphy/transform.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/args/values.h"
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/model_text.h"
+
+static const char LOG_PATH[] = "tools/surgeon/subtool/sanitize.py";
+
+typedef struct sanitize_args {
+    const char *output;
+    bool cleanup, toposort;
+} sanitize_args;
+
+typedef struct fold_args {
+    bool fold, keep_shapes, keep_inference;
+    int64_t passes; /* 0: until nothing changes */
+    const char *partitioning, *threshold_text, *growth_text;
+    uint64_t threshold, node_growth, total_growth;
+} fold_args;
+
+typedef struct shape_args {
+    bool no_inference, fallback, no_onnxruntime;
+    pgy_text_list bound_words;
+    pgy_upper_bound *bounds;
+    size_t bound_count;
+} shape_args;
+
+static const char *const PARTITIONINGS[] = {"basic", "recursive", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", sanitize_args, output, .required = true, .meta = "PATH",
+                 .help = "where to save the model"),
+    PGY_OPT_FLAG("--cleanup", sanitize_args, cleanup,
+                 .help = "remove nodes that do not contribute to the outputs"),
+    PGY_OPT_FLAG("--toposort", sanitize_args, toposort,
+                 .help = "put the nodes in an order in which they can run"),
+    PGY_OPT_END,
+};
+
+static const pgy_option FOLD_OPTIONS[] = {
+    PGY_OPT_FLAG("--fold-constants", fold_args, fold,
+                 .help = "replace what does not depend on the inputs by its value"),
+    PGY_OPT_INT("--num-passes --num-const-fold-passes", fold_args, passes, .meta = "N",
+                .help = "passes of folding at most; until nothing changes if not given"),
+    PGY_OPT_TEXT("--partitioning", fold_args, partitioning, .choices = PARTITIONINGS,
+                 .help = "accepted and not needed: a node that cannot be computed is left alone in "
+                         "any case"),
+    PGY_OPT_FLAG("--no-fold-shapes", fold_args, keep_shapes,
+                 .help = "leave Shape nodes and the arithmetic on shapes"),
+    PGY_OPT_FLAG("--no-per-pass-shape-inference", fold_args, keep_inference,
+                 .help = "do not infer shapes between the passes"),
+    PGY_OPT_TEXT("--fold-size-threshold", fold_args, threshold_text, .meta = "BYTES",
+                 .help = "leave nodes whose result is larger; K, M and G may follow the number"),
+    PGY_OPT_TEXT("--max-growth", fold_args, growth_text, .meta = "BYTES[:TOTAL]",
+                 .help = "leave nodes whose results are larger by more than this than the weights "
+                         "they replace; TOTAL is the same for the whole model"),
+    PGY_OPT_END,
+};
+
+static const pgy_option SHAPE_OPTIONS[] = {
+    PGY_OPT_FLAG("--no-shape-inference", shape_args, no_inference, .exclusive = "shapes",
+                 .help = "do not infer shapes"),
+    PGY_OPT_FLAG("--force-fallback-shape-inference", shape_args, fallback, .exclusive = "shapes",
+                 .help =
+                     "find shapes by running the model on generated data, with ONNX Runtime or, "
+                     "without it, the reference; dynamic dimensions become fixed"),
+    PGY_OPT_FLAG("--no-onnxruntime-shape-inference", shape_args, no_onnxruntime, .hidden = true,
+                 .deprecated = "has no effect here, since shapes are inferred without any runtime"),
+    PGY_OPT_LIST("--set-unbounded-dds-upper-bound", shape_args, bound_words,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "[NAME:]BOUND",
+                 .help = "limits for tensors that set a size by their values; without a name for "
+                         "all of them. The model must be folded already"),
+    PGY_OPT_END,
+};
+
+/* ---- Options -------------------------------------------------------------------------------- */
+
+static pgy_status read_growth(fold_args *s, arena *memory, pgy_error *err)
+{
+    char *text = arena_strdup(memory, s->growth_text);
+    if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    char *colon = strchr(text, ':');
+    if (colon) *colon = '\0';
+    pgy_status st =
+        *text || !colon ? value_bytes(&s->node_growth, text, "--max-growth", err) : PGY_OK;
+    if (!st && colon) st = value_bytes(&s->total_growth, colon + 1, "--max-growth", err);
+    return st;
+}
+
+static pgy_status read_bounds(shape_args *s, arena *memory, pgy_error *err)
+{
+    const key_value *pairs;
+    size_t count;
+    pgy_status st = values_split(&pairs, &count, &s->bound_words, memory, err);
+    if (st) return st;
+    s->bounds = arena_alloc_array(memory, count, sizeof *s->bounds);
+    if (!s->bounds) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        const long long bound = strtoll(pairs[i].value, &end, 10);
+        if (end == pairs[i].value || *end)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "--set-unbounded-dds-upper-bound: '%s' is no integer; write "
+                                 "[NAME:]BOUND",
+                                 pairs[i].value);
+        s->bounds[i] = (pgy_upper_bound){pairs[i].key, bound};
+    }
+    s->bound_count = count;
+    return PGY_OK;
+}
+
+static void warn_unused(const fold_args *s)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {{s->passes != 0, "--num-passes"},
+                   {s->partitioning != NULL, "--partitioning"},
+                   {s->keep_shapes, "--no-fold-shapes"},
+                   {s->keep_inference, "--no-per-pass-shape-inference"},
+                   {s->threshold_text != NULL, "--fold-size-threshold"},
+                   {s->growth_text != NULL, "--max-growth"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given)
+            LOG(WARNING, "%s has no effect without --fold-constants", options[i].name);
+}
+
+static pgy_status finish_fold(void *settings, args *line, pgy_error *err)
+{
+    fold_args *s = settings;
+    pgy_status st = PGY_OK;
+    s->threshold = s->node_growth = s->total_growth = UINT64_MAX;
+    if (!s->fold) warn_unused(s);
+    if (s->passes < 0)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--num-passes: %lld is negative",
+                             (long long)s->passes);
+    if (s->threshold_text)
+        st = value_bytes(&s->threshold, s->threshold_text, "--fold-size-threshold", err);
+    if (!st && s->growth_text) st = read_growth(s, &line->memory, err);
+    return st;
+}
+
+static pgy_status finish_shapes(void *settings, args *line, pgy_error *err)
+{
+    shape_args *s = settings;
+    return s->bound_words.given ? read_bounds(s, &line->memory, err) : PGY_OK;
+}
+
+static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(sanitize_args)};
+static const option_group FOLD = {.title = "Constant Folding",
+                                  .description = "Options related to folding constants",
+                                  .options = FOLD_OPTIONS,
+                                  .settings_size = sizeof(fold_args),
+                                  .finish = finish_fold};
+static const option_group SHAPES = {.title = "ONNX Shape Inference",
+                                    .description = "Options related to shape inference",
+                                    .options = SHAPE_OPTIONS,
+                                    .settings_size = sizeof(shape_args),
+                                    .finish = finish_shapes};
+static const option_group *const GROUPS[] = {
+    &OWN,        &FOLD,   &GROUP_LOGGING,   &GROUP_MODEL_OVERRIDE,
+    &GROUP_DATA, &SHAPES, &GROUP_ONNX_EDIT, &GROUP_ONNX_WRITE,
+    NULL};
+
+/* ---- Shapes --------------------------------------------------------------------------------- */
+
+/* Failures only warn: the model is used as it was. */
+static void infer_shapes(pgy_graph *graph)
+{
+    pgy_error why = {0};
+    if (pgy_graph_infer_shapes(graph, NULL, &why))
+        LOG(WARNING, "Shapes cannot be inferred: %s", why.text);
+}
+
+static pgy_status override_shapes(pgy_graph *graph, const pgy_metadata *shapes, pgy_error *err)
+{
+    pgy_status st = pgy_graph_override_shapes(graph, shapes, err);
+    pgy_metadata *inputs = NULL;
+    char *text = NULL;
+    if (!st) st = pgy_metadata_create(&inputs, err);
+    for (size_t i = 0; !st && i < graph->input_count; i++) {
+        const pgy_value *v = graph->inputs[i];
+        int64_t shape[PGY_MAX_RANK];
+        const char *names[PGY_MAX_RANK];
+        for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
+            shape[d] = v->dims[d].value;
+            names[d] = v->dims[d].text;
+        }
+        const pgy_tensor_info info = {.name = v->name,
+                                      .dtype = v->dtype,
+                                      .rank = v->rank,
+                                      .shape = shape,
+                                      .dim_names = names};
+        st = pgy_metadata_set(inputs, &info, err);
+    }
+    if (!st) st = pgy_metadata_text(&text, inputs, err);
+    if (!st) LOG(INFO, "Overriding input shapes to:\n%s", text);
+    pgy_text_free(text);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
+/* A runner of the model with every tensor an output. */
+static pgy_status make_runner(pgy_runner **out, pgy_model *model, const char *backend,
+                              pgy_error *err)
+{
+    const pgy_output_selection all = {.size = sizeof all, .mark_all = true};
+    const pgy_backend *found = pgy_backend_find(backend);
+    pgy_loader *loader = NULL;
+    pgy_model_source source = {0};
+    pgy_runner *runner = NULL;
+    if (!found) return pgy_error_set(err, PGY_E_NOT_FOUND, "there is no backend '%s'", backend);
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = pgy_loader_select_outputs(&loader, &all, err);
+    if (st) {
+        pgy_loader_destroy(loader);
+        return st;
+    }
+    st = pgy_loader_source(&source, loader, err);
+    if (!st) st = pgy_runner_create(&runner, found, &source, NULL, NULL, err);
+    if (!st) st = pgy_runner_activate(runner, err);
+    if (st)
+        pgy_runner_destroy(runner);
+    else
+        *out = runner;
+    return st;
+}
+
+static pgy_status declare_results(pgy_graph *graph, pgy_runner *runner, args *line, pgy_error *err)
+{
+    const pgy_metadata *inputs = NULL;
+    pgy_data_loader *data = NULL;
+    pgy_tensor_map *feed = NULL, *results = NULL;
+    pgy_metadata *shapes = NULL;
+    pgy_status st = pgy_runner_inputs(&inputs, runner, err);
+    if (!st) st = data_loader_create(&data, line, NULL, err);
+    if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
+    if (!st) st = pgy_data_loader_next(&feed, data, err);
+    if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
+    if (!st) st = pgy_runner_infer(&results, runner, feed, err);
+    for (int i = 0; !st && i < 2; i++) {
+        st = pgy_metadata_from_map(&shapes, i ? results : feed, err);
+        if (!st) st = pgy_graph_declare_shapes(graph, shapes, err);
+        pgy_metadata_destroy(shapes);
+        shapes = NULL;
+    }
+    pgy_tensor_map_destroy(results);
+    pgy_tensor_map_destroy(feed);
+    pgy_data_loader_destroy(data);
+    return st;
+}
+
+static pgy_status run_for_shapes(pgy_graph *graph, args *line, pgy_error *err)
+{
+    static const char *const BACKENDS[] = {"onnxrt", "opref"};
+    pgy_model *model = NULL;
+    pgy_runner *runner = NULL;
+    pgy_error why = {0};
+    LOG(INFO, "Finding shapes by running the model; dynamic dimensions become fixed");
+    pgy_status st = pgy_graph_export(&model, graph, err);
+    for (size_t i = 0; !st && !runner && i < sizeof BACKENDS / sizeof *BACKENDS; i++)
+        if (make_runner(&runner, model, BACKENDS[i], &why))
+            LOG(VERBOSE, "%s cannot run the model: %s", BACKENDS[i], why.text);
+    if (!st && !runner) st = pgy_error_set(err, PGY_E_UNSUPPORTED, "%s", why.text);
+    if (!st) st = declare_results(graph, runner, line, err);
+    pgy_runner_destroy(runner);
+    pgy_model_destroy(model);
+    return st;
+}
+
+static pgy_status set_bounds(pgy_graph *graph, const shape_args *s, pgy_error *err)
+{
+    const pgy_upper_bound *set;
+    size_t count;
+    str text = {0};
+    pgy_status st = pgy_graph_set_upper_bounds(graph, s->bounds, s->bound_count, &set, &count, err);
+    if (st) return st;
+    for (size_t i = 0; i < count; i++)
+        str_printf(&text, "%s'%s': %lld", i ? ", " : "", set[i].name, (long long)set[i].bound);
+    LOG(INFO, "Set tensor upper bounds: {%s}", str_text(&text));
+    str_deinit(&text);
+    return PGY_OK;
+}
+
+/* ---- Folding -------------------------------------------------------------------------------- */
+
+static void show_progress(size_t pass, size_t before, size_t after, void *user)
+{
+    (void)user;
+    if (after == SIZE_MAX) {
+        LOG(START, "Folding Constants | Pass %zu", pass);
+        return;
+    }
+    LOG(FINISH, "    Total Nodes | Original: %5zu, After Folding: %5zu | %5lld Nodes Folded",
+        before, after, (long long)before - (long long)after);
+}
+
+static void show_refused(const pgy_fold_report *report)
+{
+    enum { SHOWN = 20 };
+    str text = {0};
+    if (report->refused_count == 0) return;
+    str_printf(&text, "%zu nodes are constant, but were not folded:", report->refused_count);
+    for (size_t i = 0; i < report->refused_count && i < SHOWN; i++)
+        str_printf(&text, "\n    %s (%s): %s", report->refused[i].node, report->refused[i].op_type,
+                   report->refused[i].reason);
+    if (report->refused_count > SHOWN)
+        str_printf(&text, "\n    ... and %zu more", report->refused_count - SHOWN);
+    LOG(WARNING, "%s", str_text(&text));
+    str_deinit(&text);
+}
+
+/* A failing pass ends folding, not the command. */
+static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
+{
+    const fold_args *s = args_get(line, &FOLD);
+    const shape_args *shapes = args_get(line, &SHAPES);
+    pgy_fold_report report = {0};
+    pgy_error why = {0};
+    pgy_fold_options o = pgy_fold_options_default();
+    o.max_result_bytes = s->threshold;
+    o.max_node_growth = s->node_growth;
+    o.max_total_growth = s->total_growth;
+    o.keep_shapes = s->keep_shapes;
+    o.keep_shape_inference = s->keep_inference || shapes->no_inference || shapes->fallback;
+    o.passes = s->passes;
+    o.progress = show_progress;
+    const pgy_status st = pgy_graph_fold_constants(graph, &o, &report, &why);
+    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (st)
+        LOG(WARNING, "Constant folding failed and ends here: %s", why.text);
+    else
+        show_refused(&report);
+    return PGY_OK;
+}
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
+static pgy_status show_model(const char *title, pgy_model *model, pgy_error *err)
+{
+    str text = {0};
+    const model_text_options options = {0};
+    const pgy_status st = model_text(&text, model, options, err);
+    const char *body = strchr(str_text(&text), '\n'); /* behind the heading */
+    if (!st) LOG(INFO, "%s%s\n", title, body ? body : "");
+    str_deinit(&text);
+    return st;
+}
+
+static pgy_status show_graph(const char *title, pgy_graph *graph, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    pgy_status st = pgy_graph_export(&model, graph, err);
+    if (!st) st = show_model(title, model, err);
+    pgy_model_destroy(model);
+    return st;
+}
+
+static pgy_status change(pgy_graph *graph, args *line, pgy_error *err)
+{
+    const sanitize_args *s = args_get(line, &OWN);
+    const fold_args *folding = args_get(line, &FOLD);
+    const shape_args *shapes = args_get(line, &SHAPES);
+    const model_args *model = args_get(line, &GROUP_MODEL_OVERRIDE);
+    pgy_status st = PGY_OK;
+    if (model->shapes) st = override_shapes(graph, model->shapes, err);
+    if (!st && shapes->fallback) st = run_for_shapes(graph, line, err);
+    if (!st && s->cleanup) st = pgy_graph_remove_unused(graph, err);
+    if (!st && s->toposort) st = pgy_graph_sort(graph, err);
+    if (!st && folding->fold) st = fold(graph, line, err);
+    if (!st && !shapes->no_inference && !shapes->fallback) infer_shapes(graph);
+    return st;
+}
+
+static pgy_status save(pgy_graph *graph, args *line, pgy_error *err)
+{
+    const sanitize_args *s = args_get(line, &OWN);
+    pgy_model *model = NULL, *saved = NULL;
+    pgy_loader *loader = NULL;
+    pgy_status st = pgy_graph_export(&model, graph, err);
+    if (!st) st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = model_loader_save(&loader, line, s->output, err);
+    if (!st) st = pgy_loader_call(&saved, loader, err);
+    if (!st) st = show_model("New Model:", model, err);
+    pgy_model_destroy(saved);
+    pgy_loader_destroy(loader);
+    pgy_model_destroy(model);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const shape_args *shapes = args_get(line, &SHAPES);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_graph *graph = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = pgy_graph_import(&graph, model, err);
+    if (!st && !shapes->no_inference && !shapes->fallback) infer_shapes(graph);
+    if (!st && shapes->bound_count) st = set_bounds(graph, shapes, err);
+    if (!st) st = show_graph("Original Model:", graph, err);
+    if (!st) st = change(graph, line, err);
+    if (!st) st = save(graph, line, err);
+    pgy_graph_destroy(graph);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_surgeon_sanitize = {
+    .tool = "surgeon",
+    .subtool = "sanitize",
+    .summary = "Fold constants, clean up, change input shapes.",
+    .description = "Make a model simpler: fold what is constant, remove what is not needed, sort "
+                   "the nodes, give the inputs other shapes, or limit sizes that depend on data.",
+    .groups = GROUPS,
+    .frames = true,
+    .run = run,
+};

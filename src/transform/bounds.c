@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Upper limits for tensors that set a size by their values: a Min behind the node that makes them,
+ * which keeps the tensor's name for its users. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "transform/fold.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
+
+/* Operators whose output shape is set by the values of one input. */
+static const struct {
+    const char *op;
+    size_t input;
+} SHAPED_BY_DATA[] = {{"Range", 1}, {"Pad", 1}, {"Resize", 3}, {"Tile", 1}, {"Expand", 1}};
+
+typedef struct bounder {
+    pgy_graph *graph;
+    folder folder; /* for its edits */
+    const pgy_upper_bound *bounds;
+    size_t count;
+    pgy_upper_bound *set;
+    size_t set_count;
+} bounder;
+
+/* A size of the output that no input has. */
+static bool has_new_size(const pgy_node *n)
+{
+    const pgy_value *out = n->output_count ? n->outputs[0] : NULL;
+    if (!out || out->rank < 0) return out != NULL;
+    for (int32_t d = 0; d < out->rank; d++) {
+        const char *name = out->dims[d].text;
+        bool seen = out->dims[d].value >= 0;
+        for (size_t i = 0; !seen && name && i < n->input_count; i++)
+            for (int32_t k = 0; !seen && n->inputs[i] && k < n->inputs[i]->rank; k++)
+                seen = n->inputs[i]->dims[k].text && !strcmp(n->inputs[i]->dims[k].text, name);
+        if (!seen) return true;
+    }
+    return false;
+}
+
+static bool is_constant(const pgy_value *v)
+{
+    return v->initializer || v->sparse || (v->producer && node_is(v->producer, "Constant"));
+}
+
+static pgy_value *candidate(const pgy_node *n)
+{
+    for (size_t i = 0; i < sizeof SHAPED_BY_DATA / sizeof *SHAPED_BY_DATA; i++) {
+        if (!node_is(n, SHAPED_BY_DATA[i].op) || SHAPED_BY_DATA[i].input >= n->input_count)
+            continue;
+        pgy_value *v = n->inputs[SHAPED_BY_DATA[i].input];
+        if (!v || v->graph != n->graph || is_constant(v) || !has_new_size(n)) return NULL;
+        return v->producer && node_is(v->producer, "Min") ? NULL : v;
+    }
+    return NULL;
+}
+
+static const pgy_upper_bound *bound_of(const bounder *b, const char *name)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (strcmp(b->bounds[i].name, name) == 0) return &b->bounds[i];
+    return NULL;
+}
+
+/* The limit as a scalar of the tensor's type. */
+static pgy_status make_limit(pgy_value **out, bounder *b, const pgy_value *v, int64_t bound,
+                             pgy_error *err)
+{
+    char stem[256];
+    pgy_tensor *wide = NULL, *t = NULL;
+    const pgy_onnx_tensor *stored = NULL;
+    pgy_status st = pgy_tensor_create(&wide, PGY_I64, 0, NULL, err);
+    if (st) return st;
+    *(int64_t *)pgy_tensor_data(wide) = bound;
+    st = pgy_tensor_cast(&t, pgy_tensor_view(wide), v->dtype ? v->dtype : PGY_I64, err);
+    snprintf(stem, sizeof stem, "%s_upper_bound", v->name);
+    pgy_value *limit = st ? NULL : value_create_unique(b->graph, stem, err);
+    if (!st && !limit) st = PGY_E_MEMORY;
+    if (!st) st = fold_store_tensor(&stored, &b->folder, limit->name, t, err);
+    if (!st) st = fold_set_weight(&b->folder, limit, stored, err);
+    pgy_tensor_release(t);
+    pgy_tensor_release(wide);
+    *out = limit;
+    return st;
+}
+
+static void like(pgy_value *to, const pgy_value *from)
+{
+    to->dtype = from->dtype;
+    to->rank = from->rank;
+    to->dims = from->dims;
+    box_of(to)->known = box_of(to)->declared = box_of((pgy_value *)from)->known;
+    box_of(to)->declared.data = box_of(to)->known.data = NULL;
+}
+
+/* The producer writes `<name>_copy`; an input keeps its name and its users take the limited one. */
+static pgy_status limit_value(bounder *b, pgy_value *v, int64_t bound, pgy_error *err)
+{
+    char stem[256];
+    pgy_node *made = NULL;
+    pgy_value *ends[2] = {NULL, NULL};
+    snprintf(stem, sizeof stem, "%s_copy", v->name);
+    pgy_value *other = value_create_unique(b->graph, stem, err);
+    pgy_status st = other ? make_limit(&ends[1], b, v, bound, err) : PGY_E_MEMORY;
+    if (st) return st;
+    like(other, v);
+    pgy_value *result = v;
+    if (v->producer) {
+        other->producer = v->producer;
+        other->output_index = v->output_index;
+        v->producer->outputs[v->output_index] = other;
+        node_box_of(v->producer)->changed = true;
+        ends[0] = other;
+    } else {
+        st = fold_replace_uses(v, other, err);
+        ends[0] = v;
+        result = other;
+    }
+    if (!st) st = node_create(&made, b->graph, "Min", ends, 2, &result, 1, err);
+    if (!st) b->set[b->set_count++] = (pgy_upper_bound){v->name, bound};
+    return st;
+}
+
+static bool is_set(const bounder *b, const char *name)
+{
+    for (size_t i = 0; i < b->set_count; i++)
+        if (strcmp(b->set[i].name, name) == 0) return true;
+    return false;
+}
+
+static pgy_status limit_candidates(bounder *b, pgy_error *err)
+{
+    const size_t count = b->graph->node_count;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) {
+        pgy_value *v = candidate(b->graph->nodes[i]);
+        if (!v || is_set(b, v->name)) continue;
+        const pgy_upper_bound *bound = bound_of(b, v->name);
+        if (!bound) bound = bound_of(b, "");
+        if (bound) st = limit_value(b, v, bound->bound, err);
+    }
+    return st;
+}
+
+static pgy_status limit_named(bounder *b, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < b->count; i++) {
+        const pgy_upper_bound *bound = &b->bounds[i];
+        if (!*bound->name || is_set(b, bound->name)) continue;
+        pgy_value *v = pgy_graph_find_value(b->graph, bound->name);
+        if (!v)
+            return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s' to bound",
+                                 bound->name);
+        LOG(WARNING, "'%s' sets no size without a limit; it is bounded all the same", bound->name);
+        st = limit_value(b, v, bound->bound, err);
+    }
+    return st;
+}
+
+pgy_status pgy_graph_set_upper_bounds(pgy_graph *g, const pgy_upper_bound *bounds, size_t count,
+                                      const pgy_upper_bound **set, size_t *set_count,
+                                      pgy_error *err)
+{
+    if (!g || g->parent || (count && !bounds))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "upper bounds are set in a whole graph");
+    bounder b = {.graph = g,
+                 .folder = {.graph = g, .state = state_of(g)},
+                 .bounds = bounds,
+                 .count = count,
+                 .set = arena_alloc_array(&state_of(g)->memory, g->node_count + count,
+                                          sizeof(pgy_upper_bound))};
+    if (!b.set) return graph_no_memory(err);
+    pgy_status st = limit_candidates(&b, err);
+    if (!st) st = limit_named(&b, err);
+    if (!st) st = pgy_graph_sort(g, err);
+    if (st) return st;
+    if (set) *set = b.set;
+    if (set_count) *set_count = b.set_count;
+    return PGY_OK;
+}
