@@ -12,7 +12,6 @@
 
 enum { LANES = 8 };
 typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
-typedef int64_t choice __attribute__((vector_size(LANES * sizeof(double))));
 
 /* What one output row needs: the padded input rows it meets and their weights. */
 typedef struct depthwise_row {
@@ -32,7 +31,7 @@ typedef struct depthwise_row {
     })
 /* Elements 0, 2, ... 14, reading nothing behind the last. */
 #define load_second(p) \
-    __builtin_shuffle(load(p), load((p) + 7), (choice){0, 2, 4, 6, 9, 11, 13, 15})
+    __builtin_shufflevector(load(p), load((p) + 7), 0, 2, 4, 6, 9, 11, 13, 15)
 #define load_each(p, s)                                                                          \
     ((vec){(p)[0], (p)[s], (p)[2 * (s)], (p)[3 * (s)], (p)[4 * (s)], (p)[5 * (s)], (p)[6 * (s)], \
            (p)[7 * (s)]})
