@@ -13,6 +13,9 @@
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
 
+/* Fractions of small powers of two are exact in single precision, like whole numbers. */
+enum { MAX_FRACTION = 16 };
+
 pgy_status resize_scaled(dim *out, op_infer *c, dim in, double scale, pgy_error *err)
 {
     if (!(scale > 0) || !isfinite(scale))
@@ -25,13 +28,17 @@ pgy_status resize_scaled(dim *out, op_infer *c, dim in, double scale, pgy_error 
         *out = dim_const((int64_t)size);
         return PGY_OK;
     }
-    double inverse = 1 / scale;
-    if (scale == floor(scale) && scale < 1e6)
-        *out = dim_mul(c->dims, in, dim_const((int64_t)scale));
-    else if (inverse == floor(inverse) && inverse < 1e6)
-        *out = dim_div_floor(c->dims, in, dim_const((int64_t)inverse));
-    else
-        *out = dim_unknown(c->dims, "a symbolic dimension is scaled by a fraction");
+    int64_t times = 0, by = 1;
+    const double inverse = 1 / scale;
+    while (scale * (double)by != floor(scale * (double)by) && by < MAX_FRACTION) by *= 2;
+    if (scale * (double)by == floor(scale * (double)by) && scale * (double)by < 1e6)
+        times = (int64_t)(scale * (double)by);
+    else if (inverse == floor(inverse) && inverse < 1e6) {
+        times = 1;
+        by = (int64_t)inverse;
+    }
+    *out = times ? dim_div_floor(c->dims, dim_mul(c->dims, in, dim_const(times)), dim_const(by))
+                 : dim_unknown(c->dims, "a symbolic dimension is scaled by a fraction");
     return PGY_OK;
 }
 
@@ -52,17 +59,23 @@ static void map_deinit(line_map *m)
     mem_free(m->outside);
 }
 
+/* Nearest positions are found in single precision, as runtimes do it: ties depend on that. */
+static double quotient(const resize_settings *s, double x, double scale)
+{
+    return s->mode == RESIZE_NEAREST ? (double)((float)x / (float)scale) : x / scale;
+}
+
 static double source_position(const resize_settings *s, const resize_axis *a, double x, double in,
                               double out)
 {
     switch (s->coords) {
-    case RESIZE_HALF_PIXEL: return (x + 0.5) / a->scale - 0.5;
-    case RESIZE_PYTORCH_HALF_PIXEL: return out > 1 ? (x + 0.5) / a->scale - 0.5 : 0;
+    case RESIZE_HALF_PIXEL: return quotient(s, x + 0.5, a->scale) - 0.5;
+    case RESIZE_PYTORCH_HALF_PIXEL: return out > 1 ? quotient(s, x + 0.5, a->scale) - 0.5 : 0;
     case RESIZE_HALF_PIXEL_SYMMETRIC:
         return in / 2 * (1 - out / (a->scale * in)) + (x + 0.5) / a->scale - 0.5;
     case RESIZE_ALIGN_CORNERS: return out > 1 ? x * (in - 1) / (out - 1) : 0;
-    case RESIZE_ASYMMETRIC: return x / a->scale;
-    case RESIZE_TF_HALF_PIXEL_FOR_NN: return (x + 0.5) / a->scale;
+    case RESIZE_ASYMMETRIC: return quotient(s, x, a->scale);
+    case RESIZE_TF_HALF_PIXEL_FOR_NN: return quotient(s, x + 0.5, a->scale);
     case RESIZE_TF_CROP:
         if (out <= 1) return 0.5 * (a->roi_begin + a->roi_end) * (in - 1);
         return a->roi_begin * (in - 1) + x * (a->roi_end - a->roi_begin) * (in - 1) / (out - 1);

@@ -55,6 +55,7 @@ static bool next_word(pgy_string *part, pgy_string *rest, size_t done, size_t mo
     if (!rest->size) return false;
     *part = *rest;
     if (done >= most) {
+        while (is_space(part->data[part->size - 1])) part->size--;
         rest->size = 0;
         return true;
     }
@@ -140,6 +141,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_string_split[] = {
-    {"StringSplit", "", 20, 0, 1, 1, 1, 2, 0, ATTRS, "string", infer, eval, rule_no_flops},
+    {"StringSplit", "", 20, 0, 1, 1, 2, 2, 0, ATTRS, "string", infer, eval, rule_no_flops},
     {NULL},
 };
