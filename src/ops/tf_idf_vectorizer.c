@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TfIdfVectorizer: how often each n-gram of a pool occurs in a row, with up to `max_skip_count`
  * elements left out between its members, at the coordinate of the n-gram. The weight of an n-gram
- * is that of its place in the pool, as the text of the specification says; ONNX Runtime and the
- * reference evaluator take that of its coordinate. */
+ * is that of its place in the pool, as the text of the specification says and ONNX Runtime does;
+ * ONNX's reference evaluator takes that of its coordinate. */
 #include <inttypes.h>
 #include <string.h>
 
