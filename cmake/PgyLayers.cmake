@@ -9,6 +9,10 @@ function(pgy_layer layer)
   endif()
   add_library(pgy_${layer} OBJECT ${sources})
   target_link_libraries(pgy_${layer} PUBLIC pgy_settings)
+  if(layer STREQUAL ops AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+    # Elementwise loops of any length become vectors, which -O2 alone leaves scalar.
+    target_compile_options(pgy_${layer} PRIVATE -ftree-vectorize -fvect-cost-model=dynamic)
+  endif()
   set(PGY_LAYER_USES_${layer} "${ARG_USES}" PARENT_SCOPE)
 endfunction()
 

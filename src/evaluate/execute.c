@@ -74,13 +74,16 @@ static void use_up(frame *f, pgy_value *v)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tensor *t,
+static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tensor *t, bool narrow,
                               pgy_error *err)
 {
     pgy_tensor *stored = NULL, *value = NULL;
     pgy_status st = t ? pgy_onnx_tensor_load(&stored, v->graph->model, t, err)
                       : pgy_graph_value_data(&stored, v, err);
-    if (!st) st = op_to_storage(&value, stored, err);
+    if (!st && narrow && pgy_tensor_dtype(stored) == PGY_F32)
+        st = pgy_tensor_load(&value, stored, err);
+    else if (!st)
+        st = op_to_storage(&value, stored, err);
     if (!st) *out = (op_tensor){.dtype = pgy_tensor_dtype(stored), .value = value};
     pgy_tensor_release(stored);
     return st;
@@ -98,7 +101,7 @@ static pgy_status fetch(op_tensor *out, frame *from, pgy_value *v, pgy_error *er
                                    : v->producer  ? node_constant(v->producer)
                                                   : NULL;
         if (t || v->sparse) {
-            const pgy_status st = load_weight(held, v, t, err);
+            const pgy_status st = load_weight(held, v, t, f->plan->narrow[box_of(v)->slot], err);
             if (st) return st;
         }
     }

@@ -55,6 +55,31 @@ static void count_uses(level_plan *plan, pgy_graph *g)
     for (size_t i = 0; i < g->output_count; i++) count_use(plan, g->outputs[i]);
 }
 
+static bool takes_narrow(const pgy_node *n, const pgy_value *v)
+{
+    const node_box *box = node_box_of(n);
+    if (!box->def || box->function) return false;
+    for (size_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] == v && (i >= 32 || !(box->def->narrow_inputs >> i & 1))) return false;
+    for (size_t i = 0; i < box->captured_count; i++)
+        if (box->captured[i] == v) return false;
+    return true;
+}
+
+/* Weights stay as they are in the file where operators convert them while they read them. */
+static void find_narrow(level_plan *plan, const pgy_graph *g)
+{
+    const strmap *values = &level_of(g)->values;
+    for (size_t i = 0; i < values->count; i++) {
+        const pgy_value *v = values->entries[i].value;
+        const bool weight = v->initializer || (v->producer && node_constant(v->producer));
+        bool narrow = weight && !v->is_output && v->consumer_count > 0;
+        for (size_t k = 0; narrow && k < v->consumer_count; k++)
+            narrow = v->consumers[k]->graph == g && takes_narrow(v->consumers[k], v);
+        plan->narrow[i] = narrow;
+    }
+}
+
 static pgy_status check_operator(const pgy_node *n, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
@@ -101,11 +126,13 @@ static pgy_status plan_level(planner *p, pgy_graph *g, pgy_error *err)
     plan->graph = g;
     assign_slots(plan, g);
     plan->uses = arena_alloc_array(p->memory, plan->slot_count, sizeof *plan->uses);
-    if (!plan->uses) return graph_no_memory(err);
+    plan->narrow = arena_alloc_array(p->memory, plan->slot_count, sizeof *plan->narrow);
+    if (!plan->uses || !plan->narrow) return graph_no_memory(err);
     pgy_status st = graph_order(&plan->order, g, p->memory, err);
     for (size_t i = 0; !st && i < g->node_count; i++) st = plan_node(p, g->nodes[i], err);
     if (st) return st;
     count_uses(plan, g);
+    find_narrow(plan, g);
     level_of(g)->plan = plan;
     return PGY_OK;
 }

@@ -11,6 +11,7 @@ typedef struct level_plan {
     pgy_node **order;
     size_t slot_count;
     uint32_t *uses;     /* per slot: how many node inputs, captures and graph outputs need it */
+    bool *narrow;       /* per slot: a weight that all its users take as float32 */
     size_t widest_node; /* most inputs or outputs of a node */
 } level_plan;
 

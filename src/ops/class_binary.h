@@ -33,14 +33,14 @@ pgy_status variadic_eval(op_eval *c, pgy_error *err);
 #define BINARY_ROW(op, version, accepted, spec)                                       \
     {                                                                                 \
         .name = op, .domain = "", .since = version, .min_inputs = 2, .max_inputs = 2, \
-        .min_outputs = 1, .max_outputs = 1, .types = accepted, .infer = binary_infer, \
-        .eval = binary_eval, .user_data = spec                                        \
+        .min_outputs = 1, .max_outputs = 1, .flags = OP_FILLS, .types = accepted,     \
+        .infer = binary_infer, .eval = binary_eval, .user_data = spec                 \
     }
-#define VARIADIC_ROW(op, version, accepted, spec)                                           \
-    {                                                                                       \
-        .name = op, .domain = "", .since = version, .min_inputs = 1, .max_inputs = 255,     \
-        .min_outputs = 1, .max_outputs = 1, .flags = OP_VARIADIC_INPUTS, .types = accepted, \
-        .infer = variadic_infer, .eval = variadic_eval, .user_data = spec                   \
+#define VARIADIC_ROW(op, version, accepted, spec)                                            \
+    {                                                                                        \
+        .name = op, .domain = "", .since = version, .min_inputs = 1, .max_inputs = 255,      \
+        .min_outputs = 1, .max_outputs = 1, .flags = OP_VARIADIC_INPUTS | OP_FILLS,          \
+        .types = accepted, .infer = variadic_infer, .eval = variadic_eval, .user_data = spec \
     }
 
 #endif

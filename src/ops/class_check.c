@@ -13,6 +13,7 @@ static bool storage_fits(const op_eval *c, size_t i, char kind)
     pgy_dtype have = pgy_tensor_dtype(c->inputs[i].value);
     switch (tolower((unsigned char)kind)) {
     case 'f': return have == PGY_F64;
+    case 'w': return have == PGY_F64 || have == PGY_F32;
     case 'i': return have == PGY_I64;
     case 'b': return have == PGY_BOOL;
     case 's': return have == pgy_tensor_dtype(c->inputs[0].value);

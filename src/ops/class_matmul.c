@@ -112,7 +112,9 @@ static void offsets(const matmul_plan *p, size_t index, size_t *a, size_t *b)
 
 typedef struct product {
     const matmul_plan *p;
-    const double *a, *b;
+    const double *a;
+    const char *b;
+    bool b_single;
     double *y;
     atomic_bool failed;
 } product;
@@ -123,15 +125,27 @@ static void product_task(size_t index, void *user)
     const matmul_plan *p = job->p;
     size_t a, b;
     offsets(p, index, &a, &b);
-    gemm_matrix left = {job->a + a, (int64_t)p->k, 1}, right = {job->b + b, (int64_t)p->n, 1};
-    if (gemm_f64(p->m, p->n, p->k, left, right, job->y + index * p->m * p->n, p->n, false, NULL))
-        atomic_store(&job->failed, true);
+    const size_t item = job->b_single ? sizeof(float) : sizeof(double);
+    const gemm_call call = {.m = p->m,
+                            .n = p->n,
+                            .k = p->k,
+                            .a = {job->a + a, false, (int64_t)p->k, 1},
+                            .b = {job->b + b * item, job->b_single, (int64_t)p->n, 1},
+                            .c = job->y + index * p->m * p->n,
+                            .ldc = p->n};
+    if (gemm_run(&call, NULL)) atomic_store(&job->failed, true);
 }
 
 pgy_status matmul_run_f64(const matmul_plan *p, const double *a, const double *b, double *y,
                           pgy_error *err)
 {
-    product job = {.p = p, .a = a, .b = b, .y = y};
+    return matmul_run(p, a, b, false, y, err);
+}
+
+pgy_status matmul_run(const matmul_plan *p, const double *a, const void *b, bool b_single,
+                      double *y, pgy_error *err)
+{
+    product job = {.p = p, .a = a, .b = b, .b_single = b_single, .y = y};
     if (!p->m || !p->n) return PGY_OK;
     if (p->batch >= MANY)
         parallel_for(p->batch, product_task, &job);

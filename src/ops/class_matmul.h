@@ -18,6 +18,9 @@ typedef struct matmul_plan {
     size_t dims[PGY_MAX_RANK], a_strides[PGY_MAX_RANK], b_strides[PGY_MAX_RANK];
 } matmul_plan;
 void matmul_prepare(matmul_plan *p, const op_eval *c, size_t a, size_t b);
+/* b holds floats if b_single. */
+pgy_status matmul_run(const matmul_plan *p, const double *a, const void *b, bool b_single,
+                      double *y, pgy_error *err) PGY_MUST_CHECK;
 pgy_status matmul_run_f64(const matmul_plan *p, const double *a, const double *b, double *y,
                           pgy_error *err) PGY_MUST_CHECK;
 /* Integers modulo 2^64, which serves i64 and u64 alike. */

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/system.h"
 #include "ops/gemm.h"
+#include "ops/vmath.h"
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
 
@@ -230,6 +232,25 @@ double rnn_activate(const rnn_problem *p, size_t i, double x)
     return f->apply(x > p->clip ? p->clip : x < -p->clip ? -p->clip : x, f->alpha, f->beta);
 }
 
+void rnn_apply_all(const rnn_problem *p, size_t i, double *x, size_t n)
+{
+    const rnn_function *f = &p->functions[i];
+    if (f->apply == sigmoid)
+        vmath_sigmoid(x, x, n);
+    else if (f->apply == tanh_of)
+        vmath_tanh(x, x, n);
+    else
+        for (size_t j = 0; j < n; j++) x[j] = f->apply(x[j], f->alpha, f->beta);
+}
+
+void rnn_activate_all(const rnn_problem *p, size_t i, double *x, size_t n)
+{
+    if (!isinf(p->clip))
+        for (size_t j = 0; j < n; j++)
+            x[j] = x[j] > p->clip ? p->clip : x[j] < -p->clip ? -p->clip : x[j];
+    rnn_apply_all(p, i, x, n);
+}
+
 /* ---- Evaluation ----------------------------------------------------------------------------- */
 
 double rnn_bias_w(const rnn_problem *p, size_t gate, size_t j)
@@ -351,6 +372,51 @@ static void enter_direction(rnn_problem *p, size_t direction, const rnn_function
     if (kind->has_cell) move_states(p, p->cell, in_f64(c, RNN_C0), false);
 }
 
+/* The directions of a network, which know nothing of each other. */
+typedef struct rnn_job {
+    const rnn_problem *common;
+    const rnn_function *functions;
+    pgy_status status[2];
+    pgy_error errors[2];
+} rnn_job;
+
+static void direction_task(size_t d, void *user)
+{
+    rnn_job *job = user;
+    rnn_problem p = *job->common;
+    pgy_error *err = &job->errors[d];
+    pgy_status st = allocate(&p, err);
+    if (!st) {
+        enter_direction(&p, d, job->functions);
+        st = run_direction(&p, p.c->node->def->user_data, err);
+    }
+    job->status[d] = st;
+    mem_free(p.xw);
+    mem_free(p.hr);
+    mem_free(p.h);
+    mem_free(p.cell);
+    mem_free(p.scratch);
+    mem_free(p.product);
+}
+
+/* A step of few rows is too little for several threads: then the directions run side by side. */
+static pgy_status run_directions(const rnn_problem *p, const rnn_function *functions,
+                                 pgy_error *err)
+{
+    enum { FEW_ROWS = 16 };
+    rnn_job job = {.common = p, .functions = functions};
+    if (p->batch <= FEW_ROWS)
+        parallel_for(p->directions, direction_task, &job);
+    else
+        for (size_t d = 0; d < p->directions; d++) direction_task(d, &job);
+    for (size_t d = 0; d < p->directions; d++)
+        if (job.status[d]) {
+            if (err) *err = job.errors[d];
+            return job.status[d];
+        }
+    return PGY_OK;
+}
+
 pgy_status rnn_eval(op_eval *c, pgy_error *err)
 {
     const rnn_kind *kind = c->node->def->user_data;
@@ -369,16 +435,6 @@ pgy_status rnn_eval(op_eval *c, pgy_error *err)
     p.clip = op_attr_float(c->node, "clip", 0);
     if (!(p.clip > 0)) p.clip = INFINITY;
     st = check_lengths(&p, err);
-    if (!st) st = allocate(&p, err);
-    for (size_t d = 0; !st && d < p.directions; d++) {
-        enter_direction(&p, d, functions);
-        st = run_direction(&p, kind, err);
-    }
-    mem_free(p.xw);
-    mem_free(p.hr);
-    mem_free(p.h);
-    mem_free(p.cell);
-    mem_free(p.scratch);
-    mem_free(p.product);
+    if (!st) st = run_directions(&p, functions, err);
     return st;
 }

@@ -47,6 +47,9 @@ double rnn_flops(const op_infer *c);
 
 /* Activation i of the clipped x. */
 double rnn_activate(const rnn_problem *p, size_t i, double x);
+/* The same for n values in place, and without clipping. */
+void rnn_activate_all(const rnn_problem *p, size_t i, double *x, size_t n);
+void rnn_apply_all(const rnn_problem *p, size_t i, double *x, size_t n);
 /* Biases of gate g at hidden unit j: of W and of R. */
 double rnn_bias_w(const rnn_problem *p, size_t gate, size_t j);
 double rnn_bias_r(const rnn_problem *p, size_t gate, size_t j);

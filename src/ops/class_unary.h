@@ -29,14 +29,14 @@ unary_loop unary_choose(const unary_spec *spec, pgy_dtype storage);
 #define UNARY_ROW(op, version, accepted, spec)                                        \
     {                                                                                 \
         .name = op, .domain = "", .since = version, .min_inputs = 1, .max_inputs = 1, \
-        .min_outputs = 1, .max_outputs = 1, .types = accepted, .infer = unary_infer,  \
-        .eval = unary_eval, .user_data = spec                                         \
-    }
-#define UNARY_ROW_ATTRS(op, version, accepted, spec, attributes)                      \
-    {                                                                                 \
-        .name = op, .domain = "", .since = version, .min_inputs = 1, .max_inputs = 1, \
-        .min_outputs = 1, .max_outputs = 1, .types = accepted, .attrs = attributes,   \
+        .min_outputs = 1, .max_outputs = 1, .flags = OP_FILLS, .types = accepted,     \
         .infer = unary_infer, .eval = unary_eval, .user_data = spec                   \
+    }
+#define UNARY_ROW_ATTRS(op, version, accepted, spec, attributes)                         \
+    {                                                                                    \
+        .name = op, .domain = "", .since = version, .min_inputs = 1, .max_inputs = 1,    \
+        .min_outputs = 1, .max_outputs = 1, .flags = OP_FILLS, .types = accepted,        \
+        .attrs = attributes, .infer = unary_infer, .eval = unary_eval, .user_data = spec \
     }
 
 #endif

@@ -3,10 +3,13 @@
 #include <math.h>
 
 #include "ops/class_unary.h"
+#include "ops/vmath.h"
 
-#define NAME erf_f64
-#define F(x) (erf(x))
-#include "ops/unary_loop.inc"
+static void erf_f64(void *y, const void *x, size_t n, const void *params)
+{
+    (void)params;
+    vmath_erf(y, x, n);
+}
 
 #define NAME erf_i64
 #define T int64_t

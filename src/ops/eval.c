@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "ops/op.h"
 #include "tensor/convert.h"
+#include "tensor/tensor.h"
 
 /* ---- Storage -------------------------------------------------------------------------------- */
 
@@ -134,8 +135,8 @@ static pgy_status check_limit(const op_eval *c, size_t output, pgy_dtype dtype, 
     return PGY_OK;
 }
 
-pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const int64_t *shape,
-                     pgy_error *err)
+static pgy_status make_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank,
+                              const int64_t *shape, bool clear, pgy_error *err)
 {
     pgy_tensor *made = NULL;
     if (dtype == PGY_DTYPE_NONE) dtype = c->outputs[i].dtype;
@@ -143,11 +144,18 @@ pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const i
         return op_error(c->node, err, PGY_E_TYPE, "the type of output %zu is not known", i);
     pgy_status st = check_limit(c, i, dtype, rank, shape, err);
     if (st) return st;
-    st = pgy_tensor_create(&made, op_storage(dtype), rank, shape, err);
+    st = clear ? pgy_tensor_create(&made, op_storage(dtype), rank, shape, err)
+               : tensor_create_raw(&made, op_storage(dtype), rank, shape, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->node->def->name, c->node->name);
     op_tensor_release(&c->outputs[i]);
     c->outputs[i] = (op_tensor){.dtype = dtype, .value = made};
     return PGY_OK;
+}
+
+pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const int64_t *shape,
+                     pgy_error *err)
+{
+    return make_output(c, i, dtype, rank, shape, true, err);
 }
 
 pgy_status op_forward(op_eval *c, size_t output, size_t input, pgy_error *err)
@@ -239,7 +247,8 @@ static pgy_status prepare_output(op_eval *c, size_t i, const op_value *known, pg
         if (!dim_is_const(known->dims[d])) return PGY_OK;
         shape[d] = known->dims[d].value;
     }
-    return op_output(c, i, PGY_DTYPE_NONE, (size_t)known->rank, shape, err);
+    const bool clear = !(c->node->def->flags & OP_FILLS);
+    return make_output(c, i, PGY_DTYPE_NONE, (size_t)known->rank, shape, clear, err);
 }
 
 /* What the operator left must hold the storage type; then it is brought into the range of the

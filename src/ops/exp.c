@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exp: e to the power of x. */
-#include <math.h>
-
 #include "ops/class_unary.h"
+#include "ops/vmath.h"
 
-#define NAME exp_f64
-#define F(x) (exp(x))
-#include "ops/unary_loop.inc"
+static void exp_f64(void *y, const void *x, size_t n, const void *params)
+{
+    (void)params;
+    vmath_exp(y, x, n);
+}
 
 static const unary_spec SPEC = {.f64 = exp_f64};
 

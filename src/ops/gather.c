@@ -55,7 +55,20 @@ typedef struct job {
     const char *from;
     const int64_t *indices;
     size_t count, size, block, per_piece, total;
+    bool widen; /* floats become doubles */
 } job;
+
+static void copy_block(const job *j, size_t to, size_t from)
+{
+    if (!j->widen) {
+        memcpy(j->to + to * j->block, j->from + from * j->block, j->block);
+        return;
+    }
+    const size_t count = j->block / sizeof(float);
+    double *restrict y = (double *)j->to + to * count;
+    const float *restrict x = (const float *)j->from + from * count;
+    for (size_t i = 0; i < count; i++) y[i] = (double)x[i];
+}
 
 static void copy_piece(size_t piece, void *user)
 {
@@ -66,7 +79,7 @@ static void copy_piece(size_t piece, void *user)
         size_t at = 0;
         const size_t outer = i / j->count;
         (void)rule_index(&at, j->indices[i % j->count], j->size);
-        memcpy(j->to + i * j->block, j->from + (outer * j->size + at) * j->block, j->block);
+        copy_block(j, i, outer * j->size + at);
     }
 }
 
@@ -90,7 +103,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
                             (long long)j.indices[i], j.size, j.size);
     j.to = pgy_tensor_data(y);
     j.from = pgy_tensor_data(x);
-    j.block = move_product(shape, axis + 1, pgy_tensor_rank(x)) * move_size(pgy_tensor_dtype(x));
+    j.widen = pgy_tensor_dtype(x) != pgy_tensor_dtype(y);
+    j.block = move_product(shape, axis + 1, pgy_tensor_rank(x)) *
+              (j.widen ? sizeof(float) : move_size(pgy_tensor_dtype(x)));
     j.total = move_product(shape, 0, axis) * j.count;
     if (!pgy_tensor_count(y)) return PGY_OK;
     j.per_piece = j.block < 65536 ? 65536 / j.block : 1;
@@ -99,6 +114,19 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_gather[] = {
-    RULE_ROW("Gather", 1, 2, 2, ATTRS, infer, eval),
+    {.name = "Gather",
+     .domain = "",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .flags = OP_FILLS,
+     .attrs = ATTRS,
+     .types = "",
+     .infer = infer,
+     .eval = eval,
+     .flops = rule_no_flops,
+     .narrow_inputs = 1 << 0},
     {0},
 };

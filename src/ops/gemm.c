@@ -76,7 +76,9 @@ static void finish_u64(size_t begin, size_t end, void *user)
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    pgy_status st = inputs_check(c, "!Ss", err);
+    pgy_status st = inputs_check(c, "!!s", err);
+    const bool narrow = !st && pgy_tensor_dtype(c->inputs[1].value) == PGY_F32;
+    if (!st && !narrow) st = inputs_check(c, "!S", err);
     if (st) return st;
     bool ta = op_attr_int(c->node, "transA", 0) != 0, tb = op_attr_int(c->node, "transB", 0) != 0;
     const int64_t *a = in_shape(c, 0), *b = in_shape(c, 1), *bias = in_shape(c, 2);
@@ -85,9 +87,15 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (rank > 0 && bias[rank - 1] > 1) f.col_step = 1;
     if (rank > 1 && bias[0] > 1) f.row_step = (size_t)bias[1];
     if (pgy_tensor_dtype(c->inputs[0].value) == PGY_F64) {
-        gemm_matrix left = {in_f64(c, 0), ta ? 1 : (int64_t)k, ta ? (int64_t)m : 1};
-        gemm_matrix right = {in_f64(c, 1), tb ? 1 : (int64_t)n, tb ? (int64_t)k : 1};
-        st = gemm_f64(m, n, k, left, right, out_f64(c, 0), n, false, err);
+        const gemm_call call = {
+            .m = m,
+            .n = n,
+            .k = k,
+            .a = {in_f64(c, 0), false, ta ? 1 : (int64_t)k, ta ? (int64_t)m : 1},
+            .b = {in_data(c, 1), narrow, tb ? 1 : (int64_t)n, tb ? (int64_t)k : 1},
+            .c = out_f64(c, 0),
+            .ldc = n};
+        st = gemm_run(&call, err);
         if (!st && (bias || f.alpha != 1)) rows_run(m, n, finish_f64, &f);
         return st;
     }
@@ -104,9 +112,10 @@ static double flops(const op_infer *c)
     return 2 * dims_product(&c->outputs[0]) * (double)c->inputs[0].dims[!ta].value;
 }
 
-#define ROW(version, inputs, words)                                                              \
-    {                                                                                            \
-        "Gemm", "", version, 0, inputs, 3, 1, 1, OP_SAME_TYPES, ATTRS, words, infer, eval, flops \
+#define ROW(version, inputs, words)                                                             \
+    {                                                                                           \
+        "Gemm", "", version, 0, inputs, 3, 1, 1, OP_SAME_TYPES | OP_FILLS, ATTRS, words, infer, \
+            eval, flops, .narrow_inputs = 1 << 1                                                \
     }
 const op_def OP_gemm[] = {
     ROW(7, 3, TYPES_F3), ROW(9, 3, TYPES_W3), ROW(11, 2, TYPES_W3), ROW(13, 2, TYPES_W4), {NULL},

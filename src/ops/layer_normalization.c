@@ -92,6 +92,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_layer_normalization[] = {
-    {"LayerNormalization", "", 17, 0, 2, 3, 1, 3, 0, ATTRS, TYPES_F4, infer, eval, norm_flops},
+    {"LayerNormalization", "", 17, 0, 2, 3, 1, 3, OP_FILLS, ATTRS, TYPES_F4, infer, eval, norm_flops},
     {NULL},
 };

@@ -5,32 +5,42 @@
 
 enum { IN, OUT, FORGET, CELL };
 
-/* What goes into the activation of a gate; the peephole sees `c`. */
-static double sum(const rnn_problem *p, const double *xw, const double *hr, size_t gate, size_t j,
-                  double c)
+/* What goes into the activation of a gate, for all hidden units; the peephole sees `c`. It replaces
+ * the gate's part of H R'. */
+static double *sums(const rnn_problem *p, const double *xw, double *hr, size_t gate,
+                    const double *c)
 {
     static const int PEEPHOLES[] = {[IN] = 0, [OUT] = 1, [FORGET] = 2, [CELL] = -1};
-    size_t at = gate * p->hidden + j;
-    double s = xw[at] + hr[at] + rnn_bias_w(p, gate, j) + rnn_bias_r(p, gate, j);
-    int peephole = PEEPHOLES[gate];
-    return p->peephole && peephole >= 0 ? s + p->peephole[(size_t)peephole * p->hidden + j] * c : s;
+    const size_t n = p->hidden, at = gate * n;
+    const double *bias_w = p->bias ? p->bias + at : NULL;
+    const double *bias_r = p->bias ? p->bias + p->gates * n + at : NULL;
+    double *y = hr + at;
+    for (size_t j = 0; j < n; j++) y[j] = xw[at + j] + y[j];
+    for (size_t j = 0; bias_w && j < n; j++) y[j] = y[j] + bias_w[j] + bias_r[j];
+    if (!p->peephole || PEEPHOLES[gate] < 0) return y;
+    const double *peephole = p->peephole + (size_t)PEEPHOLES[gate] * n;
+    for (size_t j = 0; j < n; j++) y[j] += peephole[j] * c[j];
+    return y;
 }
 
 static void cell(const rnn_problem *p, size_t b, const double *xw)
 {
-    double *h = p->h + b * p->hidden, *state = p->cell + b * p->hidden;
-    const double *hr = p->hr + b * p->gates * p->hidden;
-    bool coupled = op_attr_int(p->c->node, "input_forget", 0) != 0;
-    for (size_t j = 0; j < p->hidden; j++) {
-        double before = state[j];
-        double i = rnn_activate(p, 0, sum(p, xw, hr, IN, j, before));
-        double f = coupled ? 1 - i : rnn_activate(p, 0, sum(p, xw, hr, FORGET, j, before));
-        double next = rnn_activate(p, 1, sum(p, xw, hr, CELL, j, 0));
-        state[j] = f * before + i * next;
-        double o = rnn_activate(p, 0, sum(p, xw, hr, OUT, j, state[j]));
-        /* Clipping is for gates: runtimes leave the cell's own value alone. */
-        h[j] = o * p->functions[2].apply(state[j], p->functions[2].alpha, p->functions[2].beta);
-    }
+    const size_t n = p->hidden;
+    double *h = p->h + b * n, *state = p->cell + b * n, *hr = p->hr + b * p->gates * n;
+    const bool coupled = op_attr_int(p->c->node, "input_forget", 0) != 0;
+    double *in = sums(p, xw, hr, IN, state), *forget = sums(p, xw, hr, FORGET, state);
+    double *next = sums(p, xw, hr, CELL, state);
+    rnn_activate_all(p, 0, in, n);
+    rnn_activate_all(p, 0, forget, n);
+    rnn_activate_all(p, 1, next, n);
+    for (size_t j = 0; coupled && j < n; j++) forget[j] = 1 - in[j];
+    for (size_t j = 0; j < n; j++) state[j] = forget[j] * state[j] + in[j] * next[j];
+    double *out = sums(p, xw, hr, OUT, state);
+    rnn_activate_all(p, 0, out, n);
+    /* Clipping is for gates: runtimes leave the cell's own value alone. */
+    for (size_t j = 0; j < n; j++) h[j] = state[j];
+    rnn_apply_all(p, 2, h, n);
+    for (size_t j = 0; j < n; j++) h[j] *= out[j];
 }
 
 static const char *const DEFAULTS[] = {"Sigmoid", "Tanh", "Tanh"};

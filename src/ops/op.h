@@ -85,7 +85,9 @@ enum op_flags {
     OP_RANDOM = 4,      /* never folded */
     OP_HAS_GRAPHS = 8,  /* needs op_host.run_graph */
     OP_SAME_TYPES = 16, /* all inputs have the type of input 0 (checked where both are known) */
-    OP_SEQUENCES = 32   /* inputs may be sequences or optionals; else only with OP_HAS_GRAPHS */
+    OP_SEQUENCES = 32,  /* inputs may be sequences or optionals; else only with OP_HAS_GRAPHS */
+    OP_FILLS = 64       /* eval writes every element of outputs that infer gave constant shapes, so
+                           they need not be cleared before */
 };
 
 /* op_def.user of a class that uses op_infer_elementwise: which integer arithmetic it does on known
@@ -121,6 +123,9 @@ struct op_def {
      */
     const char *signature;
     const op_signature *parsed; /* of rows made at run time */
+    /* Inputs (bit i: input i) that eval takes as float32 tensors too, where the declared type is
+     * that: weights need not become float64 tensors before they are used. */
+    uint32_t narrow_inputs;
 };
 
 /* The newest row with since <= version. @return NULL if the operator is unknown (or newer than
@@ -268,8 +273,8 @@ typedef struct op_host {
 struct op_eval {
     const op_node *node;
     const op_tensor *inputs;
-    op_tensor *outputs; /* dtype set; value allocated (and zero) where infer gave a constant shape,
-                           wanted or not, else NULL: use op_output */
+    op_tensor *outputs; /* dtype set; value allocated (and zero, but for OP_FILLS) where infer gave
+                           a constant shape, wanted or not, else NULL: use op_output */
     const bool *wanted;
     const op_host *host;
 };

@@ -24,17 +24,21 @@ static inline int64_t signed_power(int64_t base, int64_t exponent)
 #define F(a, b) pow(a, b)
 #include "ops/binary_loop.inc"
 
-/* One exponent of 2 for all elements is how exporters write a square. */
+/* One exponent of 2 or 3 for all elements is how exporters write a square or a cube. */
 static void f64_f64(void *to, const void *first, size_t a_step, const void *second, size_t b_step,
                     size_t n)
 {
-    if (b_step || *(const double *)second != 2) {
+    const double exponent = *(const double *)second;
+    if (b_step || (exponent != 2 && exponent != 3)) {
         general(to, first, a_step, second, b_step, n);
         return;
     }
     double *restrict y = to;
     const double *restrict x = first;
-    for (size_t i = 0; i < n; i++) y[i] = x[i * a_step] * x[i * a_step];
+    if (exponent == 2)
+        for (size_t i = 0; i < n; i++) y[i] = x[i * a_step] * x[i * a_step];
+    else
+        for (size_t i = 0; i < n; i++) y[i] = x[i * a_step] * x[i * a_step] * x[i * a_step];
 }
 
 #define NAME f64_i64

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sigmoid: 1 / (1 + exp(-x)). */
-#include <math.h>
-
 #include "ops/class_unary.h"
+#include "ops/vmath.h"
 
-#define NAME sigmoid_f64
-#define F(x) (1 / (1 + exp(-(x))))
-#include "ops/unary_loop.inc"
+static void sigmoid_f64(void *y, const void *x, size_t n, const void *params)
+{
+    (void)params;
+    vmath_sigmoid(y, x, n);
+}
 
 static const unary_spec SPEC = {.f64 = sigmoid_f64};
 

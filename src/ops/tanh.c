@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tanh: hyperbolic tangent. */
-#include <math.h>
-
 #include "ops/class_unary.h"
+#include "ops/vmath.h"
 
-#define NAME tanh_f64
-#define F(x) (tanh(x))
-#include "ops/unary_loop.inc"
+static void tanh_f64(void *y, const void *x, size_t n, const void *params)
+{
+    (void)params;
+    vmath_tanh(y, x, n);
+}
 
 static const unary_spec SPEC = {.f64 = tanh_f64};
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elementary functions over arrays, eight lanes at a time, within one unit in the last place. A
+ * result depends on its argument alone: not on its place in the array, the length or the
+ * processor. y may be x. */
+#ifndef OPS_VMATH_H
+#define OPS_VMATH_H
+
+#include <stddef.h>
+
+void vmath_exp(double *y, const double *x, size_t n);
+void vmath_tanh(double *y, const double *x, size_t n);
+void vmath_erf(double *y, const double *x, size_t n);
+void vmath_sigmoid(double *y, const double *x,
+                   size_t n); /* 1 / (1 + exp(-x)), two roundings more */
+
+#endif
