@@ -19,8 +19,11 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "FFf", err);
     if (st) return st;
     const double *bias = in_f64(c, 2);
-    const size_t width = bias ? in_count(c, 2) : 1;
+    const size_t rank = out_rank(c, 0), width = rank ? (size_t)out_shape(c, 0)[rank - 1] : 1;
     double *y = out_f64(c, 0);
+    if (bias && in_count(c, 2) != width)
+        return op_error(c->node, err, PGY_E_SHAPE, "the bias has %zu elements, not %zu",
+                        in_count(c, 2), width);
     matmul_prepare(&p, c, 0, 1);
     st = matmul_run_f64(&p, in_f64(c, 0), in_f64(c, 1), y, err);
     for (size_t i = 0; !st && i < out_count(c, 0); i++)
