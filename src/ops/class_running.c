@@ -7,8 +7,8 @@
 #include "ops/class_rows.h"
 
 const op_attr_def RUNNING_ATTRS[] = {
-    {"exclusive", OP_ATTR_INT, false, "0"},
-    {"reverse", OP_ATTR_INT, false, "0"},
+    {"exclusive", OP_ATTR_INT, false, "0", NULL, "0..1"},
+    {"reverse", OP_ATTR_INT, false, "0", NULL, "0..1"},
     {NULL},
 };
 

@@ -76,6 +76,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (in_i64(c, RATE)[0] <= 0)
         return op_error(c->node, err, PGY_E_ARGUMENT, "sample_rate is %lld",
                         (long long)in_i64(c, RATE)[0]);
+    if (!(in_f64(c, LOWER)[0] >= 0) || !(in_f64(c, UPPER)[0] >= in_f64(c, LOWER)[0]))
+        return op_error(c->node, err, PGY_E_ARGUMENT, "the band from %g to %g Hz is no band",
+                        in_f64(c, LOWER)[0], in_f64(c, UPPER)[0]);
     const size_t bins = (size_t)out_shape(c, 0)[0], bands = (size_t)out_shape(c, 0)[1];
     for (size_t i = 0; i < bands; i++) fill_band(c, y, i, bands, bins);
     return PGY_OK;

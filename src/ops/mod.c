@@ -58,7 +58,7 @@ static const binary_spec FLOORED = {
 static const binary_spec TRUNCATED = {
     .f64 = truncated_f64, .i64 = truncated_i64, .u64 = remainder_u64};
 static const op_attr_def ATTRS[] = {
-    {"fmod", OP_ATTR_INT, false, "0"},
+    {"fmod", OP_ATTR_INT, false, "0", NULL, "0..1"},
     {0},
 };
 

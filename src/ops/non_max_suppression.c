@@ -11,7 +11,8 @@
 
 enum { BOXES, SCORES, MOST, IOU, SCORE };
 
-static const op_attr_def ATTRS[] = {{"center_point_box", OP_ATTR_INT, false, "0"}, {NULL}};
+static const op_attr_def ATTRS[] = {{"center_point_box", OP_ATTR_INT, false, "0", NULL, "0..1"},
+                                    {NULL}};
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {

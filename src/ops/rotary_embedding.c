@@ -25,6 +25,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         st = rank_check(c, i, rank, rank, err);
     }
     if (!st) st = rank_check(c, POSITIONS, 2, 2, err);
+    for (int32_t i = 0; !st && rank_known(c, COS) && i < c->inputs[COS].rank; i++)
+        st = dim_check(c, SIN, (size_t)i, c->inputs[COS].dims[i], "that of the cosines", err);
     if (st) return st;
     op_set_like(c, 0, X);
     return PGY_OK;

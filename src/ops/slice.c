@@ -2,6 +2,7 @@
 /* Slice: NumPy's start:end:step per axis. Version 1 takes attributes, since 10 they are inputs.
  * With constant dims the bounds are clamped exactly; symbolic ones are resolved where their order
  * is certain. */
+#include "ops/class_check.h"
 #include "ops/move.h"
 #include "ops/rule.h"
 
@@ -169,6 +170,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
     bounds b = {0};
+    for (size_t i = 1; i < c->node->input_count; i++) {
+        const pgy_status bad = rank_check(c, i, 1, 1, err);
+        if (bad) return bad;
+    }
     if (x->rank < 0) {
         op_set_unknown(c, 0, x->dtype, -1, "the shape of the input is not known");
         return PGY_OK;
