@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <polygraphy/polygraphy.h>
@@ -198,6 +199,8 @@ static pgy_tensor_map *get_feed(void)
 int main(void)
 {
     uint32_t size, other_size;
+    const struct rlimit memory = {(rlim_t)6 << 30, (rlim_t)6 << 30};
+    if (setrlimit(RLIMIT_AS, &memory)) return 3;
     for (char *model; (model = get_blob(&size));) {
         char *other = get_blob(&other_size);
         if (!other) return 3;

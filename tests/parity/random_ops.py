@@ -30,7 +30,7 @@ from onnx import helper, numpy_helper
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import op_generators as generators  # noqa: E402
 from op_generators import DTYPES, NAMES, ONNX_TYPES, GENERATORS, Gen  # noqa: E402
-from op_peers import Peers  # noqa: E402
+from op_peers import PARTS, Peers  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -72,7 +72,7 @@ class Case:
         self.outputs = node.outputs if isinstance(node.outputs, list) else [f"y{i}" for i in range(node.outputs)]
         self.arrays = {n: np.asarray(x) for n, x in zip(self.names, node.inputs) if n}
         self.feed = {n: x for n, x in self.arrays.items() if n not in self.constant}
-        self.type = NAMES[self.arrays[self.names[0]].dtype] if self.arrays else ""
+        self.type = NAMES[next(iter(self.arrays.values())).dtype] if self.arrays else ""
         self.symbols, dims = {}, {}
         for n, x in self.feed.items():
             dims[n] = []
@@ -108,6 +108,77 @@ class Case:
             values = np.array2string(x, threshold=24, separator=",").replace("\n", "") if x.dtype == object or x.size else ""
             parts.append(f"  {n}{' const' if n in self.constant else ''}: {NAMES[x.dtype]} {list(x.shape)} {values[:300]}")
         return "\n".join(parts)
+
+
+EXTREMES = [-1, 0, 1, 2, 3, 7, 99, -99, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, -(2**63), 2**40]
+
+
+class BadCase(Case):
+    """A case with one or two mistakes: attributes and integers out of their ranges, other types, ranks, sizes and counts."""
+
+    def build(self, gen):
+        self.mistakes = []
+        for _ in range(1 if gen.chance(0.7) else 2):
+            self.spoil(gen)
+        super().build(gen)
+        self.symbolic = b""
+
+    def spoil(self, gen):
+        inputs = [i for i, x in enumerate(self.node.inputs) if x is not None]
+        kind = gen.pick(["attribute"] * 3 + ["value", "type", "rank", "size", "size", "omit", "extra"])
+        if kind == "attribute" and self.node.attributes:
+            name = gen.pick(sorted(self.node.attributes))
+            self.node.attributes[name] = self.spoiled(gen, self.node.attributes[name])
+        elif kind == "omit" and inputs:
+            self.node.inputs[gen.pick(inputs)] = None
+        elif kind == "extra":
+            self.node.inputs = list(self.node.inputs) + [gen.values(np.float32, [2])]
+        elif inputs:
+            i = gen.pick(inputs)
+            self.node.inputs[i] = getattr(self, "spoil_" + kind, self.spoil_value)(gen, np.asarray(self.node.inputs[i]))
+        self.mistakes.append(kind)
+
+    @staticmethod
+    def spoiled(gen, value):
+        if isinstance(value, list) and value and isinstance(value[0], int):
+            value = list(value)
+            kind = gen.int(0, 2)
+            if kind == 0:
+                value.append(gen.pick(EXTREMES))
+            elif kind == 1 and len(value) > 1:
+                value.pop()
+            else:
+                value[gen.int(0, len(value) - 1)] = gen.pick(EXTREMES)
+            return value
+        if isinstance(value, int):
+            return gen.pick(EXTREMES)
+        if isinstance(value, float):
+            return gen.pick([float("nan"), float("inf"), -1.0, 0.0, 1e30])
+        return "bogus" if isinstance(value, str) else value
+
+    @staticmethod
+    def spoil_value(gen, x):
+        if not x.size or x.dtype == object or x.dtype == bool:
+            return gen.values(x.dtype, [2])
+        flat = x.reshape(-1).copy()
+        least, most = generators.int_range(x.dtype) if generators.is_int(x.dtype) else (0, 0)
+        value = gen.pick([e for e in EXTREMES if least <= e <= most] or [0]) if generators.is_int(x.dtype) else gen.pick([0.0, -1.0, 1e4, float("nan")])
+        flat[gen.int(0, flat.size - 1)] = np.array(value).astype(x.dtype)
+        return flat.reshape(x.shape)
+
+    @staticmethod
+    def spoil_type(gen, x):
+        return gen.values(DTYPES[gen.pick(["float", "int64", "bool", "string", "uint8", "double", "int32", "float16"])], x.shape)
+
+    @staticmethod
+    def spoil_rank(gen, x):
+        return x.reshape((1,) + x.shape) if gen.chance(0.5) or not x.ndim else gen.values(x.dtype, x.shape[1:])
+
+    @staticmethod
+    def spoil_size(gen, x):
+        shape = list(x.shape) or [1]
+        shape[gen.int(0, len(shape) - 1)] = gen.pick([0, 1, 2, 5, 7])
+        return gen.values(x.dtype, shape)
 
 
 def tensor_of(v):
@@ -312,6 +383,23 @@ def judge(case, ours, peers):
     return findings
 
 
+def judge_bad(case, ours, peers):
+    """What is wrong with the answer to a model that may be invalid."""
+    findings = []
+    for name, (status, data) in zip(("inference", "symbolic", "float64", "model"), ours):
+        text = data.decode("utf-8", "replace") if status else ""
+        if status == 99:
+            return [("ours", "crashed", f"{name}: {text}")]
+        if status and not text.startswith((f"{case.op} 'n'", "inputs", "The following")) and f"{case.op}" not in text and "input" not in text and "'x" not in text:
+            findings.append(("ours", "message", f"{name}: {text}"))
+    outcome, why = peers["onnxrt"]
+    if not ours[2][0] and outcome == "refused":
+        findings.append(("ours", "accepted", f"{case.mistakes} {why[:250]}"))
+    if outcome == "crashed":
+        findings.append(("onnxrt", "crashed", why))
+    return findings
+
+
 # ---- The table
 
 def read_table():
@@ -354,13 +442,14 @@ class Run:
         self.smallest = {}
 
     def batch(self, cases):
-        self.peers.send([(c.model, c.symbolic, c.feed, c.opset > OF_ONNXRT) for c in cases])
+        without = PARTS[1:] if self.options.bad else ()
+        self.peers.send([(c.model, c.symbolic, c.feed, (without or PARTS[:1]) if c.opset > OF_ONNXRT else without) for c in cases])
         ours = [self.ours.ask(c.model, c.symbolic, c.feed) for c in cases]
         for case, mine, theirs in zip(cases, ours, self.peers.receive()):
             self.take(case, mine, theirs)
 
     def take(self, case, ours, peers):
-        findings = judge(case, ours, peers)
+        findings = judge_bad(case, ours, peers) if self.options.bad else judge(case, ours, peers)
         self.counts["cases"] += 1
         self.operators[case.op] += 1
         for name in ("onnxrt", "evaluator"):
@@ -387,7 +476,7 @@ class Run:
                 if total <= 0:
                     break
                 try:
-                    case = Case(name, o.seed, number)
+                    case = (BadCase if o.bad else Case)(name, o.seed, number)
                 except Exception as e:
                     e.add_note(f"{name}, case {number}")
                     raise
@@ -494,6 +583,7 @@ def arguments():
     p.add_argument("--minimise", action="store_true")
     p.add_argument("--write-docs", action="store_true")
     p.add_argument("--kept", action="store_true")
+    p.add_argument("--bad", action="store_true")
     return p.parse_args()
 
 
@@ -504,6 +594,7 @@ def main():
         write_docs(run.rows)
         return 0
     changed = [] if options.minimise or options.case is not None else run_kept(run.ours, run.rows)
+    changed = [] if options.bad else changed
     for line in changed:
         print("=== kept model", line)
     if options.kept:
