@@ -18,8 +18,10 @@
 static pgy_status add_note(conversion *c, const char *node, const char *op_type, const char *reason,
                            pgy_error *err)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (!strcmp(c->notes[i].node, node) && !strcmp(c->notes[i].op_type, op_type)) return PGY_OK;
+    char key[512];
+    snprintf(key, sizeof key, "%s %s", op_type, node);
+    if (strmap_has(&c->noted, key)) return PGY_OK;
+    if (!strmap_put(&c->noted, key, c)) return graph_no_memory(err);
     void *notes = c->notes;
     if (!mem_grow(&notes, &c->capacity, c->count + 1, sizeof *c->notes))
         return graph_no_memory(err);
@@ -143,6 +145,11 @@ static pgy_status step_node(conversion *c, pgy_node *n, int64_t step, pgy_error 
                  .version = c->up ? step : step - 1,
                  .target = c->version,
                  .err = &reason};
+    const op_def *def = op_find("", n->op_type, c->up ? step - 1 : step);
+    if (def && def->min_inputs && !rw_input(&r, 0))
+        rw_refuse(&r, "its first input is left out");
+    else if (n->output_count == 0)
+        rw_refuse(&r, "it has no output");
     adapter_apply(&r, step, c->up);
     if (r.status == PGY_E_UNSUPPORTED) return note_node(c, n, reason.text, err);
     return r.status
@@ -298,21 +305,43 @@ static pgy_status judge_node(conversion *c, pgy_node *n, pgy_error *err)
     return st ? st : judge_inputs(c, n, err);
 }
 
-static pgy_node *find_label(const graph_state *s, const char *label)
+static pgy_status map_labels(strmap *out, const graph_state *s, pgy_error *err)
 {
     for (size_t i = 0; i < s->level_count; i++)
-        for (size_t k = 0; k < s->levels[i]->node_count; k++)
-            if (strcmp(node_label(s->levels[i]->nodes[k]), label) == 0)
-                return s->levels[i]->nodes[k];
-    return NULL;
+        for (size_t k = 0; k < s->levels[i]->node_count; k++) {
+            pgy_node *n = s->levels[i]->nodes[k];
+            if (!strmap_put(out, node_label(n), n)) return graph_no_memory(err);
+        }
+    return PGY_OK;
 }
 
-static bool failed_before(const finding_list *before, const char *label)
+static pgy_status map_failures(strmap *out, const finding_list *findings, pgy_error *err)
 {
-    for (size_t i = 0; i < before->count; i++)
-        if (before->items[i].severity == PGY_LOG_ERROR && !strcmp(before->items[i].node, label))
-            return true;
-    return false;
+    for (size_t i = 0; i < findings->count; i++) {
+        const pgy_finding *f = &findings->items[i];
+        if (f->severity == PGY_LOG_ERROR && !strmap_put(out, f->node, (void *)f))
+            return graph_no_memory(err);
+    }
+    return PGY_OK;
+}
+
+/* What inference finds now and did not find before. */
+static pgy_status note_findings(conversion *c, const graph_state *s, const finding_list *before,
+                                const finding_list *after, pgy_error *err)
+{
+    strmap labels = {0}, failed = {0};
+    pgy_status st = after->count ? map_labels(&labels, s, err) : PGY_OK;
+    if (!st) st = map_failures(&failed, before, err);
+    for (size_t i = 0; !st && i < after->count; i++) {
+        const pgy_finding *f = &after->items[i];
+        const pgy_node *n = strmap_get(&labels, f->node);
+        const node_origin *o = n ? node_box_of(n)->origin : NULL;
+        if (f->severity == PGY_LOG_ERROR && n && !strmap_has(&failed, o ? o->name : f->node))
+            st = note_node(c, n, f->message, err);
+    }
+    strmap_deinit(&labels);
+    strmap_deinit(&failed);
+    return st;
 }
 
 /* Types, arity and attributes against the definitions of the new version, wherever inference gets.
@@ -327,13 +356,7 @@ static pgy_status judge(conversion *c, pgy_graph *g, const finding_list *before,
             if (level_of(s->levels[i])->default_opset)
                 st = judge_node(c, s->levels[i]->nodes[k], err);
     if (!st && c->count == 0) st = graph_infer_all(g, &after, err);
-    for (size_t i = 0; !st && i < after.count; i++) {
-        const pgy_node *n = find_label(s, after.items[i].node);
-        const node_origin *o = n ? node_box_of(n)->origin : NULL;
-        if (after.items[i].severity != PGY_LOG_ERROR || !n) continue;
-        if (!failed_before(before, o ? o->name : after.items[i].node))
-            st = note_node(c, n, after.items[i].message, err);
-    }
+    if (!st) st = note_findings(c, s, before, &after, err);
     strmap_deinit(&after.seen);
     return st;
 }
@@ -442,6 +465,7 @@ pgy_status pgy_graph_convert_opset(pgy_graph *g, int64_t version, pgy_opset_repo
     if (report) *report = result;
 done:
     mem_free(c.notes);
+    strmap_deinit(&c.noted);
     arena_deinit(&c.memory);
     return st;
 }

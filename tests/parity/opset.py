@@ -110,6 +110,10 @@ def old_models():
     yield "gelu_20", 20, "Gelu", [x], {"approximate": "tanh"}
     yield "roi_align_10", 10, "RoiAlign", [f(1, 2, 8, 8), np.array([[0, 0, 6, 6], [1, 2, 4, 7]], np.float32), ints(0, 0)], {"output_height": 3, "output_width": 3, "spatial_scale": 1.0}
     yield "quantize_13", 13, "QuantizeLinear", [x, np.array([0.05], np.float32), np.array([3], np.uint8)], {"axis": 0}
+    yield "quantize_axis_13", 13, "QuantizeLinear", [x, u(3), np.array([3, 0, 9], np.int8)], {"axis": 1}
+    yield "dequantize_axis_13", 13, "DequantizeLinear", [rng.integers(0, 255, (2, 3, 4)).astype(np.uint8), u(4), np.array([3, 0, 9, 200], np.uint8)], {"axis": -1}
+    yield "resize_mixed_10", 10, "Resize", [x, np.array([1, 1, 2, 0.6], np.float32)], {}
+    yield "equal_11", 11, "Equal", [np.array([1, 2, np.nan], np.float32), np.array([2, 2, np.nan], np.float32)], {}
     yield "not_less_12", 12, "GreaterOrEqual", [np.array([1, 2, np.nan], np.float32), np.array([2, 2, 1], np.float32)], {}
     yield "hard_swish_14", 14, "HardSwish", [x], {}
     yield "shape_15", 15, "Shape", [x], {"start": 1, "end": -1}
@@ -143,7 +147,7 @@ def write_old(out):
         for kind, values in (("input", inputs), ("output", results)):
             for k, v in enumerate(values):
                 with open(f"{folder}/test_data_set_0/{kind}_{k}.pb", "wb") as f:
-                    f.write(numpy_helper.from_array(v).SerializeToString())
+                    f.write(numpy_helper.from_array(v, f"{kind[0]}{k}").SerializeToString())
         folders.append(folder)
     return folders
 

@@ -10,7 +10,7 @@
 void constant_12_down(rewrite *r)
 {
     pgy_tensor *t = NULL;
-    if (r->status || node_attribute(r->node, "value")) return;
+    if (r->status || node_attribute(r->node, "value") || !r->node->outputs[0]) return;
     for (size_t i = 0; i < r->node->attribute_count; i++)
         if (!rw_attr(r, r->node->attributes[i]->name)) return;
     if (r->version >= 11 && node_attribute(r->node, "sparse_value")) return;
@@ -63,7 +63,6 @@ void pow_down(rewrite *r)
 static void compute_in(rewrite *r, pgy_dtype dtype)
 {
     const pgy_dtype own = rw_dtype(rw_input(r, 0));
-    if (!own || !pgy_dtype_is_integer(own)) return;
     rw_set_input(r, 0, rw_cast(r, rw_input(r, 0), dtype));
     pgy_value *old = rw_detach(r, 0);
     if (!old) return;
@@ -71,14 +70,25 @@ static void compute_in(rewrite *r, pgy_dtype dtype)
     rw_with_int(r, old, "to", pgy_dtype_describe(own)->onnx);
 }
 
+static bool is_integer(const rewrite *r)
+{
+    const pgy_dtype dtype = rw_dtype(rw_input(r, 0));
+    return dtype && pgy_dtype_is_integer(dtype);
+}
+
 void erf_up(rewrite *r)
 {
-    compute_in(r, PGY_F32);
+    if (is_integer(r)) compute_in(r, PGY_F32);
 }
 
 void integer_reduce_up(rewrite *r)
 {
-    compute_in(r, PGY_F64);
+    if (is_integer(r)) compute_in(r, PGY_F64);
+}
+
+void bool_reduce_down(rewrite *r)
+{
+    if (rw_dtype(rw_input(r, 0)) == PGY_BOOL) compute_in(r, PGY_U8);
 }
 
 /* ---- Shapes --------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@ typedef struct conversion {
     bool up;
     pgy_transform_note *notes; /* what stands in the way; texts in `memory` */
     size_t count, capacity;
+    strmap noted; /* operators and nodes */
     arena memory;
 } conversion;
 

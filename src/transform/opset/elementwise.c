@@ -89,6 +89,25 @@ void less_or_equal_down(rewrite *r)
     rw_become(r, "Or", 2, less, compare(r, "Equal"));
 }
 
+static pgy_value *is_nan(rewrite *r, size_t input)
+{
+    pgy_value *v = rw_emit(r, "IsNaN", 1, rw_input(r, input));
+    if (v) box_of(v)->known.dtype = PGY_BOOL;
+    return v;
+}
+
+/* Equal took no floats: neither less nor greater, and no NaN. */
+void equal_down(rewrite *r)
+{
+    const pgy_dtype dtype = rw_dtype(rw_input(r, 0));
+    if (!dtype || !pgy_dtype_is_float(dtype)) return;
+    pgy_value *less = compare(r, "Less");
+    pgy_value *differs = rw_emit(r, "Or", 2, less, compare(r, "Greater"));
+    pgy_value *undefined = is_nan(r, 0);
+    undefined = rw_emit(r, "Or", 2, undefined, is_nan(r, 1));
+    rw_become(r, "Not", 1, rw_emit(r, "Or", 2, differs, undefined));
+}
+
 /* ---- Triangles ------------------------------------------------------------------------------ */
 
 void trilu_down(rewrite *r)
@@ -106,8 +125,10 @@ void trilu_down(rewrite *r)
 
 static bool same_shapes(const rewrite *r)
 {
+    if (r->node->input_count == 0) return true;
     const op_value *first = &box_of(rw_input(r, 0))->known;
     for (size_t i = 1; i < r->node->input_count; i++) {
+        if (!rw_input(r, i)) return false;
         const op_value *other = &box_of(rw_input(r, i))->known;
         if (first->rank < 0 || other->rank != first->rank) return false;
         for (int32_t k = 0; k < first->rank; k++)

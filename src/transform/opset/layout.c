@@ -28,21 +28,65 @@ void layout_down(rewrite *r)
 
 enum { SCALE = 1, ZERO = 2 };
 
-/* Before opset 13 scale and zero point are one number each. */
-void quantize_axis_down(rewrite *r)
+static bool one_number(const pgy_value *v)
 {
-    const int32_t rank = rw_rank(rw_input(r, SCALE));
-    const bool single = rank == 1 && rw_size(rw_input(r, SCALE), 0) == 1;
-    if (rank != 0 && !single) {
-        rw_refuse(r, rank < 0 ? "the rank of its scale is not known, and scales per axis came with "
-                                "opset 13"
-                              : "scales per axis came with opset 13");
+    return rw_rank(v) == 0 || (rw_rank(v) == 1 && rw_size(v, 0) == 1);
+}
+
+static void make_scalar(rewrite *r, size_t i)
+{
+    if (rw_input(r, i) && rw_rank(rw_input(r, i)) != 0)
+        rw_set_input(r, i, rw_emit(r, "Squeeze", 1, rw_input(r, i)));
+}
+
+/* A list of values along an axis as float32 that broadcasts against the data; NULL: none. */
+static pgy_value *along_axis(rewrite *r, size_t i)
+{
+    int64_t others[PGY_MAX_RANK];
+    size_t count = 0;
+    const int32_t rank = rw_rank(rw_input(r, 0));
+    int64_t axis = rw_int(r, "axis", 1);
+    if (!rw_input(r, i)) return NULL;
+    if (rank < 0 || rw_rank(rw_input(r, i)) != 1)
+        rw_refuse(r, "scales per axis came with opset 13, and its ranks are not known");
+    if (axis < 0) axis += rank;
+    for (int32_t k = 0; !r->status && k < rank; k++)
+        if (k != axis) others[count++] = k;
+    pgy_value *v = rw_cast(r, rw_input(r, i), PGY_F32);
+    return count ? rw_unsqueeze(r, v, others, count) : v;
+}
+
+void dequantize_axis_down(rewrite *r)
+{
+    if (one_number(rw_input(r, SCALE))) {
+        make_scalar(r, SCALE);
+        make_scalar(r, ZERO);
+        rw_drop(r, "axis");
         return;
     }
-    rw_drop(r, "axis");
-    if (rank == 0) return;
-    rw_set_input(r, SCALE, rw_emit(r, "Squeeze", 1, rw_input(r, SCALE)));
-    if (rw_input(r, ZERO)) rw_set_input(r, ZERO, rw_emit(r, "Squeeze", 1, rw_input(r, ZERO)));
+    pgy_value *x = rw_cast(r, rw_input(r, 0), PGY_F32), *zero = along_axis(r, ZERO);
+    pgy_value *scale = along_axis(r, SCALE);
+    rw_become(r, "Mul", 2, zero ? rw_emit(r, "Sub", 2, x, zero) : x, scale);
+}
+
+void quantize_axis_down(rewrite *r)
+{
+    const pgy_dtype type = rw_input(r, ZERO) ? rw_dtype(rw_input(r, ZERO)) : PGY_U8;
+    if (one_number(rw_input(r, SCALE))) {
+        make_scalar(r, SCALE);
+        make_scalar(r, ZERO);
+        rw_drop(r, "axis");
+        return;
+    }
+    if (type != PGY_U8 && type != PGY_I8)
+        rw_refuse(r, "scales per axis came with opset 13, and its type is neither int8 nor uint8");
+    pgy_value *x = rw_cast(r, rw_input(r, 0), PGY_F32), *zero = along_axis(r, ZERO);
+    pgy_value *rounded = rw_emit(r, "Round", 1, rw_emit(r, "Div", 2, x, along_axis(r, SCALE)));
+    pgy_value *moved = zero ? rw_emit(r, "Add", 2, rounded, zero) : rounded;
+    pgy_value *low = rw_scalar(r, PGY_F32, type == PGY_I8 ? -128 : 0);
+    pgy_value *high = rw_scalar(r, PGY_F32, type == PGY_I8 ? 127 : 255);
+    rw_become(r, "Cast", 1, rw_emit(r, "Clip", 3, moved, low, high));
+    rw_set_int(r, r->node, "to", pgy_dtype_describe(type ? type : PGY_U8)->onnx);
 }
 
 /* The wanted type was that of the zero point. */

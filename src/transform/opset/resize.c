@@ -12,15 +12,12 @@ typedef struct growth {
     bool grows, shrinks, whole; /* whole: all factors are integers */
 } growth;
 
-/* How the constant scales of input i change the sizes; false after a refusal. */
-static bool read_growth(growth *out, rewrite *r, size_t i)
+/* How the constant scales of input i change the sizes; false if they are computed. */
+static bool find_growth(growth *out, rewrite *r, size_t i)
 {
     const pgy_tensor *t = rw_constant(r, i);
     *out = (growth){.whole = true};
-    if (!t || pgy_tensor_dtype(t) != PGY_F64) {
-        rw_refuse(r, "its scales are computed, so it is not known whether sizes grow or shrink");
-        return false;
-    }
+    if (!t || pgy_tensor_dtype(t) != PGY_F64) return false;
     for (size_t k = 0; k < pgy_tensor_count(t); k++) {
         const double scale = op_f64(t)[k];
         out->grows |= scale > 1;
@@ -28,6 +25,14 @@ static bool read_growth(growth *out, rewrite *r, size_t i)
         out->whole &= scale == floor(scale);
     }
     return true;
+}
+
+static bool read_growth(growth *out, rewrite *r, size_t i)
+{
+    if (r->status) return false;
+    if (find_growth(out, r, i)) return true;
+    rw_refuse(r, "its scales are computed, so it is not known whether sizes grow or shrink");
+    return false;
 }
 
 /* Positions as they were before there were modes for them. */
@@ -64,18 +69,32 @@ void resize_10_down(rewrite *r)
 
 /* ---- 10 and 11 ------------------------------------------------------------------------------ */
 
+/* Axes that grow first, then those that shrink: each axis is left alone by one of the two. */
+static void in_two_steps(rewrite *r)
+{
+    const float one[1] = {1};
+    pgy_value *scales = rw_input(r, SCALES_10), *limit = rw_floats(r, one, 1);
+    pgy_value *roi = r->target >= 13 ? NULL : rw_floats(r, NULL, 0);
+    pgy_value *grown =
+        rw_emit(r, "Resize", 3, rw_input(r, 0), roi, rw_emit(r, "Max", 2, scales, limit));
+    if (!grown) return;
+    rw_set_string(r, grown->producer, "mode", "nearest");
+    rw_set_string(r, grown->producer, "nearest_mode", "floor");
+    rw_set_string(r, grown->producer, "coordinate_transformation_mode", "asymmetric");
+    rw_set_input(r, 0, grown);
+    rw_set_input(r, SCALES_10, rw_emit(r, "Min", 2, scales, limit));
+    say_asymmetric(r, "ceil");
+}
+
 void resize_11_up(rewrite *r)
 {
-    growth g = {0};
-    if (rw_is(r, "mode", "linear", "nearest")) {
+    growth g;
+    if (rw_is(r, "mode", "linear", "nearest"))
         say_asymmetric(r, NULL);
-        return;
-    }
-    if (!read_growth(&g, r, SCALES_10)) return;
-    if (g.grows && g.shrinks)
-        rw_refuse(r, "it grows along one axis and shrinks along another, for which opset 10 takes "
-                     "nearest pixels in two ways");
-    say_asymmetric(r, g.shrinks ? "ceil" : "floor");
+    else if (!find_growth(&g, r, SCALES_10) || (g.grows && g.shrinks))
+        in_two_steps(r);
+    else
+        say_asymmetric(r, g.shrinks ? "ceil" : "floor");
 }
 
 /* Sizes as factors, if those give the sizes again. */

@@ -327,7 +327,11 @@ pgy_value *rw_detach(rewrite *r, size_t i)
 {
     char stem[256];
     if (r->status) return NULL;
-    pgy_value *old = r->node->outputs[i];
+    pgy_value *old = i < r->node->output_count ? r->node->outputs[i] : NULL;
+    if (!old) {
+        rw_refuse(r, "output %zu is left out", i);
+        return NULL;
+    }
     snprintf(stem, sizeof stem, "%s_%s", old->name, r->node->op_type);
     pgy_value *fresh = value_create_unique(r->graph, stem, r->err);
     if (!fresh) {
