@@ -9,6 +9,8 @@
 
 #include "ops/signature.h"
 
+enum { OLDEST_SIGNED = 7 }; /* signatures begin with this opset */
+
 /* ---- Operators ------------------------------------------------------------------------------ */
 
 static bool is_defined(const op_def *def, const char *attribute)
@@ -46,7 +48,7 @@ static void check_omitted(checker *c, const pgy_node *n, const op_signature *s)
 {
     for (size_t i = 0; i < n->input_count; i++) {
         const op_parameter *p = op_signature_input(s, i);
-        if (p && !(p->flags & (OP_PARAM_OPTIONAL | OP_PARAM_MIXED)) && !n->inputs[i])
+        if (p && !(p->flags & OP_PARAM_OPTIONAL) && !n->inputs[i])
             finding_add(&c->list, c->state, CHECK_MISSING_INPUT, n,
                         "Input %zu '%s' is required, but omitted", i, p->name);
     }
@@ -97,6 +99,8 @@ static pgy_status check_operator(checker *c, pgy_node *n, pgy_error *err)
             check_unknown(c, n);
         return PGY_OK;
     }
+    if (domain_is_default(n->domain) && !box->signature && box->opset >= OLDEST_SIGNED)
+        check_unknown(c, n); /* a runtime's own, or a version to come */
     if (box->def->deprecated && box->opset >= box->def->deprecated)
         finding_add(&c->list, c->state, CHECK_DEPRECATED_OPERATOR, n,
                     "%s is deprecated since opset %d", n->op_type, box->def->deprecated);

@@ -43,8 +43,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     window w;
     const op_value *x = &c->inputs[0];
     const dim *given = NULL;
-    if (x->rank < 0 || (op_has_input(c, 2) && !rule_values(c, 2, &given, &(size_t){0}))) {
-        op_set_unknown(c, 0, x->dtype, x->rank, "the output shape is not known");
+    if (x->rank < 0) {
+        op_set_unknown(c, 0, x->dtype, -1, "the input's shape is not known");
         return PGY_OK;
     }
     pgy_status st = rank_check(c, 0, 3, WINDOW_MAX + 2, err);
@@ -54,6 +54,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = window_read(&w, c->node, (size_t)x->rank - 2, err);
     if (!st) st = given_shape(c, &given, err);
     if (st) return st;
+    if (op_has_input(c, 2) && !given) {
+        op_set_unknown(c, 0, x->dtype, x->rank, "the output shape is not known");
+        return PGY_OK;
+    }
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
     for (size_t i = 0; i < w.rank + 2; i++) dims[i] = dim_joined(c, 1, i, dims[i]);

@@ -48,6 +48,9 @@ static pgy_status equal_lengths(op_infer *c, dim *lengths, dim size, pgy_error *
     const op_node *n = c->node;
     const int64_t count = (int64_t)n->output_count;
     const int64_t wanted = op_attr_int(n, "num_outputs", count);
+    if (n->def->since >= 18 && !op_attr_find(n, "num_outputs"))
+        return op_error(n, err, PGY_E_FORMAT,
+                        "has neither the input 'split' nor the attribute 'num_outputs'");
     if (wanted != count)
         return op_error(n, err, PGY_E_SHAPE, "num_outputs is %lld, but it has %lld outputs",
                         (long long)wanted, (long long)count);
