@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BatchNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias per channel. In training
- * (version 14 on with training_mode) mean and population variance come from the batch, and the
- * running ones are outputs; before version 14 the node that names further outputs is a training
- * node, which is not supported. */
+ * mean and population variance come from the batch, and the running ones are outputs. Since version
+ * 14 training_mode says so; before, a node that names further outputs trains, and the last two are
+ * the batch's own mean and variance. */
 #include <math.h>
 
 #include "ops/class_norm.h"
@@ -46,9 +46,17 @@ static pgy_status check_parameters(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
+static bool is_training(const op_node *n, const bool *wanted)
+{
+    if (n->def->since >= 14) return op_attr_int(n, "training_mode", 0) != 0;
+    for (size_t i = 1; i < n->output_count; i++)
+        if (wanted[i]) return true;
+    return false;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
-    bool trains = op_attr_int(c->node, "training_mode", 0) != 0;
+    const bool trains = is_training(c->node, c->wanted);
     pgy_status st = rank_check(c, X, 1, PGY_MAX_RANK, err);
     if (!st && rank_known(c, X) && is_spatial(c->node)) st = check_parameters(c, err);
     if (st) return st;
@@ -57,7 +65,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         if (c->wanted[i] && !trains)
             return op_error(c->node, err, PGY_E_UNSUPPORTED,
                             "output %zu is named, but only training_mode = 1 computes it", i);
-        op_set_like(c, i, i == 1 ? MEAN : VARIANCE);
+        op_set_like(c, i, i % 2 ? MEAN : VARIANCE);
         dim *channels = op_dims(c, 1);
         if (!channels) return rule_no_memory(c->node, err);
         if (c->outputs[i].rank != 1 || !is_spatial(c->node)) continue;
@@ -118,6 +126,8 @@ static void train_channels(size_t begin, size_t end, void *user)
         if (out_f64(n->c, 2))
             out_f64(n->c, 2)[ch] =
                 in_f64(n->c, VARIANCE)[ch] * momentum + s.variance * (1 - momentum);
+        if (out_f64(n->c, 3)) out_f64(n->c, 3)[ch] = s.mean;
+        if (out_f64(n->c, 4)) out_f64(n->c, 4)[ch] = s.variance;
     }
 }
 
@@ -136,7 +146,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
                             "input %zu has %zu elements, but %zu are needed", i, in_count(c, i),
                             n.channels);
     if (!in_count(c, X)) return PGY_OK;
-    if (op_attr_int(c->node, "training_mode", 0))
+    if (is_training(c->node, c->wanted))
         rows_run(n.channels, in_count(c, X) / n.channels * 4, train_channels, &n);
     else
         rows_run(v.outer * n.channels, n.plane, infer_planes, &n);
