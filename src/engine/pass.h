@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Passes: rewrites of the graph before selection. One file src/engine/passes/<name>.c each, ending
+ * in `const pass PASS_<name>`, and one line in passes.def; its place is its order. */
+#ifndef ENGINE_PASS_H
+#define ENGINE_PASS_H
+
+#include "graph/graph.h"
+
+typedef struct pass {
+    const char *name, *summary;
+    /* Rewrites g; *changes counts what it did. The graph's meaning stays. */
+    pgy_status (*run)(pgy_graph *g, size_t *changes, pgy_error *err);
+} pass;
+
+/* All passes in order, except those switched off by POLYGRAPHY_PASSES ("-fuse_gelu,-fold"; "none"),
+ * each followed by a line in the log at VERBOSE. */
+pgy_status passes_run(pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of passes and the switch for each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/pass.h"
+
+static const char LOG_PATH[] = "backend/trt/loader.py";
+
+#define PASS(name) extern const pass PASS_##name;
+#include "engine/passes.def"
+#undef PASS
+
+static const pass *const PASSES[] = {
+#define PASS(name) &PASS_##name,
+#include "engine/passes.def"
+#undef PASS
+    NULL,
+};
+
+/* Is "-name" a word of the list, or is the list "none"? */
+static bool is_off(const char *list, const char *name)
+{
+    if (!list) return false;
+    if (strcmp(list, "none") == 0) return true;
+    const size_t size = strlen(name);
+    for (const char *word = list; *word;) {
+        const size_t length = strcspn(word, ",");
+        if (length == size + 1 && word[0] == '-' && memcmp(word + 1, name, size) == 0) return true;
+        word += length + (word[length] == ',');
+    }
+    return false;
+}
+
+pgy_status passes_run(pgy_graph *g, pgy_error *err)
+{
+    const char *list = getenv("POLYGRAPHY_PASSES");
+    for (const pass *const *p = PASSES; *p; p++) {
+        size_t changes = 0;
+        if (is_off(list, (*p)->name)) {
+            LOG(INFO, "Pass %s is switched off", (*p)->name);
+            continue;
+        }
+        const pgy_status st = (*p)->run(g, &changes, err);
+        if (st) return pgy_error_prefix(err, st, "pass %s: ", (*p)->name);
+        LOG(VERBOSE, "Pass %s: %zu changes", (*p)->name, changes);
+    }
+    return PGY_OK;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that depends on constants alone becomes a weight; what is not needed goes. */
+#include <polygraphy/transform.h>
+
+#include "engine/pass.h"
+
+static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
+{
+    pgy_fold_options o = pgy_fold_options_default();
+    pgy_fold_report report = {0};
+    const pgy_status st = pgy_graph_fold_constants(g, &o, &report, err);
+    if (!st) *changes = report.nodes_before - report.nodes_after;
+    return st;
+}
+
+const pass PASS_fold = {
+    .name = "fold", .summary = "constant folding and removal of what is not needed", .run = run};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program: a graph with concrete shapes as a list of steps over an arena, and how to run it. */
+#ifndef ENGINE_PROGRAM_H
+#define ENGINE_PROGRAM_H
+
+#include "graph/graph.h"
+#include "kernels/kernel.h"
+#include "kernels/team.h"
+
+typedef enum program_place {
+    PROGRAM_ARENA,    /* offset into the arena */
+    PROGRAM_CONSTANT, /* offset into the constants */
+    PROGRAM_INPUT,    /* the caller's; offset = index of the graph's input */
+    PROGRAM_OUTPUT    /* the caller's; offset = index of the graph's output */
+} program_place;
+
+typedef struct program_tensor {
+    const char *name;
+    pgy_dtype dtype;
+    int32_t rank;
+    const int64_t *shape;
+    kernel_layout layout;
+    program_place place;
+    uint64_t offset, size_bytes;
+} program_tensor;
+
+#define PROGRAM_NO_TENSOR UINT32_MAX
+
+typedef struct program_step {
+    const char *label, *op_type; /* of the node; a reorder has its tensor's name */
+    const kernel *kernel;        /* NULL: the reference definition of the node runs */
+    kernel_plan plan;            /* packed bytes lie in the constants, at packed_offset */
+    uint64_t packed_offset;
+    pgy_node *node;          /* of the graph, for the reference; NULL for reorders */
+    const uint32_t *tensors; /* inputs, captured values of a reference step, then outputs;
+                                PROGRAM_NO_TENSOR where omitted */
+    uint32_t input_count, captured_count, output_count;
+    double cost_ns; /* what selection thought */
+} program_step;
+
+typedef struct program {
+    arena memory;
+    program_tensor *tensors;
+    size_t tensor_count;
+    program_step *steps;
+    size_t step_count;
+    void *constants; /* 64-byte aligned */
+    uint64_t constant_bytes, arena_bytes, arena_bound;
+    size_t workspace_bytes, scratch_bytes; /* most of any step */
+    size_t input_count, output_count;
+    const uint32_t *outputs; /* tensor of each graph output */
+} program;
+
+/* From a graph whose shapes are all known (inference with concrete inputs has run); the graph must
+ * outlive the program. PGY_E_UNSUPPORTED if some shape or type
+ * cannot be known before the data: such a graph is interpreted. */
+pgy_status program_build(program **out, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
+void program_destroy(program *p);
+
+/* Memory to run a program in; one run at a time. The program and the team must outlive it. */
+typedef struct program_context program_context;
+pgy_status program_context_create(program_context **out, const program *p, team *t,
+                                  pgy_error *err) PGY_MUST_CHECK;
+void program_context_destroy(program_context *c);
+/* Pointers to the linear data of inputs and outputs, in graph order. */
+pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
+                       pgy_error *err) PGY_MUST_CHECK;
+
+/* Memory that is needed during steps [first, last]. */
+typedef struct program_interval {
+    uint32_t first, last;
+    uint64_t size_bytes;
+    uint64_t offset; /* found, a multiple of 64 */
+} program_interval;
+/* Gives every interval an offset such that those that overlap in time do not overlap in memory.
+ * *bound is the most bytes alive at once: no plan needs less. */
+pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,
+                                   uint64_t *bound, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole way from a graph to a program: inputs, nodes in running order, outputs, memory. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/build.h"
+
+static pgy_status bind_inputs(builder *b, pgy_error *err)
+{
+    pgy_graph *g = b->graph;
+    for (size_t i = 0; i < g->input_count; i++) {
+        uint32_t tensor;
+        const pgy_status st = build_tensor_add(&tensor, b, g->inputs[i], PROGRAM_INPUT, err);
+        if (st) return st;
+        b->tensors[tensor].t.offset = i;
+        build_bind(g->inputs[i], tensor);
+    }
+    return PGY_OK;
+}
+
+/* Outputs that no step writes where the caller wants them: views, inputs, constants, blocked ones.
+ */
+static pgy_status bind_outputs(builder *b, pgy_error *err)
+{
+    pgy_graph *g = b->graph;
+    uint32_t *outputs = arena_alloc_array(&b->p->memory, g->output_count, sizeof *outputs);
+    if (!outputs) return graph_no_memory(err);
+    b->p->outputs = outputs;
+    for (size_t i = 0; i < g->output_count; i++) {
+        uint32_t from;
+        pgy_status st = build_tensor_of(&from, b, g->outputs[i], err);
+        if (st) return st;
+        const program_tensor *t = &b->tensors[from].t;
+        outputs[i] = from;
+        if (b->tensors[from].root == from && t->place == PROGRAM_OUTPUT && t->offset == i) continue;
+        st = build_tensor_add(&outputs[i], b, g->outputs[i], PROGRAM_OUTPUT, err);
+        if (st) return st;
+        b->tensors[outputs[i]].t.offset = i;
+        st = build_move(b, from, outputs[i], err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static pgy_status build_steps(builder *b, pgy_error *err)
+{
+    arena memory = {0};
+    pgy_node **order = NULL;
+    const strmap *values = &level_of(b->graph)->values;
+    for (size_t i = 0; i < values->count; i++) box_of(values->entries[i].value)->scratch = 0;
+    pgy_status st = graph_order(&order, b->graph, &memory, err);
+    if (!st) st = bind_inputs(b, err);
+    for (size_t i = 0; !st && i < b->graph->node_count; i++) st = build_node(b, order[i], err);
+    if (!st) st = bind_outputs(b, err);
+    arena_deinit(&memory);
+    return st;
+}
+
+static pgy_status keep_tensors(builder *b, pgy_error *err)
+{
+    program *p = b->p;
+    p->tensors = arena_alloc_array(&p->memory, b->tensor_count, sizeof *p->tensors);
+    if (!p->tensors) return graph_no_memory(err);
+    for (size_t i = 0; i < b->tensor_count; i++) p->tensors[i] = b->tensors[i].t;
+    p->tensor_count = b->tensor_count;
+    return PGY_OK;
+}
+
+pgy_status program_build(program **out, pgy_graph *g, pgy_error *err)
+{
+    builder b = {.graph = g, .p = mem_calloc(1, sizeof *b.p)};
+    if (!b.p) return graph_no_memory(err);
+    b.p->input_count = g->input_count;
+    b.p->output_count = g->output_count;
+    pgy_status st = build_steps(&b, err);
+    if (!st) st = build_arena(&b, err);
+    if (!st) st = keep_tensors(&b, err);
+    for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
+    mem_free(b.tensors);
+    if (st)
+        program_destroy(b.p);
+    else
+        *out = b.p;
+    return st;
+}
+
+void program_destroy(program *p)
+{
+    if (!p) return;
+    for (size_t i = 0; i < p->step_count; i++) kernel_plan_deinit(&p->steps[i].plan);
+    mem_free(p->steps);
+    mem_free(p->constants);
+    arena_deinit(&p->memory);
+    mem_free(p);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A step without a kernel: the node's reference definition on copies in storage types. */
+#ifndef ENGINE_REFERENCE_STEP_H
+#define ENGINE_REFERENCE_STEP_H
+
+#include "engine/program.h"
+
+/* What has to be known before it can run: subgraphs and functions. */
+pgy_status reference_step_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* `addresses` beside the step's tensors. */
+pgy_status reference_step_run(const program *p, const program_step *s, void *const *addresses,
+                              pgy_error *err) PGY_MUST_CHECK;
+
+#endif

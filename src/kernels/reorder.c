@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between layouts: linear to blocked by channels and back, and plain copies. The engine puts
+ * them between kernels that do not agree. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/kernel.h"
+
+typedef struct params {
+    uint64_t outer, channels, inner; /* N, C, product of the rest */
+    uint64_t bytes;                  /* of all elements, for copies */
+    uint32_t item, block;            /* bytes of an element, lanes of a block */
+    uint32_t to_blocked;
+} params;
+
+static bool accept(kernel_use *u, double *cost_ns)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    const uint32_t bits = pgy_dtype_describe(x->dtype)->bits;
+    if (x->layout != u->outputs[0].layout && (x->rank < 2 || bits % 8 || x->dtype == PGY_STRING))
+        return false;
+    *cost_ns = (double)kernel_size_bytes(x) * (x->layout == u->outputs[0].layout ? 0.1 : 0.25);
+    return x->dtype != PGY_STRING;
+}
+
+static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    const kernel_layout blocked = x->layout != KERNEL_LINEAR ? x->layout : y->layout;
+    p->bytes = kernel_size_bytes(x);
+    p->item = (uint32_t)pgy_dtype_describe(x->dtype)->bits / 8;
+    p->block = (uint32_t)kernel_block(blocked);
+    p->to_blocked = y->layout != KERNEL_LINEAR;
+    p->outer = 1;
+    if (x->layout != y->layout) {
+        p->outer = (uint64_t)x->shape[0];
+        p->channels = (uint64_t)x->shape[1];
+        p->inner = 1;
+        for (int32_t i = 2; i < x->rank; i++) p->inner *= (uint64_t)x->shape[i];
+    }
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    const uint64_t blocks = (p->channels + p->block - 1) / p->block;
+    out->parts = x->layout == y->layout ? (uint32_t)(1 + p->bytes / 65536)
+                                        : (uint32_t)(p->outer * blocks > 0 ? p->outer * blocks : 1);
+    return PGY_OK;
+}
+
+static void run_copy(const kernel_run *r)
+{
+    const params *p = r->params;
+    size_t from, to;
+    kernel_share(&from, &to, p->bytes, r->part, r->parts);
+    memcpy((char *)r->tensors[1] + from, (const char *)r->tensors[0] + from, to - from);
+}
+
+#define T uint8_t
+#define REORDER reorder_1
+#include "kernels/reorder_block.inc"
+#define T uint16_t
+#define REORDER reorder_2
+#include "kernels/reorder_block.inc"
+#define T uint32_t
+#define REORDER reorder_4
+#include "kernels/reorder_block.inc"
+#define T uint64_t
+#define REORDER reorder_8
+#include "kernels/reorder_block.inc"
+
+static void run_reorder(const kernel_run *r)
+{
+    const params *p = r->params;
+    const uint64_t blocks = (p->channels + p->block - 1) / p->block;
+    size_t from, to;
+    kernel_share(&from, &to, p->outer * blocks, r->part, r->parts);
+    for (size_t unit = from; unit < to; unit++) {
+        if (p->item == 1) reorder_1(p, r->tensors[0], r->tensors[1], unit);
+        if (p->item == 2) reorder_2(p, r->tensors[0], r->tensors[1], unit);
+        if (p->item == 4) reorder_4(p, r->tensors[0], r->tensors[1], unit);
+        if (p->item == 8) reorder_8(p, r->tensors[0], r->tensors[1], unit);
+    }
+}
+
+const kernel KERNELS_reorder[] = {
+    {.name = "copy",
+     .version = 1,
+     .ops = "pgy:Copy",
+     .accept = accept,
+     .prepare = prepare,
+     .run = run_copy},
+    {.name = "reorder",
+     .version = 1,
+     .ops = "pgy:Reorder",
+     .accept = accept,
+     .prepare = prepare,
+     .run = run_reorder},
+    {0},
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models through the engine and through the reference: the same outputs. */
+#include <cmocka.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session.h"
+#include "evaluate/execute.h"
+#include "harness/model_builder.h"
+
+static void give(pgy_tensor_map *feed, const char *name, size_t rank, const int64_t *shape)
+{
+    pgy_tensor *t = NULL;
+    assert_int_equal(pgy_tensor_create(&t, PGY_F32, rank, shape, NULL), PGY_OK);
+    float *x = pgy_tensor_data(t);
+    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+        x[i] = (float)((i * 7919 + 13) % 101) / 50.0f - 1;
+    assert_int_equal(pgy_tensor_map_adopt(feed, name, t, NULL), PGY_OK);
+}
+
+static void give_bool(pgy_tensor_map *feed, const char *name, bool value)
+{
+    pgy_tensor *t = NULL;
+    assert_int_equal(pgy_tensor_create(&t, PGY_BOOL, 0, NULL, NULL), PGY_OK);
+    *(bool *)pgy_tensor_data(t) = value;
+    assert_int_equal(pgy_tensor_map_adopt(feed, name, t, NULL), PGY_OK);
+}
+
+static void run_reference(pgy_model *model, const pgy_tensor_map *feed, pgy_tensor_map *out)
+{
+    pgy_graph *g = NULL;
+    arena memory = {0};
+    const execute_limits limits = {0};
+    pgy_error err = {0};
+    assert_int_equal(pgy_graph_import(&g, model, &err), PGY_OK);
+    assert_int_equal(plan_build(g, &memory, &err), PGY_OK);
+    assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_OK);
+    assert_int_equal(execute_graph(g, feed, out, false, &limits, &err), PGY_OK);
+    pgy_graph_destroy(g);
+    arena_deinit(&memory);
+}
+
+static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
+{
+    assert_int_equal(pgy_tensor_map_count(got), pgy_tensor_map_count(wanted));
+    for (size_t i = 0; i < pgy_tensor_map_count(wanted); i++) {
+        assert_string_equal(pgy_tensor_map_name(got, i), pgy_tensor_map_name(wanted, i));
+        const pgy_tensor *a = pgy_tensor_map_at(got, i), *b = pgy_tensor_map_at(wanted, i);
+        assert_int_equal(pgy_tensor_dtype(a), pgy_tensor_dtype(b));
+        assert_int_equal(pgy_tensor_rank(a), pgy_tensor_rank(b));
+        assert_int_equal(pgy_tensor_count(a), pgy_tensor_count(b));
+        if (pgy_tensor_dtype(a) != PGY_F32) {
+            assert_memory_equal(pgy_tensor_data(a), pgy_tensor_data(b), pgy_tensor_size_bytes(a));
+            continue;
+        }
+        const float *x = pgy_tensor_data(a), *y = pgy_tensor_data(b);
+        for (size_t k = 0; k < pgy_tensor_count(a); k++)
+            if (fabsf(x[k] - y[k]) > 1e-4f + 1e-4f * fabsf(y[k]))
+                fail_msg("%s[%zu] is %g, not %g", pgy_tensor_map_name(got, i), k, (double)x[k],
+                         (double)y[k]);
+    }
+}
+
+/* Runs the model by both on the feed, twice by the engine. */
+static void compare(session *s, pgy_model *model, pgy_tensor_map *feed)
+{
+    pgy_tensor_map *wanted = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_tensor_map_create(&wanted, NULL), PGY_OK);
+    run_reference(model, feed, wanted);
+    for (int i = 0; i < 2; i++) {
+        pgy_tensor_map *got = NULL;
+        assert_int_equal(pgy_tensor_map_create(&got, NULL), PGY_OK);
+        if (session_run(s, feed, got, NULL, &err)) fail_msg("%s", err.text);
+        expect_same(got, wanted);
+        pgy_tensor_map_destroy(got);
+    }
+    pgy_tensor_map_destroy(wanted);
+    pgy_tensor_map_destroy(feed);
+}
+
+static session *open(pgy_model *model, size_t threads)
+{
+    session *s = NULL;
+    pgy_error err = {0};
+    if (session_create(&s, model, threads, &err)) fail_msg("%s", err.text);
+    return s;
+}
+
+static pgy_tensor_map *new_feed(void)
+{
+    pgy_tensor_map *feed = NULL;
+    assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+    return feed;
+}
+
+/* Outputs that are a view, an input, a weight, and what another node reads too. */
+static pgy_model *views_and_outputs(void)
+{
+    static const int64_t flat[2] = {-1, 6};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 2, 3");
+    builder_floats(&b, "w", "6, 4", NULL);
+    builder_ints(&b, "shape", "2", flat);
+    builder_node(&b, "Relu", "x", "a");
+    builder_node(&b, "Reshape", "a shape", "r");
+    builder_node(&b, "MatMul", "r w", "m");
+    builder_node(&b, "Tanh", "m", "t");
+    builder_node(&b, "Add", "m t", "s");
+    builder_node(&b, "Identity", "x", "same");
+    builder_output(&b, "r", PGY_F32, NULL);
+    builder_output(&b, "s", PGY_F32, NULL);
+    builder_output(&b, "m", PGY_F32, NULL);
+    builder_output(&b, "same", PGY_F32, NULL);
+    builder_output(&b, "w", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static void test_session__views_and_outputs_at_several_shapes(void **state)
+{
+    (void)state;
+    pgy_model *model = views_and_outputs();
+    for (size_t threads = 1; threads < 4; threads++) {
+        session *s = open(model, threads);
+        for (int64_t n = 0; n < 12; n++) { /* more than are kept */
+            pgy_tensor_map *feed = new_feed();
+            const int64_t shape[3] = {n % 10, 2, 3};
+            give(feed, "x", 3, shape);
+            compare(s, model, feed);
+            assert_non_null(session_program(s));
+        }
+        session_destroy(s);
+    }
+    pgy_model_destroy(model);
+}
+
+static void test_session__branches_see_outer_values(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "3");
+    builder_input(&b, "c", PGY_BOOL, "");
+    model_builder then = builder_subgraph(&b, "then"), other = builder_subgraph(&b, "else");
+    builder_node(&then, "Exp", "x", "t");
+    builder_output(&then, "t", PGY_F32, "3");
+    builder_node(&other, "Neg", "h", "e");
+    builder_output(&other, "e", PGY_F32, "3");
+    builder_node(&b, "Sin", "x", "h");
+    pgy_onnx_node *n = builder_node(&b, "If", "c", "y");
+    builder_attr_graph(&b, n, "then_branch", &then);
+    builder_attr_graph(&b, n, "else_branch", &other);
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    session *s = open(model, 2);
+    for (int i = 0; i < 2; i++) {
+        const int64_t shape[1] = {3};
+        pgy_tensor_map *feed = new_feed();
+        give(feed, "x", 1, shape);
+        give_bool(feed, "c", i == 0);
+        compare(s, model, feed);
+    }
+    session_destroy(s);
+    pgy_model_destroy(model);
+}
+
+static void test_session__shapes_that_depend_on_data_are_interpreted(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "3, 4");
+    builder_node(&b, "Relu", "x", "r");
+    builder_node(&b, "NonZero", "r", "n");
+    builder_output(&b, "n", PGY_I64, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    session *s = open(model, 1);
+    const int64_t shape[2] = {3, 4};
+    pgy_tensor_map *feed = new_feed();
+    give(feed, "x", 2, shape);
+    compare(s, model, feed);
+    assert_null(session_program(s));
+    session_destroy(s);
+    pgy_model_destroy(model);
+}
+
+static void test_session__a_pass_can_be_switched_off(void **state)
+{
+    (void)state;
+    pgy_model *model = views_and_outputs();
+    setenv("POLYGRAPHY_PASSES", "-fold", 1);
+    session *s = open(model, 1);
+    unsetenv("POLYGRAPHY_PASSES");
+    const int64_t shape[3] = {2, 2, 3};
+    pgy_tensor_map *feed = new_feed();
+    give(feed, "x", 3, shape);
+    compare(s, model, feed);
+    session_destroy(s);
+    pgy_model_destroy(model);
+}
