@@ -463,7 +463,7 @@ static void test_opref__sequences_and_optionals(void **state)
 
     pgy_tensor_map_clear(s.out);
     pgy_tensor_map_clear(s.feed);
-    feed(&s, "s[]", PGY_F32, 0, NULL);
+    feed(&s, "s[]", PGY_F32, 0, A);
     feed(&s, "o", PGY_F32, 2, A);
     run(&s);
     assert_int_equal(pgy_tensor_count(pgy_tensor_map_find(s.out, "t[]")), 0);
