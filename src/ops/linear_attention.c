@@ -113,11 +113,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dim *out = op_dims(c, 3), *state = op_dims(c, 4);
     if (st) return st;
     if (!out || !state) return rule_no_memory(c->node, err);
-    out[0] = state[0] = q->dims[0];
-    out[1] = q->dims[1];
+    if (dim_is_const(k_size)) size = k_size;
+    v_size = dim_joined(c, PAST, 3, v_size);
+    state[0] = dim_joined(c, PAST, 0, q->dims[0]);
+    for (size_t i = K; i <= V; i++) state[0] = dim_joined(c, i, 0, state[0]);
+    out[0] = state[0];
+    out[1] = dim_joined(c, V, 1, dim_joined(c, K, 1, q->dims[1]));
     out[2] = dim_mul(c->dims, v_size, dim_const(heads));
     state[1] = dim_const(kv_heads);
-    state[2] = size;
+    state[2] = dim_joined(c, PAST, 2, size);
     state[3] = v_size;
     for (size_t d = 1; !st && d < 4; d++) st = dim_check(c, PAST, d, state[d], "the state's", err);
     op_set_output(c, 0, q->dtype, 3, out);

@@ -24,8 +24,12 @@ static dim piece_length(op_infer *c, dim size)
     const int64_t *split;
     size_t count;
     if (!op_has_input(c, 1)) return dim_const(1);
-    if (op_input_constants(c, 1, &split, &count) && count == 1 && dim_is_const(size) &&
-        split[0] > 0 && size.value % split[0] == 0)
+    const bool known = op_input_constants(c, 1, &split, &count) && count > 0;
+    const bool given = c->inputs[1].rank == 1;
+    bool same = known && split[0] >= 0;
+    for (size_t i = 1; same && i < count; i++) same = split[i] == split[0];
+    if (same && given) return dim_const(split[0]);
+    if (same && split[0] > 0 && dim_is_const(size) && size.value % split[0] == 0)
         return dim_const(split[0]);
     return dim_unknown(c->dims, "the lengths of the pieces differ");
 }

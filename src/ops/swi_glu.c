@@ -19,7 +19,12 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 1, a->rank, a->rank, err);
     for (int32_t d = 0; !st && d < a->rank; d++)
         st = dim_check(c, 1, (size_t)d, a->dims[d], "that of input 0", err);
-    return st;
+    if (st) return st;
+    dim *dims = rule_copy_dims(c, a);
+    if (!dims) return rule_no_memory(c->node, err);
+    for (int32_t d = 0; d < a->rank; d++) dims[d] = dim_joined(c, 1, (size_t)d, dims[d]);
+    op_set_output(c, 0, a->dtype, a->rank, dims);
+    return PGY_OK;
 }
 
 typedef struct gate {
