@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "evaluate/interface.h"
+#include "onnx/elements.h"
 
 enum { MAX_FRAMES = 256 };
 
@@ -78,9 +79,11 @@ static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tenso
                               pgy_error *err)
 {
     pgy_tensor *stored = NULL, *value = NULL;
-    pgy_status st = t ? pgy_onnx_tensor_load(&stored, v->graph->model, t, err)
-                      : pgy_graph_value_data(&stored, v, err);
-    if (!st && narrow && pgy_tensor_dtype(stored) == PGY_F32)
+    narrow = narrow && t && pgy_dtype_from_onnx(t->data_type) == PGY_F32;
+    pgy_status st = narrow ? onnx_tensor_load_anywhere(&stored, v->graph->model, t, err)
+                    : t    ? pgy_onnx_tensor_load(&stored, v->graph->model, t, err)
+                           : pgy_graph_value_data(&stored, v, err);
+    if (!st && narrow)
         st = pgy_tensor_load(&value, stored, err);
     else if (!st)
         st = op_to_storage(&value, stored, err);

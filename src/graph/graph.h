@@ -35,6 +35,7 @@ typedef struct graph_state {
     arena memory;
     dim_table dims;
     strmap functions;   /* "domain:name:overload" -> graph_function */
+    strmap operators;   /* op_type -> what looking it up gave, see node.c */
     pgy_graph **levels; /* all, to be freed */
     size_t level_count, level_capacity;
     pgy_tensor **tensors; /* kept for the life of the graph */
@@ -83,7 +84,7 @@ typedef struct value_box {
     bool absent;       /* input of a function body that the present call omits */
     uint64_t seen;     /* epoch of the walk that saw it */
     size_t slot;       /* for executors: its place in a frame */
-    size_t scratch;     /* of a transformation: its place in tables */
+    size_t scratch;    /* of a transformation: its place in tables */
 } value_box;
 
 /* What a node was before the opset was converted; shared by the nodes it became. */
@@ -96,7 +97,7 @@ typedef struct node_origin {
 typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
-    const op_def *def; /* NULL: unknown operator, or a function */
+    const op_def *def;             /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;
     int64_t opset;

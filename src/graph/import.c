@@ -379,6 +379,7 @@ void pgy_graph_destroy(pgy_graph *g)
     mem_free(s->tensors);
     mem_free(s->levels);
     strmap_deinit(&s->functions);
+    strmap_deinit(&s->operators);
     dim_table_deinit(&s->dims);
     arena_deinit(&s->memory);
     mem_free(s);

@@ -210,6 +210,32 @@ pgy_status node_captures(pgy_node *n, pgy_error *err)
     return st;
 }
 
+/* What looking up an operator of the default domain gave: graphs use few, over and over. */
+typedef struct known_operator {
+    const op_def *def;
+    const op_signature *signature;
+    int64_t opset;
+} known_operator;
+
+static void find_operator(node_box *box, const pgy_node *n)
+{
+    graph_state *s = state_of(n->graph);
+    const bool is_default = domain_is_default(n->domain);
+    known_operator *known = is_default ? strmap_get(&s->operators, n->op_type) : NULL;
+    if (known && known->opset == box->opset) {
+        box->def = known->def;
+        box->signature = known->signature;
+        return;
+    }
+    box->def = op_find(n->domain, n->op_type, box->opset ? box->opset : 1);
+    if (box->def) box->signature = op_signature_find(n->domain, n->op_type, box->opset);
+    if (!is_default || known) return;
+    known = arena_alloc(&s->memory, sizeof *known);
+    if (!known) return; /* it is looked up anew each time */
+    *known = (known_operator){box->def, box->signature, box->opset};
+    (void)strmap_put(&s->operators, n->op_type, known);
+}
+
 pgy_status node_prepare(pgy_node *n, pgy_error *err)
 {
     node_box *box = node_box_of(n);
@@ -217,8 +243,7 @@ pgy_status node_prepare(pgy_node *n, pgy_error *err)
     box->opset = pgy_graph_opset(n->graph, n->domain);
     pgy_status st = function_find(&box->function, n->graph, n, err);
     if (st) return st;
-    if (!box->function) box->def = op_find(n->domain, n->op_type, box->opset ? box->opset : 1);
-    if (box->def) box->signature = op_signature_find(n->domain, n->op_type, box->opset);
+    if (!box->function) find_operator(box, n);
     st = node_constant(n) ? PGY_OK : convert_attributes(n, err);
     if (!st) st = node_captures(n, err);
     if (!st) box->prepared = true;

@@ -59,8 +59,8 @@ static pgy_status narrow_ints(int32_t **out, const pgy_onnx_tensor *t, pgy_error
     return PGY_OK;
 }
 
-pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
-                                pgy_error *err)
+static pgy_status load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t, bool any_address,
+                       pgy_error *err)
 {
     size_t wanted = 0;
     int32_t *narrow = NULL;
@@ -93,10 +93,22 @@ pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_t
         .strings = {t->string_data, t->string_count},
     };
     pgy_model *holder = has_raw ? model_owner(m, raw.data) : NULL;
-    const tensorproto_owner owner = {keep_model, drop_model, holder ? holder : m};
+    const tensorproto_owner owner = {keep_model, drop_model, holder ? holder : m, any_address};
     st = tensorproto_decode(out, &fields, &owner, err);
     mem_free(narrow);
     return st;
+}
+
+pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
+                                pgy_error *err)
+{
+    return load(out, m, t, false, err);
+}
+
+pgy_status onnx_tensor_load_anywhere(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
+                                     pgy_error *err)
+{
+    return load(out, m, t, true, err);
 }
 
 /* ---- Building ------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "ops/class_conv.h"
 #include "ops/class_rows.h"
+#include "ops/gemm.h"
 
 enum { LANES = 8 };
 typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
@@ -30,8 +31,7 @@ typedef struct depthwise_row {
         v_;                        \
     })
 /* Elements 0, 2, ... 14, reading nothing behind the last. */
-#define load_second(p) \
-    __builtin_shufflevector(load(p), load((p) + 7), 0, 2, 4, 6, 9, 11, 13, 15)
+#define load_second(p) __builtin_shufflevector(load(p), load((p) + 7), 0, 2, 4, 6, 9, 11, 13, 15)
 #define load_each(p, s)                                                                          \
     ((vec){(p)[0], (p)[s], (p)[2 * (s)], (p)[3 * (s)], (p)[4 * (s)], (p)[5 * (s)], (p)[6 * (s)], \
            (p)[7 * (s)]})
@@ -124,9 +124,10 @@ static void run_planes(size_t begin, size_t end, void *user)
         double *weights = padded + (window_in_rows(w) + 1) * job->width;
         if (i == begin || channel % p->out_channels == 0)
             pad_plane(padded, p->x + in_plane * plane, w, job->width);
-        for (size_t k = 0; k < kernel; k++)
-            weights[k] = p->w_single ? (double)p->w_single[channel * kernel + k]
-                                     : p->w[channel * kernel + k];
+        if (p->w_single)
+            gemm_widen(weights, p->w_single + channel * kernel, kernel);
+        else
+            memcpy(weights, p->w + channel * kernel, kernel * sizeof *weights);
         r.bias = p->bias ? p->bias[channel] : 0;
         run_plane(job, &r, weights, padded, p->y + i * window_out_count(w));
     }

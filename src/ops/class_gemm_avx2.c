@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix product, micro-kernel for AVX2 with FMA: 4 x 12, twelve accumulators of the sixteen
  * registers. */
+#include <string.h>
+
 #include "ops/class_gemm.h"
 
 #if defined(__x86_64__)

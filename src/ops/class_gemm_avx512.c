@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix product, micro-kernel for AVX-512: 8 x 16, sixteen accumulators, enough to hide the
  * latency of two FMA units. */
+#include <string.h>
+
 #include "ops/class_gemm.h"
 
 #if defined(__x86_64__)

@@ -6,8 +6,20 @@
 #include "base/system.h"
 #include "ops/class_gemm.h"
 
+static inline double get_f32(const float *p)
+{
+    float x;
+    memcpy(&x, p, sizeof x);
+    return (double)x;
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+static inline double get_f64(const double *p)
+{
+    return *p;
+}
 
 #define AVX2 __attribute__((target("avx2")))
 
@@ -47,7 +59,7 @@ AVX2 static inline __m256d load_f32(const float *p)
 SIXTEEN(f64_sixteen_avx2, double, load_f64)
 SIXTEEN(f32_sixteen_avx2, float, load_f32)
 
-#define FOUR(name, type, load)                                                               \
+#define FOUR(name, type, load, get)                                                          \
     AVX2 static void name(double *to, size_t width, size_t k, const type *a, int64_t stride) \
     {                                                                                        \
         const type *b = a + stride, *c = b + stride, *d = c + stride;                        \
@@ -55,27 +67,41 @@ SIXTEEN(f32_sixteen_avx2, float, load_f32)
         for (; p + 4 <= k; p += 4, to += 4 * width)                                          \
             store_transposed(to, width, load(a + p), load(b + p), load(c + p), load(d + p)); \
         for (; p < k; p++, to += width) {                                                    \
-            to[0] = (double)a[p];                                                            \
-            to[1] = (double)b[p];                                                            \
-            to[2] = (double)c[p];                                                            \
-            to[3] = (double)d[p];                                                            \
+            to[0] = get(a + p);                                                              \
+            to[1] = get(b + p);                                                              \
+            to[2] = get(c + p);                                                              \
+            to[3] = get(d + p);                                                              \
         }                                                                                    \
     }
-FOUR(f64_four_avx2, double, load_f64)
-FOUR(f32_four_avx2, float, load_f32)
+FOUR(f64_four_avx2, double, load_f64, get_f64)
+FOUR(f32_four_avx2, float, load_f32, get_f32)
 #endif
 
 #define T double
+#define GET(p) (*(p))
 #define NAME(x) f64_##x
 #include "ops/class_gemm_pack.inc"
 #undef T
+#undef GET
 #undef NAME
 
 #define T float
+#define GET(p) get_f32(p)
 #define NAME(x) f32_##x
 #include "ops/class_gemm_pack.inc"
 #undef T
+#undef GET
 #undef NAME
+
+void gemm_widen(double *to, const void *from, size_t count)
+{
+    const char *x = from;
+    for (size_t i = 0; i < count; i++) {
+        float value;
+        memcpy(&value, x + i * sizeof value, sizeof value);
+        to[i] = (double)value;
+    }
+}
 
 void gemm_pack_lines(double *to, size_t width, size_t count, size_t k, const void *from,
                      bool is_single, int64_t line_stride, int64_t step)

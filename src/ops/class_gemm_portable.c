@@ -40,7 +40,9 @@ static inline void store(double *p, vec2 v)
 
 static inline vec2 load_floats(const float *p)
 {
-    return (vec2){(double)p[0], (double)p[1]};
+    float x[2];
+    memcpy(x, p, sizeof x);
+    return (vec2){(double)x[0], (double)x[1]};
 }
 
 #define SUM(v) ((v)[0] + (v)[1])

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "ops/gemm.h"
 #include "ops/move.h"
 #include "ops/rule.h"
 
@@ -65,9 +66,7 @@ static void copy_block(const job *j, size_t to, size_t from)
         return;
     }
     const size_t count = j->block / sizeof(float);
-    double *restrict y = (double *)j->to + to * count;
-    const float *restrict x = (const float *)j->from + from * count;
-    for (size_t i = 0; i < count; i++) y[i] = (double)x[i];
+    gemm_widen((double *)j->to + to * count, j->from + from * j->block, count);
 }
 
 static void copy_piece(size_t piece, void *user)

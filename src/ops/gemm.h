@@ -17,7 +17,7 @@ typedef struct gemm_matrix {
 pgy_status gemm_f64(size_t m, size_t n, size_t k, gemm_matrix a, gemm_matrix b, double *c,
                     size_t ldc, bool accumulate, pgy_error *err) PGY_MUST_CHECK;
 
-/* An operand: doubles, or floats that become doubles while they are packed. */
+/* An operand: doubles, or floats (at any address) that become doubles while they are packed. */
 typedef struct gemm_source {
     const void *data;
     bool is_single;
@@ -39,6 +39,9 @@ typedef struct gemm_call {
     const double *row_bias; /* one number per row, added to the product; may be NULL */
     bool accumulate;
 } gemm_call;
+
+/* Floats at any address to doubles. */
+void gemm_widen(double *to, const void *from, size_t count);
 
 pgy_status gemm_run(const gemm_call *call, pgy_error *err) PGY_MUST_CHECK;
 

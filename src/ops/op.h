@@ -124,7 +124,8 @@ struct op_def {
     const char *signature;
     const op_signature *parsed; /* of rows made at run time */
     /* Inputs (bit i: input i) that eval takes as float32 tensors too, where the declared type is
-     * that: weights need not become float64 tensors before they are used. */
+     * that: weights need not become float64 tensors before they are used. Their address may be
+     * unaligned. */
     uint32_t narrow_inputs;
 };
 

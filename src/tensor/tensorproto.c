@@ -78,7 +78,8 @@ static pgy_status decode_raw(pgy_tensor **out, const tensorproto_fields *f, pgy_
     if (st) return st;
     if (f->raw.size != size_bytes)
         return fail(f, PGY_E_FORMAT, "wrong size of raw data", f->raw.size, size_bytes, err);
-    if (owner && size_bytes && (uintptr_t)f->raw.data % alignment_of(dtype) == 0)
+    if (owner && size_bytes &&
+        (owner->any_address || (uintptr_t)f->raw.data % alignment_of(dtype) == 0))
         return borrow_raw(out, f, dtype, owner, err);
     st = tensor_create_raw(&t, dtype, f->rank, f->dims, err);
     if (st) return st;

@@ -37,6 +37,7 @@ typedef struct tensorproto_owner {
     void (*retain)(void *user);
     void (*release)(void *user);
     void *user;
+    bool any_address; /* borrow raw data that are not aligned for their type too */
 } tensorproto_owner;
 
 /* Reads the fields of a serialised TensorProto. Lists that are not one packed run are collected in
