@@ -135,6 +135,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_decoder_masked_multi_head_attention[] = {
     {"DecoderMaskedMultiHeadAttention", "com.microsoft", 1, 0, 1, 11, 1, 4, 0, ATTRS, TYPES_F4,
-     infer, eval, NULL},
+     infer, eval, NULL,
+     .signature = "T = float16 float32 float64 bfloat16; M = int32; query:T, ?key:T, ?value:T, "
+                  "?mask_index:M, ?attention_bias:T, ?past_key:T, ?past_value:T, "
+                  "?past_sequence_length:M, ?beam_width:M, ?cache_indirection:M, ?bias:T -> "
+                  "output:T, ?present_key:T, ?present_value:T, ?qk:T"},
     {NULL},
 };

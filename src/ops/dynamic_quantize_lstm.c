@@ -102,6 +102,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_dynamic_quantize_lstm[] = {
     {"DynamicQuantizeLSTM", "com.microsoft", 1, 0, 12, 12, 0, 3, 0, ATTRS, "float32", infer, eval,
-     NULL},
+     NULL,
+     .signature = "T = float32; T1 = int32; T2 = int8 uint8; X:T, W:T2, R:T2, ?B:T, "
+                  "?sequence_lens:T1, ?initial_h:T, ?initial_c:T, ?P:T, W_scale:T, "
+                  "W_zero_point:T2, R_scale:T, R_zero_point:T2 -> ?Y:T, ?Y_h:T, ?Y_c:T"},
     {NULL},
 };

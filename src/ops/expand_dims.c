@@ -35,6 +35,7 @@ const op_def OP_expand_dims[] = {
      .types = "",
      .infer = infer,
      .eval = rule_forward,
-     .flops = rule_no_flops},
+     .flops = rule_no_flops,
+     .signature = "T = all; X:T, axis:int32 -> Y:T"},
     {0},
 };

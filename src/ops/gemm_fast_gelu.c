@@ -38,6 +38,6 @@ static double flops(const op_infer *c)
 
 const op_def OP_gemm_fast_gelu[] = {
     {"GemmFastGelu", "com.microsoft", 1, 0, 2, 3, 1, 1, OP_SAME_TYPES, NULL, TYPES_F4, infer, eval,
-     flops},
+     flops, .signature = "T = float16 float32 float64 bfloat16; X:T, W:T, ?bias:T -> Y:T"},
     {NULL},
 };

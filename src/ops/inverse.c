@@ -68,6 +68,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_inverse[] = {
-    {"Inverse", "com.microsoft", 1, 0, 1, 1, 1, 1, 0, NULL, TYPES_F4, infer, eval, NULL},
+    {"Inverse", "com.microsoft", 1, 0, 1, 1, 1, 1, 0, NULL, TYPES_F4, infer, eval, NULL,
+     .signature = "T = float16 float32 float64 bfloat16; X:T -> Y:T"},
     {NULL},
 };

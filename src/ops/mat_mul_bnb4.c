@@ -100,6 +100,7 @@ static double flops(const op_infer *c)
 }
 
 const op_def OP_mat_mul_bnb4[] = {
-    {"MatMulBnb4", "com.microsoft", 1, 0, 3, 3, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, flops},
+    {"MatMulBnb4", "com.microsoft", 1, 0, 3, 3, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, flops,
+     .signature = "T = float16 float32 float64 bfloat16; A:T, B:uint8, absmax:T -> Y:T"},
     {NULL},
 };

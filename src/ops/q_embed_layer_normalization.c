@@ -79,6 +79,11 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_q_embed_layer_normalization[] = {
     {"QEmbedLayerNormalization", "com.microsoft", 1, 0, 18, 18, 1, 2, 0, ATTRS, "int32", infer,
-     eval, NULL},
+     eval, NULL,
+     .signature = "I = int32; Q = int8 uint8; T = float32; input_ids:I, ?segment_ids:I, word:Q, "
+                  "position:Q, ?segment:Q, gamma:Q, beta:Q, ?mask:I, word_scale:T, "
+                  "position_scale:T, ?segment_scale:T, gamma_scale:T, beta_scale:T, "
+                  "word_zero_point:Q, position_zero_point:Q, ?segment_zero_point:Q, "
+                  "gamma_zero_point:Q, beta_zero_point:Q -> layernorm_out:T, ?mask_index_out:I"},
     {NULL},
 };

@@ -49,6 +49,8 @@ const op_def OP_qlinear_where[] = {
      .max_outputs = 1,
      .types = "bool",
      .infer = infer,
-     .eval = eval},
+     .eval = eval,
+     .signature = "T = int8 uint8; condition:bool, X:T, x_scale:float32, x_zero_point:T, Y:T, "
+                  "y_scale:float32, y_zero_point:T, z_scale:float32, ?z_zero_point:T -> Z:T"},
     {0},
 };

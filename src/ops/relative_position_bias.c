@@ -87,6 +87,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_relative_position_bias[] = {
     {"RelativePositionBias", "com.microsoft", 1, 0, 3, 3, 1, 1, 0, ATTRS, TYPES_F4, infer, eval,
-     NULL},
+     NULL,
+     .signature = "T = float16 float32 float64 bfloat16; U = int64; bias_table:T, query_length:U, "
+                  "key_length:U -> output:T"},
     {NULL},
 };
