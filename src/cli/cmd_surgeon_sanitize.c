@@ -310,7 +310,7 @@ static void show_refused(const pgy_fold_report *report)
     enum { SHOWN = 20 };
     str text = {0};
     if (report->refused_count == 0) return;
-    str_printf(&text, "%zu nodes are constant, but were not folded:", report->refused_count);
+    str_printf(&text, "Constant nodes that were not folded: %zu", report->refused_count);
     for (size_t i = 0; i < report->refused_count && i < SHOWN; i++)
         str_printf(&text, "\n    %s (%s): %s", report->refused[i].node, report->refused[i].op_type,
                    report->refused[i].reason);

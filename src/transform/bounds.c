@@ -24,18 +24,33 @@ typedef struct bounder {
     size_t set_count;
 } bounder;
 
-/* A size of the output that no input has. */
+static bool has_size(const pgy_value *v, const char *name)
+{
+    for (int32_t d = 0; d < v->rank; d++)
+        if (v->dims[d].text && strcmp(v->dims[d].text, name) == 0) return true;
+    return false;
+}
+
+/* Does a tensor that is there before node n runs have a size of this name? */
+static bool is_seen(const pgy_node *n, const char *name)
+{
+    const strmap *values = &level_of(n->graph)->values;
+    for (size_t i = 0; i < values->count; i++) {
+        const pgy_value *v = values->entries[i].value;
+        if (v->producer ? v->producer->index >= n->index : !v->is_input) continue;
+        if (has_size(v, name)) return true;
+    }
+    return false;
+}
+
+/* The output has no shape, or a size that nothing had before. */
 static bool has_new_size(const pgy_node *n)
 {
     const pgy_value *out = n->output_count ? n->outputs[0] : NULL;
     if (!out || out->rank < 0) return out != NULL;
     for (int32_t d = 0; d < out->rank; d++) {
-        const char *name = out->dims[d].text;
-        bool seen = out->dims[d].value >= 0;
-        for (size_t i = 0; !seen && name && i < n->input_count; i++)
-            for (int32_t k = 0; !seen && n->inputs[i] && k < n->inputs[i]->rank; k++)
-                seen = n->inputs[i]->dims[k].text && !strcmp(n->inputs[i]->dims[k].text, name);
-        if (!seen) return true;
+        const pgy_dim *size = &out->dims[d];
+        if (size->value < 0 && (!size->text || !is_seen(n, size->text))) return true;
     }
     return false;
 }

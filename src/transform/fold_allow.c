@@ -69,6 +69,11 @@ pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *forma
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    node_box_of(n)->refused = arena_strdup(&f->state->memory, reason);
+    /* Errors begin with the node's name, which stands beside the reason anyway. */
+    char prefix[512];
+    const int size = snprintf(prefix, sizeof prefix, "%s '%s': ", n->op_type, node_label(n));
+    const bool named =
+        size > 0 && (size_t)size < sizeof prefix && strncmp(reason, prefix, (size_t)size) == 0;
+    node_box_of(n)->refused = arena_strdup(&f->state->memory, reason + (named ? size : 0));
     return node_box_of(n)->refused ? PGY_OK : graph_no_memory(err);
 }

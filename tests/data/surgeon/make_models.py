@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the small models beside it; needs numpy and onnx. shapes.onnx is full of arithmetic on shapes and has an unused node; bounds.onnx has
+sizes that depend on data; limits.onnx has a constant that is large, and one that cannot be computed; branch.onnx has an If that is decided."""
+import os
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+node = helper.make_node
+
+
+def value(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def save(name, nodes, inputs, outputs, weights):
+    weights = [numpy_helper.from_array(np.asarray(w), n) for n, w in weights.items()]
+    graph = helper.make_graph(nodes, name, inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, os.path.join(HERE, name + ".onnx"))
+
+
+def shapes():
+    one = np.ones(1, np.float32)
+    nodes = [
+        node("Shape", ["x"], ["s"], name="shape"), node("Gather", ["s", "one"], ["g"], name="gather"),
+        node("Unsqueeze", ["g", "axes"], ["u"], name="unsqueeze"), node("Concat", ["u", "rest"], ["c"], axis=0, name="concat"),
+        node("Add", ["a", "b"], ["ab"], name="add"), node("Reshape", ["x", "c"], ["r"], name="reshape"),
+        node("Mul", ["r", "ab"], ["y"], name="mul"), node("Neg", ["x"], ["unused"], name="neg"),
+    ]
+    save("shapes", nodes, [value("x", ["N", 3, 4])], [value("y", None)], {"one": np.int64(1), "axes": [0], "rest": [-1], "a": one, "b": one})
+
+
+def bounds():
+    nodes = [node("ReduceMax", ["x"], ["n"], name="max", keepdims=0), node("Range", ["zero", "n", "one"], ["y"], name="range")]
+    save("bounds", nodes, [value("x", [4], TensorProto.INT64)], [value("y", None, TensorProto.INT64)], {"zero": np.int64(0), "one": np.int64(1)})
+
+
+def limits():
+    nodes = [node("Expand", ["one", "wide"], ["e"], name="expand"), node("Add", ["x", "e"], ["y"], name="add"),
+             node("Gather", ["one", "seven"], ["z"], name="gather")]
+    save("limits", nodes, [value("x", [1000])], [value("y", [1000]), value("z", [])],
+         {"one": np.ones(1, np.float32), "wide": [1000], "seven": np.int64(7)})
+
+
+def branch():
+    yes = helper.make_graph([node("Relu", ["x"], ["t"], name="inner")], "yes", [], [value("t", [2])])
+    no = helper.make_graph([node("Neg", ["x"], ["e"], name="inner")], "no", [], [value("e", [2])])
+    nodes = [node("If", ["c"], ["r"], name="decide", then_branch=yes, else_branch=no), node("Abs", ["r"], ["y"], name="abs")]
+    save("branch", nodes, [value("x", [2])], [value("y", [2])], {"c": np.bool_(True)})
+
+
+if __name__ == "__main__":
+    for make in (shapes, bounds, limits, branch):
+        make()
