@@ -177,6 +177,8 @@ static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pg
                   .dims = &run->state->dims,
                   .memory = &run->state->memory,
                   .host = &run->host};
+    const void *outer = run->state->dims.owner;
+    run->state->dims.owner = n;
     st = op_check_types(&c, err);
     if (!st) st = box->def->infer(&c, err);
     if (!st) st = op_check_outputs(&c, err);
@@ -185,6 +187,7 @@ static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pg
         st = elements_to_data(run, &a->outputs[i], err);
         if (!st) st = merge_output(n, i, &a->outputs[i], c.why, run->strict, err);
     }
+    run->state->dims.owner = outer;
     return st;
 }
 

@@ -29,9 +29,8 @@ static pgy_status contradiction(const pgy_node *n, const pgy_value *v, pgy_statu
                           computed, declared);
     graph_state *s = state_of(v->graph);
     if (s->findings)
-        finding_add(s->findings, s,
-                    kind == PGY_E_TYPE ? CHECK_DECLARED_TYPE : CHECK_DECLARED_SHAPE, n,
-                    "Output '%s' is %s, but the model declares %s", v->name, computed, declared);
+        finding_add(s->findings, s, kind == PGY_E_TYPE ? CHECK_DECLARED_TYPE : CHECK_DECLARED_SHAPE,
+                    n, "Output '%s' is %s, but the model declares %s", v->name, computed, declared);
     else if (!s->merge_quietly)
         LOG(WARNING, "%s '%s': output '%s' is %s, but the model declares %s", n->op_type,
             node_label(n), v->name, computed, declared);
@@ -93,11 +92,26 @@ static pgy_status merge_shape(op_value *known, const pgy_node *n, pgy_value *v,
     return merge_dims(known, n, v, declared, strict, err);
 }
 
-static const char *first_reason(const pgy_node *n, const op_value *known, const char *why)
+static const char *reason_of_inputs(const pgy_node *n)
 {
     for (size_t i = 0; i < n->input_count; i++)
         if (n->inputs[i] && n->inputs[i]->unknown_why) return n->inputs[i]->unknown_why;
-    for (int32_t i = 0; !why && i < known->rank; i++) why = dim_why(known->dims[i]);
+    return NULL;
+}
+
+/* What is unknown already of an input, or else of what the node that made the unknown size had:
+ * sizes also travel as elements of shapes that are known themselves. */
+static const char *first_reason(const pgy_node *n, const op_value *known, const char *why)
+{
+    const char *reason = reason_of_inputs(n);
+    for (int32_t i = 0; !reason && i < known->rank; i++) {
+        const pgy_node *owner = dim_owner(known->dims[i]);
+        if (owner && owner != n) reason = reason_of_inputs(owner);
+        if (dim_why(known->dims[i])) why = dim_why(known->dims[i]);
+        if (owner && why) n = owner;
+        if (why) break;
+    }
+    if (reason) return reason;
     return arena_printf(&state_of(n->graph)->memory, "%s '%s': %s", n->op_type, node_label(n),
                         why ? why : "its shape rule does not tell");
 }

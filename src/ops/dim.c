@@ -19,10 +19,11 @@ typedef enum atom_kind { ATOM_SYMBOL, ATOM_UNKNOWN, ATOM_FLOOR, ATOM_MIN, ATOM_M
 typedef struct atom {
     atom_kind kind;
     size_t id;
-    int depth;        /* of nesting in a and b */
-    int64_t least;    /* lower bound; INT64_MIN: none */
-    const char *text; /* name of a symbol; why an unknown is one */
-    uint64_t number;  /* in the name of an unknown, from 1; 0: it has none */
+    int depth;         /* of nesting in a and b */
+    int64_t least;     /* lower bound; INT64_MIN: none */
+    const char *text;  /* name of a symbol; why an unknown is one */
+    const void *owner; /* of an unknown */
+    uint64_t number;   /* in the name of an unknown, from 1; 0: it has none */
     dim a, b;
 } atom;
 
@@ -159,7 +160,7 @@ dim dim_unknown(dim_table *t, const char *why)
     char key[32];
     const char *text = why ? arena_strdup(&t->memory, why) : NULL;
     if (why && !text) return lost(t);
-    const atom wanted = {.kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = text};
+    const atom wanted = {.kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = text, .owner = t->owner};
     snprintf(key, sizeof key, "u%" PRIu64, t->unknown_count++);
     return intern_atom(t, key, &wanted);
 }
@@ -202,6 +203,12 @@ const char *dim_why(dim d)
 {
     const atom *a = find_unknown(d, false);
     return a ? a->text : NULL;
+}
+
+const void *dim_owner(dim d)
+{
+    const atom *a = find_unknown(d, false);
+    return a ? a->owner : NULL;
 }
 
 bool dim_is_named(dim d)

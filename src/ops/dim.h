@@ -22,7 +22,8 @@ typedef struct dim_table {
     arena memory;
     strmap terms;
     uint64_t unknown_count, named_count;
-    bool failed; /* out of memory: results are unknown symbols of a static dummy */
+    const void *owner; /* whom new unknowns belong to, for reports */
+    bool failed;       /* out of memory: results are unknown symbols of a static dummy */
 } dim_table;
 void dim_table_deinit(dim_table *t);
 
@@ -31,9 +32,10 @@ dim dim_symbol(dim_table *t, const char *name); /* named, >= 0 by definition */
 dim dim_unknown(dim_table *t, const char *why); /* fresh, printed as "?" until it is named; `why`
                                                    (may be NULL) is kept for reports */
 bool dim_is_const(dim d);
-bool dim_is_unknown(dim d);  /* exactly one fresh unknown */
-bool dim_has_unknown(dim d); /* somewhere in the expression */
-const char *dim_why(dim d);  /* reason of the first unknown in it, or NULL */
+bool dim_is_unknown(dim d);   /* exactly one fresh unknown */
+bool dim_has_unknown(dim d);  /* somewhere in the expression */
+const char *dim_why(dim d);   /* reason of the first unknown in it, or NULL */
+const void *dim_owner(dim d); /* of the first unknown in it, or NULL */
 /* Gives the unknowns of an expression names "unk__N", N counting from 0 and no symbol having that
  * name; those that have one keep it. */
 void dim_name_unknowns(dim_table *t, dim d);

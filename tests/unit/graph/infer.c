@@ -202,6 +202,38 @@ static void test_infer__names_of_unknown_sizes(void **state)
     pgy_graph_destroy(g);
 }
 
+/* The reason names the node that lost a size, also where it comes by way of a known shape. */
+static void test_infer__reason_through_a_shape(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 3");
+    builder_node(&b, "NonZero", "x", "places");
+    builder_node(&b, "Shape", "places", "shape");
+    builder_node(&b, "ConstantOfShape", "shape", "zeros");
+    builder_output(&b, "zeros", PGY_F32, NULL);
+    pgy_graph *g = infer(&b);
+    expect(g, "zeros", "float32[2, unk__0]");
+    assert_string_equal(pgy_graph_find_value(g, "zeros")->unknown_why,
+                        "NonZero 'n0': depends on the values of the input");
+    pgy_graph_destroy(g);
+}
+
+/* Single precision is exact for sizes times small fractions of a power of two. */
+static void test_infer__resize_by_a_fraction(void **state)
+{
+    (void)state;
+    const float scales[] = {1, 1.5f, 0.625f, 0.6f};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1, H, W, D");
+    builder_floats(&b, "scales", "4", scales);
+    builder_node(&b, "Resize", "x - scales", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = infer(&b);
+    expect(g, "y", "float32[1, H + floor(H/2), floor((5*W)/8), unk__0]");
+    pgy_graph_destroy(g);
+}
+
 static void contradicting_model(model_builder *b)
 {
     *b = builder_start(17);
