@@ -115,10 +115,13 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!out || !state) return rule_no_memory(c->node, err);
     if (dim_is_const(k_size)) size = k_size;
     v_size = dim_joined(c, PAST, 3, v_size);
-    state[0] = dim_joined(c, PAST, 0, q->dims[0]);
-    for (size_t i = K; i <= V; i++) state[0] = dim_joined(c, i, 0, state[0]);
-    out[0] = state[0];
-    out[1] = dim_joined(c, V, 1, dim_joined(c, K, 1, q->dims[1]));
+    out[0] = q->dims[0];
+    out[1] = q->dims[1];
+    for (size_t i = K; i <= BETA; i++) {
+        out[0] = dim_joined(c, i, 0, out[0]);
+        if (i != PAST) out[1] = dim_joined(c, i, 1, out[1]);
+    }
+    state[0] = out[0];
     out[2] = dim_mul(c->dims, v_size, dim_const(heads));
     state[1] = dim_const(kv_heads);
     state[2] = dim_joined(c, PAST, 2, size);
