@@ -3,6 +3,7 @@
  * what the rows MOVE, NEUTRAL and AXIS say. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "transform/opset/adapters.h"
 
 /* ---- Constants and types -------------------------------------------------------------------- */
@@ -242,6 +243,39 @@ void dropout_12_down(rewrite *r)
              *(const uint8_t *)pgy_tensor_data(training))
         rw_refuse(r, "its training mode came with opset 12");
     rw_cut_inputs(r, 2);
+}
+
+static int64_t element(const int64_t *list, size_t count, size_t i, int64_t fallback)
+{
+    return list && i < count ? list[i] : fallback;
+}
+
+/* Do the windows along all axes end where the data end? */
+static bool windows_fit(rewrite *r)
+{
+    size_t sizes = 0, strides = 0, pads = 0, dilations = 0;
+    const int64_t *size = rw_ints(r, "kernel_shape", &sizes);
+    const int64_t *stride = rw_ints(r, "strides", &strides), *pad = rw_ints(r, "pads", &pads);
+    const int64_t *dilation = rw_ints(r, "dilations", &dilations);
+    const int32_t rank = rw_rank(rw_input(r, 0));
+    if (!rw_is(r, "auto_pad", "NOTSET", "NOTSET") || !size || rank < 2 || sizes != (size_t)rank - 2)
+        return false;
+    for (size_t i = 0; i < sizes; i++) {
+        int64_t room = rw_size(rw_input(r, 0), (int32_t)i + 2), reach;
+        const int64_t step = element(stride, strides, i, 1);
+        if (room < 0 || step < 1 || !i64_add(&room, room, element(pad, pads, i, 0)) ||
+            !i64_add(&room, room, element(pad, pads, i + sizes, 0)) || size[i] < 1 ||
+            !i64_mul(&reach, 1 - size[i], element(dilation, dilations, i, 1)) ||
+            !i64_add(&room, room, reach) || room < 1 || (room - 1) % step)
+            return false;
+    }
+    return true;
+}
+
+/* Rounding up is rounding down where nothing is left over. */
+void ceil_mode_down(rewrite *r)
+{
+    if (rw_int(r, "ceil_mode", 0) && windows_fit(r)) rw_drop(r, "ceil_mode");
 }
 
 /* The mask had the type of the data before it became bool. */
