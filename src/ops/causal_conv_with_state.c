@@ -53,7 +53,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dim *dims = rule_copy_dims(c, x), *state = rule_copy_dims(c, x);
     if (!dims || !state) return rule_no_memory(c->node, err);
     state[0] = dims[0] = dim_joined(c, PAST, 0, dims[0]);
-    state[1] = dims[1] = dim_joined(c, PAST, 1, dim_joined(c, W, 0, dims[1]));
+    state[1] = dims[1] =
+        dim_joined(c, PAST, 1, dim_joined(c, BIAS, 0, dim_joined(c, W, 0, dims[1])));
     state[2] = dim_joined(c, PAST, 2, dim_sub(c->dims, w->dims[2], dim_const(1)));
     op_set_output(c, 0, x->dtype, 3, dims);
     output_set(c, 1, x->dtype, 3, state);
