@@ -68,11 +68,14 @@ static pgy_status define(pgy_value **out, pgy_graph *g, const char *name, const 
 {
     if (!*name)
         return pgy_error_set(err, PGY_E_FORMAT, "graph '%s' has %s without a name", g->name, what);
-    if (strmap_has(&level_of(g)->values, name))
+    const size_t before = level_of(g)->values.count;
+    pgy_value *v = level_add_value(g, name);
+    if (!v) return graph_no_memory(err);
+    if (level_of(g)->values.count == before)
         return pgy_error_set(err, PGY_E_FORMAT, "graph '%s' defines the value '%s' twice", g->name,
                              name);
-    *out = level_add_value(g, name);
-    return *out ? PGY_OK : graph_no_memory(err);
+    *out = v;
+    return PGY_OK;
 }
 
 /* ---- Inputs and weights --------------------------------------------------------------------- */
@@ -84,7 +87,7 @@ static pgy_status import_inputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_e
         arena_alloc_array(&level->state->memory, proto->input_count, sizeof *level->declared);
     if (!level->declared) return graph_no_memory(err);
     for (size_t i = 0; i < proto->input_count; i++) {
-        pgy_value *v;
+        pgy_value *v = NULL;
         pgy_status st = define(&v, g, proto->inputs[i]->name, "an input", err);
         if (!st) st = value_declare(v, proto->inputs[i]->type, err);
         if (st) return st;

@@ -153,10 +153,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(version, outputs, attrs, words)                                                   \
-    {                                                                                         \
-        "BatchNormalization", "", version, 0, 5, 5, 1, outputs, 0, attrs, words, infer, eval, \
-            norm_flops                                                                        \
+#define ROW(version, outputs, attrs, words)                                                    \
+    {                                                                                          \
+        "BatchNormalization", "", version, 0, 5, 5, 1, outputs, OP_FILLS, attrs, words, infer, \
+            eval, norm_flops                                                                   \
     }
 const op_def OP_batch_normalization[] = {
     ROW(7, 5, ATTRS_7, TYPES_F3),

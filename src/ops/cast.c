@@ -29,8 +29,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 }
 
 const op_def OP_cast[] = {
-    RULE_ROW("Cast", 6, 1, 1, ATTRS_6, infer, cast_eval),
-    RULE_ROW("Cast", 19, 1, 1, ATTRS_19, infer, cast_eval),
-    RULE_ROW("Cast", 24, 1, 1, ATTRS_24, infer, cast_eval),
+    RULE_ROW_FILLS("Cast", 6, 1, 1, ATTRS_6, infer, cast_eval),
+    RULE_ROW_FILLS("Cast", 19, 1, 1, ATTRS_19, infer, cast_eval),
+    RULE_ROW_FILLS("Cast", 24, 1, 1, ATTRS_24, infer, cast_eval),
     {0},
 };

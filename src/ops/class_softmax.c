@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "ops/class_rows.h"
+#include "ops/vmath.h"
 
 const op_attr_def softmax_attrs_1[] = {{"axis", OP_ATTR_INT, false, "1"}, {NULL}};
 const op_attr_def softmax_attrs_13[] = {{"axis", OP_ATTR_INT, false, "-1"}, {NULL}};
@@ -66,11 +67,24 @@ pgy_status softmax_run(op_eval *c, softmax_row row, pgy_error *err)
     return PGY_OK;
 }
 
+/* A row that lies in one piece, without rounding in between. */
+static void exp_row(double *y, const double *x, size_t n, double top)
+{
+    for (size_t i = 0; i < n; i++) y[i] = x[i] - top;
+    vmath_exp(y, y, n);
+    const double sum = row_sum(y, n);
+    for (size_t i = 0; i < n; i++) y[i] /= sum;
+}
+
 void softmax_exp(double *y, const double *x, size_t n, size_t step, pgy_dtype type)
 {
     double top = -INFINITY, sum = 0;
     for (size_t i = 0; i < n; i++)
         top = x[i * step] > top || isnan(x[i * step]) ? x[i * step] : top;
+    if (step == 1 && !type) {
+        exp_row(y, x, n, top);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         double e = x[i * step] - top;
         e = type ? softmax_round(type, exp(softmax_round(type, e))) : exp(e);

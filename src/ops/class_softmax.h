@@ -29,9 +29,10 @@ static inline double softmax_round(pgy_dtype type, double v)
     return type && type != PGY_F64 ? float_round(type, v, false) : v;
 }
 
-#define SOFTMAX_ROW(name, eval, version, attrs, words)                                        \
-    {                                                                                         \
-        name, "", version, 0, 1, 1, 1, 1, 0, attrs, words, softmax_infer, eval, softmax_flops \
+#define SOFTMAX_ROW(name, eval, version, attrs, words)                                 \
+    {                                                                                  \
+        name, "", version, 0, 1, 1, 1, 1, OP_FILLS, attrs, words, softmax_infer, eval, \
+            softmax_flops                                                              \
     }
 #define SOFTMAX_ROWS(name, eval)                                \
     SOFTMAX_ROW(name, eval, 1, softmax_attrs_1, TYPES_F3),      \

@@ -106,11 +106,11 @@ static pgy_status eval_inputs(op_eval *c, pgy_error *err)
     return unary_run(c, loop, &limits, err);
 }
 
-#define ROW_INPUTS(version, accepted)                                                     \
-    {                                                                                     \
-        .name = "Clip", .domain = "", .since = version, .min_inputs = 1, .max_inputs = 3, \
-        .min_outputs = 1, .max_outputs = 1, .types = accepted, .infer = infer,            \
-        .eval = eval_inputs, .user_data = &SPEC                                           \
+#define ROW_INPUTS(version, accepted)                                                             \
+    {                                                                                             \
+        .name = "Clip", .domain = "", .since = version, .min_inputs = 1, .max_inputs = 3,         \
+        .min_outputs = 1, .max_outputs = 1, .flags = OP_FILLS, .types = accepted, .infer = infer, \
+        .eval = eval_inputs, .user_data = &SPEC                                                   \
     }
 
 const op_def OP_clip[] = {

@@ -29,6 +29,6 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 }
 
 const op_def OP_flatten[] = {
-    RULE_ROW("Flatten", 1, 1, 1, ATTRS, infer, rule_forward),
+    RULE_ROW_FILLS("Flatten", 1, 1, 1, ATTRS, infer, rule_forward),
     {0},
 };

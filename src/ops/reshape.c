@@ -129,7 +129,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 }
 
 const op_def OP_reshape[] = {
-    RULE_ROW("Reshape", 5, 2, 2, NULL, infer, rule_forward),
-    RULE_ROW("Reshape", 14, 2, 2, ATTRS, infer, rule_forward),
+    RULE_ROW_FILLS("Reshape", 5, 2, 2, NULL, infer, rule_forward),
+    RULE_ROW_FILLS("Reshape", 14, 2, 2, ATTRS, infer, rule_forward),
     {0},
 };

@@ -75,6 +75,14 @@ void rule_same_elements(op_infer *c);
         .types = "", .infer = rule, .eval = work, .flops = rule_no_flops                     \
     }
 
+/* The same where eval writes all of the output, or replaces it. */
+#define RULE_ROW_FILLS(op, version, inputs_least, inputs_most, definitions, rule, work)        \
+    {                                                                                          \
+        .name = op, .domain = "", .since = version, .min_inputs = inputs_least,                \
+        .max_inputs = inputs_most, .min_outputs = 1, .max_outputs = 1, .flags = OP_FILLS,      \
+        .attrs = definitions, .types = "", .infer = rule, .eval = work, .flops = rule_no_flops \
+    }
+
 /* Index with negative values counted from the end; false if out of [-size, size). */
 bool rule_index(size_t *out, int64_t index, size_t size);
 

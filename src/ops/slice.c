@@ -244,7 +244,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_slice[] = {
-    RULE_ROW("Slice", 1, 1, 1, ATTRS_1, infer, eval),
-    RULE_ROW("Slice", 10, 3, 5, NULL, infer, eval),
+    RULE_ROW_FILLS("Slice", 1, 1, 1, ATTRS_1, infer, eval),
+    RULE_ROW_FILLS("Slice", 10, 3, 5, NULL, infer, eval),
     {0},
 };

@@ -58,7 +58,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 }
 
 const op_def OP_squeeze[] = {
-    RULE_ROW("Squeeze", 1, 1, 1, ATTRS, infer, rule_forward),
-    RULE_ROW("Squeeze", 13, 1, 2, NULL, infer, rule_forward),
+    RULE_ROW_FILLS("Squeeze", 1, 1, 1, ATTRS, infer, rule_forward),
+    RULE_ROW_FILLS("Squeeze", 13, 1, 2, NULL, infer, rule_forward),
     {0},
 };

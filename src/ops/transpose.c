@@ -64,18 +64,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_transpose[] = {
-    {.name = "Transpose",
-     .domain = "",
-     .since = 1,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .flags = OP_FILLS,
-     .attrs = ATTRS,
-     .types = "",
-     .infer = infer,
-     .eval = eval,
-     .flops = rule_no_flops},
+    RULE_ROW_FILLS("Transpose", 1, 1, 1, ATTRS, infer, eval),
     {0},
 };

@@ -35,7 +35,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 }
 
 const op_def OP_unsqueeze[] = {
-    RULE_ROW("Unsqueeze", 1, 1, 1, ATTRS, infer, rule_forward),
-    RULE_ROW("Unsqueeze", 13, 2, 2, NULL, infer, rule_forward),
+    RULE_ROW_FILLS("Unsqueeze", 1, 1, 1, ATTRS, infer, rule_forward),
+    RULE_ROW_FILLS("Unsqueeze", 13, 2, 2, NULL, infer, rule_forward),
     {0},
 };
