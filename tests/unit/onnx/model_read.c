@@ -146,10 +146,18 @@ static void test_model_read__value_infos(void **state)
     pgy_model *m = load("types.onnx");
     const pgy_onnx_graph *g = pgy_model_proto(m)->graph;
     pgy_tensor_info info;
-    for (size_t i = 0; i < 3; i++) { /* sequence, map, optional */
+    static const struct {
+        pgy_form form;
+        pgy_dtype dtype;
+        int32_t rank;
+    } WANTED[] = {{PGY_FORM_SEQUENCE, PGY_I64, -1},
+                  {PGY_FORM_OTHER, PGY_DTYPE_NONE, -1},
+                  {PGY_FORM_OPTIONAL, PGY_F64, 3}};
+    for (size_t i = 0; i < 3; i++) { /* of what is in them */
         OK(pgy_onnx_value_info_describe(&info, m, g->inputs[i], &test_err));
-        assert_int_equal(info.dtype, PGY_DTYPE_NONE);
-        assert_int_equal(info.rank, -1);
+        assert_int_equal(info.form, WANTED[i].form);
+        assert_int_equal(info.dtype, WANTED[i].dtype);
+        assert_int_equal(info.rank, WANTED[i].rank);
     }
     OK(pgy_onnx_value_info_describe(&info, m, g->inputs[3], &test_err));
     assert_int_equal(info.dtype, PGY_F32);
