@@ -39,7 +39,8 @@ def int_range(dtype):
 
 class Node:
     """inputs: arrays, or None where omitted; outputs: how many are named, or their names; accumulated: size of the terms that are summed;
-    constant: inputs that must be initializers; random: only types and shapes can be compared; before, after: further nodes."""
+    constant: inputs that must be initializers; random: only types and shapes can be compared; nodes: all nodes of a model of several, as
+    (operator, inputs, outputs, attributes); loose: factor of the tolerance."""
 
     def __init__(self, inputs, attributes=None, outputs=1, accumulated=0.0, constant=(), random=False, nodes=None, loose=1.0):
         self.inputs, self.attributes, self.outputs = inputs, attributes or {}, outputs
@@ -1252,7 +1253,66 @@ def tf_idf(g):
 
 
 def swiglu(g):
-    return None
+    shape = g.shape(0, 4)
+    return Node([g.x(0, shape, special=False), g.x(0, shape, special=False)], g.some(alpha=g.real(0.5, 2)), accumulated=1)
+
+
+def causal_conv(g):
+    b, c, n, k = g.int(1, 2), g.int(1, 3), g.int(1, 5), g.int(1, 4)
+    inputs = [g.x(0, [b, c, n], special=False), g.x(0, [c, 1, k], -1, 1, special=False), g.x(0, [c], special=False) if g.chance(0.5) else None,
+              g.x(0, [b, c, k - 1], special=False) if g.chance(0.5) else None]
+    return Node(inputs, g.some(activation=g.pick(["none", "silu", "swish"])), 2, accumulated=16)
+
+
+def linear_attention(g):
+    rule = g.pick(["linear", "gated", "delta", "gated_delta"])
+    b, t, hk, dk, dv = g.int(1, 2), g.int(1, 4), g.int(1, 2), g.int(1, 3), g.int(1, 3)
+    hq = hk * g.int(1, 2)
+    inputs = [g.x(0, [b, t, hq * dk], -1, 1, special=False), g.x(0, [b, t, hk * dk], -1, 1, special=False), g.x(0, [b, t, hk * dv], -1, 1, special=False),
+              g.x(3, [b, hk, dk, dv], -1, 1, special=False) if g.chance(0.5) else None, g.x(0, [b, t, g.pick([hk, hk * dk])], -1, 0, special=False) if "gated" in rule else None,
+              g.x(0, [b, t, g.pick([1, hk])], 0, 1, special=False) if "delta" in rule else None]
+    return Node(inputs, {"update_rule": rule, "q_num_heads": hq, "kv_num_heads": hk, **g.some(scale=g.real(0.2, 2))}, 2, accumulated=8)
+
+
+def sequences(g):
+    """The operator between others that make a sequence of tensors and read it again."""
+    op = g.schema.name
+    count = g.int(1, 4)
+    shape = g.shape(1, 3)
+    parts = [g.values(DTYPES[g.chosen.setdefault("sequence", g.pick(["float", "int64", "double", "string"]))], shape) for _ in range(count)]
+    names = [f"x{i}" for i in range(count)]
+    place = g.ints(g.int(-count, count - 1), shape=[])
+    construct = ("SequenceConstruct", names, ["s"], {})
+    if op == "SplitToSequence":
+        axis = g.axis(len(shape))
+        attributes = {"axis": axis, **g.some(keepdims=g.int(0, 1))}
+        lengths = [g.size(0.1) for _ in range(count)]
+        shape[axis] = sum(lengths) or 1
+        x = g.values(parts[0].dtype, shape)
+        if g.chance(0.5) and sum(lengths):
+            return Node([x, g.ints(lengths), place], nodes=[(op, ["x0", "x1"], ["s"], attributes), ("SequenceAt", ["s", "x2"], ["y0"], {}), ("SequenceLength", ["s"], ["y1"], {})], outputs=2)
+        return Node([x, g.ints(0, shape=[])], nodes=[(op, ["x0"], ["s"], attributes), ("SequenceAt", ["s", "x1"], ["y0"], {}), ("SequenceLength", ["s"], ["y1"], {})], outputs=2)
+    extra = f"x{count}"
+    last = [("SequenceAt", ["t", extra], ["y0"], {}), ("SequenceLength", ["t"], ["y1"], {})]
+    if op in ("SequenceAt", "SequenceConstruct"):
+        return Node(parts + [place], nodes=[construct, ("SequenceAt", ["s", extra], ["y0"], {})])
+    if op == "SequenceLength":
+        return Node(parts, nodes=[construct, (op, ["s"], ["y0"], {})])
+    if op == "ConcatFromSequence":
+        new = g.int(0, 1)
+        return Node(parts, nodes=[construct, (op, ["s"], ["y0"], {"axis": g.axis(len(shape) + new), "new_axis": new})])
+    if op == "SequenceEmpty":
+        t = parts[0].dtype
+        return Node([parts[0], g.ints(0, shape=[])], nodes=[(op, [], ["s"], {"dtype": ONNX_TYPES[NAMES[t]]}), ("SequenceInsert", ["s", "x0"], ["t"], {}),
+                                                            ("SequenceAt", ["t", "x1"], ["y0"], {}), ("SequenceLength", ["t"], ["y1"], {})], outputs=2)
+    if op == "SequenceErase" and count < 2:
+        return None
+    given = g.chance(0.6)
+    if op == "SequenceErase":
+        arrays = parts + [g.ints(0, shape=[])] + ([place] if given else [])
+        return Node(arrays, nodes=[construct, (op, ["s"] + ([f"x{count + 1}"] if given else []), ["t"], {})] + last, outputs=2)
+    arrays = parts + [place, g.values(parts[0].dtype, g.shape(1, 2))] + ([g.ints(g.int(-count, count), shape=[])] if given else [])
+    return Node(arrays, nodes=[construct, (op, ["s", f"x{count + 1}"] + ([f"x{count + 2}"] if given else []), ["t"], {})] + last, outputs=2)
 
 
 SEQUENCES = "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence ConcatFromSequence".split()
@@ -1282,5 +1342,5 @@ GENERATORS = {
     "DeformConv": deform_conv, "Gemm": gemm, "Einsum": einsum, "Det": det, "DynamicQuantizeLinear": dynamic_quantize, "QLinearMatMul": qlinear_matmul, "BatchNormalization": batch_norm,
     "InstanceNormalization": instance_norm, "GroupNormalization": group_norm, "LpNormalization": lp_norm, "MeanVarianceNormalization": mean_variance, "Dropout": dropout, "Attention": attention,
     "RotaryEmbedding": rotary, "NonMaxSuppression": non_max, "DFT": dft, "STFT": stft, "MelWeightMatrix": mel, "StringSplit": string_split, "RegexFullMatch": regex_match,
-    "StringNormalizer": string_normalizer, "TfIdfVectorizer": tf_idf,
+    "StringNormalizer": string_normalizer, "TfIdfVectorizer": tf_idf, "SwiGLU": swiglu, "CausalConvWithState": causal_conv, "LinearAttention": linear_attention, **{n: sequences for n in SEQUENCES},
 }
