@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread team: every thread runs every task, barriers order writes. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 

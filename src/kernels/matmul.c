@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MatMul and Gemm in float32. A constant B is packed when the kernel is prepared; else a first
+ * phase packs it into the workspace. */
+#include "kernels/matmul.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct params {
+    matmul_shape s;
+    uint32_t level; /* of the processor that B is packed for */
+    uint32_t b_constant, b_shared;
+    uint32_t inputs; /* the output comes behind them */
+} params;
+
+/* ---- What is multiplied --------------------------------------------------------------------- */
+
+static bool is_float(const kernel_tensor *t)
+{
+    return t->dtype == PGY_F32;
+}
+
+/* Strides of the leading axes of an operand under NumPy's broadcasting. */
+static void batch_strides(uint64_t *out, const matmul_shape *s, const kernel_tensor *t,
+                          uint64_t matrix)
+{
+    const int32_t own = t->rank > 2 ? t->rank - 2 : 0;
+    uint64_t stride = matrix;
+    for (uint32_t i = 0; i < s->batch_rank; i++) {
+        const uint32_t d = s->batch_rank - 1 - i;
+        const int32_t axis = own - 1 - (int32_t)i;
+        const uint64_t size = axis >= 0 ? (uint64_t)t->shape[axis] : 1;
+        out[d] = size == 1 ? 0 : stride;
+        stride *= size;
+    }
+}
+
+static bool all_zero(const uint64_t *strides, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strides[i]) return false;
+    return true;
+}
+
+/* Products that share B and whose A lie one after the other are one tall product. */
+static void join_batches(matmul_shape *s)
+{
+    if (!s->batch_rank || !all_zero(s->b_batch, s->batch_rank) || s->a_column != 1 ||
+        s->a_row != s->k)
+        return;
+    uint64_t stride = s->m * s->k;
+    for (uint32_t d = s->batch_rank; d-- > 0; stride *= s->batch_shape[d])
+        if (s->a_batch[d] != stride && s->batch_shape[d] != 1) return;
+    s->m *= s->batch;
+    s->batch = 1;
+    s->batch_rank = 0;
+}
+
+static bool describe_matmul(matmul_shape *s, const kernel_use *u)
+{
+    const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1], *c = &u->outputs[0];
+    const int32_t leading = c->rank - (a->rank > 1) - (b->rank > 1);
+    if (leading > MATMUL_MAX_BATCH_RANK) return false;
+    s->m = a->rank > 1 ? (uint64_t)a->shape[a->rank - 2] : 1;
+    s->k = (uint64_t)a->shape[a->rank - 1];
+    s->n = b->rank > 1 ? (uint64_t)b->shape[b->rank - 1] : 1;
+    s->a_row = s->k;
+    s->a_column = s->b_column = 1;
+    s->b_row = s->n;
+    s->batch_rank = (uint32_t)leading;
+    for (int32_t i = 0; i < leading; i++) {
+        s->batch_shape[i] = (uint64_t)c->shape[i];
+        s->batch *= s->batch_shape[i];
+    }
+    batch_strides(s->a_batch, s, a, s->m * s->k);
+    batch_strides(s->b_batch, s, b, s->k * s->n);
+    join_batches(s);
+    return true;
+}
+
+static bool describe_bias(matmul_shape *s, const kernel_tensor *c)
+{
+    const uint64_t rows = c->rank > 1 ? (uint64_t)c->shape[c->rank - 2] : 1;
+    const uint64_t columns = c->rank > 0 ? (uint64_t)c->shape[c->rank - 1] : 1;
+    if (c->rank > 2) return false;
+    if (rows == 1 && columns == 1)
+        s->bias = MATMUL_BIAS_SCALAR;
+    else if (rows == 1)
+        s->bias = MATMUL_BIAS_COLUMN;
+    else
+        s->bias = columns == 1 && s->n != 1 ? MATMUL_BIAS_ROW : MATMUL_BIAS_FULL;
+    return true;
+}
+
+static bool describe_gemm(matmul_shape *s, const kernel_use *u)
+{
+    const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1];
+    const bool turn_a = op_attr_int(u->node, "transA", 0),
+               turn_b = op_attr_int(u->node, "transB", 0);
+    s->m = (uint64_t)a->shape[turn_a];
+    s->k = (uint64_t)a->shape[!turn_a];
+    s->n = (uint64_t)b->shape[!turn_b];
+    s->a_row = turn_a ? 1 : s->k;
+    s->a_column = turn_a ? s->m : 1;
+    s->b_row = turn_b ? 1 : s->n;
+    s->b_column = turn_b ? s->k : 1;
+    s->alpha = (float)op_attr_float(u->node, "alpha", 1);
+    s->beta = (float)op_attr_float(u->node, "beta", 1);
+    return u->input_count < 3 || !u->inputs[2].dtype || describe_bias(s, &u->inputs[2]);
+}
+
+static bool describe(matmul_shape *s, const kernel_use *u)
+{
+    *s = (matmul_shape){.batch = 1, .alpha = 1, .beta = 1};
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].dtype && !is_float(&u->inputs[i])) return false;
+    const bool gemm = strcmp(u->node->def->name, "Gemm") == 0;
+    return (gemm ? describe_gemm(s, u) : describe_matmul(s, u)) && s->m && s->n && s->k && s->batch;
+}
+
+/* ---- The kernel ----------------------------------------------------------------------------- */
+
+static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+{
+    matmul_shape s;
+    if (!describe(&s, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    const double packing = u->inputs[1].data ? 0 : (double)(s.k * s.n * s.batch) * 0.3;
+    *cost_ns = 2.0 * (double)(s.m * s.n * s.k * s.batch) / flops_per_ns +
+               (double)(s.k * s.n) * 4 / 20 + packing;
+    return true;
+}
+
+static bool accept_portable(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 12);
+}
+
+static bool accept_avx2(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 85);
+}
+
+static bool accept_avx512(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 90);
+}
+
+static pgy_status pack_constant(kernel_plan *out, const params *p, const matmul_tile *t,
+                                const float *b, pgy_error *err)
+{
+    const size_t products = p->b_shared ? 1 : p->s.batch, each = matmul_packed_count(&p->s, t);
+    out->packed_bytes = products * each * sizeof(float);
+    float *packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    for (size_t i = 0; i < products; i++)
+        matmul_pack(packed + i * each, b + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t, 0,
+                    matmul_panel_count(&p->s, t));
+    out->packed = packed;
+    out->packed_inputs = 2;
+    return PGY_OK;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    const matmul_tile *t = matmul_tile_of(level);
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(&p->s, u); /* accepted before */
+    p->level = level;
+    p->b_constant = u->inputs[1].data != NULL;
+    p->inputs = (uint32_t)u->input_count;
+    p->b_shared = all_zero(p->s.b_batch, p->s.batch_rank);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
+    out->parts = (uint32_t)(matmul_unit_count(&p->s, t) < 64 ? matmul_unit_count(&p->s, t) : 64);
+    out->scratch_bytes = matmul_scratch_count(&p->s, t) * sizeof(float);
+    if (!p->b_constant) {
+        out->workspace_bytes =
+            (p->b_shared ? 1 : p->s.batch) * matmul_packed_count(&p->s, t) * sizeof(float);
+        return PGY_OK;
+    }
+    out->phases = 1;
+    const pgy_status st = pack_constant(out, p, t, u->inputs[1].data, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_PORTABLE, err);
+}
+
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX2, err);
+}
+
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX512, err);
+}
+
+static void run_packing(const kernel_run *r, const params *p, const matmul_tile *t)
+{
+    const size_t panels = matmul_panel_count(&p->s, t), each = matmul_packed_count(&p->s, t);
+    size_t from, to;
+    kernel_share(&from, &to, panels * (p->b_shared ? 1 : p->s.batch), r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        const size_t product = i / panels, panel = i % panels;
+        matmul_pack((float *)r->workspace + product * each,
+                    (const float *)r->tensors[1] + matmul_offset(&p->s, p->s.b_batch, product),
+                    &p->s, t, panel, panel + 1);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    size_t from, to;
+    if (!p->b_constant && r->phase == 0) {
+        run_packing(r, p, t);
+        return;
+    }
+    const float *bias = p->s.bias != MATMUL_NO_BIAS ? r->tensors[2] : NULL;
+    float *c = r->tensors[p->inputs];
+    kernel_share(&from, &to, matmul_unit_count(&p->s, t), r->part, r->parts);
+    for (size_t unit = from; unit < to; unit++)
+        matmul_unit(&p->s, t, unit, r->tensors[0], p->b_constant ? r->packed : r->workspace,
+                    p->b_shared, bias, c, r->scratch);
+}
+
+#define ROW(suffix, needs_)                                                                 \
+    {                                                                                       \
+        .name = "matmul_f32_" #suffix, .version = 1, .ops = "MatMul Gemm", .needs = needs_, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                  \
+    }
+const kernel KERNELS_matmul[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

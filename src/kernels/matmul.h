@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The matrix product in float32 for families that contain one: what is multiplied, packing, and the
+ * blocked loop. */
+#ifndef KERNELS_MATMUL_H
+#define KERNELS_MATMUL_H
+
+#include "kernels/kernel.h"
+#include "kernels/matmul_tile.h"
+
+enum { MATMUL_MAX_BATCH_RANK = 8 };
+
+/* What is done to a tile of C when its sum is complete: alpha * sum + beta * bias, then an
+ * activation. */
+typedef enum matmul_bias {
+    MATMUL_NO_BIAS,
+    MATMUL_BIAS_SCALAR,
+    MATMUL_BIAS_COLUMN, /* one number for each column of C */
+    MATMUL_BIAS_ROW,    /* one for each row */
+    MATMUL_BIAS_FULL    /* like C */
+} matmul_bias;
+
+typedef enum matmul_activation {
+    MATMUL_NO_ACTIVATION,
+    MATMUL_RELU,
+    MATMUL_LEAKY_RELU, /* slope in parameter[0] */
+    MATMUL_CLIP,       /* to parameter[0], parameter[1] */
+    MATMUL_SIGMOID,
+    MATMUL_TANH,
+    MATMUL_GELU,      /* with erf */
+    MATMUL_FAST_GELU, /* with tanh */
+    MATMUL_SILU
+} matmul_activation;
+
+/* C[batch, m, n] = A[batch, m, k] * B[batch, k, n]. Strides in elements. */
+typedef struct matmul_shape {
+    uint64_t m, n, k;
+    uint64_t a_row, a_column, b_row, b_column; /* strides */
+    uint64_t batch;                            /* products */
+    uint32_t batch_rank;
+    uint64_t batch_shape[MATMUL_MAX_BATCH_RANK];
+    uint64_t a_batch[MATMUL_MAX_BATCH_RANK],
+        b_batch[MATMUL_MAX_BATCH_RANK]; /* strides, 0 = repeated
+                                         */
+    float alpha, beta;
+    uint32_t bias, activation;
+    float parameter[2];
+} matmul_shape;
+
+/* The set of micro-kernels for a processor level. */
+const matmul_tile *matmul_tile_of(cpu_level level);
+/* Floats that B of one product takes when packed into panels. */
+size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t);
+/* Packs panels [from, to) of one B. */
+void matmul_pack(float *packed, const float *b, const matmul_shape *s, const matmul_tile *t,
+                 size_t from, size_t to);
+size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);
+/* Where product i starts in A or B. */
+size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
+
+/* Work is cut into units of rows and panels of one product, always in the same way. */
+size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
+/* Floats of scratch that a unit needs. */
+size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
+/* packed: panels of all B one after the other (b_shared: one B for all products). bias may be NULL.
+ */
+void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const float *a,
+                 const float *packed, bool b_shared, const float *bias, float *c, float *scratch);
+
+#endif

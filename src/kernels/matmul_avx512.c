@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix product in float32, AVX-512: tiles of 12 x 32, 24 accumulators. */
+#include "kernels/matmul_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define VEC __m512
+#define LANES 16
+#define NV 2
+#define TARGET __attribute__((target("avx512f")))
+#define LOAD(p) _mm512_loadu_ps(p)
+#define STORE(p, v) _mm512_storeu_ps(p, v)
+#define SPREAD(p) _mm512_set1_ps(*(p))
+#define MADD(x, y, z) _mm512_fmadd_ps(x, y, z)
+#define ADD(x, y) _mm512_add_ps(x, y)
+#define ZERO() _mm512_setzero_ps()
+#define MR 1
+#define RUN rows_1
+#include "kernels/matmul_tile.inc"
+#define MR 2
+#define RUN rows_2
+#include "kernels/matmul_tile.inc"
+#define MR 3
+#define RUN rows_3
+#include "kernels/matmul_tile.inc"
+#define MR 4
+#define RUN rows_4
+#include "kernels/matmul_tile.inc"
+#define MR 5
+#define RUN rows_5
+#include "kernels/matmul_tile.inc"
+#define MR 6
+#define RUN rows_6
+#include "kernels/matmul_tile.inc"
+#define MR 7
+#define RUN rows_7
+#include "kernels/matmul_tile.inc"
+#define MR 8
+#define RUN rows_8
+#include "kernels/matmul_tile.inc"
+#define MR 9
+#define RUN rows_9
+#include "kernels/matmul_tile.inc"
+#define MR 10
+#define RUN rows_10
+#include "kernels/matmul_tile.inc"
+#define MR 11
+#define RUN rows_11
+#include "kernels/matmul_tile.inc"
+#define MR 12
+#define RUN rows_12
+#include "kernels/matmul_tile.inc"
+
+const matmul_tile matmul_tile_avx512 = {
+    .rows = 12,
+    .columns = 32,
+    .run = {NULL, rows_1, rows_2, rows_3, rows_4, rows_5, rows_6, rows_7, rows_8, rows_9, rows_10,
+            rows_11, rows_12},
+};
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The blocked loop around the micro-kernels. A unit is up to UNIT_ROWS rows of C by UNIT_PANELS
+ * panels; its sum runs over blocks of DEPTH, so that a panel stays in the second-level cache while
+ * all rows of the unit pass over it. Rows of A are read in place unless A is transposed or its
+ * columns lie apart; then they are copied block by block. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/matmul.h"
+
+enum { UNIT_ROWS = 144, UNIT_PANELS = 8, DEPTH = 1024 };
+
+const matmul_tile *matmul_tile_of(cpu_level level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return &matmul_tile_avx512;
+    if (level >= CPU_AVX2) return &matmul_tile_avx2;
+#endif
+    (void)level;
+    return &matmul_tile_portable;
+}
+
+size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t)
+{
+    return (s->n + t->columns - 1) / t->columns;
+}
+
+size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t)
+{
+    return matmul_panel_count(s, t) * t->columns * s->k;
+}
+
+/* ---- Packing -------------------------------------------------------------------------------- */
+
+static void pack_panel(float *to, const float *b, const matmul_shape *s, size_t width,
+                       size_t columns)
+{
+    for (size_t p = 0; p < s->k; p++, to += width) {
+        const float *row = b + p * s->b_row;
+        if (s->b_column == 1)
+            memcpy(to, row, columns * sizeof *to);
+        else
+            for (size_t j = 0; j < columns; j++) to[j] = row[j * s->b_column];
+        for (size_t j = columns; j < width; j++) to[j] = 0;
+    }
+}
+
+void matmul_pack(float *packed, const float *b, const matmul_shape *s, const matmul_tile *t,
+                 size_t from, size_t to)
+{
+    for (size_t panel = from; panel < to; panel++) {
+        const size_t first = panel * t->columns;
+        const size_t columns = s->n - first < t->columns ? s->n - first : t->columns;
+        pack_panel(packed + panel * t->columns * s->k, b + first * s->b_column, s, t->columns,
+                   columns);
+    }
+}
+
+size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i)
+{
+    size_t offset = 0;
+    for (size_t d = s->batch_rank; d-- > 0;) {
+        offset += i % s->batch_shape[d] * strides[d];
+        i /= s->batch_shape[d];
+    }
+    return offset;
+}
+
+/* ---- The end of a tile ---------------------------------------------------------------------- */
+
+static float activate(float x, const matmul_shape *s)
+{
+    switch ((matmul_activation)s->activation) {
+    case MATMUL_NO_ACTIVATION: return x;
+    case MATMUL_RELU: return x > 0 || x != x ? x : 0;
+    case MATMUL_LEAKY_RELU: return x < 0 ? x * s->parameter[0] : x;
+    case MATMUL_CLIP:
+        x = x < s->parameter[0] ? s->parameter[0] : x;
+        return x > s->parameter[1] ? s->parameter[1] : x;
+    case MATMUL_SIGMOID: return 1 / (1 + expf(-x));
+    case MATMUL_TANH: return tanhf(x);
+    case MATMUL_GELU: return 0.5f * x * (1 + erff(x * 0.70710678f));
+    case MATMUL_FAST_GELU: return 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+    case MATMUL_SILU: return x / (1 + expf(-x));
+    }
+    return x;
+}
+
+static void finish_row(float *c, size_t columns, const matmul_shape *s, const float *bias,
+                       size_t bias_step)
+{
+    if (s->alpha != 1)
+        for (size_t j = 0; j < columns; j++) c[j] *= s->alpha;
+    if (s->bias != MATMUL_NO_BIAS && s->beta == 1)
+        for (size_t j = 0; j < columns; j++) c[j] += bias[j * bias_step];
+    else if (s->bias != MATMUL_NO_BIAS)
+        for (size_t j = 0; j < columns; j++) c[j] += s->beta * bias[j * bias_step];
+    if (s->activation == MATMUL_RELU)
+        for (size_t j = 0; j < columns; j++) c[j] = c[j] > 0 || c[j] != c[j] ? c[j] : 0;
+    else if (s->activation != MATMUL_NO_ACTIVATION)
+        for (size_t j = 0; j < columns; j++) c[j] = activate(c[j], s);
+}
+
+static void finish_tile(float *c, size_t row, size_t rows, size_t column, size_t columns,
+                        const matmul_shape *s, const float *bias)
+{
+    for (size_t i = 0; i < rows; i++) {
+        size_t place = 0, step = 0;
+        if (s->bias == MATMUL_BIAS_COLUMN) place = column, step = 1;
+        if (s->bias == MATMUL_BIAS_ROW) place = row + i;
+        if (s->bias == MATMUL_BIAS_FULL) place = (row + i) * s->n + column, step = 1;
+        finish_row(c + i * s->n, columns, s, bias ? bias + place : NULL, step);
+    }
+}
+
+/* ---- The loop ------------------------------------------------------------------------------- */
+
+static size_t row_units(const matmul_shape *s)
+{
+    return (s->m + UNIT_ROWS - 1) / UNIT_ROWS;
+}
+
+static size_t panel_units(const matmul_shape *s, const matmul_tile *t)
+{
+    return (matmul_panel_count(s, t) + UNIT_PANELS - 1) / UNIT_PANELS;
+}
+
+size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t)
+{
+    return s->batch * row_units(s) * panel_units(s, t);
+}
+
+static bool is_read_in_place(const matmul_shape *s)
+{
+    return s->a_column == 1;
+}
+
+size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t)
+{
+    const size_t rows = s->m < UNIT_ROWS ? s->m : UNIT_ROWS;
+    const size_t depth = s->k < DEPTH ? s->k : DEPTH;
+    return t->rows * t->columns + (is_read_in_place(s) ? 0 : rows * depth);
+}
+
+static void copy_rows(float *to, const float *a, const matmul_shape *s, size_t rows, size_t depth)
+{
+    for (size_t p = 0; p < depth; p++)
+        for (size_t i = 0; i < rows; i++) to[i * depth + p] = a[i * s->a_row + p * s->a_column];
+}
+
+/* One tile; a panel that is cut off at the edge of C goes through `edge`. */
+static void run_tile(const matmul_tile *t, size_t rows, size_t columns, size_t depth,
+                     const float *a, size_t lda, const float *b, float *c, size_t ldc,
+                     bool accumulate, float *edge)
+{
+    if (columns == t->columns) {
+        t->run[rows](depth, a, lda, b, c, ldc, accumulate);
+        return;
+    }
+    t->run[rows](depth, a, lda, b, edge, t->columns, false);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            c[i * ldc + j] = edge[i * t->columns + j] + (accumulate ? c[i * ldc + j] : 0);
+}
+
+typedef struct block {
+    size_t row, rows, panel, panels; /* of the unit */
+} block;
+
+static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit)
+{
+    const size_t across = panel_units(s, t), panels = matmul_panel_count(s, t);
+    block u = {.row = unit / across % row_units(s) * UNIT_ROWS,
+               .panel = unit % across * UNIT_PANELS};
+    u.rows = s->m - u.row < UNIT_ROWS ? s->m - u.row : UNIT_ROWS;
+    u.panels = panels - u.panel < UNIT_PANELS ? panels - u.panel : UNIT_PANELS;
+    return u;
+}
+
+void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const float *a,
+                 const float *packed, bool b_shared, const float *bias, float *c, float *scratch)
+{
+    const block u = find_block(s, t, unit);
+    const size_t product = unit / (row_units(s) * panel_units(s, t));
+    float *edge = scratch, *copy = scratch + t->rows * t->columns;
+    a += matmul_offset(s, s->a_batch, product) + u.row * s->a_row;
+    c += product * s->m * s->n + u.row * s->n;
+    if (bias && s->bias == MATMUL_BIAS_FULL) bias += product * s->m * s->n;
+    if (!b_shared) packed += product * matmul_packed_count(s, t);
+    for (size_t p = 0; p < s->k; p += DEPTH) {
+        const size_t depth = s->k - p < DEPTH ? s->k - p : DEPTH;
+        const bool in_place = is_read_in_place(s), last = p + depth == s->k;
+        const float *rows_at = in_place ? a + p : copy;
+        const size_t lda = in_place ? s->a_row : depth;
+        if (!in_place) copy_rows(copy, a + p * s->a_column, s, u.rows, depth);
+        for (size_t panel = u.panel; panel < u.panel + u.panels; panel++) {
+            const size_t column = panel * t->columns;
+            const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
+            const float *b = packed + (panel * s->k + p) * t->columns;
+            for (size_t i = 0; i < u.rows; i += t->rows) {
+                const size_t rows = u.rows - i < t->rows ? u.rows - i : t->rows;
+                float *to = c + i * s->n + column;
+                run_tile(t, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0, edge);
+                if (last) finish_tile(to, u.row + i, rows, column, columns, s, bias);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Micro-kernels of the matrix product in float32, one set for each instruction set: a tile of C is
+ * the product of rows of A, read where they lie, and a packed panel of B. */
+#ifndef KERNELS_MATMUL_TILE_H
+#define KERNELS_MATMUL_TILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MATMUL_MAX_ROWS = 12, MATMUL_MAX_COLUMNS = 32 };
+
+/* C[rows, columns] (+)= A[rows, k] * B[k, columns]; columns is the width of the set, `b` has that
+ * many for each k. Strides are in elements. */
+typedef void (*matmul_tile_function)(size_t k, const float *a, size_t lda, const float *b, float *c,
+                                     size_t ldc, bool accumulate);
+
+typedef struct matmul_tile {
+    size_t rows, columns;
+    matmul_tile_function run[MATMUL_MAX_ROWS + 1]; /* by number of rows, from 1 */
+} matmul_tile;
+
+extern const matmul_tile matmul_tile_portable, matmul_tile_avx2, matmul_tile_avx512;
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products in float32 of all variants against sums in double. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/kernel_case.h"
+
+static const double TOLERANCE = 2e-6;
+
+/* C = A * B for products of [m, k] and [k, n]; B is one for all, or one each. */
+static void run_matmul(int64_t batch, int64_t m, int64_t k, int64_t n, bool shared, bool constant)
+{
+    kernel_case c;
+    case_start(&c, "", "MatMul", 13);
+    case_input(&c, false, 3, (const int64_t[]){batch, m, k});
+    if (shared)
+        case_input(&c, constant, 2, (const int64_t[]){k, n});
+    else
+        case_input(&c, constant, 3, (const int64_t[]){batch, k, n});
+    case_output(&c, 3, (const int64_t[]){batch, m, n});
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++)
+                for (int64_t p = 0; p < k; p++)
+                    c.wanted[(b * m + i) * n + j] +=
+                        (double)c.inputs[0][(b * m + i) * k + p] *
+                        (double)c.inputs[1][((shared ? 0 : b) * k + p) * n + j];
+    assert_true(case_run(&c, TOLERANCE) > 0);
+    case_end(&c);
+}
+
+static void test_matmul__sizes_around_the_tiles(void **state)
+{
+    (void)state;
+    static const int64_t SIZES[] = {1, 2, 5, 6, 7, 12, 13, 31, 33};
+    for (size_t i = 0; i < 9; i++)
+        for (size_t j = 0; j < 9; j++)
+            run_matmul(1, SIZES[i], SIZES[(i + j) % 9], SIZES[j], true, j % 2);
+}
+
+static void test_matmul__large_ones_are_cut(void **state)
+{
+    (void)state;
+    run_matmul(1, 150, 1100, 300, true, true);
+    run_matmul(1, 150, 1100, 300, true, false);
+    run_matmul(1, 1, 2050, 270, true, true);
+}
+
+static void test_matmul__batches(void **state)
+{
+    (void)state;
+    run_matmul(3, 7, 9, 35, false, false);
+    run_matmul(3, 7, 9, 35, false, true);
+    run_matmul(3, 7, 9, 35, true, true);
+}
+
+static void test_matmul__broadcast_axes(void **state)
+{
+    (void)state;
+    kernel_case c;
+    case_start(&c, "", "MatMul", 13);
+    case_input(&c, false, 4, (const int64_t[]){2, 1, 3, 4});
+    case_input(&c, false, 3, (const int64_t[]){5, 4, 6});
+    case_output(&c, 4, (const int64_t[]){2, 5, 3, 6});
+    for (int a = 0; a < 2; a++)
+        for (int b = 0; b < 5; b++)
+            for (int i = 0; i < 3; i++)
+                for (int j = 0; j < 6; j++)
+                    for (int p = 0; p < 4; p++)
+                        c.wanted[((a * 5 + b) * 3 + i) * 6 + j] +=
+                            (double)c.inputs[0][(a * 3 + i) * 4 + p] *
+                            (double)c.inputs[1][(b * 4 + p) * 6 + j];
+    assert_true(case_run(&c, TOLERANCE) > 0);
+    case_end(&c);
+}
+
+/* bias_rows, bias_columns 0: none. */
+static void run_gemm(int64_t m, int64_t k, int64_t n, bool turn_a, bool turn_b, int64_t bias_rows,
+                     int64_t bias_columns)
+{
+    kernel_case c;
+    case_start(&c, "", "Gemm", 13);
+    case_attr_int(&c, "transA", turn_a);
+    case_attr_int(&c, "transB", turn_b);
+    case_attr_float(&c, "alpha", 0.5f);
+    case_attr_float(&c, "beta", 2);
+    case_input(&c, false, 2, turn_a ? (const int64_t[]){k, m} : (const int64_t[]){m, k});
+    case_input(&c, true, 2, turn_b ? (const int64_t[]){n, k} : (const int64_t[]){k, n});
+    if (bias_rows) case_input(&c, true, 2, (const int64_t[]){bias_rows, bias_columns});
+    case_output(&c, 2, (const int64_t[]){m, n});
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < k; p++)
+                sum += (double)c.inputs[0][turn_a ? p * m + i : i * k + p] *
+                       (double)c.inputs[1][turn_b ? j * k + p : p * n + j];
+            c.wanted[i * n + j] = 0.5 * sum;
+            if (bias_rows)
+                c.wanted[i * n + j] +=
+                    2 * (double)c.inputs[2][(bias_rows > 1 ? i : 0) * bias_columns +
+                                            (bias_columns > 1 ? j : 0)];
+        }
+    }
+    assert_true(case_run(&c, TOLERANCE) > 0);
+    case_end(&c);
+}
+
+static void test_matmul__gemm_forms(void **state)
+{
+    (void)state;
+    for (int turns = 0; turns < 4; turns++) {
+        run_gemm(17, 40, 37, turns & 1, turns >> 1, 0, 0);
+        run_gemm(17, 40, 37, turns & 1, turns >> 1, 1, 37);
+        run_gemm(17, 40, 37, turns & 1, turns >> 1, 17, 1);
+        run_gemm(17, 40, 37, turns & 1, turns >> 1, 17, 37);
+        run_gemm(160, 1030, 33, turns & 1, turns >> 1, 1, 1);
+    }
+}
