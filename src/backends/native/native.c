@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in engine as a runner: what --trt means where no TensorRT is installed. */
+#include <string.h>
+
+#include <polygraphy/backend.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "engine/session.h"
+
+extern const pgy_backend BACKEND_native;
+
+static const char LOG_PATH[] = "backend/trt/runner.py";
+
+typedef struct native {
+    const pgy_backend_model *source;
+    session *session; /* when active */
+} native;
+
+static pgy_status probe(char *why, size_t why_size)
+{
+    if (why_size) why[0] = '\0';
+    return PGY_OK;
+}
+
+static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
+                         pgy_error *err)
+{
+    (void)options;
+    if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "the engine needs a model");
+    native *r = mem_calloc(1, sizeof *r);
+    if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    r->source = model;
+    *out = r;
+    return PGY_OK;
+}
+
+static pgy_status open_model(pgy_model **out, const pgy_backend_model *source, pgy_error *err)
+{
+    if (source->model) {
+        *out = pgy_model_retain(source->model);
+        return PGY_OK;
+    }
+    if (source->path) return pgy_model_load(out, source->path, NULL, err);
+    return pgy_model_parse(out, source->data, source->data_size, true, NULL, err);
+}
+
+static void deactivate(void *runner)
+{
+    native *r = runner;
+    session_destroy(r->session);
+    r->session = NULL;
+}
+
+static pgy_status activate(void *runner, pgy_error *err)
+{
+    native *r = runner;
+    pgy_model *model = NULL;
+    pgy_status st = open_model(&model, r->source, err);
+    if (!st) st = session_create(&r->session, model, 0, err);
+    if (!st)
+        LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on the CPU");
+    pgy_model_destroy(model);
+    return st;
+}
+
+static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
+{
+    return session_inputs(((native *)runner)->session, out, err);
+}
+
+static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
+{
+    return session_outputs(((native *)runner)->session, out, err);
+}
+
+static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                        int64_t *time_ns, pgy_error *err)
+{
+    return session_run(((native *)runner)->session, feed, out, time_ns, err);
+}
+
+static void destroy(void *runner)
+{
+    if (runner) deactivate(runner);
+    mem_free(runner);
+}
+
+const pgy_backend BACKEND_native = {
+    .size = sizeof(pgy_backend),
+    .abi = PGY_BACKEND_ABI,
+    .name = "trt",
+    .runner_prefix = "native-trt-runner",
+    .title = "built-in engine",
+    .description = "run inference with the built-in engine, on the CPU",
+    .probe = probe,
+    .create = create,
+    .activate = activate,
+    .inputs = inputs,
+    .outputs = outputs,
+    .infer = infer,
+    .deactivate = deactivate,
+    .destroy = destroy,
+    .version = pgy_version,
+};
