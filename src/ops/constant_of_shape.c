@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ConstantOfShape: one value everywhere, in a shape that is an input. */
+#include "ops/class_check.h"
 #include "ops/move.h"
 #include "ops/rule.h"
 
@@ -40,6 +41,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const dim *dims;
     size_t rank;
     pgy_status st = find_value(&value, c->node, err);
+    if (!st) st = rank_check(c, 0, 1, 1, err);
     if (st) return st;
     const pgy_dtype dtype = value ? value->tensor_dtype : PGY_F32;
     const op_value *shape = &c->inputs[0];
