@@ -364,7 +364,7 @@ def document(results, failures):
         reasons = {p: why for r, p in notes for (n, start), why in EXPLAINED.items() if r["name"] == n and p.startswith(start)}
         lines += ["", "## What does not agree", ""] + [f"- {title(r)}: {p}{' (' + reasons[p] + ')' if p in reasons else ''}" for r, p in notes[:60]]
     if failures:
-        lines += ["", "## What PyTorch's exporters did not export", ""] + [f"- `{f}`: {why[:160]}" for f, why in sorted(failures.items())]
+        lines += ["", "## What was not exported in the last run", ""] + [f"- `{f}`: {why[:160]}" for f, why in sorted(failures.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -434,7 +434,9 @@ def main():
     if args.markdown:
         with open(args.markdown, "w", encoding="utf-8") as out:
             rows = {p: dict(describe(p), shapes=kept(p, "shapes") or {}, run=kept(p, "run") or {}) for p in paths}
-            out.write(document(rows, json.load(open(failures)) if os.path.exists(failures) else {}))
+            absent = json.load(open(failures)) if os.path.exists(failures) else {}
+            absent = {f: re.sub(r"\x1b?\[\d+m", "", why) for f, why in absent.items() if not os.path.exists(os.path.join(args.folder, f))}
+            out.write(document(rows, absent))
     print(f"{len(paths) - bad} of {len(paths)} models pass")
     return 1 if bad else 0
 

@@ -131,7 +131,7 @@ MODELS = [
     text("convbert", "ConvBertModel", "ConvBertConfig", **SMALL),
     text("xlnet", "XLNetModel", "XLNetConfig", layers="n_layer", d_model=128, n_head=4, d_inner=256, vocab_size=1000),
     text("funnel", "FunnelBaseModel", "FunnelConfig", layers="num_decoder_layers", block_sizes=[1, 1], d_model=128, n_head=4, d_head=32, d_inner=256, vocab_size=1000),
-    text("squeezebert", "SqueezeBertModel", "SqueezeBertConfig", **SMALL),
+    text("squeezebert", "SqueezeBertModel", "SqueezeBertConfig", embedding_size=256, **SMALL),
     text("mobilebert", "MobileBertModel", "MobileBertConfig", vocab_size=1000),
     text("modernbert", "ModernBertModel", "ModernBertConfig", dynamic=True, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, **SMALL),
     text("fnet", "FNetModel", "FNetConfig", hidden_size=128, intermediate_size=256, vocab_size=1000),
