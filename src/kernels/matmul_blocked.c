@@ -3,10 +3,10 @@
  * panels; its sum runs over blocks of DEPTH, so that a panel stays in the second-level cache while
  * all rows of the unit pass over it. Rows of A are read in place unless A is transposed or its
  * columns lie apart; then they are copied block by block. */
-#include <math.h>
 #include <string.h>
 
 #include "kernels/matmul.h"
+#include "kernels/vec_math.h"
 
 enum { UNIT_ROWS = 144, UNIT_PANELS = 8, DEPTH = 1024 };
 
@@ -68,22 +68,30 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i)
 
 /* ---- The end of a tile ---------------------------------------------------------------------- */
 
-static float activate(float x, const matmul_shape *s)
+static void activate(float *c, size_t columns, const matmul_shape *s)
 {
+    const vec_math *m = vec_math_of(cpu_features());
+    const float slope = s->parameter[0], low = slope, high = s->parameter[1];
     switch ((matmul_activation)s->activation) {
-    case MATMUL_NO_ACTIVATION: return x;
-    case MATMUL_RELU: return x > 0 || x != x ? x : 0;
-    case MATMUL_LEAKY_RELU: return x < 0 ? x * s->parameter[0] : x;
+    case MATMUL_NO_ACTIVATION: break;
+    case MATMUL_RELU:
+        for (size_t j = 0; j < columns; j++) c[j] = c[j] > 0 || c[j] != c[j] ? c[j] : 0;
+        break;
+    case MATMUL_LEAKY_RELU:
+        for (size_t j = 0; j < columns; j++) c[j] = c[j] < 0 ? c[j] * slope : c[j];
+        break;
     case MATMUL_CLIP:
-        x = x < s->parameter[0] ? s->parameter[0] : x;
-        return x > s->parameter[1] ? s->parameter[1] : x;
-    case MATMUL_SIGMOID: return 1 / (1 + expf(-x));
-    case MATMUL_TANH: return tanhf(x);
-    case MATMUL_GELU: return 0.5f * x * (1 + erff(x * 0.70710678f));
-    case MATMUL_FAST_GELU: return 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
-    case MATMUL_SILU: return x / (1 + expf(-x));
+        for (size_t j = 0; j < columns; j++) {
+            const float x = c[j] < low ? low : c[j];
+            c[j] = x > high ? high : x;
+        }
+        break;
+    case MATMUL_SIGMOID: m->sigmoid(c, c, columns); break;
+    case MATMUL_TANH: m->tanh(c, c, columns); break;
+    case MATMUL_GELU: m->gelu(c, c, columns); break;
+    case MATMUL_FAST_GELU: m->fast_gelu(c, c, columns); break;
+    case MATMUL_SILU: m->silu(c, c, columns); break;
     }
-    return x;
 }
 
 static void finish_row(float *c, size_t columns, const matmul_shape *s, const float *bias,
@@ -95,10 +103,7 @@ static void finish_row(float *c, size_t columns, const matmul_shape *s, const fl
         for (size_t j = 0; j < columns; j++) c[j] += bias[j * bias_step];
     else if (s->bias != MATMUL_NO_BIAS)
         for (size_t j = 0; j < columns; j++) c[j] += s->beta * bias[j * bias_step];
-    if (s->activation == MATMUL_RELU)
-        for (size_t j = 0; j < columns; j++) c[j] = c[j] > 0 || c[j] != c[j] ? c[j] : 0;
-    else if (s->activation != MATMUL_NO_ACTIVATION)
-        for (size_t j = 0; j < columns; j++) c[j] = activate(c[j], s);
+    activate(c, columns, s);
 }
 
 static void finish_tile(float *c, size_t row, size_t rows, size_t column, size_t columns,

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The body (vec_math.inc) is plain code for one element in loops that the compiler turns into
+ * vectors, compiled once for each processor level. All steps are IEEE operations, fused only where
+ * MADD says so, so the last elements of an array, which run alone, get the bits of a vector's
+ * lanes. */
+#include "kernels/vec_math.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Polynomials, fitted at Chebyshev nodes, highest power first.
+ * (e^r - 1 - r) / r^2 for |r| up to ln 2 / 2. */
+static const float EXP_TAIL[] = {0.000198992857f, 0.00139336509f, 0.00833329838f,
+                                 0.0416664667f,   0.166666672f,   0.5f};
+/* (log(1 + f) - f + f^2 / 2) / f^3 for 1 + f from sqrt(1/2) to sqrt 2. */
+static const float LOG_TAIL[] = {-0.0636206567f, 0.106230699f, -0.106246375f, 0.110210091f,
+                                 -0.124513879f,  0.142874941f, -0.166680068f, 0.199999914f,
+                                 -0.249999896f,  0.333333343f};
+/* (tanh(x) / x - 1) / z in z = x^2 up to 0.4. */
+static const float TANH_TAIL[] = {0.00227271509f, -0.00832641404f, 0.0217636377f,
+                                  -0.0539586246f, 0.133333012f,    -0.333333343f};
+/* erf(x) / x - 1 in x^2 up to 1. */
+static const float ERF_TAIL[] = {-9.67359028e-06f, 0.000112682537f, -0.000848439639f,
+                                 0.00522105349f,   -0.0268654376f,  0.112837829f,
+                                 -0.376126379f,    0.128379166f};
+/* -log(erfc(x)) / x for x from 0.95 to 4. */
+static const float ERFC_TAIL[] = {-2.76907798e-07f, 4.47085677e-06f, -1.23764785e-05f,
+                                  -0.000279126485f, 0.00367990672f,  -0.0240461081f,
+                                  0.106703758f,     0.634813488f,    1.12874174f};
+
+/* ln 2 in two parts, the first short enough for whole multiples to be exact. */
+static const float LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f;
+static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in the low bits */
+
+#define NAME(x) portable_##x
+#define TARGET
+#define MADD(a, b, c) ((a) * (b) + (c))
+#define LANES 4
+#include "kernels/vec_math.inc"
+
+#if defined(__x86_64__)
+#define NAME(x) avx2_##x
+#define TARGET __attribute__((target("avx2,fma")))
+#define MADD(a, b, c) __builtin_fmaf(a, b, c)
+#define LANES 8
+#include "kernels/vec_math.inc"
+
+#define NAME(x) avx512_##x
+#define TARGET \
+    __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma,prefer-vector-width=512")))
+#define MADD(a, b, c) __builtin_fmaf(a, b, c)
+#define LANES 16
+#include "kernels/vec_math.inc"
+#endif
+
+const vec_math *vec_math_of(cpu_level level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return &avx512_set;
+    if (level >= CPU_AVX2) return &avx2_set;
+#endif
+    (void)level;
+    return &portable_set;
+}
+
+void vec_exp_f32(float *y, const float *x, size_t n)
+{
+    vec_math_of(cpu_features())->exp(y, x, n);
+}
+
+void vec_log_f32(float *y, const float *x, size_t n)
+{
+    vec_math_of(cpu_features())->log(y, x, n);
+}
+
+void vec_tanh_f32(float *y, const float *x, size_t n)
+{
+    vec_math_of(cpu_features())->tanh(y, x, n);
+}
+
+void vec_sigmoid_f32(float *y, const float *x, size_t n)
+{
+    vec_math_of(cpu_features())->sigmoid(y, x, n);
+}
+
+void vec_erf_f32(float *y, const float *x, size_t n)
+{
+    vec_math_of(cpu_features())->erf(y, x, n);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elementary functions of every level against those of the C library in double. */
+#include <cmocka.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/vec_math.h"
+
+enum { COUNT = 1000, STEP = 100003 };
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double unit_of(double y)
+{
+    int exponent;
+    if (fabs(y) < 0x1p-126) return 0x1p-149;
+    frexp(y, &exponent);
+    return ldexp(1, exponent - 24);
+}
+
+static void check_one(const char *name, float x, float got, double wanted, double units)
+{
+    const double y = (double)got;
+    if (isnan(wanted) ? isnan(y) : y == wanted) return;
+    if ((double)(float)wanted == y) return; /* overflow to infinity */
+    if (!(fabs(y - wanted) <= units * unit_of(wanted)))
+        fail_msg("%s(%a) is %a, not %a", name, (double)x, y, wanted);
+}
+
+/* All float32 in steps, both signs, infinities and NaN. */
+static void sweep(const char *name, vec_function f, double (*wanted)(double), double units)
+{
+    float x[COUNT], y[COUNT];
+    uint64_t bits = 0;
+    while (bits <= UINT32_MAX) {
+        size_t n = 0;
+        for (; n < COUNT && bits <= UINT32_MAX; n++, bits += STEP) {
+            const uint32_t b = (uint32_t)bits;
+            memcpy(&x[n], &b, sizeof b);
+        }
+        f(y, x, n);
+        for (size_t i = 0; i < n; i++) check_one(name, x[i], y[i], wanted((double)x[i]), units);
+    }
+    static const float ENDS[] = {0,          -0.0f,      1,          -1,      INFINITY, -INFINITY,
+                                 NAN,        88.7f,      88.73f,     -87.3f,  -87.4f,   -103.9f,
+                                 -104.1f,    0x1p-126f,  0x1p-149f,  0.625f,  0.62499f, 3.999f,
+                                 0x1.fp127f, -0x1p-149f, 0.9999999f, 1.0001f, -150};
+    const size_t n = sizeof ENDS / sizeof *ENDS;
+    f(y, ENDS, n);
+    for (size_t i = 0; i < n; i++) check_one(name, ENDS[i], y[i], wanted((double)ENDS[i]), units);
+}
+
+static void test_vec_math__two_units_in_the_last_place(void **state)
+{
+    (void)state;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const vec_math *m = vec_math_of(level);
+        sweep("exp", m->exp, exp, 2);
+        sweep("log", m->log, log, 2);
+        sweep("tanh", m->tanh, tanh, 2);
+        sweep("sigmoid", m->sigmoid, sigmoid, 2);
+        sweep("erf", m->erf, erf, 2);
+    }
+}
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + erf(x * 0.7071067811865476));
+}
+
+static double fast_gelu(double x)
+{
+    return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+static double silu(double x)
+{
+    return x * sigmoid(x);
+}
+
+static double mish(double x)
+{
+    return x * tanh(softplus(x));
+}
+
+/* Within a few roundings of the argument. */
+static void near_argument(const char *name, vec_function f, double (*wanted)(double), float from)
+{
+    float x[COUNT], y[COUNT];
+    for (size_t i = 0; i < COUNT; i++) x[i] = from + (float)i * 0.0301f;
+    f(y, x, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        if (!(fabs((double)y[i] - wanted((double)x[i])) <= 0x1p-22 * (1 + fabs((double)x[i]))))
+            fail_msg("%s(%a) is %a, not %a", name, (double)x[i], (double)y[i],
+                     wanted((double)x[i]));
+}
+
+static void test_vec_math__composed_functions(void **state)
+{
+    (void)state;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const vec_math *m = vec_math_of(level);
+        near_argument("gelu", m->gelu, gelu, -15);
+        near_argument("fast_gelu", m->fast_gelu, fast_gelu, -15);
+        near_argument("silu", m->silu, silu, -15);
+        near_argument("softplus", m->softplus, softplus, -15);
+        near_argument("mish", m->mish, mish, -15);
+        near_argument("expm1", m->expm1, expm1, -31);
+    }
+}
+
+static void test_vec_math__place_and_length_do_not_matter(void **state)
+{
+    (void)state;
+    float x[67], y[67], z[67];
+    for (size_t i = 0; i < 67; i++) x[i] = (float)i * 0.31f - 10;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const vec_math *m = vec_math_of(level);
+        const vec_function all[] = {m->exp,  m->log,       m->tanh, m->sigmoid,  m->erf,
+                                    m->gelu, m->fast_gelu, m->silu, m->softplus, m->mish};
+        for (size_t f = 0; f < sizeof all / sizeof *all; f++) {
+            all[f](y, x, 67);
+            for (size_t from = 0; from < 67; from += 5)
+                for (size_t n = 0; n <= 67 - from; n += 3) {
+                    memcpy(z, x, sizeof x);
+                    all[f](z + from, z + from, n);
+                    for (size_t i = 0; i < 67; i++) {
+                        const float w = i >= from && i < from + n ? y[i] : x[i];
+                        if (!isnan(w) || !isnan(z[i])) assert_memory_equal(&z[i], &w, sizeof w);
+                    }
+                }
+        }
+    }
+}
+
+static void test_vec_math__sums(void **state)
+{
+    (void)state;
+    float x[301], y[301];
+    for (size_t i = 0; i < 301; i++) x[i] = (float)((i * 7919 + 13) % 101) / 50.0f - 1;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const vec_math *m = vec_math_of(level);
+        for (size_t n = 0; n <= 301; n++) {
+            double sum = 0, squares = 0, powers = 0, most = -INFINITY;
+            for (size_t i = 0; i < n; i++) {
+                sum += (double)x[i];
+                squares += ((double)x[i] - 0.25) * ((double)x[i] - 0.25);
+                powers += exp((double)x[i] - 1);
+                most = fmax(most, (double)x[i]);
+            }
+            assert_true(fabs((double)m->sum(x, n) - sum) < 1e-5);
+            assert_true(fabs((double)m->sum_squares(x, n, 0.25f) - squares) < 1e-4);
+            assert_true(fabs((double)m->exp_sum(y, x, n, 1) - powers) < 1e-4);
+            assert_true((double)m->max(x, n) == most);
+            if (n) assert_true(fabs((double)y[n - 1] - exp((double)x[n - 1] - 1)) < 1e-6);
+        }
+        for (size_t i = 0; i < 301; i++) { /* NaN is kept wherever it stands */
+            const float kept = x[i];
+            x[i] = NAN;
+            assert_true(isnan(m->max(x, 301)));
+            x[i] = kept;
+        }
+    }
+}
