@@ -16,6 +16,7 @@ static const command *const COMMANDS[] = {
 
 static const tool_info TOOLS[] = {
     {"run", "Run inference with one or more runners and compare their outputs."},
+    {"convert", "Save a model after changes, or for another opset."},
     {"inspect", "Show what is in a model, in saved data, or in saved results."},
     {"surgeon", "Change a model: fold constants, clean up, give inputs other shapes."},
     {"check", "Check a model for problems, or judge saved comparison results again."},

@@ -123,10 +123,15 @@ void op_type_set_print(str *out, const op_type_set *set)
 {
     const uint32_t any = UINT32_C(0x3ffe);
     str_clear(out);
-    if ((set->tensors & any) == any)
+    if ((set->tensors & any) == any) {
+        str missing = {0};
+        print_names(&missing, ~set->tensors, "", "");
         str_append(out, "any tensor");
-    else
+        if (missing.size) str_printf(out, " but %s", str_text(&missing));
+        str_deinit(&missing);
+    } else {
         print_names(out, set->tensors, "", "");
+    }
     if ((set->sequences & any) == any)
         str_append(out, out->size ? ", any sequence" : "any sequence");
     else
