@@ -357,7 +357,7 @@ def document(results, failures):
              "declarations of inner values removed from the file. The error of ONNX Runtime is max |y - ref| / (|ref| + rms(ref)) over all outputs against the",
              f"float64 reference. It may be {FACTOR} times what float32 alone costs there (the reference with every node's result rounded), or {FLOOR:g}. Where rounding",
              f"alone changes an output by more than {FLIPPED:g}, it decides something (a bucket, an order of near-equal scores), and the rounded reference is the",
-             "one to agree with.", ""]
+             "one to agree with. Times were taken beside other work on the machine: they tell orders of magnitude.", ""]
     lines += markdown(results, failures)
     notes = [(r, p) for r in rows for p in r.get("run", {}).get("problems", []) + r.get("shapes", {}).get("problems", [])]
     if notes:
