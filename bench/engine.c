@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine on a model: engine [--steps] [--threads N] [--runs N] MODEL... opens each model, runs
+ * it on made-up inputs (dynamic dimensions are 1, floats in [0, 1), integers small) and prints
+ *
+ *     MODEL build MS run BEST MEDIAN arena MIB bound MIB
+ *
+ * in milliseconds; with --steps then the time of each kind of step on one thread: best of all runs
+ * for each step, added up by operator and kernel, and every step's with --steps --each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/system.h"
+#include "engine/reference_step.h"
+#include "engine/session.h"
+
+enum { MAX_RUNS = 1000, MAX_KINDS = 256 };
+
+typedef struct options {
+    size_t threads;
+    int runs;
+    bool steps, each;
+} options;
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- Inputs --------------------------------------------------------------------------------- */
+
+static void fill(pgy_tensor *t)
+{
+    uint64_t state = 1;
+    for (size_t i = 0; i < pgy_tensor_count(t); i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const uint32_t top = (uint32_t)(state >> 33);
+        if (pgy_tensor_dtype(t) == PGY_F64)
+            op_f64(t)[i] = (double)(float)(top / 2147483648.0);
+        else if (pgy_tensor_dtype(t) == PGY_BOOL)
+            ((bool *)pgy_tensor_data(t))[i] = top & 1;
+        else
+            op_i64(t)[i] = top % 100;
+    }
+}
+
+static pgy_status add_input(pgy_tensor_map *feed, const pgy_tensor_info *info, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    pgy_tensor *held = NULL, *t = NULL;
+    const size_t rank = (size_t)(info->rank < 0 ? 0 : info->rank);
+    for (size_t i = 0; i < rank; i++) shape[i] = info->shape[i] < 0 ? 1 : info->shape[i];
+    pgy_status st = pgy_tensor_create(&held, op_storage(info->dtype), rank, shape, err);
+    if (!st) fill(held);
+    if (!st) st = op_from_storage(&t, held, info->dtype, err);
+    if (!st) st = pgy_tensor_map_set(feed, info->name, t, err);
+    pgy_tensor_release(t);
+    pgy_tensor_release(held);
+    return st;
+}
+
+static pgy_status make_feed(pgy_tensor_map **feed, session *s, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    pgy_status st = pgy_metadata_create(&inputs, err);
+    if (!st) st = pgy_tensor_map_create(feed, err);
+    if (!st) st = session_inputs(s, inputs, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++)
+        st = add_input(*feed, pgy_metadata_at(inputs, i), err);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+/* Memory of a program that is walked here, on one thread, with a clock at every step. */
+typedef struct walk {
+    const program *p;
+    char *memory, *workspace, *scratch;
+    void **tensors; /* address of each */
+    int64_t *best;  /* per step */
+} walk;
+
+static char *align(char *p)
+{
+    return (char *)(((uintptr_t)p + 63) / 64 * 64);
+}
+
+static void place_tensors(walk *w, const pgy_tensor_map *feed)
+{
+    const program *p = w->p;
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const program_tensor *t = &p->tensors[i];
+        if (t->place == PROGRAM_ARENA)
+            w->tensors[i] = w->memory + t->offset;
+        else if (t->place == PROGRAM_CONSTANT)
+            w->tensors[i] = (char *)p->constants + t->offset;
+        else if (t->place == PROGRAM_INPUT)
+            w->tensors[i] = pgy_tensor_data(pgy_tensor_map_at(feed, t->offset));
+        else
+            w->tensors[i] = mem_alloc_aligned(64, t->size_bytes + 64);
+    }
+}
+
+static pgy_status walk_once(const walk *w, pgy_error *err)
+{
+    void *addresses[256];
+    for (size_t i = 0; i < w->p->step_count; i++) {
+        const program_step *s = &w->p->steps[i];
+        const size_t count = (size_t)s->input_count + s->captured_count + s->output_count;
+        if (count > sizeof addresses / sizeof *addresses) return PGY_E_UNSUPPORTED;
+        for (size_t k = 0; k < count; k++)
+            addresses[k] = s->tensors[k] == PROGRAM_NO_TENSOR ? NULL : w->tensors[s->tensors[k]];
+        const int64_t start = clock_ns();
+        kernel_run r = {.params = s->plan.params,
+                        .packed = s->plan.packed_bytes
+                                      ? (const char *)w->p->constants + s->packed_offset
+                                      : NULL,
+                        .tensors = addresses,
+                        .workspace = w->workspace,
+                        .scratch = w->scratch,
+                        .parts = 1};
+        if (!s->kernel) {
+            const pgy_status st = reference_step_run(w->p, s, addresses, err);
+            if (st) return st;
+        }
+        for (; s->kernel && r.phase < s->plan.phases; r.phase++) s->kernel->run(&r);
+        const int64_t took = clock_ns() - start;
+        if (!w->best[i] || took < w->best[i]) w->best[i] = took;
+    }
+    return PGY_OK;
+}
+
+typedef struct kind {
+    const char *op, *kernel;
+    int64_t ns;
+    size_t count;
+} kind;
+
+static int slowest_first(const void *a, const void *b)
+{
+    return -compare(&((const kind *)a)->ns, &((const kind *)b)->ns);
+}
+
+static void print_kinds(const walk *w)
+{
+    static kind kinds[MAX_KINDS];
+    size_t count = 0;
+    for (size_t i = 0; i < w->p->step_count; i++) {
+        const program_step *s = &w->p->steps[i];
+        const char *name = s->kernel ? s->kernel->name : "reference";
+        size_t k = 0;
+        while (k < count && (strcmp(kinds[k].op, s->op_type) || strcmp(kinds[k].kernel, name))) k++;
+        if (k == MAX_KINDS) continue;
+        if (k == count) kinds[count++] = (kind){.op = s->op_type, .kernel = name};
+        kinds[k].ns += w->best[i];
+        kinds[k].count++;
+    }
+    qsort(kinds, count, sizeof *kinds, slowest_first);
+    for (size_t k = 0; k < count; k++)
+        printf("  %10.3f ms %4zu x %-20s %s\n", (double)kinds[k].ns / 1e6, kinds[k].count,
+               kinds[k].op, kinds[k].kernel);
+}
+
+static void print_each(const walk *w)
+{
+    for (size_t i = 0; i < w->p->step_count; i++) {
+        const program_step *s = &w->p->steps[i];
+        printf("  %10.1f us (thought %8.1f) %-12s %-28s", (double)w->best[i] / 1e3,
+               s->cost_ns / 1e3, s->op_type, s->kernel ? s->kernel->name : "reference");
+        for (size_t k = 0; k < (size_t)s->input_count + s->output_count; k++) {
+            const size_t at = k < s->input_count ? k : k + s->captured_count;
+            if (s->tensors[at] == PROGRAM_NO_TENSOR) continue;
+            const program_tensor *t = &w->p->tensors[s->tensors[at]];
+            printf(k < s->input_count ? " " : " -> ");
+            for (int32_t d = 0; d < t->rank; d++) printf(d ? "x%d" : "%d", (int)t->shape[d]);
+            if (t->layout) printf("/%zu", kernel_block(t->layout));
+        }
+        printf("\n");
+    }
+}
+
+static pgy_status measure_steps(const program *p, const pgy_tensor_map *feed, const options *o,
+                                pgy_error *err)
+{
+    walk w = {.p = p};
+    char *memory = mem_alloc(p->arena_bytes + p->workspace_bytes + p->scratch_bytes + 512);
+    w.tensors = mem_calloc(p->tensor_count + 1, sizeof *w.tensors);
+    w.best = mem_calloc(p->step_count + 1, sizeof *w.best);
+    if (!memory || !w.tensors || !w.best) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    w.memory = align(memory);
+    w.workspace = align(w.memory + p->arena_bytes);
+    w.scratch = align(w.workspace + p->workspace_bytes);
+    place_tensors(&w, feed);
+    pgy_status st = PGY_OK;
+    for (int i = 0; !st && i < o->runs; i++) st = walk_once(&w, err);
+    if (!st && o->each) print_each(&w);
+    if (!st) print_kinds(&w);
+    for (size_t i = 0; i < p->tensor_count; i++)
+        if (p->tensors[i].place == PROGRAM_OUTPUT) mem_free(w.tensors[i]);
+    mem_free(memory);
+    mem_free(w.tensors);
+    mem_free(w.best);
+    return st;
+}
+
+/* ---- Runs ----------------------------------------------------------------------------------- */
+
+static pgy_status run_all(session *s, const pgy_tensor_map *feed, const options *o, int64_t *took,
+                          pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (int i = 0; !st && i < o->runs; i++) {
+        pgy_tensor_map *out = NULL;
+        st = pgy_tensor_map_create(&out, err);
+        if (!st) st = session_run(s, feed, out, &took[i], err);
+        pgy_tensor_map_destroy(out);
+    }
+    return st;
+}
+
+static pgy_status measure(const char *path, const options *o, pgy_error *err)
+{
+    static int64_t took[MAX_RUNS];
+    pgy_model *model = NULL;
+    session *s = NULL;
+    pgy_tensor_map *feed = NULL;
+    int64_t built = 0;
+    const int64_t start = clock_ns();
+    pgy_status st = pgy_model_load(&model, path, NULL, err);
+    if (!st) st = session_create(&s, model, o->threads, err);
+    if (!st) st = make_feed(&feed, s, err);
+    if (!st) st = run_all(s, feed, &(options){.runs = 1}, took, err);
+    built = clock_ns() - start;
+    if (!st) st = run_all(s, feed, o, took, err);
+    if (!st) {
+        const program *p = session_program(s);
+        qsort(took, (size_t)o->runs, sizeof *took, compare);
+        printf("%s build %.0f run %.3f %.3f arena %.2f bound %.2f\n", path, (double)built / 1e6,
+               (double)took[0] / 1e6, (double)took[o->runs / 2] / 1e6,
+               p ? (double)p->arena_bytes / 1048576 : 0, p ? (double)p->arena_bound / 1048576 : 0);
+        if (o->steps && p) st = measure_steps(p, feed, o, err);
+        fflush(stdout);
+    }
+    pgy_tensor_map_destroy(feed);
+    session_destroy(s);
+    pgy_model_destroy(model);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {.threads = 1, .runs = 10};
+    int failed = 0;
+    for (int i = 1; i < argc; i++) {
+        pgy_error err = {0};
+        if (strcmp(argv[i], "--steps") == 0) {
+            o.steps = true;
+        } else if (strcmp(argv[i], "--each") == 0) {
+            o.each = true;
+        } else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
+            o.threads = (size_t)strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {
+            o.runs = (int)strtol(argv[++i], NULL, 10);
+            if (o.runs < 1 || o.runs > MAX_RUNS) o.runs = 10;
+        } else if (measure(argv[i], &o, &err)) {
+            fprintf(stderr, "%s: %s\n", argv[i], err.text);
+            failed = 1;
+        }
+    }
+    return failed;
+}

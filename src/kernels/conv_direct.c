@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Direct convolution in float32 between tensors blocked by channels. Few input channels (the first
+ * layer of most networks) are read from a linear tensor. */
+#include "base/alloc.h"
+#include "kernels/conv_plan.h"
+
+enum { FEW_CHANNELS = 4 };
+
+static kernel_layout layout_of(size_t block)
+{
+    return block == 16 ? KERNEL_BLOCKED_16 : KERNEL_BLOCKED_8;
+}
+
+static bool can_read_linear(const conv_shape *s)
+{
+    return s->groups == 1 && s->in_channels <= FEW_CHANNELS && s->dilation[1] == 1;
+}
+
+/* Tiles that are not full and padded lanes cost as much as full ones. */
+static double padded_flops(const conv_plan *p)
+{
+    const conv_shape *s = &p->s;
+    const double in = p->linear
+                          ? (double)s->in_channels
+                          : (double)(p->in_blocks - 1) * (double)p->lanes + (double)p->last_lanes;
+    const double out = (double)(p->out_blocks * p->block);
+    double pixels = (double)(s->out[0] * s->out[1]);
+    const double tile = (double)s->out[1] / (double)p->row_tiles;
+    if (tile < 4) pixels *= 4 / tile; /* too few sums at once to keep the multipliers busy */
+    return 2 * (double)(s->batch * s->groups) * in * out * pixels *
+           (double)(s->kernel[0] * s->kernel[1]);
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
+{
+    conv_shape s;
+    conv_plan p;
+    if (!conv_describe(&s, u)) return false;
+    const size_t block = conv_tiles_of(level)->block;
+    const bool linear = can_read_linear(&s);
+    if (s.groups > 1 && (s.in_channels / s.groups % block || s.out_channels / s.groups % block))
+        return false;
+    conv_plan_make(&p, &s, level, linear ? KERNEL_LINEAR : layout_of(block));
+    conv_set_layouts(u, linear ? KERNEL_LINEAR : layout_of(block), layout_of(block));
+    const double weights = (double)kernel_size_bytes(&u->inputs[1]);
+    *cost_ns = padded_flops(&p) / flops_per_ns + weights / 20 +
+               (double)kernel_size_bytes(&u->outputs[0]) * 0.03;
+    if (p.copied) *cost_ns += (double)kernel_size_bytes(&u->inputs[0]) * 0.05;
+    return true;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    conv_shape s;
+    conv_plan *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)conv_describe(&s, u); /* accepted before */
+    conv_plan_make(p, &s, level, u->inputs[0].layout);
+    const size_t units = conv_plan_units(p);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    out->parts = (uint32_t)(units < 256 ? units : 256);
+    out->scratch_bytes = conv_plan_scratch(p) * sizeof(float);
+    const pgy_status st =
+        conv_plan_pack(out, p, u->inputs[1].data, s.has_bias ? u->inputs[2].data : NULL, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+static void run(const kernel_run *r)
+{
+    conv_plan_run(r, r->params);
+}
+
+#define VARIANT(suffix, level, flops_per_ns)                                                  \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, level, flops_per_ns);                                    \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 10)
+VARIANT(avx2, CPU_AVX2, 85)
+VARIANT(avx512, CPU_AVX512, 100)
+
+#define ROW(suffix, level)                                                                       \
+    {                                                                                            \
+        .name = "conv_f32_direct_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv", \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run       \
+    }
+const kernel KERNELS_conv_direct[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

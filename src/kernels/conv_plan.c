@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Direct convolution: cutting the work and packing the weights. Where taps reach over the left or
+ * right edge, a band of the input is first copied with zeros around it; rows above and below are
+ * left out of the sum. */
+#include "kernels/conv_plan.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { BAND_BYTES = 256 * 1024 };
+
+const conv_tiles *conv_tiles_of(uint32_t level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return &conv_tiles_avx512;
+    if (level >= CPU_AVX2) return &conv_tiles_avx2;
+#endif
+    (void)level;
+    return &conv_tiles_portable;
+}
+
+/* A pointwise product does not care for rows. */
+static void join_rows(conv_shape *s)
+{
+    for (int d = 0; d < 2; d++)
+        if (s->kernel[d] != 1 || s->stride[d] != 1 || s->pad[d] || s->in[d] != s->out[d]) return;
+    s->in[1] = s->out[1] = s->in[0] * s->in[1];
+    s->in[0] = s->out[0] = 1;
+}
+
+static bool reaches_over(const conv_shape *s)
+{
+    return s->pad[1] ||
+           (s->out[1] - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] - s->pad[1] >=
+               s->in[1];
+}
+
+static void cut_bands(conv_plan *p)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t rows = (uint64_t)s->out[0];
+    const uint64_t channels = p->linear ? p->in_blocks : p->in_blocks * p->block;
+    const uint64_t row_bytes =
+        channels * (uint64_t)(s->stride[0] * s->stride[1] * s->out[1]) * sizeof(float);
+    p->tiles = rows * p->row_tiles;
+    uint64_t tiles = BAND_BYTES * p->row_tiles / (row_bytes + 1) + 1;
+    if (tiles < 4) tiles = 4;
+    if (p->copied || rows > 1) tiles = (tiles + p->row_tiles - 1) / p->row_tiles * p->row_tiles;
+    if (tiles > p->tiles) tiles = p->tiles;
+    p->bands = (p->tiles + tiles - 1) / tiles;
+    p->band_tiles = tiles;
+    const uint64_t band_rows = (tiles + p->row_tiles - 1) / p->row_tiles;
+    p->width = (uint64_t)((s->out[1] - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] + 1);
+    p->band_rows = (band_rows - 1) * (uint64_t)s->stride[0] +
+                   (uint64_t)((s->kernel[0] - 1) * s->dilation[0]) + 1;
+}
+
+static uint64_t packed_lanes(const conv_plan *p)
+{
+    return (p->in_blocks - 1) * p->lanes + p->last_lanes;
+}
+
+void conv_plan_make(conv_plan *p, const conv_shape *s, cpu_level level, kernel_layout x_layout)
+{
+    const conv_tiles *t = conv_tiles_of(level);
+    const uint64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups;
+    *p = (conv_plan){.s = *s, .level = level, .linear = x_layout == KERNEL_LINEAR};
+    join_rows(&p->s);
+    s = &p->s;
+    p->block = t->block;
+    p->out_blocks = conv_blocks(out, t->block);
+    p->out_units = (p->out_blocks + 1) / 2;
+    p->columns = p->linear ? 1 : (uint64_t)s->kernel[1];
+    p->in_blocks = p->linear ? in : conv_blocks(in, t->block);
+    p->lanes = p->linear ? (uint64_t)s->kernel[1] : t->block;
+    p->last_lanes = p->linear ? p->lanes : in - (p->in_blocks - 1) * t->block;
+    p->copied = reaches_over(s);
+    p->row_tiles = ((uint64_t)s->out[1] + t->pixels - 1) / t->pixels;
+    p->packed_bias = s->groups * p->out_blocks * p->block;
+    cut_bands(p);
+}
+
+size_t conv_plan_units(const conv_plan *p)
+{
+    return p->s.batch * p->s.groups * p->bands * p->out_units;
+}
+
+size_t conv_plan_scratch(const conv_plan *p)
+{
+    if (!p->copied) return 0;
+    return p->in_blocks * p->band_rows * p->width * (p->linear ? 1 : p->block);
+}
+
+/* ---- Packing -------------------------------------------------------------------------------- */
+
+/* Weights of output channels [first, first + width): input lanes x kernel rows x columns. */
+static float *pack_unit(float *to, const conv_plan *p, const float *w, uint64_t first,
+                        uint64_t width)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups;
+    const uint64_t area = (uint64_t)(s->kernel[0] * s->kernel[1]);
+    const uint64_t taps = p->linear ? 1 : area, rest = p->linear ? area : 1;
+    for (uint64_t b = 0; b < p->in_blocks; b++) {
+        const uint64_t lanes = p->linear ? 1 : b + 1 == p->in_blocks ? p->last_lanes : p->lanes;
+        for (uint64_t tap = 0; tap < taps; tap++)
+            for (uint64_t lane = 0; lane < lanes * rest; lane++, to += width) {
+                const uint64_t channel = p->linear ? b : b * p->lanes + lane;
+                const uint64_t at = channel * area + (p->linear ? lane : tap);
+                for (uint64_t o = 0; o < width; o++)
+                    to[o] = first + o < out ? w[(first + o) * in * area + at] : 0;
+            }
+    }
+    return to;
+}
+
+pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const float *w, const float *bias,
+                          pgy_error *err)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t channels = s->out_channels / s->groups, padded = p->out_blocks * p->block;
+    const uint64_t area = (uint64_t)(s->kernel[0] * s->kernel[1]);
+    const uint64_t each = packed_lanes(p) * (uint64_t)s->kernel[0] * p->columns;
+    out->packed_bytes = (p->packed_bias + s->groups * padded * each) * sizeof(float);
+    float *packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    float *to = packed;
+    for (uint64_t g = 0; g < s->groups; g++)
+        for (uint64_t o = 0; o < padded; o++)
+            *to++ = bias && o < channels ? bias[g * channels + o] : 0;
+    for (uint64_t g = 0; g < s->groups; g++)
+        for (uint64_t o = 0; o < padded; o += 2 * p->block)
+            to = pack_unit(to, p, w + g * channels * (s->in_channels / s->groups) * area, o,
+                           padded - o < 2 * p->block ? p->block : 2 * p->block);
+    out->packed = packed;
+    out->packed_inputs = s->has_bias ? 6 : 2;
+    return PGY_OK;
+}

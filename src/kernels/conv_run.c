@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Direct convolution: running the units of a plan. */
+#include <string.h>
+
+#include "kernels/conv_plan.h"
+
+/* Where a unit reads and writes. */
+typedef struct place {
+    const float *x;       /* of the group's first channel, or the copied band */
+    int64_t first_row;    /* of the input: the one that x starts with */
+    uint64_t width, rows; /* of what x points to */
+    int64_t shift;        /* pixels before the first one of a row */
+    uint64_t image, group, band, unit;
+} place;
+
+static place find(const conv_plan *p, size_t index)
+{
+    place a = {.unit = index % p->out_units};
+    index /= p->out_units;
+    a.band = index % p->bands;
+    index /= p->bands;
+    a.group = index % p->s.groups;
+    a.image = index / p->s.groups;
+    return a;
+}
+
+static void copy_line(float *to, const float *from, uint64_t width, uint64_t pad, uint64_t in,
+                      uint64_t item)
+{
+    const uint64_t room = width > pad ? width - pad : 0, count = in < room ? in : room;
+    memset(to, 0, (pad < width ? pad : width) * item * sizeof *to);
+    memcpy(to + pad * item, from, count * item * sizeof *to);
+    memset(to + (pad + count) * item, 0, (room - count) * item * sizeof *to);
+}
+
+/* The input rows of a band with zeros on both sides. */
+static void copy_band(float *to, const conv_plan *p, const float *x, int64_t from, int64_t rows)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t item = p->linear ? 1 : p->block, width = p->width;
+    const uint64_t plane = (uint64_t)(s->in[0] * s->in[1]) * item;
+    if ((uint64_t)s->pad[1] >= width) { /* the whole line is padding */
+        memset(to, 0, p->in_blocks * p->band_rows * width * item * sizeof *to);
+        return;
+    }
+    for (uint64_t b = 0; b < p->in_blocks; b++)
+        for (int64_t row = 0; row < rows; row++)
+            copy_line(to + (b * p->band_rows + (uint64_t)row) * width * item,
+                      x + b * plane + (uint64_t)((from + row) * s->in[1]) * item, width,
+                      (uint64_t)s->pad[1], (uint64_t)s->in[1], item);
+}
+
+static void locate(place *a, const conv_plan *p, const float *x, float *scratch, bool fresh)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t item = p->linear ? 1 : p->block, plane = (uint64_t)(s->in[0] * s->in[1]) * item;
+    a->x = x + (a->image * s->groups + a->group) * p->in_blocks * plane;
+    a->width = (uint64_t)s->in[1];
+    a->rows = (uint64_t)s->in[0];
+    if (!p->copied) return;
+    const int64_t row = (int64_t)(a->band * p->band_tiles / p->row_tiles);
+    int64_t from = row * s->stride[0] - s->pad[0], to = from + (int64_t)p->band_rows;
+    if (from < 0) from = 0;
+    if (to > s->in[0]) to = s->in[0];
+    if (fresh && from < to) copy_band(scratch, p, a->x, from, to - from);
+    a->x = scratch;
+    a->first_row = from;
+    a->width = p->width;
+    a->rows = p->band_rows;
+}
+
+static void finish(const conv_plan *p, const conv_tile_call *c, uint64_t width, uint64_t pixels,
+                   uint64_t first)
+{
+    const uint64_t channels = p->s.out_channels / p->s.groups;
+    for (uint64_t i = 0; i < width; i++) {
+        const uint64_t lanes = channels - (first + i) * p->block;
+        if (conv_must_finish(&p->s, p->block, lanes))
+            conv_finish(&p->s, c->y + i * c->y_block, pixels, p->block, lanes);
+    }
+}
+
+static void run_tile(const conv_plan *p, const place *a, conv_tile_call *c, const float *sum,
+                     float *y, uint64_t tile)
+{
+    const conv_shape *s = &p->s;
+    const conv_tiles *t = conv_tiles_of(p->level);
+    const uint64_t item = p->linear ? 1 : p->block;
+    const int64_t row = (int64_t)(tile / p->row_tiles);
+    const uint64_t j = tile % p->row_tiles, out = (uint64_t)s->out[1];
+    const uint64_t from = j * out / p->row_tiles, to = (j + 1) * out / p->row_tiles;
+    const uint64_t width = p->out_blocks - 2 * a->unit < 2 ? 1 : 2;
+    int64_t first, last;
+    conv_row_taps(s, row, &first, &last);
+    const int64_t in_row = row * s->stride[0] - s->pad[0] + first * s->dilation[0] - a->first_row;
+    c->rows = (size_t)(last - first);
+    c->w_first = (size_t)first;
+    c->x = c->rows ? a->x + ((uint64_t)in_row * a->width + from * (uint64_t)s->stride[1]) * item
+                   : a->x;
+    const uint64_t plane = (uint64_t)s->out[0] * out * p->block;
+    const uint64_t at = ((a->image * s->groups + a->group) * p->out_blocks + 2 * a->unit) * plane +
+                        ((uint64_t)row * out + from) * p->block;
+    c->y = y + at;
+    c->sum = sum ? sum + at : NULL;
+    t->run[width][to - from](c);
+    finish(p, c, width, to - from, 2 * a->unit);
+}
+
+static void run_unit(const conv_plan *p, const place *a, const kernel_run *r)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t item = p->linear ? 1 : p->block, b = p->block;
+    const uint64_t lanes = (p->in_blocks - 1) * p->lanes + p->last_lanes;
+    const uint64_t each = lanes * (uint64_t)s->kernel[0] * p->columns;
+    const uint64_t channel = (a->group * p->out_blocks + 2 * a->unit) * b;
+    const uint64_t width = p->out_blocks - 2 * a->unit < 2 ? 1 : 2;
+    const float *packed = r->packed;
+    conv_tile_call c = {
+        .w = packed + p->packed_bias + channel * each,
+        .bias = packed + channel,
+        .pixel = (uint64_t)s->stride[1] * item,
+        .blocks = p->in_blocks,
+        .columns = p->columns,
+        .lanes = p->lanes,
+        .last_lanes = p->last_lanes,
+        .block_step = a->rows * a->width * item,
+        .row_step = (uint64_t)s->dilation[0] * a->width * item,
+        .column_step = (uint64_t)s->dilation[1] * item,
+        .w_row_step = p->columns * p->lanes * width * b,
+        .w_rows = (uint64_t)s->kernel[0],
+        .y_block = (uint64_t)(s->out[0] * s->out[1]) * b,
+        .activation = s->activation,
+        .parameter = {s->parameter[0], s->parameter[1]},
+    };
+    uint64_t end = (a->band + 1) * p->band_tiles;
+    if (end > p->tiles) end = p->tiles;
+    for (uint64_t tile = a->band * p->band_tiles; tile < end; tile++)
+        run_tile(p, a, &c, s->has_sum ? r->tensors[3] : NULL, r->tensors[s->inputs], tile);
+}
+
+void conv_plan_run(const kernel_run *r, const conv_plan *p)
+{
+    size_t from, to, copied = SIZE_MAX;
+    kernel_share(&from, &to, conv_plan_units(p), r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        place a = find(p, i);
+        locate(&a, p, r->tensors[0], r->scratch, i / p->out_units != copied);
+        copied = i / p->out_units;
+        run_unit(p, &a, r);
+    }
+}

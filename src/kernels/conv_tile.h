@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Micro-kernels of convolution, one set for each instruction set: a few pixels of one output row by
+ * one or two blocks of output channels. */
+#ifndef KERNELS_CONV_TILE_H
+#define KERNELS_CONV_TILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONV_MAX_PIXELS = 14, CONV_MAX_WIDTH = 2 };
+
+/* y[pixel] = activation(bias + sum over taps of x * w + sum[pixel]). All steps in floats. Taps are
+ * channel blocks x kernel rows x kernel columns x lanes; x advances by one from lane to lane, w has
+ * the output channels of all blocks for each. */
+typedef struct conv_tile_call {
+    const float *x, *w, *bias;
+    const float *sum; /* like y; may be NULL */
+    float *y;
+    size_t pixel;                             /* from pixel to pixel in x */
+    size_t blocks, rows, columns;             /* taps */
+    size_t lanes, last_lanes;                 /* of a channel block, of the last one */
+    size_t block_step, row_step, column_step; /* in x */
+    size_t w_row_step;                        /* floats of w for one row of taps of a full block */
+    size_t w_rows, w_first;                   /* rows that w has, and the first one used */
+    size_t y_block;                           /* between blocks of output channels */
+    uint32_t activation;                      /* conv_activation; the slow ones are left out */
+    float parameter[2];
+} conv_tile_call;
+
+typedef void (*conv_tile_function)(const conv_tile_call *c);
+
+typedef struct conv_tiles {
+    size_t block, pixels, deep_pixels;
+    conv_tile_function run[CONV_MAX_WIDTH + 1][CONV_MAX_PIXELS + 1]; /* by blocks, pixels; from 1 */
+    /* Depthwise, by pixels: x and w have a block of channels for each tap, w is [rows][columns]. */
+    conv_tile_function deep[CONV_MAX_PIXELS + 1];
+} conv_tiles;
+
+extern const conv_tiles conv_tiles_portable, conv_tiles_avx2, conv_tiles_avx512;
+
+#endif

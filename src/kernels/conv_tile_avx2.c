@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution, AVX2 and FMA: tiles of up to 6 pixels by two blocks of channels. */
+#include "kernels/conv.h"
+#include "kernels/conv_tile.h"
+
+#if defined(__x86_64__)
+#include "kernels/vector_avx2.h"
+
+#include "kernels/conv_end.inc"
+
+#define NV 1
+#define MR 1
+#define RUN tile_1_1
+#include "kernels/conv_tile.inc"
+#define MR 2
+#define RUN tile_1_2
+#include "kernels/conv_tile.inc"
+#define MR 3
+#define RUN tile_1_3
+#include "kernels/conv_tile.inc"
+#define MR 4
+#define RUN tile_1_4
+#include "kernels/conv_tile.inc"
+#define MR 5
+#define RUN tile_1_5
+#include "kernels/conv_tile.inc"
+#define MR 6
+#define RUN tile_1_6
+#include "kernels/conv_tile.inc"
+#undef NV
+#define NV 2
+#define MR 1
+#define RUN tile_2_1
+#include "kernels/conv_tile.inc"
+#define MR 2
+#define RUN tile_2_2
+#include "kernels/conv_tile.inc"
+#define MR 3
+#define RUN tile_2_3
+#include "kernels/conv_tile.inc"
+#define MR 4
+#define RUN tile_2_4
+#include "kernels/conv_tile.inc"
+#define MR 5
+#define RUN tile_2_5
+#include "kernels/conv_tile.inc"
+#define MR 6
+#define RUN tile_2_6
+#include "kernels/conv_tile.inc"
+#undef NV
+#define MR 1
+#define RUN deep_1
+#include "kernels/conv_deep.inc"
+#define MR 2
+#define RUN deep_2
+#include "kernels/conv_deep.inc"
+#define MR 3
+#define RUN deep_3
+#include "kernels/conv_deep.inc"
+#define MR 4
+#define RUN deep_4
+#include "kernels/conv_deep.inc"
+#define MR 5
+#define RUN deep_5
+#include "kernels/conv_deep.inc"
+#define MR 6
+#define RUN deep_6
+#include "kernels/conv_deep.inc"
+#define MR 7
+#define RUN deep_7
+#include "kernels/conv_deep.inc"
+#define MR 8
+#define RUN deep_8
+#include "kernels/conv_deep.inc"
+#define MR 9
+#define RUN deep_9
+#include "kernels/conv_deep.inc"
+#define MR 10
+#define RUN deep_10
+#include "kernels/conv_deep.inc"
+
+const conv_tiles conv_tiles_avx2 = {
+    .block = LANES,
+    .pixels = 6,
+    .deep_pixels = 10,
+    .run = {{NULL},
+            {NULL, tile_1_1, tile_1_2, tile_1_3, tile_1_4, tile_1_5, tile_1_6},
+            {NULL, tile_2_1, tile_2_2, tile_2_3, tile_2_4, tile_2_5, tile_2_6}},
+    .deep = {NULL, deep_1, deep_2, deep_3, deep_4, deep_5, deep_6, deep_7, deep_8, deep_9, deep_10},
+};
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution, any processor: tiles of up to 2 pixels by two blocks of channels. */
+#include "kernels/conv.h"
+#include "kernels/conv_tile.h"
+
+#include "kernels/vector_portable.h"
+
+#include "kernels/conv_end.inc"
+
+#define NV 1
+#define MR 1
+#define RUN tile_1_1
+#include "kernels/conv_tile.inc"
+#define MR 2
+#define RUN tile_1_2
+#include "kernels/conv_tile.inc"
+#undef NV
+#define NV 2
+#define MR 1
+#define RUN tile_2_1
+#include "kernels/conv_tile.inc"
+#define MR 2
+#define RUN tile_2_2
+#include "kernels/conv_tile.inc"
+#undef NV
+#define MR 1
+#define RUN deep_1
+#include "kernels/conv_deep.inc"
+#define MR 2
+#define RUN deep_2
+#include "kernels/conv_deep.inc"
+#define MR 3
+#define RUN deep_3
+#include "kernels/conv_deep.inc"
+#define MR 4
+#define RUN deep_4
+#include "kernels/conv_deep.inc"
+
+const conv_tiles conv_tiles_portable = {
+    .block = LANES,
+    .pixels = 2,
+    .deep_pixels = 4,
+    .run = {{NULL}, {NULL, tile_1_1, tile_1_2}, {NULL, tile_2_1, tile_2_2}},
+    .deep = {NULL, deep_1, deep_2, deep_3, deep_4},
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions in float32 of all variants against the reference in double. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "harness/kernel_reference.h"
+
+static const double TOLERANCE = 2e-6;
+
+typedef struct conv_case {
+    int64_t batch, in, out, height, width, group;
+    int64_t kernel[2], stride[2], dilation[2], pads[4];
+    const char *activation;
+    bool bias, sum;
+} conv_case;
+
+static size_t run_case(const conv_case *t)
+{
+    kernel_case c;
+    const bool fused = t->activation || t->sum;
+    static const int64_t ONES[2] = {1, 1};
+    case_start(&c, fused ? "com.microsoft" : "", fused ? "FusedConv" : "Conv", fused ? 1 : 17);
+    case_attr_int(&c, "group", t->group ? t->group : 1);
+    case_attr_ints(&c, "strides", t->stride[0] ? t->stride : ONES, 2);
+    case_attr_ints(&c, "dilations", t->dilation[0] ? t->dilation : ONES, 2);
+    case_attr_ints(&c, "pads", t->pads, 4);
+    if (t->activation) case_attr_text(&c, "activation", t->activation);
+    case_input(&c, false, 4, (const int64_t[]){t->batch, t->in, t->height, t->width});
+    case_input(
+        &c, true, 4,
+        (const int64_t[]){t->out, t->in / (t->group ? t->group : 1), t->kernel[0], t->kernel[1]});
+    case_input(&c, true, t->bias ? 1 : -1, &t->out);
+    if (t->sum) { /* of the output's shape */
+        int64_t shape[4] = {t->batch, t->out};
+        for (int d = 0; d < 2; d++) {
+            const int64_t size = d ? t->width : t->height;
+            const int64_t reach = (t->kernel[d] - 1) * (t->dilation[0] ? t->dilation[d] : 1) + 1;
+            shape[2 + d] =
+                (size + t->pads[d] + t->pads[2 + d] - reach) / (t->stride[0] ? t->stride[d] : 1) +
+                1;
+        }
+        case_input(&c, false, 4, shape);
+    }
+    case_output_of_reference(&c);
+    /* Sums of magnitude 10 become values of magnitude 1. */
+    const bool narrows = t->activation && strstr("Sigmoid HardSigmoid Tanh", t->activation);
+    const size_t ran = case_run_layouts(&c, narrows ? 10 * TOLERANCE : TOLERANCE);
+    case_end(&c);
+    return ran;
+}
+
+static void test_conv__pointwise_of_many_sizes(void **state)
+{
+    (void)state;
+    static const int64_t CHANNELS[] = {1, 3, 8, 15, 16, 17, 40, 65};
+    static const int64_t PIXELS[] = {1, 2, 5, 7, 13, 14, 15, 30};
+    for (size_t i = 0; i < 8; i++)
+        for (size_t k = 0; k < 8; k++)
+            assert_true(run_case(&(conv_case){.batch = 1 + (int64_t)(k % 2),
+                                              .in = CHANNELS[i],
+                                              .out = CHANNELS[(i + k) % 8],
+                                              .height = 1 + (int64_t)(i % 3),
+                                              .width = PIXELS[k],
+                                              .kernel = {1, 1},
+                                              .bias = k % 2}) > 0);
+}
+
+static void test_conv__kernels_strides_dilations_and_pads(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 16, 16, 9, 9, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {2, 19, 33, 7, 15, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 16, 40, 15, 29, 1, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, NULL, false},
+        {1, 24, 16, 13, 31, 1, {5, 3}, {2, 1}, {1, 2}, {2, 1, 0, 3}, NULL, true},
+        {1, 32, 32, 6, 6, 1, {3, 3}, {1, 1}, {1, 1}, {0, 0, 0, 0}, NULL, true},
+        {1, 20, 20, 14, 14, 1, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}, NULL, true},
+        {1, 8, 8, 4, 4, 1, {1, 1}, {1, 1}, {1, 1}, {2, 3, 1, 0}, NULL, true},
+        {1, 8, 8, 3, 3, 1, {3, 3}, {1, 1}, {3, 3}, {5, 5, 5, 5}, NULL, true},
+        {1, 16, 16, 60, 75, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 7, 9, 5, 1, 1, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}, NULL, true},
+        {1, 16, 16, 20, 3, 1, {1, 7}, {3, 3}, {1, 1}, {0, 9, 0, 9}, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+static void test_conv__first_layers_read_linear_images(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 3, 64, 37, 41, 1, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}, NULL, true},
+        {2, 3, 32, 33, 33, 1, {3, 3}, {2, 2}, {1, 1}, {0, 0, 1, 1}, NULL, true},
+        {1, 1, 20, 28, 28, 1, {5, 5}, {1, 1}, {1, 1}, {0, 0, 0, 0}, NULL, true},
+        {1, 4, 16, 16, 16, 1, {4, 4}, {4, 4}, {1, 1}, {0, 0, 0, 0}, NULL, false},
+        {1, 2, 16, 16, 16, 1, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+static void test_conv__groups_and_depthwise(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 32, 64, 9, 9, 2, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 32, 32, 9, 31, 32, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {2, 21, 21, 8, 17, 21, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 16, 16, 7, 7, 16, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}, NULL, false},
+        {1, 24, 24, 4, 3, 24, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}, NULL, true},
+        {1, 16, 16, 9, 9, 16, {3, 3}, {1, 1}, {4, 4}, {4, 4, 4, 4}, NULL, true},
+        {1, 16, 16, 3, 3, 16, {1, 1}, {1, 1}, {1, 1}, {2, 2, 2, 2}, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+static void test_conv__sums_and_activations(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"Relu",        "LeakyRelu", "Clip",
+                                        "HardSigmoid", "Sigmoid",   "Tanh"};
+    for (size_t i = 0; i < 6; i++)
+        for (int64_t k = 0; k < 4; k++)
+            assert_true(run_case(&(conv_case){.batch = 1,
+                                              .in = 19,
+                                              .out = 19,
+                                              .height = 6,
+                                              .width = 17,
+                                              .group = k % 2 ? 19 : 1,
+                                              .kernel = {3, 3},
+                                              .pads = {1, 1, 1, 1},
+                                              .activation = NAMES[i],
+                                              .bias = true,
+                                              .sum = k > 1}) > 0);
+}
+
+static void test_conv__one_spatial_axis(void **state)
+{
+    (void)state;
+    kernel_case c;
+    static const int64_t PADS[2] = {2, 2}, BIAS[1] = {24};
+    case_start(&c, "", "Conv", 17);
+    case_attr_ints(&c, "pads", PADS, 2);
+    case_input(&c, false, 3, (const int64_t[]){2, 18, 33});
+    case_input(&c, true, 3, (const int64_t[]){24, 18, 5});
+    case_input(&c, true, 1, BIAS);
+    case_output_of_reference(&c);
+    assert_true(case_run_layouts(&c, TOLERANCE) > 0);
+    case_end(&c);
+}
