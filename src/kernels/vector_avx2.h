@@ -15,3 +15,4 @@
 #define MAX(x, y) _mm256_max_ps(x, y) /* y where one of them is NaN */
 #define MIN(x, y) _mm256_min_ps(x, y)
 #define ZERO() _mm256_setzero_ps()
+#define DIV(x, y) _mm256_div_ps(x, y)

@@ -21,3 +21,4 @@ typedef int32_t vector_mask __attribute__((vector_size(32)));
 #define MAX(x, y) CHOOSE((x) > (y), x, y) /* y where one of them is NaN */
 #define MIN(x, y) CHOOSE((x) < (y), x, y)
 #define ZERO() ((vector_eight){0})
+#define DIV(x, y) ((x) / (y))

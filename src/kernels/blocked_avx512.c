@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops over blocked tensors, AVX-512. */
+#include "kernels/blocked.h"
+
+#if defined(__x86_64__)
+#include <math.h>
+
+#include "kernels/vector_avx512.h"
+
+#include "kernels/blocked_loops.inc"
+
+const blocked_loops blocked_loops_avx512 = {.block = LANES, .run = run, .pool = pool};
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elementwise operators on tensors that come blocked by channels, so that they need not be brought
+ * into another layout between convolutions. The second operand may also be one number for each
+ * channel: constant, or [N, C, 1, 1]. */
+#include "kernels/blocked.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/vec_math.h"
+
+enum { OPERANDS = 2 };
+
+typedef struct params {
+    uint32_t op, level, constant, clears, inputs; /* constant: operand 1 is packed */
+    uint64_t batch, channels, blocks, inner, block;
+    uint32_t step[OPERANDS]; /* 0: one number for each channel */
+    float args[2];
+} params;
+
+static const struct {
+    const char *name;
+    blocked_op op;
+    uint32_t operands;
+} OPS[] = {
+    {"Relu", BLOCKED_RELU, 1},
+    {"LeakyRelu", BLOCKED_LEAKY_RELU, 1},
+    {"Clip", BLOCKED_CLIP, 1},
+    {"HardSigmoid", BLOCKED_HARD_SIGMOID, 1},
+    {"HardSwish", BLOCKED_HARD_SWISH, 1},
+    {"Sigmoid", BLOCKED_SIGMOID, 1},
+    {"Tanh", BLOCKED_TANH, 1},
+    {"Add", BLOCKED_ADD, 2},
+    {"Sum", BLOCKED_ADD, 2},
+    {"Sub", BLOCKED_SUB, 2},
+    {"Mul", BLOCKED_MUL, 2},
+    {"Div", BLOCKED_DIV, 2},
+    {"BatchNormalization", BLOCKED_AFFINE, 2},
+};
+
+static uint32_t find_op(const kernel_use *u, uint32_t *operands)
+{
+    size_t i = 0;
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
+    *operands = OPS[i].operands;
+    return OPS[i].op;
+}
+
+/* ---- What is computed ----------------------------------------------------------------------- */
+
+static bool read_bound(float *out, const kernel_use *u, size_t i, const char *name, float fallback)
+{
+    *out = (float)op_attr_float(u->node, name, (double)fallback);
+    if (u->input_count <= i || !u->inputs[i].dtype) return true;
+    if (!u->inputs[i].data || u->inputs[i].dtype != PGY_F32) return false;
+    *out = *(const float *)u->inputs[i].data;
+    return true;
+}
+
+static bool read_args(params *p, const kernel_use *u)
+{
+    const op_node *n = u->node;
+    if (p->op == BLOCKED_LEAKY_RELU) p->args[0] = (float)op_attr_float(n, "alpha", 0.01);
+    if (p->op == BLOCKED_HARD_SIGMOID) {
+        p->args[0] = (float)op_attr_float(n, "alpha", 0.2);
+        p->args[1] = (float)op_attr_float(n, "beta", 0.5);
+    }
+    return p->op != BLOCKED_CLIP || (read_bound(&p->args[0], u, 1, "min", -INFINITY) &&
+                                     read_bound(&p->args[1], u, 2, "max", INFINITY));
+}
+
+static bool is_whole(const kernel_tensor *t, const kernel_tensor *y)
+{
+    return t->rank == y->rank &&
+           memcmp(t->shape, y->shape, (size_t)y->rank * sizeof *y->shape) == 0;
+}
+
+/* One number for each channel of each image. */
+static bool is_by_channel(const kernel_tensor *t, const kernel_tensor *y)
+{
+    if (t->rank != y->rank || t->shape[1] != y->shape[1]) return false;
+    for (int32_t i = 2; i < t->rank; i++)
+        if (t->shape[i] != 1) return false;
+    return t->shape[0] == y->shape[0];
+}
+
+/* A constant of one number, or one for each channel. */
+static bool is_channel_constant(const kernel_tensor *t, const kernel_tensor *y)
+{
+    if (!t->data) return false;
+    const size_t count = kernel_count(t);
+    if (count == 1) return t->rank <= y->rank;
+    if (count != (size_t)y->shape[1] || t->rank > y->rank) return false;
+    const int32_t axis = 1 - (y->rank - t->rank);
+    return axis >= 0 && t->shape[axis] == y->shape[1];
+}
+
+static bool read_binary(params *p, const kernel_use *u)
+{
+    const kernel_tensor *y = &u->outputs[0];
+    bool whole = false;
+    if (u->input_count != 2) return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const kernel_tensor *t = &u->inputs[i];
+        if (t->data) {
+            if (i == 0 || !is_channel_constant(t, y)) return false;
+            p->constant = true;
+        } else if (is_whole(t, y)) {
+            p->step[i] = 1;
+            whole = true;
+        } else if (!is_by_channel(t, y)) {
+            return false;
+        }
+    }
+    return whole;
+}
+
+static bool read_normalization(params *p, const kernel_use *u)
+{
+    if (u->input_count != 5 || u->outputs[0].dtype != PGY_F32) return false;
+    for (size_t i = 1; i < u->output_count; i++)
+        if (u->outputs[i].dtype) return false;
+    for (size_t i = 1; i < 5; i++)
+        if (!u->inputs[i].data || u->inputs[i].dtype != PGY_F32) return false;
+    p->constant = true;
+    p->step[0] = 1;
+    return !op_attr_int(u->node, "training_mode", 0);
+}
+
+static bool clears(const params *p)
+{
+    switch ((blocked_op)p->op) {
+    case BLOCKED_SIGMOID: return true;
+    case BLOCKED_HARD_SIGMOID: return p->args[1] > 0;
+    case BLOCKED_CLIP: return p->args[0] > 0 || p->args[1] < 0;
+    case BLOCKED_DIV: return !p->constant;
+    default: return false;
+    }
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *y = &u->outputs[0];
+    uint32_t operands;
+    *p = (params){.op = find_op(u, &operands), .inputs = (uint32_t)u->input_count};
+    if (y->rank < 3 || y->dtype != PGY_F32 || !kernel_count(y)) return false;
+    for (size_t i = 0; i < operands && i < u->input_count; i++)
+        if (u->inputs[i].dtype != PGY_F32) return false;
+    p->step[0] = operands == 1;
+    if (!read_args(p, u)) return false;
+    if (p->op == BLOCKED_AFFINE ? !read_normalization(p, u) : operands == 2 && !read_binary(p, u))
+        return false;
+    p->clears = clears(p);
+    p->batch = (uint64_t)y->shape[0];
+    p->channels = (uint64_t)y->shape[1];
+    p->inner = kernel_count(y) / (p->batch * p->channels);
+    return true;
+}
+
+static double cost_of(const params *p)
+{
+    const double count = (double)(p->batch * p->channels * p->inner);
+    const bool slow = p->op == BLOCKED_SIGMOID || p->op == BLOCKED_TANH;
+    return 50 + count * (slow ? 0.6 : 0.15);
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level)
+{
+    params p;
+    const kernel_layout layout = blocked_layout(blocked_loops_of(level)->block);
+    bool offered = false;
+    if (!describe(&p, u)) return false;
+    const uint32_t operands = p.op < BLOCKED_ADD || p.constant ? 1 : 2;
+    for (uint32_t i = 0; i < operands; i++) offered |= p.step[i] && u->inputs[i].layout == layout;
+    if (!offered) return false;
+    for (uint32_t i = 0; i < u->input_count; i++)
+        u->inputs[i].layout = i < operands ? layout : KERNEL_LINEAR;
+    u->outputs[0].layout = layout;
+    *cost_ns = cost_of(&p) * (level == CPU_PORTABLE ? 1.5 : 1);
+    return true;
+}
+
+/* ---- Preparing ------------------------------------------------------------------------------ */
+
+/* [block][lane] of a constant second operand; padding keeps zero. */
+static void pack_operand(float *to, const params *p, const kernel_tensor *t)
+{
+    const float *values = t->data, pad = p->op == BLOCKED_DIV ? 1 : 0;
+    const bool one = kernel_count(t) == 1;
+    for (uint64_t i = 0; i < p->blocks * p->block; i++)
+        to[i] = i < p->channels ? values[one ? 0 : i] : pad;
+}
+
+/* [block][scale, shift][lane] */
+static void pack_normalization(float *to, const params *p, const kernel_use *u)
+{
+    const float *v[5] = {NULL};
+    for (size_t i = 1; i < 5; i++) v[i] = u->inputs[i].data;
+    const double epsilon = op_attr_float(u->node, "epsilon", 1e-5);
+    for (uint64_t i = 0; i < p->blocks * p->block; i++) {
+        const bool real = i < p->channels;
+        const double scale = real ? (double)v[1][i] / sqrt((double)v[4][i] + epsilon) : 0;
+        float *at = to + i / p->block * 2 * p->block + i % p->block;
+        at[0] = (float)scale;
+        at[p->block] = real ? (float)((double)v[2][i] - (double)v[3][i] * scale) : 0;
+    }
+}
+
+static pgy_status pack(kernel_plan *out, const params *p, const kernel_use *u, pgy_error *err)
+{
+    const bool normalizes = p->op == BLOCKED_AFFINE;
+    if (p->op == BLOCKED_CLIP) out->packed_inputs = 6;
+    if (!p->constant) return PGY_OK;
+    out->packed_bytes = p->blocks * p->block * (normalizes ? 2 : 1) * sizeof(float);
+    out->packed_inputs = normalizes ? 30 : 2;
+    out->packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!out->packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed values");
+    if (normalizes)
+        pack_normalization(out->packed, p, u);
+    else
+        pack_operand(out->packed, p, &u->inputs[1]);
+    return PGY_OK;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    p->block = blocked_loops_of(level)->block;
+    p->blocks = (p->channels + p->block - 1) / p->block;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1};
+    out->in_place = p->step[0] ? 0 : 1;
+    const uint64_t parts = 1 + p->batch * p->blocks * p->inner / 256;
+    out->parts = (uint32_t)(parts < 256 ? parts : 256);
+    const pgy_status st = pack(out, p, u, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static void run_pixels(const params *p, const blocked_call *c)
+{
+    const vec_math *m = vec_math_of((cpu_level)p->level);
+    if (p->op == BLOCKED_SIGMOID)
+        m->sigmoid(c->y, c->a, c->n * p->block);
+    else if (p->op == BLOCKED_TANH)
+        m->tanh(c->y, c->a, c->n * p->block);
+    else
+        blocked_loops_of(p->level)->run(c);
+}
+
+static const float *operand(const params *p, const kernel_run *r, uint32_t i, uint64_t plane,
+                            uint64_t pixel)
+{
+    const uint64_t b = p->block;
+    if (i == 1 && p->constant)
+        return (const float *)r->packed + plane % p->blocks * b * (p->op == BLOCKED_AFFINE ? 2 : 1);
+    const float *x = r->tensors[i];
+    return x + (p->step[i] ? plane * p->inner + pixel : plane) * b;
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    float *y = r->tensors[p->inputs];
+    const bool binary = p->op >= BLOCKED_ADD;
+    size_t from, to;
+    kernel_share(&from, &to, p->batch * p->blocks * p->inner, r->part, r->parts);
+    while (from < to) {
+        const uint64_t plane = from / p->inner, pixel = from % p->inner;
+        size_t n = p->inner - pixel;
+        if (n > to - from) n = to - from;
+        const blocked_call c = {.op = p->op,
+                                .y = y + from * p->block,
+                                .a = operand(p, r, 0, plane, pixel),
+                                .b = binary ? operand(p, r, 1, plane, pixel) : NULL,
+                                .a_step = p->step[0],
+                                .b_step = p->step[1],
+                                .n = n,
+                                .args = p->args};
+        run_pixels(p, &c);
+        const uint64_t first = plane % p->blocks * p->block;
+        if (p->clears && p->channels - first < p->block)
+            blocked_clear(c.y, n, p->block, p->channels - first);
+        from += n;
+    }
+}
+
+const blocked_loops *blocked_loops_of(uint32_t level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return &blocked_loops_avx512;
+    if (level >= CPU_AVX2) return &blocked_loops_avx2;
+#endif
+    (void)level;
+    return &blocked_loops_portable;
+}
+
+void blocked_clear(float *y, size_t n, size_t block, size_t lanes)
+{
+    for (size_t i = 0; i < n; i++) memset(y + i * block + lanes, 0, (block - lanes) * sizeof *y);
+}
+
+#define VARIANT(suffix, level)                                                                \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, level);                                                  \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE)
+VARIANT(avx2, CPU_AVX2)
+VARIANT(avx512, CPU_AVX512)
+
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "blocked_f32_" #suffix, .version = 1,                                        \
+        .ops = "Relu LeakyRelu Clip HardSigmoid HardSwish Sigmoid Tanh Add Sum Sub Mul Div " \
+               "BatchNormalization",                                                         \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run   \
+    }
+const kernel KERNELS_blocked_elementwise[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

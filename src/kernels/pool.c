@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling in float32 on tensors blocked by channels: MaxPool, AveragePool and the global ones, over
+ * up to three spatial axes. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/blocked.h"
+#include "ops/class_window.h"
+
+enum { AXES = 3 };
+
+typedef struct params {
+    uint32_t level, average, count_padding;
+    uint64_t block, blocks, channels, planes; /* planes: blocks of all images */
+    int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
+} params;
+
+static void read_global(params *p, const kernel_tensor *x)
+{
+    for (int32_t d = 0; d < AXES; d++) {
+        p->in[d] = p->out[d] = p->window[d] = p->stride[d] = p->dilation[d] = 1;
+        const int32_t axis = x->rank - AXES + d;
+        if (axis >= 2) p->in[d] = p->window[d] = x->shape[axis];
+    }
+}
+
+static bool read_window(params *p, const kernel_use *u)
+{
+    window w;
+    const kernel_tensor *x = &u->inputs[0];
+    const size_t rank = (size_t)x->rank - 2;
+    if (window_read(&w, u->node, rank, NULL) || !w.kernel[0]) return false;
+    window_resolve(&w, x->shape + 2, u->outputs[0].shape + 2);
+    for (size_t d = 0; d < AXES; d++) {
+        p->in[d] = p->out[d] = p->window[d] = p->stride[d] = p->dilation[d] = 1;
+        if (d + rank < AXES) continue;
+        const size_t i = d + rank - AXES;
+        p->in[d] = w.in[i];
+        p->out[d] = w.out[i];
+        p->window[d] = w.kernel[i];
+        p->stride[d] = w.stride[i];
+        p->dilation[d] = w.dilation[i];
+        p->begin[d] = w.begin[i];
+        p->end[d] = w.end[i];
+    }
+    return true;
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    const char *name = u->node->def->name;
+    *p = (params){.average = strstr(name, "Average") != NULL};
+    if (x->dtype != PGY_F32 || y->dtype != PGY_F32 || x->rank < 3 || x->rank > 2 + AXES)
+        return false;
+    if (u->output_count > 1 && u->outputs[1].dtype) return false; /* indices */
+    if (!kernel_count(x) || !kernel_count(y) || x->data) return false;
+    p->channels = (uint64_t)x->shape[1];
+    p->planes = (uint64_t)x->shape[0];
+    p->count_padding = op_attr_int(u->node, "count_include_pad", 0) != 0;
+    if (strncmp(name, "Global", 6)) return read_window(p, u);
+    read_global(p, x);
+    return true;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    const size_t block = blocked_loops_of(level)->block;
+    const double pixels = (double)(p.planes * ((p.channels + block - 1) / block)) *
+                          (double)(p.out[0] * p.out[1] * p.out[2]);
+    const double taps = (double)p.window[0] * (double)(p.window[1] * p.window[2]);
+    u->inputs[0].layout = u->outputs[0].layout = blocked_layout(block);
+    *cost_ns = pixels * (8 + taps * 0.5) * (level == CPU_PORTABLE ? 3 : 1);
+    return true;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    p->block = blocked_loops_of(level)->block;
+    p->blocks = (p->channels + p->block - 1) / p->block;
+    p->planes *= p->blocks;
+    const uint64_t rows = p->planes * (uint64_t)(p->out[0] * p->out[1]);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    out->parts = (uint32_t)(rows < 256 ? rows : 256);
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Taps [from, from + count) of axis d that lie in the input at output position o, and how many
+ * count for a mean. */
+typedef struct reach {
+    int64_t from, count, counted;
+} reach;
+
+static int64_t taps_until(int64_t limit, int64_t start, int64_t step, int64_t most)
+{
+    const int64_t count = start < limit ? (limit - start + step - 1) / step : 0;
+    return count < most ? count : most;
+}
+
+static reach find_reach(const params *p, int d, int64_t o)
+{
+    const int64_t start = o * p->stride[d] - p->begin[d], step = p->dilation[d];
+    reach r = {.from = start < 0 ? (-start + step - 1) / step : 0};
+    const int64_t to = taps_until(p->in[d], start, step, p->window[d]);
+    r.count = to > r.from ? to - r.from : 0;
+    r.counted =
+        p->count_padding ? taps_until(p->in[d] + p->end[d], start, step, p->window[d]) : r.count;
+    return r;
+}
+
+static void run_row(const params *p, const float *x, float *y, int64_t plane, int64_t row)
+{
+    const reach z = find_reach(p, 0, plane), v = find_reach(p, 1, row);
+    const int64_t b = (int64_t)p->block;
+    const blocked_loops *loops = blocked_loops_of(p->level);
+    blocked_window w = {.planes = (size_t)z.count,
+                        .rows = (size_t)v.count,
+                        .plane_step = (size_t)(p->dilation[0] * p->in[1] * p->in[2] * b),
+                        .row_step = (size_t)(p->dilation[1] * p->in[2] * b),
+                        .column_step = (size_t)(p->dilation[2] * b),
+                        .average = p->average};
+    const int64_t in_plane = plane * p->stride[0] - p->begin[0] + z.from * p->dilation[0];
+    const int64_t in_row = row * p->stride[1] - p->begin[1] + v.from * p->dilation[1];
+    for (int64_t o = 0; o < p->out[2]; o++) {
+        const reach h = find_reach(p, 2, o);
+        const int64_t column = o * p->stride[2] - p->begin[2] + h.from * p->dilation[2];
+        w.columns = (size_t)h.count;
+        w.divisor = (float)(z.counted * v.counted * h.counted);
+        w.x = x;
+        if (z.count && v.count && h.count)
+            w.x += ((in_plane * p->in[1] + in_row) * p->in[2] + column) * b;
+        loops->pool(y + o * b, &w);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const uint64_t rows = (uint64_t)(p->out[0] * p->out[1]), b = p->block;
+    const uint64_t in = (uint64_t)(p->in[0] * p->in[1] * p->in[2]), width = (uint64_t)p->out[2];
+    size_t from, to;
+    kernel_share(&from, &to, p->planes * rows, r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        const uint64_t plane = i / rows, row = i % rows;
+        float *y = (float *)r->tensors[1] + i * width * b;
+        run_row(p, (const float *)r->tensors[0] + plane * in * b, y, (int64_t)row / p->out[1],
+                (int64_t)row % p->out[1]);
+        const uint64_t first = plane % p->blocks * b;
+        if (p->channels - first < b) blocked_clear(y, width, b, p->channels - first);
+    }
+}
+
+#define VARIANT(suffix, level)                                                                \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, level);                                                  \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE)
+VARIANT(avx2, CPU_AVX2)
+VARIANT(avx512, CPU_AVX512)
+
+#define ROW(suffix, level)                                                            \
+    {                                                                                 \
+        .name = "pool_f32_" #suffix, .version = 1,                                    \
+        .ops = "MaxPool AveragePool GlobalMaxPool GlobalAveragePool", .needs = level, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run            \
+    }
+const kernel KERNELS_pool[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};
