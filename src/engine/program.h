@@ -45,6 +45,7 @@ typedef struct program {
     program_step *steps;
     size_t step_count;
     void *constants; /* 64-byte aligned */
+    bool mapped;     /* constants and parameters lie in a plan file */
     uint64_t constant_bytes, arena_bytes, arena_bound;
     size_t workspace_bytes, scratch_bytes; /* most of any step */
     size_t input_count, output_count;
@@ -64,7 +65,7 @@ pgy_status program_context_create(program_context **out, const program *p, team 
 void program_context_destroy(program_context *c);
 /* Pointers to the linear data of inputs and outputs, in graph order. */
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
-                       pgy_error *err) PGY_MUST_CHECK;
+                           pgy_error *err) PGY_MUST_CHECK;
 
 /* Memory that is needed during steps [first, last]. */
 typedef struct program_interval {

@@ -87,9 +87,9 @@ pgy_status program_build(program **out, pgy_graph *g, pgy_error *err)
 void program_destroy(program *p)
 {
     if (!p) return;
-    for (size_t i = 0; i < p->step_count; i++) kernel_plan_deinit(&p->steps[i].plan);
+    for (size_t i = 0; !p->mapped && i < p->step_count; i++) kernel_plan_deinit(&p->steps[i].plan);
     mem_free(p->steps);
-    mem_free(p->constants);
+    if (!p->mapped) mem_free(p->constants);
     arena_deinit(&p->memory);
     mem_free(p);
 }

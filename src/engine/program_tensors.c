@@ -139,6 +139,8 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes
         p->constants = more;
         b->constant_capacity = wanted;
     }
+    if (start > p->constant_bytes)
+        memset((char *)p->constants + p->constant_bytes, 0, start - p->constant_bytes);
     p->constant_bytes = end;
     *offset = start;
     return PGY_OK;

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "engine/pass.h"
+#include "engine/plan.h"
 #include "evaluate/execute.h"
 #include "evaluate/interface.h"
 
@@ -17,15 +20,16 @@ enum { MAX_PROGRAMS = 8 };
 
 /* A program for certain input shapes; program NULL: such inputs are interpreted. */
 typedef struct prepared {
-    int64_t *shapes; /* of all inputs, one after the other, each behind its rank */
-    size_t length;
+    pgy_metadata *shapes; /* of all inputs, in order */
     program *program;
     program_context *context;
     uint64_t used; /* when, to forget the oldest */
 } prepared;
 
 struct session {
-    pgy_graph *graph;
+    plan_file *file;  /* it was opened from, or NULL */
+    pgy_graph *graph; /* of a plan: NULL until it is needed */
+    uint64_t model_hash;
     team *team;
     arena plans; /* of interpretation */
     bool planned;
@@ -45,7 +49,7 @@ static void forget(prepared *p)
 {
     program_context_destroy(p->context);
     program_destroy(p->program);
-    mem_free(p->shapes);
+    pgy_metadata_destroy(p->shapes);
     *p = (prepared){0};
 }
 
@@ -58,6 +62,7 @@ void session_destroy(session *s)
     pgy_metadata_destroy(s->outputs);
     pgy_graph_destroy(s->graph);
     arena_deinit(&s->plans);
+    plan_close(s->file);
     mem_free(s);
 }
 
@@ -74,21 +79,43 @@ static pgy_status describe(pgy_metadata **out, pgy_value *const *values, size_t 
     return st;
 }
 
-pgy_status session_create(session **out, pgy_model *model, size_t threads, pgy_error *err)
+/* Of the file as it was, for those who look at the plan later. */
+static uint64_t hash_model(pgy_model *model)
 {
-    session *s = mem_calloc(1, sizeof *s);
-    if (!s) return no_memory(err);
+    file_map map = {0};
+    const char *path = pgy_model_path(model);
+    if (!path[0] || file_map_open(&map, path, NULL)) return 0;
+    const uint64_t hash = hash_xxh64(map.data, map.size_bytes, 0);
+    file_map_close(&map);
+    return hash;
+}
+
+static pgy_status import(session *s, pgy_model *model, pgy_error *err)
+{
     pgy_status st = pgy_graph_import(&s->graph, model, err);
     if (!st) st = pgy_graph_infer_shapes(s->graph, NULL, err);
     if (!st) st = describe(&s->inputs, s->graph->inputs, s->graph->input_count, err);
     if (!st) st = describe(&s->outputs, s->graph->outputs, s->graph->output_count, err);
-    if (!st) st = passes_run(s->graph, err);
+    return st ? st : passes_run(s->graph, err);
+}
+
+pgy_status session_create(session **out, pgy_model *model, size_t threads, pgy_error *err)
+{
+    session *s = mem_calloc(1, sizeof *s);
+    if (!s) return no_memory(err);
+    pgy_status st = import(s, model, err);
     if (!st) st = team_create(&s->team, threads, err);
+    if (!st) s->model_hash = hash_model(model);
     if (st)
         session_destroy(s);
     else
         *out = s;
     return st;
+}
+
+static pgy_status need_graph(session *s, pgy_error *err)
+{
+    return s->graph ? PGY_OK : plan_graph(&s->graph, s->file, err);
 }
 
 static pgy_status copy_metadata(pgy_metadata *out, const pgy_metadata *from, pgy_error *err)
@@ -116,49 +143,60 @@ const program *session_program(const session *s)
 
 /* ---- Programs by shape ---------------------------------------------------------------------- */
 
-/* The shapes of what feeds the graph, in its order; *out NULL: an input is not one tensor. */
-static pgy_status shapes_of(int64_t **out, size_t *length, const session *s,
-                            const pgy_tensor_map *feed, pgy_error *err)
+/* Is it a tensor that a program can take? */
+static bool is_numeric(pgy_form form, pgy_dtype dtype)
 {
-    const pgy_graph *g = s->graph;
-    size_t count = 0;
-    *out = NULL;
-    for (size_t i = 0; i < g->input_count; i++) {
-        const pgy_tensor *t = pgy_tensor_map_find(feed, g->inputs[i]->name);
-        if (!t || g->inputs[i]->kind != PGY_VALUE_TENSOR || pgy_tensor_dtype(t) == PGY_STRING)
-            return PGY_OK;
-        count += 1 + pgy_tensor_rank(t);
-    }
-    int64_t *shapes = mem_calloc(count + 1, sizeof *shapes);
-    if (!shapes) return no_memory(err);
-    *length = 0;
-    for (size_t i = 0; i < g->input_count; i++) {
-        const pgy_tensor *t = pgy_tensor_map_find(feed, g->inputs[i]->name);
-        shapes[(*length)++] = (int64_t)pgy_tensor_rank(t);
-        for (size_t d = 0; d < pgy_tensor_rank(t); d++)
-            shapes[(*length)++] = pgy_tensor_shape(t)[d];
-    }
-    *out = shapes;
-    return PGY_OK;
+    return form == PGY_FORM_TENSOR && dtype != PGY_STRING;
 }
 
-static pgy_status infer_for(session *s, const pgy_tensor_map *feed, pgy_error *err)
+/* Is the feed of these types and shapes? */
+static bool is_for(const prepared *p, const pgy_tensor_map *feed)
 {
-    pgy_metadata *given = NULL;
-    pgy_status st = pgy_metadata_create(&given, err);
-    for (size_t i = 0; !st && i < s->graph->input_count; i++) {
-        const char *name = s->graph->inputs[i]->name;
+    for (size_t i = 0; i < pgy_metadata_count(p->shapes); i++) {
+        const pgy_tensor_info *wanted = pgy_metadata_at(p->shapes, i);
+        const pgy_tensor *t = pgy_tensor_map_find(feed, wanted->name);
+        const size_t rank = (size_t)wanted->rank;
+        if (!t || pgy_tensor_dtype(t) != wanted->dtype || pgy_tensor_rank(t) != rank ||
+            (rank && memcmp(pgy_tensor_shape(t), wanted->shape, rank * sizeof *wanted->shape) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* The types and shapes of what feeds the graph, in its order; *out NULL: an input is not one
+ * tensor of numbers. */
+static pgy_status shapes_of(pgy_metadata **out, const session *s, const pgy_tensor_map *feed,
+                            pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    *out = NULL;
+    for (size_t i = 0; i < pgy_metadata_count(s->inputs); i++) {
+        const pgy_tensor_info *input = pgy_metadata_at(s->inputs, i);
+        const pgy_tensor *t = pgy_tensor_map_find(feed, input->name);
+        if (!t || !is_numeric(input->form, pgy_tensor_dtype(t))) return PGY_OK;
+    }
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(s->inputs); i++) {
+        const char *name = pgy_metadata_at(s->inputs, i)->name;
         const pgy_tensor *t = pgy_tensor_map_find(feed, name);
         const pgy_tensor_info info = {.name = name,
                                       .dtype = pgy_tensor_dtype(t),
                                       .rank = (int32_t)pgy_tensor_rank(t),
                                       .shape = pgy_tensor_shape(t)};
-        st = pgy_metadata_set(given, &info, err);
+        st = pgy_metadata_set(m, &info, err);
     }
-    const pgy_infer_options o = {.size = sizeof o, .inputs = given};
-    if (!st) st = pgy_graph_infer_shapes(s->graph, &o, err);
-    pgy_metadata_destroy(given);
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
     return st;
+}
+
+static pgy_status infer_for(session *s, const pgy_metadata *shapes, pgy_error *err)
+{
+    const pgy_infer_options o = {.size = sizeof o, .inputs = shapes};
+    const pgy_status st = need_graph(s, err);
+    return st ? st : pgy_graph_infer_shapes(s->graph, &o, err);
 }
 
 static prepared *find_room(session *s)
@@ -171,12 +209,12 @@ static prepared *find_room(session *s)
     return oldest;
 }
 
-static pgy_status prepare(prepared **out, session *s, int64_t *shapes, size_t length,
-                          const pgy_tensor_map *feed, pgy_error *err)
+/* Takes the shapes, also on failure. */
+static pgy_status prepare(prepared **out, session *s, pgy_metadata *shapes, pgy_error *err)
 {
     pgy_error why = {0};
-    prepared made = {.shapes = shapes, .length = length};
-    pgy_status st = infer_for(s, feed, err);
+    prepared made = {.shapes = shapes};
+    pgy_status st = infer_for(s, shapes, err);
     if (st) goto done;
     st = program_build(&made.program, s->graph, &why);
     if (st == PGY_E_UNSUPPORTED) {
@@ -200,19 +238,158 @@ done:
 static pgy_status find_prepared(prepared **out, session *s, const pgy_tensor_map *feed,
                                 pgy_error *err)
 {
-    int64_t *shapes = NULL;
-    size_t length = 0;
+    pgy_metadata *shapes = NULL;
     *out = NULL;
-    const pgy_status st = shapes_of(&shapes, &length, s, feed, err);
-    if (st || !shapes) return st;
     for (size_t i = 0; i < s->kept_count; i++) {
-        prepared *p = &s->kept[i];
-        if (p->length != length || memcmp(p->shapes, shapes, length * sizeof *shapes)) continue;
-        mem_free(shapes);
-        *out = p;
+        if (!is_for(&s->kept[i], feed)) continue;
+        *out = &s->kept[i];
         return PGY_OK;
     }
-    return prepare(out, s, shapes, length, feed, err);
+    const pgy_status st = shapes_of(&shapes, s, feed, err);
+    return st || !shapes ? st : prepare(out, s, shapes, err);
+}
+
+/* ---- Plan files ----------------------------------------------------------------------------- */
+
+static pgy_status describe_program(pgy_metadata **out, const program *p, pgy_error *err)
+{
+    pgy_status st = pgy_metadata_create(out, err);
+    for (size_t i = 0; !st && i < p->input_count; i++) {
+        const program_tensor *t = &p->tensors[i];
+        const pgy_tensor_info info = {
+            .name = t->name, .dtype = t->dtype, .rank = t->rank, .shape = t->shape};
+        st = pgy_metadata_set(*out, &info, err);
+    }
+    return st;
+}
+
+static pgy_status open_program(session *s, pgy_error *err)
+{
+    prepared made = {0};
+    pgy_status st = plan_program(&made.program, s->file, true, err);
+    if (st || !made.program) return st;
+    st = describe_program(&made.shapes, made.program, err);
+    if (!st && plan_needs_nodes(made.program)) {
+        st = infer_for(s, made.shapes, err);
+        if (!st) st = plan_bind(made.program, s->file, s->graph, err);
+    }
+    if (!st) st = program_context_create(&made.context, made.program, s->team, err);
+    if (st)
+        forget(&made);
+    else
+        s->kept[s->kept_count++] = made;
+    return st;
+}
+
+pgy_status session_open(session **out, const char *path, size_t threads, pgy_error *err)
+{
+    session *s = mem_calloc(1, sizeof *s);
+    if (!s) return no_memory(err);
+    pgy_status st = plan_open(&s->file, path, err);
+    if (!st) {
+        s->model_hash = plan_describe(s->file)->model_hash;
+        st = team_create(&s->team, threads, err);
+    }
+    if (!st) st = plan_metadata(&s->inputs, s->file, false, err);
+    if (!st) st = plan_metadata(&s->outputs, s->file, true, err);
+    if (!st) {
+        st = open_program(s, err);
+        if (st) pgy_error_prefix(err, st, "'%s': ", path);
+    }
+    if (st)
+        session_destroy(s);
+    else
+        *out = s;
+    return st;
+}
+
+bool session_is_static(const session *s)
+{
+    for (size_t i = 0; i < pgy_metadata_count(s->inputs); i++) {
+        const pgy_tensor_info *input = pgy_metadata_at(s->inputs, i);
+        if (!is_numeric(input->form, input->dtype) || input->rank < 0) return false;
+        for (int32_t d = 0; d < input->rank; d++)
+            if (input->shape[d] < 0) return false;
+    }
+    return true;
+}
+
+static bool has_numeric_inputs(const session *s)
+{
+    for (size_t i = 0; i < pgy_metadata_count(s->inputs); i++) {
+        const pgy_tensor_info *input = pgy_metadata_at(s->inputs, i);
+        if (!is_numeric(input->form, input->dtype)) return false;
+    }
+    return true;
+}
+
+/* The model's own shapes, as far as they are not given. */
+static pgy_status complete_shapes(pgy_metadata **out, const session *s, const pgy_metadata *shapes,
+                                  pgy_error *err)
+{
+    pgy_status st = pgy_metadata_create(out, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(s->inputs); i++) {
+        pgy_tensor_info input = *pgy_metadata_at(s->inputs, i);
+        const pgy_tensor_info *given = shapes ? pgy_metadata_find(shapes, input.name) : NULL;
+        if (given) {
+            input.rank = given->rank;
+            input.shape = given->shape;
+        }
+        input.dim_names = NULL;
+        input.min_shape = input.max_shape = NULL;
+        for (int32_t d = 0; d < input.rank; d++)
+            if (input.shape[d] < 0) input.rank = -1;
+        if (input.rank < 0)
+            return pgy_error_set(err, PGY_E_SHAPE,
+                                 "input '%s' has no fixed shape: a plan needs shapes", input.name);
+        st = pgy_metadata_set(*out, &input, err);
+    }
+    return st;
+}
+
+/* Builds anew, so that what ran before leaves no mark. */
+static pgy_status build_for(program **out, session *s, const pgy_metadata *shapes, pgy_error *err)
+{
+    pgy_error why = {0};
+    pgy_metadata *fixed = NULL;
+    *out = NULL;
+    if (!has_numeric_inputs(s)) return PGY_OK;
+    pgy_status st = complete_shapes(&fixed, s, shapes, err);
+    if (!st) st = infer_for(s, fixed, err);
+    if (!st) {
+        st = program_build(out, s->graph, &why);
+        if (st == PGY_E_UNSUPPORTED) {
+            LOG(WARNING,
+                "Nothing can be built before the data are known (%s): the plan holds the "
+                "graph only",
+                why.text);
+            st = PGY_OK;
+        } else if (st) {
+            pgy_error_set(err, st, "%s", why.text);
+        }
+    }
+    pgy_metadata_destroy(fixed);
+    return st;
+}
+
+pgy_status session_save(session *s, const char *path, const pgy_metadata *shapes, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    program *made = NULL;
+    pgy_status st = need_graph(s, err);
+    if (!st) st = pgy_graph_infer_shapes(s->graph, NULL, err);
+    if (!st) st = pgy_graph_export(&model, s->graph, err);
+    if (!st) st = build_for(&made, s, shapes, err);
+    const plan_source source = {.program = made,
+                                .graph = s->graph,
+                                .model = model,
+                                .inputs = s->inputs,
+                                .outputs = s->outputs,
+                                .model_hash = s->model_hash};
+    if (!st) st = plan_write(path, &source, err);
+    program_destroy(made);
+    pgy_model_destroy(model);
+    return st;
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -231,21 +408,22 @@ static pgy_status create_outputs(pgy_tensor **made, void **data, const program *
 static pgy_status run_program(session *s, prepared *p, const pgy_tensor_map *feed,
                               pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
 {
-    const pgy_graph *g = s->graph;
+    const size_t input_count = pgy_metadata_count(s->inputs);
+    const size_t output_count = pgy_metadata_count(s->outputs);
     arena memory = {0};
-    const void **inputs = arena_alloc_array(&memory, g->input_count, sizeof *inputs);
-    void **data = arena_alloc_array(&memory, g->output_count, sizeof *data);
-    pgy_tensor **made = arena_alloc_array(&memory, g->output_count, sizeof *made);
+    const void **inputs = arena_alloc_array(&memory, input_count, sizeof *inputs);
+    void **data = arena_alloc_array(&memory, output_count, sizeof *data);
+    pgy_tensor **made = arena_alloc_array(&memory, output_count, sizeof *made);
     pgy_status st = inputs && data && made ? PGY_OK : no_memory(err);
-    for (size_t i = 0; !st && i < g->input_count; i++)
-        inputs[i] = pgy_tensor_data(pgy_tensor_map_find(feed, g->inputs[i]->name));
+    for (size_t i = 0; !st && i < input_count; i++)
+        inputs[i] = pgy_tensor_data(pgy_tensor_map_find(feed, pgy_metadata_at(s->inputs, i)->name));
     if (!st) st = create_outputs(made, data, p->program, err);
     const int64_t start = clock_ns();
     if (!st) st = program_execute(p->context, inputs, data, err);
     *time_ns = clock_ns() - start;
-    for (size_t i = 0; !st && i < g->output_count; i++)
-        st = pgy_tensor_map_set(out, g->outputs[i]->name, made[i], err);
-    for (size_t i = 0; made && i < g->output_count; i++) pgy_tensor_release(made[i]);
+    for (size_t i = 0; !st && i < output_count; i++)
+        st = pgy_tensor_map_set(out, pgy_metadata_at(s->outputs, i)->name, made[i], err);
+    for (size_t i = 0; made && i < output_count; i++) pgy_tensor_release(made[i]);
     arena_deinit(&memory);
     s->last = p->program;
     return st;
@@ -255,7 +433,8 @@ static pgy_status interpret(session *s, const pgy_tensor_map *feed, pgy_tensor_m
                             int64_t *time_ns, pgy_error *err)
 {
     const execute_limits limits = {.max_bytes = memory_limit_bytes()};
-    pgy_status st = s->planned ? PGY_OK : plan_build(s->graph, &s->plans, err);
+    pgy_status st = need_graph(s, err);
+    if (!st && !s->planned) st = plan_build(s->graph, &s->plans, err);
     if (st) return st;
     s->planned = true;
     s->last = NULL;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plan files: a program with the graph it came from, mapped and used in place. docs/engine.md. */
+#ifndef ENGINE_PLAN_H
+#define ENGINE_PLAN_H
+
+#include "engine/program.h"
+
+/* What goes into a file. */
+typedef struct plan_source {
+    const program *program;               /* NULL: the graph is interpreted */
+    pgy_graph *graph;                     /* that the program was built from */
+    pgy_model *model;                     /* the graph, exported */
+    const pgy_metadata *inputs, *outputs; /* of the model, as declared */
+    uint64_t model_hash;                  /* of the file it all came from; 0: not known */
+} plan_source;
+
+/* The same source gives the same bytes. The file appears whole or not at all. */
+pgy_status plan_write(const char *path, const plan_source *s, pgy_error *err) PGY_MUST_CHECK;
+
+typedef struct plan_info {
+    const char *name, *library;
+    uint64_t model_hash, file_bytes;
+    cpu_level needs;
+    bool has_program;
+    uint64_t arena_bytes, arena_bound, constant_bytes, model_bytes, step_count;
+} plan_info;
+
+typedef struct plan_file plan_file;
+
+/* Is it a plan at all? */
+bool plan_is_plan(const void *data, size_t size_bytes);
+bool plan_is_plan_file(const char *path);
+/* Maps a file; everything but the elements of weights is checked. */
+pgy_status plan_open(plan_file **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* Bytes at a multiple of 64 that outlive the plan. `trusted`: hashes are not looked at. */
+pgy_status plan_parse(plan_file **out, const void *data, size_t size_bytes, bool trusted,
+                      pgy_error *err) PGY_MUST_CHECK;
+/* The hashes of the large sections too. */
+pgy_status plan_verify(const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
+void plan_close(plan_file *p);
+
+const plan_info *plan_describe(const plan_file *p);
+const char *plan_kernel_name(const plan_file *p, size_t step); /* NULL: by reference */
+pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs,
+                         pgy_error *err) PGY_MUST_CHECK;
+
+/* A program over the mapped bytes; the file must outlive it. *out NULL: there is none. Runnable:
+ * PGY_E_UNSUPPORTED if kernels or the processor are missing. Else it is only to be looked at, and
+ * its steps have no kernels. */
+pgy_status plan_program(program **out, const plan_file *p, bool runnable,
+                        pgy_error *err) PGY_MUST_CHECK;
+/* The stored graph, with shapes inferred as declared. The file must outlive it. */
+pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
+/* Does a step need its node? Then the graph is read and the steps are tied to it. */
+bool plan_needs_nodes(const program *p);
+pgy_status plan_bind(program *p, const plan_file *file, pgy_graph *g,
+                     pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open plan, for the files that read one: everything in it was checked. */
+#ifndef ENGINE_PLAN_FILE_H
+#define ENGINE_PLAN_FILE_H
+
+#include "base/file.h"
+#include "engine/plan.h"
+#include "engine/plan_format.h"
+
+struct plan_file {
+    file_map map; /* if it was opened by path */
+    void *copy;   /* if the bytes were not aligned */
+    const unsigned char *data;
+    size_t size;
+    const plan_header *header;
+    const plan_section *sections[PLAN_KIND_END]; /* by kind */
+    const void *at[PLAN_KIND_END];               /* their records */
+    uint64_t counts[PLAN_KIND_END];              /* how many; bytes, where there are no records */
+    const plan_info_record *info;
+    plan_info public;
+};
+
+static inline const char *plan_text(const plan_file *p, uint32_t text)
+{
+    return (const char *)p->at[PLAN_STRINGS] + text;
+}
+
+#endif
