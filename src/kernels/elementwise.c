@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elementwise operators with broadcasting: rows of elementwise.def say which loop does which
+ * operator on which type; this file reads parameters, walks, and folds operators of several
+ * operands. Blocked tensors are walked in their own layout, as [N, C/b, spatial..., b]. */
+#include "kernels/elementwise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/walk.h"
+#include "tensor/convert.h"
+
+enum { MAX_ARGS = 3 };
+
+typedef struct params {
+    walk w;
+    uint32_t loop, level; /* row of the table */
+    uint32_t inputs;      /* of the use */
+    uint32_t fold;        /* operands go in one after the other, in pairs */
+    uint32_t out_bytes, in_bytes[KERNEL_MAX_INPUTS];
+    float args[MAX_ARGS];
+    float last; /* the sum of a mean is divided by this */
+} params;
+
+/* ---- Parameters -------------------------------------------------------------------------------
+ */
+
+/* Sets p->args and p->w.operands (how many inputs the loop walks over, all unless changed); false:
+ * not this use. */
+typedef bool (*read_args)(params *p, const kernel_use *u);
+
+static bool args_none(params *p, const kernel_use *u)
+{
+    (void)p;
+    (void)u;
+    return true;
+}
+
+static bool args_alpha(params *p, const kernel_use *u)
+{
+    p->args[0] = (float)op_attr_float(u->node, "alpha", 1);
+    return true;
+}
+
+static bool args_swish(params *p, const kernel_use *u)
+{
+    return args_alpha(p, u);
+}
+
+static bool args_alpha_beta(params *p, const kernel_use *u)
+{
+    p->args[1] = (float)op_attr_float(u->node, "beta", 0.5);
+    return args_alpha(p, u);
+}
+
+static bool args_selu(params *p, const kernel_use *u)
+{
+    p->args[1] = (float)op_attr_float(u->node, "gamma", 1);
+    return args_alpha(p, u);
+}
+
+static bool args_gelu_exact(params *p, const kernel_use *u)
+{
+    (void)p;
+    return *u->node->def->domain || op_attr_is(u->node, "approximate", "none", "none");
+}
+
+static bool args_is_inf(params *p, const kernel_use *u)
+{
+    p->args[0] = op_attr_int(u->node, "detect_positive", 1) != 0;
+    p->args[1] = op_attr_int(u->node, "detect_negative", 1) != 0;
+    return true;
+}
+
+static bool args_fmod(params *p, const kernel_use *u)
+{
+    (void)p;
+    return op_attr_int(u->node, "fmod", 0) != 0;
+}
+
+static bool args_floored(params *p, const kernel_use *u)
+{
+    return !args_fmod(p, u);
+}
+
+static bool args_fold(params *p, const kernel_use *u)
+{
+    p->fold = u->input_count != 2;
+    p->last = strcmp(u->node->def->name, "Mean") ? 1 : (float)u->input_count;
+    if (p->last != 1) p->fold = 1;
+    return true;
+}
+
+/* One number that is known now. */
+static bool constant(double *out, const kernel_tensor *t)
+{
+    if (!t->data || kernel_count(t) != 1) return false;
+    if (!pgy_dtype_is_float(t->dtype) && !pgy_dtype_is_integer(t->dtype)) return false;
+    *out = pgy_dtype_is_float(t->dtype) ? element_as_f64(t->dtype, t->data, 0)
+                                        : (double)element_as_i64(t->dtype, t->data, 0);
+    return true;
+}
+
+static bool args_clip(params *p, const kernel_use *u)
+{
+    double limits[] = {-INFINITY, INFINITY};
+    if (u->node->opset < 11) {
+        limits[0] = op_attr_float(u->node, "min", -INFINITY);
+        limits[1] = op_attr_float(u->node, "max", INFINITY);
+    }
+    for (size_t i = 1; i < u->input_count; i++)
+        if (u->inputs[i].dtype && !constant(&limits[i - 1], &u->inputs[i])) return false;
+    if (isnan(limits[0]) || isnan(limits[1])) return false;
+    p->args[0] = (float)(limits[0] > limits[1] ? limits[1] : limits[0]);
+    p->args[1] = (float)limits[1];
+    p->w.operands = 1;
+    return true;
+}
+
+/* Exponents that are short products, a quotient or a root. */
+static bool args_power(params *p, const kernel_use *u)
+{
+    double exponent;
+    if (!constant(&exponent, &u->inputs[1])) return false;
+    if (exponent != 1 && exponent != 2 && exponent != 3 && exponent != -1 && exponent != 0.5)
+        return false;
+    if (kernel_count(&u->inputs[0]) != kernel_count(&u->outputs[0])) return false;
+    p->args[0] = (float)exponent;
+    p->w.operands = 1;
+    return true;
+}
+
+static bool args_two(params *p, const kernel_use *u)
+{
+    (void)p;
+    return u->inputs[1].dtype == u->inputs[0].dtype;
+}
+
+static bool is_wide(const kernel_use *u, unsigned bits)
+{
+    return u->inputs[1].dtype == u->outputs[0].dtype && u->inputs[2].dtype == u->outputs[0].dtype &&
+           u->outputs[0].dtype != PGY_STRING &&
+           pgy_dtype_describe(u->outputs[0].dtype)->bits == bits;
+}
+
+static bool args_width_1(params *p, const kernel_use *u)
+{
+    (void)p;
+    return is_wide(u, 8);
+}
+
+static bool args_width_2(params *p, const kernel_use *u)
+{
+    (void)p;
+    return is_wide(u, 16);
+}
+
+static bool args_width_4(params *p, const kernel_use *u)
+{
+    (void)p;
+    return is_wide(u, 32);
+}
+
+static bool args_width_8(params *p, const kernel_use *u)
+{
+    (void)p;
+    return is_wide(u, 64);
+}
+
+/* ---- Rows -------------------------------------------------------------------------------------
+ */
+
+typedef struct row {
+    const char *ops;
+    int in, out;
+    read_args read;
+    double ns;
+} row;
+
+static const row ROWS[] = {
+#define ROW(op, in, out, loop, args, ns) {op, in, out, args, ns},
+#include "kernels/elementwise.def"
+#undef ROW
+};
+
+/* Is the operator a word of `ops`? */
+static bool names(const char *ops, const op_def *def)
+{
+    const size_t domain_size = strlen(def->domain), name_size = strlen(def->name);
+    for (const char *word = ops; *word; word += strspn(word, " ")) {
+        const size_t size = strcspn(word, " ");
+        const char *colon = memchr(word, ':', size);
+        const size_t prefix = colon ? (size_t)(colon - word) : 0, skip = colon ? prefix + 1 : 0;
+        if (prefix == domain_size && size - skip == name_size &&
+            !memcmp(word, def->domain, prefix) && !memcmp(word + skip, def->name, name_size))
+            return true;
+        word += size;
+    }
+    return false;
+}
+
+static bool has_types(const row *r, const kernel_use *u, uint32_t operands)
+{
+    if ((int)u->inputs[0].dtype != r->in || (r->out && (int)u->outputs[0].dtype != r->out))
+        return false;
+    for (uint32_t i = 1; i < operands && r->out; i++)
+        if (u->inputs[i].dtype && u->inputs[i].dtype != u->inputs[0].dtype) return false;
+    return true;
+}
+
+static const row *find_row(params *p, const kernel_use *u)
+{
+    for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++) {
+        *p = (params){.loop = i, .inputs = (uint32_t)u->input_count, .last = 1};
+        p->w.operands = p->inputs;
+        if (!names(ROWS[i].ops, u->node->def)) continue;
+        if (ROWS[i].read(p, u) && has_types(&ROWS[i], u, p->w.operands)) return &ROWS[i];
+    }
+    return NULL;
+}
+
+/* ---- Layouts ----------------------------------------------------------------------------------
+ */
+
+static bool is_spot(const kernel_tensor *t) /* one number for each channel at most */
+{
+    for (int32_t d = 2; d < t->rank; d++)
+        if (t->shape[d] != 1) return false;
+    return true;
+}
+
+/* The layout to work in: that of the largest input. */
+static kernel_layout wanted_layout(const kernel_use *u, uint32_t operands)
+{
+    kernel_layout layout = KERNEL_LINEAR;
+    size_t most = 0;
+    for (uint32_t i = 0; i < operands; i++)
+        if (u->inputs[i].dtype && kernel_count(&u->inputs[i]) > most) {
+            most = kernel_count(&u->inputs[i]);
+            layout = u->inputs[i].layout;
+        }
+    return layout;
+}
+
+/* Can it be walked in this blocked layout? Channels must fill the blocks, so that no lane is
+ * beyond them. Operands of the output's rank, or single numbers, whose channels are all there; what
+ * has no other axes has the same bytes in both layouts. */
+static bool take_blocked(kernel_use *u, uint32_t operands, kernel_layout layout)
+{
+    kernel_tensor *y = &u->outputs[0];
+    const int64_t block = (int64_t)kernel_block(layout);
+    if (y->rank < 3 || y->rank > WALK_AXES - 1 || y->shape[1] % block) return false;
+    for (uint32_t i = 0; i < operands; i++) {
+        kernel_tensor *x = &u->inputs[i];
+        if (!x->dtype || kernel_count(x) == 1) {
+            if (x->layout != KERNEL_LINEAR) return false;
+            continue;
+        }
+        if (x->rank != y->rank || x->shape[1] != y->shape[1]) return false;
+        if (x->data && !is_spot(x)) return false;
+        if (!x->data) x->layout = layout;
+    }
+    y->layout = layout;
+    return true;
+}
+
+/* A blocked tensor as a linear one. */
+static kernel_tensor unfold(const kernel_tensor *t, int64_t *shape, size_t block)
+{
+    kernel_tensor plain = *t;
+    plain.layout = KERNEL_LINEAR;
+    if (t->rank < 3 || kernel_count(t) == 1) return plain;
+    memcpy(shape, t->shape, (size_t)t->rank * sizeof *shape);
+    shape[1] /= (int64_t)block;
+    shape[t->rank] = (int64_t)block;
+    plain.shape = shape;
+    plain.rank++;
+    return plain;
+}
+
+static bool find_walk(params *p, const kernel_use *u)
+{
+    static int64_t none;
+    int64_t shapes[KERNEL_MAX_INPUTS + 1][WALK_AXES];
+    kernel_tensor plain[KERNEL_MAX_INPUTS], y = u->outputs[0];
+    const kernel_tensor *operands[KERNEL_MAX_INPUTS];
+    const size_t block = kernel_block(y.layout);
+    const kernel_tensor missing = {.dtype = y.dtype, .rank = 0, .shape = &none};
+    const uint32_t count = p->w.operands;
+    for (uint32_t i = 0; i < count; i++) {
+        plain[i] = u->inputs[i].dtype ? u->inputs[i] : missing;
+        if (block > 1) plain[i] = unfold(&plain[i], shapes[i], block);
+        operands[i] = &plain[i];
+    }
+    if (block > 1) y = unfold(&y, shapes[KERNEL_MAX_INPUTS], block);
+    return walk_init(&p->w, &y, operands, count);
+}
+
+/* ---- The kernel -------------------------------------------------------------------------------
+ */
+
+static bool describe(params *p, kernel_use *u, const row **found)
+{
+    kernel_tensor *y = &u->outputs[0];
+    if (u->input_count < 1 || u->output_count != 1) return false;
+    *found = find_row(p, u);
+    if (!*found) return false;
+    const kernel_layout layout = wanted_layout(u, p->w.operands);
+    y->layout = KERNEL_LINEAR;
+    if (layout == KERNEL_LINEAR || !take_blocked(u, p->w.operands, layout)) {
+        for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+        y->layout = KERNEL_LINEAR;
+    }
+    return find_walk(p, u);
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double slower)
+{
+    params p;
+    const row *r;
+    if (!describe(&p, u, &r)) return false;
+    double bytes = (double)kernel_size_bytes(&u->outputs[0]);
+    for (uint32_t i = 0; i < p.w.operands; i++)
+        if (u->inputs[i].dtype) bytes += (double)kernel_size_bytes(&u->inputs[i]);
+    *cost_ns = 100 + bytes / 10 + (double)p.w.count * r->ns * slower;
+    return true;
+}
+
+static bool accept_portable(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 4);
+}
+
+static bool accept_avx2(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 1.5);
+}
+
+static bool accept_avx512(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 1);
+}
+
+/* An input whose elements all go to the same place of the output, which has elements of that size:
+ * none before it is read has been overwritten. */
+static int8_t find_in_place(const params *p, const kernel_use *u)
+{
+    for (uint32_t i = 0; i < p->w.operands; i++)
+        if (u->inputs[i].dtype && !u->inputs[i].data && p->in_bytes[i] == p->out_bytes &&
+            kernel_count(&u->inputs[i]) == p->w.count && !(p->fold && i))
+            return (int8_t)i;
+    return -1;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    const row *r;
+    kernel_use use = *u;
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, &use, &r); /* accepted before */
+    p->level = level;
+    p->out_bytes = pgy_dtype_describe(u->outputs[0].dtype)->bits / 8;
+    for (uint32_t i = 0; i < p->inputs; i++)
+        p->in_bytes[i] = pgy_dtype_describe(u->inputs[i].dtype)->bits / 8;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1};
+    out->in_place = find_in_place(p, u);
+    out->parts = walk_parts(p->w.count, p->out_bytes + (r->ns > 0.3 ? 8 : 0));
+    return PGY_OK;
+}
+
+static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_PORTABLE, err);
+}
+
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX2, err);
+}
+
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX512, err);
+}
+
+static const elementwise_loop *table_of(uint32_t level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return elementwise_avx512;
+    if (level >= CPU_AVX2) return elementwise_avx2;
+#endif
+    (void)level;
+    return elementwise_portable;
+}
+
+/* y = x0, then y = f(y, xi) for all others. */
+static void run_fold(const params *p, elementwise_loop loop, void *y, const void *const *x,
+                     const uint32_t *step, size_t n)
+{
+    if (p->w.operands == 1) {
+        if (y != x[0]) memcpy(y, x[0], n * p->out_bytes);
+    } else {
+        loop(y, x, step, n, p->args);
+    }
+    for (uint32_t i = 2; i < p->w.operands; i++)
+        loop(y, (const void *const[]){y, x[i]}, (const uint32_t[]){1, step[i]}, n, p->args);
+    float *mean = y;
+    for (size_t i = 0; p->last != 1 && i < n; i++) mean[i] /= p->last;
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const elementwise_loop loop = table_of(p->level)[p->loop];
+    const uint32_t last = p->w.rank - 1;
+    const void *x[KERNEL_MAX_INPUTS] = {0};
+    uint32_t step[KERNEL_MAX_INPUTS] = {0};
+    for (uint32_t i = 0; i < p->w.operands; i++) step[i] = (uint32_t)p->w.strides[i][last];
+    walk_at at;
+    size_t n;
+    walk_begin(&at, &p->w, r->part, r->parts);
+    for (; walk_run(&at, &p->w, WALK_PIECE, &n); walk_next(&at, &p->w, n)) {
+        char *y = (char *)r->tensors[p->inputs] + at.done * p->out_bytes;
+        for (uint32_t i = 0; i < p->w.operands; i++)
+            x[i] =
+                r->tensors[i] ? (const char *)r->tensors[i] + at.offset[i] * p->in_bytes[i] : NULL;
+        if (p->fold)
+            run_fold(p, loop, y, x, step, n);
+        else
+            loop(y, x, step, n, p->args);
+    }
+}
+
+static const char OPS[] =
+#define ROW(op, in, out, loop, args, ns) op " "
+#include "kernels/elementwise.def"
+#undef ROW
+    ;
+
+#define KERNEL_ROW(suffix, needs_)                                                 \
+    {                                                                              \
+        .name = "elementwise_" #suffix, .version = 1, .ops = OPS, .needs = needs_, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run         \
+    }
+const kernel KERNELS_elementwise[] = {
+    KERNEL_ROW(portable, CPU_PORTABLE),
+    KERNEL_ROW(avx2, CPU_AVX2),
+    KERNEL_ROW(avx512, CPU_AVX512),
+    {0},
+};

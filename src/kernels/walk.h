@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks over the elements of a tensor together with operands that broadcast to it: axes that lie
+ * the same way in all operands are one, so most uses become one or two axes. */
+#ifndef KERNELS_WALK_H
+#define KERNELS_WALK_H
+
+#include "kernels/kernel.h"
+
+enum { WALK_AXES = 8, WALK_PIECE = 2048, WALK_ALIGN = 64 };
+
+/* The output is contiguous. Strides in elements; those of the last axis are 0 or 1 (walk_init) or
+ * anything (walk_init_strided). */
+typedef struct walk {
+    uint32_t rank, operands;
+    uint64_t count;
+    uint64_t shape[WALK_AXES];
+    uint64_t strides[KERNEL_MAX_INPUTS][WALK_AXES];
+} walk;
+
+/* Operands that broadcast as in NumPy, in linear layout. */
+bool walk_init(walk *w, const kernel_tensor *out, const kernel_tensor *const *operands,
+               uint32_t count);
+/* Strides of each operand for each axis of the output: strides[operand * rank + axis]. */
+bool walk_init_strided(walk *w, const int64_t *shape, int32_t rank, const int64_t *strides,
+                       uint32_t operands);
+
+/* Where a walk stands. */
+typedef struct walk_at {
+    uint64_t index[WALK_AXES];
+    uint64_t offset[KERNEL_MAX_INPUTS]; /* element of each operand */
+    uint64_t done, end;                 /* elements of the output */
+} walk_at;
+
+/* Part `part` of `parts`; cuts are at multiples of WALK_ALIGN elements. */
+void walk_begin(walk_at *at, const walk *w, uint32_t part, uint32_t parts);
+/* The next run along the last axis: *n elements at at->done and at->offset; false at the end. Then
+ * walk_next. `limit`: at most so many. */
+bool walk_run(const walk_at *at, const walk *w, size_t limit, size_t *n);
+void walk_next(walk_at *at, const walk *w, size_t n);
+/* Into how many parts work on so many bytes is worth cutting. */
+uint32_t walk_parts(uint64_t count, uint64_t bytes_each);
+
+#endif
