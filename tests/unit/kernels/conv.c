@@ -118,6 +118,36 @@ static void test_conv__groups_and_depthwise(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
 
+static void test_conv__groups_of_few_channels(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 12, 8, 6, 9, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {2, 9, 18, 7, 7, 9, {3, 3}, {2, 1}, {1, 1}, {1, 0, 1, 1}, NULL, true},
+        {1, 12, 12, 8, 8, 3, {3, 3}, {1, 1}, {2, 2}, {1, 3, 1, 1}, "Relu", true, true},
+        {1, 6, 26, 8, 40, 2, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, "Clip", false, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+static void test_conv__three_axes_and_weights_known_late(void **state)
+{
+    (void)state;
+    static const int64_t PADS[6] = {1, 0, 2, 1, 1, 0}, STRIDES[3] = {1, 2, 1};
+    for (int constant = 0; constant < 2; constant++) {
+        kernel_case c;
+        case_start(&c, "", "Conv", 17);
+        case_attr_ints(&c, "pads", PADS, 6);
+        case_attr_ints(&c, "strides", STRIDES, 3);
+        case_input(&c, false, 5, (const int64_t[]){2, 5, 4, 6, 7});
+        case_input(&c, constant, 5, (const int64_t[]){17, 5, 3, 2, 3});
+        case_input(&c, constant, 1, (const int64_t[]){17});
+        case_output_of_reference(&c);
+        assert_true(case_run_layouts(&c, TOLERANCE) > 0);
+        case_end(&c);
+    }
+}
+
 static void test_conv__sums_and_activations(void **state)
 {
     (void)state;

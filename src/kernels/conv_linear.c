@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution in float32 between linear tensors, whatever its axes, groups and weights: a panel of
+ * output positions is gathered with all its taps and multiplied by the weights where they lie. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/conv.h"
+#include "kernels/matmul.h"
+#include "kernels/vec_math.h"
+#include "ops/class_window.h"
+
+typedef struct params {
+    window w;
+    uint32_t level, activation, has_bias, has_sum, inputs;
+    float parameter[2];
+    uint64_t batch, groups, in, out;   /* channels of one group */
+    uint64_t depth, positions, panels; /* taps of one output; output positions */
+} params;
+
+/* ---- What is convolved ---------------------------------------------------------------------- */
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
+    *p = (params){.inputs = (uint32_t)u->input_count};
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].dtype && u->inputs[i].dtype != PGY_F32) return false;
+    if (x->dtype != PGY_F32 || x->rank < 3 || !kernel_count(x) || !kernel_count(w) ||
+        !kernel_count(y))
+        return false;
+    p->has_bias = u->input_count > 2 && u->inputs[2].dtype;
+    p->has_sum = u->input_count > 3 && u->inputs[3].dtype;
+    if (p->has_sum && kernel_count(&u->inputs[3]) != kernel_count(y)) return false;
+    if (!conv_read_activation(&p->activation, p->parameter, u->node)) return false;
+    if (window_read(&p->w, u->node, (size_t)x->rank - 2, NULL) ||
+        window_kernel(&p->w, u->node, w->shape + 2, NULL))
+        return false;
+    window_resolve(&p->w, x->shape + 2, y->shape + 2);
+    p->batch = (uint64_t)x->shape[0];
+    p->groups = (uint64_t)op_attr_int(u->node, "group", 1);
+    p->in = (uint64_t)w->shape[1];
+    p->out = (uint64_t)w->shape[0] / p->groups;
+    p->depth = kernel_count(w) / (uint64_t)w->shape[0];
+    p->positions = window_out_count(&p->w);
+    return true;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    const double gathered = (double)(p.batch * p.groups * p.positions) * (double)p.depth;
+    const double rows = p.out < 4 ? 4 : (double)p.out; /* few rows leave the multipliers idle */
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    *cost_ns = 200 + gathered * (2 * rows / flops_per_ns + 0.5);
+    return true;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    const matmul_tile *t = matmul_tile_of(level);
+    size_t scratch;
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    p->panels = (p->positions + t->columns - 1) / t->columns;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    const uint64_t units = p->batch * p->groups * p->panels;
+    out->parts = (uint32_t)(units < 256 ? units : 256);
+    if (!size_mul(&scratch, p->depth + t->rows, t->columns * sizeof(float))) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "a convolution over %llu taps is too large",
+                             (unsigned long long)p->depth);
+    }
+    out->scratch_bytes = scratch;
+    return PGY_OK;
+}
+
+/* ---- Gathering ------------------------------------------------------------------------------ */
+
+/* `run` positions of one output row, from `begin`, at one tap of the last axis; all channels. */
+static void gather_tap(const params *p, float *to, const float *x, size_t width, int64_t begin,
+                       int64_t run, size_t tap, bool inside)
+{
+    const size_t last = p->w.rank - 1, area = window_kernel_count(&p->w);
+    const size_t plane = window_in_count(&p->w);
+    const int64_t stride = p->w.stride[last];
+    int64_t lo, hi, from;
+    window_columns(&p->w, (int64_t)(tap % (size_t)p->w.kernel[last]), &lo, &hi, &from);
+    int64_t first = lo > begin ? lo : begin, end = hi < begin + run ? hi : begin + run;
+    if (!inside || first >= end) first = end = begin;
+    x += inside ? from + (first - lo) * stride : 0;
+    for (size_t c = 0; c < p->in; c++, x += plane) {
+        float *line = to + (c * area + tap) * width;
+        for (int64_t i = 0; i < first - begin; i++) line[i] = 0;
+        line += first - begin;
+        for (int64_t i = 0; i < end - first; i++) line[i] = x[i * stride];
+        line += end - first;
+        for (int64_t i = 0; i < begin + run - end; i++) line[i] = 0;
+    }
+}
+
+/* The taps of `count` output positions from `first`: [taps of all channels][width]. */
+static void gather(const params *p, float *to, const float *x, size_t width, size_t first,
+                   size_t count)
+{
+    const size_t last = p->w.rank - 1, out = (size_t)p->w.out[last];
+    const size_t area = window_kernel_count(&p->w), taps = (size_t)p->w.kernel[last];
+    if (count < width) memset(to, 0, p->depth * width * sizeof *to);
+    for (size_t done = 0, run; done < count; done += run) {
+        const size_t row = (first + done) / out, begin = (first + done) % out;
+        run = out - begin < count - done ? out - begin : count - done;
+        for (size_t tap = 0; tap < area; tap++) {
+            size_t in_row = 0;
+            const bool inside = window_row(&p->w, row, tap / taps, &in_row);
+            gather_tap(p, to + done, x + in_row * (size_t)p->w.in[last], width, (int64_t)begin,
+                       (int64_t)run, tap, inside);
+        }
+    }
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static void activate(const params *p, float *y, size_t count)
+{
+    const float a = p->parameter[0], b = p->parameter[1];
+    switch ((conv_activation)p->activation) {
+    case CONV_NO_ACTIVATION: break;
+    case CONV_RELU:
+        for (size_t i = 0; i < count; i++) y[i] = y[i] < 0 ? 0 : y[i];
+        break;
+    case CONV_LEAKY_RELU:
+        for (size_t i = 0; i < count; i++) y[i] = y[i] < 0 ? a * y[i] : y[i];
+        break;
+    case CONV_CLIP:
+        for (size_t i = 0; i < count; i++) y[i] = fminf(fmaxf(y[i], a), b);
+        break;
+    case CONV_HARD_SIGMOID:
+        for (size_t i = 0; i < count; i++) y[i] = fmaxf(0, fminf(1, a * y[i] + b));
+        break;
+    case CONV_SIGMOID: vec_sigmoid_f32(y, y, count); break;
+    case CONV_TANH: vec_tanh_f32(y, y, count); break;
+    }
+}
+
+/* One output channel: bias, sum, activation, and to where it belongs. */
+static void finish_row(const params *p, float *y, float *row, size_t count, float bias,
+                       const float *sum)
+{
+    for (size_t i = 0; i < count; i++) row[i] += bias;
+    if (sum)
+        for (size_t i = 0; i < count; i++) row[i] += sum[i];
+    activate(p, row, count);
+    memcpy(y, row, count * sizeof *y);
+}
+
+static void run_unit(const params *p, const kernel_run *r, size_t index)
+{
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const size_t panel = index % p->panels, job = index / p->panels, group = job % p->groups;
+    const size_t first = panel * t->columns;
+    const size_t count = p->positions - first < t->columns ? p->positions - first : t->columns;
+    const float *w = (const float *)r->tensors[1] + group * p->out * p->depth;
+    const float *bias = p->has_bias ? (const float *)r->tensors[2] + group * p->out : NULL;
+    const size_t at = job * p->out * p->positions + first;
+    const float *sum = p->has_sum ? (const float *)r->tensors[3] + at : NULL;
+    float *y = (float *)r->tensors[p->inputs] + at;
+    float *tile = r->scratch, *taps = tile + t->rows * t->columns;
+    gather(p, taps, (const float *)r->tensors[0] + job * p->in * window_in_count(&p->w), t->columns,
+           first, count);
+    for (size_t i = 0; i < p->out; i += t->rows) {
+        const size_t rows = p->out - i < t->rows ? p->out - i : t->rows;
+        t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false);
+        for (size_t k = 0; k < rows; k++) {
+            const size_t offset = (i + k) * p->positions;
+            finish_row(p, y + offset, tile + k * t->columns, count, bias ? bias[i + k] : 0,
+                       sum ? sum + offset : NULL);
+        }
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    size_t from, to;
+    kernel_share(&from, &to, p->batch * p->groups * p->panels, r->part, r->parts);
+    for (size_t i = from; i < to; i++) run_unit(p, r, i);
+}
+
+#define VARIANT(suffix, level, flops_per_ns)                                                  \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, flops_per_ns);                                           \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 9)
+VARIANT(avx2, CPU_AVX2, 65)
+VARIANT(avx512, CPU_AVX512, 75)
+
+#define ROW(suffix, level)                                                                       \
+    {                                                                                            \
+        .name = "conv_f32_linear_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv", \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run       \
+    }
+const kernel KERNELS_conv_linear[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

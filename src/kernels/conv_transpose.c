@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ConvTranspose in float32 between linear tensors, with constant weights: for each output channel
+ * the product of its weights and the input gives what every input position adds at every tap; then
+ * it is added there. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/matmul.h"
+#include "ops/class_window.h"
+
+enum { AXES = 3, MOST_SUMS = 1 << 26 }; /* of one output channel, kept by each thread */
+
+typedef struct params {
+    uint32_t level, has_bias, inputs;
+    uint64_t batch, groups, in, out; /* channels of one group */
+    uint64_t positions, panels, taps,
+        area; /* of the input; of the kernel; positions of the output */
+    int64_t from[AXES], to[AXES], window[AXES], stride[AXES], dilation[AXES], pad[AXES];
+} params;
+
+static bool read_axes(params *p, const kernel_use *u)
+{
+    window w;
+    size_t count;
+    const kernel_tensor *x = &u->inputs[0], *f = &u->inputs[1], *y = &u->outputs[0];
+    const size_t rank = (size_t)x->rank - 2;
+    if (window_read(&w, u->node, rank, NULL) || window_kernel(&w, u->node, f->shape + 2, NULL))
+        return false;
+    (void)op_attr_ints(u->node, "output_shape", &count);
+    if (count || w.auto_pad != WINDOW_PAD_EXPLICIT) return false;
+    for (size_t d = 0; d < AXES; d++) {
+        p->from[d] = p->to[d] = p->window[d] = p->stride[d] = p->dilation[d] = 1;
+        if (d + rank < AXES) continue;
+        const size_t i = d + rank - AXES;
+        p->from[d] = x->shape[i + 2];
+        p->to[d] = y->shape[i + 2];
+        p->window[d] = w.kernel[i];
+        p->stride[d] = w.stride[i];
+        p->dilation[d] = w.dilation[i];
+        p->pad[d] = w.begin[i];
+    }
+    return true;
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
+    *p = (params){.inputs = (uint32_t)u->input_count};
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].dtype && u->inputs[i].dtype != PGY_F32) return false;
+    if (x->dtype != PGY_F32 || x->rank < 3 || x->rank > 2 + AXES || !w->data) return false;
+    if (!kernel_count(x) || !kernel_count(w) || !kernel_count(y)) return false;
+    p->has_bias = u->input_count > 2 && u->inputs[2].dtype;
+    p->batch = (uint64_t)x->shape[0];
+    p->groups = (uint64_t)op_attr_int(u->node, "group", 1);
+    p->in = (uint64_t)x->shape[1] / p->groups;
+    p->out = (uint64_t)w->shape[1];
+    if (!read_axes(p, u)) return false;
+    p->positions = (uint64_t)(p->from[0] * p->from[1] * p->from[2]);
+    p->area = (uint64_t)(p->to[0] * p->to[1] * p->to[2]);
+    p->taps = (uint64_t)(p->window[0] * p->window[1] * p->window[2]);
+    return (double)p->taps * (double)p->positions < MOST_SUMS;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    const double added = (double)(p.batch * p.groups * p.out * p.taps) * (double)p.positions;
+    *cost_ns = 200 + added * (2 * (double)p.in / flops_per_ns + 1);
+    return true;
+}
+
+/* [group][output channel][tap][input channel] */
+static void pack(float *to, const params *p, const float *w)
+{
+    for (uint64_t g = 0; g < p->groups; g++)
+        for (uint64_t row = 0; row < p->out * p->taps; row++)
+            for (uint64_t c = 0; c < p->in; c++)
+                *to++ = w[(g * p->in + c) * p->out * p->taps + row];
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    const matmul_tile *t = matmul_tile_of(level);
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    p->panels = (p->positions + t->columns - 1) / t->columns;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
+    const uint64_t units = p->batch * p->groups * p->out;
+    out->parts = (uint32_t)(units < 256 ? units : 256);
+    out->workspace_bytes = p->batch * p->groups * p->in * p->panels * t->columns * sizeof(float);
+    out->scratch_bytes = p->taps * p->panels * t->columns * sizeof(float);
+    out->packed_bytes = kernel_size_bytes(&u->inputs[1]);
+    out->packed_inputs = 2;
+    out->packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!out->packed) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    }
+    pack(out->packed, p, u->inputs[1].data);
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* The input in panels: [image and group][panel][channel][position]. */
+static void run_packing(const params *p, const kernel_run *r)
+{
+    const size_t width = matmul_tile_of((cpu_level)p->level)->columns;
+    size_t from, to;
+    kernel_share(&from, &to, p->batch * p->groups * p->panels, r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        const size_t job = i / p->panels, first = i % p->panels * width;
+        const size_t count = p->positions - first < width ? p->positions - first : width;
+        const float *x = (const float *)r->tensors[0] + job * p->in * p->positions + first;
+        float *panel = (float *)r->workspace + i * p->in * width;
+        for (size_t c = 0; c < p->in; c++, panel += width, x += p->positions) {
+            memcpy(panel, x, count * sizeof *x);
+            memset(panel + count, 0, (width - count) * sizeof *x);
+        }
+    }
+}
+
+/* Adds what a row of input positions gives at tap (a, b, c) to the output plane. */
+static void add_tap(const params *p, float *y, const float *sums, const int64_t *tap)
+{
+    for (int64_t z = 0; z < p->from[0]; z++) {
+        const int64_t plane = z * p->stride[0] + tap[0] * p->dilation[0] - p->pad[0];
+        for (int64_t v = 0; v < p->from[1]; v++, sums += p->from[2]) {
+            const int64_t row = v * p->stride[1] + tap[1] * p->dilation[1] - p->pad[1];
+            if (plane < 0 || plane >= p->to[0] || row < 0 || row >= p->to[1]) continue;
+            float *line = y + (plane * p->to[1] + row) * p->to[2];
+            int64_t at = tap[2] * p->dilation[2] - p->pad[2];
+            for (int64_t h = 0; h < p->from[2]; h++, at += p->stride[2])
+                if (at >= 0 && at < p->to[2]) line[at] += sums[h];
+        }
+    }
+}
+
+static void run_channel(const params *p, const kernel_run *r, size_t index)
+{
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const size_t job = index / p->out, channel = job % p->groups * p->out + index % p->out;
+    const size_t width = p->panels * t->columns;
+    const float *w = (const float *)r->packed + channel * p->taps * p->in;
+    const float *x = (const float *)r->workspace + job * p->in * width;
+    float *sums = r->scratch, *y = (float *)r->tensors[p->inputs] + index * p->area;
+    for (size_t panel = 0; panel < p->panels; panel++)
+        for (size_t i = 0; i < p->taps; i += t->rows)
+            t->run[p->taps - i < t->rows ? p->taps - i : t->rows](
+                p->in, w + i * p->in, p->in, x + panel * p->in * t->columns,
+                sums + i * width + panel * t->columns, width, false);
+    const float bias = p->has_bias ? ((const float *)r->tensors[2])[channel] : 0;
+    for (size_t i = 0; i < p->area; i++) y[i] = bias;
+    for (size_t i = 0; i < p->taps; i++) {
+        const int64_t n = (int64_t)i;
+        const int64_t tap[AXES] = {n / (p->window[1] * p->window[2]),
+                                   n / p->window[2] % p->window[1], n % p->window[2]};
+        add_tap(p, y, sums + i * width, tap);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    size_t from, to;
+    if (r->phase == 0) {
+        run_packing(p, r);
+        return;
+    }
+    kernel_share(&from, &to, p->batch * p->groups * p->out, r->part, r->parts);
+    for (size_t i = from; i < to; i++) run_channel(p, r, i);
+}
+
+#define VARIANT(suffix, level, flops_per_ns)                                                  \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, flops_per_ns);                                           \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 9)
+VARIANT(avx2, CPU_AVX2, 60)
+VARIANT(avx512, CPU_AVX512, 70)
+
+#define ROW(suffix, level)                                                                 \
+    {                                                                                      \
+        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose",       \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+    }
+const kernel KERNELS_conv_transpose[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};
