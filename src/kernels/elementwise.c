@@ -385,7 +385,7 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_erro
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
-static const elementwise_loop *table_of(uint32_t level)
+const elementwise_loop *elementwise_table(cpu_level level)
 {
 #if defined(__x86_64__)
     if (level >= CPU_AVX512) return elementwise_avx512;
@@ -413,7 +413,7 @@ static void run_fold(const params *p, elementwise_loop loop, void *y, const void
 static void run(const kernel_run *r)
 {
     const params *p = r->params;
-    const elementwise_loop loop = table_of(p->level)[p->loop];
+    const elementwise_loop loop = elementwise_table((cpu_level)p->level)[p->loop];
     const uint32_t last = p->w.rank - 1;
     const void *x[KERNEL_MAX_INPUTS] = {0};
     uint32_t step[KERNEL_MAX_INPUTS] = {0};

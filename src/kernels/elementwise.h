@@ -4,7 +4,8 @@
 #define KERNELS_ELEMENTWISE_H
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "base/system.h"
 
 /* y[i] = f(x[0][i * step[0]], x[1][i * step[1]], ...); steps are 0 or 1, and 1 if there is only one
  * operand. y may be an operand whose step is 1. */
@@ -19,5 +20,7 @@ enum {
 };
 
 extern const elementwise_loop elementwise_portable[], elementwise_avx2[], elementwise_avx512[];
+/* That of a level. */
+const elementwise_loop *elementwise_table(cpu_level level);
 
 #endif

@@ -24,6 +24,13 @@ typedef struct vec_math {
     float (*sum_squares)(const float *x, size_t n, float mean); /* of x - mean */
     float (*max)(const float *x, size_t n); /* NaN if there is one; -inf if empty */
     float (*exp_sum)(float *y, const float *x, size_t n, float less); /* y = exp(x - less); sum */
+    float (*sum_magnitudes)(const float *x, size_t n);
+    float (*min)(const float *x, size_t n); /* like max */
+    /* y = (x - mean) * factor + bias */
+    void (*affine)(float *y, const float *x, size_t n, float mean, float factor, float bias);
+    /* y = (x - mean) * factor * scale[i] + bias[i]; bias may be NULL */
+    void (*normalize)(float *y, const float *x, size_t n, float mean, float factor,
+                      const float *scale, const float *bias);
 } vec_math;
 
 const vec_math *vec_math_of(cpu_level level);

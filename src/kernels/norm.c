@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Normalisations in float32. A row is what has one mean and one variance: the last axes (layer),
+ * a plane (instance), some channels (group). Batch normalisation and instances have one factor and
+ * one bias for a row, layers one for each element of it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/elementwise.h"
+#include "kernels/kernel.h"
+#include "kernels/vec_math.h"
+
+typedef enum kind { LAYER, ROOT, INSTANCE, GROUP, BATCH, LP } kind;
+
+enum { NO_TENSOR = 255 };
+
+typedef struct params {
+    uint64_t rows, length;    /* of the input */
+    uint64_t channels, plane; /* of a group; of all, and 1 position, for others */
+    uint64_t skip_count;      /* elements of the skip, which repeats; 0: none */
+    uint32_t kind, level;
+    uint8_t scale, bias, extra;   /* tensor numbers; extra: added to the input */
+    uint8_t y, mean, factor, sum; /* outputs */
+    float epsilon;
+} params;
+
+/* ---- What is normalised -----------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name;
+    kind kind;
+    bool skip;
+} OPS[] = {
+    {"LayerNormalization", LAYER, false},
+    {"RMSNormalization", ROOT, false},
+    {"SimplifiedLayerNormalization", ROOT, false},
+    {"SkipLayerNormalization", LAYER, true},
+    {"SkipSimplifiedLayerNormalization", ROOT, true},
+    {"InstanceNormalization", INSTANCE, false},
+    {"GroupNormalization", GROUP, false},
+    {"BatchNormalization", BATCH, false},
+    {"LpNormalization", LP, false},
+};
+
+static uint64_t product(const kernel_tensor *t, int64_t from, int64_t to)
+{
+    uint64_t p = 1;
+    for (int64_t d = from; d < to; d++) p *= (uint64_t)t->shape[d];
+    return p;
+}
+
+static uint8_t output_of(const kernel_use *u, size_t i)
+{
+    return i < u->output_count && u->outputs[i].dtype ? (uint8_t)(u->input_count + i) : NO_TENSOR;
+}
+
+static uint8_t input_of(const kernel_use *u, size_t i)
+{
+    return i < u->input_count && u->inputs[i].dtype ? (uint8_t)i : NO_TENSOR;
+}
+
+/* Scale and bias that are exactly one row long. */
+static bool is_row(const kernel_use *u, uint8_t i, uint64_t length, int64_t most_rank)
+{
+    return i == NO_TENSOR ||
+           (kernel_count(&u->inputs[i]) == length && u->inputs[i].rank <= most_rank);
+}
+
+static bool describe_layer(params *p, const kernel_use *u, bool skip)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    int64_t axis = skip ? -1 : op_attr_int(u->node, "axis", -1);
+    if (axis < 0) axis += x->rank;
+    if (axis < 0 || axis >= x->rank) return false;
+    p->rows = product(x, 0, axis);
+    p->length = product(x, axis, x->rank);
+    p->scale = input_of(u, skip ? 2 : 1);
+    p->bias = p->kind == LAYER ? input_of(u, skip ? 3 : 2) : NO_TENSOR;
+    p->mean = p->kind == LAYER || skip ? output_of(u, 1) : NO_TENSOR;
+    p->factor = output_of(u, p->kind == LAYER || skip ? 2 : 1);
+    if (p->kind == ROOT && p->mean != NO_TENSOR) return false;
+    if (!is_row(u, p->scale, p->length, x->rank - axis)) return false;
+    if (!is_row(u, p->bias, p->length, x->rank - axis)) return false;
+    if (!skip) return op_attr_int(u->node, "stash_type", 1) == 1;
+    p->extra = input_of(u, p->kind == LAYER ? 4 : 3);
+    p->sum = output_of(u, 3);
+    p->skip_count = kernel_count(&u->inputs[1]);
+    return is_row(u, p->extra, p->length, 1) && p->skip_count &&
+           p->rows * p->length % p->skip_count == 0 && p->skip_count % p->length == 0;
+}
+
+static bool describe_planes(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    const uint64_t n = (uint64_t)x->shape[0], channels = (uint64_t)x->shape[1];
+    const uint64_t plane = product(x, 2, x->rank);
+    const uint64_t groups =
+        p->kind == GROUP ? (uint64_t)op_attr_int(u->node, "num_groups", 1) : channels;
+    if (u->output_count != 1 || !groups || channels % groups) return false;
+    if (p->kind == GROUP && u->node->def->since < 21) return false;
+    if (p->kind == BATCH && op_attr_int(u->node, "training_mode", 0)) return false;
+    if (p->kind == BATCH && u->node->def->since < 9) return false;
+    p->rows = n * groups;
+    p->length = channels / groups * plane;
+    p->channels = channels;
+    p->plane = plane;
+    p->scale = 1;
+    p->bias = 2;
+    for (size_t i = 1; i < u->input_count; i++)
+        if (kernel_count(&u->inputs[i]) != channels) return false;
+    return true;
+}
+
+static bool describe_lp(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    const int64_t axis = op_attr_int(u->node, "axis", -1);
+    if (op_attr_int(u->node, "p", 2) != 2 || (axis != -1 && axis != x->rank - 1)) return false;
+    p->rows = product(x, 0, x->rank - 1);
+    p->length = (uint64_t)x->shape[x->rank - 1];
+    return true;
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    size_t i = 0;
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
+    *p = (params){.kind = OPS[i].kind,
+                  .scale = NO_TENSOR,
+                  .bias = NO_TENSOR,
+                  .extra = NO_TENSOR,
+                  .mean = NO_TENSOR,
+                  .factor = NO_TENSOR,
+                  .sum = NO_TENSOR,
+                  .y = output_of(u, 0),
+                  .epsilon = (float)op_attr_float(u->node, "epsilon", 1e-5)};
+    for (size_t k = 0; k < u->input_count; k++)
+        if (u->inputs[k].dtype && u->inputs[k].dtype != PGY_F32) return false;
+    for (size_t k = 0; k < u->output_count; k++)
+        if (u->outputs[k].dtype && u->outputs[k].dtype != PGY_F32) return false;
+    if (p->y == NO_TENSOR || x->rank < 1 || !kernel_count(x)) return false;
+    if (p->kind == LP) return describe_lp(p, u);
+    if (p->kind == LAYER || p->kind == ROOT) return describe_layer(p, u, OPS[i].skip);
+    return x->rank > 1 && describe_planes(p, u);
+}
+
+/* ---- The kernel -------------------------------------------------------------------------------
+ */
+
+static bool accept_at(kernel_use *u, double *cost_ns, double each)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
+    *cost_ns = 100 + (double)(p.rows * p.length) * each + (double)p.rows * 20;
+    return true;
+}
+
+static bool accept_portable(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 1);
+}
+
+static bool accept_avx2(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 0.5);
+}
+
+static bool accept_avx512(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 0.4);
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    const uint64_t worth = p->rows * p->length / 8192 + 1;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1};
+    out->parts = (uint32_t)(p->rows < worth ? p->rows : worth);
+    if (out->parts > 256) out->parts = 256;
+    return PGY_OK;
+}
+
+static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_PORTABLE, err);
+}
+
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX2, err);
+}
+
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX512, err);
+}
+
+static float *tensor(const kernel_run *r, uint8_t i)
+{
+    return i == NO_TENSOR ? NULL : r->tensors[i];
+}
+
+/* The row with skip and bias added, in the output for sums or in y. */
+static const float *add_skip(const params *p, const kernel_run *r, size_t row)
+{
+    static const uint32_t both[] = {1, 1};
+    const elementwise_loop add = elementwise_table((cpu_level)p->level)[ELEMENTWISE_add_f32];
+    const size_t at = row * p->length;
+    float *to = (p->sum != NO_TENSOR ? tensor(r, p->sum) : tensor(r, p->y)) + at;
+    const float *x = (const float *)r->tensors[0] + at;
+    const float *skip = (const float *)r->tensors[1] + at % p->skip_count;
+    add(to, (const void *const[]){x, skip}, both, p->length, NULL);
+    if (p->extra != NO_TENSOR)
+        add(to, (const void *const[]){to, tensor(r, p->extra)}, both, p->length, NULL);
+    return to;
+}
+
+static void run_layer(const params *p, const kernel_run *r, const vec_math *m, size_t row)
+{
+    const size_t n = p->length;
+    const float *x = (const float *)r->tensors[0] + row * n;
+    if (p->skip_count) x = add_skip(p, r, row);
+    const float mean = p->kind == LAYER ? m->sum(x, n) / (float)n : 0;
+    const float variance = m->sum_squares(x, n, mean) / (float)n;
+    const float factor = 1 / sqrtf(variance + p->epsilon);
+    if (p->mean != NO_TENSOR) tensor(r, p->mean)[row] = mean;
+    if (p->factor != NO_TENSOR) tensor(r, p->factor)[row] = factor;
+    m->normalize(tensor(r, p->y) + row * n, x, n, mean, factor, tensor(r, p->scale),
+                 tensor(r, p->bias));
+}
+
+static void run_planes(const params *p, const kernel_run *r, const vec_math *m, size_t row)
+{
+    const size_t n = p->length, groups = p->channels * p->plane / n;
+    const float *x = (const float *)r->tensors[0] + row * n;
+    float *y = tensor(r, p->y) + row * n, mean = 0, variance = 0;
+    const float *scale = tensor(r, p->scale), *bias = tensor(r, p->bias);
+    if (p->kind != BATCH) {
+        mean = m->sum(x, n) / (float)n;
+        variance = m->sum_squares(x, n, mean) / (float)n;
+    }
+    for (size_t at = 0; at < n; at += p->plane) {
+        const size_t channel = row % groups * (n / p->plane) + at / p->plane;
+        if (p->kind == BATCH) {
+            mean = ((const float *)r->tensors[3])[channel];
+            variance = ((const float *)r->tensors[4])[channel];
+        }
+        const float factor = scale[channel] / sqrtf(variance + p->epsilon);
+        m->affine(y + at, x + at, p->plane, mean, factor, bias[channel]);
+    }
+}
+
+static void run_lp(const params *p, const kernel_run *r, const vec_math *m, size_t row)
+{
+    const size_t n = p->length;
+    const float *x = (const float *)r->tensors[0] + row * n;
+    float *y = tensor(r, p->y) + row * n;
+    const float norm = sqrtf(m->sum_squares(x, n, 0));
+    if (norm == 0)
+        memset(y, 0, n * sizeof *y);
+    else
+        m->affine(y, x, n, 0, 1 / norm, 0);
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const vec_math *m = vec_math_of((cpu_level)p->level);
+    size_t from, to;
+    kernel_share(&from, &to, p->rows, r->part, r->parts);
+    for (size_t row = from; row < to; row++) {
+        if (p->kind == LP)
+            run_lp(p, r, m, row);
+        else if (p->kind == LAYER || p->kind == ROOT)
+            run_layer(p, r, m, row);
+        else
+            run_planes(p, r, m, row);
+    }
+}
+
+#define ROW(suffix, needs_)                                                                   \
+    {                                                                                         \
+        .name = "norm_f32_" #suffix, .version = 1,                                            \
+        .ops = "LayerNormalization RMSNormalization SimplifiedLayerNormalization "            \
+               "InstanceNormalization GroupNormalization BatchNormalization LpNormalization " \
+               "com.microsoft:SkipLayerNormalization "                                        \
+               "com.microsoft:SkipSimplifiedLayerNormalization",                              \
+        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run   \
+    }
+const kernel KERNELS_norm[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

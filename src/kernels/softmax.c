@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax and LogSoftmax in float32 along one axis. Rows that lie together are done one by one;
+ * else COLUMNS neighbouring ones at a time, element by element. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/elementwise.h"
+#include "kernels/kernel.h"
+#include "kernels/vec_math.h"
+
+enum { COLUMNS = 256 };
+
+typedef struct params {
+    uint64_t outer, length, inner;
+    uint32_t level, logarithm;
+} params;
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    int64_t axis = op_attr_int(u->node, "axis", -1);
+    *p = (params){.outer = 1, .inner = 1};
+    if (u->node->def->since < 13 || x->dtype != PGY_F32 || u->output_count != 1) return false;
+    if (axis < 0) axis += x->rank;
+    if (axis < 0 || axis >= x->rank || !kernel_count(x)) return false;
+    for (int64_t d = 0; d < axis; d++) p->outer *= (uint64_t)x->shape[d];
+    for (int64_t d = axis + 1; d < x->rank; d++) p->inner *= (uint64_t)x->shape[d];
+    p->length = (uint64_t)x->shape[axis];
+    p->logarithm = strcmp(u->node->def->name, "LogSoftmax") == 0;
+    return true;
+}
+
+static uint64_t column_units(const params *p)
+{
+    return p->inner == 1 ? 1 : (p->inner + COLUMNS - 1) / COLUMNS;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double each)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    u->inputs[0].layout = u->outputs[0].layout = KERNEL_LINEAR;
+    *cost_ns = 100 + (double)(p.outer * p.length * p.inner) * each + (double)p.outer * 30;
+    return true;
+}
+
+static bool accept_portable(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 2.5);
+}
+
+static bool accept_avx2(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 0.8);
+}
+
+static bool accept_avx512(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 0.6);
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    const uint64_t units = p->outer * column_units(p);
+    const uint64_t worth = p->outer * p->length * p->inner / 4096 + 1;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1};
+    out->in_place = p->logarithm ? -1 : 0;
+    out->parts = (uint32_t)(units < worth ? units : worth);
+    if (out->parts > 256) out->parts = 256;
+    return PGY_OK;
+}
+
+static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_PORTABLE, err);
+}
+
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX2, err);
+}
+
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX512, err);
+}
+
+static void run_row(const vec_math *m, float *y, const float *x, size_t n, bool logarithm)
+{
+    const float most = m->max(x, n), sum = m->exp_sum(y, x, n, most);
+    if (!logarithm) {
+        m->affine(y, y, n, 0, 1 / sum, 0);
+        return;
+    }
+    m->affine(y, x, n, most, 1, -logf(sum));
+}
+
+/* Columns [0, n) of a block whose rows lie `step` apart. */
+static void run_columns(const params *p, float *y, const float *x, size_t n, size_t step)
+{
+    float most[COLUMNS], sum[COLUMNS];
+    const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
+    const vec_math *m = vec_math_of((cpu_level)p->level);
+    static const uint32_t both[] = {1, 1};
+    memcpy(most, x, n * sizeof *most);
+    for (size_t i = 1; i < p->length; i++)
+        loops[ELEMENTWISE_max_f32](most, (const void *const[]){most, x + i * step}, both, n, NULL);
+    for (size_t i = 0; i < p->length; i++) {
+        float *to = y + i * step;
+        loops[ELEMENTWISE_sub_f32](to, (const void *const[]){x + i * step, most}, both, n, NULL);
+        m->exp(to, to, n);
+        if (i == 0)
+            memcpy(sum, to, n * sizeof *sum);
+        else
+            loops[ELEMENTWISE_add_f32](sum, (const void *const[]){sum, to}, both, n, NULL);
+    }
+    if (p->logarithm) m->log(sum, sum, n);
+    for (size_t i = 0; i < p->length; i++) {
+        float *to = y + i * step;
+        if (!p->logarithm) {
+            loops[ELEMENTWISE_div_f32](to, (const void *const[]){to, sum}, both, n, NULL);
+            continue;
+        }
+        loops[ELEMENTWISE_sub_f32](to, (const void *const[]){x + i * step, most}, both, n, NULL);
+        loops[ELEMENTWISE_sub_f32](to, (const void *const[]){to, sum}, both, n, NULL);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const uint64_t units = column_units(p);
+    size_t from, to;
+    kernel_share(&from, &to, p->outer * units, r->part, r->parts);
+    for (size_t unit = from; unit < to; unit++) {
+        const size_t column = unit % units * COLUMNS;
+        const size_t at = unit / units * p->length * p->inner + column;
+        const size_t columns = p->inner - column < COLUMNS ? p->inner - column : COLUMNS;
+        const float *x = (const float *)r->tensors[0] + at;
+        float *y = (float *)r->tensors[1] + at;
+        if (p->inner == 1)
+            run_row(vec_math_of((cpu_level)p->level), y, x, p->length, p->logarithm);
+        else
+            run_columns(p, y, x, columns, p->inner);
+    }
+}
+
+#define ROW(suffix, needs_)                                                                 \
+    {                                                                                       \
+        .name = "softmax_f32_" #suffix, .version = 1, .ops = "Softmax LogSoftmax",          \
+        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+    }
+const kernel KERNELS_softmax[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};
