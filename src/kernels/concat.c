@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Concat and Split: rows of bytes that are cut into segments, each segment a tensor of its own.
+ * Parts are ranges of the bytes of the whole. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/kernel.h"
+
+enum { MAX_SEGMENTS = KERNEL_MAX_INPUTS };
+
+typedef struct params {
+    uint64_t rows, row_bytes;
+    uint64_t ends[MAX_SEGMENTS]; /* of a segment in a row */
+    uint32_t segments, splits;   /* splits: the whole is the input */
+    uint32_t first, whole;       /* tensors */
+} params;
+
+static bool describe(params *p, const kernel_use *u)
+{
+    *p = (params){.splits = strcmp(u->node->def->name, "Split") == 0, .rows = 1};
+    const kernel_tensor *whole = p->splits ? &u->inputs[0] : &u->outputs[0];
+    const kernel_tensor *pieces = p->splits ? u->outputs : u->inputs;
+    const unsigned bits = pgy_dtype_describe(whole->dtype)->bits;
+    int64_t axis = op_attr_int(u->node, "axis", 0);
+    if (axis < 0) axis += whole->rank;
+    if (axis < 0 || axis >= whole->rank || bits % 8 || whole->dtype == PGY_STRING) return false;
+    p->segments = (uint32_t)(p->splits ? u->output_count : u->input_count);
+    p->first = p->splits ? (uint32_t)u->input_count : 0;
+    p->whole = p->splits ? 0 : (uint32_t)u->input_count;
+    if (p->segments > MAX_SEGMENTS) return false;
+    uint64_t inner = bits / 8;
+    for (int64_t d = axis + 1; d < whole->rank; d++) inner *= (uint64_t)whole->shape[d];
+    for (int64_t d = 0; d < axis; d++) p->rows *= (uint64_t)whole->shape[d];
+    p->row_bytes = inner * (uint64_t)whole->shape[axis];
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < p->segments; i++) {
+        if (pieces[i].dtype != whole->dtype || pieces[i].rank != whole->rank) return false;
+        end += inner * (uint64_t)pieces[i].shape[axis];
+        p->ends[i] = end;
+    }
+    return end == p->row_bytes;
+}
+
+static bool accept(kernel_use *u, double *cost_ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
+    *cost_ns = 100 + (double)(p.rows * p.row_bytes) / 5 + (double)(p.rows * p.segments) * 5;
+    return true;
+}
+
+static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    const uint64_t parts = p->rows * p->row_bytes / 32768 + 1;
+    out->parts = (uint32_t)(parts < 256 ? parts : 256);
+    return PGY_OK;
+}
+
+/* Bytes [from, to) of a row. */
+static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from, uint64_t to)
+{
+    char *whole = (char *)r->tensors[p->whole] + row * p->row_bytes;
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < p->segments; start = p->ends[i++]) {
+        const uint64_t begin = from > start ? from : start, end = to < p->ends[i] ? to : p->ends[i];
+        if (begin >= end) continue;
+        char *piece = (char *)r->tensors[p->first + i] + row * (p->ends[i] - start);
+        if (p->splits)
+            memcpy(piece + (begin - start), whole + begin, end - begin);
+        else
+            memcpy(whole + begin, piece + (begin - start), end - begin);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    size_t from, to;
+    kernel_share(&from, &to, p->rows * p->row_bytes, r->part, r->parts);
+    while (from < to) {
+        const uint64_t row = from / p->row_bytes, at = from % p->row_bytes;
+        const uint64_t rest = to - from, left = p->row_bytes - at;
+        const uint64_t n = rest < left ? rest : left;
+        run_row(p, r, row, at, at + n);
+        from += n;
+    }
+}
+
+const kernel KERNELS_concat[] = {
+    {.name = "concat",
+     .version = 1,
+     .ops = "Concat Split",
+     .accept = accept,
+     .prepare = prepare,
+     .run = run},
+    {0},
+};
