@@ -33,18 +33,34 @@ static bool is_off(const char *list, const char *name)
     return false;
 }
 
+/* The graph as <number>_<name>.onnx in the folder. */
+static pgy_status save(pgy_graph *g, const char *folder, size_t number, const char *name,
+                       pgy_error *err)
+{
+    pgy_model *model = NULL;
+    str path = {0};
+    str_printf(&path, "%s/%02zu_%s.onnx", folder, number, name);
+    pgy_status st = path.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+    if (!st) st = pgy_graph_export(&model, g, err);
+    if (!st) st = pgy_model_save(model, str_text(&path), NULL, err);
+    pgy_model_destroy(model);
+    str_deinit(&path);
+    return st;
+}
+
 pgy_status passes_run(pgy_graph *g, pgy_error *err)
 {
-    const char *list = getenv("POLYGRAPHY_PASSES");
+    const char *list = getenv("POLYGRAPHY_PASSES"), *folder = getenv("POLYGRAPHY_SAVE_PASSES");
     for (const pass *const *p = PASSES; *p; p++) {
         size_t changes = 0;
         if (is_off(list, (*p)->name)) {
             LOG(INFO, "Pass %s is switched off", (*p)->name);
             continue;
         }
-        const pgy_status st = (*p)->run(g, &changes, err);
+        pgy_status st = (*p)->run(g, &changes, err);
+        if (!st && folder) st = save(g, folder, (size_t)(p - PASSES), (*p)->name, err);
         if (st) return pgy_error_prefix(err, st, "pass %s: ", (*p)->name);
-        LOG(VERBOSE, "Pass %s: %zu changes", (*p)->name, changes);
+        LOG(VERBOSE, "Pass %s: %zu changes, %zu nodes", (*p)->name, changes, g->node_count);
     }
     return PGY_OK;
 }

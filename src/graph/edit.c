@@ -105,6 +105,7 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
     }
     for (size_t i = 0; i < output_count; i++) {
         outs[i] = outputs[i];
+        if (!outs[i]) continue; /* omitted */
         outs[i]->producer = n;
         outs[i]->output_index = i;
     }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows divided by the root of their mean square, written out: what the patterns of normalisations
+ * have in common. */
+#ifndef ENGINE_PATTERN_NORM_H
+#define ENGINE_PATTERN_NORM_H
+
+#include "engine/pattern.h"
+
+typedef struct pattern_norm {
+    pgy_value *x;   /* what is normalised */
+    pgy_node *last; /* that gives the result */
+    int32_t axis;   /* from which on, 0 ... rank - 1 */
+    double epsilon;
+    pgy_value *scale, *shift; /* of the shape of a row; NULL: none */
+} pattern_norm;
+
+/* Is n = x / sqrt(mean(x * x) + epsilon), over the last axes? Only x, last, axis and epsilon are
+ * set. */
+bool pattern_norm_find(pattern_norm *out, pattern *p, pgy_node *n);
+/* If x is x' - mean(x') over the same axes, and is used for nothing else, x becomes x'. */
+bool pattern_norm_centre(pattern_norm *m, pattern *p);
+/* Takes a multiplication by constants behind it, of the shape of a row, and then, if asked for, an
+ * addition. Without the former, scale is made of ones. False: that is not possible. */
+bool pattern_norm_affine(pattern_norm *m, pattern *p, bool shift);
+
+#endif

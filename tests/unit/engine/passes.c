@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each pattern on a small model: what the graph consists of afterwards, and that the reference
+ * gives the same for both. Near misses stay as they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/pass.h"
+#include "evaluate/execute.h"
+#include "harness/model_builder.h"
+
+/* ---- Models --------------------------------------------------------------------------------- */
+
+static float number(size_t i)
+{
+    return (float)((i * 7919 + 13) % 101) / 50.0f - 1;
+}
+
+/* A weight of made-up numbers above `least` - 1. */
+static void weights_from(model_builder *b, const char *name, const char *shape, size_t count,
+                         float least)
+{
+    float values[512];
+    assert_true(count <= 512);
+    for (size_t i = 0; i < count; i++)
+        values[i] = number(i + strlen(name) + (size_t)name[0]) + least;
+    builder_floats(b, name, shape, values);
+}
+
+static void weights(model_builder *b, const char *name, const char *shape, size_t count)
+{
+    weights_from(b, name, shape, count, 0);
+}
+
+static void scalar(model_builder *b, const char *name, float value)
+{
+    builder_floats(b, name, "", &value);
+}
+
+static void ints(model_builder *b, const char *name, const char *shape, const int64_t *values)
+{
+    builder_ints(b, name, shape, values);
+}
+
+static pgy_onnx_node *node_ints(model_builder *b, pgy_onnx_node *n, const char *name, int64_t value)
+{
+    builder_attr_ints(b, n, name, 1, &value);
+    return n;
+}
+
+/* ---- Checking ------------------------------------------------------------------------------- */
+
+static pgy_tensor_map *feed_for(const pgy_graph *g)
+{
+    pgy_tensor_map *feed = NULL;
+    assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+    for (size_t i = 0; i < g->input_count; i++) {
+        const pgy_value *v = g->inputs[i];
+        int64_t shape[PGY_MAX_RANK];
+        pgy_tensor *t = NULL;
+        for (int32_t d = 0; d < v->rank; d++)
+            shape[d] = v->dims[d].value < 0 ? 2 : v->dims[d].value;
+        assert_int_equal(pgy_tensor_create(&t, PGY_F32, (size_t)v->rank, shape, NULL), PGY_OK);
+        for (size_t k = 0; k < pgy_tensor_count(t); k++)
+            ((float *)pgy_tensor_data(t))[k] = 2 * number(k + 31 * i);
+        assert_int_equal(pgy_tensor_map_adopt(feed, v->name, t, NULL), PGY_OK);
+    }
+    return feed;
+}
+
+static pgy_tensor_map *execute(pgy_graph *g, const pgy_tensor_map *feed)
+{
+    arena memory = {0};
+    const execute_limits limits = {0};
+    pgy_error err = {0};
+    pgy_tensor_map *out = NULL;
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    if (pgy_graph_infer_shapes(g, NULL, &err)) fail_msg("%s", err.text);
+    if (plan_build(g, &memory, &err)) fail_msg("%s", err.text);
+    if (execute_graph(g, feed, out, false, &limits, &err)) fail_msg("%s", err.text);
+    arena_deinit(&memory);
+    return out;
+}
+
+static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
+{
+    assert_int_equal(pgy_tensor_map_count(got), pgy_tensor_map_count(wanted));
+    for (size_t i = 0; i < pgy_tensor_map_count(wanted); i++) {
+        assert_string_equal(pgy_tensor_map_name(got, i), pgy_tensor_map_name(wanted, i));
+        const pgy_tensor *a = pgy_tensor_map_at(got, i), *b = pgy_tensor_map_at(wanted, i);
+        assert_int_equal(pgy_tensor_count(a), pgy_tensor_count(b));
+        const float *x = pgy_tensor_data(a), *y = pgy_tensor_data(b);
+        double squares = 0;
+        for (size_t k = 0; k < pgy_tensor_count(a); k++) squares += (double)y[k] * (double)y[k];
+        const double rms = sqrt(squares / (double)pgy_tensor_count(a));
+        assert_true(rms > 0);
+        for (size_t k = 0; k < pgy_tensor_count(a); k++)
+            if (fabs((double)x[k] - (double)y[k]) > 1e-6 * (rms + fabs((double)y[k])))
+                fail_msg("%s[%zu] is %.9g, not %.9g", pgy_tensor_map_name(got, i), k, (double)x[k],
+                         (double)y[k]);
+    }
+}
+
+static void expect_nodes(const pgy_graph *g, const char *wanted)
+{
+    char text[1024] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < g->node_count; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "",
+                               g->nodes[i]->op_type);
+    assert_string_equal(text, wanted);
+}
+
+/* The graph after all passes has these nodes and gives what it gave; so does what it is saved as.
+ */
+static void expect(model_builder *b, const char *nodes)
+{
+    pgy_model *model = builder_finish_bytes(b), *saved = NULL;
+    pgy_graph *before = NULL, *after = NULL, *again = NULL;
+    pgy_error err = {0};
+    if (pgy_graph_import(&before, model, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_import(&after, model, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_infer_shapes(after, NULL, &err)) fail_msg("%s", err.text);
+    if (passes_run(after, &err)) fail_msg("%s", err.text);
+    expect_nodes(after, nodes);
+    if (pgy_graph_export(&saved, after, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_import(&again, saved, &err)) fail_msg("%s", err.text);
+    pgy_tensor_map *feed = feed_for(before), *wanted = execute(before, feed);
+    pgy_tensor_map *got = execute(after, feed), *reread = execute(again, feed);
+    expect_same(got, wanted);
+    expect_same(reread, wanted);
+    pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(wanted);
+    pgy_tensor_map_destroy(got);
+    pgy_tensor_map_destroy(reread);
+    pgy_graph_destroy(before);
+    pgy_graph_destroy(after);
+    pgy_graph_destroy(again);
+    pgy_model_destroy(saved);
+    pgy_model_destroy(model);
+}
+
+/* Ends the model in `y` and expects. */
+static void expect_y(model_builder *b, const char *nodes)
+{
+    builder_output(b, "y", PGY_F32, NULL);
+    expect(b, nodes);
+}
+
+static model_builder start(const char *shape)
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, shape);
+    return b;
+}
+
+/* ---- Batch normalisation -------------------------------------------------------------------- */
+
+static void batch_norm(model_builder *b, const char *inputs, const char *output,
+                       const char *channels, size_t count)
+{
+    char names[64];
+    weights(b, "gamma", channels, count);
+    weights(b, "beta", channels, count);
+    weights(b, "mean", channels, count);
+    weights_from(b, "variance", channels, count, 1.5f);
+    snprintf(names, sizeof names, "%s gamma beta mean variance", inputs);
+    builder_node(b, "BatchNormalization", names, output);
+}
+
+static void test_passes__batch_normalisation_goes_into_a_convolution(void **state)
+{
+    (void)state;
+    for (int bias = 0; bias < 2; bias++) {
+        model_builder b = start("2, 4, 5, 5");
+        weights(&b, "w", "6, 2, 3, 3", 108);
+        weights(&b, "b", "6", 6);
+        pgy_onnx_node *n = builder_node(&b, "Conv", bias ? "x w b" : "x w", "c");
+        builder_attr_int(&b, n, "group", 2);
+        batch_norm(&b, "c", "y", "6", 6);
+        expect_y(&b, "Conv");
+    }
+}
+
+static void test_passes__batch_normalisation_goes_into_a_transposed_convolution(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 4, 5, 5");
+    weights(&b, "w", "4, 3, 3, 3", 108);
+    builder_attr_int(&b, builder_node(&b, "ConvTranspose", "x w", "c"), "group", 2);
+    batch_norm(&b, "c", "y", "6", 6);
+    expect_y(&b, "ConvTranspose");
+}
+
+static void test_passes__batch_normalisation_goes_into_gemm(void **state)
+{
+    (void)state;
+    for (int turned = 0; turned < 2; turned++) {
+        model_builder b = start("3, 4");
+        weights(&b, "w", turned ? "6, 4" : "4, 6", 24);
+        weights(&b, "b", "6", 6);
+        builder_attr_int(&b, builder_node(&b, "Gemm", "x w b", "c"), "transB", turned);
+        batch_norm(&b, "c", "y", "6", 6);
+        expect_y(&b, "Gemm");
+    }
+}
+
+static void test_passes__arithmetic_per_channel_goes_into_a_convolution(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 4, 5, 5");
+    weights(&b, "w", "6, 4, 3, 3", 216);
+    weights(&b, "s", "6, 1, 1", 6);
+    weights_from(&b, "t", "1, 6, 1, 1", 6, 2);
+    scalar(&b, "half", 0.5f);
+    builder_node(&b, "Conv", "x w", "c");
+    builder_node(&b, "Mul", "s c", "m");
+    builder_node(&b, "Sub", "m t", "a");
+    builder_node(&b, "Div", "a half", "y");
+    expect_y(&b, "Conv");
+}
+
+static void test_passes__what_is_not_per_channel_stays(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 4, 5, 5");
+    weights(&b, "w", "6, 4, 3, 3", 216);
+    weights(&b, "s", "3", 3);
+    builder_node(&b, "Conv", "x w", "c");
+    builder_node(&b, "Mul", "c s", "y");
+    expect_y(&b, "Conv Mul");
+}
+
+static void test_passes__a_convolution_that_is_used_twice_stays(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 4, 5, 5");
+    weights(&b, "w", "6, 4, 3, 3", 216);
+    builder_node(&b, "Conv", "x w", "c");
+    batch_norm(&b, "c", "n", "6", 6);
+    builder_node(&b, "Relu", "c", "r");
+    builder_node(&b, "Mul", "n r", "y");
+    expect_y(&b, "Conv BatchNormalization Relu Mul");
+}
+
+/* ---- Convolutions --------------------------------------------------------------------------- */
+
+static void test_passes__residual_and_activation_behind_a_convolution(void **state)
+{
+    (void)state;
+    static const char *const ACTIVATIONS[] = {"Relu", "LeakyRelu", "Sigmoid", "Tanh",
+                                              "HardSigmoid"};
+    for (size_t i = 0; i < 5; i++) {
+        model_builder b = start("1, 4, 5, 5");
+        const int64_t pads[4] = {1, 1, 1, 1};
+        weights(&b, "w", "4, 4, 3, 3", 144);
+        builder_attr_ints(&b, builder_node(&b, "Conv", "x w", "c"), "pads", 4, pads);
+        builder_node(&b, "Add", i % 2 ? "c x" : "x c", "a");
+        builder_node(&b, ACTIVATIONS[i], "a", "y");
+        expect_y(&b, "FusedConv");
+    }
+}
+
+static void test_passes__clip_behind_a_convolution(void **state)
+{
+    (void)state;
+    model_builder b = start("1, 4, 5, 5");
+    weights(&b, "w", "4, 4, 3, 3", 144);
+    scalar(&b, "low", -1);
+    scalar(&b, "high", 6);
+    builder_node(&b, "Conv", "x w", "c");
+    builder_node(&b, "Clip", "c low high", "y");
+    expect_y(&b, "FusedConv");
+}
+
+static void test_passes__an_addition_that_broadcasts_stays(void **state)
+{
+    (void)state;
+    model_builder b = start("1, 4, 5, 5");
+    builder_input(&b, "z", PGY_F32, "1, 4, 1, 1");
+    weights(&b, "w", "4, 4, 1, 1", 16);
+    builder_node(&b, "Conv", "x w", "c");
+    builder_node(&b, "Add", "c z", "y");
+    expect_y(&b, "Conv Add");
+}
+
+/* ---- Activations ---------------------------------------------------------------------------- */
+
+static model_builder start_gelu(void)
+{
+    model_builder b = start("3, 7");
+    scalar(&b, "half", 0.5f);
+    scalar(&b, "one", 1);
+    scalar(&b, "two", 2);
+    scalar(&b, "three", 3);
+    scalar(&b, "root", 1.41421356f);
+    scalar(&b, "root_half", 0.70710678f);
+    scalar(&b, "cubic", 0.044715f);
+    scalar(&b, "pi", 0.79788456f);
+    return b;
+}
+
+static void test_passes__gelu_with_erf(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        model_builder b = start_gelu();
+        builder_node(&b, form % 2 ? "Mul" : "Div", form % 2 ? "root_half x" : "x root", "u");
+        builder_node(&b, "Erf", "u", "e");
+        builder_node(&b, "Add", form % 2 ? "one e" : "e one", "a");
+        if (form == 0) {
+            builder_node(&b, "Mul", "x a", "m");
+            builder_node(&b, "Mul", "m half", "y");
+        } else if (form == 1) {
+            builder_node(&b, "Mul", "half x", "m");
+            builder_node(&b, "Mul", "a m", "y");
+        } else if (form == 2) {
+            builder_node(&b, "Div", "a two", "m");
+            builder_node(&b, "Mul", "m x", "y");
+        } else {
+            builder_node(&b, "Mul", "a x", "m");
+            builder_node(&b, "Div", "m two", "y");
+        }
+        expect_y(&b, "Gelu");
+    }
+}
+
+static void test_passes__gelu_with_tanh(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        model_builder b = start_gelu();
+        if (form == 0) {
+            builder_node(&b, "Pow", "x three", "p");
+            builder_node(&b, "Mul", "p cubic", "q");
+            builder_node(&b, "Add", "x q", "s");
+            builder_node(&b, "Mul", "s pi", "u");
+        } else if (form == 1) {
+            builder_node(&b, "Mul", "x x", "p");
+            builder_node(&b, "Mul", "p x", "r");
+            builder_node(&b, "Mul", "cubic r", "q");
+            builder_node(&b, "Add", "q x", "s");
+            builder_node(&b, "Mul", "pi s", "u");
+        } else {
+            builder_node(&b, "Mul", "x cubic", "p");
+            builder_node(&b, "Mul", "p x", "q");
+            builder_node(&b, "Add", "q one", "s");
+            builder_node(&b, "Mul", "x pi", "v");
+            builder_node(&b, "Mul", "v s", "u");
+        }
+        builder_node(&b, "Tanh", "u", "e");
+        builder_node(&b, "Add", "e one", "a");
+        builder_node(&b, "Mul", "x a", "m");
+        builder_node(&b, "Mul", "m half", "y");
+        expect_y(&b, "Gelu");
+    }
+}
+
+static void test_passes__what_is_nearly_gelu_stays(void **state)
+{
+    (void)state;
+    model_builder b = start_gelu();
+    scalar(&b, "other", 0.6f);
+    builder_node(&b, "Mul", "x other", "u");
+    builder_node(&b, "Erf", "u", "e");
+    builder_node(&b, "Add", "e one", "a");
+    builder_node(&b, "Mul", "x a", "m");
+    builder_node(&b, "Mul", "m half", "y");
+    expect_y(&b, "Mul Erf Add Mul Mul");
+    b = start_gelu(); /* an intermediate is an output */
+    builder_node(&b, "Div", "x root", "u");
+    builder_node(&b, "Erf", "u", "e");
+    builder_node(&b, "Add", "e one", "a");
+    builder_node(&b, "Mul", "x a", "m");
+    builder_node(&b, "Mul", "m half", "y");
+    builder_output(&b, "a", PGY_F32, NULL);
+    expect_y(&b, "Div Erf Add Mul Mul");
+}
+
+static void test_passes__products_with_a_sigmoid(void **state)
+{
+    (void)state;
+    model_builder b = start_gelu();
+    builder_node(&b, "Sigmoid", "x", "s");
+    builder_node(&b, "Mul", "x s", "y");
+    expect_y(&b, "QuickGelu");
+    b = start_gelu();
+    builder_node(&b, "Mul", "x two", "u");
+    builder_node(&b, "Sigmoid", "u", "s");
+    builder_node(&b, "Mul", "s x", "y");
+    expect_y(&b, "QuickGelu");
+    b = start_gelu();
+    builder_attr_float(&b, builder_node(&b, "HardSigmoid", "x", "s"), "alpha", 1.0f / 6);
+    builder_node(&b, "Mul", "s x", "y");
+    expect_y(&b, "HardSwish");
+    b = start_gelu();
+    builder_node(&b, "Softplus", "x", "s");
+    builder_node(&b, "Tanh", "s", "t");
+    builder_node(&b, "Mul", "x t", "y");
+    expect_y(&b, "Mish");
+    b = start_gelu(); /* of something else */
+    builder_node(&b, "Neg", "x", "u");
+    builder_node(&b, "Sigmoid", "u", "s");
+    builder_node(&b, "Mul", "x s", "y");
+    expect_y(&b, "Neg Sigmoid Mul");
+}
+
+static void test_passes__hard_swish_with_clip(void **state)
+{
+    (void)state;
+    model_builder b = start_gelu();
+    scalar(&b, "zero", 0);
+    scalar(&b, "six", 6);
+    builder_node(&b, "Add", "x three", "a");
+    builder_node(&b, "Clip", "a zero six", "c");
+    builder_node(&b, "Mul", "x c", "m");
+    builder_node(&b, "Div", "m six", "y");
+    expect_y(&b, "HardSwish");
+}
+
+/* ---- Normalisations ------------------------------------------------------------------------- */
+
+/* form: bit 0: a product instead of a power; bit 1: the inverse root instead of the quotient. */
+static void normalise(model_builder *b, const char *x, int form, int64_t axis)
+{
+    char pair[16];
+    scalar(b, "epsilon", 1e-5f);
+    scalar(b, "square", 2);
+    snprintf(pair, sizeof pair, form & 1 ? "%s %s" : "%s square", x, x);
+    builder_node(b, form & 1 ? "Mul" : "Pow", pair, "sq");
+    node_ints(b, builder_node(b, "ReduceMean", "sq", "var"), "axes", axis);
+    builder_node(b, "Add", "var epsilon", "e");
+    builder_node(b, "Sqrt", "e", "root");
+    if (form & 2) {
+        builder_node(b, "Reciprocal", "root", "inv");
+        snprintf(pair, sizeof pair, "%s inv", x);
+    } else {
+        snprintf(pair, sizeof pair, "%s root", x);
+    }
+    builder_node(b, form & 2 ? "Mul" : "Div", pair, "n");
+}
+
+static void test_passes__layer_normalisation(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 8; form++) {
+        model_builder b = start("2, 3, 8");
+        weights(&b, "g", form & 4 ? "1, 1, 8" : "8", 8);
+        weights(&b, "b", "8", 8);
+        node_ints(&b, builder_node(&b, "ReduceMean", "x", "m"), "axes", form & 1 ? 2 : -1);
+        builder_node(&b, "Sub", "x m", "d");
+        normalise(&b, "d", form, -1);
+        builder_node(&b, "Mul", form & 4 ? "g n" : "n g", "s");
+        builder_node(&b, "Add", "s b", "y");
+        expect_y(&b, "LayerNormalization");
+    }
+}
+
+static void test_passes__layer_normalisation_without_weights(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 8");
+    node_ints(&b, builder_node(&b, "ReduceMean", "x", "m"), "axes", -1);
+    builder_node(&b, "Sub", "x m", "d");
+    normalise(&b, "d", 0, -1);
+    builder_node(&b, "Neg", "n", "y");
+    expect_y(&b, "LayerNormalization Neg");
+}
+
+static void test_passes__normalisation_of_other_axes_stays(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 8");
+    node_ints(&b, builder_node(&b, "ReduceMean", "x", "m"), "axes", 1);
+    builder_node(&b, "Sub", "x m", "d");
+    normalise(&b, "d", 0, 1);
+    builder_node(&b, "Neg", "n", "y");
+    expect_y(&b, "ReduceMean Sub Pow ReduceMean Add Sqrt Div Neg");
+}
+
+static void test_passes__root_mean_square_normalisation(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        model_builder b = start("2, 3, 8");
+        weights(&b, "g", "8", 8);
+        normalise(&b, "x", form, -1);
+        builder_node(&b, "Mul", "g n", "y");
+        expect_y(&b, "RMSNormalization");
+    }
+}
+
+static void test_passes__layer_normalisation_of_a_sum(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        model_builder b = start("N, 3, 8");
+        builder_input(&b, "z", PGY_F32, "N, 3, 8");
+        weights(&b, "g", "8", 8);
+        weights(&b, "b", "8", 8);
+        builder_node(&b, "Add", "x z", "a");
+        builder_node(&b, "LayerNormalization", "a g b", "y");
+        if (shared) builder_output(&b, "a", PGY_F32, NULL);
+        expect_y(&b, "SkipLayerNormalization");
+    }
+    model_builder b = start("3, 8"); /* of another rank */
+    builder_input(&b, "z", PGY_F32, "3, 8");
+    weights(&b, "g", "8", 8);
+    builder_node(&b, "Add", "x z", "a");
+    builder_node(&b, "LayerNormalization", "a g", "y");
+    expect_y(&b, "Add LayerNormalization");
+}
+
+/* ---- Products ------------------------------------------------------------------------------- */
+
+static void test_passes__what_stands_behind_a_product(void **state)
+{
+    (void)state;
+    static const char *const ACTIVATIONS[] = {"Relu", "Sigmoid", "Tanh", NULL};
+    for (size_t i = 0; i < 4; i++) {
+        model_builder b = start("N, 3, 8");
+        builder_input(&b, "z", PGY_F32, "N, 3, 5");
+        weights(&b, "w", "8, 5", 40);
+        weights(&b, "b", "1, 1, 5", 5);
+        scalar(&b, "half", 0.5f);
+        builder_node(&b, "MatMul", "x w", "m");
+        builder_node(&b, "Mul", "half m", "s");
+        builder_node(&b, "Add", "b s", "a");
+        builder_node(&b, "Add", "a z", ACTIVATIONS[i] ? "r" : "y");
+        if (ACTIVATIONS[i]) builder_node(&b, ACTIVATIONS[i], "r", "y");
+        expect_y(&b, "FusedMatMul");
+    }
+}
+
+static void test_passes__what_stands_before_a_product(void **state)
+{
+    (void)state;
+    const int64_t swap[4] = {0, 1, 3, 2}, heads[4] = {0, 2, 3, 1};
+    for (int form = 0; form < 2; form++) {
+        model_builder b = start("2, 3, 4, 8");
+        builder_input(&b, "z", PGY_F32, form ? "2, 5, 3, 8" : "2, 3, 5, 8");
+        scalar(&b, "root", 1.5f);
+        builder_node(&b, "Mul", "x root", "q");
+        builder_attr_ints(&b, builder_node(&b, "Transpose", "z", "t"), "perm", 4,
+                          form ? heads : swap);
+        builder_node(&b, "Div", "t root", "k");
+        builder_node(&b, "MatMul", "q k", "y");
+        expect_y(&b, form ? "Transpose FusedMatMul" : "FusedMatMul");
+    }
+}
+
+static void test_passes__gemm_between_reshapes(void **state)
+{
+    (void)state;
+    const int64_t rows[2] = {-1, 8}, back[3] = {-1, 3, 5};
+    for (int form = 0; form < 2; form++) {
+        model_builder b = start(form ? "N, 3, 2, 4" : "N, 3, 8");
+        ints(&b, "rows", "2", rows);
+        ints(&b, "back", "3", back);
+        weights(&b, "w", "8, 5", 40);
+        weights(&b, "b", "5", 5);
+        builder_node(&b, "Reshape", "x rows", "r");
+        builder_node(&b, "Gemm", "r w b", "g");
+        builder_node(&b, "Reshape", "g back", "s");
+        builder_node(&b, "Relu", "s", "y");
+        expect_y(&b, form ? "Reshape FusedMatMul" : "FusedMatMul");
+    }
+}
+
+static void test_passes__a_product_that_is_an_output_stays(void **state)
+{
+    (void)state;
+    model_builder b = start("3, 8");
+    weights(&b, "w", "8, 5", 40);
+    weights(&b, "b", "5", 5);
+    builder_node(&b, "MatMul", "x w", "m");
+    builder_node(&b, "Add", "m b", "y");
+    builder_output(&b, "m", PGY_F32, NULL);
+    expect_y(&b, "MatMul Add");
+}
+
+/* ---- All of them ---------------------------------------------------------------------------- */
+
+static void test_passes__subgraphs_are_rewritten_too(void **state)
+{
+    (void)state;
+    model_builder b = start("3, 8");
+    builder_input(&b, "c", PGY_F32, "");
+    weights(&b, "w", "8, 5", 40);
+    weights(&b, "b", "5", 5);
+    model_builder then = builder_subgraph(&b, "then"), other = builder_subgraph(&b, "else");
+    builder_node(&then, "MatMul", "x w", "m");
+    builder_node(&then, "Add", "m b", "t");
+    builder_output(&then, "t", PGY_F32, NULL);
+    builder_node(&other, "MatMul", "h w", "e");
+    builder_output(&other, "e", PGY_F32, NULL);
+    builder_node(&b, "Neg", "x", "h");
+    builder_attr_int(&b, builder_node(&b, "Cast", "c", "test"), "to", 9);
+    pgy_onnx_node *n = builder_node(&b, "If", "test", "y");
+    builder_attr_graph(&b, n, "then_branch", &then);
+    builder_attr_graph(&b, n, "else_branch", &other);
+    expect_y(&b, "Neg Cast If");
+}
+
+static void test_passes__each_can_be_switched_off(void **state)
+{
+    (void)state;
+    model_builder b = start("3, 8");
+    weights(&b, "w", "8, 5", 40);
+    weights(&b, "b", "5", 5);
+    builder_node(&b, "MatMul", "x w", "m");
+    builder_node(&b, "Add", "m b", "y");
+    setenv("POLYGRAPHY_PASSES", "-fuse_gelu,-fuse_matmul", 1);
+    expect_y(&b, "MatMul Add");
+    unsetenv("POLYGRAPHY_PASSES");
+}
