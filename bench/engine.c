@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine on a model: engine [--steps] [--threads N] [--runs N] MODEL... opens each model, runs
- * it on made-up inputs (dynamic dimensions are 1, floats in [0, 1), integers small) and prints
+/* The engine on a model: engine [--steps [--each]] [--check] [--threads N] [--runs N] MODEL...
+ * opens each model, runs it on made-up inputs (dynamic dimensions are 1, floats in [0, 1), integers
+ * small) and prints
  *
  *     MODEL build MS run BEST MEDIAN arena MIB bound MIB
  *
  * in milliseconds; with --steps then the time of each kind of step on one thread: best of all runs
- * for each step, added up by operator and kernel, and every step's with --steps --each. */
+ * for each step, added up by operator and kernel, and every step's with --steps --each. --check
+ * compares the outputs with those of the reference. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +17,14 @@
 #include "base/system.h"
 #include "engine/reference_step.h"
 #include "engine/session.h"
+#include "evaluate/execute.h"
 
 enum { MAX_RUNS = 1000, MAX_KINDS = 256 };
 
 typedef struct options {
     size_t threads;
     int runs;
-    bool steps, each;
+    bool steps, each, check;
 } options;
 
 static int compare(const void *a, const void *b)
@@ -221,6 +225,55 @@ static pgy_status run_all(session *s, const pgy_tensor_map *feed, const options 
     return st;
 }
 
+/* ---- Against the reference ------------------------------------------------------------------- */
+
+static double error_of(const pgy_tensor *got, const pgy_tensor *wanted)
+{
+    double worst = 0, squares = 0;
+    const size_t count = pgy_tensor_count(wanted);
+    const float *x = pgy_tensor_data(got), *y = pgy_tensor_data(wanted);
+    for (size_t i = 0; i < count; i++) {
+        const double d = (double)x[i] - (double)y[i];
+        if (d > worst || -d > worst) worst = d < 0 ? -d : d;
+        squares += (double)y[i] * (double)y[i];
+    }
+    return count && squares > 0 ? worst / sqrt(squares / (double)count) : worst;
+}
+
+static pgy_status run_reference(pgy_model *model, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                                pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    arena memory = {0};
+    const execute_limits limits = {.max_bytes = memory_total_bytes()};
+    pgy_status st = pgy_graph_import(&g, model, err);
+    if (!st) st = plan_build(g, &memory, err);
+    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    if (!st) st = execute_graph(g, feed, out, false, &limits, err);
+    pgy_graph_destroy(g);
+    arena_deinit(&memory);
+    return st;
+}
+
+static pgy_status check(session *s, pgy_model *model, const pgy_tensor_map *feed, pgy_error *err)
+{
+    pgy_tensor_map *got = NULL, *wanted = NULL;
+    pgy_status st = pgy_tensor_map_create(&got, err);
+    if (!st) st = pgy_tensor_map_create(&wanted, err);
+    if (!st) st = session_run(s, feed, got, NULL, err);
+    if (!st) st = run_reference(model, feed, wanted, err);
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(wanted); i++) {
+        const pgy_tensor *t = pgy_tensor_map_at(wanted, i);
+        const char *name = pgy_tensor_map_name(wanted, i);
+        if (pgy_tensor_dtype(t) == PGY_F32)
+            printf("  %s: largest error %.2e of the root mean square\n", name,
+                   error_of(pgy_tensor_map_find(got, name), t));
+    }
+    pgy_tensor_map_destroy(got);
+    pgy_tensor_map_destroy(wanted);
+    return st;
+}
+
 static pgy_status measure(const char *path, const options *o, pgy_error *err)
 {
     static int64_t took[MAX_RUNS];
@@ -242,6 +295,7 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
                (double)took[0] / 1e6, (double)took[o->runs / 2] / 1e6,
                p ? (double)p->arena_bytes / 1048576 : 0, p ? (double)p->arena_bound / 1048576 : 0);
         if (o->steps && p) st = measure_steps(p, feed, o, err);
+        if (!st && o->check) st = check(s, model, feed, err);
         fflush(stdout);
     }
     pgy_tensor_map_destroy(feed);
@@ -260,6 +314,8 @@ int main(int argc, char **argv)
             o.steps = true;
         } else if (strcmp(argv[i], "--each") == 0) {
             o.each = true;
+        } else if (strcmp(argv[i], "--check") == 0) {
+            o.check = true;
         } else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
             o.threads = (size_t)strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {

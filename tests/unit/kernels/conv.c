@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "harness/kernel_reference.h"
@@ -144,6 +145,56 @@ static void test_conv__three_axes_and_weights_known_late(void **state)
         case_input(&c, constant, 1, (const int64_t[]){17});
         case_output_of_reference(&c);
         assert_true(case_run_layouts(&c, TOLERANCE) > 0);
+        case_end(&c);
+    }
+}
+
+static void test_conv__three_by_three_in_tiles_of_four(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 16, 16, 8, 8, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {2, 33, 49, 7, 9, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "Relu", true, true},
+        {3, 64, 40, 13, 14, 1, {3, 3}, {1, 1}, {1, 1}, {0, 2, 1, 0}, "LeakyRelu", false, false},
+        {1, 16, 32, 42, 45, 1, {3, 3}, {1, 1}, {1, 1}, {2, 0, 2, 2}, NULL, true, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+/* The largest error of a plain float32 loop, as a part of the largest value. */
+static double naive_error(const kernel_case *c, int64_t in, int64_t out, int64_t size)
+{
+    double worst = 0, scale = 0;
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t i = 0; i < (size - 2) * (size - 2); i++) {
+            const int64_t y = i / (size - 2), x = i % (size - 2);
+            float sum = 0;
+            for (int64_t k = 0; k < in * 9; k++)
+                sum += c->inputs[0][(k / 9 * size + y + k / 3 % 3) * size + x + k % 3] *
+                       c->inputs[1][o * in * 9 + k];
+            const double wanted = c->wanted[o * (size - 2) * (size - 2) + i];
+            worst = fmax(worst, fabs((double)sum - wanted));
+            scale = fmax(scale, fabs(wanted));
+        }
+    return worst / scale;
+}
+
+static void test_conv__errors_are_near_those_of_a_plain_loop(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) { /* of values: evenly around 0, positive, far apart */
+        kernel_case c;
+        case_start(&c, "", "Conv", 17);
+        case_input(&c, false, 4, (const int64_t[]){1, 64, 14, 14});
+        case_input(&c, true, 4, (const int64_t[]){32, 64, 3, 3});
+        for (int i = 0; i < 2; i++)
+            for (size_t k = 0; k < case_count(&c.use.inputs[i]); k++) {
+                float *v = &c.inputs[i][k];
+                if (kind == 1) *v = fabsf(*v);
+                if (kind == 2) *v = *v * *v * *v * 1000;
+            }
+        case_output_of_reference(&c);
+        assert_true(case_run_layouts(&c, 4 * naive_error(&c, 64, 32, 14)) > 0);
         case_end(&c);
     }
 }

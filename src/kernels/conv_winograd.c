@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution 3 x 3 with stride 1 by Winograd's F(4x4, 3x3): tiles of 6 x 6 inputs become 36
+ * points, whose products with the transformed weights become 4 x 4 outputs: 2.25 multiplications
+ * for each output and channel instead of 9. A unit is a run of tiles, which stay transformed for
+ * all output channels, by two blocks of output channels. */
+#include "kernels/conv_winograd.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/conv.h"
+#include "kernels/conv_plan.h"
+#include "kernels/conv_tile.h"
+
+enum { FAST_BYTES = 512 * 1024, RUN_OF_LARGE = 56 };
+
+typedef struct params {
+    conv_shape s;
+    uint32_t level;
+    uint64_t block, in_blocks, out_blocks, out_units;
+    uint64_t rows, columns, tiles, run, runs; /* tiles of an image; of all; of a run */
+} params;
+
+static const winograd_transforms *transforms_of(uint32_t level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return &winograd_avx512;
+    if (level >= CPU_AVX2) return &winograd_avx2;
+#endif
+    (void)level;
+    return &winograd_portable;
+}
+
+static bool is_possible(const conv_shape *s, size_t block)
+{
+    for (int d = 0; d < 2; d++)
+        if (s->kernel[d] != 3 || s->stride[d] != 1 || s->dilation[d] != 1 || s->pad[d] > 2 ||
+            s->out[d] < WINOGRAD_OUT)
+            return false;
+    const size_t lanes = s->out_channels % block;
+    return s->groups == 1 && s->in_channels >= block && s->out_channels >= block &&
+           !conv_must_finish(s, block, lanes ? lanes : block);
+}
+
+static double weight_bytes(const params *p)
+{
+    return (double)(WINOGRAD_POINTS * sizeof(float)) * (double)p->s.in_channels *
+           (double)(p->out_blocks * p->block);
+}
+
+static bool describe(params *p, const kernel_use *u, cpu_level level)
+{
+    *p = (params){.level = level, .block = conv_tiles_of(level)->block};
+    if (!conv_describe(&p->s, u) || !is_possible(&p->s, p->block)) return false;
+    p->in_blocks = conv_blocks(p->s.in_channels, p->block);
+    p->out_blocks = conv_blocks(p->s.out_channels, p->block);
+    p->out_units = (p->out_blocks + 1) / 2;
+    p->rows = (uint64_t)(p->s.out[0] + WINOGRAD_OUT - 1) / WINOGRAD_OUT;
+    p->columns = (uint64_t)(p->s.out[1] + WINOGRAD_OUT - 1) / WINOGRAD_OUT;
+    p->tiles = p->s.batch * p->rows * p->columns;
+    uint64_t run = FAST_BYTES / (WINOGRAD_POINTS * p->in_blocks * p->block * sizeof(float));
+    const uint64_t least =
+        weight_bytes(p) > 4 * FAST_BYTES ? RUN_OF_LARGE : conv_tiles_of(level)->pixels;
+    if (run < least) run = least;
+    p->runs = (p->tiles + run - 1) / run;
+    p->run = (p->tiles + p->runs - 1) / p->runs;
+    return true;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns,
+                      double transform_ns)
+{
+    params p;
+    if (!describe(&p, u, level)) return false;
+    const kernel_layout layout = p.block == 16 ? KERNEL_BLOCKED_16 : KERNEL_BLOCKED_8;
+    conv_set_layouts(u, layout, layout);
+    const double products = 2.0 * WINOGRAD_POINTS * (double)p.tiles * (double)p.s.in_channels *
+                            (double)(p.out_blocks * p.block);
+    const double idle = p.run < 4 ? 4 / (double)p.run : 1;
+    const double bytes = weight_bytes(&p);
+    *cost_ns = products * idle / flops_per_ns +
+               (double)(p.tiles * (p.in_blocks + p.out_blocks)) * transform_ns +
+               bytes * (double)p.runs / (bytes > FAST_BYTES * 2 ? 20 : 80);
+    return true;
+}
+
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+/* The polynomial of three weights at the points 0, 3/4, -3/4, 3/2, -3/2 and infinity, divided by
+ * the products of the differences to the other points. */
+static void transform_line(double *t, const double *g, size_t step)
+{
+    static const double A = 0.75, B = 1.5;
+    static const double NONE = 1 / 1.265625, NEAR = 1 / -1.8984375, FAR = 1 / 7.59375;
+    const double near = g[0] + A * A * g[2 * step], far = g[0] + B * B * g[2 * step];
+    t[0] = g[0] * NONE;
+    t[1] = (near + A * g[step]) * NEAR;
+    t[2] = (near - A * g[step]) * NEAR;
+    t[3] = (far + B * g[step]) * FAR;
+    t[4] = (far - B * g[step]) * FAR;
+    t[5] = g[2 * step];
+}
+
+/* To 36 points, `step` floats apart. */
+static void transform_weights(float *to, size_t step, const float *w)
+{
+    double g[9], half[3][6];
+    for (int i = 0; i < 9; i++) g[i] = (double)w[i];
+    for (size_t c = 0; c < 3; c++) transform_line(half[c], g + c, 3);
+    for (size_t r = 0; r < 6; r++) {
+        const double line[3] = {half[0][r], half[1][r], half[2][r]};
+        double t[6];
+        transform_line(t, line, 1);
+        for (size_t c = 0; c < 6; c++) to[(r * 6 + c) * step] = (float)t[c];
+    }
+}
+
+/* [bias][unit of output channels][point][input channel][output channel] */
+static void pack(float *to, const params *p, const float *w, const float *bias)
+{
+    const uint64_t padded = p->out_blocks * p->block, in = p->s.in_channels;
+    for (uint64_t o = 0; o < padded; o++) *to++ = bias && o < p->s.out_channels ? bias[o] : 0;
+    for (uint64_t first = 0; first < padded; first += 2 * p->block) {
+        const uint64_t width = padded - first < 2 * p->block ? p->block : 2 * p->block;
+        const uint64_t step = in * width;
+        for (uint64_t c = 0; c < in; c++)
+            for (uint64_t o = 0; o < width; o++) {
+                float *at = to + c * width + o;
+                if (first + o < p->s.out_channels)
+                    transform_weights(at, step, w + ((first + o) * in + c) * 9);
+                else
+                    for (int i = 0; i < WINOGRAD_POINTS; i++) at[(uint64_t)i * step] = 0;
+            }
+        to += WINOGRAD_POINTS * step;
+    }
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u, level); /* accepted before */
+    const uint64_t padded = p->out_blocks * p->block, units = p->runs * p->out_units;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    out->parts = (uint32_t)(units < 256 ? units : 256);
+    out->scratch_bytes =
+        WINOGRAD_POINTS * p->block * (p->run * (p->in_blocks + 2) + 1) * sizeof(float);
+    out->packed_bytes = padded * (1 + WINOGRAD_POINTS * p->s.in_channels) * sizeof(float);
+    out->packed_inputs = p->s.has_bias ? 6 : 2;
+    out->packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!out->packed) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    }
+    pack(out->packed, p, u->inputs[1].data, p->s.has_bias ? u->inputs[2].data : NULL);
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Scratch of a thread: inputs as points [36][in_blocks][run][block], products as points
+ * [36][2][run][block], one tile with padding [6][6][block]. */
+typedef struct scratch {
+    float *v, *m, *patch;
+} scratch;
+
+/* A tile of an image, by its first output. */
+typedef struct place {
+    uint64_t image;
+    int64_t row, column;
+} place;
+
+static place find(const params *p, uint64_t tile)
+{
+    const uint64_t each = p->rows * p->columns, at = tile % each;
+    return (place){.image = tile / each,
+                   .row = (int64_t)(at / p->columns) * WINOGRAD_OUT,
+                   .column = (int64_t)(at % p->columns) * WINOGRAD_OUT};
+}
+
+/* The 6 x 6 inputs from (row, column) with zeros where there are none. */
+static void copy_patch(float *to, const params *p, const float *x, int64_t row, int64_t column)
+{
+    const int64_t b = (int64_t)p->block;
+    memset(to, 0, WINOGRAD_POINTS * p->block * sizeof *to);
+    for (int64_t r = 0; r < WINOGRAD_IN; r++) {
+        if (row + r < 0 || row + r >= p->s.in[0]) continue;
+        for (int64_t c = 0; c < WINOGRAD_IN; c++)
+            if (column + c >= 0 && column + c < p->s.in[1])
+                memcpy(to + (r * WINOGRAD_IN + c) * b,
+                       x + ((row + r) * p->s.in[1] + column + c) * b, p->block * sizeof *to);
+    }
+}
+
+static void transform_run(const params *p, const scratch *s, const float *x, uint64_t first,
+                          uint64_t count)
+{
+    const winograd_transforms *t = transforms_of(p->level);
+    const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
+    const uint64_t v_step = p->in_blocks * p->run * b;
+    for (uint64_t i = 0; i < count; i++) {
+        const place a = find(p, first + i);
+        const int64_t row = a.row - p->s.pad[0], column = a.column - p->s.pad[1];
+        const bool inside = row >= 0 && column >= 0 && row + WINOGRAD_IN <= p->s.in[0] &&
+                            column + WINOGRAD_IN <= p->s.in[1];
+        for (uint64_t block = 0; block < p->in_blocks; block++) {
+            const float *from = x + (a.image * p->in_blocks + block) * plane;
+            float *v = s->v + (block * p->run + i) * b;
+            if (inside) {
+                t->in(v, v_step, from + (row * p->s.in[1] + column) * (int64_t)b,
+                      (size_t)p->s.in[1] * b);
+            } else {
+                copy_patch(s->patch, p, from, row, column);
+                t->in(v, v_step, s->patch, WINOGRAD_IN * b);
+            }
+        }
+    }
+}
+
+/* Products of all points with the weights of one or two blocks of output channels. */
+static void multiply(const params *p, const scratch *s, const float *w, uint64_t width,
+                     uint64_t count)
+{
+    static const float ZEROS[32] = {0};
+    const conv_tiles *t = conv_tiles_of(p->level);
+    const uint64_t b = p->block, cuts = (count + t->pixels - 1) / t->pixels;
+    conv_tile_call c = {.bias = ZEROS,
+                        .pixel = b,
+                        .blocks = p->in_blocks,
+                        .rows = 1,
+                        .columns = 1,
+                        .lanes = b,
+                        .last_lanes = p->s.in_channels - (p->in_blocks - 1) * b,
+                        .block_step = p->run * b,
+                        .w_row_step = b * width * b,
+                        .w_rows = 1,
+                        .y_block = p->run * b};
+    for (uint64_t point = 0; point < WINOGRAD_POINTS; point++) {
+        c.w = w + point * p->s.in_channels * width * b;
+        for (uint64_t i = 0; i < cuts; i++) {
+            const uint64_t from = i * count / cuts, to = (i + 1) * count / cuts;
+            c.x = s->v + (point * p->in_blocks * p->run + from) * b;
+            c.y = s->m + (point * 2 * p->run + from) * b;
+            t->run[width][to - from](&c);
+        }
+    }
+}
+
+static void store(const params *p, const scratch *s, const kernel_run *r, uint64_t first,
+                  uint64_t count, uint64_t out_block)
+{
+    const winograd_transforms *t = transforms_of(p->level);
+    const uint64_t b = p->block, width = (uint64_t)p->s.out[1];
+    const uint64_t plane = (uint64_t)p->s.out[0] * width * b;
+    winograd_end e = {.bias = (const float *)r->packed + out_block * b,
+                      .row_step = width * b,
+                      .activation = p->s.activation,
+                      .parameter = {p->s.parameter[0], p->s.parameter[1]}};
+    for (uint64_t i = 0; i < count; i++) {
+        const place a = find(p, first + i);
+        const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
+        const uint64_t at = (a.image * p->out_blocks + out_block) * plane +
+                            ((uint64_t)a.row * width + (uint64_t)a.column) * b;
+        e.rows = (size_t)(rows < WINOGRAD_OUT ? rows : WINOGRAD_OUT);
+        e.columns = (size_t)(columns < WINOGRAD_OUT ? columns : WINOGRAD_OUT);
+        e.y = (float *)r->tensors[p->s.inputs] + at;
+        e.sum = p->s.has_sum ? (const float *)r->tensors[3] + at : NULL;
+        t->out(&e, s->m + (out_block % 2 * p->run + i) * b, 2 * p->run * b);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const uint64_t b = p->block, padded = p->out_blocks * b;
+    const scratch s = {.v = r->scratch,
+                       .m = (float *)r->scratch + WINOGRAD_POINTS * b * p->run * p->in_blocks,
+                       .patch =
+                           (float *)r->scratch + WINOGRAD_POINTS * b * p->run * (p->in_blocks + 2)};
+    size_t from, to, transformed = SIZE_MAX;
+    kernel_share(&from, &to, p->runs * p->out_units, r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        const uint64_t index = i / p->out_units, unit = i % p->out_units;
+        const uint64_t first = index * p->run;
+        if (first >= p->tiles) break;
+        const uint64_t count = p->tiles - first < p->run ? p->tiles - first : p->run;
+        const uint64_t width = p->out_blocks - 2 * unit < 2 ? 1 : 2;
+        if (index != transformed) transform_run(p, &s, r->tensors[0], first, count);
+        transformed = index;
+        const float *w =
+            (const float *)r->packed + padded + unit * 2 * b * WINOGRAD_POINTS * p->s.in_channels;
+        multiply(p, &s, w, width, count);
+        for (uint64_t k = 0; k < width; k++) store(p, &s, r, first, count, 2 * unit + k);
+    }
+}
+
+#define VARIANT(suffix, level, flops_per_ns, transform_ns)                                    \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, level, flops_per_ns, transform_ns);                      \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 10, 300)
+VARIANT(avx2, CPU_AVX2, 75, 45)
+VARIANT(avx512, CPU_AVX512, 90, 60)
+
+#define ROW(suffix, level)                                                                         \
+    {                                                                                              \
+        .name = "conv_f32_winograd_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv", \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run         \
+    }
+const kernel KERNELS_conv_winograd[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

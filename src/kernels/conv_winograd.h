@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms of Winograd's convolution F(4x4, 3x3) on blocks of channels, one set for each
+ * instruction set. */
+#ifndef KERNELS_CONV_WINOGRAD_H
+#define KERNELS_CONV_WINOGRAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WINOGRAD_OUT = 4, WINOGRAD_IN = 6, WINOGRAD_POINTS = 36 };
+
+/* Up to 4 x 4 outputs. Steps in floats; sum (may be NULL) lies like y. */
+typedef struct winograd_end {
+    float *y;
+    const float *sum, *bias;
+    size_t row_step, rows, columns;
+    uint32_t activation;
+    float parameter[2];
+} winograd_end;
+
+typedef struct winograd_transforms {
+    /* 6 x 6 pixels of x to 36 points, v_step apart. */
+    void (*in)(float *v, size_t v_step, const float *x, size_t row_step);
+    /* 36 points, m_step apart, to outputs. */
+    void (*out)(const winograd_end *e, const float *m, size_t m_step);
+} winograd_transforms;
+
+extern const winograd_transforms winograd_portable, winograd_avx2, winograd_avx512;
+
+#endif

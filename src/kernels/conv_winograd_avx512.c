@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms of Winograd's convolution, AVX-512. */
+#include "kernels/conv_winograd.h"
+
+#include "kernels/conv.h"
+
+#if defined(__x86_64__)
+#include "kernels/vector_avx512.h"
+
+#include "kernels/conv_end.inc"
+
+#include "kernels/conv_winograd.inc"
+
+const winograd_transforms winograd_avx512 = {.in = transform_in, .out = transform_out};
+#endif

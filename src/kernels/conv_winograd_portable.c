@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms of Winograd's convolution, for any processor. */
+#include "kernels/conv_winograd.h"
+
+#include "kernels/conv.h"
+
+#include "kernels/vector_portable.h"
+
+#include "kernels/conv_end.inc"
+
+#include "kernels/conv_winograd.inc"
+
+const winograd_transforms winograd_portable = {.in = transform_in, .out = transform_out};
