@@ -185,6 +185,12 @@ typedef struct pgy_finding {
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_check(const pgy_finding **out, size_t *count,
                                                   pgy_graph *g, pgy_error *err);
 
+/** What keeps a model from being imported, all of it and not only the first: values defined twice
+ * or not at all, types that do not exist, nodes in circles; in subgraphs and functions too. Nothing
+ * is found in a model that imports and sorts. *out is owned by the model. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_check(const pgy_finding **out, size_t *count,
+                                                  pgy_model *model, pgy_error *err);
+
 /** What a check can find. */
 typedef struct pgy_check_rule {
     const char *code;

@@ -59,6 +59,7 @@ typedef struct linter {
     pgy_node **stored;      /* the order of the file; the graph's is topological */
     pgy_tensor_map *values; /* everything computed so far */
     const pgy_backend *backend;
+    bool cyclic; /* cannot be run */
 } linter;
 
 /* ---- Runtimes ------------------------------------------------------------------------------- */
@@ -121,6 +122,33 @@ static bool keep_order(linter *l)
     return l->stored != NULL;
 }
 
+static void add_finding(linter *l, const pgy_finding *f, lint_level level, lint_source source)
+{
+    lint_add(&l->report, &(lint_entry){.level = level,
+                                       .source = source,
+                                       .code = f->code,
+                                       .node = f->node[0] ? f->path : "",
+                                       .value = f->node[0] ? "" : f->path,
+                                       .op_type = f->op_type,
+                                       .message = f->message});
+}
+
+/* Why the model is no graph: everything that a check finds, or else what the import said. */
+static pgy_status add_broken(linter *l, const char *why, pgy_error *err)
+{
+    const pgy_finding *findings = NULL;
+    size_t count = 0;
+    const pgy_status st = l->model ? pgy_model_check(&findings, &count, l->model, err) : PGY_OK;
+    if (st) return st;
+    for (size_t i = 0; i < count; i++) add_finding(l, &findings[i], LINT_EXCEPTION, LINT_CHECKER);
+    if (count == 0)
+        lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
+                                           .source = l->model ? LINT_CHECKER : LINT_LOADER,
+                                           .code = LINT_CODE_LOAD,
+                                           .message = why});
+    return PGY_OK;
+}
+
 static pgy_status load(linter *l, pgy_error *err)
 {
     pgy_loader *loader = NULL;
@@ -138,17 +166,16 @@ static pgy_status load(linter *l, pgy_error *err)
     }
     if (!st) st = pgy_graph_import(&l->graph, l->model, &why);
     if (!st && !keep_order(l)) st = pgy_error_set(&why, PGY_E_MEMORY, "out of memory");
-    if (!st) st = pgy_graph_sort(l->graph, &why);
+    if (!st) {
+        st = pgy_graph_sort(l->graph, &why);
+        l->cyclic = st == PGY_E_FORMAT;
+        if (l->cyclic) st = PGY_OK; /* the check says where */
+    }
     if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
-    if (st)
-        lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
-                                           .source = l->model ? LINT_CHECKER : LINT_LOADER,
-                                           .code = LINT_CODE_LOAD,
-                                           .message = why.text});
     if (st) {
         pgy_graph_destroy(l->graph);
         l->graph = NULL;
-        return PGY_OK;
+        return add_broken(l, why.text, err);
     }
     return name_nodes(l, err);
 }
@@ -202,17 +229,6 @@ static bool is_exception(const linter *l, const pgy_finding *f)
 {
     const lint_args *s = args_get(l->line, &OWN);
     return f->severity == PGY_LOG_ERROR && (s->without_runtime || !has_code(f, "declared-shape"));
-}
-
-static void add_finding(linter *l, const pgy_finding *f, lint_level level, lint_source source)
-{
-    lint_add(&l->report, &(lint_entry){.level = level,
-                                       .source = source,
-                                       .code = f->code,
-                                       .node = f->node[0] ? f->path : "",
-                                       .value = f->node[0] ? "" : f->path,
-                                       .op_type = f->op_type,
-                                       .message = f->message});
 }
 
 /* Structural findings; what does not matter for any output is kept for the end. The order of nodes
@@ -429,7 +445,8 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_status st = load(&l, err);
     if (!st && l.graph) st = check_names(&l, err);
     if (!st && l.graph) st = check_structure(&l, &findings, &count, err);
-    if (!st && l.graph) st = s->without_runtime ? all_passed(&l, err) : run_runtime(&l, err);
+    if (!st && l.graph && !l.cyclic)
+        st = s->without_runtime ? all_passed(&l, err) : run_runtime(&l, err);
     if (!st && l.graph) add_warnings(&l, findings, count);
     if (!st) st = note_failing(&l, err);
     if (!st && l.report.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");

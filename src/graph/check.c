@@ -158,8 +158,11 @@ static pgy_status check_functions(checker *c, pgy_error *err)
         st = function_body(&body, f, c->top, &failure);
         if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
         if (st) {
-            finding_add_value(&c->list, CHECK_FUNCTION_BODY, c->top, f->proto->name, "%s",
-                              failure.text);
+            const size_t before = c->list.count;
+            check_structure_of_function(&c->list, c->state, f->proto);
+            if (c->list.count == before)
+                finding_add_value(&c->list, CHECK_FUNCTION_BODY, c->top, f->proto->name, "%s",
+                                  failure.text);
             st = PGY_OK;
             continue;
         }
@@ -178,7 +181,10 @@ static pgy_status check_shapes(checker *c, pgy_graph *g, pgy_error *err)
     pgy_status st = graph_order(&order, g, &memory, &cycle);
     arena_deinit(&memory);
     if (st == PGY_E_FORMAT) {
-        finding_add(&c->list, c->state, CHECK_CYCLE, NULL, "%s", cycle.text);
+        const size_t before = c->list.count;
+        if (g->model) check_structure(&c->list, c->state, pgy_model_proto(g->model));
+        if (c->list.count == before)
+            finding_add(&c->list, c->state, CHECK_CYCLE, NULL, "%s", cycle.text);
         return PGY_OK;
     }
     return st ? pgy_error_set(err, st, "%s", cycle.text) : graph_infer_all(g, &c->list, err);

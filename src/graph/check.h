@@ -39,4 +39,10 @@ const char *tensor_field_problem(const pgy_onnx_tensor *t);
 /* check_unused.c */
 pgy_status check_unused(checker *c, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
+/* check_structure.c: what keeps a model, or the body of a function, from being imported; circles.
+ */
+void check_structure(finding_list *list, graph_state *state, const pgy_onnx_model *m);
+void check_structure_of_function(finding_list *list, graph_state *state,
+                                 const pgy_onnx_function *f);
+
 #endif

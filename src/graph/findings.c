@@ -75,36 +75,46 @@ static bool is_repeated(finding_list *list, const char *code, const char *path, 
     return known;
 }
 
-static void add(finding_list *list, graph_state *s, check_code code, const pgy_node *n,
-                const char *path, const char *text)
+static void add(finding_list *list, graph_state *s, check_code code, const finding_place *at,
+                const char *format, va_list args)
 {
     const pgy_check_rule *rule = &RULES[code];
-    if (is_repeated(list, rule->code, path, text)) return;
+    char text[2048];
+    vsnprintf(text, sizeof text, format, args);
+    if (is_repeated(list, rule->code, at->path, text)) return;
     const char *message = arena_strdup(&s->memory, text);
-    const char *kept = arena_strdup(&s->memory, path);
+    const char *kept = arena_strdup(&s->memory, at->path);
     if (!message || !kept || !grow(list, s)) {
         list->failed = true;
         return;
     }
     list->items[list->count++] = (pgy_finding){.severity = rule->severity,
-                                               .node = n ? node_label(n) : "",
-                                               .op_type = n ? n->op_type : "",
+                                               .node = at->node,
+                                               .op_type = at->op_type,
                                                .message = message,
                                                .path = kept,
                                                .code = rule->code};
 }
 
+void finding_add_at(finding_list *list, graph_state *s, check_code code, const finding_place *at,
+                    const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(list, s, code, at, format, args);
+    va_end(args);
+}
+
 void finding_add(finding_list *list, graph_state *s, check_code code, const pgy_node *n,
                  const char *format, ...)
 {
-    char text[2048];
     str path = {0};
     va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     if (n) node_path(&path, n);
-    add(list, s, code, n, str_text(&path), text);
+    const finding_place at = {n ? node_label(n) : "", n ? n->op_type : "", str_text(&path)};
+    va_start(args, format);
+    add(list, s, code, &at, format, args);
+    va_end(args);
     list->failed |= path.failed;
     str_deinit(&path);
 }
@@ -112,15 +122,14 @@ void finding_add(finding_list *list, graph_state *s, check_code code, const pgy_
 void finding_add_value(finding_list *list, check_code code, const pgy_graph *g, const char *name,
                        const char *format, ...)
 {
-    char text[2048];
     str path = {0};
     va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     level_path(&path, g);
     if (*name) append_step(&path, name);
-    add(list, state_of(g), code, NULL, str_text(&path), text);
+    const finding_place at = {"", "", str_text(&path)};
+    va_start(args, format);
+    add(list, state_of(g), code, &at, format, args);
+    va_end(args);
     list->failed |= path.failed;
     str_deinit(&path);
 }

@@ -206,6 +206,12 @@ void finding_add(finding_list *list, graph_state *s, check_code code, const pgy_
 /* The same about a value of a level, or, with name "", the level itself. */
 void finding_add_value(finding_list *list, check_code code, const pgy_graph *g, const char *name,
                        const char *format, ...) PGY_PRINTF(5, 6);
+/* The same about a place that is given; its names are kept as they are, the path is copied. */
+typedef struct finding_place {
+    const char *node, *op_type, *path; /* as in pgy_finding */
+} finding_place;
+void finding_add_at(finding_list *list, graph_state *s, check_code code, const finding_place *at,
+                    const char *format, ...) PGY_PRINTF(5, 6);
 /* From the top: "If_3/then_branch/Add_2"; appended. A level: "If_3/then_branch", the top is "". */
 void node_path(str *out, const pgy_node *n);
 void level_path(str *out, const pgy_graph *g);
@@ -223,6 +229,9 @@ bool value_is_known(const op_value *v);
 pgy_status value_read_small(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 /* From a type of the file. PGY_E_FORMAT for element types that do not exist. */
 pgy_status value_declare(pgy_value *v, const pgy_onnx_type *type, pgy_error *err) PGY_MUST_CHECK;
+/* What a type of the file says, in the memory of `s`; `name` is for messages. */
+pgy_status type_declare(op_value *out, pgy_value_kind *kind, graph_state *s,
+                        const pgy_onnx_type *type, const char *name, pgy_error *err) PGY_MUST_CHECK;
 pgy_status value_describe_tensor(pgy_value *v, const pgy_onnx_tensor *t,
                                  pgy_error *err) PGY_MUST_CHECK;
 /* Public fields from what is known. */

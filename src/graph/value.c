@@ -60,11 +60,16 @@ static pgy_status declare_type(op_value *out, pgy_value_kind *kind, graph_state 
     return declare_type(element, &ignored, s, list->elem_type, name, depth + 1, err);
 }
 
+pgy_status type_declare(op_value *out, pgy_value_kind *kind, graph_state *s,
+                        const pgy_onnx_type *type, const char *name, pgy_error *err)
+{
+    return declare_type(out, kind, s, type, name, 0, err);
+}
+
 pgy_status value_declare(pgy_value *v, const pgy_onnx_type *type, pgy_error *err)
 {
     value_box *box = box_of(v);
-    pgy_status st =
-        declare_type(&box->declared, &v->kind, state_of(v->graph), type, v->name, 0, err);
+    pgy_status st = type_declare(&box->declared, &v->kind, state_of(v->graph), type, v->name, err);
     if (st) return st;
     box->known = box->declared;
     return value_publish(v, err);

@@ -3,6 +3,7 @@
  * another opset version, summary, outputs, export. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <polygraphy/transform.h>
 
@@ -19,6 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const pgy_output_selection all = {.size = sizeof all, .mark_all = true};
     if (pgy_model_parse(&model, data, size, true, NULL, &err)) return 0;
     pgy_status st = pgy_graph_import(&g, model, &err);
+    if (pgy_model_check(&findings, &count, model, &err) == PGY_OK && st == PGY_E_FORMAT && !count &&
+        pgy_model_proto(model)->graph)
+        abort(); /* an import that fails has a reason */
     if (!st) {
         st = pgy_graph_infer_shapes(g, NULL, &err);
         if (!st) st = pgy_graph_summarize(&rows, &count, g, NULL, &err);

@@ -25,9 +25,13 @@ static bool check(const char *path, pgy_error *err)
     const pgy_finding *findings = NULL;
     size_t count = 0, bad = 0;
     pgy_status st = pgy_model_load(&model, path, NULL, err);
-    if (!st) st = pgy_graph_import(&graph, model, err);
-    if (!st) st = pgy_graph_check(&findings, &count, graph, err);
+    if (!st) {
+        st = pgy_graph_import(&graph, model, err);
+        st = st ? pgy_model_check(&findings, &count, model, err)
+                : pgy_graph_check(&findings, &count, graph, err);
+    }
     for (size_t i = 0; i < count; i++) bad += findings[i].severity >= PGY_LOG_ERROR;
+    bad += !st && !graph && !count; /* the import failed, and nothing says why */
     printf("%s %s ", st || bad ? "rejected" : "accepted", last_part(path));
     if (st) print_line(err->text);
     for (size_t i = 0; i < count; i++) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. sparsity.onnx has one weight of each kind that `inspect sparsity` tells apart;
 lint.onnx has a node that fails, one that only it feeds, and things nobody uses; faults.onnx has what only a check without a runtime can
-place: faults in a branch and in a function, of weights, of the order; custom.onnx has operators that nobody has."""
+place: faults in a branch and in a function, of weights, of the order; broken.onnx is no graph, for many reasons; cyclic.onnx has a circle; custom.onnx has operators that nobody has."""
 import os
 
 import numpy as np
@@ -104,6 +104,26 @@ def custom():
          [numpy_helper.from_array(dense((2, 3)), "w")], ["custom", "local"], [inner, outer])
 
 
+def broken():
+    node = helper.make_node
+    then = helper.make_graph([node("Add", ["y", "nothing"], ["t"])], "then", [], [value("t", [2])])
+    other = helper.make_graph([], "else", [], [value("e", [2])])
+    f = helper.make_function("local", "F", ["a"], ["c"], [node("Neg", ["void"], ["b"])], [helper.make_opsetid("", 13)])
+    nodes = [
+        node("If", ["flag"], ["y"], name="choose", then_branch=then, else_branch=other), node("Add", ["x", "nowhere"], ["a"], name="first"),
+        node("Mul", ["x", "x"], ["a"], name="second"), node("F", ["x"], ["f"], name="call", domain="local"),
+    ]
+    w = helper.make_tensor("w", TensorProto.FLOAT, [2], [1, 2])
+    w.data_type = 77
+    save("broken", nodes, [value("x", [2]), value("x", [2]), value("flag", [], TensorProto.BOOL)], [value("a", [2]), value("lost", [2])], [w], ["local"], [f])
+
+
+def cyclic():
+    node = helper.make_node
+    nodes = [node("Neg", ["b"], ["a"], name="one"), node("Neg", ["a"], ["b"], name="two"), node("Relu", ["x", "b"], ["y"], name="three")]
+    save("cyclic", nodes, [value("x", [2])], [value("y", [2])], [])
+
+
 def plugin():
     """Operators of examples/operators, in a model with a symbolic dimension."""
     node = helper.make_node
@@ -113,6 +133,8 @@ def plugin():
 
 
 if __name__ == "__main__":
+    broken()
+    cyclic()
     custom()
     plugin()
     sparsity()

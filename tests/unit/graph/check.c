@@ -117,7 +117,130 @@ static void test_check__order_and_cycles(void **state)
     builder_node(&b, "Neg", "x", "y");
     builder_output(&b, "y", PGY_F32, "2");
     g = check(&b);
-    expect(PGY_LOG_ERROR, "", "cycle");
+    expect_code("cycle", "n0", "needs its own output by way of 'n1'");
+    pgy_graph_destroy(g);
+}
+
+/* Checks a model that cannot be imported. */
+static pgy_model *check_broken(model_builder *b)
+{
+    pgy_error err = {0};
+    pgy_graph *g = NULL;
+    pgy_model *model = builder_finish_bytes(b);
+    assert_int_equal(pgy_graph_import(&g, model, &err), PGY_E_FORMAT);
+    if (pgy_model_check(&findings, &finding_count, model, &err)) fail_msg("%s", err.text);
+    return model;
+}
+
+static void test_check__all_that_keeps_a_model_from_being_a_graph(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_floats(&b, "w", "2", NULL);
+    builder_floats(&b, "w", "2", NULL);
+    builder_node(&b, "Add", "x nowhere", "a");
+    builder_node(&b, "Mul", "a w", "a");
+    builder_node(&b, "Neg", "gone", "w")->name = "";
+    builder_node(&b, "Neg", "d", "c")->name = "round";
+    builder_node(&b, "Neg", "c", "d");
+    builder_output(&b, "a", PGY_F32, "2");
+    builder_output(&b, "lost", PGY_F32, "2");
+    pgy_model *model = check_broken(&b);
+    expect_code("duplicate-value", "x", "graph 'test' has two inputs named 'x'");
+    expect_code("duplicate-value", "w", "graph 'test' has two initializers named 'w'");
+    expect_code("undefined-input", "n0", "Input 'nowhere' is not defined in graph 'test'");
+    expect_code("duplicate-value", "n1", "Output 'a' is defined already in graph 'test'");
+    expect_code("duplicate-value", "Neg_2", "Output 'w' is defined already");
+    expect_code("undefined-input", "Neg_2", "'gone'");
+    expect_code("cycle", "round", "by way of 'n4'");
+    expect_code("undefined-output", "lost", "Nothing computes output 'lost' of graph 'test'");
+    assert_int_equal(finding_count, 8);
+    pgy_model_destroy(model);
+}
+
+static void test_check__broken_subgraphs_and_functions(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "local", 1);
+    for (int i = 0; i < 2; i++) {
+        model_builder f = builder_function(&b, "local", "F", "a", "c", "");
+        builder_node(&f, "Relu", i ? "void" : "a", "b");
+        builder_end_function(&f);
+    }
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_input(&b, "flag", PGY_BOOL, "");
+    model_builder then = builder_subgraph(&b, "then"), other = builder_subgraph(&b, "else");
+    builder_node(&then, "Add", "y nothing", "t");
+    builder_output(&then, "t", PGY_F32, "2");
+    builder_output(&other, "e", PGY_F32, "2");
+    pgy_onnx_node *branch = builder_node(&b, "If", "flag", "y");
+    branch->name = "choose";
+    builder_attr_graph(&b, branch, "then_branch", &then);
+    builder_attr_graph(&b, branch, "else_branch", &other);
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_model *model = check_broken(&b);
+    expect_code("undefined-input", "choose/then_branch/n0", "'nothing'");
+    expect_code("undefined-output", "choose/else_branch/e", "'e' of graph 'else'");
+    expect_code("cycle", "choose", "by way of 'choose'");
+    expect_code("duplicate-function", "F", "'F' of domain 'local'");
+    expect_code("undefined-output", "F:body/c", "'c' of function 'F'");
+    expect_code("undefined-input", "F:body/n0", "'void'");
+    assert_int_equal(finding_count, 6);
+    pgy_model_destroy(model);
+}
+
+static void test_check__types_that_do_not_exist(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_floats(&b, "w", "2", NULL);
+    builder_node(&b, "Add", "x w", "a");
+    builder_output(&b, "a", PGY_F32, "2");
+    ((pgy_onnx_tensor_type *)b.graph->inputs[0]->type->tensor_type)->elem_type = 99;
+    ((pgy_onnx_tensor_type *)b.graph->outputs[0]->type->tensor_type)->elem_type = 98;
+    pgy_model *model = check_broken(&b);
+    expect_code("invalid-type", "x", "99");
+    expect_code("invalid-type", "a", "98");
+    assert_int_equal(finding_count, 2);
+    pgy_model_destroy(model);
+}
+
+static void test_check__a_model_that_imports_has_a_sound_structure(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "Relu", "a", "y"); /* order does not matter here */
+    builder_node(&b, "Neg", "x", "a");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_model *model = builder_finish_bytes(&b);
+    assert_int_equal(pgy_model_check(&findings, &finding_count, model, NULL), PGY_OK);
+    assert_int_equal(finding_count, 0);
+    pgy_model_destroy(model);
+}
+
+static void test_check__a_function_that_is_broken(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "local", 1);
+    model_builder f = builder_function(&b, "local", "F", "a", "c", "");
+    builder_node(&f, "Add", "a one", "b");
+    builder_node(&f, "Add", "b two", "b");
+    builder_node(&f, "Neg", "b", "c");
+    builder_end_function(&f);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "local:F", "x", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = check(&b);
+    expect_code("undefined-input", "F:body/n0", "'one' is not defined in function 'F'");
+    expect_code("undefined-input", "F:body/n1", "'two'");
+    expect_code("duplicate-value", "F:body/n1", "'b'");
+    refuse_code("function-body");
     pgy_graph_destroy(g);
 }
 
