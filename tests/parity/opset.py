@@ -217,7 +217,7 @@ def main():
         os.makedirs(os.path.join(scratch, part))
     build("opset_runner.c", library, os.path.join(scratch, "opset_runner"))
     build("node_runner.c", library, os.path.join(scratch, "node_runner"))
-    cases = sorted(e.path for e in os.scandir(work) if e.is_dir() and not e.name.endswith("_expanded"))
+    cases = sorted(e.path for e in os.scandir(work) if e.name.startswith("test_") and not e.name.endswith("_expanded"))
     cases += write_old(os.path.join(scratch, "cases"))
     own = {line.split(" ")[1] for line in subprocess.run([os.path.join(scratch, "node_runner"), *cases], capture_output=True, text=True, errors="replace").stdout.splitlines()
            if line.startswith("passed ")}
