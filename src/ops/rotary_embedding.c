@@ -27,6 +27,11 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = rank_check(c, POSITIONS, 2, 2, err);
     for (int32_t i = 0; !st && rank_known(c, COS) && i < c->inputs[COS].rank; i++)
         st = dim_check(c, SIN, (size_t)i, c->inputs[COS].dims[i], "that of the cosines", err);
+    if (!st && rank_known(c, X) && c->inputs[X].rank == 3 &&
+        op_attr_int(c->node, "num_heads", 0) < 1)
+        st = op_error(c->node, err, PGY_E_ARGUMENT,
+                      "attribute num_heads is %" PRId64 ", but 3 dimensions must be split",
+                      op_attr_int(c->node, "num_heads", 0));
     if (st) return st;
     op_set_like(c, 0, X);
     return PGY_OK;

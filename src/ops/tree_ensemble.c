@@ -48,6 +48,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[0];
     pgy_status st = rank_check(c, 0, 2, 2, err);
     if (st) return st;
+    if (op_attr_int(c->node, "n_targets", 1) < 0)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute n_targets is %" PRId64,
+                        op_attr_int(c->node, "n_targets", 1));
     dim *dims = op_dims(c, 2);
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] =
