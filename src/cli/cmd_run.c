@@ -12,20 +12,22 @@
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
+#include "cli/groups/trt.h"
 #include "cli/progress.h"
 
 static const char LOG_PATH[] = "tools/run/run.py";
 
-enum { FIXED_GROUPS = 13, MAX_GROUPS = 64 };
+enum { FIXED_GROUPS = 16, MAX_GROUPS = 64 };
 
 static const option_group *const *groups(void)
 {
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
     const option_group *const fixed[FIXED_GROUPS] = {
-        &GROUP_LOGGING,     group_runners(),  &GROUP_MODEL_RUN, &GROUP_ONNX_LOAD,
-        &GROUP_ONNX_SHAPE,  &GROUP_ONNX_SAVE, &GROUP_DATA,      &GROUP_INFERENCE,
-        &GROUP_POSTPROCESS, &GROUP_COMPARE,   &GROUP_FUNCTIONS, &GROUP_OPERATORS,
+        &GROUP_LOGGING,     group_runners(),    &GROUP_MODEL_RUN,  &GROUP_ONNX_LOAD,
+        &GROUP_ONNX_SHAPE,  &GROUP_ONNX_SAVE,   &GROUP_DATA,       &GROUP_INFERENCE,
+        &GROUP_POSTPROCESS, &GROUP_COMPARE,     &GROUP_FUNCTIONS,  &GROUP_OPERATORS,
+        &GROUP_TRT_CONFIG,  &GROUP_TRT_NETWORK, &GROUP_TRT_ENGINE,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
@@ -101,35 +103,56 @@ static pgy_status check_model(const args *line, pgy_error *err)
 
 /* ---- Runners -------------------------------------------------------------------------------- */
 
-/* Where each runner gets its model: the file itself, or one edited model that all of them share. */
+/* Where each runner gets its model: the file itself, or one edited model that they share. The
+ * engine has outputs of its own, so its model may be another. */
 typedef struct run_models {
     const args *line;
-    pgy_model *edited; /* NULL: the file as it is */
+    pgy_model *edited, *edited_trt; /* NULL: the file as it is */
 } run_models;
 
-static pgy_status make_source(pgy_model_source *out, void *user, pgy_error *err)
+static pgy_status make_source(pgy_model_source *out, const char *backend, void *user,
+                              pgy_error *err)
 {
     const run_models *m = user;
     const model_args *model = args_get(m->line, &GROUP_MODEL_RUN);
+    pgy_model *edited = strcmp(backend, "trt") ? m->edited : m->edited_trt;
     if (!model->path) {
         *out = (pgy_model_source){0};
         return PGY_OK;
     }
-    if (!m->edited) return pgy_source_from_path(out, model->path, err);
+    if (!edited) return pgy_source_from_path(out, model->path, err);
     pgy_loader *loader = NULL;
-    pgy_status st = pgy_loader_from_model(&loader, m->edited, err);
+    pgy_status st = pgy_loader_from_model(&loader, edited, err);
     return st ? st : pgy_loader_source(out, loader, err);
 }
 
-static pgy_status edit_model(pgy_model **out, const args *line, pgy_error *err)
+static pgy_status edit_models(run_models *m, pgy_error *err)
 {
-    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
-    if (!model->path || !model_is_edited(line)) return PGY_OK;
-    pgy_loader *loader = NULL;
-    pgy_status st = model_loader(&loader, line, err);
-    if (!st) st = pgy_loader_call(out, loader, err);
+    const model_args *model = args_get(m->line, &GROUP_MODEL_RUN);
+    const runner_args *runners = args_get(m->line, group_runners());
+    const onnx_save_args *save = args_get(m->line, &GROUP_ONNX_SAVE);
+    const bool trt = runners_include(m->line, "trt");
+    size_t others = 0;
+    for (size_t i = 0; i < runners->names.count; i++)
+        others += strcmp(runners->names.items[i], "trt") != 0;
+    pgy_loader *loader = NULL, *trt_loader = NULL;
+    pgy_status st = PGY_OK;
+    if (!model->path) return PGY_OK;
+    if ((others || !trt) && model_is_edited(m->line)) st = model_loader(&loader, m->line, err);
+    if (!st && loader) st = pgy_loader_call(&m->edited, loader, err);
+    if (!st && trt && (trt_model_is_edited(m->line) || (!others && save->path)))
+        st = trt_model_loader(&trt_loader, m->line, !others, err);
+    if (!st && trt_loader) st = pgy_loader_call(&m->edited_trt, trt_loader, err);
     pgy_loader_destroy(loader);
+    pgy_loader_destroy(trt_loader);
     return st;
+}
+
+/* The engine's own options get what the groups of the line say. */
+static pgy_status configure_trt(args *line, pgy_error *err)
+{
+    pgy_trt_options *options = args_get(line, group_backend_options("trt"));
+    return runners_include(line, "trt") ? trt_config_make(&options->config, line, err) : PGY_OK;
 }
 
 /* ---- The run -------------------------------------------------------------------------------- */
@@ -196,7 +219,8 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
-    if (!st) st = edit_model(&models.edited, line, err);
+    if (!st) st = configure_trt(line, err);
+    if (!st) st = edit_models(&models, err);
     if (!st) st = runners_create(&runners, &runner_count, line, make_source, &models, err);
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
     if (st) goto done;
@@ -214,6 +238,7 @@ done:
     runners_destroy(runners, runner_count);
     pgy_data_loader_destroy(loader);
     pgy_model_destroy(models.edited);
+    pgy_model_destroy(models.edited_trt);
     pgy_postprocess_script_destroy(script);
     compare_list_destroy(&functions);
     return st;

@@ -2,10 +2,10 @@
 /* The built-in engine as a runner: what --trt means where no TensorRT is installed. */
 #include <string.h>
 
-#include <polygraphy/backend.h>
-
+#include "backends/native/options.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "engine/session.h"
 
 extern const pgy_backend BACKEND_native;
@@ -14,7 +14,10 @@ static const char LOG_PATH[] = "backend/trt/runner.py";
 
 typedef struct native {
     const pgy_backend_model *source;
-    session *session; /* when active */
+    pgy_trt_options options;
+    session *session; /* when active, like the rest */
+    profile_set *profiles;
+    size_t profile; /* that shapes must lie in, or PROFILE_ANY */
 } native;
 
 static pgy_status probe(char *why, size_t why_size)
@@ -26,11 +29,11 @@ static pgy_status probe(char *why, size_t why_size)
 static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
                          pgy_error *err)
 {
-    (void)options;
     if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "the engine needs a model");
     native *r = mem_calloc(1, sizeof *r);
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     r->source = model;
+    if (options) r->options = *(const pgy_trt_options *)options;
     *out = r;
     return PGY_OK;
 }
@@ -49,19 +52,39 @@ static void deactivate(void *runner)
 {
     native *r = runner;
     session_destroy(r->session);
+    profiles_destroy(r->profiles);
     r->session = NULL;
+    r->profiles = NULL;
+}
+
+static pgy_status bind_profiles(native *r, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    pgy_status st = pgy_metadata_create(&inputs, err);
+    if (!st) st = session_inputs(r->session, inputs, err);
+    if (!st) st = profiles_create(&r->profiles, r->options.config, inputs, err);
+    if (!st) st = native_options_check(&r->profile, &r->options, profiles_count(r->profiles), err);
+    pgy_metadata_destroy(inputs);
+    return st;
 }
 
 static pgy_status activate(void *runner, pgy_error *err)
 {
     native *r = runner;
     pgy_model *model = NULL;
+    const int64_t start = clock_ns();
+    LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on the CPU");
     pgy_status st = open_model(&model, r->source, err);
     if (!st) st = session_create(&r->session, model, 0, err);
-    if (!st)
-        LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on the CPU");
+    if (!st) st = bind_profiles(r, err);
     pgy_model_destroy(model);
-    return st;
+    if (st) {
+        deactivate(r);
+        return st;
+    }
+    native_log_build(r->options.config, r->profiles);
+    LOG(INFO, "Finished engine building in %.3f seconds", (double)(clock_ns() - start) * 1e-9);
+    return PGY_OK;
 }
 
 static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
@@ -77,7 +100,9 @@ static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
 static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
                         int64_t *time_ns, pgy_error *err)
 {
-    return session_run(((native *)runner)->session, feed, out, time_ns, err);
+    native *r = runner;
+    const pgy_status st = profiles_check(r->profiles, r->profile, feed, err);
+    return st ? st : session_run(r->session, feed, out, time_ns, err);
 }
 
 static void destroy(void *runner)
@@ -93,6 +118,8 @@ const pgy_backend BACKEND_native = {
     .runner_prefix = "native-trt-runner",
     .title = "built-in engine",
     .description = "run inference with the built-in engine, on the CPU",
+    .options = NATIVE_OPTIONS,
+    .options_size = sizeof(pgy_trt_options),
     .probe = probe,
     .create = create,
     .activate = activate,

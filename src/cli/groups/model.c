@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which model, and the shapes given for its inputs. Commands take one of six forms of the group;
+/* Which model, and the shapes given for its inputs. Commands take one of seven forms of the group;
  * all fill the same struct. */
 #include "cli/groups/model.h"
 
@@ -45,6 +45,13 @@ static const pgy_option OPTIONAL_OPTIONS[] = {
 static const pgy_option TYPE_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     TYPE_ROW,
+    PGY_OPT_END,
+};
+static const pgy_option CONVERT_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
+    TYPE_ROW,
+    SHAPES_ROW,
+    OLD_SHAPES_ROW,
     PGY_OPT_END,
 };
 static const pgy_option DATA_OPTIONS[] = {
@@ -116,5 +123,6 @@ const option_group GROUP_MODEL_RUN = MODEL_GROUP(RUN_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_FILE = MODEL_GROUP(FILE_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_OPTIONAL = MODEL_GROUP(OPTIONAL_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_TYPE = MODEL_GROUP(TYPE_OPTIONS, finish_typed);
+const option_group GROUP_MODEL_CONVERT = MODEL_GROUP(CONVERT_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_DATA = MODEL_GROUP(DATA_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_OVERRIDE = MODEL_GROUP(OVERRIDE_OPTIONS, finish_onnx);

@@ -18,6 +18,7 @@ extern const option_group GROUP_MODEL_RUN;      /* model optional, type, shapes 
 extern const option_group GROUP_MODEL_FILE;     /* model required, nothing else */
 extern const option_group GROUP_MODEL_OPTIONAL; /* the same, not required */
 extern const option_group GROUP_MODEL_TYPE;     /* model required, type */
+extern const option_group GROUP_MODEL_CONVERT;  /* model required, type, shapes */
 extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */
 extern const option_group GROUP_MODEL_OVERRIDE; /* model required, shapes to be written into it */
 
@@ -51,6 +52,14 @@ extern const option_group GROUP_ONNX_WRITE; /* the command has an output option 
 bool model_is_edited(const args *line);
 /* A loader with all the steps that the groups of this line ask for, in the documented order. */
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err) PGY_MUST_CHECK;
+/* The same with other outputs than those of --onnx-outputs; `save`: with --save-onnx. */
+pgy_status model_loader_with(pgy_loader **out, const args *line,
+                             const pgy_output_selection *outputs, bool save,
+                             pgy_error *err) PGY_MUST_CHECK;
+/* The model file of this line; NULL: none. */
+const char *model_path(const args *line);
+/* Is anything but outputs and saving asked for? */
+bool model_is_edited_inside(const args *line);
 /* Adds the step that saves to `path`, as GROUP_ONNX_WRITE says. */
 pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
                              pgy_error *err) PGY_MUST_CHECK;

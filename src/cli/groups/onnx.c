@@ -140,30 +140,42 @@ static bool selects_outputs(const onnx_load_args *s)
     return s->outputs.given || s->exclude.given || s->by_type.given;
 }
 
-bool model_is_edited(const args *line)
+bool model_is_edited_inside(const args *line)
 {
     const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
     const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
+    return (load && (load->fp16 || load->external_data_dir || load->ignore_external_data ||
+                     load->allow_outside)) ||
+           (shape && shape->infer);
+}
+
+bool model_is_edited(const args *line)
+{
+    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
     const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
-    return (load && (selects_outputs(load) || load->fp16 || load->external_data_dir ||
-                     load->ignore_external_data || load->allow_outside)) ||
-           (shape && shape->infer) || (save && save->path);
+    return (load && selects_outputs(load)) || model_is_edited_inside(line) || (save && save->path);
 }
 
 static const model_args *model_settings(const args *line)
 {
-    const option_group *const forms[] = {&GROUP_MODEL_RUN,      &GROUP_MODEL_FILE,
-                                         &GROUP_MODEL_OPTIONAL, &GROUP_MODEL_TYPE,
-                                         &GROUP_MODEL_DATA,     &GROUP_MODEL_OVERRIDE};
+    const option_group *const forms[] = {
+        &GROUP_MODEL_RUN,     &GROUP_MODEL_FILE, &GROUP_MODEL_OPTIONAL, &GROUP_MODEL_TYPE,
+        &GROUP_MODEL_CONVERT, &GROUP_MODEL_DATA, &GROUP_MODEL_OVERRIDE};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (args_get(line, forms[i])) return args_get(line, forms[i]);
     return NULL;
 }
 
-static pgy_status add_outputs(pgy_loader **loader, const onnx_load_args *s, pgy_error *err)
+const char *model_path(const args *line)
 {
-    pgy_output_selection selection = {
-        .size = sizeof selection,
+    const model_args *s = model_settings(line);
+    return s ? s->path : NULL;
+}
+
+static pgy_output_selection selection_of(const onnx_load_args *s)
+{
+    return (pgy_output_selection){
+        .size = sizeof(pgy_output_selection),
         .names = s->mark_all ? NULL : s->outputs.items,
         .name_count = s->mark_all ? 0 : s->outputs.count,
         .mark_all = s->mark_all,
@@ -172,7 +184,6 @@ static pgy_status add_outputs(pgy_loader **loader, const onnx_load_args *s, pgy_
         .exclude = s->exclude.items,
         .exclude_count = s->exclude.count,
     };
-    return pgy_loader_select_outputs(loader, &selection, err);
 }
 
 static pgy_status add_save(pgy_loader **loader, const onnx_save_args *s, const char *path,
@@ -192,13 +203,19 @@ pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *
     return add_save(loader, args_get(line, &GROUP_ONNX_WRITE), path, err);
 }
 
-pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
+static const onnx_load_args *load_settings(const args *line)
 {
     const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
+    if (!load) load = args_get(line, &GROUP_ONNX_EDIT);
+    return load ? load : args_get(line, &GROUP_ONNX_READ);
+}
+
+pgy_status model_loader_with(pgy_loader **out, const args *line,
+                             const pgy_output_selection *outputs, bool save_too, pgy_error *err)
+{
+    const onnx_load_args *load = load_settings(line);
     const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
     const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
-    if (!load) load = args_get(line, &GROUP_ONNX_EDIT);
-    if (!load) load = args_get(line, &GROUP_ONNX_READ);
     pgy_model_load_options o = {.size = sizeof o};
     if (load) {
         o.external_data_dir = load->external_data_dir;
@@ -208,13 +225,21 @@ pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
     pgy_loader *loader = NULL;
     pgy_status st = pgy_loader_from_path(&loader, model_settings(line)->path, &o, err);
     if (!st && shape && shape->infer) st = pgy_loader_infer_shapes(&loader, NULL, err);
-    if (!st && load && selects_outputs(load)) st = add_outputs(&loader, load, err);
+    if (!st && outputs) st = pgy_loader_select_outputs(&loader, outputs, err);
     if (!st && load && load->fp16) st = pgy_loader_convert_fp16(&loader, err);
-    if (!st && save && save->path) st = add_save(&loader, save, save->path, err);
+    if (!st && save_too && save && save->path) st = add_save(&loader, save, save->path, err);
     if (!st) {
         *out = loader;
         loader = NULL;
     }
     pgy_loader_destroy(loader);
     return st;
+}
+
+pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
+{
+    const onnx_load_args *load = load_settings(line);
+    const bool selects = load && selects_outputs(load);
+    const pgy_output_selection outputs = selects ? selection_of(load) : (pgy_output_selection){0};
+    return model_loader_with(out, line, selects ? &outputs : NULL, true, err);
 }

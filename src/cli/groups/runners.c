@@ -84,9 +84,17 @@ static const void *backend_settings(const args *line, const pgy_backend *b)
     return NULL;
 }
 
+bool runners_include(const args *line, const char *backend)
+{
+    const runner_args *s = args_get(line, group_runners());
+    for (size_t i = 0; i < s->names.count; i++)
+        if (strcmp(s->names.items[i], backend) == 0) return true;
+    return false;
+}
+
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
-                          pgy_status (*make_source)(pgy_model_source *out, void *user,
-                                                    pgy_error *err),
+                          pgy_status (*make_source)(pgy_model_source *out, const char *backend,
+                                                    void *user, pgy_error *err),
                           void *user, pgy_error *err)
 {
     const runner_args *s = args_get(line, group_runners());
@@ -96,7 +104,7 @@ pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
     for (size_t i = 0; !st && i < s->names.count; i++) {
         const pgy_backend *b = pgy_backend_find(s->names.items[i]);
         pgy_model_source source;
-        st = make_source(&source, user, err);
+        st = make_source(&source, b->name, user, err);
         if (!st)
             st = pgy_runner_create(&runners[i], b, &source, backend_settings(line, b), NULL, err);
     }

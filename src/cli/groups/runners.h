@@ -19,11 +19,13 @@ size_t group_backend_count(void);
 const option_group *group_backend_at(size_t i);
 /* The group of a backend's options; NULL if it has none. */
 const option_group *group_backend_options(const char *backend);
-/* Runners in the order of the line. Each gets a source from `make_source`. The caller destroys them
- * and frees the array. */
+/* Is there a runner of this backend on the line? */
+bool runners_include(const args *line, const char *backend);
+/* Runners in the order of the line. Each gets a source from `make_source`, which is told for which
+ * backend. The caller destroys them and frees the array. */
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
-                          pgy_status (*make_source)(pgy_model_source *out, void *user,
-                                                    pgy_error *err),
+                          pgy_status (*make_source)(pgy_model_source *out, const char *backend,
+                                                    void *user, pgy_error *err),
                           void *user, pgy_error *err) PGY_MUST_CHECK;
 void runners_destroy(pgy_runner **runners, size_t count);
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of --trt that concern running, and what is said about a configuration. */
+#ifndef BACKENDS_NATIVE_OPTIONS_H
+#define BACKENDS_NATIVE_OPTIONS_H
+
+#include <polygraphy/backend.h>
+#include <polygraphy/build_config.h>
+
+#include "engine/profile.h"
+
+extern const pgy_option NATIVE_OPTIONS[];
+
+/* Which profile, of `count`; PROFILE_ANY when none is asked for. Says what has no effect. */
+pgy_status native_options_check(size_t *profile, const pgy_trt_options *o, size_t count,
+                                pgy_error *err) PGY_MUST_CHECK;
+/* The original's two messages before building: profiles and configuration. */
+void native_log_build(const pgy_build_config *c, const profile_set *profiles);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that `--trt` can be told (cli.md 3.8 to 3.12): one group for the configuration, one
+ * for the network, one for plans and caches. What an option does in the built-in engine is said
+ * when that engine is used, by trt_config_make. */
+#ifndef CLI_GROUPS_TRT_H
+#define CLI_GROUPS_TRT_H
+
+#include <polygraphy/build_config.h>
+#include <polygraphy/graph.h>
+#include <polygraphy/loader.h>
+
+#include "cli/command.h"
+
+/* ---- Configuration: trt_config.c ------------------------------------------------------------ */
+
+typedef struct trt_config_args {
+    pgy_text_list min_words, opt_words, max_words; /* of all uses */
+    bool tf32, fp16, bf16, fp8, int8;
+    const char *precision_constraints;
+    bool sparse_weights, version_compatible, exclude_lean_runtime;
+    const char *calibration_cache, *calibration_class, *quantile, *regression_cutoff;
+    const char *load_timing_cache, *old_timing_cache;
+    bool error_on_cache_miss, no_compilation_cache;
+    const char *save_tactics, *load_tactics, *old_tactics;
+    pgy_text_list tactic_sources;
+    const char *config_script, *config_postprocess, *old_config_function;
+    bool restricted, refittable, strip_plan, use_dla, gpu_fallback;
+    pgy_text_list pool_words;
+    const char *old_workspace;
+    pgy_text_list preview_features, quantization_flags;
+    int64_t optimization_level, max_aux_streams; /* -1: not given */
+    const char *hardware_level, *profiling_verbosity, *runtime_platform, *tiling_level;
+    const char *engine_capability;
+    bool weight_streaming, direct_io, strict_types, explicit_precision;
+    bool use_gpu;
+    pgy_text_list compute_capabilities;
+    /* Read from the words: */
+    pgy_build_config config;
+    bool other_pools; /* limits of memory that a CPU does not have */
+} trt_config_args;
+extern const option_group GROUP_TRT_CONFIG;         /* of run */
+extern const option_group GROUP_TRT_CONFIG_CONVERT; /* with what only convert has */
+
+/* ---- The network: trt_network.c ------------------------------------------------------------- */
+
+typedef struct trt_network_args {
+    pgy_text_list plugins, onnx_flags;
+    bool plugin_instancenorm, uint8_dla;
+    pgy_text_list outputs, exclude, by_type;
+    bool mark_all; /* outputs is "mark all" or "*" */
+    pgy_text_list layer_precisions, tensor_dtypes, tensor_formats, all_formats;
+    const char *all_dtypes, *old_network_function;
+    bool decomposable_attentions, strongly_typed;
+    pgy_text_list postprocess, mark_debug;
+    bool mark_unfused;
+} trt_network_args;
+extern const option_group GROUP_TRT_NETWORK;
+
+/* ---- Plans and caches: trt_engine.c --------------------------------------------------------- */
+
+typedef struct trt_engine_args {
+    const char *save_timing_cache, *load_runtime, *dla_strategy;
+} trt_engine_args;
+extern const option_group GROUP_TRT_ENGINE;         /* of run */
+extern const option_group GROUP_TRT_ENGINE_CONVERT; /* caches only */
+
+/* ---- For commands --------------------------------------------------------------------------- */
+
+/* Says what the options of this line mean in the built-in engine, refuses those that cannot be had,
+ * and gives the configuration, which lives as long as the line. Call it when the engine is used. */
+pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* Has the engine to get another model than the file: other outputs or any other change? */
+bool trt_model_is_edited(const args *line);
+/* The model as the engine is to get it: with all changes to ONNX but its outputs, and with
+ * --trt-outputs. `save`: --save-onnx too. */
+pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save,
+                            pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- Parts ---------------------------------------------------------------------------------- */
+
+/* trt_profiles.c: cli.md 3.9. `first`: of --input-shapes, or NULL. */
+pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const trt_config_args *s,
+                                const pgy_metadata *first, arena *a, pgy_error *err) PGY_MUST_CHECK;
+
+/* trt_notes.c: a warning for each option that was given and has no effect. */
+void trt_notes(const args *line);
+
+/* trt_names.c: enumerators, accepted in any case. */
+typedef struct trt_names {
+    const char *option;
+    const char *const *names; /* NULL-ended */
+} trt_names;
+/* The name as TensorRT writes it; the error lists the valid ones. */
+pgy_status trt_name(const char **out, const char *text, const trt_names *set,
+                    pgy_error *err) PGY_MUST_CHECK;
+pgy_status trt_name_list(pgy_name_list *out, const pgy_text_list *words, const trt_names *set,
+                         arena *a, pgy_error *err) PGY_MUST_CHECK;
+extern const trt_names TRT_TACTIC_SOURCES, TRT_POOLS, TRT_PREVIEW_FEATURES, TRT_QUANTIZATION_FLAGS,
+    TRT_VERBOSITIES, TRT_HARDWARE_LEVELS, TRT_PLATFORMS, TRT_CAPABILITIES, TRT_TILING_LEVELS,
+    TRT_ONNX_FLAGS, TRT_DLA_STRATEGIES, TRT_CALIBRATORS;
+extern const char *const TRT_FORMATS[], *const TRT_DTYPES[];
+
+/* trt_layers.c: the operators of a model file that words of --trt-outputs-by-type stand for. */
+pgy_status trt_layer_operators(strvec *out, const pgy_text_list *words, const char *path,
+                               pgy_error *err) PGY_MUST_CHECK;
+
+#endif

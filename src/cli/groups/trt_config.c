@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the engine is built for (cli.md 3.8): the options of a builder's configuration, checked and
+ * brought into one struct. */
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/args/values.h"
+#include "cli/groups/model.h"
+#include "cli/groups/trt.h"
+
+static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
+
+#define SHAPE_ROW(names_, member_, help_)                                      \
+    PGY_OPT_APPEND(names_, trt_config_args, member_, .nargs = PGY_ONE_OR_MORE, \
+                   .meta = "NAME:SHAPE", .help = help_)
+#define OLD_SHAPE_ROW(name_, member_, new_)                                                   \
+    PGY_OPT_APPEND(name_, trt_config_args, member_, .nargs = PGY_ONE_OR_MORE, .hidden = true, \
+                   .deprecated = "is an older spelling; use " new_)
+#define FLAG(name_, member_, help_) PGY_OPT_FLAG(name_, trt_config_args, member_, .help = help_)
+#define TEXT(name_, member_, meta_, help_) \
+    PGY_OPT_TEXT(name_, trt_config_args, member_, .meta = meta_, .help = help_)
+#define LIST(name_, member_, nargs_, meta_, help_) \
+    PGY_OPT_LIST(name_, trt_config_args, member_, .nargs = nargs_, .meta = meta_, .help = help_)
+#define LATER(name_, member_) \
+    PGY_OPT_TEXT(name_, trt_config_args, member_, .hidden = true, .help = "not to be had yet")
+#define OLD_FLAG(name_, member_, text_) \
+    PGY_OPT_FLAG(name_, trt_config_args, member_, .hidden = true, .deprecated = text_)
+
+#define SHAPE_ROWS                                                                                 \
+    SHAPE_ROW("--trt-min-shapes", min_words,                                                       \
+              "smallest shapes of inputs, for example 'image:[1,3,224,224]'; each use of the "     \
+              "three shape options makes one more profile; what is left out is taken from the "    \
+              "shapes given before it, in the order --input-shapes, min, opt, max"),               \
+        SHAPE_ROW("--trt-opt-shapes", opt_words, "shapes that the plan is made for first of all"), \
+        SHAPE_ROW("--trt-max-shapes", max_words, "largest shapes of inputs"),                      \
+        OLD_SHAPE_ROW("--min-shape", min_words, "--trt-min-shapes"),                               \
+        OLD_SHAPE_ROW("--opt-shape", opt_words, "--trt-opt-shapes"),                               \
+        OLD_SHAPE_ROW("--max-shape", max_words, "--trt-max-shapes")
+
+#define PRECISION_ROWS                                                                        \
+    FLAG("--tf32", tf32, "permit TF32; no effect on a CPU"),                                  \
+        FLAG("--fp16", fp16, "permit float16; layers stay in float32 so far"),                \
+        FLAG("--bf16", bf16, "permit bfloat16; layers stay in float32 so far"),               \
+        FLAG("--fp8", fp8, "permit float8; layers stay in float32 so far"),                   \
+        FLAG("--int8", int8, "permit int8; layers stay in float32 so far"),                   \
+        PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,       \
+                     .choices = CONSTRAINTS,                                                  \
+                     .help = "how binding the types of layers are; layers have the types of " \
+                             "the model, so nothing changes"),                                \
+        OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,                 \
+                 "is an older spelling; use --precision-constraints obey"),                   \
+        OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),       \
+        TEXT("--calibration-cache", calibration_cache, "PATH",                                \
+             "file of calibration for --int8; neither read nor written so far"),              \
+        TEXT("--calibration-base-class --calib-base-cls", calibration_class, "NAME",          \
+             "kind of calibration for --int8"),                                               \
+        TEXT("--quantile", quantile, "Q", "quantile of IInt8LegacyCalibrator"),               \
+        TEXT("--regression-cutoff", regression_cutoff, "C", "cutoff of IInt8LegacyCalibrator")
+
+#define CHOICE_ROWS                                                                             \
+    TEXT("--load-timing-cache", load_timing_cache, "PATH",                                      \
+         "cache of measured times; kernels are chosen by estimates so far, so none is read"),   \
+        PGY_OPT_TEXT("--timing-cache", trt_config_args, old_timing_cache, .hidden = true,       \
+                     .deprecated = "is an older spelling; use --load-timing-cache and "         \
+                                   "--save-timing-cache"),                                      \
+        FLAG("--error-on-timing-cache-miss", error_on_cache_miss, "no effect without a cache"), \
+        FLAG("--disable-compilation-cache", no_compilation_cache,                               \
+             "no effect: nothing is "                                                           \
+             "compiled"),                                                                       \
+        PGY_OPT_TEXT("--save-tactics --save-tactic-replay", trt_config_args, save_tactics,      \
+                     .meta = "PATH", .exclusive = "tactics",                                    \
+                     .help = "write a tactic replay: which kernel does which node"),            \
+        PGY_OPT_TEXT("--load-tactics --load-tactic-replay", trt_config_args, load_tactics,      \
+                     .meta = "PATH", .exclusive = "tactics",                                    \
+                     .help = "read a tactic replay and use these kernels"),                     \
+        PGY_OPT_TEXT("--tactic-replay", trt_config_args, old_tactics, .hidden = true,           \
+                     .exclusive = "tactics",                                                    \
+                     .deprecated = "is an older spelling; use --load-tactics or "               \
+                                   "--save-tactics"),                                           \
+        LIST("--tactic-sources", tactic_sources, PGY_ZERO_OR_MORE, "NAME",                      \
+             "libraries to take kernels from; no effect: they are all built in"),               \
+        PGY_OPT_INT("--builder-optimization-level", trt_config_args, optimization_level,        \
+                    .meta = "N",                                                                \
+                    .help = "0 to 5: how long to look for kernels; no effect so far"),          \
+        LIST("--preview-features", preview_features, PGY_ZERO_OR_MORE, "NAME",                  \
+             "features of TensorRT; no effect"),                                                \
+        LIST("--quantization-flags", quantization_flags, PGY_ZERO_OR_MORE, "NAME",              \
+             "how to quantize; no effect so far"),                                              \
+        TEXT("--tiling-optimization-level", tiling_level, "NAME", "no effect"),                 \
+        FLAG("--sparse-weights", sparse_weights,                                                \
+             "permit kernels for sparse weights; there "                                        \
+             "are none so far")
+
+#define DEVICE_ROWS                                                                            \
+    LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",        \
+         "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "     \
+         "number; the limit of 'workspace' is kept in the configuration, other pools are not " \
+         "those of a CPU"),                                                                    \
+        PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,            \
+                     .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),  \
+        FLAG("--version-compatible", version_compatible,                                       \
+             "no effect: plans run in this "                                                   \
+             "engine only"),                                                                   \
+        FLAG("--exclude-lean-runtime", exclude_lean_runtime, "no effect: plans hold no code"), \
+        TEXT("--hardware-compatibility-level", hardware_level, "NAME", "no effect on a CPU"),  \
+        TEXT("--runtime-platform", runtime_platform, "NAME", "no effect"),                     \
+        PGY_OPT_INT("--max-aux-streams", trt_config_args, max_aux_streams, .meta = "N",        \
+                    .help = "no effect on a CPU"),                                             \
+        TEXT("--profiling-verbosity", profiling_verbosity, "NAME",                             \
+             "how much plans tell about layers; they always tell everything"),                 \
+        FLAG("--weight-streaming", weight_streaming,                                           \
+             "no effect: weights are read from where "                                         \
+             "they lie"),                                                                      \
+        FLAG("--refittable", refittable, "no effect so far: weights cannot be exchanged"),     \
+        FLAG("--strip-plan", strip_plan, "no effect so far: plans hold their weights"),        \
+        FLAG("--direct-io", direct_io, "inputs and outputs are used where they lie anyway"),   \
+        FLAG("--use-dla", use_dla, "no effect on a CPU"),                                      \
+        FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                      \
+        FLAG("--trt-safety-restricted", restricted, "no effect on a CPU"),                     \
+        LATER("--trt-config-script", config_script),                                           \
+        LATER("--trt-config-postprocess-script --trt-cpps", config_postprocess),               \
+        PGY_OPT_TEXT("--trt-config-func-name", trt_config_args, old_config_function,           \
+                     .hidden = true,                                                           \
+                     .deprecated = "is an older spelling; use --trt-config-script SCRIPT:FUNC")
+
+static const pgy_option RUN_OPTIONS[] = {SHAPE_ROWS, PRECISION_ROWS, CHOICE_ROWS, DEVICE_ROWS,
+                                         PGY_OPT_END};
+static const pgy_option CONVERT_OPTIONS[] = {
+    SHAPE_ROWS,
+    PRECISION_ROWS,
+    CHOICE_ROWS,
+    DEVICE_ROWS,
+    TEXT("--engine-capability", engine_capability, "NAME", "no effect beyond STANDARD"),
+    PGY_OPT_FLAG("--use-gpu", trt_config_args, use_gpu, .exclusive = "targets",
+                 .help = "no effect on a CPU"),
+    PGY_OPT_LIST("--compute-capabilities", trt_config_args, compute_capabilities,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "MAJOR.MINOR", .exclusive = "targets",
+                 .help = "no effect on a CPU"),
+    PGY_OPT_END,
+};
+
+/* ---- Checks --------------------------------------------------------------------------------- */
+
+static void defaults(void *settings)
+{
+    trt_config_args *s = settings;
+    s->optimization_level = s->max_aux_streams = -1;
+}
+
+/* Texts that must be one of TensorRT's names. */
+static pgy_status check_names(trt_config_args *s, pgy_error *err)
+{
+    const struct {
+        const char **text;
+        const trt_names *names;
+    } CHECKS[] = {
+        {&s->profiling_verbosity, &TRT_VERBOSITIES}, {&s->hardware_level, &TRT_HARDWARE_LEVELS},
+        {&s->runtime_platform, &TRT_PLATFORMS},      {&s->tiling_level, &TRT_TILING_LEVELS},
+        {&s->engine_capability, &TRT_CAPABILITIES},  {&s->calibration_class, &TRT_CALIBRATORS}};
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < sizeof CHECKS / sizeof *CHECKS; i++)
+        if (*CHECKS[i].text) st = trt_name(CHECKS[i].text, *CHECKS[i].text, CHECKS[i].names, err);
+    return st;
+}
+
+static pgy_status check_lists(trt_config_args *s, arena *a, pgy_error *err)
+{
+    pgy_build_config *c = &s->config;
+    pgy_status st =
+        trt_name_list(&c->tactic_sources, &s->tactic_sources, &TRT_TACTIC_SOURCES, a, err);
+    if (!st)
+        st = trt_name_list(&c->preview_features, &s->preview_features, &TRT_PREVIEW_FEATURES, a,
+                           err);
+    if (!st)
+        st = trt_name_list(&c->quantization_flags, &s->quantization_flags, &TRT_QUANTIZATION_FLAGS,
+                           a, err);
+    return st;
+}
+
+static pgy_status read_pools(trt_config_args *s, arena *a, pgy_error *err)
+{
+    const key_value *pairs = NULL;
+    size_t count = 0;
+    pgy_build_config *c = &s->config;
+    if (s->old_workspace) {
+        const pgy_status st =
+            value_bytes(&c->workspace_bytes, s->old_workspace, "--workspace", err);
+        if (st) return st;
+        c->has_workspace_limit = true;
+    }
+    pgy_status st = values_split(&pairs, &count, &s->pool_words, a, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        const char *pool = NULL;
+        uint64_t bytes = 0;
+        if (!*pairs[i].key)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "--pool-limit: '%s' is not in the form POOL:BYTES, as in "
+                                 "'workspace:250M'",
+                                 pairs[i].value);
+        st = trt_name(&pool, pairs[i].key, &TRT_POOLS, err);
+        if (!st) st = value_bytes(&bytes, pairs[i].value, "--pool-limit", err);
+        if (st) break;
+        if (strcmp(pool, "WORKSPACE")) {
+            s->other_pools = true;
+            continue;
+        }
+        c->has_workspace_limit = true;
+        c->workspace_bytes = bytes;
+    }
+    return st;
+}
+
+static pgy_status read_number(const char *text, const char *option, arena *a, pgy_error *err)
+{
+    cast_value v;
+    if (!text) return PGY_OK;
+    const pgy_status st = value_cast(&v, text, a, err);
+    if (st) return st;
+    if (v.kind == CAST_INT || v.kind == CAST_REAL) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not a number", option, text);
+}
+
+static pgy_status check_numbers(trt_config_args *s, arena *a, pgy_error *err)
+{
+    pgy_build_config *c = &s->config;
+    if (s->optimization_level < -1 || s->optimization_level > 5)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--builder-optimization-level: %lld is not in 0 to 5",
+                             (long long)s->optimization_level);
+    if (s->max_aux_streams < -1)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--max-aux-streams: %lld is less than 0",
+                             (long long)s->max_aux_streams);
+    c->has_optimization_level = s->optimization_level >= 0;
+    c->optimization_level = s->optimization_level;
+    const pgy_status st = read_number(s->quantile, "--quantile", a, err);
+    return st ? st : read_number(s->regression_cutoff, "--regression-cutoff", a, err);
+}
+
+/* "8.0", "12.1" */
+static pgy_status check_capabilities(const trt_config_args *s, pgy_error *err)
+{
+    for (size_t i = 0; i < s->compute_capabilities.count; i++) {
+        const char *text = s->compute_capabilities.items[i];
+        const size_t major = strspn(text, "0123456789");
+        const size_t minor = text[major] == '.' ? strspn(text + major + 1, "0123456789") : 0;
+        if (!major || !minor || text[major + 1 + minor])
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "--compute-capabilities: '%s' is not in the form MAJOR.MINOR, as "
+                                 "in '8.6'",
+                                 text);
+    }
+    return PGY_OK;
+}
+
+/* The spelling of releases before 0.35: read if it is there, else written. */
+static void apply_old_tactics(trt_config_args *s)
+{
+    file_map map = {0};
+    pgy_error ignored = {0};
+    if (!s->old_tactics) return;
+    const bool there = file_exists(s->old_tactics) &&
+                       file_map_open(&map, s->old_tactics, &ignored) == PGY_OK &&
+                       map.size_bytes > 0;
+    file_map_close(&map);
+    *(there ? &s->load_tactics : &s->save_tactics) = s->old_tactics;
+}
+
+static pgy_status fill_flags(trt_config_args *s, arena *a, pgy_error *err)
+{
+    const char *constraints = s->precision_constraints ? s->precision_constraints : "none";
+    const struct {
+        bool on;
+        const char *name;
+    } FLAGS[] = {{s->fp16, "FP16"},
+                 {s->int8, "INT8"},
+                 {s->bf16, "BF16"},
+                 {s->fp8, "FP8"},
+                 {s->tf32, "TF32"},
+                 {!strcmp(constraints, "obey"), "OBEY_PRECISION_CONSTRAINTS"},
+                 {!strcmp(constraints, "prefer"), "PREFER_PRECISION_CONSTRAINTS"},
+                 {s->sparse_weights, "SPARSE_WEIGHTS"},
+                 {s->version_compatible, "VERSION_COMPATIBLE"},
+                 {s->exclude_lean_runtime, "EXCLUDE_LEAN_RUNTIME"},
+                 {s->error_on_cache_miss, "ERROR_ON_TIMING_CACHE_MISS"},
+                 {s->no_compilation_cache, "DISABLE_COMPILATION_CACHE"},
+                 {s->restricted, "SAFETY_SCOPE"},
+                 {s->refittable, "REFIT"},
+                 {s->strip_plan, "STRIP_PLAN"},
+                 {s->weight_streaming, "WEIGHT_STREAMING"},
+                 {s->direct_io, "DIRECT_IO"}};
+    enum { COUNT = sizeof FLAGS / sizeof *FLAGS };
+    const char **items = arena_alloc_array(a, COUNT, sizeof *items);
+    if (!items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_name_list *list = &s->config.flags;
+    *list = (pgy_name_list){.items = items, .given = true};
+    for (size_t i = 0; i < COUNT; i++)
+        if (FLAGS[i].on) items[list->count++] = FLAGS[i].name;
+    return PGY_OK;
+}
+
+static const pgy_metadata *input_shapes(const args *line)
+{
+    const model_args *run = args_get(line, &GROUP_MODEL_RUN);
+    const model_args *convert = args_get(line, &GROUP_MODEL_CONVERT);
+    return run ? run->shapes : convert ? convert->shapes : NULL;
+}
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    trt_config_args *s = settings;
+    arena *a = &line->memory;
+    s->config.size = sizeof s->config;
+    if (s->strict_types && !s->precision_constraints) s->precision_constraints = "obey";
+    if (s->exclude_lean_runtime && !s->version_compatible)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--exclude-lean-runtime needs --version-compatible");
+    apply_old_tactics(s);
+    pgy_status st = check_names(s, err);
+    if (!st) st = check_lists(s, a, err);
+    if (!st) st = check_numbers(s, a, err);
+    if (!st) st = check_capabilities(s, err);
+    if (!st) st = read_pools(s, a, err);
+    if (!st) st = fill_flags(s, a, err);
+    if (st) return st;
+    s->config.save_tactics = s->save_tactics;
+    s->config.load_tactics = s->load_tactics;
+    s->config.engine_capability = s->engine_capability;
+    s->config.profiling_verbosity = s->profiling_verbosity;
+    return PGY_OK;
+}
+
+#define CONFIG_GROUP(table)                                                                       \
+    {                                                                                             \
+        .title = "Engine Configuration",                                                          \
+        .description = "Options related to what --trt is built for: profiles, precision, limits", \
+        .options = table, .settings_size = sizeof(trt_config_args), .defaults = defaults,         \
+        .finish = finish                                                                          \
+    }
+const option_group GROUP_TRT_CONFIG = CONFIG_GROUP(RUN_OPTIONS);
+const option_group GROUP_TRT_CONFIG_CONVERT = CONFIG_GROUP(CONVERT_OPTIONS);
+
+/* ---- For commands --------------------------------------------------------------------------- */
+
+static pgy_status refuse(const char *option, const char *instead, pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_UNSUPPORTED, "%s is not supported by the built-in engine yet%s",
+                         option, instead);
+}
+
+/* What would change the result if it were left out. */
+static pgy_status refuse_missing(const trt_config_args *s, const trt_network_args *n,
+                                 pgy_error *err)
+{
+    if (s->config_script || s->old_config_function)
+        return refuse("--trt-config-script", "; give the options on the command line", err);
+    if (s->config_postprocess) return refuse("--trt-config-postprocess-script", "", err);
+    if (!n) return PGY_OK;
+    if (n->old_network_function) return refuse("--trt-network-func-name", "", err);
+    if (n->postprocess.given) return refuse("--trt-network-postprocess-script", "", err);
+    if (n->plugins.given)
+        return refuse("--plugins", "; --op-library loads operators written for it", err);
+    return PGY_OK;
+}
+
+pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err)
+{
+    trt_config_args *s = args_get(line, &GROUP_TRT_CONFIG);
+    if (!s) s = args_get(line, &GROUP_TRT_CONFIG_CONVERT);
+    pgy_status st = refuse_missing(s, args_get(line, &GROUP_TRT_NETWORK), err);
+    if (!st)
+        st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
+                                  input_shapes(line), &line->memory, err);
+    if (st) return st;
+    trt_notes(line);
+    *out = &s->config;
+    return PGY_OK;
+}

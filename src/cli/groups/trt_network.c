@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network that --trt builds from a model (cli.md 3.10): its outputs, and what may be asked of
+ * single tensors and layers. */
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/args/values.h"
+#include "cli/groups/model.h"
+#include "cli/groups/trt.h"
+
+static const char LOG_PATH[] = "tools/args/backend/trt/loader.py";
+
+#define NAME_LIST(name_, member_, meta_, help_)                                             \
+    PGY_OPT_LIST(name_, trt_network_args, member_, .nargs = PGY_ONE_OR_MORE, .meta = meta_, \
+                 .help = help_)
+#define LATER(name_, member_, nargs_)                                               \
+    PGY_OPT_LIST(name_, trt_network_args, member_, .nargs = nargs_, .hidden = true, \
+                 .help = "not to be had yet")
+
+static const pgy_option OPTIONS[] = {
+    NAME_LIST("--trt-outputs", outputs, "NAME",
+              "tensors that become the network's outputs; wildcards are accepted; '*' alone (or "
+              "the older 'mark all') means every tensor"),
+    NAME_LIST("--trt-exclude-outputs", exclude, "NAME",
+              "outputs to remove after that; wildcards are accepted"),
+    NAME_LIST("--trt-outputs-by-type", by_type, "TYPE",
+              "types of layers (CONVOLUTION, SOFTMAX, ...) or operators (Conv, Softmax, ...) whose "
+              "outputs become the network's outputs, together with those named above"),
+    NAME_LIST("--layer-precisions", layer_precisions, "LAYER:TYPE",
+              "types to compute layers in; layers keep the types of the model so far"),
+    NAME_LIST("--tensor-dtypes --tensor-datatypes", tensor_dtypes, "TENSOR:TYPE",
+              "types of inputs and outputs; they keep those of the model so far"),
+    PGY_OPT_TEXT("--all-tensor-dtypes --all-tensor-datatypes", trt_network_args, all_dtypes,
+                 .meta = "TYPE", .help = "one type for all inputs and outputs; no effect so far"),
+    NAME_LIST("--tensor-formats", tensor_formats, "TENSOR:[FORMAT,...]",
+              "memory formats of inputs and outputs; they are LINEAR"),
+    NAME_LIST("--all-tensor-formats", all_formats, "FORMAT",
+              "memory formats of all inputs and outputs; they are LINEAR"),
+    PGY_OPT_FLAG("--decomposable-attentions", trt_network_args, decomposable_attentions,
+                 .help = "attention may be computed in several steps; it may anyway"),
+    PGY_OPT_FLAG("--strongly-typed", trt_network_args, strongly_typed,
+                 .help = "types are those of the model, as they are anyway"),
+    NAME_LIST("--mark-debug", mark_debug, "NAME", "tensors to watch; no effect so far"),
+    PGY_OPT_FLAG("--mark-unfused-tensors-as-debug-tensors", trt_network_args, mark_unfused,
+                 .help = "watch all tensors that are left after fusing; no effect so far"),
+    NAME_LIST("--onnx-flags", onnx_flags, "NAME", "flags of TensorRT's ONNX parser; no effect"),
+    PGY_OPT_FLAG("--plugin-instancenorm", trt_network_args, plugin_instancenorm,
+                 .help = "InstanceNormalization from a plug-in; no effect: it is built in"),
+    PGY_OPT_FLAG("--enable-uint8-asymmetric-quantization-dla", trt_network_args, uint8_dla,
+                 .hidden = true,
+                 .deprecated = "is deprecated; use --onnx-flags "
+                               "ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA"),
+    LATER("--plugins", plugins, PGY_ONE_OR_MORE),
+    LATER("--trt-network-postprocess-script --trt-npps", postprocess, PGY_ONE_OR_MORE),
+    PGY_OPT_TEXT("--trt-network-func-name", trt_network_args, old_network_function, .hidden = true,
+                 .deprecated = "is an older spelling; use MODEL.py:FUNC"),
+    PGY_OPT_END,
+};
+
+/* ---- Checks --------------------------------------------------------------------------------- */
+
+static bool is_among(const char *text, size_t size, const char *const *names)
+{
+    for (size_t i = 0; names[i]; i++)
+        if (strlen(names[i]) == size && !strncmp(names[i], text, size)) return true;
+    return false;
+}
+
+static pgy_status not_among(const char *text, const char *const *names, const char *option,
+                            pgy_error *err)
+{
+    str valid = {0};
+    for (size_t i = 0; names[i]; i++) str_printf(&valid, "%s%s", i ? ", " : "", names[i]);
+    const pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not one of %s", option,
+                                        text, str_text(&valid));
+    str_deinit(&valid);
+    return st;
+}
+
+static pgy_status check_pairs(const pgy_text_list *list, const char *const *names,
+                              const char *option, const char *form, arena *a, pgy_error *err)
+{
+    const key_value *pairs = NULL;
+    size_t count = 0;
+    pgy_status st = values_split(&pairs, &count, list, a, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        if (!*pairs[i].key)
+            st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not in the form %s", option,
+                               pairs[i].value, form);
+        else if (!is_among(pairs[i].value, strlen(pairs[i].value), names))
+            st = not_among(pairs[i].value, names, option, err);
+    }
+    return st;
+}
+
+static pgy_status check_format(const char *text, const char *option, arena *a, pgy_error *err)
+{
+    char *upper = arena_strdup(a, text);
+    if (!upper) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (char *c = upper; *c; c++)
+        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+    return is_among(upper, strlen(upper), TRT_FORMATS) ? PGY_OK
+                                                       : not_among(text, TRT_FORMATS, option, err);
+}
+
+static pgy_status check_tensor_formats(const pgy_text_list *list, arena *a, pgy_error *err)
+{
+    const key_value *pairs = NULL;
+    size_t count = 0;
+    pgy_status st = values_split(&pairs, &count, list, a, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        cast_value v;
+        if (!*pairs[i].key)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "--tensor-formats: '%s' is not in the form TENSOR:[FORMAT,...], "
+                                 "as in 'image:[LINEAR,CHW4]'",
+                                 pairs[i].value);
+        st = value_cast(&v, pairs[i].value, a, err);
+        if (!st && v.kind != CAST_LIST) st = check_format(v.text, "--tensor-formats", a, err);
+        for (size_t k = 0; !st && v.kind == CAST_LIST && k < v.count; k++)
+            st = check_format(v.items[k].text ? v.items[k].text : "", "--tensor-formats", a, err);
+    }
+    return st;
+}
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    trt_network_args *s = settings;
+    arena *a = &line->memory;
+    const pgy_text_list *names = &s->outputs;
+    pgy_name_list flags;
+    s->mark_all = names->count == 1 && strcmp(names->items[0], "*") == 0;
+    if (names->count == 2 && !strcmp(names->items[0], "mark") && !strcmp(names->items[1], "all")) {
+        s->mark_all = true;
+        LOG(WARNING,
+            "'mark all' is deprecated and will be removed in Polygraphy 0.55. Use '*' instead.");
+    }
+    pgy_status st = trt_name_list(&flags, &s->onnx_flags, &TRT_ONNX_FLAGS, a, err);
+    if (!st)
+        st = check_pairs(&s->layer_precisions, TRT_DTYPES, "--layer-precisions",
+                         "LAYER:TYPE, as in 'conv1:float16'", a, err);
+    if (!st)
+        st = check_pairs(&s->tensor_dtypes, TRT_DTYPES, "--tensor-dtypes",
+                         "TENSOR:TYPE, as in 'image:float16'", a, err);
+    if (!st && s->all_dtypes && !is_among(s->all_dtypes, strlen(s->all_dtypes), TRT_DTYPES))
+        st = not_among(s->all_dtypes, TRT_DTYPES, "--all-tensor-dtypes", err);
+    if (!st) st = check_tensor_formats(&s->tensor_formats, a, err);
+    for (size_t i = 0; !st && i < s->all_formats.count; i++)
+        st = check_format(s->all_formats.items[i], "--all-tensor-formats", a, err);
+    return st;
+}
+
+const option_group GROUP_TRT_NETWORK = {
+    .title = "Engine Network",
+    .description = "Options related to the network that --trt builds from a model",
+    .options = OPTIONS,
+    .settings_size = sizeof(trt_network_args),
+    .finish = finish,
+};
+
+/* ---- The model for the engine --------------------------------------------------------------- */
+
+static bool selects_outputs(const trt_network_args *s)
+{
+    return s && (s->outputs.given || s->exclude.given || s->by_type.given);
+}
+
+bool trt_model_is_edited(const args *line)
+{
+    return selects_outputs(args_get(line, &GROUP_TRT_NETWORK)) || model_is_edited_inside(line);
+}
+
+pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save, pgy_error *err)
+{
+    const trt_network_args *s = args_get(line, &GROUP_TRT_NETWORK);
+    strvec operators = {0};
+    if (!selects_outputs(s)) return model_loader_with(out, line, NULL, save, err);
+    pgy_status st = PGY_OK;
+    if (s->by_type.given) st = trt_layer_operators(&operators, &s->by_type, model_path(line), err);
+    const pgy_output_selection outputs = {
+        .size = sizeof outputs,
+        .names = s->mark_all ? NULL : s->outputs.items,
+        .name_count = s->mark_all ? 0 : s->outputs.count,
+        .mark_all = s->mark_all,
+        .op_types = (const char *const *)operators.items,
+        .op_type_count = operators.count,
+        .exclude = s->exclude.items,
+        .exclude_count = s->exclude.count,
+    };
+    if (!st) st = model_loader_with(out, line, &outputs, save, err);
+    strvec_deinit(&operators);
+    return st;
+}

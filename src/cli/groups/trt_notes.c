@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line for every option that was given and that changes nothing in the built-in engine, so that
+ * nobody takes an option for obeyed that is not. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/groups/trt.h"
+
+static const char LOG_PATH[] = "tools/args/backend/trt/config.py";
+
+typedef struct note {
+    bool given;
+    const char *option, *text;
+} note;
+
+static void say(const note *notes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (notes[i].given) LOG(WARNING, "%s: %s", notes[i].option, notes[i].text);
+}
+#define SAY(notes) say(notes, sizeof notes / sizeof *notes)
+
+static void note_precision(const trt_config_args *s)
+{
+    const struct {
+        bool on;
+        const char *name;
+    } TYPES[] = {{s->fp16, "--fp16"}, {s->bf16, "--bf16"}, {s->fp8, "--fp8"}, {s->int8, "--int8"}};
+    str given = {0};
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (TYPES[i].on) str_printf(&given, "%s%s", given.size ? " " : "", TYPES[i].name);
+    if (given.size)
+        LOG(WARNING, "%s: permitted, but not used yet: every layer keeps the types of the model",
+            str_text(&given));
+    str_deinit(&given);
+    const bool calibrates =
+        s->calibration_cache || s->calibration_class || s->quantile || s->regression_cutoff;
+    const note NOTES[] = {
+        {s->tf32, "--tf32", "no effect on a CPU: float32 is computed in float32"},
+        {calibrates && s->int8, "--calibration-cache and other options of calibration",
+         "nothing is calibrated yet, so no cache is read or written"},
+        {calibrates && !s->int8, "--calibration-cache and other options of calibration",
+         "ignored without --int8"},
+        {s->precision_constraints && strcmp(s->precision_constraints, "none"),
+         "--precision-constraints", "no effect: layers keep the types of the model"},
+        {s->sparse_weights, "--sparse-weights",
+         "no effect: there are no kernels for sparse weights yet"},
+    };
+    SAY(NOTES);
+}
+
+static void note_choices(const trt_config_args *s, const trt_engine_args *e)
+{
+    const bool cache = s->load_timing_cache || s->old_timing_cache || (e && e->save_timing_cache);
+    const note NOTES[] = {
+        {cache, "--load-timing-cache, --save-timing-cache",
+         "kernels are chosen by estimates, so no cache is read or written"},
+        {s->error_on_cache_miss, "--error-on-timing-cache-miss", "no effect without a cache"},
+        {s->no_compilation_cache, "--disable-compilation-cache", "no effect: nothing is compiled"},
+        {s->tactic_sources.given, "--tactic-sources", "no effect: all kernels are built in"},
+        {s->optimization_level >= 0, "--builder-optimization-level",
+         "no effect yet: kernels are chosen by estimates at every level"},
+        {s->preview_features.given, "--preview-features", "no effect: these are TensorRT's"},
+        {s->quantization_flags.given, "--quantization-flags", "no effect: nothing is calibrated"},
+        {s->tiling_level != NULL, "--tiling-optimization-level", "no effect"},
+    };
+    SAY(NOTES);
+}
+
+static void note_device(const trt_config_args *s, const trt_engine_args *e)
+{
+    const bool verbosity =
+        s->profiling_verbosity && strcmp(s->profiling_verbosity, "DETAILED") != 0;
+    const bool capability = s->engine_capability && strcmp(s->engine_capability, "STANDARD") != 0;
+    const note NOTES[] = {
+        {s->other_pools, "--pool-limit", "pools other than workspace are not those of a CPU"},
+        {s->version_compatible, "--version-compatible", "no effect: plans run in this engine only"},
+        {s->exclude_lean_runtime, "--exclude-lean-runtime", "no effect: plans hold no code"},
+        {s->hardware_level != NULL, "--hardware-compatibility-level", "no effect on a CPU"},
+        {s->runtime_platform != NULL, "--runtime-platform", "no effect"},
+        {s->max_aux_streams >= 0, "--max-aux-streams", "no effect on a CPU"},
+        {verbosity, "--profiling-verbosity", "no effect: plans tell everything"},
+        {s->weight_streaming, "--weight-streaming", "no effect on a CPU"},
+        {s->refittable, "--refittable", "no effect yet: weights cannot be exchanged"},
+        {s->strip_plan, "--strip-plan", "no effect yet: plans hold their weights"},
+        {s->direct_io, "--direct-io", "no effect: inputs and outputs are linear"},
+        {s->use_dla, "--use-dla", "there is no DLA: every layer runs on the CPU"},
+        {s->gpu_fallback, "--allow-gpu-fallback", "no effect on a CPU"},
+        {s->restricted, "--trt-safety-restricted", "no effect on a CPU"},
+        {capability, "--engine-capability", "no effect: it is STANDARD"},
+        {s->use_gpu, "--use-gpu", "no effect on a CPU"},
+        {s->compute_capabilities.given, "--compute-capabilities", "no effect on a CPU"},
+        {e && e->load_runtime, "--load-runtime", "no effect: plans run in the built-in engine"},
+        {e && e->dla_strategy, "--dla-workspace-allocation-strategy", "no effect on a CPU"},
+    };
+    SAY(NOTES);
+    if (s->config.has_workspace_limit)
+        LOG(INFO, "The limit of the workspace is kept in the configuration; no kernel is left out "
+                  "for it");
+}
+
+static void note_network(const trt_network_args *s)
+{
+    const note NOTES[] = {
+        {s->layer_precisions.given, "--layer-precisions",
+         "no effect yet: layers keep the types of the model"},
+        {s->tensor_dtypes.given || s->all_dtypes, "--tensor-dtypes",
+         "no effect yet: inputs and outputs keep the types of the model"},
+        {s->tensor_formats.given || s->all_formats.given, "--tensor-formats",
+         "no effect: inputs and outputs are LINEAR"},
+        {s->decomposable_attentions, "--decomposable-attentions",
+         "no effect: attention may always be computed in several steps"},
+        {s->mark_debug.given || s->mark_unfused, "--mark-debug",
+         "no effect yet; --trt-outputs makes outputs of tensors"},
+        {s->onnx_flags.given || s->uint8_dla, "--onnx-flags",
+         "no effect: the model is not read by TensorRT's parser"},
+        {s->plugin_instancenorm, "--plugin-instancenorm",
+         "no effect: InstanceNormalization is built in"},
+    };
+    SAY(NOTES);
+}
+
+void trt_notes(const args *line)
+{
+    const trt_config_args *config = args_get(line, &GROUP_TRT_CONFIG);
+    const trt_engine_args *engine = args_get(line, &GROUP_TRT_ENGINE);
+    const trt_network_args *network = args_get(line, &GROUP_TRT_NETWORK);
+    if (!config) config = args_get(line, &GROUP_TRT_CONFIG_CONVERT);
+    if (!engine) engine = args_get(line, &GROUP_TRT_ENGINE_CONVERT);
+    note_precision(config);
+    note_choices(config, engine);
+    note_device(config, engine);
+    if (network) note_network(network);
+}
