@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cast between the types that models use: every pair has a loop (cast.inc). Floats truncate to
+ * integers by way of int64, whose lowest number stands for what is out of range, and integers wrap.
+ * 16-bit floats are rounded once; between them and float32 the processor's conversion is used. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/kernel.h"
+#include "tensor/convert.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+typedef void (*cast_loop)(void *y, const void *x, size_t n);
+
+typedef struct params {
+    uint64_t count;
+    uint32_t from, to, in_bytes, out_bytes, wide; /* wide: 8 numbers at a time */
+} params;
+
+static inline int64_t truncated(double x)
+{
+    return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
+}
+
+#define NAME(x) f32_##x
+#define T float
+#define NUMBER(x) ((double)(x))
+#define WHOLE(x) truncated((double)(x))
+#include "kernels/cast.inc"
+#define NAME(x) f64_##x
+#define T double
+#define NUMBER(x) (x)
+#define WHOLE(x) truncated(x)
+#include "kernels/cast.inc"
+#define NAME(x) f16_##x
+#define T uint16_t
+#define NUMBER(x) ((double)f16_to_f32(x))
+#define WHOLE(x) truncated((double)f16_to_f32(x))
+#include "kernels/cast.inc"
+#define NAME(x) bf16_##x
+#define T uint16_t
+#define NUMBER(x) ((double)bf16_to_f32(x))
+#define WHOLE(x) truncated((double)bf16_to_f32(x))
+#include "kernels/cast.inc"
+#define NAME(x) i64_##x
+#define T int64_t
+#define NUMBER(x) ((double)(x))
+#define WHOLE(x) (x)
+#include "kernels/cast.inc"
+#define NAME(x) i32_##x
+#define T int32_t
+#define NUMBER(x) ((double)(x))
+#define WHOLE(x) (x)
+#include "kernels/cast.inc"
+#define NAME(x) i8_##x
+#define T int8_t
+#define NUMBER(x) ((double)(x))
+#define WHOLE(x) (x)
+#include "kernels/cast.inc"
+#define NAME(x) u8_##x /* and bool */
+#define T uint8_t
+#define NUMBER(x) ((double)(x))
+#define WHOLE(x) (x)
+#include "kernels/cast.inc"
+
+static const pgy_dtype TYPES[] = {PGY_F32, PGY_F64, PGY_F16, PGY_BF16, PGY_I64,
+                                  PGY_I32, PGY_I8,  PGY_U8,  PGY_BOOL};
+enum { F32, F64, F16, BF16, I64, I32, I8, U8, BOOL, TYPE_COUNT };
+
+#define ROW(from)                                                                           \
+    {                                                                                       \
+        from##_f32, from##_f64, from##_f16, from##_bf16, from##_i64, from##_i32, from##_i8, \
+            from##_u8, from##_bool                                                          \
+    }
+static const cast_loop LOOPS[TYPE_COUNT][TYPE_COUNT] = {
+    ROW(f32), ROW(f64), ROW(f16), ROW(bf16), ROW(i64), ROW(i32), ROW(i8), ROW(u8), ROW(u8)};
+
+static bool find_type(uint32_t *out, pgy_dtype dtype)
+{
+    for (uint32_t i = 0; i < TYPE_COUNT; i++) {
+        *out = i;
+        if (TYPES[i] == dtype) return true;
+    }
+    return false;
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    *p = (params){.count = kernel_count(x)};
+    if (!find_type(&p->from, x->dtype) || !find_type(&p->to, y->dtype)) return false;
+    p->in_bytes = pgy_dtype_describe(x->dtype)->bits / 8;
+    p->out_bytes = pgy_dtype_describe(y->dtype)->bits / 8;
+    return true;
+}
+
+static bool accept(kernel_use *u, double *cost_ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    *cost_ns = 100 + (double)(p.count * (p.in_bytes + p.out_bytes)) / 8;
+    return true;
+}
+
+static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    p->wide = cpu_features() >= CPU_AVX2;
+    const uint64_t parts = p->count / 16384 + 1;
+    out->parts = (uint32_t)(parts < 256 ? parts : 256);
+    return PGY_OK;
+}
+
+#if defined(__x86_64__)
+/* The same numbers as the loops: both round to nearest, even. */
+__attribute__((target("avx2,f16c"))) static size_t widen(float *y, const uint16_t *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+    return i;
+}
+
+__attribute__((target("avx2,f16c"))) static size_t narrow(uint16_t *y, const float *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(y + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    return i;
+}
+
+/* How many elements were done. */
+static size_t run_wide(const params *p, void *y, const void *x, size_t n)
+{
+    if (p->wide && p->from == F16 && p->to == F32) return widen(y, x, n);
+    return p->wide && p->from == F32 && p->to == F16 ? narrow(y, x, n) : 0;
+}
+#else
+static size_t run_wide(const params *p, void *y, const void *x, size_t n)
+{
+    (void)p, (void)y, (void)x, (void)n;
+    return 0;
+}
+#endif
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    size_t from, to;
+    kernel_share(&from, &to, (p->count + 63) / 64, r->part, r->parts);
+    from *= 64;
+    to = to * 64 < p->count ? to * 64 : p->count;
+    if (from >= to) return;
+    const char *x = (const char *)r->tensors[0] + from * p->in_bytes;
+    char *y = (char *)r->tensors[1] + from * p->out_bytes;
+    if (p->from == p->to) {
+        memcpy(y, x, (to - from) * p->in_bytes);
+        return;
+    }
+    const size_t done = run_wide(p, y, x, to - from);
+    LOOPS[p->from][p->to](y + done * p->out_bytes, x + done * p->in_bytes, to - from - done);
+}
+
+const kernel KERNELS_cast[] = {
+    {.name = "cast", .version = 1, .ops = "Cast", .accept = accept, .prepare = prepare, .run = run},
+    {0},
+};

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions over any axes. If the innermost axis is reduced, each output element folds rows that
+ * lie together; if it is kept, whole rows are folded element by element, COLUMNS at a time. Each
+ * output element is folded in one order, so parts change nothing. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/elementwise.h"
+#include "kernels/vec_math.h"
+#include "kernels/walk.h"
+
+enum { COLUMNS = 256 };
+
+typedef enum kind { SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_SUM_EXP } kind;
+
+typedef struct params {
+    walk kept, reduced; /* one operand each: the input */
+    uint32_t how, level, inputs;
+    uint32_t rows;  /* the innermost axis is reduced */
+    uint32_t bytes; /* of an element; floats have 4, integers are i32 and i64 */
+    uint32_t integer;
+} params;
+
+static const struct {
+    const char *name;
+    kind kind;
+} OPS[] = {
+    {"ReduceSum", SUM},        {"ReduceMean", MEAN},
+    {"ReduceMax", MAX},        {"ReduceMin", MIN},
+    {"ReduceProd", PROD},      {"ReduceL1", L1},
+    {"ReduceL2", L2},          {"ReduceSumSquare", SUM_SQUARE},
+    {"ReduceLogSum", LOG_SUM}, {"ReduceLogSumExp", LOG_SUM_EXP},
+};
+
+/* ---- What is reduced --------------------------------------------------------------------------
+ */
+
+static bool mark_axes(bool *reduced, const kernel_use *u)
+{
+    const int32_t rank = u->inputs[0].rank;
+    size_t count;
+    const int64_t *axes = op_attr_ints(u->node, "axes", &count);
+    if (u->input_count > 1 && u->inputs[1].dtype) {
+        count = kernel_count(&u->inputs[1]);
+        axes = u->inputs[1].data;
+        if (u->inputs[1].dtype != PGY_I64 || (count && !axes)) return false;
+    }
+    const bool all = !count && !op_attr_int(u->node, "noop_with_empty_axes", 0);
+    for (int32_t d = 0; d < rank; d++) reduced[d] = all;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis < 0 || axis >= rank) return false;
+        reduced[axis] = true;
+    }
+    return true;
+}
+
+/* The axes of x that are (not) reduced. */
+static bool pick_axes(walk *w, const kernel_tensor *x, const bool *reduced, bool wanted)
+{
+    int64_t shape[PGY_MAX_RANK], strides[PGY_MAX_RANK], stride = 1;
+    int32_t first = x->rank;
+    for (int32_t d = x->rank - 1; d >= 0; d--) {
+        if (reduced[d] == wanted) {
+            shape[--first] = x->shape[d];
+            strides[first] = stride;
+        }
+        stride *= x->shape[d];
+    }
+    return walk_init_strided(w, shape + first, x->rank - first, strides + first, 1);
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    bool reduced[PGY_MAX_RANK] = {false};
+    size_t i = 0;
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
+    *p = (params){.kind = OPS[i].kind, .inputs = (uint32_t)u->input_count};
+    if (u->outputs[0].dtype != x->dtype || !kernel_count(x) || x->rank > PGY_MAX_RANK) return false;
+    p->integer = x->dtype == PGY_I64 || x->dtype == PGY_I32;
+    if (!p->integer && x->dtype != PGY_F32) return false;
+    if (p->integer && p->kind != SUM && p->kind != MAX && p->kind != MIN && p->kind != PROD)
+        return false;
+    p->bytes = x->dtype == PGY_I64 ? 8 : 4;
+    if (!mark_axes(reduced, u)) return false;
+    if (!pick_axes(&p->kept, x, reduced, false) || !pick_axes(&p->reduced, x, reduced, true))
+        return false;
+    int32_t d = x->rank - 1;
+    while (d > 0 && x->shape[d] == 1) d--;
+    p->rows = d >= 0 && reduced[d];
+    if (p->kind == LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1)) return false;
+    return true;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double each)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    *cost_ns = 100 + (double)(p.kept.count * p.reduced.count) * (p.integer ? 1 : each) +
+               (double)p.kept.count * 5;
+    return true;
+}
+
+static bool accept_portable(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 0.5);
+}
+
+static bool accept_avx2(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 0.3);
+}
+
+static bool accept_avx512(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 0.25);
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    const uint64_t worth = p->kept.count * p->reduced.count / 8192 + 1;
+    const uint64_t most = (p->kept.count + WALK_ALIGN - 1) / WALK_ALIGN;
+    const uint64_t units = p->rows ? p->kept.count : most;
+    out->parts = (uint32_t)(worth < units ? worth : units);
+    if (out->parts > 256) out->parts = 256;
+    if (!out->parts) out->parts = 1;
+    return PGY_OK;
+}
+
+static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_PORTABLE, err);
+}
+
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX2, err);
+}
+
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX512, err);
+}
+
+/* ---- Floats -----------------------------------------------------------------------------------
+ */
+
+static float start_of(uint32_t how)
+{
+    return how == MAX ? -INFINITY : how == MIN ? INFINITY : how == PROD ? 1 : 0;
+}
+
+static float combine(uint32_t how, float a, float b)
+{
+    if (how == MAX) return a > b || a != a ? a : b;
+    if (how == MIN) return a < b || a != a ? a : b;
+    return how == PROD ? a * b : a + b;
+}
+
+static float fold_run(const vec_math *m, uint32_t how, const float *x, size_t n)
+{
+    float product = 1;
+    if (how == SUM || how == MEAN || how == LOG_SUM) return m->sum(x, n);
+    if (how == MAX) return m->max(x, n);
+    if (how == MIN) return m->min(x, n);
+    if (how == L1) return m->sum_magnitudes(x, n);
+    if (how == L2 || how == SUM_SQUARE) return m->sum_squares(x, n, 0);
+    for (size_t i = 0; i < n; i++) product *= x[i];
+    return product;
+}
+
+static float log_sum_exp(const vec_math *m, const float *x, size_t n)
+{
+    float piece[COLUMNS], sum = 0, most = m->max(x, n);
+    if (isinf(most)) most = 0;
+    for (size_t i = 0; i < n; i += COLUMNS)
+        sum += m->exp_sum(piece, x + i, n - i < COLUMNS ? n - i : COLUMNS, most);
+    return most + logf(sum);
+}
+
+static float finish(const params *p, float sum)
+{
+    if (p->kind == MEAN) return sum / (float)p->reduced.count;
+    if (p->kind == L2) return sqrtf(sum);
+    return p->kind == LOG_SUM ? logf(sum) : sum;
+}
+
+static float reduce_one(const params *p, const vec_math *m, const float *x)
+{
+    walk_at at;
+    size_t n;
+    if (p->kind == LOG_SUM_EXP) return log_sum_exp(m, x, p->reduced.count);
+    float sum = start_of(p->kind);
+    walk_begin(&at, &p->reduced, 0, 1);
+    for (; walk_run(&at, &p->reduced, SIZE_MAX, &n); walk_next(&at, &p->reduced, n))
+        sum = combine(p->kind, sum, fold_run(m, p->kind, x + at.offset[0], n));
+    return finish(p, sum);
+}
+
+static size_t kept_offset(const params *p, size_t i)
+{
+    size_t offset = 0;
+    for (uint32_t d = p->kept.rank; d-- > 0;) {
+        offset += i % p->kept.shape[d] * p->kept.strides[0][d];
+        i /= p->kept.shape[d];
+    }
+    return offset;
+}
+
+static void run_rows(const params *p, const kernel_run *r)
+{
+    const vec_math *m = vec_math_of((cpu_level)p->level);
+    const float *x = r->tensors[0];
+    float *y = r->tensors[p->inputs];
+    size_t from, to;
+    kernel_share(&from, &to, p->kept.count, r->part, r->parts);
+    for (size_t i = from; i < to; i++) y[i] = reduce_one(p, m, x + kept_offset(p, i));
+}
+
+/* y = y folded with the row x. */
+static void fold_row(const params *p, const elementwise_loop *loops, float *y, const float *x,
+                     size_t n)
+{
+    static const uint32_t both[] = {1, 1};
+    float piece[COLUMNS];
+    if (p->kind == L1) loops[ELEMENTWISE_abs_f32](piece, (const void *const[]){x}, both, n, NULL);
+    if (p->kind == L2 || p->kind == SUM_SQUARE)
+        loops[ELEMENTWISE_mul_f32](piece, (const void *const[]){x, x}, both, n, NULL);
+    if (p->kind == L1 || p->kind == L2 || p->kind == SUM_SQUARE) x = piece;
+    const uint32_t loop = p->kind == MAX    ? ELEMENTWISE_max_f32
+                          : p->kind == MIN  ? ELEMENTWISE_min_f32
+                          : p->kind == PROD ? ELEMENTWISE_mul_f32
+                                            : ELEMENTWISE_add_f32;
+    loops[loop](y, (const void *const[]){y, x}, both, n, NULL);
+}
+
+static void run_columns(const params *p, const kernel_run *r)
+{
+    const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
+    walk_at kept;
+    size_t n;
+    walk_begin(&kept, &p->kept, r->part, r->parts);
+    for (; walk_run(&kept, &p->kept, COLUMNS, &n); walk_next(&kept, &p->kept, n)) {
+        const float *x = (const float *)r->tensors[0] + kept.offset[0];
+        float *y = (float *)r->tensors[p->inputs] + kept.done;
+        walk_at at;
+        size_t run;
+        for (size_t i = 0; i < n; i++) y[i] = start_of(p->kind);
+        walk_begin(&at, &p->reduced, 0, 1);
+        for (; walk_run(&at, &p->reduced, SIZE_MAX, &run); walk_next(&at, &p->reduced, run))
+            for (size_t k = 0; k < run; k++)
+                fold_row(p, loops, y,
+                         x + at.offset[0] + k * p->reduced.strides[0][p->reduced.rank - 1], n);
+        for (size_t i = 0; i < n; i++) y[i] = finish(p, y[i]);
+    }
+}
+
+/* ---- Integers ---------------------------------------------------------------------------------
+ */
+
+#define T int64_t
+#define U uint64_t
+#define LEAST INT64_MIN
+#define MOST INT64_MAX
+#define RUN run_i64
+#include "kernels/reduce_ints.inc"
+#define T int32_t
+#define U uint32_t
+#define LEAST INT32_MIN
+#define MOST INT32_MAX
+#define RUN run_i32
+#include "kernels/reduce_ints.inc"
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    if (p->integer && p->bytes == 8)
+        run_i64(p, r);
+    else if (p->integer)
+        run_i32(p, r);
+    else if (p->rows)
+        run_rows(p, r);
+    else
+        run_columns(p, r);
+}
+
+#define ROW(suffix, needs_)                                                                 \
+    {                                                                                       \
+        .name = "reduce_" #suffix, .version = 1,                                            \
+        .ops = "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 "     \
+               "ReduceSumSquare ReduceLogSum ReduceLogSumExp",                              \
+        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+    }
+const kernel KERNELS_reduce[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};
