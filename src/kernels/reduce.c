@@ -16,7 +16,7 @@ typedef enum kind { SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_
 
 typedef struct params {
     walk kept, reduced; /* one operand each: the input */
-    uint32_t how, level, inputs;
+    uint32_t kind, level, inputs;
     uint32_t rows;  /* the innermost axis is reduced */
     uint32_t bytes; /* of an element; floats have 4, integers are i32 and i64 */
     uint32_t integer;
