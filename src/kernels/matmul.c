@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MatMul and Gemm in float32. A constant B is packed when the kernel is prepared; else a first
- * phase packs it into the workspace. */
+/* MatMul, Gemm and the fused forms in float32. A constant B is packed when the kernel is prepared;
+ * else a first phase packs it into the workspace. */
 #include "kernels/matmul.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@ typedef struct params {
     matmul_shape s;
     uint32_t level; /* of the processor that B is packed for */
     uint32_t b_constant, b_shared;
+    uint32_t has_residual;
     uint32_t inputs; /* the output comes behind them */
 } params;
 
@@ -61,13 +62,17 @@ static bool describe_matmul(matmul_shape *s, const kernel_use *u)
 {
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1], *c = &u->outputs[0];
     const int32_t leading = c->rank - (a->rank > 1) - (b->rank > 1);
+    /* Vectors have no axes to exchange. */
+    const bool turn_a = a->rank > 1 && op_attr_int(u->node, "transA", 0),
+               turn_b = b->rank > 1 && op_attr_int(u->node, "transB", 0);
     if (leading > MATMUL_MAX_BATCH_RANK) return false;
-    s->m = a->rank > 1 ? (uint64_t)a->shape[a->rank - 2] : 1;
-    s->k = (uint64_t)a->shape[a->rank - 1];
-    s->n = b->rank > 1 ? (uint64_t)b->shape[b->rank - 1] : 1;
-    s->a_row = s->k;
-    s->a_column = s->b_column = 1;
-    s->b_row = s->n;
+    s->m = a->rank > 1 ? (uint64_t)a->shape[a->rank - (turn_a ? 1 : 2)] : 1;
+    s->k = (uint64_t)a->shape[a->rank - (turn_a ? 2 : 1)];
+    s->n = b->rank > 1 ? (uint64_t)b->shape[b->rank - (turn_b ? 2 : 1)] : 1;
+    s->a_row = turn_a ? 1 : s->k;
+    s->a_column = turn_a ? s->m : 1;
+    s->b_row = turn_b ? 1 : s->n;
+    s->b_column = turn_b ? s->k : 1;
     s->batch_rank = (uint32_t)leading;
     for (int32_t i = 0; i < leading; i++) {
         s->batch_shape[i] = (uint64_t)c->shape[i];
@@ -110,13 +115,31 @@ static bool describe_gemm(matmul_shape *s, const kernel_use *u)
     return u->input_count < 3 || !u->inputs[2].dtype || describe_bias(s, &u->inputs[2]);
 }
 
+/* The fused operators: pgy's, and com.microsoft's without its exchange of batch axes. */
+static bool describe_fused(matmul_shape *s, const kernel_use *u)
+{
+    static const char *const ACTIVATIONS[] = {
+        [MATMUL_RELU] = "Relu", [MATMUL_SIGMOID] = "Sigmoid",    [MATMUL_TANH] = "Tanh",
+        [MATMUL_GELU] = "Gelu", [MATMUL_FAST_GELU] = "FastGelu", [MATMUL_SILU] = "Silu"};
+    if (op_attr_int(u->node, "transBatchA", 0) || op_attr_int(u->node, "transBatchB", 0) ||
+        !describe_matmul(s, u))
+        return false;
+    s->alpha = (float)op_attr_float(u->node, "alpha", 1);
+    for (uint32_t i = MATMUL_RELU; i <= MATMUL_SILU; i++)
+        if (op_attr_is(u->node, "activation", ACTIVATIONS[i], "")) s->activation = i;
+    return u->input_count < 3 || !u->inputs[2].dtype || describe_bias(s, &u->inputs[2]);
+}
+
 static bool describe(matmul_shape *s, const kernel_use *u)
 {
+    const char *op = u->node->def->name;
     *s = (matmul_shape){.batch = 1, .alpha = 1, .beta = 1};
     for (size_t i = 0; i < u->input_count; i++)
         if (u->inputs[i].dtype && !is_float(&u->inputs[i])) return false;
-    const bool gemm = strcmp(u->node->def->name, "Gemm") == 0;
-    return (gemm ? describe_gemm(s, u) : describe_matmul(s, u)) && s->m && s->n && s->k && s->batch;
+    const bool known = strcmp(op, "Gemm") == 0     ? describe_gemm(s, u)
+                       : strcmp(op, "MatMul") == 0 ? describe_matmul(s, u)
+                                                   : describe_fused(s, u);
+    return known && s->m && s->n && s->k && s->batch;
 }
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
@@ -172,6 +195,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     p->level = level;
     p->b_constant = u->inputs[1].data != NULL;
     p->inputs = (uint32_t)u->input_count;
+    p->has_residual = u->input_count > 3 && u->inputs[3].dtype;
     p->b_shared = all_zero(p->s.b_batch, p->s.batch_rank);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
     out->parts = (uint32_t)(matmul_unit_count(&p->s, t) < 64 ? matmul_unit_count(&p->s, t) : 64);
@@ -224,18 +248,21 @@ static void run(const kernel_run *r)
         run_packing(r, p, t);
         return;
     }
-    const float *bias = p->s.bias != MATMUL_NO_BIAS ? r->tensors[2] : NULL;
-    float *c = r->tensors[p->inputs];
+    const matmul_data d = {.a = r->tensors[0],
+                           .packed = p->b_constant ? r->packed : r->workspace,
+                           .b_shared = p->b_shared,
+                           .bias = p->s.bias != MATMUL_NO_BIAS ? r->tensors[2] : NULL,
+                           .residual = p->has_residual ? r->tensors[3] : NULL,
+                           .c = r->tensors[p->inputs]};
     kernel_share(&from, &to, matmul_unit_count(&p->s, t), r->part, r->parts);
-    for (size_t unit = from; unit < to; unit++)
-        matmul_unit(&p->s, t, unit, r->tensors[0], p->b_constant ? r->packed : r->workspace,
-                    p->b_shared, bias, c, r->scratch);
+    for (size_t unit = from; unit < to; unit++) matmul_unit(&p->s, t, unit, &d, r->scratch);
 }
 
-#define ROW(suffix, needs_)                                                                 \
-    {                                                                                       \
-        .name = "matmul_f32_" #suffix, .version = 1, .ops = "MatMul Gemm", .needs = needs_, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                  \
+#define ROW(suffix, needs_)                                                              \
+    {                                                                                    \
+        .name = "matmul_f32_" #suffix, .version = 2,                                     \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run               \
     }
 const kernel KERNELS_matmul[] = {
     ROW(portable, CPU_PORTABLE),

@@ -9,8 +9,8 @@
 
 enum { MATMUL_MAX_BATCH_RANK = 8 };
 
-/* What is done to a tile of C when its sum is complete: alpha * sum + beta * bias, then an
- * activation. */
+/* What is done to a tile of C when its sum is complete: alpha * sum + beta * bias + residual, then
+ * an activation. */
 typedef enum matmul_bias {
     MATMUL_NO_BIAS,
     MATMUL_BIAS_SCALAR,
@@ -22,8 +22,6 @@ typedef enum matmul_bias {
 typedef enum matmul_activation {
     MATMUL_NO_ACTIVATION,
     MATMUL_RELU,
-    MATMUL_LEAKY_RELU, /* slope in parameter[0] */
-    MATMUL_CLIP,       /* to parameter[0], parameter[1] */
     MATMUL_SIGMOID,
     MATMUL_TANH,
     MATMUL_GELU,      /* with erf */
@@ -43,7 +41,6 @@ typedef struct matmul_shape {
                                          */
     float alpha, beta;
     uint32_t bias, activation;
-    float parameter[2];
 } matmul_shape;
 
 /* The set of micro-kernels for a processor level. */
@@ -61,9 +58,16 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
-/* packed: panels of all B one after the other (b_shared: one B for all products). bias may be NULL.
- */
-void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const float *a,
-                 const float *packed, bool b_shared, const float *bias, float *c, float *scratch);
+/* The operands of a product; bias and residual may be NULL. */
+typedef struct matmul_data {
+    const float *a;
+    const float *packed; /* panels of all B one after the other */
+    bool b_shared;       /* one B for all products */
+    const float *bias;
+    const float *residual; /* like C */
+    float *c;
+} matmul_data;
+void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const matmul_data *d,
+                 float *scratch);
 
 #endif

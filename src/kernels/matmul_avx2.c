@@ -37,6 +37,7 @@
 const matmul_tile matmul_tile_avx2 = {
     .rows = 6,
     .columns = 16,
+    .level = CPU_AVX2,
     .run = {NULL, rows_1, rows_2, rows_3, rows_4, rows_5, rows_6},
 };
 #endif

@@ -55,6 +55,7 @@
 const matmul_tile matmul_tile_avx512 = {
     .rows = 12,
     .columns = 32,
+    .level = CPU_AVX512,
     .run = {NULL, rows_1, rows_2, rows_3, rows_4, rows_5, rows_6, rows_7, rows_8, rows_9, rows_10,
             rows_11, rows_12},
 };

@@ -68,53 +68,45 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i)
 
 /* ---- The end of a tile ---------------------------------------------------------------------- */
 
-static void activate(float *c, size_t columns, const matmul_shape *s)
+static void activate(float *c, size_t columns, const matmul_shape *s, const matmul_tile *t)
 {
-    const vec_math *m = vec_math_of(cpu_features());
-    const float slope = s->parameter[0], low = slope, high = s->parameter[1];
+    const vec_math *v = vec_math_of(t->level);
     switch ((matmul_activation)s->activation) {
-    case MATMUL_NO_ACTIVATION: break;
+    case MATMUL_NO_ACTIVATION: return;
     case MATMUL_RELU:
         for (size_t j = 0; j < columns; j++) c[j] = c[j] > 0 || c[j] != c[j] ? c[j] : 0;
-        break;
-    case MATMUL_LEAKY_RELU:
-        for (size_t j = 0; j < columns; j++) c[j] = c[j] < 0 ? c[j] * slope : c[j];
-        break;
-    case MATMUL_CLIP:
-        for (size_t j = 0; j < columns; j++) {
-            const float x = c[j] < low ? low : c[j];
-            c[j] = x > high ? high : x;
-        }
-        break;
-    case MATMUL_SIGMOID: m->sigmoid(c, c, columns); break;
-    case MATMUL_TANH: m->tanh(c, c, columns); break;
-    case MATMUL_GELU: m->gelu(c, c, columns); break;
-    case MATMUL_FAST_GELU: m->fast_gelu(c, c, columns); break;
-    case MATMUL_SILU: m->silu(c, c, columns); break;
+        return;
+    case MATMUL_SIGMOID: v->sigmoid(c, c, columns); return;
+    case MATMUL_TANH: v->tanh(c, c, columns); return;
+    case MATMUL_GELU: v->gelu(c, c, columns); return;
+    case MATMUL_FAST_GELU: v->fast_gelu(c, c, columns); return;
+    case MATMUL_SILU: v->silu(c, c, columns); return;
     }
 }
 
-static void finish_row(float *c, size_t columns, const matmul_shape *s, const float *bias,
-                       size_t bias_step)
+static void add_bias(float *c, size_t columns, float beta, const float *bias, size_t step)
 {
-    if (s->alpha != 1)
-        for (size_t j = 0; j < columns; j++) c[j] *= s->alpha;
-    if (s->bias != MATMUL_NO_BIAS && s->beta == 1)
-        for (size_t j = 0; j < columns; j++) c[j] += bias[j * bias_step];
-    else if (s->bias != MATMUL_NO_BIAS)
-        for (size_t j = 0; j < columns; j++) c[j] += s->beta * bias[j * bias_step];
-    activate(c, columns, s);
+    if (beta == 1)
+        for (size_t j = 0; j < columns; j++) c[j] += bias[j * step];
+    else
+        for (size_t j = 0; j < columns; j++) c[j] += beta * bias[j * step];
 }
 
-static void finish_tile(float *c, size_t row, size_t rows, size_t column, size_t columns,
-                        const matmul_shape *s, const float *bias)
+static void finish_tile(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
+                        size_t row, size_t rows, size_t column, size_t columns)
 {
+    const size_t place = row * s->n + column;
     for (size_t i = 0; i < rows; i++) {
-        size_t place = 0, step = 0;
-        if (s->bias == MATMUL_BIAS_COLUMN) place = column, step = 1;
-        if (s->bias == MATMUL_BIAS_ROW) place = row + i;
-        if (s->bias == MATMUL_BIAS_FULL) place = (row + i) * s->n + column, step = 1;
-        finish_row(c + i * s->n, columns, s, bias ? bias + place : NULL, step);
+        float *c = d->c + place + i * s->n;
+        size_t at = 0, step = 0;
+        if (s->bias == MATMUL_BIAS_COLUMN) at = column, step = 1;
+        if (s->bias == MATMUL_BIAS_ROW) at = row + i;
+        if (s->bias == MATMUL_BIAS_FULL) at = place + i * s->n, step = 1;
+        if (s->alpha != 1)
+            for (size_t j = 0; j < columns; j++) c[j] *= s->alpha;
+        if (d->bias) add_bias(c, columns, s->beta, d->bias + at, step);
+        if (d->residual) add_bias(c, columns, 1, d->residual + place + i * s->n, 1);
+        activate(c, columns, s, t);
     }
 }
 
@@ -182,32 +174,41 @@ static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit
     return u;
 }
 
-void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const float *a,
-                 const float *packed, bool b_shared, const float *bias, float *c, float *scratch)
+/* One block of the sum for all tiles of a unit; `rows_at`: its rows of A. */
+static void run_block(const matmul_shape *s, const matmul_tile *t, const block *u,
+                      const matmul_data *d, size_t p, size_t depth, const float *rows_at,
+                      size_t lda, float *edge)
+{
+    for (size_t panel = u->panel; panel < u->panel + u->panels; panel++) {
+        const size_t column = panel * t->columns;
+        const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
+        const float *b = d->packed + (panel * s->k + p) * t->columns;
+        for (size_t i = 0; i < u->rows; i += t->rows) {
+            const size_t rows = u->rows - i < t->rows ? u->rows - i : t->rows;
+            float *to = d->c + (u->row + i) * s->n + column;
+            run_tile(t, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0, edge);
+            if (p + depth == s->k) finish_tile(s, t, d, u->row + i, rows, column, columns);
+        }
+    }
+}
+
+void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const matmul_data *d,
+                 float *scratch)
 {
     const block u = find_block(s, t, unit);
     const size_t product = unit / (row_units(s) * panel_units(s, t));
+    const bool in_place = is_read_in_place(s);
     float *edge = scratch, *copy = scratch + t->rows * t->columns;
-    a += matmul_offset(s, s->a_batch, product) + u.row * s->a_row;
-    c += product * s->m * s->n + u.row * s->n;
-    if (bias && s->bias == MATMUL_BIAS_FULL) bias += product * s->m * s->n;
-    if (!b_shared) packed += product * matmul_packed_count(s, t);
+    const float *a = d->a + matmul_offset(s, s->a_batch, product) + u.row * s->a_row;
+    matmul_data one = *d;
+    one.c += product * s->m * s->n;
+    if (one.bias && s->bias == MATMUL_BIAS_FULL) one.bias += product * s->m * s->n;
+    if (one.residual) one.residual += product * s->m * s->n;
+    if (!d->b_shared) one.packed += product * matmul_packed_count(s, t);
     for (size_t p = 0; p < s->k; p += DEPTH) {
         const size_t depth = s->k - p < DEPTH ? s->k - p : DEPTH;
-        const bool in_place = is_read_in_place(s), last = p + depth == s->k;
-        const float *rows_at = in_place ? a + p : copy;
-        const size_t lda = in_place ? s->a_row : depth;
         if (!in_place) copy_rows(copy, a + p * s->a_column, s, u.rows, depth);
-        for (size_t panel = u.panel; panel < u.panel + u.panels; panel++) {
-            const size_t column = panel * t->columns;
-            const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
-            const float *b = packed + (panel * s->k + p) * t->columns;
-            for (size_t i = 0; i < u.rows; i += t->rows) {
-                const size_t rows = u.rows - i < t->rows ? u.rows - i : t->rows;
-                float *to = c + i * s->n + column;
-                run_tile(t, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0, edge);
-                if (last) finish_tile(to, u.row + i, rows, column, columns, s, bias);
-            }
-        }
+        run_block(s, t, &u, &one, p, depth, in_place ? a + p : copy, in_place ? s->a_row : depth,
+                  edge);
     }
 }

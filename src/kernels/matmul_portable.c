@@ -45,5 +45,6 @@ static inline void store(float *p, four v)
 const matmul_tile matmul_tile_portable = {
     .rows = 4,
     .columns = 8,
+    .level = CPU_PORTABLE,
     .run = {NULL, rows_1, rows_2, rows_3, rows_4},
 };

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernels/vec_math.h"
+
 enum { MATMUL_MAX_ROWS = 12, MATMUL_MAX_COLUMNS = 32 };
 
 /* C[rows, columns] (+)= A[rows, k] * B[k, columns]; columns is the width of the set, `b` has that
@@ -16,6 +18,7 @@ typedef void (*matmul_tile_function)(size_t k, const float *a, size_t lda, const
 
 typedef struct matmul_tile {
     size_t rows, columns;
+    cpu_level level;
     matmul_tile_function run[MATMUL_MAX_ROWS + 1]; /* by number of rows, from 1 */
 } matmul_tile;
 

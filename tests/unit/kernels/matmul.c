@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+#include <string.h>
+
 #include "harness/kernel_case.h"
 
 static const double TOLERANCE = 2e-6;
@@ -119,4 +122,76 @@ static void test_matmul__gemm_forms(void **state)
         run_gemm(17, 40, 37, turns & 1, turns >> 1, 17, 37);
         run_gemm(160, 1030, 33, turns & 1, turns >> 1, 1, 1);
     }
+}
+
+static double activated(double x, const char *name)
+{
+    if (strcmp(name, "Relu") == 0) return x > 0 ? x : 0;
+    if (strcmp(name, "Sigmoid") == 0) return 1 / (1 + exp(-x));
+    if (strcmp(name, "Tanh") == 0) return tanh(x);
+    if (strcmp(name, "Gelu") == 0) return 0.5 * x * (1 + erf(x / sqrt(2)));
+    if (strcmp(name, "FastGelu") == 0)
+        return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    if (strcmp(name, "Silu") == 0) return x / (1 + exp(-x));
+    return x;
+}
+
+typedef struct fused {
+    int64_t batch, m, k, n;
+    bool turn_a, turn_b, bias, residual;
+    const char *activation;
+} fused;
+
+static void run_fused(const fused *f)
+{
+    kernel_case c;
+    const int64_t a[] = {f->batch, f->turn_a ? f->k : f->m, f->turn_a ? f->m : f->k};
+    const int64_t b[] = {f->batch, f->turn_b ? f->n : f->k, f->turn_b ? f->k : f->n};
+    const int64_t y[] = {f->batch, f->m, f->n};
+    case_start(&c, "pgy", "FusedMatMul", 1);
+    case_attr_int(&c, "transA", f->turn_a);
+    case_attr_int(&c, "transB", f->turn_b);
+    case_attr_float(&c, "alpha", 0.25f);
+    if (*f->activation) case_attr_text(&c, "activation", f->activation);
+    case_input(&c, false, 3, a);
+    case_input(&c, f->bias, 3, b);
+    case_input(&c, true, f->bias ? 1 : -1, &f->n);
+    case_input(&c, false, f->residual ? 3 : -1, y);
+    case_output(&c, 3, y);
+    for (int64_t r = 0; r < f->batch * f->m; r++) {
+        const int64_t q = r / f->m, i = r % f->m;
+        for (int64_t j = 0; j < f->n; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < f->k; p++)
+                sum +=
+                    (double)
+                        c.inputs[0][q * f->m * f->k + (f->turn_a ? p * f->m + i : i * f->k + p)] *
+                    (double)
+                        c.inputs[1][q * f->k * f->n + (f->turn_b ? j * f->k + p : p * f->n + j)];
+            sum *= 0.25;
+            if (f->bias) sum += (double)c.inputs[2][j];
+            if (f->residual) sum += (double)c.inputs[3][r * f->n + j];
+            c.wanted[r * f->n + j] = activated(sum, f->activation);
+        }
+    }
+    assert_true(case_run(&c, TOLERANCE) > 0);
+    case_end(&c);
+}
+
+static void test_matmul__fused_forms(void **state)
+{
+    (void)state;
+    static const char *const ACTIVATIONS[] = {"",     "Relu",     "Sigmoid", "Tanh",
+                                              "Gelu", "FastGelu", "Silu"};
+    for (int form = 0; form < 16; form++)
+        for (size_t i = 0; i < 7; i++)
+            run_fused(&(fused){2, 13, 9, 37, form & 1, form >> 1 & 1, form >> 2 & 1, form >> 3,
+                               ACTIVATIONS[i]});
+}
+
+static void test_matmul__fused_and_cut(void **state)
+{
+    (void)state;
+    run_fused(&(fused){2, 150, 1100, 70, false, true, true, true, "Gelu"});
+    run_fused(&(fused){1, 1, 1, 1, true, true, true, true, "Silu"});
 }
