@@ -20,7 +20,7 @@ pgy_status plan_write(const char *path, const plan_source *s, pgy_error *err) PG
 typedef struct plan_info {
     const char *name, *library;
     uint64_t model_hash, file_bytes;
-    cpu_level needs;
+    uint32_t needs; /* cpu_level, or one that this library does not know */
     bool has_program;
     uint64_t arena_bytes, arena_bound, constant_bytes, model_bytes, step_count;
 } plan_info;
@@ -40,6 +40,7 @@ pgy_status plan_verify(const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
 void plan_close(plan_file *p);
 
 const plan_info *plan_describe(const plan_file *p);
+const char *plan_level_name(uint32_t level);                   /* of a processor */
 const char *plan_kernel_name(const plan_file *p, size_t step); /* NULL: by reference */
 pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs,
                          pgy_error *err) PGY_MUST_CHECK;
@@ -49,6 +50,8 @@ pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs,
  * its steps have no kernels. */
 pgy_status plan_program(program **out, const plan_file *p, bool runnable,
                         pgy_error *err) PGY_MUST_CHECK;
+/* Types and shapes of a program's inputs, in order. */
+pgy_status plan_program_inputs(pgy_metadata **out, const program *p, pgy_error *err) PGY_MUST_CHECK;
 /* The stored graph, with shapes inferred as declared. The file must outlive it. */
 pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
 /* Does a step need its node? Then the graph is read and the steps are tied to it. */

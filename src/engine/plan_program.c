@@ -119,7 +119,7 @@ static pgy_status read_program(program *out, const plan_file *p, pgy_error *err)
     return PGY_OK;
 }
 
-static const char *level_name(uint32_t level)
+const char *plan_level_name(uint32_t level)
 {
     return level <= CPU_AVX512 ? cpu_level_name((cpu_level)level) : "a newer processor";
 }
@@ -132,7 +132,7 @@ static pgy_status check_machine(const plan_file *p, pgy_error *err)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "the plan was built for processors with %s; this one has %s: please "
                              "convert the model again on this machine",
-                             level_name(p->header->cpu_level), cpu_level_name(cpu_features()));
+                             plan_level_name(p->header->cpu_level), cpu_level_name(cpu_features()));
     if (i->arena_bytes > limit || i->workspace_bytes > limit || i->scratch_bytes > limit)
         return pgy_error_set(err, PGY_E_MEMORY,
                              "the plan needs %llu bytes of memory, more than the limit of %llu",
@@ -171,6 +171,23 @@ pgy_status plan_program(program **out, const plan_file *p, bool runnable, pgy_er
         program_destroy(made);
     else
         *out = made;
+    return st;
+}
+
+pgy_status plan_program_inputs(pgy_metadata **out, const program *p, pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < p->input_count; i++) {
+        const program_tensor *t = &p->tensors[i];
+        const pgy_tensor_info info = {
+            .name = t->name, .dtype = t->dtype, .rank = t->rank, .shape = t->shape};
+        st = pgy_metadata_set(m, &info, err);
+    }
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
     return st;
 }
 

@@ -307,7 +307,7 @@ static void describe(plan_file *p)
         .library = plan_text(p, p->info->library),
         .model_hash = p->info->model_hash,
         .file_bytes = p->size,
-        .needs = (cpu_level)p->header->cpu_level,
+        .needs = p->header->cpu_level,
         .has_program = p->info->has_program,
         .arena_bytes = p->info->arena_bytes,
         .arena_bound = p->info->arena_bound,

@@ -61,7 +61,7 @@ pgy_status reference_step_run(const program *p, const program_step *s, void *con
     for (size_t i = 0; !st && i < reads; i++)
         if (s->tensors[i] != PROGRAM_NO_TENSOR)
             st = load(&in[i], &p->tensors[s->tensors[i]], addresses[i], err);
-    if (!st) st = execute_node(s->node, in, in + s->input_count, out, false, &limits, err);
+    if (!st) st = execute_node(s->node, in, in + s->input_count, out, true, &limits, err);
     for (size_t i = 0; !st && i < s->output_count; i++)
         if (s->tensors[reads + i] != PROGRAM_NO_TENSOR)
             st = store(&p->tensors[s->tensors[reads + i]], addresses[reads + i], &out[i], s, err);

@@ -21,12 +21,14 @@ typedef struct frame {
     bool *wanted;
     struct frame *outer; /* that of the enclosing level or of the caller */
     const attr_scope *scope;
+    bool declared; /* inputs and weights stay in their declared types */
 } frame;
 
 typedef struct executor {
     frame *frame; /* that of the node that runs */
     size_t depth;
     uint64_t steps, max_steps;
+    const execute_operators *operators; /* NULL: op_run */
     op_host host;
 } executor;
 
@@ -37,7 +39,10 @@ static pgy_status run_level(executor *e, frame *f, pgy_error *err);
 static pgy_status frame_init(frame *f, const level_plan *plan, frame *outer, pgy_error *err)
 {
     const size_t wide = plan->widest_node;
-    *f = (frame){.plan = plan, .outer = outer, .scope = outer ? outer->scope : NULL};
+    *f = (frame){.plan = plan,
+                 .outer = outer,
+                 .scope = outer ? outer->scope : NULL,
+                 .declared = outer && outer->declared};
     f->values = mem_calloc(plan->slot_count + 1, sizeof *f->values);
     f->left = mem_alloc((plan->slot_count + 1) * sizeof *f->left);
     f->in = mem_calloc(wide + 1, sizeof *f->in);
@@ -75,15 +80,16 @@ static void use_up(frame *f, pgy_value *v)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tensor *t, bool narrow,
-                              pgy_error *err)
+static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tensor *t,
+                              const frame *f, pgy_error *err)
 {
     pgy_tensor *stored = NULL, *value = NULL;
-    narrow = narrow && t && pgy_dtype_from_onnx(t->data_type) == PGY_F32;
+    const bool narrow = t && (f->declared || f->plan->narrow[box_of(v)->slot]) &&
+                        pgy_dtype_from_onnx(t->data_type) == PGY_F32;
     pgy_status st = narrow ? onnx_tensor_load_anywhere(&stored, v->graph->model, t, err)
                     : t    ? pgy_onnx_tensor_load(&stored, v->graph->model, t, err)
                            : pgy_graph_value_data(&stored, v, err);
-    if (!st && narrow)
+    if (!st && (narrow || f->declared))
         st = pgy_tensor_load(&value, stored, err);
     else if (!st)
         st = op_to_storage(&value, stored, err);
@@ -104,7 +110,7 @@ static pgy_status fetch(op_tensor *out, frame *from, pgy_value *v, pgy_error *er
                                    : v->producer  ? node_constant(v->producer)
                                                   : NULL;
         if (t || v->sparse) {
-            const pgy_status st = load_weight(held, v, t, f->plan->narrow[box_of(v)->slot], err);
+            const pgy_status st = load_weight(held, v, t, f, err);
             if (st) return st;
         }
     }
@@ -138,7 +144,11 @@ static pgy_status run_operator(executor *e, frame *f, pgy_node *n, pgy_error *er
                     .signature = box->signature};
     pgy_status st = node_attrs(&node.attrs, &node.attr_count, n, f->scope, &memory, err);
     if (!st && box->has_refs) st = op_check_node(&node, err);
-    if (!st) st = op_run(&node, f->in, f->out, f->wanted, &e->host, err);
+    const execute_operators *own = e->operators;
+    if (!st && own)
+        st = own->run(n, &node, f->in, f->out, f->wanted, &e->host, own->user, err);
+    else if (!st)
+        st = op_run(&node, f->in, f->out, f->wanted, &e->host, err);
     arena_deinit(&memory);
     return st;
 }
@@ -224,6 +234,18 @@ static pgy_status run_level(executor *e, frame *f, pgy_error *err)
 
 /* ---- Subgraphs ------------------------------------------------------------------------------ */
 
+static pgy_status retain_stored(op_tensor *out, const op_tensor *t, pgy_error *err)
+{
+    op_tensor made = *t;
+    if (!t->value) {
+        *out = op_tensor_retain(t);
+        return PGY_OK;
+    }
+    const pgy_status st = op_to_storage(&made.value, t->value, err);
+    if (!st) *out = made;
+    return st;
+}
+
 static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t input_count,
                                op_tensor *outputs, size_t output_count, void *user, pgy_error *err)
 {
@@ -247,8 +269,8 @@ static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t inpu
     for (; !st && made < output_count; made++) {
         op_tensor result;
         st = fetch(&result, &inner, g->outputs[made], err);
+        if (!st) st = retain_stored(&outputs[made], &result, err);
         if (st) break;
-        outputs[made] = op_tensor_retain(&result);
     }
     for (size_t i = 0; st && i < made; i++) op_tensor_release(&outputs[i]);
     frame_deinit(&inner);
@@ -293,9 +315,14 @@ static pgy_status feed_inputs(frame *f, const pgy_graph *g, const pgy_tensor_map
                               pgy_error *err)
 {
     for (size_t i = 0; i < g->input_count; i++) {
-        op_tensor t;
-        const pgy_status st = interface_feed(&t, g->inputs[i], feed, err);
+        op_tensor t = {0};
+        const pgy_value *v = g->inputs[i];
+        pgy_tensor *given = pgy_tensor_map_find(feed, v->name);
+        const bool as_it_is = f->declared && v->kind == PGY_VALUE_TENSOR && given;
+        pgy_status st =
+            as_it_is ? pgy_tensor_load(&t.value, given, err) : interface_feed(&t, v, feed, err);
         if (st) return st;
+        if (as_it_is) t.dtype = pgy_tensor_dtype(given);
         store(f, g->inputs[i], &t);
     }
     return PGY_OK;
@@ -314,6 +341,7 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
                          bool model_precision, const execute_limits *limits, pgy_error *err)
 {
     executor e = {.max_steps = limits->max_steps,
+                  .operators = limits->operators,
                   .host = {.run_graph = run_subgraph,
                            .infer_graph = describe_subgraph,
                            .max_bytes = limits->max_bytes,
@@ -321,6 +349,7 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
     frame f = {0};
     e.host.user = &e;
     pgy_status st = frame_init(&f, plan_of(g), NULL, err);
+    f.declared = e.operators != NULL;
     if (!st) st = feed_inputs(&f, g, feed, err);
     if (!st) st = run_level(&e, &f, err);
     for (size_t i = 0; !st && i < g->output_count; i++)
@@ -395,6 +424,7 @@ static pgy_status run_surrounded(executor *e, pgy_node *n, const op_tensor *inpu
     surroundings *s = mem_calloc(1, sizeof *s);
     uint32_t *uses = arena_alloc_array(memory, node_box_of(n)->captured_count, sizeof *uses);
     pgy_status st = s && uses ? surround(s, n, captured, uses, err) : graph_no_memory(err);
+    for (size_t i = 0; !st && i < s->count; i++) s->frames[i].declared = e->operators != NULL;
     if (!st) st = run_alone(e, &s->frames[0], n, inputs, err);
     for (size_t i = 0; !st && i < n->output_count; i++) outputs[i] = s->frames[0].out[i];
     for (size_t i = 0; s && i < s->count; i++) frame_deinit(&s->frames[i]);
@@ -407,6 +437,7 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
                         pgy_error *err)
 {
     executor e = {.max_steps = limits->max_steps,
+                  .operators = limits->operators,
                   .host = {.run_graph = run_subgraph,
                            .infer_graph = describe_subgraph,
                            .max_bytes = limits->max_bytes,

@@ -5,10 +5,20 @@
 
 #include "evaluate/plan.h"
 
+/* Another way to run operators than op_run, which it may fall back to. With one, values may be held
+ * in their declared type instead of the storage type, inputs and weights among them; what goes into
+ * a node with subgraphs and into sequences must be in storage type. */
+typedef struct execute_operators {
+    pgy_status (*run)(pgy_node *n, const op_node *node, const op_tensor *inputs, op_tensor *outputs,
+                      const bool *wanted, const op_host *host, void *user, pgy_error *err);
+    void *user;
+} execute_operators;
+
 /* A run that goes beyond these ends with an error. */
 typedef struct execute_limits {
     uint64_t max_bytes; /* of one tensor */
     uint64_t max_steps; /* nodes and bodies that run, each time anew; 0 = no limit */
+    const execute_operators *operators; /* NULL: the definitions themselves */
 } execute_limits;
 
 /* Runs the top graph. The feed has declared types; outputs are added to `out` in theirs. */

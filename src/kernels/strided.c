@@ -165,8 +165,9 @@ static bool describe_space_to_depth(view *v, const kernel_use *u)
 {
     const int64_t b = op_attr_int(u->node, "blocksize", 0), *s = u->inputs[0].shape;
     if (u->inputs[0].rank != 4 || b < 1 || s[2] % b || s[3] % b) return false;
+    const bool crd = op_attr_is(u->node, "mode", "CRD", "DCR");
     turn(v, (const int64_t[]){s[0], s[1], s[2] / b, b, s[3] / b, b},
-         (const int[]){0, 3, 5, 1, 2, 4});
+         crd ? (const int[]){0, 1, 3, 5, 2, 4} : (const int[]){0, 3, 5, 1, 2, 4});
     return true;
 }
 

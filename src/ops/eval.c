@@ -323,3 +323,53 @@ done:
     arena_deinit(&memory);
     return st;
 }
+
+/* ---- Looking ahead -------------------------------------------------------------------------- */
+
+enum { FEW_ELEMENTS = 256 };
+
+/* What makes shapes is small. */
+static pgy_status describe_held(op_value *out, pgy_tensor **widened, const op_tensor *t,
+                                arena *memory, pgy_error *err)
+{
+    if (!describe(out, t, memory)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!out->data || pgy_tensor_dtype(out->data) == op_storage(out->dtype)) return PGY_OK;
+    out->data = NULL;
+    if (pgy_tensor_count(t->value) > FEW_ELEMENTS) return PGY_OK;
+    const pgy_status st = op_to_storage(widened, t->value, err);
+    out->data = *widened;
+    return st;
+}
+
+pgy_status op_foresee(const op_value **outputs, const op_node *n, const op_tensor *inputs,
+                      const bool *wanted, const op_host *host, arena *memory, pgy_error *err)
+{
+    dim_table dims = {0};
+    pgy_status st = PGY_OK;
+    op_value *known = arena_alloc_array(memory, n->input_count, sizeof *known);
+    op_value *inferred = arena_alloc_array(memory, n->output_count, sizeof *inferred);
+    pgy_tensor **widened = arena_alloc_array(memory, n->input_count, sizeof *widened);
+    bool *present = arena_alloc_array(memory, n->input_count, sizeof *present);
+    if (!known || !inferred || !widened || !present)
+        return op_error(n, err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; !st && i < n->input_count; i++) {
+        present[i] = inputs[i].value || inputs[i].sequence;
+        st = describe_held(&known[i], &widened[i], &inputs[i], memory, err);
+    }
+    for (size_t i = 0; i < n->output_count; i++) inferred[i].rank = -1;
+    op_infer infer = {.node = n,
+                      .inputs = known,
+                      .present = present,
+                      .outputs = inferred,
+                      .wanted = wanted,
+                      .dims = &dims,
+                      .memory = memory,
+                      .host = host};
+    if (!st) st = op_check_types(&infer, err);
+    if (!st) st = n->def->infer(&infer, err);
+    for (size_t i = 0; i < n->input_count; i++) pgy_tensor_release(widened[i]);
+    for (size_t i = 0; i < n->output_count; i++) inferred[i].data = NULL;
+    dim_table_deinit(&dims);
+    *outputs = inferred;
+    return st;
+}

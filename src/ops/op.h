@@ -305,6 +305,11 @@ pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declar
  * (op_tensor_release). */
 pgy_status op_run(const op_node *n, const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
                   const op_host *host, pgy_error *err) PGY_MUST_CHECK;
+/* What is known of the outputs before they are computed; they live in `memory`. Inputs may be held
+ * in their declared types; the elements of such ones are not looked at, except few of them. */
+pgy_status op_foresee(const op_value **outputs, const op_node *n, const op_tensor *inputs,
+                      const bool *wanted, const op_host *host, arena *memory,
+                      pgy_error *err) PGY_MUST_CHECK;
 void op_tensor_release(op_tensor *t);
 /* Another reference to the same value. */
 op_tensor op_tensor_retain(const op_tensor *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs test folders as ONNX has them with the reference backend: node_runner FOLDER...
+/* Runs test folders as ONNX has them: node_runner BACKEND FOLDER...
  * Each holds model.onnx, rtol and atol in `tolerance`, and test_data_set_<n>/{input,output}_<m>.pb,
  * tensors that have the names of inputs and outputs or of elements of sequences (docs/opref.md).
  * Where there is a file `random`, elements of outputs are only checked to be 0 or 1.
@@ -133,16 +133,17 @@ static pgy_status run_set(pgy_runner *r, const char *folder, bounds b, pgy_error
     return st;
 }
 
-/* A runner of the reference; `precision` NULL is its default. */
-static pgy_status create_runner(pgy_runner **out, const char *model, const char *precision,
-                                pgy_error *err)
+/* `precision` of the reference; NULL is its default. */
+static pgy_status create_runner(pgy_runner **out, const char *name, const char *model,
+                                const char *precision, pgy_error *err)
 {
     pgy_model_source source;
-    const pgy_backend *backend = pgy_backend_find("opref");
-    char *settings = calloc(1, backend->options_size);
+    const pgy_backend *backend = pgy_backend_find(name);
+    if (!backend) return pgy_error_set(err, PGY_E_NOT_FOUND, "no backend '%s'", name);
+    char *settings = calloc(1, backend->options_size + 1);
     if (!settings) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (const pgy_option *o = backend->options; o->kind != PGY_OPTION_END; o++)
-        if (precision && strcmp(o->names, "--opref-precision") == 0)
+    for (const pgy_option *o = backend->options; precision && o->kind != PGY_OPTION_END; o++)
+        if (strcmp(o->names, "--opref-precision") == 0)
             memcpy(settings + o->offset, &precision, sizeof precision);
     pgy_status st = pgy_source_from_path(&source, model, err);
     if (!st) st = pgy_runner_create(out, backend, &source, settings, model, err);
@@ -157,7 +158,8 @@ static bool is_random(const char *folder)
     return exists(path);
 }
 
-static pgy_status run_folder(const char *folder, const char *precision, pgy_error *err)
+static pgy_status run_folder(const char *backend, const char *folder, const char *precision,
+                             pgy_error *err)
 {
     bounds b = {1e-3, 1e-7, false};
     char path[4000];
@@ -168,7 +170,7 @@ static pgy_status run_folder(const char *folder, const char *precision, pgy_erro
     if (file) fclose(file);
     b.random = is_random(folder);
     snprintf(path, sizeof path, "%s/model.onnx", folder);
-    pgy_status st = create_runner(&r, path, precision, err);
+    pgy_status st = create_runner(&r, backend, path, precision, err);
     if (!st) st = pgy_runner_activate(r, err);
     for (int set = 0; !st; set++) {
         snprintf(path, sizeof path, "%s/test_data_set_%d", folder, set);
@@ -181,11 +183,12 @@ static pgy_status run_folder(const char *folder, const char *precision, pgy_erro
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
+    const bool reference = argc > 1 && strcmp(argv[1], "opref") == 0;
+    for (int i = 2; i < argc; i++) {
         pgy_error err = {{0}}, ignored = {{0}};
-        const pgy_status st = run_folder(argv[i], NULL, &err);
-        const bool rounded =
-            st && st != PGY_E_UNSUPPORTED && !run_folder(argv[i], "model", &ignored);
+        const pgy_status st = run_folder(argv[1], argv[i], NULL, &err);
+        const bool rounded = reference && st && st != PGY_E_UNSUPPORTED &&
+                             !run_folder(argv[1], argv[i], "model", &ignored);
         const char *slash = strrchr(argv[i], '/');
         for (char *c = err.text; *c; c++)
             if (*c == '\n') *c = ' ';
