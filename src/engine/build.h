@@ -4,6 +4,7 @@
 #define ENGINE_BUILD_H
 
 #include "engine/program.h"
+#include "engine/tactics.h"
 
 /* While a program is built, tensors that are views of one another form a tree; the root has the
  * memory. */
@@ -18,6 +19,7 @@ typedef struct build_tensor {
 typedef struct builder {
     program *p;
     pgy_graph *graph;
+    const tactics *tactics; /* to be obeyed; NULL: none */
     build_tensor *tensors;
     size_t tensor_count, tensor_capacity;
     size_t step_capacity;

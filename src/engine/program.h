@@ -56,6 +56,11 @@ typedef struct program {
  * outlive the program. PGY_E_UNSUPPORTED if some shape or type
  * cannot be known before the data: such a graph is interpreted. */
 pgy_status program_build(program **out, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
+/* The same with the kernels of a tactic replay (tactics.h; NULL: none). Nodes that it does not name
+ * are free; one that it names and that cannot be done so is an error. */
+struct tactics;
+pgy_status program_build_with(program **out, pgy_graph *g, const struct tactics *choices,
+                              pgy_error *err) PGY_MUST_CHECK;
 void program_destroy(program *p);
 
 /* Memory to run a program in; one run at a time. The program and the team must outlive it. */

@@ -68,7 +68,12 @@ static pgy_status keep_tensors(builder *b, pgy_error *err)
 
 pgy_status program_build(program **out, pgy_graph *g, pgy_error *err)
 {
-    builder b = {.graph = g, .p = mem_calloc(1, sizeof *b.p)};
+    return program_build_with(out, g, NULL, err);
+}
+
+pgy_status program_build_with(program **out, pgy_graph *g, const tactics *choices, pgy_error *err)
+{
+    builder b = {.graph = g, .tactics = choices, .p = mem_calloc(1, sizeof *b.p)};
     if (!b.p) return graph_no_memory(err);
     b.p->input_count = g->input_count;
     b.p->output_count = g->output_count;

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "engine/build.h"
 #include "engine/reference_step.h"
+
+static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
 
 static const double REFERENCE_NS = 20; /* for an element: so slow that it is never a rival */
 
@@ -162,6 +165,29 @@ static bool is_possible(const kernel_use *offered, const kernel_use *wanted)
     return true;
 }
 
+/* The kernel that a replay names, or the reference. */
+static pgy_status replay_kernel(candidate *c, const kernel_use *offered, const tactic *t,
+                                pgy_error *err)
+{
+    const char *domain = domain_is_default(c->node->domain) ? "" : c->node->domain;
+    c->kernel = NULL;
+    if (tactic_is(t, NULL)) return PGY_OK;
+    for (size_t i = 0;; i++) {
+        const kernel *k = kernel_for(domain, c->node->op_type, i);
+        if (!k) break;
+        kernel_use use = *offered;
+        double cost = 0;
+        if (!tactic_is(t, k) || !k->accept(&use, &cost) || !is_possible(offered, &use)) continue;
+        c->kernel = k;
+        c->cost_ns = cost + reorder_cost(offered, &use);
+        c->use = use;
+        return PGY_OK;
+    }
+    return node_error(c->node, err, PGY_E_NOT_FOUND,
+                      "the tactic replay wants '%s', which is no choice for this node here",
+                      tactic_name(t));
+}
+
 static void choose_kernel(candidate *c, const kernel_use *offered)
 {
     const char *domain = domain_is_default(c->node->domain) ? "" : c->node->domain;
@@ -178,6 +204,18 @@ static void choose_kernel(candidate *c, const kernel_use *offered)
         c->cost_ns = whole;
         c->use = use;
     }
+}
+
+static pgy_status select_kernel(candidate *c, const kernel_use *offered, const tactics *replay,
+                                pgy_error *err)
+{
+    const tactic *t = replay ? tactics_find(replay, node_label(c->node)) : NULL;
+    if (t) return replay_kernel(c, offered, t, err);
+    if (replay)
+        LOG_ONCE(WARNING, "The tactic replay does not name '%s'; its kernel is chosen freely",
+                 node_label(c->node));
+    choose_kernel(c, offered);
+    return PGY_OK;
 }
 
 static pgy_status gather_inputs(candidate *c, builder *b, pgy_error *err)
@@ -320,7 +358,9 @@ pgy_status build_node(builder *b, pgy_node *n, pgy_error *err)
     if (st) return st;
     const bool fits = describe_use(&offered, &c, b) == PGY_OK;
     c.use = offered;
-    if (fits && !n->subgraph_count && !box->function) choose_kernel(&c, &offered);
+    if (fits && !n->subgraph_count && !box->function)
+        st = select_kernel(&c, &offered, b->tactics, err);
+    if (st) return st;
     st = bring_inputs(&c, b, err);
     place_outputs(&c, b);
     return st ? st : emit(&c, b, err);

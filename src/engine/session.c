@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "engine/pass.h"
 #include "engine/plan.h"
+#include "engine/tactics.h"
 #include "evaluate/execute.h"
 #include "evaluate/interface.h"
 
@@ -30,6 +31,7 @@ struct session {
     plan_file *file;  /* it was opened from, or NULL */
     pgy_graph *graph; /* of a plan: NULL until it is needed */
     uint64_t model_hash;
+    tactics *tactics; /* to be obeyed; NULL: none */
     team *team;
     arena plans; /* of interpretation */
     bool planned;
@@ -58,6 +60,7 @@ void session_destroy(session *s)
     if (!s) return;
     for (size_t i = 0; i < s->kept_count; i++) forget(&s->kept[i]);
     team_destroy(s->team);
+    tactics_destroy(s->tactics);
     pgy_metadata_destroy(s->inputs);
     pgy_metadata_destroy(s->outputs);
     pgy_graph_destroy(s->graph);
@@ -134,6 +137,16 @@ pgy_status session_inputs(session *s, pgy_metadata *out, pgy_error *err)
 pgy_status session_outputs(session *s, pgy_metadata *out, pgy_error *err)
 {
     return copy_metadata(out, s->outputs, err);
+}
+
+pgy_status session_use_tactics(session *s, const char *path, pgy_error *err)
+{
+    tactics *loaded = NULL;
+    const pgy_status st = tactics_load(&loaded, path, err);
+    if (st) return st;
+    tactics_destroy(s->tactics);
+    s->tactics = loaded;
+    return PGY_OK;
 }
 
 const program *session_program(const session *s)
@@ -216,7 +229,7 @@ static pgy_status prepare(prepared **out, session *s, pgy_metadata *shapes, pgy_
     prepared made = {.shapes = shapes};
     pgy_status st = infer_for(s, shapes, err);
     if (st) goto done;
-    st = program_build(&made.program, s->graph, &why);
+    st = program_build_with(&made.program, s->graph, s->tactics, &why);
     if (st == PGY_E_UNSUPPORTED) {
         LOG(VERBOSE, "The graph is interpreted: %s", why.text);
         st = PGY_OK;
@@ -357,7 +370,7 @@ static pgy_status build_for(program **out, session *s, const pgy_metadata *shape
     pgy_status st = complete_shapes(&fixed, s, shapes, err);
     if (!st) st = infer_for(s, fixed, err);
     if (!st) {
-        st = program_build(out, s->graph, &why);
+        st = program_build_with(out, s->graph, s->tactics, &why);
         if (st == PGY_E_UNSUPPORTED) {
             LOG(WARNING,
                 "Nothing can be built before the data are known (%s): the plan holds the "

@@ -21,6 +21,8 @@ pgy_status session_open(session **out, const char *path, size_t threads,
 pgy_status session_save(session *s, const char *path, const pgy_metadata *shapes,
                         pgy_error *err) PGY_MUST_CHECK;
 void session_destroy(session *s);
+/* Programs that are built from now on use the kernels of this tactic replay. */
+pgy_status session_use_tactics(session *s, const char *path, pgy_error *err) PGY_MUST_CHECK;
 /* In the model's order, as declared and inferred without data. */
 pgy_status session_inputs(session *s, pgy_metadata *out, pgy_error *err) PGY_MUST_CHECK;
 pgy_status session_outputs(session *s, pgy_metadata *out, pgy_error *err) PGY_MUST_CHECK;

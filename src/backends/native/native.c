@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "engine/session.h"
+#include "engine/tactics.h"
 
 extern const pgy_backend BACKEND_native;
 
@@ -18,6 +19,7 @@ typedef struct native {
     session *session; /* when active, like the rest */
     profile_set *profiles;
     size_t profile; /* that shapes must lie in, or PROFILE_ANY */
+    bool tactics_saved;
 } native;
 
 static pgy_status probe(char *why, size_t why_size)
@@ -68,6 +70,30 @@ static pgy_status bind_profiles(native *r, pgy_error *err)
     return st;
 }
 
+static pgy_status load_tactics(native *r, pgy_error *err)
+{
+    const pgy_build_config *c = r->options.config;
+    r->tactics_saved = !c || !c->save_tactics;
+    if (!c || !c->load_tactics) return PGY_OK;
+    LOG(INFO, "Loading tactic replay file from: %s", c->load_tactics);
+    return session_use_tactics(r->session, c->load_tactics, err);
+}
+
+/* Kernels are chosen for the first shapes that come. */
+static pgy_status save_tactics(native *r, pgy_error *err)
+{
+    const char *path = r->options.config->save_tactics;
+    const program *p = session_program(r->session);
+    r->tactics_saved = true;
+    if (!p) {
+        LOG(WARNING, "No tactic replay is saved: shapes in this model depend on data, so it is "
+                     "interpreted node by node");
+        return PGY_OK;
+    }
+    LOG(INFO, "Saving tactic replay file to: %s", path);
+    return tactics_save(path, p, err);
+}
+
 static pgy_status activate(void *runner, pgy_error *err)
 {
     native *r = runner;
@@ -77,6 +103,7 @@ static pgy_status activate(void *runner, pgy_error *err)
     pgy_status st = open_model(&model, r->source, err);
     if (!st) st = session_create(&r->session, model, 0, err);
     if (!st) st = bind_profiles(r, err);
+    if (!st) st = load_tactics(r, err);
     pgy_model_destroy(model);
     if (st) {
         deactivate(r);
@@ -101,8 +128,9 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
                         int64_t *time_ns, pgy_error *err)
 {
     native *r = runner;
-    const pgy_status st = profiles_check(r->profiles, r->profile, feed, err);
-    return st ? st : session_run(r->session, feed, out, time_ns, err);
+    pgy_status st = profiles_check(r->profiles, r->profile, feed, err);
+    if (!st) st = session_run(r->session, feed, out, time_ns, err);
+    return st || r->tactics_saved ? st : save_tactics(r, err);
 }
 
 static void destroy(void *runner)

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tactic replay in Polygraphy's JSON. An implementation is a number there: the hash of the
+ * kernel's name, with its version as the tactic. The name stands beside them for people; other
+ * programs leave it out when they write the file again. */
+#include "engine/tactics.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+static const char REFERENCE[] = "reference";
+
+struct tactic {
+    int64_t implementation, version;
+    const char *name;
+};
+
+struct tactics {
+    arena memory;
+    strmap by_label;
+};
+
+/* Positive, so that every reader takes it. */
+static int64_t number_of(const char *name)
+{
+    return (int64_t)(hash_xxh64(name, strlen(name), 0) & INT64_MAX);
+}
+
+static const char *name_of(const kernel *k)
+{
+    return k ? k->name : REFERENCE;
+}
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+static void write_dtype(json_writer *w, pgy_dtype dtype)
+{
+    static const struct {
+        pgy_dtype dtype;
+        const char *name;
+    } NAMES[] = {{PGY_F32, "FLOAT"},
+                 {PGY_F16, "HALF"},
+                 {PGY_BF16, "BF16"},
+                 {PGY_F8E4M3FN, "FP8"},
+                 {PGY_F4E2M1, "FP4"}};
+    str text = {0};
+    str_printf(&text, "DataType.");
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        if (NAMES[i].dtype == dtype) name = NAMES[i].name;
+    if (name) {
+        str_printf(&text, "%s", name);
+    } else {
+        for (const char *c = pgy_dtype_name(dtype); *c; c++)
+            str_printf(&text, "%c", *c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    }
+    json_text(w, str_text(&text));
+    str_deinit(&text);
+}
+
+/* In elements, or in vectors of a block of channels. */
+static void write_strides(json_writer *w, const program_tensor *t)
+{
+    const int64_t block = (int64_t)kernel_block(t->layout);
+    int64_t strides[PGY_MAX_RANK], stride = 1;
+    for (int32_t d = t->rank - 1; d >= 0; d--) {
+        strides[d] = stride;
+        const int64_t size = d == 1 ? (t->shape[d] + block - 1) / block : t->shape[d];
+        stride *= size > 0 ? size : 1;
+    }
+    json_begin_array(w);
+    for (int32_t d = 0; d < t->rank; d++) json_int(w, strides[d]);
+    json_end_array(w);
+}
+
+static void write_tensors(json_writer *w, const program *p, const uint32_t *tensors, size_t count)
+{
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        if (tensors[i] == PROGRAM_NO_TENSOR) continue;
+        const program_tensor *t = &p->tensors[tensors[i]];
+        if (t->place == PROGRAM_CONSTANT) continue;
+        json_begin_object(w);
+        json_key(w, "dtype");
+        write_dtype(w, t->dtype);
+        json_key(w, "strides");
+        write_strides(w, t);
+        json_key(w, "vectorized_dim");
+        json_int(w, t->layout == KERNEL_LINEAR ? -1 : 1);
+        json_key(w, "components_per_element");
+        json_uint(w, kernel_block(t->layout));
+        json_key(w, "polygraphy_class");
+        json_text(w, "TensorInfo");
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void write_step(json_writer *w, const program *p, const program_step *s)
+{
+    const char *name = name_of(s->kernel);
+    json_key(w, s->label);
+    json_begin_object(w);
+    json_key(w, "implementation");
+    json_int(w, number_of(name));
+    json_key(w, "tactic");
+    json_int(w, s->kernel ? s->kernel->version : 0);
+    json_key(w, "inputs");
+    write_tensors(w, p, s->tensors, s->input_count);
+    json_key(w, "outputs");
+    write_tensors(w, p, s->tensors + s->input_count + s->captured_count, s->output_count);
+    json_key(w, "kernel");
+    json_text(w, name);
+    json_key(w, "polygraphy_class");
+    json_text(w, "Algorithm");
+    json_end_object(w);
+}
+
+static bool is_move(const program_step *s)
+{
+    return s->kernel && (!strcmp(s->op_type, "Reorder") || !strcmp(s->op_type, "Copy"));
+}
+
+/* Of steps with one label the first is listed. */
+static pgy_status write_steps(json_writer *w, const program *p, pgy_error *err)
+{
+    strmap seen = {0};
+    bool room = true;
+    for (size_t i = 0; room && i < p->step_count; i++) {
+        const program_step *s = &p->steps[i];
+        if (is_move(s) || strmap_has(&seen, s->label)) continue;
+        room = strmap_put(&seen, s->label, &seen);
+        write_step(w, p, s);
+    }
+    strmap_deinit(&seen);
+    return room ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+pgy_status tactics_save(const char *path, const program *p, pgy_error *err)
+{
+    json_output out = {0};
+    pgy_status st = json_output_open(&out, path, err);
+    if (st) goto done;
+    json_begin_object(out.json);
+    json_key(out.json, "replay");
+    json_begin_object(out.json);
+    st = write_steps(out.json, p, err);
+    json_end_object(out.json);
+    json_key(out.json, "polygraphy_class");
+    json_text(out.json, "TacticReplayData");
+    json_end_object(out.json);
+    if (!st) st = json_output_commit(&out, err);
+done:
+    json_output_close(&out);
+    return st;
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+void tactics_destroy(tactics *t)
+{
+    if (!t) return;
+    strmap_deinit(&t->by_label);
+    arena_deinit(&t->memory);
+    mem_free(t);
+}
+
+static bool is_class(const json_value *object, const char *name)
+{
+    const json_value *v = json_get(object, "polygraphy_class");
+    return v && v->type == JSON_STRING && span_equals(v->raw, name);
+}
+
+static pgy_status add_tactic(tactics *t, const json_value *v, pgy_error *err)
+{
+    const json_value *implementation = json_get(v, "implementation");
+    const json_value *version = json_get(v, "tactic");
+    const json_value *name = json_get(v, "kernel");
+    if (!is_class(v, "Algorithm") || !implementation || implementation->type != JSON_INT ||
+        !version || version->type != JSON_INT || (name && name->type != JSON_STRING))
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "line %u: '%.*s' is not an Algorithm with an implementation and a "
+                             "tactic",
+                             v->line, (int)v->key.size, v->key.data);
+    tactic *entry = arena_alloc_array(&t->memory, 1, sizeof *entry);
+    if (!entry) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    entry->implementation = implementation->integer;
+    entry->version = version->integer;
+    str number = {0};
+    str_printf(&number, "implementation %lld", (long long)entry->implementation);
+    entry->name =
+        name ? json_string(name, &t->memory, NULL) : arena_strdup(&t->memory, str_text(&number));
+    str_deinit(&number);
+    if (!entry->name || !strmap_put_n(&t->by_label, v->key.data, v->key.size, entry))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    return PGY_OK;
+}
+
+static pgy_status read_replay(tactics *t, const file_map *map, pgy_error *err)
+{
+    json_value *root = NULL;
+    pgy_status st = json_parse(&root, map->data, map->size_bytes, &t->memory, err);
+    if (st) return st;
+    const json_value *replay = json_get(root, "replay");
+    if (!is_class(root, "TacticReplayData") || !replay || replay->type != JSON_OBJECT)
+        return pgy_error_set(err, PGY_E_FORMAT, "this is not a tactic replay");
+    for (const json_value *v = replay->first; !st && v; v = v->next) st = add_tactic(t, v, err);
+    return st;
+}
+
+pgy_status tactics_load(tactics **out, const char *path, pgy_error *err)
+{
+    file_map map = {0};
+    tactics *t = mem_calloc(1, sizeof *t);
+    if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = file_map_open(&map, path, err);
+    if (!st) {
+        st = read_replay(t, &map, err);
+        if (st) st = pgy_error_prefix(err, st, "tactic replay '%s': ", path);
+        file_map_close(&map);
+    }
+    if (st)
+        tactics_destroy(t);
+    else
+        *out = t;
+    return st;
+}
+
+/* ---- Use ------------------------------------------------------------------------------------ */
+
+const tactic *tactics_find(const tactics *t, const char *label)
+{
+    return strmap_get(&t->by_label, label);
+}
+
+bool tactic_is(const tactic *t, const kernel *k)
+{
+    return t->implementation == number_of(name_of(k)) && t->version == (k ? k->version : 0);
+}
+
+const char *tactic_name(const tactic *t)
+{
+    return t->name;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tactic replays: which kernel does which node, in a file of the original's form. */
+#ifndef ENGINE_TACTICS_H
+#define ENGINE_TACTICS_H
+
+#include "engine/program.h"
+
+typedef struct tactics tactics;
+
+/* Nodes by their labels; moves between layouts are not listed. The same program gives the same
+ * bytes. */
+pgy_status tactics_save(const char *path, const program *p, pgy_error *err) PGY_MUST_CHECK;
+pgy_status tactics_load(tactics **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+void tactics_destroy(tactics *t);
+
+/* What a replay says of a node. */
+typedef struct tactic tactic;
+/* NULL: nothing. */
+const tactic *tactics_find(const tactics *t, const char *label);
+/* Is it this kernel? NULL: the reference definition. */
+bool tactic_is(const tactic *t, const kernel *k);
+/* The name of the kernel, or its number if that is all there is. */
+const char *tactic_name(const tactic *t);
+
+#endif
