@@ -53,6 +53,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_array_feature_extractor[] = {
     {"ArrayFeatureExtractor", "ai.onnx.ml", 1, 0, 2, 2, 1, 1, 0, NULL,
-     "float32 float64 int64 int32 string", infer, eval, rule_no_flops},
+     "float32 float64 int64 int32 string", infer, eval, rule_no_flops,
+     .signature = "T = float32 float64 int64 int32 string; X:T, Y:int64 -> Z:T"},
     {NULL},
 };

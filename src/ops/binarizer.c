@@ -22,6 +22,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_binarizer[] = {
     {"Binarizer", "ai.onnx.ml", 1, 0, 1, 1, 1, 1, 0, ATTRS, "float32 float64 int64 int32",
-     op_infer_same, eval, NULL},
+     op_infer_same, eval, NULL, .signature = "T = float32 float64 int64 int32; X:T -> Y:T"},
     {NULL},
 };

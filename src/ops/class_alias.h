@@ -16,11 +16,12 @@ pgy_status alias_infer(op_infer *c, pgy_error *err);
 pgy_status alias_eval(op_eval *c, pgy_error *err);
 
 /* A row of com.microsoft. */
-#define ALIAS_ROW(op, least, most, outputs, definitions, words, spec)                       \
+#define ALIAS_ROW(op, least, most, outputs, definitions, words, spec, text)                 \
     {                                                                                       \
         .name = op, .domain = "com.microsoft", .since = 1, .min_inputs = least,             \
         .max_inputs = most, .min_outputs = 1, .max_outputs = outputs, .attrs = definitions, \
-        .types = words, .infer = alias_infer, .eval = alias_eval, .user_data = spec         \
+        .types = words, .infer = alias_infer, .eval = alias_eval, .user_data = spec,        \
+        .signature = text                                                                   \
     }
 
 #endif

@@ -21,10 +21,12 @@ pgy_status optimizer_start(const op_eval *c, double *rate, int64_t *count,
 pgy_status optimizer_run(op_eval *c, size_t kept, double rate, optimizer_step step,
                          const void *user, pgy_error *err) PGY_MUST_CHECK;
 
-#define OPTIMIZER_ROW(name, attrs, infer, eval)                                                   \
-    {                                                                                             \
-        name, "ai.onnx.preview.training", 1, 0, 3, 255, 1, 255,                                   \
-            OP_VARIADIC_INPUTS | OP_VARIADIC_OUTPUTS, attrs, "float32 float64", infer, eval, NULL \
+#define OPTIMIZER_ROW(name, attrs, infer, eval)                                                    \
+    {                                                                                              \
+        name, "ai.onnx.preview.training", 1, 0, 3, 255, 1, 255,                                    \
+            OP_VARIADIC_INPUTS | OP_VARIADIC_OUTPUTS, attrs, "float32 float64", infer, eval, NULL, \
+            .signature = "R = float32 float64; X = float32 float64; R:R, T:int64, ~inputs:X -> "   \
+                         "~outputs:X"                                                              \
     }
 
 #endif

@@ -25,12 +25,12 @@ pgy_status qlinear_dequantise(op_tensor *out, const op_eval *c, size_t i,
 pgy_status qlinear_quantise(op_eval *c, const pgy_tensor *made, size_t scale,
                             pgy_error *err) PGY_MUST_CHECK;
 
-#define QLINEAR_ROW(op, least, most, flag_bits, definitions, spec)                       \
+#define QLINEAR_ROW(op, least, most, flag_bits, definitions, spec, text)                 \
     {                                                                                    \
         .name = op, .domain = "com.microsoft", .since = 1, .min_inputs = least,          \
         .max_inputs = most, .min_outputs = 1, .max_outputs = 1, .flags = flag_bits,      \
         .attrs = definitions, .types = "", .infer = qlinear_infer, .eval = qlinear_eval, \
-        .user_data = spec                                                                \
+        .user_data = spec, .signature = text                                             \
     }
 
 #endif

@@ -33,6 +33,8 @@ const op_def OP_contrib_causal_conv_with_state[] = {
      .types = TYPES_F4,
      .infer = infer,
      .eval = alias_eval,
-     .user_data = &SPEC},
+     .user_data = &SPEC,
+     .signature = "T = float16 float32 float64 bfloat16; input:T, weight:T, ?bias:T, ?past_state:T "
+                  "-> output:T, present_state:T"},
     {0},
 };

@@ -11,6 +11,7 @@ static const op_attr_def ATTRS[] = {
 static const alias_spec SPEC = {"", "GridSample", 16, 0};
 
 const op_def OP_contrib_grid_sample[] = {
-    ALIAS_ROW("GridSample", 2, 2, 1, ATTRS, TYPES_F4, &SPEC),
+    ALIAS_ROW("GridSample", 2, 2, 1, ATTRS, TYPES_F4, &SPEC,
+              "T = float16 float32 float64 bfloat16; X:T, Grid:T -> Y:T"),
     {0},
 };

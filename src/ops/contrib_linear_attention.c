@@ -32,6 +32,9 @@ const op_def OP_contrib_linear_attention[] = {
      .types = TYPES_F4,
      .infer = infer,
      .eval = alias_eval,
-     .user_data = &SPEC},
+     .user_data = &SPEC,
+     .signature =
+         "T = float16 float32 float64 bfloat16; S = float16 float32 float64 bfloat16; query:T, "
+         "key:T, value:T, ?past_state:S, ?decay:T, ?beta:T -> output:T, present_state:S"},
     {0},
 };

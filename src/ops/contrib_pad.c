@@ -9,6 +9,7 @@ static const op_attr_def ATTRS[] = {
 static const alias_spec SPEC = {"", "Pad", 13, 0};
 
 const op_def OP_contrib_pad[] = {
-    ALIAS_ROW("Pad", 2, 3, 1, ATTRS, "", &SPEC),
+    ALIAS_ROW("Pad", 2, 3, 1, ATTRS, "", &SPEC,
+              "T = all; data:T, pads:int64, ?value:T -> output:T"),
     {0},
 };

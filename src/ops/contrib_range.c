@@ -81,6 +81,7 @@ const op_def OP_contrib_range[] = {
      .types = "float32 float64 int16 int32 int64",
      .infer = infer,
      .eval = eval,
-     .user_data = &SPEC},
+     .user_data = &SPEC,
+     .signature = "T = float32 float64 int16 int32 int64; start:T, limit:T, ?delta:T -> Y:T"},
     {0},
 };

@@ -9,6 +9,6 @@ static const op_attr_def ATTRS[] = {
 static const alias_spec SPEC = {"", "Trilu", 14, 0};
 
 const op_def OP_contrib_trilu[] = {
-    ALIAS_ROW("Trilu", 1, 2, 1, ATTRS, "", &SPEC),
+    ALIAS_ROW("Trilu", 1, 2, 1, ATTRS, "", &SPEC, "T = all; X:T, ?k:int64 -> Y:T"),
     {0},
 };

@@ -49,6 +49,7 @@ const op_def OP_contrib_unique[] = {
      .max_outputs = 3,
      .types = "",
      .infer = infer,
-     .eval = eval},
+     .eval = eval,
+     .signature = "T = all; x:T -> y:T, idx:int64, counts:int64"},
     {0},
 };

@@ -82,6 +82,9 @@ const op_def OP_dequantize_linear[] = {
      .attrs = ATTRS_21,
      .types = TYPES_21,
      .infer = infer,
-     .eval = eval},
+     .eval = eval,
+     .signature =
+         "T1 = int8 uint8 int16 uint16 int32 int4 uint4 float8e4m3fn float8e4m3fnuz float8e5m2 "
+         "float8e5m2fnuz; T2 = float16 float32; x:T1, x_scale:T2, ?x_zero_point:T1 -> y:T2"},
     {0},
 };

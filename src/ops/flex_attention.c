@@ -254,6 +254,7 @@ static double flops(const op_infer *c)
 
 const op_def OP_flex_attention[] = {
     {"FlexAttention", "ai.onnx.preview", 1, 0, 3, 3, 1, 1, OP_SAME_TYPES | OP_HAS_GRAPHS, ATTRS,
-     TYPES_F4, infer, eval, flops},
+     TYPES_F4, infer, eval, flops,
+     .signature = "T = float16 float32 float64 bfloat16; Q:T, K:T, V:T -> Y:T"},
     {NULL},
 };

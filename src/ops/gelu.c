@@ -60,6 +60,7 @@ const op_def OP_gelu[] = {
      .types = TYPES_F4,
      .infer = unary_infer,
      .eval = unary_eval,
-     .user_data = &SPEC},
+     .user_data = &SPEC,
+     .signature = "T = float16 float32 float64 bfloat16; X:T -> Y:T"},
     {0},
 };

@@ -116,13 +116,14 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(op, least, most, outputs)                                                        \
+#define ROW(op, least, most, outputs, text)                                                  \
     {                                                                                        \
         op, "com.microsoft", 1, 0, least, most, 1, outputs, 0, ATTRS, TYPES_F4, infer, eval, \
-            norm_flops                                                                       \
+            norm_flops, .signature = text                                                    \
     }
+#define TYPES "T = float16 float32 float64 bfloat16; M = float16 float32 float64 bfloat16; "
 const op_def OP_group_norm[] = {
-    ROW("GroupNorm", 3, 3, 1),
-    ROW("SkipGroupNorm", 4, 5, 2),
+    ROW("GroupNorm", 3, 3, 1, TYPES "X:T, gamma:M, beta:M -> Y:T"),
+    ROW("SkipGroupNorm", 4, 5, 2, TYPES "X:T, gamma:M, beta:M, skip:T, ?bias:T -> Y:T, ?S:T"),
     {NULL},
 };

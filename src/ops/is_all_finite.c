@@ -39,6 +39,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_is_all_finite[] = {
     {"IsAllFinite", "com.microsoft", 1, 0, 1, 255, 1, 1, OP_VARIADIC_INPUTS, ATTRS, TYPES_F4, infer,
-     eval, NULL},
+     eval, NULL, .signature = "V = float16 float32 float64 bfloat16; *input:V -> output:bool"},
     {NULL},
 };

@@ -197,9 +197,10 @@ static pgy_status eval_1(op_eval *c, pgy_error *err)
     return st;
 }
 
-#define ROW(version, attrs, types, work)                                                         \
-    {                                                                                            \
-        "LabelEncoder", "ai.onnx.ml", version, 0, 1, 1, 1, 1, 0, attrs, types, infer, work, NULL \
+#define ROW(version, attrs, types, work)                                                          \
+    {                                                                                             \
+        "LabelEncoder", "ai.onnx.ml", version, 0, 1, 1, 1, 1, 0, attrs, types, infer, work, NULL, \
+            .signature = "T1 = " types "; T2 = " types "; X:T1 -> Y:T2"                           \
     }
 const op_def OP_label_encoder[] = {
     ROW(1, ATTRS_1, "string int64", eval_1),

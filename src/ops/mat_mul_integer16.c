@@ -5,6 +5,7 @@
 static const alias_spec SPEC = {"", "MatMulInteger", 10, 0};
 
 const op_def OP_mat_mul_integer16[] = {
-    ALIAS_ROW("MatMulInteger16", 2, 2, 1, NULL, "int16 uint16", &SPEC),
+    ALIAS_ROW("MatMulInteger16", 2, 2, 1, NULL, "int16 uint16", &SPEC,
+              "A = int16 uint16; B = int16 uint16; C = int32 uint32; A:A, B:B -> Y:C"),
     {0},
 };

@@ -325,8 +325,19 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_mo_e[] = {
-    {"MoE", "com.microsoft", 1, 0, 5, 8, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, NULL, FLOATS, NULL},
+    {"MoE", "com.microsoft", 1, 0, 5, 8, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, NULL, FLOATS, NULL,
+     .signature = "T = float16 float32 float64 bfloat16; input:T, router_probs:T, "
+                  "fc1_experts_weights:T, ?fc1_experts_bias:T, fc2_experts_weights:T, "
+                  "?fc2_experts_bias:T, ?fc3_experts_weights:T, ?fc3_experts_bias:T -> output:T"},
     {"QMoE", "com.microsoft", 1, 0, 7, 21, 1, 1, 0, Q_ATTRS, TYPES_F4, infer, eval, NULL, INTEGERS,
-     NULL},
+     NULL,
+     .signature =
+         "T = float16 float32 float64 bfloat16; W = uint8 int8 float8e4m3fn float4; S = "
+         "float16 float32 float64 bfloat16; input:T, router_probs:T, fc1_experts_weights:W, "
+         "?fc1_scales:S, ?fc1_experts_bias:T, fc2_experts_weights:W, fc2_scales:S, "
+         "?fc2_experts_bias:T, ?fc3_experts_weights:W, ?fc3_scales:S, ?fc3_experts_bias:T, "
+         "?fc1_zero_points:W, ?fc2_zero_points:W, ?fc3_zero_points:W, ?router_weights:T, "
+         "?input_15:all, ?input_16:all, ?input_17:all, ?input_18:all, ?input_19:all, ?input_20:all "
+         "-> output:T"},
     {NULL},
 };

@@ -15,6 +15,8 @@ static const op_attr_def ATTRS[] = {
 static const qlinear_spec SPEC = {"AveragePool", 11, 0, 1, 3};
 
 const op_def OP_qlinear_average_pool[] = {
-    QLINEAR_ROW("QLinearAveragePool", 4, 5, 0, ATTRS, &SPEC),
+    QLINEAR_ROW("QLinearAveragePool", 4, 5, 0, ATTRS, &SPEC,
+                "T = int8 uint8; X:T, x_scale:float32, ?x_zero_point:T, y_scale:float32, "
+                "?y_zero_point:T -> Y:T"),
     {0},
 };

@@ -9,6 +9,8 @@ static const op_attr_def ATTRS[] = {
 static const qlinear_spec SPEC = {"Concat", 13, 2, 0, 0};
 
 const op_def OP_qlinear_concat[] = {
-    QLINEAR_ROW("QLinearConcat", 5, 255, OP_VARIADIC_INPUTS, ATTRS, &SPEC),
+    QLINEAR_ROW("QLinearConcat", 5, 255, OP_VARIADIC_INPUTS, ATTRS, &SPEC,
+                "T = int8 uint8; V = int8 uint8 float32; Y_scale:float32, Y_zero_point:T, "
+                "~inputs:V -> Y:T"),
     {0},
 };

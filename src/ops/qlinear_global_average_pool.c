@@ -10,6 +10,8 @@ static const op_attr_def ATTRS[] = {
 static const qlinear_spec SPEC = {"GlobalAveragePool", 1, 0, 1, 3};
 
 const op_def OP_qlinear_global_average_pool[] = {
-    QLINEAR_ROW("QLinearGlobalAveragePool", 5, 5, 0, ATTRS, &SPEC),
+    QLINEAR_ROW("QLinearGlobalAveragePool", 5, 5, 0, ATTRS, &SPEC,
+                "T = int8 uint8; X:T, x_scale:float32, x_zero_point:T, y_scale:float32, "
+                "y_zero_point:T -> Y:T"),
     {0},
 };

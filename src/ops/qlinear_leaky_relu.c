@@ -9,6 +9,8 @@ static const op_attr_def ATTRS[] = {
 static const qlinear_spec SPEC = {"LeakyRelu", 16, 0, 1, 3};
 
 const op_def OP_qlinear_leaky_relu[] = {
-    QLINEAR_ROW("QLinearLeakyRelu", 4, 5, 0, ATTRS, &SPEC),
+    QLINEAR_ROW("QLinearLeakyRelu", 4, 5, 0, ATTRS, &SPEC,
+                "T = int8 uint8; X:T, X_scale:float32, ?X_zero_point:T, Y_scale:float32, "
+                "?Y_zero_point:T -> Y:T"),
     {0},
 };

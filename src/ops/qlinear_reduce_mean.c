@@ -10,6 +10,8 @@ static const op_attr_def ATTRS[] = {
 static const qlinear_spec SPEC = {"ReduceMean", 13, 0, 1, 3};
 
 const op_def OP_qlinear_reduce_mean[] = {
-    QLINEAR_ROW("QLinearReduceMean", 4, 5, 0, ATTRS, &SPEC),
+    QLINEAR_ROW("QLinearReduceMean", 4, 5, 0, ATTRS, &SPEC,
+                "T = int8 uint8; data:T, data_scale:float32, ?data_zero_point:T, "
+                "reduced_scale:float32, ?reduced_zero_point:T -> reduced:T"),
     {0},
 };

@@ -133,6 +133,9 @@ const op_def OP_quantize_linear[] = {
      .attrs = ATTRS_21,
      .types = "float32 float16",
      .infer = infer,
-     .eval = eval},
+     .eval = eval,
+     .signature =
+         "T1 = float16 float32; T2 = int8 uint8 int16 uint16 int4 uint4 float8e4m3fn "
+         "float8e4m3fnuz float8e5m2 float8e5m2fnuz; x:T1, y_scale:T1, ?y_zero_point:T2 -> y:T2"},
     {0},
 };

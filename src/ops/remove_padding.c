@@ -108,8 +108,13 @@ static pgy_status restore_eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_remove_padding[] = {
-    {"RemovePadding", "com.microsoft", 1, 0, 2, 2, 1, 4, 0, NULL, TYPES_F4, infer, eval, NULL},
+    {"RemovePadding", "com.microsoft", 1, 0, 2, 2, 1, 4, 0, NULL, TYPES_F4, infer, eval, NULL,
+     .signature =
+         "T = float16 float32 float64 bfloat16; M = int32; input:T, sequence_token_count:M -> "
+         "output:T, ?token_offset:M, ?cumulated_seq_len:M, ?max_seq_len:M"},
     {"RestorePadding", "com.microsoft", 1, 0, 2, 2, 1, 1, 0, NULL, TYPES_F4, restore_infer,
-     restore_eval, NULL},
+     restore_eval, NULL,
+     .signature =
+         "T = float16 float32 float64 bfloat16; M = int32; input:T, token_offset:M -> output:T"},
     {NULL},
 };

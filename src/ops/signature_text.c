@@ -43,13 +43,20 @@ static span word(reader *r)
     return w;
 }
 
-static uint32_t types_of(const char *words)
+/* 0 if a word means no type. */
+static uint32_t types_of(char *words)
 {
     const pgy_dtype_info *types;
     const size_t count = pgy_dtype_list(&types);
     uint32_t bits = 0;
-    for (size_t i = 0; i < count; i++)
-        if (op_type_in(words, types[i].dtype)) bits |= UINT32_C(1) << types[i].onnx;
+    char *rest = words;
+    for (char *one; (one = strtok_r(rest, " \n", &rest));) {
+        uint32_t meant = 0;
+        for (size_t i = 0; i < count; i++)
+            if (op_type_in(one, types[i].dtype)) meant |= UINT32_C(1) << types[i].onnx;
+        if (!meant) return 0;
+        bits |= meant;
+    }
     return bits;
 }
 
@@ -58,10 +65,10 @@ static pgy_status read_set(reader *r, const char *ends)
 {
     skip_blanks(r);
     const size_t size = strcspn(r->at, ends);
-    const char *words = arena_strndup(r->memory, r->at, size);
+    char *words = arena_strndup(r->memory, r->at, size);
     if (!words) return pgy_error_set(r->err, PGY_E_MEMORY, "out of memory");
     const uint32_t bits = types_of(words);
-    if (!bits || !*words) return complain(r, "no type is meant");
+    if (!bits) return complain(r, "a word means no type");
     if (r->set_count == MAX_SETS) return complain(r, "too many types");
     r->sets[r->set_count++] = (op_type_set){.tensors = bits};
     r->at += size;

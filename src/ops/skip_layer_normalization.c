@@ -87,13 +87,17 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return PGY_OK;
 }
 
-#define ROW(op, inputs, which)                                                                   \
+#define ROW(op, inputs, which, text)                                                             \
     {                                                                                            \
         op, "com.microsoft", 1, 0, 3, inputs, 1, 4, 0, ATTRS, TYPES_F4, infer, eval, norm_flops, \
-            which, NULL                                                                          \
+            which, NULL, .signature = text                                                       \
     }
+#define TYPES "T = float16 float32 float64 bfloat16; U = float32; "
+#define RESULTS "output:T, ?mean:U, ?inv_std_var:U, ?input_skip_bias_sum:T"
 const op_def OP_skip_layer_normalization[] = {
-    ROW("SkipLayerNormalization", 5, FULL),
-    ROW("SkipSimplifiedLayerNormalization", 4, SIMPLIFIED),
+    ROW("SkipLayerNormalization", 5, FULL,
+        TYPES "input:T, skip:T, gamma:T, ?beta:T, ?bias:T -> " RESULTS),
+    ROW("SkipSimplifiedLayerNormalization", 4, SIMPLIFIED,
+        TYPES "input:T, skip:T, gamma:T, ?bias:T -> " RESULTS),
     {NULL},
 };

@@ -99,6 +99,6 @@ const op_def OP_sparse_attention[] = {
      .signature = "T = float16 float32 float64 bfloat16; M = int32; query:T, ?key:T, ?value:T, "
                   "past_key:T, past_value:T, block_row_indices:M, block_col_indices:M, "
                   "total_sequence_length:M, key_total_sequence_lengths:M, ?cos_cache:T, "
-                  "?sin_cache:T -> output:T, present_key:T, present_value:T"},
+                  "?sin_cache:T -> output:T, ?present_key:T, ?present_value:T"},
     {NULL},
 };

@@ -5,6 +5,8 @@
 static const alias_spec SPEC = {"", "Gather", 13, 2};
 
 const op_def OP_torch_embedding[] = {
-    ALIAS_ROW("TorchEmbedding", 2, 4, 1, NULL, "", &SPEC),
+    ALIAS_ROW(
+        "TorchEmbedding", 2, 4, 1, NULL, "", &SPEC,
+        "T = all; weight:T, indices:int64, ?padding_idx:int64, ?scale_grad_by_freq:bool -> Y:T"),
     {0},
 };

@@ -11,6 +11,7 @@ static const op_attr_def ATTRS[] = {
 static const alias_spec SPEC = {"com.microsoft", "FusedMatMul", 1, 0};
 
 const op_def OP_transpose_mat_mul[] = {
-    ALIAS_ROW("TransposeMatMul", 2, 2, 1, ATTRS, TYPES_F4, &SPEC),
+    ALIAS_ROW("TransposeMatMul", 2, 2, 1, ATTRS, TYPES_F4, &SPEC,
+              "T = float16 float32 float64 bfloat16; A:T, B:T -> Y:T"),
     {0},
 };

@@ -301,6 +301,6 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 
 const op_def OP_tree_ensemble[] = {
     {"TreeEnsemble", "ai.onnx.ml", 5, 0, 1, 1, 1, 1, 0, ATTRS, "float16 float32 float64", infer,
-     eval, NULL},
+     eval, NULL, .signature = "T = float16 float32 float64; X:T -> Y:T"},
     {NULL},
 };

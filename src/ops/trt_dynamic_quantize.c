@@ -197,16 +197,20 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return st;
 }
 
-#define ROW(op, inputs, outputs, attrs, words, which)                                           \
+#define ROW(op, inputs, outputs, attrs, words, which, text)                                     \
     {                                                                                           \
         op, "trt", 1, 0, inputs, inputs, 1, outputs, 0, attrs, words, infer, eval, NULL, which, \
-            NULL                                                                                \
+            NULL, .signature = text                                                             \
     }
 #define FLOATS "float16 float32 bfloat16"
 const op_def OP_trt_dynamic_quantize[] = {
-    ROW("TRT_MXFP8DynamicQuantize", 1, 2, ATTRS_32, FLOATS, MXFP8),
-    ROW("TRT_MXFP8DequantizeLinear", 2, 1, ATTRS_32, "float8e4m3fn float8e5m2", MXFP8_BACK),
-    ROW("TRT_FP4DynamicQuantize", 2, 2, ATTRS_16, FLOATS, FP4),
-    ROW("TRT_FP4QDQ", 1, 1, ATTRS_16, FLOATS, FP4_BOTH),
+    ROW("TRT_MXFP8DynamicQuantize", 1, 2, ATTRS_32, FLOATS, MXFP8,
+        "T = float16 float32 bfloat16; Q = float8e4m3fn float8e5m2; x:T -> y:Q, ?scales:uint8"),
+    ROW("TRT_MXFP8DequantizeLinear", 2, 1, ATTRS_32, "float8e4m3fn float8e5m2", MXFP8_BACK,
+        "Q = float8e4m3fn float8e5m2; T = float16 float32 bfloat16; x:Q, scales:uint8 -> y:T"),
+    ROW("TRT_FP4DynamicQuantize", 2, 2, ATTRS_16, FLOATS, FP4,
+        "T = float16 float32 bfloat16; S = float16 float32 bfloat16; x:T, scale:S -> y:float4, "
+        "?scales:float8e4m3fn"),
+    ROW("TRT_FP4QDQ", 1, 1, ATTRS_16, FLOATS, FP4_BOTH, "T = float16 float32 bfloat16; x:T -> y:T"),
     {NULL},
 };

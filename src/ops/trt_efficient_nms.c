@@ -265,17 +265,21 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return st;
 }
 
-#define ROW(op, space, most, outputs, attrs, which)                                           \
+#define ROW(op, space, most, outputs, attrs, which, text)                                     \
     {                                                                                         \
         op, space, 1, 0, 2, most, 1, outputs, 0, attrs, "float16 float32", infer, eval, NULL, \
-            which, NULL                                                                       \
+            which, NULL, .signature = text                                                    \
     }
-#define SPACES(op, most, outputs, attrs, which)                                            \
-    ROW(op, "", most, outputs, attrs, which), ROW(op, "TRT", most, outputs, attrs, which), \
-        ROW(op, "trt", most, outputs, attrs, which),                                       \
-        ROW(op, "trt.plugins", most, outputs, attrs, which)
+#define SPACES(op, most, outputs, attrs, which, text)      \
+    ROW(op, "", most, outputs, attrs, which, text),        \
+        ROW(op, "TRT", most, outputs, attrs, which, text), \
+        ROW(op, "trt", most, outputs, attrs, which, text), \
+        ROW(op, "trt.plugins", most, outputs, attrs, which, text)
 const op_def OP_trt_efficient_nms[] = {
-    SPACES("EfficientNMS_TRT", 3, 4, ATTRS, FIXED),
-    SPACES("EfficientNMS_ONNX_TRT", 2, 1, ROWS_ATTRS, ROWS),
+    SPACES("EfficientNMS_TRT", 3, 4, ATTRS, FIXED,
+           "T = float16 float32; boxes:T, scores:T, ?anchors:T -> num_detections:int32, "
+           "?detection_boxes:T, ?detection_scores:T, ?detection_classes:int32"),
+    SPACES("EfficientNMS_ONNX_TRT", 2, 1, ROWS_ATTRS, ROWS,
+           "T = float16 float32; boxes:T, scores:T -> selected_indices:int32"),
     {NULL},
 };

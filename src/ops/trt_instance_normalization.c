@@ -27,7 +27,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 #define ROW(space)                                                                  \
     {                                                                               \
         "InstanceNormalization_TRT", space, 1, 0, 3, 3, 1, 1, OP_SAME_TYPES, ATTRS, \
-            "float16 float32", alias_infer, eval, NULL, 0, &SPEC                    \
+            "float16 float32", alias_infer, eval, NULL, 0, &SPEC,                   \
+            "T = float16 float32; input:T, scale:T, B:T -> output:T"                \
     }
 const op_def OP_trt_instance_normalization[] = {
     ROW(""), ROW("TRT"), ROW("trt"), ROW("trt.plugins"), {NULL},

@@ -59,21 +59,27 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     return in.node.def->eval(&other, err);
 }
 
-#define QUANTISE(op, most, type)                                                                 \
+#define QUANTISE(op, most, type, text)                                                           \
     {                                                                                            \
         op, "trt", 1, 0, 2, most, 1, 1, 0, ATTRS, "float16 float32 bfloat16", infer, eval, NULL, \
-            type, NULL                                                                           \
+            type, NULL, .signature = text                                                        \
     }
-#define DEQUANTISE(op, most)                                                        \
-    {                                                                               \
-        op, "trt", 1, 0, 2, most, 1, 1, 0, ATTRS, "", infer, eval, NULL, BACK, NULL \
+#define DEQUANTISE(op, most, text)                                                   \
+    {                                                                                \
+        op, "trt", 1, 0, 2, most, 1, 1, 0, ATTRS, "", infer, eval, NULL, BACK, NULL, \
+            .signature = text                                                        \
     }
+#define FLOATS "T = float16 float32 bfloat16; "
 const op_def OP_trt_quantize_linear[] = {
-    QUANTISE("TRT_FP8QuantizeLinear", 2, FP8),
-    DEQUANTISE("TRT_FP8DequantizeLinear", 2),
-    QUANTISE("TRT_INT4QuantizeLinear", 2, INT4),
-    DEQUANTISE("TRT_INT4DequantizeLinear", 2),
-    QUANTISE("QuantizeLinear", 3, FROM_NODE),
-    DEQUANTISE("DequantizeLinear", 3),
+    QUANTISE("TRT_FP8QuantizeLinear", 2, FP8, FLOATS "x:T, y_scale:T -> y:float8e4m3fn"),
+    DEQUANTISE("TRT_FP8DequantizeLinear", 2, FLOATS "x:float8e4m3fn, x_scale:T -> y:T"),
+    QUANTISE("TRT_INT4QuantizeLinear", 2, INT4, FLOATS "x:T, y_scale:T -> y:int4"),
+    DEQUANTISE("TRT_INT4DequantizeLinear", 2, FLOATS "x:int4, x_scale:T -> y:T"),
+    QUANTISE("QuantizeLinear", 3, FROM_NODE,
+             FLOATS "Q = int8 int4 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz float4; "
+                    "x:T, y_scale:T, ?y_zero_point:Q -> y:Q"),
+    DEQUANTISE("DequantizeLinear", 3,
+               FLOATS "Q = int8 int4 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz float4; "
+                      "x:Q, x_scale:T, ?x_zero_point:Q -> y:T"),
     {NULL},
 };
