@@ -115,6 +115,18 @@ static void transform_weights(float *to, size_t step, const float *w)
     }
 }
 
+/* One input channel for `width` output channels from `first`; points of one channel lie `step`
+ * floats apart. They are gathered first: all of them may fall into one set of the cache. */
+static void pack_channel(float *to, uint64_t step, const params *p, const float *w,
+                         uint64_t channel, uint64_t first, uint64_t width)
+{
+    float points[WINOGRAD_POINTS * 32] = {0};
+    for (uint64_t o = 0; o < width && first + o < p->s.out_channels; o++)
+        transform_weights(points + o, width, w + ((first + o) * p->s.in_channels + channel) * 9);
+    for (uint64_t i = 0; i < WINOGRAD_POINTS; i++)
+        memcpy(to + i * step, points + i * width, width * sizeof *to);
+}
+
 /* [bias][unit of output channels][point][input channel][output channel] */
 static void pack(float *to, const params *p, const float *w, const float *bias)
 {
@@ -122,16 +134,9 @@ static void pack(float *to, const params *p, const float *w, const float *bias)
     for (uint64_t o = 0; o < padded; o++) *to++ = bias && o < p->s.out_channels ? bias[o] : 0;
     for (uint64_t first = 0; first < padded; first += 2 * p->block) {
         const uint64_t width = padded - first < 2 * p->block ? p->block : 2 * p->block;
-        const uint64_t step = in * width;
         for (uint64_t c = 0; c < in; c++)
-            for (uint64_t o = 0; o < width; o++) {
-                float *at = to + c * width + o;
-                if (first + o < p->s.out_channels)
-                    transform_weights(at, step, w + ((first + o) * in + c) * 9);
-                else
-                    for (int i = 0; i < WINOGRAD_POINTS; i++) at[(uint64_t)i * step] = 0;
-            }
-        to += WINOGRAD_POINTS * step;
+            pack_channel(to + c * width, in * width, p, w, c, first, width);
+        to += WINOGRAD_POINTS * in * width;
     }
 }
 

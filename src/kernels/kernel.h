@@ -25,7 +25,7 @@ typedef struct kernel_tensor {
     const void *data;
 } kernel_tensor;
 
-enum { KERNEL_MAX_INPUTS = 16, KERNEL_MAX_OUTPUTS = 8 };
+enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 8 };
 
 /* A node with concrete shapes. */
 typedef struct kernel_use {
