@@ -281,6 +281,21 @@ static void test_passes__clip_behind_a_convolution(void **state)
     expect_y(&b, "FusedConv");
 }
 
+static void test_passes__zeros_around_an_image_become_pads(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        model_builder b = start("1, 4, 5, 5");
+        const int64_t pads[8] = {0, form == 1, 1, 2, 0, 0, 0, 1}, own[4] = {1, 0, 1, 0};
+        ints(&b, "pads", "8", pads);
+        scalar(&b, "value", form == 2 ? 0.5f : 0);
+        weights(&b, "w", form == 1 ? "4, 5, 3, 3" : "4, 4, 3, 3", form == 1 ? 180 : 144);
+        builder_node(&b, "Pad", "x pads value", "p");
+        builder_attr_ints(&b, builder_node(&b, "Conv", "p w", "y"), "pads", 4, own);
+        expect_y(&b, form ? "Pad Conv" : "Conv");
+    }
+}
+
 static void test_passes__an_addition_that_broadcasts_stays(void **state)
 {
     (void)state;
@@ -519,6 +534,28 @@ static void test_passes__layer_normalisation_of_a_sum(void **state)
     expect_y(&b, "Add LayerNormalization");
 }
 
+static void test_passes__group_normalisation(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        model_builder b = start("2, 6, 5, 5");
+        const int64_t groups[3] = {0, 3, -1}, whole[4] = {2, 6, 5, 5};
+        const float ones[3] = {1, 1, 1}, shifted[3] = {0, 0, form ? 1 : 0};
+        ints(&b, "groups", "3", groups);
+        ints(&b, "whole", "4", whole);
+        builder_floats(&b, "ones", "3", ones);
+        builder_floats(&b, "zeros", "3", shifted);
+        weights(&b, "g", "6, 1, 1", 6);
+        weights(&b, "b", "6, 1, 1", 6);
+        builder_node(&b, "Reshape", "x groups", "r");
+        builder_node(&b, "InstanceNormalization", "r ones zeros", "i");
+        builder_node(&b, "Reshape", "i whole", "w");
+        builder_node(&b, "Mul", "w g", "m");
+        builder_node(&b, "Add", "m b", "y");
+        expect_y(&b, form ? "Reshape InstanceNormalization Reshape Mul Add" : "GroupNormalization");
+    }
+}
+
 /* ---- Products ------------------------------------------------------------------------------- */
 
 static void test_passes__what_stands_behind_a_product(void **state)
@@ -585,6 +622,80 @@ static void test_passes__a_product_that_is_an_output_stays(void **state)
     builder_node(&b, "Add", "m b", "y");
     builder_output(&b, "m", PGY_F32, NULL);
     expect_y(&b, "MatMul Add");
+}
+
+/* ---- Functions ------------------------------------------------------------------------------ */
+
+/* f(a, b) = (LeakyRelu(a), b if there is one); g calls f twice; names are those of the model too.
+ */
+static model_builder start_functions(void)
+{
+    model_builder b = start("3, 8");
+    builder_opset(&b, "own", 1);
+    model_builder f = builder_function(&b, "own", "f", "x", "y", "slope");
+    builder_attr_ref(&f, builder_node(&f, "LeakyRelu", "x", "h"), "alpha", PGY_ATTR_FLOAT, "slope");
+    builder_node(&f, "Exp", "h", "y");
+    builder_end_function(&f);
+    model_builder g = builder_function(&b, "own", "g", "a limit", "y a", "");
+    pgy_onnx_node *n = builder_node(&g, "f", "a", "t");
+    n->domain = "own";
+    builder_attr_float(&g, n, "slope", 0.25f);
+    n = builder_node(&g, "f", "t", "u");
+    n->domain = "own";
+    builder_attr_float(&g, n, "slope", 0.5f);
+    builder_node(&g, "Clip", "u - limit", "y");
+    builder_end_function(&g);
+    return b;
+}
+
+static void test_passes__calls_give_way_to_bodies(void **state)
+{
+    (void)state;
+    model_builder b = start_functions();
+    scalar(&b, "h", 3);
+    pgy_onnx_node *n = builder_node(&b, "g", "x h", "first same");
+    n->domain = "own";
+    n = builder_node(&b, "g", "same", "second -"); /* without a limit */
+    n->domain = "own";
+    builder_node(&b, "Sub", "first second", "y");
+    expect_y(&b, "LeakyRelu Exp LeakyRelu Exp Clip Clip Sub");
+}
+
+static void test_passes__outputs_of_calls_keep_their_names(void **state)
+{
+    (void)state;
+    model_builder b = start_functions();
+    pgy_onnx_node *n = builder_node(&b, "g", "x", "y same");
+    n->domain = "own";
+    builder_output(&b, "same", PGY_F32, NULL);
+    expect_y(&b, "LeakyRelu Exp LeakyRelu Exp Clip Identity");
+}
+
+static void test_passes__functions_with_branches(void **state)
+{
+    (void)state;
+    model_builder b = start("3, 8");
+    builder_opset(&b, "own", 1);
+    model_builder f = builder_function(&b, "own", "f", "c v", "y", "slope");
+    model_builder then = builder_subgraph(&b, "then"), other = builder_subgraph(&b, "else");
+    builder_attr_ref(&then, builder_node(&then, "LeakyRelu", "v", "t"), "alpha", PGY_ATTR_FLOAT,
+                     "slope");
+    builder_output(&then, "t", PGY_F32, NULL);
+    builder_node(&other, "Neg", "w", "e");
+    builder_output(&other, "e", PGY_F32, NULL);
+    builder_node(&f, "Exp", "v", "w");
+    pgy_onnx_node *n = builder_node(&f, "If", "c", "y");
+    builder_attr_graph(&f, n, "then_branch", &then);
+    builder_attr_graph(&f, n, "else_branch", &other);
+    builder_end_function(&f);
+    scalar(&b, "zero", 0);
+    n = builder_node(&b, "ReduceSum", "x", "s");
+    builder_attr_int(&b, n, "keepdims", 0);
+    builder_node(&b, "Greater", "s zero", "c");
+    n = builder_node(&b, "f", "c x", "y");
+    n->domain = "own";
+    builder_attr_float(&b, n, "slope", 0.25f);
+    expect_y(&b, "ReduceSum Greater Exp If");
 }
 
 /* ---- All of them ---------------------------------------------------------------------------- */
