@@ -5,7 +5,9 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/groups/data.h"
 #include "cli/groups/model.h"
+#include "cli/groups/trt.h"
 
 static const char LOG_PATH[] = "tools/convert/convert.py";
 
@@ -49,9 +51,17 @@ static const option_group OWN = {.options = OPTIONS,
                                  .settings_size = sizeof(convert_args),
                                  .defaults = defaults,
                                  .finish = finish};
-static const option_group *const GROUPS[] = {
-    &OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_LOAD, &GROUP_ONNX_WRITE,
-    NULL};
+static const option_group *const GROUPS[] = {&OWN,
+                                             &GROUP_LOGGING,
+                                             &GROUP_MODEL_CONVERT,
+                                             &GROUP_ONNX_SHAPE,
+                                             &GROUP_ONNX_LOAD,
+                                             &GROUP_ONNX_WRITE,
+                                             &GROUP_DATA,
+                                             &GROUP_TRT_CONFIG_CONVERT,
+                                             &GROUP_TRT_NETWORK,
+                                             &GROUP_TRT_ENGINE_CONVERT,
+                                             NULL};
 
 /* ---- The opset ------------------------------------------------------------------------------ */
 
@@ -77,8 +87,8 @@ static pgy_status convert_opset(pgy_model **model, void *user, pgy_error *err)
                            report.impossible_count, (long long)report.to);
     if (!st) st = pgy_graph_export(&converted, graph, err);
     if (!st) {
-        LOG(INFO, "Converted from opset %lld to %lld; nodes rewritten: %zu",
-            (long long)report.from, (long long)report.to, report.changed_count);
+        LOG(INFO, "Converted from opset %lld to %lld; nodes rewritten: %zu", (long long)report.from,
+            (long long)report.to, report.changed_count);
         pgy_model_destroy(*model);
         *model = converted;
     }

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/groups/data.h"
 #include "cli/groups/trt.h"
 
 static const char LOG_PATH[] = "tools/args/backend/trt/config.py";
@@ -121,6 +122,14 @@ static void note_network(const trt_network_args *s)
     SAY(NOTES);
 }
 
+/* Where nothing is run, data are for calibration. */
+static void note_data(const data_args *s)
+{
+    if (s->load_inputs.given || s->script || s->val_range.given || s->seed >= 0 ||
+        s->iterations >= 0)
+        LOG(WARNING, "Options of the data loader: no effect, since nothing is calibrated yet");
+}
+
 void trt_notes(const args *line)
 {
     const trt_config_args *config = args_get(line, &GROUP_TRT_CONFIG);
@@ -132,4 +141,6 @@ void trt_notes(const args *line)
     note_choices(config, engine);
     note_device(config, engine);
     if (network) note_network(network);
+    if (args_get(line, &GROUP_TRT_CONFIG_CONVERT) && args_get(line, &GROUP_DATA))
+        note_data(args_get(line, &GROUP_DATA));
 }
