@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moves by indices that are data: GatherElements, GatherND, ScatterElements and ScatterND without
+ * reduction. Scatters copy the data in a first phase; in the second one part applies the updates in
+ * their order, so that of several for one place the last stays. Indices count from the end where
+ * negative; what is out of range reads zeros and writes nothing. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/kernel.h"
+#include "kernels/walk.h"
+
+typedef struct params {
+    uint32_t scatters, tuples, wide, item, rank; /* wide: indices are int64 */
+    uint64_t count;                              /* indices, or tuples of them */
+    uint64_t axis, length;                       /* of elements; indices of a tuple */
+    uint64_t block, batch_count, batch_elements; /* of tuples; elements */
+    uint64_t data_bytes;
+    uint64_t shape[WALK_AXES];   /* of the indices (elements) or the data's indexed axes (tuples) */
+    uint64_t strides[WALK_AXES]; /* of the data */
+} params;
+
+static bool describe_elements(params *p, const kernel_tensor *x, const kernel_tensor *indices,
+                              const op_node *n)
+{
+    int64_t axis = op_attr_int(n, "axis", 0);
+    uint64_t stride = 1;
+    if (axis < 0) axis += x->rank;
+    if (axis < 0 || axis >= x->rank || indices->rank != x->rank) return false;
+    p->axis = (uint64_t)axis;
+    p->length = (uint64_t)x->shape[axis];
+    p->count = kernel_count(indices);
+    for (int32_t d = x->rank - 1; d >= 0; d--) {
+        p->shape[d] = (uint64_t)indices->shape[d];
+        p->strides[d] = stride;
+        stride *= (uint64_t)x->shape[d];
+        if (d != axis && indices->shape[d] > x->shape[d]) return false;
+    }
+    return true;
+}
+
+static bool describe_tuples(params *p, const kernel_tensor *x, const kernel_tensor *indices,
+                            const op_node *n)
+{
+    const int64_t batch = op_attr_int(n, "batch_dims", 0);
+    uint64_t batches = 1;
+    if (indices->rank < 1 || batch < 0 || batch >= indices->rank || batch >= x->rank) return false;
+    const int64_t length = indices->shape[indices->rank - 1];
+    if (length < 1 || length > x->rank - batch) return false;
+    p->length = (uint64_t)length;
+    p->count = kernel_count(indices) / p->length;
+    p->block = 1;
+    for (int32_t d = x->rank - 1; d >= batch + length; d--) p->block *= (uint64_t)x->shape[d];
+    uint64_t stride = p->block;
+    for (int64_t k = length - 1; k >= 0; k--) {
+        p->shape[k] = (uint64_t)x->shape[batch + k];
+        p->strides[k] = stride;
+        stride *= p->shape[k];
+    }
+    p->batch_elements = stride;
+    for (int64_t d = 0; d < batch; d++) {
+        batches *= (uint64_t)x->shape[d];
+        if (x->shape[d] != indices->shape[d]) return false;
+    }
+    p->batch_count = batches ? p->count / batches : 0;
+    return true;
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *indices = &u->inputs[1];
+    const char *op = u->node->def->name;
+    const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
+    *p = (params){.scatters = op[0] == 'S',
+                  .tuples = strstr(op, "ND") != NULL,
+                  .wide = indices->dtype == PGY_I64,
+                  .item = bits / 8,
+                  .rank = (uint32_t)x->rank};
+    if (indices->dtype != PGY_I64 && indices->dtype != PGY_I32) return false;
+    if (bits % 8 || x->dtype == PGY_STRING || x->rank < 1 || x->rank > WALK_AXES) return false;
+    if (!kernel_count(x) || !kernel_count(indices)) return false;
+    if (p->scatters && !op_attr_is(u->node, "reduction", "none", "none")) return false;
+    p->data_bytes = kernel_size_bytes(x);
+    if (!(p->tuples ? describe_tuples(p, x, indices, u->node)
+                    : describe_elements(p, x, indices, u->node)))
+        return false;
+    const uint64_t moved = p->count * (p->tuples ? p->block : 1);
+    return !p->scatters || (u->inputs[2].dtype == x->dtype && kernel_count(&u->inputs[2]) == moved);
+}
+
+static bool accept(kernel_use *u, double *cost_ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    const double moved = (double)p.count * (double)(p.tuples ? p.block : 1);
+    *cost_ns = 100 + 4 * (double)p.count + moved * p.item / 5;
+    if (p.scatters) *cost_ns += (double)p.data_bytes / 5;
+    return true;
+}
+
+static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
+    out->phases = p->scatters ? 2 : 1;
+    out->in_place = p->scatters ? 0 : -1;
+    const uint64_t parts = p->scatters ? p->data_bytes / 65536 + 1 : p->count / 4096 + 1;
+    out->parts = (uint32_t)(parts < 64 ? parts : 64);
+    return PGY_OK;
+}
+
+static bool read_index(uint64_t *out, const params *p, const void *indices, size_t i, uint64_t size)
+{
+    const int64_t given = p->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+    *out = (uint64_t)given + (given < 0 ? size : 0);
+    return *out < size;
+}
+
+/* The element of the data that index (or tuple) i names; false: out of range. */
+static bool find_place(uint64_t *out, const params *p, const void *indices, size_t i)
+{
+    uint64_t index, at = 0, rest = i;
+    if (p->tuples) {
+        for (size_t k = 0; k < p->length; k++) {
+            if (!read_index(&index, p, indices, i * p->length + k, p->shape[k])) return false;
+            at += index * p->strides[k];
+        }
+        *out = at + i / p->batch_count * p->batch_elements;
+        return true;
+    }
+    if (!read_index(&index, p, indices, i, p->length)) return false;
+    for (uint32_t d = p->rank; d-- > 0; rest /= p->shape[d])
+        at += (d == p->axis ? index : rest % p->shape[d]) * p->strides[d];
+    *out = at;
+    return true;
+}
+
+static void move(void *to, const void *from, size_t size)
+{
+    if (size == 4)
+        memcpy(to, from, 4);
+    else if (size == 8)
+        memcpy(to, from, 8);
+    else
+        memcpy(to, from, size);
+}
+
+static void run_scatter(const params *p, const kernel_run *r, size_t bytes)
+{
+    size_t from, to;
+    uint64_t at;
+    char *y = r->tensors[3];
+    if (r->phase == 0) {
+        kernel_share(&from, &to, p->data_bytes, r->part, r->parts);
+        if (y != (char *)r->tensors[0])
+            memcpy(y + from, (const char *)r->tensors[0] + from, to - from);
+        return;
+    }
+    for (size_t i = 0; r->part == 0 && i < p->count; i++)
+        if (find_place(&at, p, r->tensors[1], i))
+            move(y + at * p->item, (const char *)r->tensors[2] + i * bytes, bytes);
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const size_t bytes = p->tuples ? p->block * p->item : p->item;
+    size_t from, to;
+    uint64_t at;
+    if (p->scatters) {
+        run_scatter(p, r, bytes);
+        return;
+    }
+    kernel_share(&from, &to, p->count, r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        char *y = (char *)r->tensors[2] + i * bytes;
+        if (find_place(&at, p, r->tensors[1], i))
+            move(y, (const char *)r->tensors[0] + at * p->item, bytes);
+        else
+            memset(y, 0, bytes);
+    }
+}
+
+const kernel KERNELS_index_moves[] = {
+    {.name = "index_moves",
+     .version = 1,
+     .ops = "GatherElements GatherND ScatterElements ScatterND",
+     .accept = accept,
+     .prepare = prepare,
+     .run = run},
+    {0},
+};

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pad in all modes and nearest Resize: along every axis a table says which place of the input goes
+ * to which of the output, -1 being the padding value. The tables are packed. Places of the last
+ * axis that follow each other in both are copied as runs. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/kernel.h"
+#include "kernels/walk.h"
+
+typedef struct params {
+    uint32_t item, rank, inputs, value; /* value: input of the padding value; 0: zeros */
+    uint64_t rows;                      /* of the output's last axis */
+    uint64_t shape[WALK_AXES], strides[WALK_AXES], tables[WALK_AXES]; /* tables: where one starts */
+    uint64_t entries;
+    uint64_t run_from, run_count; /* places of the last axis whose sources follow each other */
+} params;
+
+/* ---- Pad --------------------------------------------------------------------------------------
+ */
+
+typedef enum pad_mode { CONSTANT, EDGE, REFLECT, WRAP } pad_mode;
+
+static bool pad_mode_of(pad_mode *out, const op_node *n)
+{
+    static const char *const NAMES[] = {"constant", "edge", "reflect", "wrap"};
+    for (int i = 0; i < 4; i++) {
+        *out = (pad_mode)i;
+        if (op_attr_is(n, "mode", NAMES[i], "constant")) return true;
+    }
+    return false;
+}
+
+static bool read_pads(int64_t *before, int64_t *after, const kernel_use *u)
+{
+    const int32_t rank = u->inputs[0].rank;
+    const int64_t *pads = u->input_count > 1 ? u->inputs[1].data : NULL, *axes = NULL;
+    if (!pads || u->inputs[1].dtype != PGY_I64) return false;
+    size_t count = (size_t)rank;
+    if (u->input_count > 3 && u->inputs[3].dtype) {
+        axes = u->inputs[3].data;
+        count = kernel_count(&u->inputs[3]);
+        if (!axes || u->inputs[3].dtype != PGY_I64) return false;
+    }
+    if (kernel_count(&u->inputs[1]) != 2 * count) return false;
+    for (int32_t d = 0; d < rank; d++) before[d] = after[d] = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t axis = axes ? axes[i] : (int64_t)i;
+        if (axis < 0) axis += rank;
+        if (axis < 0 || axis >= rank) return false;
+        before[axis] = pads[i];
+        after[axis] = pads[i + count];
+    }
+    return true;
+}
+
+/* Negative pads take elements away; the modes continue what is left. */
+static void map_pad(int32_t *table, int64_t size, int64_t before, int64_t after, pad_mode mode)
+{
+    const int64_t first = before < 0 ? -before : 0, last = size + (after < 0 ? after : 0);
+    const int64_t kept = last - first, lead = before > 0 ? before : 0;
+    const int64_t total = size + before + after;
+    for (int64_t o = 0; o < total; o++) {
+        int64_t i = o - lead;
+        const int64_t period = mode == REFLECT && kept > 1 ? 2 * (kept - 1) : kept;
+        if (mode == CONSTANT && (i < 0 || i >= kept)) {
+            table[o] = -1;
+            continue;
+        }
+        if (mode == EDGE || kept == 1) {
+            i = i < 0 ? 0 : i >= kept ? kept - 1 : i;
+        } else {
+            i %= period;
+            if (i < 0) i += period;
+            if (i >= kept) i = period - i;
+        }
+        table[o] = (int32_t)(first + i);
+    }
+}
+
+static bool map_all_pads(int32_t *tables, const params *p, const kernel_use *u)
+{
+    int64_t before[WALK_AXES], after[WALK_AXES];
+    pad_mode mode;
+    if (!pad_mode_of(&mode, u->node) || !read_pads(before, after, u)) return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        const int64_t size = u->inputs[0].shape[d];
+        const int64_t taken = (before[d] < 0 ? -before[d] : 0) + (after[d] < 0 ? -after[d] : 0);
+        if (size + before[d] + after[d] != u->outputs[0].shape[d] || taken >= size) return false;
+        if (tables) map_pad(tables + p->tables[d], size, before[d], after[d], mode);
+    }
+    return true;
+}
+
+/* ---- Resize -----------------------------------------------------------------------------------
+ */
+
+/* Scale of each axis, as the reference has it. */
+static bool read_scales(float *scales, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    const bool has_scales = u->input_count > 2 && u->inputs[2].dtype && kernel_count(&u->inputs[2]);
+    const bool has_sizes = u->input_count > 3 && u->inputs[3].dtype && kernel_count(&u->inputs[3]);
+    size_t axis_count = 0;
+    if (op_attr_ints(u->node, "axes", &axis_count) || has_scales == has_sizes) return false;
+    if (!op_attr_is(u->node, "keep_aspect_ratio_policy", "stretch", "stretch")) return false;
+    if (has_scales && (!u->inputs[2].data || u->inputs[2].dtype != PGY_F32 ||
+                       kernel_count(&u->inputs[2]) != (size_t)x->rank))
+        return false;
+    for (int32_t d = 0; d < x->rank; d++)
+        scales[d] = has_scales ? ((const float *)u->inputs[2].data)[d]
+                               : (float)((double)y->shape[d] / (double)x->shape[d]);
+    return true;
+}
+
+/* Positions and their rounding in single precision, where ties are exact. */
+static bool position(double *out, const op_node *n, double o, float scale, double in, double size)
+{
+    static const char *const NAME = "coordinate_transformation_mode";
+    const bool half = op_attr_is(n, NAME, "half_pixel", "half_pixel");
+    if (half || op_attr_is(n, NAME, "pytorch_half_pixel", "half_pixel"))
+        *out = half || size > 1 ? (double)((float)(o + 0.5) / scale) - 0.5 : 0;
+    else if (op_attr_is(n, NAME, "asymmetric", "half_pixel"))
+        *out = (double)((float)o / scale);
+    else if (op_attr_is(n, NAME, "align_corners", "half_pixel"))
+        *out = size > 1 ? o * (in - 1) / (size - 1) : 0;
+    else
+        return false;
+    *out = (double)(float)*out;
+    return true;
+}
+
+static bool rounded(double *x, const op_node *n)
+{
+    if (op_attr_is(n, "nearest_mode", "round_prefer_floor", "round_prefer_floor"))
+        *x = ceil(*x - 0.5);
+    else if (op_attr_is(n, "nearest_mode", "round_prefer_ceil", "round_prefer_floor"))
+        *x = floor(*x + 0.5);
+    else if (op_attr_is(n, "nearest_mode", "floor", "round_prefer_floor"))
+        *x = floor(*x);
+    else if (op_attr_is(n, "nearest_mode", "ceil", "round_prefer_floor"))
+        *x = ceil(*x);
+    else
+        return false;
+    return true;
+}
+
+static bool map_resize(int32_t *tables, const params *p, const kernel_use *u)
+{
+    float scales[WALK_AXES];
+    if (u->node->def->since < 11 || !op_attr_is(u->node, "mode", "nearest", "nearest"))
+        return false;
+    if (!read_scales(scales, u)) return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        const int64_t in = u->inputs[0].shape[d], size = u->outputs[0].shape[d];
+        for (int64_t o = 0; o < (tables ? size : size > 0); o++) {
+            double x;
+            if (!position(&x, u->node, (double)o, scales[d], (double)in, (double)size) ||
+                !rounded(&x, u->node))
+                return false;
+            if (!tables) continue;
+            tables[p->tables[d] + (uint64_t)o] = !(x > 0)          ? 0
+                                                 : x >= (double)in ? (int32_t)in - 1
+                                                                   : (int32_t)x;
+        }
+    }
+    return true;
+}
+
+/* ---- The kernel -------------------------------------------------------------------------------
+ */
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
+    const bool pads = strcmp(u->node->def->name, "Pad") == 0;
+    *p = (params){
+        .item = bits / 8, .rank = (uint32_t)x->rank, .inputs = (uint32_t)u->input_count, .rows = 1};
+    if (x->rank < 1 || x->rank > WALK_AXES || y->rank != x->rank) return false;
+    if (x->dtype == PGY_STRING || (bits != 8 && bits != 16 && bits != 32 && bits != 64))
+        return false;
+    if (!kernel_count(x) || !kernel_count(y)) return false;
+    uint64_t stride = 1;
+    for (uint32_t d = p->rank; d-- > 0;) {
+        if (x->shape[d] > INT32_MAX || y->shape[d] > INT32_MAX) return false;
+        p->shape[d] = (uint64_t)y->shape[d];
+        p->strides[d] = stride;
+        p->tables[d] = p->entries;
+        p->entries += p->shape[d];
+        stride *= (uint64_t)x->shape[d];
+        if (d + 1 < p->rank) p->rows *= p->shape[d];
+    }
+    if (pads && u->input_count > 2 && u->inputs[2].dtype) {
+        if (u->inputs[2].dtype != x->dtype || kernel_count(&u->inputs[2]) != 1) return false;
+        p->value = 2;
+    }
+    return pads ? u->node->def->since >= 11 && map_all_pads(NULL, p, u) : map_resize(NULL, p, u);
+}
+
+static bool accept(kernel_use *u, double *cost_ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    *cost_ns = 100 + (double)kernel_size_bytes(&u->outputs[0]) / 4 + (double)p.rows * 10;
+    return true;
+}
+
+/* The longest run of following places. */
+static void find_run(params *p, const int32_t *last)
+{
+    const uint64_t n = p->shape[p->rank - 1];
+    for (uint64_t i = 0; i < n;) {
+        uint64_t end = i + 1;
+        while (end < n && last[i] >= 0 && last[end] == last[i] + (int32_t)(end - i)) end++;
+        if (last[i] >= 0 && end - i > p->run_count) {
+            p->run_from = i;
+            p->run_count = end - i;
+        }
+        i = end;
+    }
+}
+
+static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    out->packed_bytes = p->entries * sizeof(int32_t);
+    int32_t *tables = mem_alloc_aligned(64, out->packed_bytes);
+    if (!tables) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    memset(tables, 0xff, out->packed_bytes);
+    out->packed = tables;
+    if (strcmp(u->node->def->name, "Pad") == 0)
+        (void)map_all_pads(tables, p, u);
+    else
+        (void)map_resize(tables, p, u);
+    find_run(p, tables + p->tables[p->rank - 1]);
+    const uint64_t parts = p->rows * p->shape[p->rank - 1] * p->item / 32768 + 1;
+    out->parts = (uint32_t)(parts < p->rows ? parts : p->rows);
+    if (out->parts > 256) out->parts = 256;
+    return PGY_OK;
+}
+
+/* Places [from, to) of a row, one by one. x: NULL if the whole row is padding. */
+static void move_some(const params *p, char *y, const char *x, const char *value,
+                      const int32_t *last, size_t from, size_t to)
+{
+    static const uint64_t zero;
+    const char *fill = value ? value : (const char *)&zero;
+    const size_t item = p->item;
+    for (size_t i = from; i < to; i++) {
+        const char *source = x && last[i] >= 0 ? x + (size_t)last[i] * item : fill;
+        if (item == 4)
+            memcpy(y + i * 4, source, 4);
+        else
+            memcpy(y + i * item, source, item);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const int32_t *tables = r->packed, *last = tables + p->tables[p->rank - 1];
+    const char *value = p->value ? r->tensors[p->value] : NULL;
+    const uint64_t n = p->shape[p->rank - 1], end = p->run_from + p->run_count;
+    size_t from, to;
+    kernel_share(&from, &to, p->rows, r->part, r->parts);
+    for (size_t row = from; row < to; row++) {
+        const char *x = r->tensors[0];
+        char *y = (char *)r->tensors[p->inputs] + row * n * p->item;
+        uint64_t rest = row;
+        for (uint32_t d = p->rank - 1; d-- > 0 && x; rest /= p->shape[d]) {
+            const int32_t at = tables[p->tables[d] + rest % p->shape[d]];
+            x = at < 0 ? NULL : x + (uint64_t)at * p->strides[d] * p->item;
+        }
+        if (!x || p->run_count < 4) {
+            move_some(p, y, x, value, last, 0, n);
+            continue;
+        }
+        move_some(p, y, x, value, last, 0, p->run_from);
+        memcpy(y + p->run_from * p->item, x + (size_t)last[p->run_from] * p->item,
+               p->run_count * p->item);
+        move_some(p, y, x, value, last, end, n);
+    }
+}
+
+const kernel KERNELS_mapped[] = {
+    {.name = "mapped",
+     .version = 1,
+     .ops = "Pad Resize",
+     .accept = accept,
+     .prepare = prepare,
+     .run = run},
+    {0},
+};
