@@ -9,10 +9,13 @@ stored in the repository. FOLDER gets NAME.onnx (TorchScript exporter, opset 11 
 opset 18 to 23); for about a third of the architectures also NAME.dynamic.onnx and NAME.dynamo.dynamic.onnx, whose batch
 or sequence axes are named. The opset of an export follows from its place in the list, so that all of them get models.
 An exporter's failure is not ours: it is printed, kept in FOLDER/failures.json, and the next one comes.
-Architectures are in models_vision.py, models_text.py and models_plain.py. NAME may have * and ?; without names all are made.
+Architectures are in models_vision.py, models_text.py, models_plain.py and models_mixed.py.
+NAME, of an architecture or a file, may have * and ?; without names all are made.
 """
 import argparse
 import fnmatch
+import importlib
+import inspect
 import json
 import os
 import signal
@@ -21,15 +24,23 @@ import time
 import warnings
 
 CLASSIC_OPSETS = [17, 13, 16, 14, 18, 15, 12, 11]
-DYNAMO_OPSETS = [18, 20, 21, 22, 23]
+DYNAMO_OPSETS = [18, 20, 21, 22, 23, 19, 20, 21, 22, 23]
 SECONDS = 400  # for one export
 
 
 def listed():
+    import models_mixed
     import models_plain
     import models_text
     import models_vision
-    return {m.name: m for module in (models_vision, models_text, models_plain) for m in module.MODELS}
+    return {m.name: m for module in (models_vision, models_text, models_plain, models_mixed) for m in module.MODELS}
+
+
+def preload(exporter):
+    """Before the first child is forked, or each of them spends most of its time on this."""
+    wanted = ["torchvision", "timm", "transformers"] + (["onnxscript", "torch._dynamo", "torch.onnx._internal.exporter._core"] if exporter != "classic" else [])
+    for name in wanted:
+        importlib.import_module(name)
 
 
 def opset_of(model, index, exporter):
@@ -64,8 +75,26 @@ def dynamo(model, path, opset, dynamic):
     if dynamic:
         names = {n: torch.export.Dim(n, min=2, max=4096) for axes in model.dynamic.values() for n in axes.values()}
         shapes = tuple({axis: names[n] for axis, n in model.dynamic.get(i, {}).items()} or None for i in inputs)
+        if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(module.forward).parameters.values()):
+            shapes = (shapes,)
     torch.onnx.export(module, tuple(inputs.values()), path, input_names=list(inputs), output_names=model.outputs,
                       dynamic_shapes=shapes, opset_version=opset, dynamo=True, external_data=False, verbose=False)
+
+
+def refusal(path):
+    """Why ONNX's checker and ONNX Runtime both refuse what an exporter wrote, or None: then it is no model to hold anyone against."""
+    import onnx
+    import onnxruntime
+    try:
+        onnx.checker.check_model(path, full_check=True)
+    except Exception as e:
+        try:
+            options = onnxruntime.SessionOptions()
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            onnxruntime.InferenceSession(path, options)
+        except Exception:
+            return e
+    return None
 
 
 def attempt(export, model, path, opset, dynamic):
@@ -81,8 +110,13 @@ def attempt(export, model, path, opset, dynamic):
         code = 0
         try:
             export(model, path + ".part", opset, dynamic)
+            invalid = refusal(path + ".part")
+            if invalid:
+                raise invalid
             os.replace(path + ".part", path)
         except BaseException as e:
+            while e.__cause__:  # the exporter's own says only in which step it failed
+                e = e.__cause__
             line = next((l for l in str(e).split("\n") if l.strip()), "")
             os.write(writer, f"{type(e).__name__}: {line.strip()}"[:400].encode())
             code = 1
@@ -99,16 +133,14 @@ def attempt(export, model, path, opset, dynamic):
 def plan(args, models):
     """(file, model, exporter, opset, dynamic) of everything asked for."""
     for index, (name, model) in enumerate(models.items()):
-        if args.names and not any(fnmatch.fnmatch(name, pattern) for pattern in args.names):
-            continue
         for exporter in ("classic", "dynamo"):
             if args.exporter not in (exporter, "both"):
                 continue
             opset = opset_of(model, index, exporter)
-            suffix = ".dynamo" if exporter == "dynamo" else ""
-            yield name + suffix + ".onnx", model, exporter, opset, False
-            if model.dynamic:
-                yield name + suffix + ".dynamic.onnx", model, exporter, opset, True
+            for dynamic in (False, True) if model.dynamic else (False,):
+                file = name + (".dynamo" if exporter == "dynamo" else "") + (".dynamic" if dynamic else "") + ".onnx"
+                if not args.names or any(fnmatch.fnmatch(n, pattern) for pattern in args.names for n in (name, file)):
+                    yield file, model, exporter, opset, dynamic
 
 
 def make(args, file, model, exporter, opset, dynamic):
@@ -130,6 +162,18 @@ def make(args, file, model, exporter, opset, dynamic):
     return why
 
 
+def keep(folder, file, why):
+    """Read and written again for each file: another process may be making others."""
+    note = os.path.join(folder, "failures.json")
+    failures = json.load(open(note)) if os.path.exists(note) else {}
+    failures.pop(file, None)
+    if why:
+        failures[file] = why
+    with open(note + ".part", "w") as out:
+        json.dump(failures, out, indent=1, sort_keys=True)
+    os.replace(note + ".part", note)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Exports architectures with random weights to ONNX")
     parser.add_argument("folder")
@@ -140,18 +184,13 @@ def main():
     args = parser.parse_intermixed_args()
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     os.makedirs(args.folder, exist_ok=True)
-    note = os.path.join(args.folder, "failures.json")
-    failures = json.load(open(note)) if os.path.exists(note) else {}
+    if not args.list:
+        preload(args.exporter)
     for file, model, exporter, opset, dynamic in plan(args, listed()):
         if args.list:
             print(file, "opset", opset)
             continue
-        why = make(args, file, model, exporter, opset, dynamic)
-        failures.pop(file, None)
-        if why:
-            failures[file] = why
-        with open(note, "w") as out:
-            json.dump(failures, out, indent=1, sort_keys=True)
+        keep(args.folder, file, make(args, file, model, exporter, opset, dynamic))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ import time
 
 import numpy as np
 import onnx
+from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -91,7 +92,6 @@ def peer(kind, model, queue):
     try:
         start = time.time()
         if kind == "symbolic":
-            from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
             done = SymbolicShapeInference.infer_shapes(model, auto_merge=True)
         else:
             done = onnx.shape_inference.infer_shapes(model, strict_mode=kind == "strict", data_prop=True)
@@ -351,7 +351,7 @@ def document(results, failures):
              "Made by `tests/parity/families.py PROGRAM FOLDER --markdown docs/models.md` from what `tests/parity/export_models.py FOLDER --exporter both` exports:",
              "well-known architectures with random weights and few layers, by PyTorch's TorchScript exporter (\"classic\") and its torch.export one (\"new\");",
              "\"dynamic\" ones have named batch, sequence or picture sizes.", "",
-             f"{len(rows)} exports of {len(architectures)} architectures: {len(agree)} agree with ONNX Runtime, {len(complete)} have every shape known,",
+             f"{len(rows)} exports of {len(architectures)} architectures ({by_exporter(rows)}): {len(agree)} agree with ONNX Runtime, {len(complete)} have every shape known,",
              f"{len(fewer)} have a shape that ONNX or ONNX Runtime's symbolic inference knows better.", "",
              "Shapes are node outputs whose dimensions are all known, as numbers or names, of all that the side reports (\"fails\": it ends in an error), with the",
              "declarations of inner values removed from the file. The error of ONNX Runtime is max |y - ref| / (|ref| + rms(ref)) over all outputs against the",
@@ -364,8 +364,30 @@ def document(results, failures):
         reasons = {p: why for r, p in notes for (n, start), why in EXPLAINED.items() if r["name"] == n and p.startswith(start)}
         lines += ["", "## What does not agree", ""] + [f"- {title(r)}: {p}{' (' + reasons[p] + ')' if p in reasons else ''}" for r, p in notes[:60]]
     if failures:
-        lines += ["", "## What was not exported in the last run", ""] + [f"- `{f}`: {why[:160]}" for f, why in sorted(failures.items())]
+        lines += ["", "## What the exporters could not do", "", "In PyTorch's words; nothing of these reached this program.", ""]
+        lines += [f"- {exported(f)}: {reason(why)}" for f, why in sorted(failures.items())]
     return "\n".join(lines) + "\n"
+
+
+def by_exporter(rows):
+    words = []
+    for exporter in ("classic", "new"):
+        own = [r for r in rows if r["exporter"] == exporter]
+        opsets = sorted({r["opset"] for r in own})
+        if own:
+            words.append(f"{exporter}: {len(own)} of {len({r['name'] for r in own})}, opsets {opsets[0]} to {opsets[-1]}")
+    return "; ".join(words)
+
+
+def exported(file):
+    """The title of a file that could not be made."""
+    name, *rest = file.removesuffix(".onnx").split(".")
+    return f"{name} ({'new' if 'dynamo' in rest else 'classic'}{', dynamic' if 'dynamic' in rest else ''})"
+
+
+def reason(why):
+    """Up to the sentence or bracket that goes on about something else."""
+    return re.split(r"  \[|\. (?=Please|Support|This)", why)[0][:240].rstrip()
 
 
 def title(r):

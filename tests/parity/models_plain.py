@@ -282,6 +282,6 @@ MODELS = [
           {"image": {0: "batch", 2: "height", 3: "width"}}),
     plain("graph_conv", GraphConv, lambda: {"nodes": torch.randn(10, 16), "edges": torch.randint(0, 10, (2, 30))}, ["classes"],
           {"nodes": {0: "nodes"}, "edges": {1: "edges"}}, opset=16),
-    plain("spatial_transformer", Warp, lambda: {"image": torch.rand(2, 3, 32, 32)}, ["warped"], {"image": {0: "batch"}}, opset=18),
+    plain("spatial_transformer", Warp, lambda: {"image": torch.rand(2, 3, 32, 32)}, ["warped"], {"image": {0: "batch"}}, opset=20),
     plain("data_dependent", Selected, lambda: {"x": torch.rand(8, 6), "words": torch.randint(0, 12, (20,))}, None),
 ]

@@ -91,6 +91,11 @@ def whisper_inputs():
     return {"input_features": torch.randn(1, 40, 200), "decoder_input_ids": ids(1, 6)}
 
 
+def landmarks():
+    """Of rank 4, a mask is taken as it is; transformers would make one row for each token, where there are fewer landmarks."""
+    return {"input_ids": ids(), "attention_mask": torch.zeros(1, 1, 1, LENGTH)}
+
+
 def gpt2_with_cache():
     """One step of decoding: keys and values come in and go out one longer."""
     import transformers
@@ -135,9 +140,9 @@ MODELS = [
     text("mobilebert", "MobileBertModel", "MobileBertConfig", vocab_size=1000),
     text("modernbert", "ModernBertModel", "ModernBertConfig", dynamic=True, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, **SMALL),
     text("fnet", "FNetModel", "FNetConfig", hidden_size=128, intermediate_size=256, vocab_size=1000),
-    text("nystromformer", "NystromformerModel", "NystromformerConfig", segment_means_seq_len=24, num_landmarks=6, **SMALL),
+    model("nystromformer", "NystromformerModel", "NystromformerConfig", landmarks, num_hidden_layers=2, segment_means_seq_len=LENGTH, num_landmarks=6, **SMALL),
     text("rembert", "RemBertModel", "RemBertConfig", **SMALL),
-    model("layoutlm", "LayoutLMModel", "LayoutLMConfig", lambda: dict(tokens(), bbox=torch.randint(0, 100, (1, LENGTH, 4))), num_hidden_layers=2, **SMALL),
+    model("layoutlm", "LayoutLMModel", "LayoutLMConfig", lambda: dict(tokens(), bbox=torch.randint(0, 100, (1, LENGTH, 4)).sort(-1).values), num_hidden_layers=2, **SMALL),
     decoder("gpt2", "GPT2LMHeadModel", "GPT2Config", dynamic=True, n_layer=2, n_embd=192, n_head=4, vocab_size=1000),
     Model("gpt2_with_cache", gpt2_with_cache, ["logits", "key_0_out", "value_0_out", "key_1_out", "value_1_out"], PAST),
     decoder("gpt_neox", "GPTNeoXForCausalLM", "GPTNeoXConfig", num_hidden_layers=2, **SMALL),
@@ -153,7 +158,7 @@ MODELS = [
     decoder("gemma2", "Gemma2ForCausalLM", "Gemma2Config", head_dim=64, sliding_window=8, **LLAMA),
     decoder("falcon", "FalconForCausalLM", "FalconConfig", num_hidden_layers=2, hidden_size=128, num_attention_heads=4, vocab_size=1000),
     decoder("stablelm", "StableLmForCausalLM", "StableLmConfig", **LLAMA),
-    decoder("mixtral", "MixtralForCausalLM", "MixtralConfig", num_local_experts=4, num_experts_per_tok=2, **LLAMA),
+    decoder("mixtral", "MixtralForCausalLM", "MixtralConfig", num_local_experts=4, num_experts_per_tok=2, experts_implementation="batched_mm", **LLAMA),
     model("mamba", "MambaModel", "MambaConfig", lambda: {"input_ids": ids(1, 8)}, call=NO_CACHE, num_hidden_layers=2, hidden_size=64, state_size=8, vocab_size=1000),
     model("rwkv", "RwkvModel", "RwkvConfig", lambda: {"input_ids": ids(1, 8)}, call=NO_CACHE, num_hidden_layers=2, hidden_size=64, vocab_size=1000),
     seq2seq("t5", "T5ForConditionalGeneration", "T5Config", num_layers=2, d_model=128, d_ff=256, d_kv=32, num_heads=4, vocab_size=1000),
@@ -177,14 +182,14 @@ MODELS = [
     model("siglip_vision", "SiglipVisionModel", "SiglipVisionConfig", pixels, **VIT),
     model("swin", "SwinModel", "SwinConfig", pixels, image_size=64, patch_size=4, embed_dim=48, depths=[2, 2], num_heads=[3, 6], window_size=4),
     model("segformer", "SegformerForSemanticSegmentation", "SegformerConfig", pixels, ("logits",), depths=[1, 1, 1, 1], hidden_sizes=[32, 64, 96, 128]),
-    model("mobilevit", "MobileViTModel", "MobileViTConfig", pixels, image_size=64),
+    model("mobilevit", "MobileViTModel", "MobileViTConfig", pixels, image_size=64, initializer_range=0.15),
     model("detr", "DetrForObjectDetection", "DetrConfig", lambda: pixels(96), ("logits", "pred_boxes"), use_timm_backbone=False, use_pretrained_backbone=False,
           backbone=None, encoder_layers=2, decoder_layers=2, d_model=128, num_queries=20, encoder_ffn_dim=256, decoder_ffn_dim=256),
     model("yolos", "YolosForObjectDetection", "YolosConfig", lambda: pixels(64), ("logits", "pred_boxes"), num_detection_tokens=10, **dict(VIT, image_size=[64, 64])),
     model("dpt", "DPTForDepthEstimation", "DPTConfig", pixels, ("predicted_depth",), neck_hidden_sizes=[24, 48, 96, 96], fusion_hidden_size=32,
           backbone_out_indices=[0, 1, 2, 3], is_hybrid=False, **dict(VIT, num_hidden_layers=4)),
     model("sam_vision", "SamVisionModel", "SamVisionConfig", lambda: pixels(128), hidden_size=96, num_hidden_layers=2, num_attention_heads=4, image_size=128,
-          patch_size=16, window_size=5, global_attn_indexes=[1], output_channels=32, mlp_ratio=2),
+          patch_size=16, window_size=5, global_attn_indexes=[1], output_channels=32, mlp_ratio=2.0),
     model("convnextv2", "ConvNextV2Model", "ConvNextV2Config", pixels, depths=[1, 1, 1, 1], hidden_sizes=[32, 64, 96, 128]),
     model("vilt", "ViltModel", "ViltConfig", lambda: dict(tokens(), **pixels()), **dict(VIT, vocab_size=1000)),
 ]

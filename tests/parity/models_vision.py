@@ -84,15 +84,19 @@ def raft():
 def video(name, frames=8, size=64):
     def build():
         import torchvision
-        return getattr(torchvision.models.video, name)(weights=None), {"clip": torch.rand(1, 3, frames, size, size)}
+        model = getattr(torchvision.models.video, name)(weights=None)
+        for module in model.modules():  # the small weights that some start with leave nothing of the input
+            if isinstance(module, torch.nn.Conv3d):
+                torch.nn.init.kaiming_normal_(module.weight)
+        return model, {"clip": torch.rand(1, 3, frames, size, size)}
     return Model(name, build, ["logits"])
 
 
-def timm_model(name, size=96, dynamic=None, **options):
+def timm_model(name, size=96, dynamic=None, opset=None, **options):
     def build():
         import timm
         return timm.create_model(name, pretrained=False, **options), image(size, batch=2 if dynamic else 1)
-    return Model("timm_" + name, build, ["logits"], dynamic or {})
+    return Model("timm_" + name, build, ["logits"], dynamic or {}, opset)
 
 
 MODELS = [
@@ -115,12 +119,12 @@ MODELS = [
     Model("raft_small", raft, ["flow"]), video("r3d_18"), video("mc3_18"), video("r2plus1d_18"), video("s3d", 16, 224),
     timm_model("resnetv2_50"), timm_model("resnest14d"), timm_model("ecaresnet26t"), timm_model("dla34"),
     timm_model("hrnet_w18_small"), timm_model("ghostnet_100", dynamic=BATCH), timm_model("mixer_s32_224", 224),
-    timm_model("gmlp_s16_224", 224, num_blocks=4), timm_model("deit_tiny_patch16_224", 224, depth=4),
+    timm_model("gmlp_s16_224", 224), timm_model("deit_tiny_patch16_224", 224, depth=4),
     timm_model("beit_base_patch16_224", 224, depth=2), timm_model("pit_ti_224", 224), timm_model("cait_xxs24_224", 224, depth=3),
     timm_model("levit_128s", 224), timm_model("edgenext_xx_small", 128), timm_model("mobilevit_xxs", 128),
     timm_model("mobilevitv2_050", 128), timm_model("poolformer_s12", dynamic=BATCH), timm_model("efficientformer_l1", 224),
     timm_model("fastvit_t8", 128), timm_model("repvgg_a0", 64), timm_model("tf_efficientnet_lite0"), timm_model("nfnet_l0", 64),
     timm_model("convmixer_768_32", 64), timm_model("coatnet_0_rw_224", 224), timm_model("xcit_nano_12_p16_224", 224, depth=3),
-    timm_model("volo_d1_224", 224), timm_model("eva02_tiny_patch14_224", 224, depth=3), timm_model("res2net50_26w_4s", 64),
+    timm_model("volo_d1_224", 224, opset=18), timm_model("eva02_tiny_patch14_224", 224, depth=3), timm_model("res2net50_26w_4s", 64),
     timm_model("crossvit_tiny_240", 240, depth=((1, 2, 0), (1, 2, 0), (1, 2, 0))), timm_model("lambda_resnet26t", 128), timm_model("botnet26t_256", 256),
 ]
