@@ -9,6 +9,7 @@
 #include <polygraphy/capability.h>
 #include <polygraphy/compare.h>
 #include <polygraphy/data.h>
+#include <polygraphy/engine.h>
 #include <polygraphy/graph.h>
 #include <polygraphy/loader.h>
 #include <polygraphy/onnx.h>

@@ -80,11 +80,15 @@ static pgy_status round_output(op_tensor *t, pgy_error *err)
 static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
 {
     const op_node *node = c->node;
+    op_host host = *c->host;
     pgy_status st = PGY_OK;
     op_tensor *in = arena_alloc_array(&c->memory, node->input_count, sizeof *in);
     if (!in) return no_memory(err);
     for (size_t i = 0; !st && i < node->input_count; i++) st = widen(&in[i], c, i, err);
-    if (!st) st = op_run(node, in, outputs, c->wanted, c->host, err);
+    /* Within a node floats stay wide, as in a reference step. */
+    for (size_t i = 0; i < node->input_count; i++)
+        host.model_precision |= in[i].value && in[i].dtype == PGY_BF16;
+    if (!st) st = op_run(node, in, outputs, c->wanted, &host, err);
     for (size_t i = 0; i < node->input_count; i++) op_tensor_release(&in[i]);
     for (size_t i = 0; !st && i < node->output_count; i++) st = round_output(&outputs[i], err);
     return st;

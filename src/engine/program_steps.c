@@ -347,6 +347,8 @@ pgy_status build_node(builder *b, pgy_node *n, pgy_error *err)
     if (st || computes_nothing(n)) return st;
     if (is_view(n)) return build_view(b, n, err);
     const node_box *box = node_box_of(n);
+    if (!box->def && !box->function)
+        return node_error(n, err, PGY_E_UNSUPPORTED, "its operator is not known");
     c.op = (op_node){.def = box->def,
                      .name = node_label(n),
                      .opset = box->opset,

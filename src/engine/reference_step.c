@@ -19,6 +19,17 @@ static void keep(void *data, void *user)
     (void)data, (void)user;
 }
 
+/* Within a node floats stay wide, but for bfloat16: ONNX's expected values round each step to it.
+ */
+static bool rounds_within(const program *p, const program_step *s)
+{
+    const uint32_t *outputs = s->tensors + s->input_count + s->captured_count;
+    for (size_t i = 0; i < s->output_count; i++)
+        if (outputs[i] != PROGRAM_NO_TENSOR && p->tensors[outputs[i]].dtype == PGY_BF16)
+            return true;
+    return false;
+}
+
 static pgy_status load(op_tensor *out, const program_tensor *t, void *data, pgy_error *err)
 {
     pgy_tensor *wrapped = NULL, *stored = NULL;
@@ -61,7 +72,8 @@ pgy_status reference_step_run(const program *p, const program_step *s, void *con
     for (size_t i = 0; !st && i < reads; i++)
         if (s->tensors[i] != PROGRAM_NO_TENSOR)
             st = load(&in[i], &p->tensors[s->tensors[i]], addresses[i], err);
-    if (!st) st = execute_node(s->node, in, in + s->input_count, out, true, &limits, err);
+    if (!st)
+        st = execute_node(s->node, in, in + s->input_count, out, rounds_within(p, s), &limits, err);
     for (size_t i = 0; !st && i < s->output_count; i++)
         if (s->tensors[reads + i] != PROGRAM_NO_TENSOR)
             st = store(&p->tensors[s->tensors[reads + i]], addresses[reads + i], &out[i], s, err);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "engine/interpret.h"
 #include "engine/pass.h"
 #include "engine/plan.h"
 #include "engine/tactics.h"
@@ -34,7 +35,7 @@ struct session {
     tactics *tactics; /* to be obeyed; NULL: none */
     team *team;
     arena plans; /* of interpretation */
-    bool planned;
+    interpreter *interpreter;
     prepared kept[MAX_PROGRAMS];
     size_t kept_count;
     uint64_t runs;
@@ -59,6 +60,7 @@ void session_destroy(session *s)
 {
     if (!s) return;
     for (size_t i = 0; i < s->kept_count; i++) forget(&s->kept[i]);
+    interpreter_destroy(s->interpreter);
     team_destroy(s->team);
     tactics_destroy(s->tactics);
     pgy_metadata_destroy(s->inputs);
@@ -264,24 +266,12 @@ static pgy_status find_prepared(prepared **out, session *s, const pgy_tensor_map
 
 /* ---- Plan files ----------------------------------------------------------------------------- */
 
-static pgy_status describe_program(pgy_metadata **out, const program *p, pgy_error *err)
-{
-    pgy_status st = pgy_metadata_create(out, err);
-    for (size_t i = 0; !st && i < p->input_count; i++) {
-        const program_tensor *t = &p->tensors[i];
-        const pgy_tensor_info info = {
-            .name = t->name, .dtype = t->dtype, .rank = t->rank, .shape = t->shape};
-        st = pgy_metadata_set(*out, &info, err);
-    }
-    return st;
-}
-
 static pgy_status open_program(session *s, pgy_error *err)
 {
     prepared made = {0};
     pgy_status st = plan_program(&made.program, s->file, true, err);
     if (st || !made.program) return st;
-    st = describe_program(&made.shapes, made.program, err);
+    st = plan_program_inputs(&made.shapes, made.program, err);
     if (!st && plan_needs_nodes(made.program)) {
         st = infer_for(s, made.shapes, err);
         if (!st) st = plan_bind(made.program, s->file, s->graph, err);
@@ -442,14 +432,24 @@ static pgy_status run_program(session *s, prepared *p, const pgy_tensor_map *fee
     return st;
 }
 
+/* Nodes with subgraphs that run alone leave no plan behind. */
+static pgy_status prepare_interpreter(session *s, pgy_error *err)
+{
+    pgy_status st = need_graph(s, err);
+    if (!st && !s->interpreter) st = interpreter_create(&s->interpreter, s->team, err);
+    if (st || plan_of(s->graph)) return st;
+    plan_clear(state_of(s->graph));
+    arena_deinit(&s->plans);
+    return plan_build(s->graph, &s->plans, err);
+}
+
 static pgy_status interpret(session *s, const pgy_tensor_map *feed, pgy_tensor_map *out,
                             int64_t *time_ns, pgy_error *err)
 {
-    const execute_limits limits = {.max_bytes = memory_limit_bytes()};
-    pgy_status st = need_graph(s, err);
-    if (!st && !s->planned) st = plan_build(s->graph, &s->plans, err);
+    pgy_status st = prepare_interpreter(s, err);
     if (st) return st;
-    s->planned = true;
+    const execute_limits limits = {.max_bytes = memory_limit_bytes(),
+                                   .operators = interpreter_operators(s->interpreter)};
     s->last = NULL;
     const int64_t start = clock_ns();
     st = execute_graph(s->graph, feed, out, false, &limits, err);

@@ -584,7 +584,7 @@ def compare(library, work):
         write_folder(folder, c, results)
         folders.append(folder)
     passed = 0
-    done = subprocess.run([compile_runner(library, work), *folders], capture_output=True, text=True, errors="replace")
+    done = subprocess.run([compile_runner(library, work), "opref", *folders], capture_output=True, text=True, errors="replace")
     lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
     if done.returncode:
         lines.append(["failed", os.path.basename(folders[len(lines)]), f"the process ended with {done.returncode}"])

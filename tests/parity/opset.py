@@ -219,7 +219,7 @@ def main():
     build("node_runner.c", library, os.path.join(scratch, "node_runner"))
     cases = sorted(e.path for e in os.scandir(work) if e.name.startswith("test_") and not e.name.endswith("_expanded"))
     cases += write_old(os.path.join(scratch, "cases"))
-    own = {line.split(" ")[1] for line in subprocess.run([os.path.join(scratch, "node_runner"), *cases], capture_output=True, text=True, errors="replace").stdout.splitlines()
+    own = {line.split(" ")[1] for line in subprocess.run([os.path.join(scratch, "node_runner"), "opref", *cases], capture_output=True, text=True, errors="replace").stdout.splitlines()
            if line.startswith("passed ")}
     cases = [c for c in cases if os.path.basename(c) in own]
     frozen = []
@@ -249,7 +249,7 @@ def main():
                 stopped[name] += [int(to)] if int(to) > int(start) else [v for v in (int(to), int(to) - 2, int(to) - 4) if v >= 7]
         jobs = [(folders[name], versions, os.path.join(scratch, "peer")) for name, versions in stopped.items()]
         peers = [m for part in pool.map(peer_models, jobs, chunksize=50) for m in part]
-    works = {line.split(" ")[1] for line in subprocess.run([os.path.join(scratch, "node_runner"), *(p for _, _, p in peers)], capture_output=True, text=True,
+    works = {line.split(" ")[1] for line in subprocess.run([os.path.join(scratch, "node_runner"), "opref", *(p for _, _, p in peers)], capture_output=True, text=True,
                                                            errors="replace").stdout.splitlines() if line.startswith("passed ")} if peers else set()
     reasons, used, fewer = expected(), set(), collections.Counter()
     for name, version, path in peers:
