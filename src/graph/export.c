@@ -303,11 +303,11 @@ static pgy_status export_function(pgy_onnx_function **out, exporter *x, pgy_grap
     return st;
 }
 
-/* Functions whose bodies were changed; the others as they are. */
+/* Functions whose bodies were changed; the others as they are, but for those that were removed. */
 static pgy_status export_functions(pgy_onnx_model *to, exporter *x, const pgy_graph *g)
 {
     const strmap *functions = &state_of(g)->functions; /* in the model's order */
-    bool changed = false;
+    bool changed = functions->count != to->function_count;
     for (size_t i = 0; i < functions->count; i++) {
         const graph_function *f = functions->entries[i].value;
         changed = changed || (f->body && level_of(f->body)->changed);

@@ -31,7 +31,7 @@ pgy_fold_options pgy_fold_options_default(void)
                               .max_result_bytes = UINT64_MAX};
 }
 
-static pgy_status list_levels(folder *f, pgy_graph *g, pgy_error *err)
+pgy_status fold_list_levels(folder *f, pgy_graph *g, pgy_error *err)
 {
     void *levels = f->levels;
     pgy_status st = PGY_OK;
@@ -41,7 +41,7 @@ static pgy_status list_levels(folder *f, pgy_graph *g, pgy_error *err)
     f->levels[f->level_count++] = g;
     for (size_t i = 0; !st && i < g->node_count; i++)
         for (size_t k = 0; !st && k < g->nodes[i]->subgraph_count; k++)
-            st = list_levels(f, g->nodes[i]->subgraphs[k], err);
+            st = fold_list_levels(f, g->nodes[i]->subgraphs[k], err);
     return st;
 }
 
@@ -50,11 +50,11 @@ static pgy_status list_all_levels(folder *f, pgy_error *err)
 {
     const strmap *functions = &f->state->functions;
     f->level_count = 0;
-    pgy_status st = list_levels(f, f->graph, err);
+    pgy_status st = fold_list_levels(f, f->graph, err);
     for (size_t i = 0; !st && i < functions->count; i++) {
         pgy_graph *body = NULL;
         st = function_body(&body, functions->entries[i].value, f->graph, err);
-        if (!st) st = list_levels(f, body, err);
+        if (!st) st = fold_list_levels(f, body, err);
     }
     return st;
 }
@@ -128,6 +128,7 @@ static pgy_status run_rounds(folder *f, pgy_fold_report *report, pgy_error *err)
         report->passes = (size_t)round;
         tell(f, (size_t)round, before, count_nodes(f));
         if (f->changes == 0) break;
+        f->changed = true;
     }
     return st;
 }
@@ -214,6 +215,10 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
         result.nodes_before = count_nodes(&f);
         result.weight_bytes_before = count_bytes(&f);
         st = run_rounds(&f, &result, err);
+    }
+    if (!st && f.changed) {
+        st = fold_unused(&f, err);
+        if (!st) st = list_all_levels(&f, err);
     }
     if (!st) st = declare_weights(&f, err);
     if (!st) {

@@ -19,7 +19,8 @@ typedef struct folder {
     size_t level_count, level_capacity;
     arena memory;    /* of one pass */
     int64_t growth;  /* of all weights together, in bytes */
-    size_t changes;  /* edits of the present pass */
+    size_t changes;  /* edits of the present round */
+    bool changed;    /* some round had edits */
     bool weak_names; /* IR < 4: weights are declared as inputs and are constant all the same */
 } folder;
 
@@ -89,6 +90,19 @@ pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *forma
 /* The shape input of a Reshape from `in` to `shape` (`count` sizes) as numbers, 0 for sizes that
  * are copied and at most one -1; false: not expressible. */
 bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size_t count);
+
+/* ---- fold_slices.c --------------------------------------------------------------------------- */
+
+/* Of n and nodes before it, where they are Concats or Slices. */
+pgy_status fold_merge_concats(folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_merge_slices(folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- fold.c, fold_unused.c ------------------------------------------------------------------- */
+
+/* Appends a level and those inside it to `levels`. */
+pgy_status fold_list_levels(folder *f, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
+/* Removes functions that are not called and imports that are not used. */
+pgy_status fold_unused(folder *f, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- The passes ------------------------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two nodes of one kind in a row are one: Transpose of Transpose, and any two of Reshape, Flatten,
- * Squeeze and Unsqueeze, whose sequence is a Reshape. The first stays if others use it. */
+ * Squeeze and Unsqueeze, whose sequence is a Reshape. The first stays if others use it. Concat and
+ * Slice are in fold_slices.c. */
 #include <string.h>
 
 #include "transform/fold.h"
@@ -84,6 +85,10 @@ pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err)
             st = merge_transposes(f, n, err);
         else if (is_view(n))
             st = merge_views(f, n, err);
+        else if (node_is(n, "Concat"))
+            st = fold_merge_concats(f, n, err);
+        else if (node_is(n, "Slice"))
+            st = fold_merge_slices(f, n, err);
     }
     return st;
 }

@@ -415,6 +415,128 @@ static void test_fold__functions(void **state)
     pgy_graph_destroy(g);
 }
 
+static void test_fold__what_is_not_called_any_more_goes(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "my", 1);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_floats(&b, "w", "2", NULL);
+    const char *const names[] = {"Folded", "Used", "Below"};
+    for (size_t i = 0; i < 3; i++) {
+        model_builder f = builder_function(&b, "my", names[i], "a", "c", "");
+        builder_node(&f, i == 1 ? "my:Below" : "Neg", "a", "c");
+        builder_end_function(&f);
+    }
+    builder_opset(&b, "custom", 1);
+    builder_opset(&b, "nobody", 1);
+    builder_node(&b, "my:Folded", "w", "p");
+    builder_node(&b, "my:Used", "x", "q");
+    builder_node(&b, "custom:Thing", "q", "r");
+    builder_node(&b, "Add", "p r", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = fold(&b);
+    const pgy_onnx_model *m = pgy_model_proto(g->model);
+    expect_nodes(g, "Used Thing Add");
+    assert_int_equal(m->function_count, 2);
+    assert_string_equal(m->functions[0]->name, "Used");
+    assert_string_equal(m->functions[1]->name, "Below");
+    for (size_t i = 0; i < m->opset_import_count; i++)
+        assert_string_not_equal(m->opset_imports[i]->domain, "nobody");
+    assert_int_equal(pgy_model_opset(m, "custom"), 1);
+    assert_int_equal(pgy_model_opset(m, "my"), 1);
+    assert_int_equal(pgy_model_opset(m, ""), 17);
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__nothing_goes_from_a_model_without_constants(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "nobody", 1);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "Neg", "x", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = fold(&b);
+    assert_int_equal(pgy_model_opset(pgy_model_proto(g->model), "nobody"), 1);
+    pgy_graph_destroy(g);
+}
+
+static void concat(model_builder *b, const char *inputs, const char *output, int64_t axis)
+{
+    builder_attr_int(b, builder_node(b, "Concat", inputs, output), "axis", axis);
+}
+
+static void test_fold__concat_of_concat(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 3");
+    builder_input(&b, "z", PGY_F32, "N, 3");
+    builder_input(&b, "w", PGY_F32, "N, 6");
+    concat(&b, "x z", "a", 1);
+    concat(&b, "z a x", "p", 1);
+    concat(&b, "x z", "c", 1);
+    concat(&b, "c w", "q", 0); /* another axis */
+    builder_output(&b, "p", PGY_F32, NULL);
+    builder_output(&b, "q", PGY_F32, NULL);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Concat Concat Concat");
+    const pgy_node *n = pgy_graph_find_value(g, "p")->producer;
+    assert_int_equal(n->input_count, 4);
+    const char *const inputs[] = {"z", "x", "z", "x"};
+    for (size_t i = 0; i < 4; i++) assert_string_equal(n->inputs[i]->name, inputs[i]);
+    pgy_graph_destroy(g);
+}
+
+/* Slices x of 10, 10 twice; bounds are the starts, ends, axes and steps of both. */
+static pgy_graph *slice_twice(const int64_t bounds[2][4], bool twice)
+{
+    static const char *const NAMES[2][4] = {{"s1", "e1", "a1", "t1"}, {"s2", "e2", "a2", "t2"}};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "10, 10");
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 4; k++) builder_ints(&b, NAMES[i][k], "1", &bounds[i][k]);
+    builder_node(&b, "Slice", "x s1 e1 a1 t1", "a");
+    builder_node(&b, "Slice", "a s2 e2 a2 t2", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    if (twice) builder_output(&b, "a", PGY_F32, NULL);
+    return fold(&b);
+}
+
+static void expect_bounds(const pgy_graph *g, const char *const *wanted)
+{
+    const pgy_node *n = pgy_graph_find_value(g, "y")->producer;
+    expect_nodes(g, "Slice");
+    assert_string_equal(n->inputs[0]->name, "x");
+    for (size_t i = 0; i < 4; i++) expect_weight(g, n->inputs[i + 1]->name, wanted[i]);
+}
+
+static void test_fold__slice_of_slice(void **state)
+{
+    (void)state;
+    const int64_t one_axis[2][4] = {{2, 9, 1, 1}, {3, INT64_MAX, -1, 1}};
+    pgy_graph *g = slice_twice(one_axis, false);
+    expect_bounds(g, (const char *const[]){"int64[1] 5", "int64[1] 9", "int64[1] 1", "int64[1] 1"});
+    pgy_graph_destroy(g);
+    const int64_t shorter[2][4] = {{2, 9, 0, 1}, {1, 4, 0, 1}};
+    g = slice_twice(shorter, false);
+    expect_bounds(g, (const char *const[]){"int64[1] 3", "int64[1] 6", "int64[1] 0", "int64[1] 1"});
+    pgy_graph_destroy(g);
+    const int64_t two_axes[2][4] = {{-1, -4, 1, -1}, {-6, -2, 0, 2}};
+    g = slice_twice(two_axes, false);
+    expect_bounds(g, (const char *const[]){"int64[2] -1 -6", "int64[2] -4 -2", "int64[2] 1 0",
+                                           "int64[2] -1 2"});
+    pgy_graph_destroy(g);
+    const int64_t backwards[2][4] = {{2, 9, 1, 1}, {-3, 9, 1, 1}};
+    g = slice_twice(backwards, false);
+    expect_nodes(g, "Slice Slice");
+    pgy_graph_destroy(g);
+    g = slice_twice(shorter, true);
+    expect_nodes(g, "Slice Slice");
+    pgy_graph_destroy(g);
+}
+
 /* ---- What stays ----------------------------------------------------------------------------- */
 
 static void test_fold__random_unknown_and_quantised_stay(void **state)
