@@ -201,3 +201,22 @@ static void test_dim__knows_what_holds_an_unknown(void **state)
     assert_false(dim_has_unknown(dim_div_floor(&table, n, num(3))));
     assert_false(dim_has_unknown(num(3)));
 }
+
+static void test_dim__numbers_do_not_touch_the_table(void **state)
+{
+    (void)state;
+    dim_table t = {0};
+    const dim a = dim_const(7), b = dim_const(-2);
+    assert_int_equal(dim_add(&t, a, b).value, 5);
+    assert_int_equal(dim_sub(&t, a, b).value, 9);
+    assert_int_equal(dim_mul(&t, a, b).value, -14);
+    assert_int_equal(dim_div_floor(&t, a, b).value, -4);
+    assert_int_equal(dim_div_ceil(&t, a, b).value, -3);
+    assert_int_equal(dim_mod(&t, a, b).value, -1);
+    assert_int_equal(dim_min(&t, a, b).value, -2);
+    assert_int_equal(dim_max(&t, a, b).value, 7);
+    assert_int_equal(dim_neg(&t, a).value, -7);
+    assert_int_equal(t.terms.count, 0);
+    assert_true(dim_is_unknown(dim_add(&t, dim_const(INT64_MAX), a)));
+    dim_table_deinit(&t);
+}

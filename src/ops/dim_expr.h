@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a symbolic dimension is made of, for the files dim*.c: a polynomial, that is a constant plus
+ * integer multiples of terms, a term being a sorted product of atoms. */
+#ifndef OPS_DIM_EXPR_H
+#define OPS_DIM_EXPR_H
+
+#include "ops/dim.h"
+
+enum { DIM_MAX_ITEMS = 12, DIM_MAX_DEGREE = 6 };
+
+typedef enum atom_kind { ATOM_SYMBOL, ATOM_UNKNOWN, ATOM_FLOOR, ATOM_MIN, ATOM_MAX } atom_kind;
+
+typedef struct atom {
+    atom_kind kind;
+    size_t id;
+    int depth;         /* of nesting in a and b */
+    int64_t least;     /* lower bound; INT64_MIN: none */
+    const char *text;  /* name of a symbol; why an unknown is one */
+    const void *owner; /* of an unknown */
+    uint64_t number;   /* in the name of an unknown, from 1; 0: it has none */
+    dim a, b;
+} atom;
+
+typedef struct term {
+    size_t id;
+    uint32_t degree;
+    const atom *atoms[DIM_MAX_DEGREE];
+} term;
+
+typedef struct item {
+    int64_t factor;
+    const term *term;
+} item;
+
+struct dim_expr {
+    size_t id;
+    int64_t constant;
+    size_t count;
+    const item *items;
+};
+
+/* A polynomial being worked on. */
+typedef struct poly {
+    int64_t constant;
+    size_t count;
+    item items[DIM_MAX_ITEMS];
+    bool overflow;
+} poly;
+
+/* What an operation gives when memory has run out: equal to nothing, itself included. */
+extern const dim_expr DIM_LOST;
+dim dim_lost(dim_table *t);
+static inline bool dim_is_lost(dim d)
+{
+    return d.expr == &DIM_LOST;
+}
+
+/* Equal ones are one pointer. NULL, or lost: out of memory. */
+const term *dim_intern_term(dim_table *t, const atom *const *atoms, uint32_t degree);
+dim dim_intern(dim_table *t, const poly *p);
+/* The dim that is one atom; `key` names the atom. */
+dim dim_intern_atom(dim_table *t, const char *key, const atom *wanted);
+/* The atom that d is, or NULL. */
+const atom *dim_single_atom(dim d);
+
+poly dim_poly(dim d);
+void poly_add_constant(poly *p, int64_t v);
+void poly_add_item(poly *p, int64_t factor, const term *what);
+/* p += factor * q */
+void poly_add_scaled(poly *p, const poly *q, int64_t factor);
+/* p += factor * what * q, `what` NULL being 1 */
+void poly_add_product(dim_table *t, poly *p, const poly *q, int64_t factor, const term *what);
+dim poly_finish(dim_table *t, const poly *p); /* an unknown if it overflowed */
+
+#endif
