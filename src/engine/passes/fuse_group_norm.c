@@ -4,6 +4,8 @@
 #include "engine/pass.h"
 #include "engine/pattern.h"
 
+enum { MAX_CHANNELS = 1 << 20 };
+
 static bool is_all(pattern *p, pgy_value *v, double wanted)
 {
     pgy_tensor *t = pattern_floats(p, v);
@@ -30,6 +32,17 @@ static pgy_value *take(pattern *p, pgy_node **last, const char *op, const pgy_va
     return made;
 }
 
+/* A number for each channel of x. */
+static pgy_value *fill(pattern *p, const pgy_value *x, double number)
+{
+    const int64_t channels = pattern_size(x, 1);
+    double *values = arena_alloc_array(&p->f.memory, (size_t)channels, sizeof *values);
+    for (int64_t i = 0; values && i < channels; i++) values[i] = number;
+    return values ? pattern_weight(p, x->graph, number == 0 ? "zeros" : "ones", pattern_dtype(x), 1,
+                                   &channels, values)
+                  : NULL;
+}
+
 static bool fuse(pattern *p, pgy_node *n)
 {
     if (!pattern_is(n, "InstanceNormalization") || n->input_count != 3 ||
@@ -39,13 +52,16 @@ static bool fuse(pattern *p, pgy_node *n)
     if (!before || !pattern_is(last, "Reshape") || last->inputs[0] != n->outputs[0]) return false;
     pgy_value *x = before->inputs[0];
     const int64_t groups = pattern_size(n->inputs[0], 1), channels = pattern_size(x, 1);
-    if (pattern_rank(x) < 3 || groups < 1 || channels < 1 || channels % groups ||
-        !pattern_same_size(x, 0, n->inputs[0], 0) || !pattern_same_shape(x, last->outputs[0]) ||
-        !is_all(p, n->inputs[1], 1) || !is_all(p, n->inputs[2], 0))
+    if (pattern_rank(x) < 3 || groups < 1 || channels < 1 || channels > MAX_CHANNELS ||
+        channels % groups || !pattern_same_size(x, 0, n->inputs[0], 0) ||
+        !pattern_same_shape(x, last->outputs[0]) || !is_all(p, n->inputs[1], 1) ||
+        !is_all(p, n->inputs[2], 0))
         return false;
     pgy_value *scale = take(p, &last, "Mul", x);
-    pgy_value *shift = scale ? take(p, &last, "Add", x) : NULL;
-    if (!shift) return false;
+    pgy_value *shift = take(p, &last, "Add", x);
+    if (!scale) scale = fill(p, x, 1);
+    if (!shift) shift = fill(p, x, 0);
+    if (!scale || !shift) return false;
     const double epsilon = pattern_float(n, "epsilon", 1e-5);
     pgy_value *inputs[] = {x, scale, shift};
     pgy_node *made = pattern_put(p, last, "GroupNormalization", inputs, 3);

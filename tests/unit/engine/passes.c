@@ -624,6 +624,33 @@ static void test_passes__a_product_that_is_an_output_stays(void **state)
     expect_y(&b, "MatMul Add");
 }
 
+/* ---- Transposes ----------------------------------------------------------------------------- */
+
+static void test_passes__a_transpose_of_small_axes_is_a_view(void **state)
+{
+    (void)state;
+    const int64_t perm[3] = {1, 0, 2};
+    for (int form = 0; form < 2; form++) {
+        model_builder b = start(form ? "2, N, 4" : "1, N, 4");
+        builder_attr_ints(&b, builder_node(&b, "Transpose", "x", "t"), "perm", 3, perm);
+        builder_node(&b, "Relu", "t", "y");
+        expect_y(&b, form ? "Transpose Relu" : "Reshape Relu");
+    }
+}
+
+static void test_passes__transposes_around_an_activation_meet(void **state)
+{
+    (void)state;
+    const int64_t there[3] = {1, 2, 0}, back[3] = {2, 0, 1};
+    model_builder b = start("2, 3, 4");
+    scalar(&b, "two", 2);
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "x", "t"), "perm", 3, there);
+    builder_node(&b, "Sub", "two t", "s");
+    builder_node(&b, "Relu", "s", "r");
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "r", "y"), "perm", 3, back);
+    expect_y(&b, "Sub Relu");
+}
+
 /* ---- Functions ------------------------------------------------------------------------------ */
 
 /* f(a, b) = (LeakyRelu(a), b if there is one); g calls f twice; names are those of the model too.
