@@ -58,6 +58,8 @@ typedef struct pgy_trt_options {
     const char *optimization_profile; /**< a number; NULL: any profile that the shapes fit */
     const char *allocation_strategy;  /**< static, profile, runtime */
     const char *weight_streaming_budget;
+    const char
+        *save_engine; /**< where to write the plan, when the runner is activated; NULL: nowhere */
     const pgy_build_config *config; /**< NULL: defaults */
 } pgy_trt_options;
 

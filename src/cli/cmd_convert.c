@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* polygraphy convert: the model as it is after everything that the options ask for, saved; with
- * --opset rewritten for another version of ONNX's operators. */
+ * --opset rewritten for another version of ONNX's operators; or built by the engine into a plan. */
+#include <string.h>
+
 #include <polygraphy/transform.h>
 
 #include "base/log.h"
@@ -16,7 +18,7 @@ typedef struct convert_args {
     int64_t opset; /* -1: as it is */
 } convert_args;
 
-static const char *const FORMATS[] = {"onnx", NULL};
+static const char *const FORMATS[] = {"onnx", "trt", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", convert_args, output, .required = true, .meta = "PATH",
@@ -39,11 +41,14 @@ static void defaults(void *settings)
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     (void)line;
-    const convert_args *s = settings;
-    if (s->format || str_ends_with(s->output, ".onnx")) return PGY_OK;
+    convert_args *s = settings;
+    if (!s->format && str_ends_with(s->output, ".onnx")) s->format = FORMATS[0];
+    if (!s->format && (str_ends_with(s->output, ".plan") || str_ends_with(s->output, ".engine")))
+        s->format = FORMATS[1];
+    if (s->format) return PGY_OK;
     return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "'%s': the format cannot be told from the extension; models are converted "
-                         "to ONNX only (.onnx, or --convert-to onnx)",
+                         "'%s': the format cannot be told from the extension: .onnx, .plan and "
+                         ".engine are known; please give --convert-to onnx or trt",
                          s->output);
 }
 
@@ -98,9 +103,8 @@ static pgy_status convert_opset(pgy_model **model, void *user, pgy_error *err)
 
 /* ---- The command ---------------------------------------------------------------------------- */
 
-static pgy_status run(args *line, bool *passed, pgy_error *err)
+static pgy_status save_onnx(args *line, pgy_error *err)
 {
-    (void)passed;
     convert_args *s = args_get(line, &OWN);
     pgy_loader *loader = NULL;
     pgy_model *model = NULL;
@@ -113,11 +117,44 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     return st;
 }
 
+/* The engine saves its plan when it is activated. */
+static pgy_status save_plan(args *line, pgy_error *err)
+{
+    convert_args *s = args_get(line, &OWN);
+    pgy_trt_options options = {.save_engine = s->output};
+    pgy_loader *loader = NULL;
+    pgy_model_source source = {0};
+    pgy_runner *runner = NULL;
+    pgy_status st = trt_config_make(&options.config, line, err);
+    if (!st) st = trt_model_loader(&loader, line, false, err);
+    if (!st && s->opset != -1) st = pgy_loader_extend(&loader, convert_opset, s, err);
+    if (!st) {
+        st = pgy_loader_source(&source, loader, err);
+        loader = NULL;
+    }
+    if (!st) st = pgy_runner_create(&runner, pgy_backend_find("trt"), &source, &options, NULL, err);
+    if (!st) st = pgy_runner_activate(runner, err);
+    pgy_runner_destroy(runner);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const convert_args *s = args_get(line, &OWN);
+    const model_args *model = args_get(line, &GROUP_MODEL_CONVERT);
+    if (model_is_engine(model))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is a plan: it cannot be converted",
+                             model->path);
+    return strcmp(s->format, FORMATS[0]) == 0 ? save_onnx(line, err) : save_plan(line, err);
+}
+
 const command COMMAND_convert = {
     .tool = "convert",
     .summary = "Convert a model to another form.",
     .description = "Save a model with all the changes that are asked for: other outputs, 16-bit "
-                   "floats, another opset version.",
+                   "floats, another opset version; or build it into a plan that --trt runs.",
     .groups = GROUPS,
     .run = run,
 };

@@ -84,6 +84,22 @@ static pgy_status check_paths(const args *line, pgy_error *err)
     return st ? st : check_reads(writes, 3, &compare->load_outputs, "--load-outputs", err);
 }
 
+/* A plan can be run by the engine only, and as it is. */
+static pgy_status check_engine(const args *line, pgy_error *err)
+{
+    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
+    const runner_args *runners = args_get(line, group_runners());
+    for (size_t i = 0; i < runners->names.count; i++)
+        if (strcmp(runners->names.items[i], "trt") != 0)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "'%s' is a plan: it can be run by --trt only, not by --%s",
+                                 model->path, runners->names.items[i]);
+    if (model_is_edited(line) || trt_model_is_edited(line))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' is a plan: it cannot be changed or saved as ONNX", model->path);
+    return PGY_OK;
+}
+
 static pgy_status check_model(const args *line, pgy_error *err)
 {
     const model_args *model = args_get(line, &GROUP_MODEL_RUN);
@@ -95,6 +111,7 @@ static pgy_status check_model(const args *line, pgy_error *err)
                              "runners were given, but no model file was provided; check that it is "
                              "not being consumed as an argument of another "
                              "option (put it right after 'run')");
+    if (model_is_engine(model)) return check_engine(line, err);
     if (!runners->names.count && compare->load_outputs.given &&
         (data->load_inputs.given || data->script))
         LOG(WARNING, "Input data options are ignored since there is no runner");

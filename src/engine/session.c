@@ -178,6 +178,18 @@ static bool is_for(const prepared *p, const pgy_tensor_map *feed)
     return true;
 }
 
+static bool has_shapes(const prepared *p, const pgy_metadata *shapes)
+{
+    for (size_t i = 0; i < pgy_metadata_count(p->shapes); i++) {
+        const pgy_tensor_info *a = pgy_metadata_at(p->shapes, i), *b = pgy_metadata_at(shapes, i);
+        const size_t rank = (size_t)a->rank;
+        if (a->dtype != b->dtype || a->rank != b->rank ||
+            (rank && memcmp(a->shape, b->shape, rank * sizeof *a->shape) != 0))
+            return false;
+    }
+    return true;
+}
+
 /* The types and shapes of what feeds the graph, in its order; *out NULL: an input is not one
  * tensor of numbers. */
 static pgy_status shapes_of(pgy_metadata **out, const session *s, const pgy_tensor_map *feed,
@@ -306,17 +318,6 @@ pgy_status session_open(session **out, const char *path, size_t threads, pgy_err
     return st;
 }
 
-bool session_is_static(const session *s)
-{
-    for (size_t i = 0; i < pgy_metadata_count(s->inputs); i++) {
-        const pgy_tensor_info *input = pgy_metadata_at(s->inputs, i);
-        if (!is_numeric(input->form, input->dtype) || input->rank < 0) return false;
-        for (int32_t d = 0; d < input->rank; d++)
-            if (input->shape[d] < 0) return false;
-    }
-    return true;
-}
-
 static bool has_numeric_inputs(const session *s)
 {
     for (size_t i = 0; i < pgy_metadata_count(s->inputs); i++) {
@@ -330,7 +331,8 @@ static bool has_numeric_inputs(const session *s)
 static pgy_status complete_shapes(pgy_metadata **out, const session *s, const pgy_metadata *shapes,
                                   pgy_error *err)
 {
-    pgy_status st = pgy_metadata_create(out, err);
+    pgy_metadata *m = NULL;
+    pgy_status st = pgy_metadata_create(&m, err);
     for (size_t i = 0; !st && i < pgy_metadata_count(s->inputs); i++) {
         pgy_tensor_info input = *pgy_metadata_at(s->inputs, i);
         const pgy_tensor_info *given = shapes ? pgy_metadata_find(shapes, input.name) : NULL;
@@ -342,55 +344,59 @@ static pgy_status complete_shapes(pgy_metadata **out, const session *s, const pg
         input.min_shape = input.max_shape = NULL;
         for (int32_t d = 0; d < input.rank; d++)
             if (input.shape[d] < 0) input.rank = -1;
-        if (input.rank < 0)
-            return pgy_error_set(err, PGY_E_SHAPE,
-                                 "input '%s' has no fixed shape: a plan needs shapes", input.name);
-        st = pgy_metadata_set(*out, &input, err);
+        st = input.rank < 0
+                 ? pgy_error_set(err, PGY_E_SHAPE,
+                                 "input '%s' has no fixed shape: a plan needs shapes", input.name)
+                 : pgy_metadata_set(m, &input, err);
     }
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
     return st;
 }
 
-/* Builds anew, so that what ran before leaves no mark. */
-static pgy_status build_for(program **out, session *s, const pgy_metadata *shapes, pgy_error *err)
+static prepared *find_kept(session *s, const pgy_metadata *shapes)
 {
-    pgy_error why = {0};
+    for (size_t i = 0; i < s->kept_count; i++)
+        if (has_shapes(&s->kept[i], shapes)) return &s->kept[i];
+    return NULL;
+}
+
+pgy_status session_prepare(session *s, const pgy_metadata *shapes, pgy_error *err)
+{
     pgy_metadata *fixed = NULL;
-    *out = NULL;
+    s->last = NULL;
     if (!has_numeric_inputs(s)) return PGY_OK;
     pgy_status st = complete_shapes(&fixed, s, shapes, err);
-    if (!st) st = infer_for(s, fixed, err);
-    if (!st) {
-        st = program_build_with(out, s->graph, s->tactics, &why);
-        if (st == PGY_E_UNSUPPORTED) {
-            LOG(WARNING,
-                "Nothing can be built before the data are known (%s): the plan holds the "
-                "graph only",
-                why.text);
-            st = PGY_OK;
-        } else if (st) {
-            pgy_error_set(err, st, "%s", why.text);
-        }
-    }
-    pgy_metadata_destroy(fixed);
-    return st;
+    prepared *p = st ? NULL : find_kept(s, fixed);
+    if (st || p)
+        pgy_metadata_destroy(fixed);
+    else
+        st = prepare(&p, s, fixed, err);
+    if (st) return st;
+    p->used = ++s->runs;
+    s->last = p->program;
+    return PGY_OK;
 }
 
 pgy_status session_save(session *s, const char *path, const pgy_metadata *shapes, pgy_error *err)
 {
     pgy_model *model = NULL;
-    program *made = NULL;
     pgy_status st = need_graph(s, err);
     if (!st) st = pgy_graph_infer_shapes(s->graph, NULL, err);
     if (!st) st = pgy_graph_export(&model, s->graph, err);
-    if (!st) st = build_for(&made, s, shapes, err);
-    const plan_source source = {.program = made,
+    if (!st) st = session_prepare(s, shapes, err);
+    const plan_source source = {.program = s->last,
                                 .graph = s->graph,
                                 .model = model,
                                 .inputs = s->inputs,
                                 .outputs = s->outputs,
                                 .model_hash = s->model_hash};
+    if (!st && !s->last)
+        LOG(WARNING, "Shapes in this model depend on data: the plan holds the graph only, which is "
+                     "interpreted");
     if (!st) st = plan_write(path, &source, err);
-    program_destroy(made);
     pgy_model_destroy(model);
     return st;
 }

@@ -16,8 +16,12 @@ pgy_status session_create(session **out, pgy_model *model, size_t threads,
 /* From a plan file: nothing is built for the shapes that it was made for. */
 pgy_status session_open(session **out, const char *path, size_t threads,
                         pgy_error *err) PGY_MUST_CHECK;
-/* Writes a plan. `shapes` fixes the inputs: as a tensor's type and shape each; NULL if they are
- * fixed in the model. The same model, shapes and processor give the same bytes. */
+/* Builds for shapes, as session_run would; session_program has the result. `shapes`: as for
+ * session_save. */
+pgy_status session_prepare(session *s, const pgy_metadata *shapes, pgy_error *err) PGY_MUST_CHECK;
+/* Writes a plan, and leaves its program as that which ran last. `shapes` fixes the inputs: as a
+ * tensor's type and shape each; NULL if they are fixed in the model. The same model, shapes and
+ * processor give the same bytes. */
 pgy_status session_save(session *s, const char *path, const pgy_metadata *shapes,
                         pgy_error *err) PGY_MUST_CHECK;
 void session_destroy(session *s);
@@ -32,7 +36,5 @@ pgy_status session_run(session *s, const pgy_tensor_map *feed, pgy_tensor_map *o
                        int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
 /* The program that ran last; NULL: none, or the graph was interpreted. */
 const program *session_program(const session *s);
-/* Are all inputs tensors of fixed shapes? */
-bool session_is_static(const session *s);
 
 #endif

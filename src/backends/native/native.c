@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "engine/plan.h"
 #include "engine/session.h"
 #include "engine/tactics.h"
 
@@ -94,24 +95,54 @@ static pgy_status save_tactics(native *r, pgy_error *err)
     return tactics_save(path, p, err);
 }
 
-static pgy_status activate(void *runner, pgy_error *err)
+static pgy_status save_engine(native *r, pgy_error *err)
 {
-    native *r = runner;
+    const pgy_build_config *c = r->options.config;
+    pgy_metadata *shapes = NULL;
+    if (!r->options.save_engine) return PGY_OK;
+    pgy_status st = profiles_shapes(&shapes, r->profiles, 0, err);
+    if (!st) st = session_save(r->session, r->options.save_engine, shapes, err);
+    if (!st && c && c->save_tactics) st = save_tactics(r, err);
+    pgy_metadata_destroy(shapes);
+    return st;
+}
+
+static pgy_status build(native *r, pgy_error *err)
+{
     pgy_model *model = NULL;
     const int64_t start = clock_ns();
-    LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on the CPU");
     pgy_status st = open_model(&model, r->source, err);
     if (!st) st = session_create(&r->session, model, 0, err);
     if (!st) st = bind_profiles(r, err);
     if (!st) st = load_tactics(r, err);
     pgy_model_destroy(model);
-    if (st) {
-        deactivate(r);
-        return st;
-    }
+    if (st) return st;
     native_log_build(r->options.config, r->profiles);
-    LOG(INFO, "Finished engine building in %.3f seconds", (double)(clock_ns() - start) * 1e-9);
-    return PGY_OK;
+    st = save_engine(r, err);
+    if (!st)
+        LOG(INFO, "Finished engine building in %.3f seconds", (double)(clock_ns() - start) * 1e-9);
+    return st;
+}
+
+/* Nothing is built, so what is said of building has no effect. */
+static pgy_status load(native *r, pgy_error *err)
+{
+    const pgy_build_config *c = r->options.config;
+    r->tactics_saved = true;
+    if (r->options.save_engine || (c && (c->save_tactics || c->load_tactics)))
+        LOG(WARNING, "The model is a plan already: options on building it have no effect");
+    LOG(INFO, "Loading bytes from %s", r->source->path);
+    return session_open(&r->session, r->source->path, 0, err);
+}
+
+static pgy_status activate(void *runner, pgy_error *err)
+{
+    native *r = runner;
+    LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on the CPU");
+    const bool is_plan = !r->source->model && r->source->path && plan_is_plan_file(r->source->path);
+    const pgy_status st = is_plan ? load(r, err) : build(r, err);
+    if (st) deactivate(r);
+    return st;
 }
 
 static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
@@ -128,7 +159,7 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
                         int64_t *time_ns, pgy_error *err)
 {
     native *r = runner;
-    pgy_status st = profiles_check(r->profiles, r->profile, feed, err);
+    pgy_status st = r->profiles ? profiles_check(r->profiles, r->profile, feed, err) : PGY_OK;
     if (!st) st = session_run(r->session, feed, out, time_ns, err);
     return st || r->tactics_saved ? st : save_tactics(r, err);
 }

@@ -13,6 +13,8 @@ static const char LOG_PATH[] = "backend/trt/util.py";
 static const char *const STRATEGIES[] = {"static", "profile", "runtime", NULL};
 
 const pgy_option NATIVE_OPTIONS[] = {
+    PGY_OPT_TEXT("--save-engine", pgy_trt_options, save_engine, .meta = "PATH",
+                 .help = "save the plan, for the usual shapes of the first profile"),
     PGY_OPT_TEXT("--optimization-profile", pgy_trt_options, optimization_profile, .meta = "N",
                  .help = "the profile that shapes must lie in; any that fits if not given"),
     PGY_OPT_TEXT("--allocation-strategy", pgy_trt_options, allocation_strategy,

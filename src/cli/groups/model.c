@@ -3,6 +3,8 @@
  * all fill the same struct. */
 #include "cli/groups/model.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -11,7 +13,7 @@
 
 static const char LOG_PATH[] = "tools/args/model.py";
 
-static const char *const TYPES[] = {"onnx", NULL};
+static const char *const TYPES[] = {"onnx", "engine", NULL};
 
 #define TYPE_ROW                                                     \
     PGY_OPT_TEXT("--model-type", model_args, type, .choices = TYPES, \
@@ -69,9 +71,11 @@ static const pgy_option OVERRIDE_OPTIONS[] = {
     PGY_OPT_END,
 };
 
-static bool is_regular_onnx(const char *path)
+/* NULL: the extension says nothing. */
+static const char *type_of(const char *path)
 {
-    return str_ends_with(path, ".onnx");
+    if (str_ends_with(path, ".onnx")) return TYPES[0];
+    return str_ends_with(path, ".plan") || str_ends_with(path, ".engine") ? TYPES[1] : NULL;
 }
 
 /* A path that exists is shown, and given to runtimes, in full. */
@@ -88,7 +92,8 @@ static pgy_status make_absolute(const char **path, arena *a, pgy_error *err)
 static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
 {
     model_args *s = settings;
-    if (s->path && !s->type && !is_regular_onnx(s->path))
+    if (s->path && !s->type) s->type = type_of(s->path);
+    if (s->path && !s->type)
         return pgy_error_set(
             err, PGY_E_ARGUMENT,
             "cannot tell the type of '%s' from its extension; please give --model-type", s->path);
@@ -106,6 +111,11 @@ static pgy_status finish_onnx(void *settings, args *line, pgy_error *err)
     model_args *s = settings;
     s->type = TYPES[0];
     return finish_typed(settings, line, err);
+}
+
+bool model_is_engine(const model_args *s)
+{
+    return s->type && strcmp(s->type, TYPES[1]) == 0;
 }
 
 static void release(void *settings)

@@ -22,6 +22,9 @@ extern const option_group GROUP_MODEL_CONVERT;  /* model required, type, shapes 
 extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */
 extern const option_group GROUP_MODEL_OVERRIDE; /* model required, shapes to be written into it */
 
+/* Is it a plan of the engine? */
+bool model_is_engine(const model_args *s);
+
 typedef struct onnx_load_args {
     const char *external_data_dir;
     bool ignore_external_data, allow_outside;
