@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Transpose that only moves axes of size 1 is a Reshape, which costs nothing. One before an
  * elementwise node goes behind it if another Transpose waits there: folding makes them one. */
-#include <string.h>
-
 #include "engine/pass.h"
 #include "engine/pattern.h"
 
@@ -89,16 +87,11 @@ static bool move_behind(pattern *p, pgy_node *t)
     if (!made) return false;
     for (size_t i = 0; i < f->input_count; i++)
         inputs[i] = f->inputs[i] == t->outputs[0] ? t->inputs[0] : f->inputs[i];
-    char op[64];
-    if (strlen(f->domain) + strlen(f->op_type) + 2 > sizeof op) return false;
-    strcpy(op, f->domain);
+    const char *op = f->op_type;
     if (!domain_is_default(f->domain))
-        strcat(op, ":");
-    else
-        *op = 0;
-    strcat(op, f->op_type);
-    pgy_node *first =
-        pattern_add(p, f, arena_strdup(&p->f.state->memory, op), inputs, f->input_count, made);
+        op = arena_printf(&p->f.state->memory, "%s:%s", f->domain, f->op_type);
+    if (!op) return false;
+    pgy_node *first = pattern_add(p, f, op, inputs, f->input_count, made);
     for (size_t i = 0; i < f->attribute_count; i++)
         pattern_copy(p, first, f, f->attributes[i]->name);
     pgy_node *second = pattern_put(p, f, "Transpose", &made, 1);
