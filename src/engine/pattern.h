@@ -35,7 +35,7 @@ pgy_node *pattern_from(const pgy_value *v, const char *op);
 bool pattern_is_inner(const pgy_value *v);
 /* pattern_from, if v is inner. */
 pgy_node *pattern_inner(const pgy_value *v, const char *op);
-/* The only user of n's output 0, if that is inner, or NULL. */
+/* The only user of n's output 0, if that is inner and the user gives something, or NULL. */
 pgy_node *pattern_user(const pgy_node *n);
 pgy_value *pattern_input(const pgy_node *n, size_t i); /* NULL if omitted */
 /* The other input of a node with two. */

@@ -36,8 +36,9 @@ pgy_node *pattern_inner(const pgy_value *v, const char *op)
 
 pgy_node *pattern_user(const pgy_node *n)
 {
-    return n && n->output_count && pattern_is_inner(n->outputs[0]) ? n->outputs[0]->consumers[0]
-                                                                   : NULL;
+    if (!n || !n->output_count || !pattern_is_inner(n->outputs[0])) return NULL;
+    pgy_node *user = n->outputs[0]->consumers[0];
+    return user->output_count && user->outputs[0] ? user : NULL;
 }
 
 pgy_value *pattern_input(const pgy_node *n, size_t i)
