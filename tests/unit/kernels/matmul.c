@@ -140,6 +140,7 @@ typedef struct fused {
     int64_t batch, m, k, n;
     bool turn_a, turn_b, bias, residual;
     const char *activation;
+    bool shared; /* one B for all products */
 } fused;
 
 static void run_fused(const fused *f)
@@ -154,7 +155,7 @@ static void run_fused(const fused *f)
     case_attr_float(&c, "alpha", 0.25f);
     if (*f->activation) case_attr_text(&c, "activation", f->activation);
     case_input(&c, false, 3, a);
-    case_input(&c, f->bias, 3, b);
+    case_input(&c, f->bias, f->shared ? 2 : 3, f->shared ? b + 1 : b);
     case_input(&c, true, f->bias ? 1 : -1, &f->n);
     case_input(&c, false, f->residual ? 3 : -1, y);
     case_output(&c, 3, y);
@@ -186,12 +187,14 @@ static void test_matmul__fused_forms(void **state)
     for (int form = 0; form < 16; form++)
         for (size_t i = 0; i < 7; i++)
             run_fused(&(fused){2, 13, 9, 37, form & 1, form >> 1 & 1, form >> 2 & 1, form >> 3,
-                               ACTIVATIONS[i]});
+                               ACTIVATIONS[i], false});
 }
 
 static void test_matmul__fused_and_cut(void **state)
 {
     (void)state;
-    run_fused(&(fused){2, 150, 1100, 70, false, true, true, true, "Gelu"});
-    run_fused(&(fused){1, 1, 1, 1, true, true, true, true, "Silu"});
+    run_fused(&(fused){2, 150, 1100, 70, false, true, true, true, "Gelu", false});
+    run_fused(&(fused){1, 1, 1, 1, true, true, true, true, "Silu", false});
+    run_fused(&(fused){3, 70, 40, 70, false, true, true, true, "FastGelu", true});
+    run_fused(&(fused){3, 7, 40, 70, true, false, true, true, "Relu", true});
 }
