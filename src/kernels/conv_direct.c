@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "kernels/conv_plan.h"
 
-enum { FEW_CHANNELS = 4 };
+enum { FEW_CHANNELS = 4, MOST_SCRATCH = 1 << 26 }; /* floats, of each thread */
 
 static kernel_layout layout_of(size_t block)
 {
@@ -41,6 +41,7 @@ static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double fl
     if (s.groups > 1 && (s.in_channels / s.groups % block || s.out_channels / s.groups % block))
         return false;
     conv_plan_make(&p, &s, level, linear ? KERNEL_LINEAR : layout_of(block));
+    if (conv_plan_scratch(&p) > MOST_SCRATCH) return false;
     conv_set_layouts(u, linear ? KERNEL_LINEAR : layout_of(block), layout_of(block));
     const double weights = (double)kernel_size_bytes(&u->inputs[1]);
     *cost_ns = padded_flops(&p) / flops_per_ns + weights / 20 +
