@@ -161,14 +161,13 @@ static void run_fused(const fused *f)
     case_output(&c, 3, y);
     for (int64_t r = 0; r < f->batch * f->m; r++) {
         const int64_t q = r / f->m, i = r % f->m;
+        const float *a_of = c.inputs[0] + q * f->m * f->k;
+        const float *b_of = c.inputs[1] + (f->shared ? 0 : q * f->k * f->n);
         for (int64_t j = 0; j < f->n; j++) {
             double sum = 0;
             for (int64_t p = 0; p < f->k; p++)
-                sum +=
-                    (double)
-                        c.inputs[0][q * f->m * f->k + (f->turn_a ? p * f->m + i : i * f->k + p)] *
-                    (double)
-                        c.inputs[1][q * f->k * f->n + (f->turn_b ? j * f->k + p : p * f->n + j)];
+                sum += (double)a_of[f->turn_a ? p * f->m + i : i * f->k + p] *
+                       (double)b_of[f->turn_b ? j * f->k + p : p * f->n + j];
             sum *= 0.25;
             if (f->bias) sum += (double)c.inputs[2][j];
             if (f->residual) sum += (double)c.inputs[3][r * f->n + j];
