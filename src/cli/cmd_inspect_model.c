@@ -8,6 +8,7 @@
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/model_text.h"
+#include "cli/plan_text.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/model.py";
 
@@ -190,16 +191,29 @@ static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
 
 /* ---- The command ---------------------------------------------------------------------------- */
 
-static pgy_status run(args *line, bool *passed, pgy_error *err)
+static pgy_status show_plan(const char *path, const inspect_model_args *s, pgy_error *err)
 {
-    (void)passed;
+    const plan_text_options options = {.layers = s->text.layers, .attrs = s->text.attrs};
+    pgy_plan *plan = NULL;
+    str text = {0};
+    if (s->text.weights || s->summary || s->list_unbounded)
+        LOG(WARNING, "--show weights, --summary and --list-unbounded-dds are for ONNX models only");
+    LOG(INFO, "Loading bytes from %s", path);
+    pgy_status st = pgy_plan_open(&plan, path, err);
+    if (!st) st = plan_text(&text, plan, options, err);
+    if (!st) LOG(INFO, "%s", str_text(&text));
+    str_deinit(&text);
+    pgy_plan_close(plan);
+    return st;
+}
+
+static pgy_status show_onnx(args *line, pgy_error *err)
+{
     const inspect_model_args *s = args_get(line, &OWN);
     pgy_loader *loader = NULL;
     pgy_model *model = NULL;
     pgy_graph *graph = NULL;
     str text = {0};
-    if (s->text.attrs && !s->text.layers)
-        LOG(WARNING, "--show attrs needs layers as well: 'attrs' alone shows no attributes");
     pgy_status st = model_loader(&loader, line, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     if (!st) st = model_text(&text, model, s->text, err);
@@ -212,6 +226,16 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_model_destroy(model);
     pgy_loader_destroy(loader);
     return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const inspect_model_args *s = args_get(line, &OWN);
+    const model_args *model = args_get(line, &GROUP_MODEL_TYPE);
+    if (s->text.attrs && !s->text.layers)
+        LOG(WARNING, "--show attrs needs layers as well: 'attrs' alone shows no attributes");
+    return model_is_engine(model) ? show_plan(model->path, s, err) : show_onnx(line, err);
 }
 
 const command COMMAND_inspect_model = {

@@ -24,6 +24,8 @@ pgy_status pgy_plan_build(const char *path, pgy_model *model, const pgy_build_co
     profile_set *profiles = NULL;
     pgy_metadata *inputs = NULL, *shapes = NULL;
     pgy_status st = session_create(&s, model, 1, err);
+    if (!st && config && config->load_tactics)
+        st = session_use_tactics(s, config->load_tactics, err);
     if (!st) st = pgy_metadata_create(&inputs, err);
     if (!st) st = session_inputs(s, inputs, err);
     if (!st) st = profiles_create(&profiles, config, inputs, err);
