@@ -84,7 +84,9 @@ static void read_step(program_step *out, const plan_file *p, const plan_step *s)
                           .output_count = s->output_count,
                           .cost_ns = s->cost_ns};
     out->plan = (kernel_plan){
-        .params = (unsigned char *)p->at[PLAN_PARAMS] + s->params_offset,
+        .params = s->kernel == PLAN_NO_TEXT
+                      ? NULL
+                      : (unsigned char *)p->at[PLAN_PARAMS] + s->params_offset,
         .params_bytes = s->params_bytes,
         .packed_bytes = s->packed_bytes,
         .packed_inputs = s->packed_inputs,
