@@ -13,13 +13,16 @@ Architectures are in models_vision.py, models_text.py, models_plain.py and model
 NAME, of an architecture or a file, may have * and ?; without names all are made.
 """
 import argparse
+import contextlib
 import fnmatch
 import importlib
 import inspect
+import io
 import json
 import os
 import signal
 import sys
+import tempfile
 import time
 import warnings
 
@@ -41,6 +44,10 @@ def preload(exporter):
     wanted = ["torchvision", "timm", "transformers"] + (["onnxscript", "torch._dynamo", "torch.onnx._internal.exporter._core"] if exporter != "classic" else [])
     for name in wanted:
         importlib.import_module(name)
+    if exporter != "classic":  # reads its tables of operators
+        import torch
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            torch.onnx.export(torch.nn.Linear(2, 2).eval(), (torch.rand(1, 2),), os.path.join(folder, "tiny.onnx"), dynamo=True, verbose=False)
 
 
 def opset_of(model, index, exporter):

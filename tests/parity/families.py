@@ -89,6 +89,7 @@ def collect(graph, depth=0):
 
 
 def peer(kind, model, queue):
+    os.chdir(tempfile.gettempdir())  # the symbolic one leaves files where it is
     try:
         start = time.time()
         if kind == "symbolic":
@@ -353,7 +354,7 @@ def document(results, failures):
              "\"dynamic\" ones have named batch, sequence or picture sizes.", "",
              f"{len(rows)} exports of {len(architectures)} architectures ({by_exporter(rows)}): {len(agree)} agree with ONNX Runtime, {len(complete)} have every shape known,",
              f"{len(fewer)} have a shape that ONNX or ONNX Runtime's symbolic inference knows better.", "",
-             "Shapes are node outputs whose dimensions are all known, as numbers or names, of all that the side reports (\"fails\": it ends in an error), with the",
+             "Shapes are node outputs whose dimensions are all known, as numbers or names, of all that the side reports (\"fails\": an error, or more than 60 s), with the",
              "declarations of inner values removed from the file. The error of ONNX Runtime is max |y - ref| / (|ref| + rms(ref)) over all outputs against the",
              f"float64 reference. It may be {FACTOR} times what float32 alone costs there (the reference with every node's result rounded), or {FLOOR:g}. Where rounding",
              f"alone changes an output by more than {FLIPPED:g}, it decides something (a bucket, an order of near-equal scores), and the rounded reference is the",
@@ -364,7 +365,7 @@ def document(results, failures):
         reasons = {p: why for r, p in notes for (n, start), why in EXPLAINED.items() if r["name"] == n and p.startswith(start)}
         lines += ["", "## What does not agree", ""] + [f"- {title(r)}: {p}{' (' + reasons[p] + ')' if p in reasons else ''}" for r, p in notes[:60]]
     if failures:
-        lines += ["", "## What the exporters could not do", "", "In PyTorch's words; nothing of these reached this program.", ""]
+        lines += ["", "## What the exporters could not do", "", "In PyTorch's words, or why what it wrote is no valid model. Beside other work on the machine, an export had 400 s.", ""]
         lines += [f"- {exported(f)}: {reason(why)}" for f, why in sorted(failures.items())]
     return "\n".join(lines) + "\n"
 
@@ -387,6 +388,7 @@ def exported(file):
 
 def reason(why):
     """Up to the sentence or bracket that goes on about something else."""
+    why = re.sub(r' at "/[^"]*":\d+', "", why.replace("took too long", "took more than 400 s"))
     return re.split(r"  \[|\. (?=Please|Support|This)", why)[0][:240].rstrip()
 
 
@@ -422,9 +424,9 @@ def unexplained(path, problems):
 
 def check_model(args, program, counter, path, folder):
     row = {"shapes": kept(path, "shapes") or {}, "run": kept(path, "run") or {}}
-    if args.only != "runs":
+    if args.only not in ("runs", "table"):
         row["shapes"] = kept(path, "shapes", check_shapes(counter, path, folder, args.force))
-    if args.only != "shapes" and (args.force or not row["run"] or row["run"]["problems"]):
+    if args.only not in ("shapes", "table") and (args.force or not row["run"] or row["run"]["problems"]):
         row["run"] = kept(path, "run", check_run(program, path, folder))
     return row
 
@@ -434,7 +436,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--only", choices=["shapes", "runs"])
+    parser.add_argument("--only", choices=["shapes", "runs", "table"], help="table: of what is kept, nothing is run")
     parser.add_argument("--markdown")
     parser.add_argument("--force", action="store_true", help="do not use kept results")
     args = parser.parse_intermixed_args()
@@ -455,7 +457,7 @@ def main():
     failures = os.path.join(args.folder, "failures.json")
     if args.markdown:
         with open(args.markdown, "w", encoding="utf-8") as out:
-            rows = {p: dict(describe(p), shapes=kept(p, "shapes") or {}, run=kept(p, "run") or {}) for p in paths}
+            rows = {p: dict(kept(p, "about") or kept(p, "about", describe(p)), shapes=kept(p, "shapes") or {}, run=kept(p, "run") or {}) for p in paths}
             absent = json.load(open(failures)) if os.path.exists(failures) else {}
             absent = {f: re.sub(r"\x1b?\[\d+m", "", why) for f, why in absent.items() if not os.path.exists(os.path.join(args.folder, f))}
             out.write(document(rows, absent))
