@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
 
 static const char LOG_PATH[] = "tools/args/backend/trt/config.py";
@@ -130,6 +132,17 @@ static void note_data(const data_args *s)
         LOG(WARNING, "Options of the data loader: no effect, since nothing is calibrated yet");
 }
 
+/* Outputs of the ONNX model are those of the other runners. */
+static void note_onnx_outputs(const args *line)
+{
+    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
+    const runner_args *runners = args_get(line, group_runners());
+    if (!load || !(load->outputs.given || load->exclude.given || load->by_type.given)) return;
+    for (size_t i = 0; runners && i < runners->names.count; i++)
+        if (strcmp(runners->names.items[i], "trt")) return;
+    LOG(WARNING, "--onnx-outputs: no effect; --trt-outputs selects the engine's outputs");
+}
+
 void trt_notes(const args *line)
 {
     const trt_config_args *config = args_get(line, &GROUP_TRT_CONFIG);
@@ -141,6 +154,7 @@ void trt_notes(const args *line)
     note_choices(config, engine);
     note_device(config, engine);
     if (network) note_network(network);
+    note_onnx_outputs(line);
     if (args_get(line, &GROUP_TRT_CONFIG_CONVERT) && args_get(line, &GROUP_DATA))
         note_data(args_get(line, &GROUP_DATA));
 }
