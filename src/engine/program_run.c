@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/interpret.h"
 #include "engine/program.h"
 #include "engine/reference_step.h"
 
@@ -28,7 +29,8 @@ struct program_context {
     uint32_t *parts;  /* per step */
     patch *patches;
     size_t patch_count;
-    atomic_int failed; /* status of the first failure */
+    interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
+    atomic_int failed;        /* status of the first failure */
     pgy_error error;
 };
 
@@ -45,6 +47,7 @@ static size_t round_up(size_t size)
 void program_context_destroy(program_context *c)
 {
     if (!c) return;
+    interpreter_destroy(c->interpreter);
     mem_free(c->memory);
     mem_free(c->addresses);
     mem_free(c->starts);
@@ -87,6 +90,15 @@ static void resolve(program_context *c, size_t entry, uint32_t tensor)
     }
 }
 
+static bool has_bodies(const program *p)
+{
+    for (size_t i = 0; i < p->step_count; i++) {
+        const pgy_node *n = p->steps[i].kernel ? NULL : p->steps[i].node;
+        if (n && (n->subgraph_count || node_box_of(n)->function)) return true;
+    }
+    return false;
+}
+
 pgy_status program_context_create(program_context **out, const program *p, team *t, pgy_error *err)
 {
     program_context *c = mem_calloc(1, sizeof *c);
@@ -97,6 +109,12 @@ pgy_status program_context_create(program_context **out, const program *p, team 
         program_context_destroy(c);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for an arena of %llu bytes",
                              (unsigned long long)p->arena_bytes);
+    }
+    /* One thread of the team runs a body while the others wait. */
+    const pgy_status st = has_bodies(p) ? interpreter_create(&c->interpreter, NULL, err) : PGY_OK;
+    if (st) {
+        program_context_destroy(c);
+        return st;
     }
     size_t entry = 0;
     for (size_t i = 0; i < p->step_count; i++) {
@@ -134,7 +152,9 @@ static void run_reference(program_context *c, size_t index)
 {
     const program_step *s = &c->p->steps[index];
     if (atomic_load_explicit(&c->failed, memory_order_relaxed)) return;
-    const pgy_status st = reference_step_run(c->p, s, c->addresses + c->starts[index], &c->error);
+    const pgy_status st = reference_step_run(
+        c->p, s, c->addresses + c->starts[index],
+        c->interpreter ? interpreter_operators(c->interpreter) : NULL, &c->error);
     if (st) atomic_store_explicit(&c->failed, st, memory_order_relaxed);
 }
 
@@ -161,7 +181,7 @@ static void walk(size_t thread, size_t size, void *user)
 }
 
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
-                       pgy_error *err)
+                           pgy_error *err)
 {
     for (size_t i = 0; i < c->patch_count; i++) {
         const patch *p = &c->patches[i];

@@ -61,10 +61,12 @@ static pgy_status store(const program_tensor *t, void *data, const op_tensor *va
 }
 
 pgy_status reference_step_run(const program *p, const program_step *s, void *const *addresses,
-                              pgy_error *err)
+                              const execute_operators *operators, pgy_error *err)
 {
     const size_t reads = (size_t)s->input_count + s->captured_count;
-    const execute_limits limits = {.max_bytes = memory_limit_bytes()};
+    const bool bodies = s->node->subgraph_count || node_box_of(s->node)->function;
+    const execute_limits limits = {.max_bytes = memory_limit_bytes(),
+                                   .operators = bodies ? operators : NULL};
     op_tensor *in = mem_calloc(reads + 1, sizeof *in);
     op_tensor *out = mem_calloc(s->output_count + 1, sizeof *out);
     pgy_status st = PGY_OK;

@@ -4,11 +4,12 @@
 #define ENGINE_REFERENCE_STEP_H
 
 #include "engine/program.h"
+#include "evaluate/execute.h"
 
 /* What has to be known before it can run: subgraphs and functions. */
 pgy_status reference_step_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* `addresses` beside the step's tensors. */
+/* `addresses` beside the step's tensors; `operators` for the nodes of its bodies, or NULL. */
 pgy_status reference_step_run(const program *p, const program_step *s, void *const *addresses,
-                              pgy_error *err) PGY_MUST_CHECK;
+                              const execute_operators *operators, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

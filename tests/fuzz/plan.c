@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plan files: any bytes give a plan that can be looked at, or an error. Hashes are not looked at,
- * since no mutation would get past them. The seed is made when the target starts. */
+ * since no mutation would get past them. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
