@@ -49,6 +49,21 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while interpreting");
 }
 
+/* Weights lie in the model's file at any address; vectors and conversions want better ones. */
+static pgy_status align(pgy_tensor **t, pgy_error *err)
+{
+    pgy_tensor *from = *t, *moved = NULL;
+    if (pgy_tensor_dtype(from) == PGY_STRING || (uintptr_t)pgy_tensor_data(from) % 16 == 0)
+        return PGY_OK;
+    const pgy_status st = tensor_create_raw(&moved, pgy_tensor_dtype(from), pgy_tensor_rank(from),
+                                            pgy_tensor_shape(from), err);
+    if (st) return st;
+    memcpy(pgy_tensor_data(moved), pgy_tensor_data(from), pgy_tensor_size_bytes(from));
+    pgy_tensor_release(from);
+    *t = moved;
+    return PGY_OK;
+}
+
 /* ---- By definition -------------------------------------------------------------------------- */
 
 static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
@@ -61,7 +76,10 @@ static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
         *out = op_tensor_retain(t);
         return PGY_OK;
     }
-    const pgy_status st = op_to_storage(&made.value, t->value, err);
+    pgy_tensor *aligned = pgy_tensor_retain(t->value);
+    pgy_status st = align(&aligned, err);
+    if (!st) st = op_to_storage(&made.value, aligned, err);
+    pgy_tensor_release(aligned);
     if (!st) *out = made;
     return st;
 }
@@ -284,15 +302,11 @@ static pgy_status in_declared(call *c, size_t i, pgy_error *err)
     pgy_tensor *made = NULL;
     if (c->declared[i] || !t->value) return PGY_OK;
     pgy_status st = op_from_storage(&made, t->value, t->dtype, err);
-    if (!st && (uintptr_t)pgy_tensor_data(made) % 16) {
-        pgy_tensor *moved = NULL;
-        st =
-            tensor_create_raw(&moved, t->dtype, pgy_tensor_rank(made), pgy_tensor_shape(made), err);
-        if (!st) memcpy(pgy_tensor_data(moved), pgy_tensor_data(made), pgy_tensor_size_bytes(made));
+    if (!st) st = align(&made, err);
+    if (st)
         pgy_tensor_release(made);
-        made = moved;
-    }
-    if (!st) c->declared[i] = made;
+    else
+        c->declared[i] = made;
     return st;
 }
 

@@ -84,7 +84,7 @@ static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tenso
                               const frame *f, pgy_error *err)
 {
     pgy_tensor *stored = NULL, *value = NULL;
-    const bool narrow = t && (f->declared || f->plan->narrow[box_of(v)->slot]) &&
+    const bool narrow = t && ((f->declared && !v->is_output) || f->plan->narrow[box_of(v)->slot]) &&
                         pgy_dtype_from_onnx(t->data_type) == PGY_F32;
     pgy_status st = narrow ? onnx_tensor_load_anywhere(&stored, v->graph->model, t, err)
                     : t    ? pgy_onnx_tensor_load(&stored, v->graph->model, t, err)

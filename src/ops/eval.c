@@ -336,7 +336,13 @@ static pgy_status describe_held(op_value *out, pgy_tensor **widened, const op_te
     if (!out->data || pgy_tensor_dtype(out->data) == op_storage(out->dtype)) return PGY_OK;
     out->data = NULL;
     if (pgy_tensor_count(t->value) > FEW_ELEMENTS) return PGY_OK;
-    const pgy_status st = op_to_storage(widened, t->value, err);
+    pgy_tensor *aligned = NULL; /* weights may lie anywhere */
+    pgy_status st = tensor_create_raw(&aligned, pgy_tensor_dtype(t->value),
+                                      pgy_tensor_rank(t->value), pgy_tensor_shape(t->value), err);
+    if (st) return st;
+    memcpy(pgy_tensor_data(aligned), pgy_tensor_data(t->value), pgy_tensor_size_bytes(t->value));
+    st = op_to_storage(widened, aligned, err);
+    pgy_tensor_release(aligned);
     out->data = *widened;
     return st;
 }
