@@ -129,7 +129,7 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
                         .scratch = w->scratch,
                         .parts = 1};
         if (!s->kernel) {
-            const pgy_status st = reference_step_run(w->p, s, addresses, err);
+            const pgy_status st = reference_step_run(w->p, s, addresses, NULL, err);
             if (st) return st;
         }
         for (; s->kernel && r.phase < s->plan.phases; r.phase++) s->kernel->run(&r);
