@@ -317,6 +317,7 @@ typedef struct job {
     char *workspace, *scratch;
     size_t stride;
     uint32_t parts;
+    atomic_int *fault;
 } job;
 
 static void run_part(const job *j, uint32_t part, uint32_t phase)
@@ -328,7 +329,8 @@ static void run_part(const job *j, uint32_t part, uint32_t phase)
                           .scratch = j->scratch + j->stride * part,
                           .phase = phase,
                           .part = part,
-                          .parts = j->parts};
+                          .parts = j->parts,
+                          .fault = j->fault};
     j->p->kernel->run(&r);
 }
 
@@ -347,7 +349,8 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
     interpreter *it = c->it;
     const size_t threads = it->team && p->cost_ns >= SHORT_NS ? team_size(it->team) : 1;
     const size_t workspace = (p->plan.workspace_bytes + 63) / 64 * 64;
-    job j = {.p = p, .team = it->team, .tensors = tensors};
+    atomic_int fault = 0;
+    job j = {.p = p, .team = it->team, .tensors = tensors, .fault = &fault};
     j.stride = (p->plan.scratch_bytes + 63) / 64 * 64;
     j.parts = (uint32_t)(p->plan.parts < threads ? p->plan.parts : threads);
     const size_t wanted = workspace + j.stride * j.parts + 64;
@@ -364,6 +367,9 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
         team_run(it->team, run_thread, &j);
     else
         for (uint32_t phase = 0; phase < p->plan.phases; phase++) run_part(&j, 0, phase);
+    if (atomic_load_explicit(&fault, memory_order_relaxed))
+        return pgy_error_set(err, PGY_E_SHAPE, "%s '%s': an index is out of range", c->n->op_type,
+                             c->node->name);
     return PGY_OK;
 }
 

@@ -31,6 +31,7 @@ struct program_context {
     size_t patch_count;
     interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
     atomic_int failed;        /* status of the first failure */
+    atomic_size_t faulty;     /* one more than the step whose kernel met wrong data; 0: none */
     pgy_error error;
 };
 
@@ -133,6 +134,8 @@ pgy_status program_context_create(program_context **out, const program *p, team 
 static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t phase)
 {
     const program_step *s = &c->p->steps[index];
+    atomic_int fault = 0;
+    int none = PGY_OK;
     if (thread >= c->parts[index]) return;
     const kernel_run r = {
         .params = s->plan.params,
@@ -143,8 +146,12 @@ static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t
         .phase = phase,
         .part = (uint32_t)thread,
         .parts = c->parts[index],
+        .fault = &fault,
     };
     s->kernel->run(&r);
+    if (!atomic_load_explicit(&fault, memory_order_relaxed)) return;
+    if (atomic_compare_exchange_strong(&c->failed, &none, PGY_E_SHAPE))
+        atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
 }
 
 /* The first failure is kept; the steps behind it find nothing to do. */
@@ -188,7 +195,12 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
         c->addresses[p->entry] = p->output ? outputs[p->index] : (void *)inputs[p->index];
     }
     atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
+    atomic_store_explicit(&c->faulty, 0, memory_order_relaxed);
     team_run(c->team, walk, c);
     const pgy_status st = (pgy_status)atomic_load_explicit(&c->failed, memory_order_relaxed);
+    const size_t faulty = atomic_load_explicit(&c->faulty, memory_order_relaxed);
+    if (faulty)
+        return pgy_error_set(err, st, "%s '%s': an index is out of range",
+                             c->p->steps[faulty - 1].op_type, c->p->steps[faulty - 1].label);
     return st ? pgy_error_set(err, st, "%s", c->error.text) : PGY_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gather along any axis: blocks of bytes that an index chooses. Indices that are known are checked
  * when the kernel is chosen; others count from the end where negative, and one that is out of range
- * gives zeros. */
+ * is a fault of the run. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -83,7 +83,7 @@ static void run(const kernel_run *r)
         if (index < p->length)
             copy(y, x + index * p->block, p->block);
         else
-            memset(y, 0, p->block);
+            kernel_fault(r);
     }
 }
 

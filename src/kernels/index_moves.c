@@ -2,7 +2,7 @@
 /* Moves by indices that are data: GatherElements, GatherND, ScatterElements and ScatterND without
  * reduction. Scatters copy the data in a first phase; in the second one part applies the updates in
  * their order, so that of several for one place the last stays. Indices count from the end where
- * negative; what is out of range reads zeros and writes nothing. */
+ * negative; what is out of range is a fault of the run. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -162,6 +162,8 @@ static void run_scatter(const params *p, const kernel_run *r, size_t bytes)
     for (size_t i = 0; r->part == 0 && i < p->count; i++)
         if (find_place(&at, p, r->tensors[1], i))
             move(y + at * p->item, (const char *)r->tensors[2] + i * bytes, bytes);
+        else
+            kernel_fault(r);
 }
 
 static void run(const kernel_run *r)
@@ -180,7 +182,7 @@ static void run(const kernel_run *r)
         if (find_place(&at, p, r->tensors[1], i))
             move(y, (const char *)r->tensors[0] + at * p->item, bytes);
         else
-            memset(y, 0, bytes);
+            kernel_fault(r);
     }
 }
 

@@ -8,6 +8,8 @@
 #ifndef KERNELS_KERNEL_H
 #define KERNELS_KERNEL_H
 
+#include <stdatomic.h>
+
 #include "base/system.h"
 #include "ops/op.h"
 
@@ -56,6 +58,7 @@ typedef struct kernel_run {
     void *const *tensors; /* inputs, then outputs, as in the use; NULL where omitted or packed */
     void *workspace, *scratch;
     uint32_t phase, part, parts;
+    atomic_int *fault; /* set by kernel_fault; NULL: nobody asks */
 } kernel_run;
 
 typedef struct kernel {
@@ -78,6 +81,12 @@ void kernel_plan_deinit(kernel_plan *p);
 const kernel *kernel_for(const char *domain, const char *op, size_t i);
 /* For plans. NULL: unknown, of another version, or not for this processor. */
 const kernel *kernel_find(const char *name, uint16_t version);
+
+/* For a kernel whose data are wrong, such as an index out of range: the run as a whole fails. */
+static inline void kernel_fault(const kernel_run *r)
+{
+    if (r->fault) atomic_store_explicit(r->fault, 1, memory_order_relaxed);
+}
 
 /* ---- Help for kernels ------------------------------------------------------------------------ */
 

@@ -203,3 +203,45 @@ static void test_session__a_pass_can_be_switched_off(void **state)
     session_destroy(s);
     pgy_model_destroy(model);
 }
+
+/* Indices that come with the data and name nothing: an error that names the node, no made-up value.
+ */
+static void expect_index_error(const char *op, const char *inputs, int64_t index)
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "3, 4");
+    builder_input(&b, "i", PGY_I64, "2, 2");
+    builder_input(&b, "u", PGY_F32, "2, 2");
+    builder_node(&b, op, inputs, "y")->name = "pick";
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    session *s = open(model, 2);
+    for (int round = 0; round < 2; round++) { /* good indices after bad ones run again */
+        pgy_tensor_map *feed = new_feed(), *got = new_feed();
+        const int64_t shape[2] = {3, 4}, two[2] = {2, 2};
+        pgy_tensor *i = NULL;
+        pgy_error err = {0};
+        give(feed, "x", 2, shape);
+        give(feed, "u", 2, two);
+        assert_int_equal(pgy_tensor_create(&i, PGY_I64, 2, two, NULL), PGY_OK);
+        if (round == 0) ((int64_t *)pgy_tensor_data(i))[3] = index;
+        assert_int_equal(pgy_tensor_map_adopt(feed, "i", i, NULL), PGY_OK);
+        const pgy_status st = session_run(s, feed, got, NULL, &err);
+        assert_int_equal(st, round == 0 ? PGY_E_SHAPE : PGY_OK);
+        if (round == 0) assert_non_null(strstr(err.text, "'pick': an index is out of range"));
+        pgy_tensor_map_destroy(got);
+        pgy_tensor_map_destroy(feed);
+    }
+    session_destroy(s);
+    pgy_model_destroy(model);
+}
+
+static void test_session__indices_out_of_range_are_errors(void **state)
+{
+    (void)state;
+    expect_index_error("Gather", "x i", 3);
+    expect_index_error("Gather", "x i", -4);
+    expect_index_error("GatherElements", "x i", 3);
+    expect_index_error("GatherND", "x i", 4);
+    expect_index_error("ScatterElements", "x i u", -4);
+}
