@@ -9,7 +9,7 @@
 #ifndef POLYGRAPHY_BUILD_CONFIG_H
 #define POLYGRAPHY_BUILD_CONFIG_H
 
-#include <polygraphy/base.h>
+#include <polygraphy/data.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,21 +36,102 @@ typedef struct pgy_name_list {
     bool given;
 } pgy_name_list;
 
+/** The element type that a layer is to compute in or a tensor is to have. */
+typedef struct pgy_type_choice {
+    const char *name; /**< of a node or tensor; may be a wildcard */
+    pgy_dtype dtype;
+} pgy_type_choice;
+
+/** The formats that an input or output may have, in TensorRT's names. */
+typedef struct pgy_format_choice {
+    const char *name;
+    pgy_name_list formats;
+} pgy_format_choice;
+
+typedef enum pgy_constraints {
+    PGY_CONSTRAINTS_NONE,   /**< types of layers are hints that speed may overrule */
+    PGY_CONSTRAINTS_PREFER, /**< a type that a layer cannot have is told by a warning */
+    PGY_CONSTRAINTS_OBEY    /**< a type that a layer cannot have is an error */
+} pgy_constraints;
+
+/** How ranges for int8 are found from what flows through the model. */
+typedef enum pgy_calibrator {
+    PGY_CALIBRATOR_ENTROPY_2, /**< least divergence; weights by channel */
+    PGY_CALIBRATOR_ENTROPY,   /**< least divergence; weights by channel, activations by the old rule
+                               */
+    PGY_CALIBRATOR_MIN_MAX,
+    PGY_CALIBRATOR_LEGACY /**< quantile, then a cutoff */
+} pgy_calibrator;
+
+typedef struct pgy_calibration {
+    pgy_calibrator kind;
+    const char *cache;        /**< read if it is there and not empty, else written; NULL: none */
+    pgy_data_loader *data;    /**< what flows through; NULL: only a cache can tell the ranges */
+    double quantile;          /**< of PGY_CALIBRATOR_LEGACY; 0: 0.5 */
+    double regression_cutoff; /**< of PGY_CALIBRATOR_LEGACY; 0: 0.5 */
+    bool data_is_random;      /**< nobody chose the data: worth a warning */
+} pgy_calibration;
+
+/** For which processors a plan is made. */
+typedef enum pgy_cpu_level {
+    PGY_CPU_NATIVE,   /**< the one that builds */
+    PGY_CPU_PORTABLE, /**< any of this architecture */
+    PGY_CPU_AVX2,     /**< AVX2, FMA and F16C */
+    PGY_CPU_AVX512    /**< AVX-512 F, BW, DQ and VL */
+} pgy_cpu_level;
+
+/** Hears of the progress of a build, phase within phase. `step` returns false to stop the build,
+ * which then ends with PGY_E_CANCELLED. Any of the three may be NULL. */
+typedef struct pgy_progress_monitor {
+    void *user;
+    void (*start)(void *user, const char *phase, const char *parent, size_t step_count);
+    bool (*step)(void *user, const char *phase, size_t step);
+    void (*finish)(void *user, const char *phase);
+} pgy_progress_monitor;
+
+typedef struct pgy_timing_cache pgy_timing_cache; /* timing_cache.h */
+
 typedef struct pgy_build_config {
     size_t size; /**< sizeof(pgy_build_config) */
     const pgy_profile *profiles;
     size_t profile_count; /**< 0: shapes are not restricted */
+    size_t threads;       /**< that the plan is made for; 0: one for each processor */
     bool has_workspace_limit;
-    uint64_t workspace_bytes;
+    uint64_t workspace_bytes; /**< kernels that need more memory while they run are left out */
     bool has_optimization_level;
-    int64_t optimization_level; /**< 0 to 5 */
+    int64_t optimization_level; /**< 0 to 5; 3 if not given: how much is measured */
     const char *save_tactics;   /**< where to write which kernel does which node; NULL: nowhere */
     const char *load_tactics;   /**< such a file, to be obeyed; NULL: none */
+    /* Measured times of kernels: */
+    pgy_timing_cache *timing_cache; /**< used and added to; NULL: one for this build alone */
+    const char *load_timing_cache;  /**< a file; NULL: none */
+    const char *save_timing_cache;  /**< a file that the times are merged into; NULL: none */
+    bool error_on_timing_cache_miss;
+    /* Precision: what else than float32 layers may use. */
+    bool fp16, bf16, int8, fp8;
+    pgy_constraints constraints;
+    const pgy_type_choice *layer_types; /**< what layers are to compute in */
+    size_t layer_type_count;
+    const pgy_type_choice *tensor_types; /**< of inputs and outputs */
+    size_t tensor_type_count;
+    const pgy_format_choice *tensor_formats;
+    size_t tensor_format_count;
+    const pgy_calibration *calibration; /**< for int8 in models without Q/DQ; NULL: none */
+    const char
+        *save_quantized; /**< where to write the model with the types it got; NULL: nowhere */
+    /* Plans: */
+    bool refittable;         /**< weights can be exchanged later */
+    bool strip_plan;         /**< weights are left out, to be put back by refitting */
+    bool version_compatible; /**< kernels of this version must be known to later ones */
+    pgy_cpu_level cpu_level;
+    pgy_name_list debug_tensors;         /**< that can be looked at while the plan runs */
+    bool debug_unfused;                  /**< all tensors that no fusion has swallowed */
+    const pgy_progress_monitor *monitor; /**< NULL: none */
     /* What was asked for, in TensorRT's names, for messages: */
     pgy_name_list flags; /**< FP16, SPARSE_WEIGHTS ... */
     pgy_name_list tactic_sources, preview_features, quantization_flags;
     const char *engine_capability;   /**< NULL: STANDARD */
-    const char *profiling_verbosity; /**< NULL: DETAILED */
+    const char *profiling_verbosity; /**< LAYER_NAMES_ONLY, NONE; NULL: DETAILED */
 } pgy_build_config;
 
 /** Settings of the backend "trt"; the option rows of the backend fill all but `config`. */
