@@ -17,8 +17,8 @@
 
 #include "base/alloc.h"
 #include "base/system.h"
+#include "engine/context.h"
 #include "engine/reference_step.h"
-#include "engine/session.h"
 #include "evaluate/execute.h"
 
 enum { MAX_RUNS = 1000, MAX_KINDS = 256 };
@@ -67,15 +67,12 @@ static pgy_status add_input(pgy_tensor_map *feed, const pgy_tensor_info *info, p
     return st;
 }
 
-static pgy_status make_feed(pgy_tensor_map **feed, session *s, pgy_error *err)
+static pgy_status make_feed(pgy_tensor_map **feed, const engine *e, pgy_error *err)
 {
-    pgy_metadata *inputs = NULL;
-    pgy_status st = pgy_metadata_create(&inputs, err);
-    if (!st) st = pgy_tensor_map_create(feed, err);
-    if (!st) st = session_inputs(s, inputs, err);
+    const pgy_metadata *inputs = engine_inputs(e);
+    pgy_status st = pgy_tensor_map_create(feed, err);
     for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++)
         st = add_input(*feed, pgy_metadata_at(inputs, i), err);
-    pgy_metadata_destroy(inputs);
     return st;
 }
 
@@ -221,7 +218,7 @@ static int64_t cpu_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static pgy_status run_all(session *s, const pgy_tensor_map *feed, const options *o, int64_t *took,
+static pgy_status run_all(context *s, const pgy_tensor_map *feed, const options *o, int64_t *took,
                           int64_t *cpu, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -229,7 +226,7 @@ static pgy_status run_all(session *s, const pgy_tensor_map *feed, const options 
         pgy_tensor_map *out = NULL;
         st = pgy_tensor_map_create(&out, err);
         const int64_t start = cpu_ns();
-        if (!st) st = session_run(s, feed, out, &took[i], err);
+        if (!st) st = context_run(s, feed, out, &took[i], err);
         cpu[i] = cpu_ns() - start;
         pgy_tensor_map_destroy(out);
     }
@@ -266,12 +263,12 @@ static pgy_status run_reference(pgy_model *model, const pgy_tensor_map *feed, pg
     return st;
 }
 
-static pgy_status check(session *s, pgy_model *model, const pgy_tensor_map *feed, pgy_error *err)
+static pgy_status check(context *s, pgy_model *model, const pgy_tensor_map *feed, pgy_error *err)
 {
     pgy_tensor_map *got = NULL, *wanted = NULL;
     pgy_status st = pgy_tensor_map_create(&got, err);
     if (!st) st = pgy_tensor_map_create(&wanted, err);
-    if (!st) st = session_run(s, feed, got, NULL, err);
+    if (!st) st = context_run(s, feed, got, NULL, err);
     if (!st) st = run_reference(model, feed, wanted, err);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(wanted); i++) {
         const pgy_tensor *t = pgy_tensor_map_at(wanted, i);
@@ -289,18 +286,20 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
 {
     static int64_t took[MAX_RUNS], cpu[MAX_RUNS];
     pgy_model *model = NULL;
-    session *s = NULL;
+    engine *e = NULL;
+    context *s = NULL;
     pgy_tensor_map *feed = NULL;
     int64_t built = 0;
     const int64_t start = cpu_ns();
     pgy_status st = pgy_model_load(&model, path, NULL, err);
-    if (!st) st = session_create(&s, model, o->threads, err);
-    if (!st) st = make_feed(&feed, s, err);
+    if (!st) st = engine_build(&e, model, NULL, err);
+    if (!st) st = context_create(&s, e, o->threads, err);
+    if (!st) st = make_feed(&feed, e, err);
     if (!st) st = run_all(s, feed, &(options){.runs = 1}, took, cpu, err);
     built = cpu_ns() - start;
     if (!st) st = run_all(s, feed, o, took, cpu, err);
     if (!st) {
-        const program *p = session_program(s);
+        const program *p = context_program(s);
         qsort(took, (size_t)o->runs, sizeof *took, compare);
         qsort(cpu, (size_t)o->runs, sizeof *cpu, compare);
         printf("%s build %.0f run %.3f %.3f cpu %.3f %.3f arena %.2f bound %.2f\n", path,
@@ -312,7 +311,8 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
         fflush(stdout);
     }
     pgy_tensor_map_destroy(feed);
-    session_destroy(s);
+    context_destroy(s);
+    engine_release(e);
     pgy_model_destroy(model);
     return st;
 }

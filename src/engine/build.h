@@ -19,7 +19,7 @@ typedef struct build_tensor {
 typedef struct builder {
     program *p;
     pgy_graph *graph;
-    const tactics *tactics; /* to be obeyed; NULL: none */
+    const build_options *options;
     build_tensor *tensors;
     size_t tensor_count, tensor_capacity;
     size_t step_capacity;

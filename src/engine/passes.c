@@ -48,7 +48,7 @@ static pgy_status save(pgy_graph *g, const char *folder, size_t number, const ch
     return st;
 }
 
-pgy_status passes_run(pgy_graph *g, pgy_error *err)
+pgy_status passes_run(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
     const char *list = getenv("POLYGRAPHY_PASSES"), *folder = getenv("POLYGRAPHY_SAVE_PASSES");
     for (const pass *const *p = PASSES; *p; p++) {
@@ -57,7 +57,8 @@ pgy_status passes_run(pgy_graph *g, pgy_error *err)
             LOG(INFO, "Pass %s is switched off", (*p)->name);
             continue;
         }
-        pgy_status st = (*p)->run(g, &changes, err);
+        pgy_status st =
+            (*p)->run_for ? (*p)->run_for(g, config, &changes, err) : (*p)->run(g, &changes, err);
         if (!st && folder) st = save(g, folder, (size_t)(p - PASSES), (*p)->name, err);
         if (st) return pgy_error_prefix(err, st, "pass %s: ", (*p)->name);
         LOG(VERBOSE, "Pass %s: %zu changes, %zu nodes", (*p)->name, changes, g->node_count);

@@ -4,9 +4,8 @@
 #include <polygraphy/engine.h>
 
 #include "base/alloc.h"
+#include "engine/engine.h"
 #include "engine/plan.h"
-#include "engine/profile.h"
-#include "engine/session.h"
 
 struct pgy_plan {
     plan_file *file;
@@ -20,21 +19,10 @@ struct pgy_plan {
 pgy_status pgy_plan_build(const char *path, pgy_model *model, const pgy_build_config *config,
                           pgy_error *err)
 {
-    session *s = NULL;
-    profile_set *profiles = NULL;
-    pgy_metadata *inputs = NULL, *shapes = NULL;
-    pgy_status st = session_create(&s, model, 1, err);
-    if (!st && config && config->load_tactics)
-        st = session_use_tactics(s, config->load_tactics, err);
-    if (!st) st = pgy_metadata_create(&inputs, err);
-    if (!st) st = session_inputs(s, inputs, err);
-    if (!st) st = profiles_create(&profiles, config, inputs, err);
-    if (!st) st = profiles_shapes(&shapes, profiles, 0, err);
-    if (!st) st = session_save(s, path, shapes, err);
-    pgy_metadata_destroy(shapes);
-    pgy_metadata_destroy(inputs);
-    profiles_destroy(profiles);
-    session_destroy(s);
+    engine *e = NULL;
+    pgy_status st = engine_build(&e, model, config, err);
+    if (!st) st = engine_save(e, path, err);
+    engine_release(e);
     return st;
 }
 
@@ -104,7 +92,7 @@ static pgy_status read_program(pgy_plan *p, pgy_error *err)
         st = plan_program_inputs(&p->shapes, made, err);
         if (!st && !add_layers(p, made)) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
-    program_destroy(made);
+    program_release(made);
     return st;
 }
 

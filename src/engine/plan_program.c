@@ -165,12 +165,13 @@ pgy_status plan_program(program **out, const plan_file *p, bool runnable, pgy_er
     if (!p->info->has_program) return PGY_OK;
     program *made = mem_calloc(1, sizeof *made);
     if (!made) return no_memory(err);
+    atomic_init(&made->users, 1);
     made->mapped = true;
     pgy_status st = runnable ? check_machine(p, err) : PGY_OK;
     if (!st) st = read_program(made, p, err);
     if (!st && runnable) st = find_kernels(made, p, err);
     if (st)
-        program_destroy(made);
+        program_release(made);
     else
         *out = made;
     return st;

@@ -3,6 +3,8 @@
 #ifndef ENGINE_PROGRAM_H
 #define ENGINE_PROGRAM_H
 
+#include <polygraphy/build_config.h>
+
 #include "graph/graph.h"
 #include "kernels/kernel.h"
 #include "kernels/team.h"
@@ -39,6 +41,7 @@ typedef struct program_step {
 } program_step;
 
 typedef struct program {
+    atomic_size_t users;
     arena memory;
     program_tensor *tensors;
     size_t tensor_count;
@@ -52,20 +55,27 @@ typedef struct program {
     const uint32_t *outputs; /* tensor of each graph output */
 } program;
 
-/* From a graph whose shapes are all known (inference with concrete inputs has run); the graph must
- * outlive the program. PGY_E_UNSUPPORTED if some shape or type
- * cannot be known before the data: such a graph is interpreted. */
-pgy_status program_build(program **out, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
-/* The same with the kernels of a tactic replay (tactics.h; NULL: none). Nodes that it does not name
- * are free; one that it names and that cannot be done so is an error. */
+/* What a program is built for. */
 struct tactics;
-pgy_status program_build_with(program **out, pgy_graph *g, const struct tactics *choices,
-                              pgy_error *err) PGY_MUST_CHECK;
-void program_destroy(program *p);
+typedef struct build_options {
+    const pgy_build_config *config; /* never NULL */
+    const struct tactics *replay;   /* kernels to be used (tactics.h); NULL: none */
+    size_t threads;                 /* that will run it */
+} build_options;
 
-/* Memory to run a program in; one run at a time. The program and the team must outlive it. */
+/* From a graph whose shapes are all known (inference with concrete inputs has run); the graph must
+ * outlive the program. PGY_E_UNSUPPORTED if some shape or type cannot be known before the data:
+ * such a graph is interpreted. Nodes that a replay does not name are free; one that it names and
+ * that cannot be done so is an error. `o` NULL: defaults. */
+pgy_status program_build(program **out, pgy_graph *g, const build_options *o,
+                         pgy_error *err) PGY_MUST_CHECK;
+program *program_retain(program *p);
+void program_release(program *p); /* NULL is fine */
+
+/* Memory to run a program in; one run at a time. It retains the program; the team must outlive it.
+ */
 typedef struct program_context program_context;
-pgy_status program_context_create(program_context **out, const program *p, team *t,
+pgy_status program_context_create(program_context **out, program *p, team *t,
                                   pgy_error *err) PGY_MUST_CHECK;
 void program_context_destroy(program_context *c);
 /* Pointers to the linear data of inputs and outputs, in graph order. */

@@ -66,15 +66,13 @@ static pgy_status keep_tensors(builder *b, pgy_error *err)
     return PGY_OK;
 }
 
-pgy_status program_build(program **out, pgy_graph *g, pgy_error *err)
+pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pgy_error *err)
 {
-    return program_build_with(out, g, NULL, err);
-}
-
-pgy_status program_build_with(program **out, pgy_graph *g, const tactics *choices, pgy_error *err)
-{
-    builder b = {.graph = g, .tactics = choices, .p = mem_calloc(1, sizeof *b.p)};
+    static const pgy_build_config NONE = {.size = sizeof NONE};
+    static const build_options DEFAULTS = {.config = &NONE, .threads = 1};
+    builder b = {.graph = g, .options = o ? o : &DEFAULTS, .p = mem_calloc(1, sizeof *b.p)};
     if (!b.p) return graph_no_memory(err);
+    atomic_init(&b.p->users, 1);
     b.p->input_count = g->input_count;
     b.p->output_count = g->output_count;
     pgy_status st = build_steps(&b, err);
@@ -83,15 +81,21 @@ pgy_status program_build_with(program **out, pgy_graph *g, const tactics *choice
     for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
     mem_free(b.tensors);
     if (st)
-        program_destroy(b.p);
+        program_release(b.p);
     else
         *out = b.p;
     return st;
 }
 
-void program_destroy(program *p)
+program *program_retain(program *p)
 {
-    if (!p) return;
+    atomic_fetch_add_explicit(&p->users, 1, memory_order_relaxed);
+    return p;
+}
+
+void program_release(program *p)
+{
+    if (!p || atomic_fetch_sub_explicit(&p->users, 1, memory_order_acq_rel) > 1) return;
     for (size_t i = 0; !p->mapped && i < p->step_count; i++) kernel_plan_deinit(&p->steps[i].plan);
     mem_free(p->steps);
     if (!p->mapped) mem_free(p->constants);

@@ -19,7 +19,7 @@ typedef struct patch {
 } patch;
 
 struct program_context {
-    const program *p;
+    program *p;
     team *team;
     void *memory; /* arena, workspace, scratch of each thread */
     char *arena, *workspace, *scratch;
@@ -49,6 +49,7 @@ void program_context_destroy(program_context *c)
 {
     if (!c) return;
     interpreter_destroy(c->interpreter);
+    program_release(c->p);
     mem_free(c->memory);
     mem_free(c->addresses);
     mem_free(c->starts);
@@ -100,11 +101,11 @@ static bool has_bodies(const program *p)
     return false;
 }
 
-pgy_status program_context_create(program_context **out, const program *p, team *t, pgy_error *err)
+pgy_status program_context_create(program_context **out, program *p, team *t, pgy_error *err)
 {
     program_context *c = mem_calloc(1, sizeof *c);
     if (!c) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    c->p = p;
+    c->p = program_retain(p);
     c->team = t;
     if (!allocate(c)) {
         program_context_destroy(c);

@@ -361,7 +361,7 @@ pgy_status build_node(builder *b, pgy_node *n, pgy_error *err)
     const bool fits = describe_use(&offered, &c, b) == PGY_OK;
     c.use = offered;
     if (fits && !n->subgraph_count && !box->function)
-        st = select_kernel(&c, &offered, b->tactics, err);
+        st = select_kernel(&c, &offered, b->options->replay, err);
     if (st) return st;
     st = bring_inputs(&c, b, err);
     place_outputs(&c, b);

@@ -26,7 +26,7 @@ static void look(const plan_file *p)
                     length += strlen(made->tensors[s->tensors[k]].name);
         }
     }
-    program_destroy(made);
+    program_release(made);
     for (int outputs = 0; outputs < 2; outputs++) {
         if (!plan_metadata(&m, p, outputs, NULL)) pgy_metadata_destroy(m);
     }
@@ -34,7 +34,7 @@ static void look(const plan_file *p)
         if (plan_bind(made, p, g, NULL)) length++;
         pgy_graph_destroy(g);
     }
-    program_destroy(made);
+    program_release(made);
     if (length == SIZE_MAX) __builtin_trap();
 }
 

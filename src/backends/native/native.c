@@ -6,8 +6,9 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "engine/context.h"
 #include "engine/plan.h"
-#include "engine/session.h"
+#include "engine/shapes.h"
 #include "engine/tactics.h"
 
 extern const pgy_backend BACKEND_native;
@@ -17,9 +18,8 @@ static const char LOG_PATH[] = "backend/trt/runner.py";
 typedef struct native {
     const pgy_backend_model *source;
     pgy_trt_options options;
-    session *session; /* when active, like the rest */
-    profile_set *profiles;
-    size_t profile; /* that shapes must lie in, or PROFILE_ANY */
+    engine *engine; /* when active, like the rest */
+    context *context;
     bool tactics_saved;
 } native;
 
@@ -54,37 +54,16 @@ static pgy_status open_model(pgy_model **out, const pgy_backend_model *source, p
 static void deactivate(void *runner)
 {
     native *r = runner;
-    session_destroy(r->session);
-    profiles_destroy(r->profiles);
-    r->session = NULL;
-    r->profiles = NULL;
-}
-
-static pgy_status bind_profiles(native *r, pgy_error *err)
-{
-    pgy_metadata *inputs = NULL;
-    pgy_status st = pgy_metadata_create(&inputs, err);
-    if (!st) st = session_inputs(r->session, inputs, err);
-    if (!st) st = profiles_create(&r->profiles, r->options.config, inputs, err);
-    if (!st) st = native_options_check(&r->profile, &r->options, profiles_count(r->profiles), err);
-    pgy_metadata_destroy(inputs);
-    return st;
-}
-
-static pgy_status load_tactics(native *r, pgy_error *err)
-{
-    const pgy_build_config *c = r->options.config;
-    r->tactics_saved = !c || !c->save_tactics;
-    if (!c || !c->load_tactics) return PGY_OK;
-    LOG(INFO, "Loading tactic replay file from: %s", c->load_tactics);
-    return session_use_tactics(r->session, c->load_tactics, err);
+    context_destroy(r->context);
+    engine_release(r->engine);
+    r->context = NULL;
+    r->engine = NULL;
 }
 
 /* Kernels are chosen for the first shapes that come. */
-static pgy_status save_tactics(native *r, pgy_error *err)
+static pgy_status save_tactics(native *r, const program *p, pgy_error *err)
 {
     const char *path = r->options.config->save_tactics;
-    const program *p = session_program(r->session);
     r->tactics_saved = true;
     if (!p) {
         LOG(WARNING, "No tactic replay is saved: shapes in this model depend on data, so it is "
@@ -98,26 +77,39 @@ static pgy_status save_tactics(native *r, pgy_error *err)
 static pgy_status save_engine(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
-    pgy_metadata *shapes = NULL;
+    program *p = NULL;
     if (!r->options.save_engine) return PGY_OK;
-    pgy_status st = profiles_shapes(&shapes, r->profiles, 0, err);
-    if (!st) st = session_save(r->session, r->options.save_engine, shapes, err);
-    if (!st && c && c->save_tactics) st = save_tactics(r, err);
-    pgy_metadata_destroy(shapes);
+    pgy_status st = engine_save(r->engine, r->options.save_engine, err);
+    if (st || !c || !c->save_tactics) return st;
+    st = engine_program_for(&p, r->engine, 0, err);
+    if (!st) st = save_tactics(r, p, err);
+    program_release(p);
+    return st;
+}
+
+static pgy_status create_context(native *r, pgy_error *err)
+{
+    const profile_set *profiles = engine_profiles(r->engine);
+    size_t profile;
+    pgy_status st =
+        native_options_check(&profile, &r->options, profiles ? profiles_count(profiles) : 1, err);
+    if (!st) st = context_create(&r->context, r->engine, 0, err);
+    if (!st) context_set_profile(r->context, profile);
     return st;
 }
 
 static pgy_status build(native *r, pgy_error *err)
 {
+    const pgy_build_config *c = r->options.config;
     pgy_model *model = NULL;
     const int64_t start = clock_ns();
+    r->tactics_saved = !c || !c->save_tactics;
     pgy_status st = open_model(&model, r->source, err);
-    if (!st) st = session_create(&r->session, model, 0, err);
-    if (!st) st = bind_profiles(r, err);
-    if (!st) st = load_tactics(r, err);
+    if (!st) st = engine_build(&r->engine, model, c, err);
     pgy_model_destroy(model);
+    if (!st) st = create_context(r, err);
     if (st) return st;
-    native_log_build(r->options.config, r->profiles);
+    native_log_build(c, engine_profiles(r->engine));
     st = save_engine(r, err);
     if (!st)
         LOG(INFO, "Finished engine building in %.3f seconds", (double)(clock_ns() - start) * 1e-9);
@@ -132,7 +124,8 @@ static pgy_status load(native *r, pgy_error *err)
     if (r->options.save_engine || (c && (c->save_tactics || c->load_tactics)))
         LOG(WARNING, "The model is a plan already: options on building it have no effect");
     LOG(INFO, "Loading bytes from %s", r->source->path);
-    return session_open(&r->session, r->source->path, 0, err);
+    const pgy_status st = engine_open(&r->engine, r->source->path, err);
+    return st ? st : create_context(r, err);
 }
 
 static pgy_status activate(void *runner, pgy_error *err)
@@ -147,21 +140,20 @@ static pgy_status activate(void *runner, pgy_error *err)
 
 static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
 {
-    return session_inputs(((native *)runner)->session, out, err);
+    return shapes_add(out, engine_inputs(((native *)runner)->engine), err);
 }
 
 static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
 {
-    return session_outputs(((native *)runner)->session, out, err);
+    return shapes_add(out, engine_outputs(((native *)runner)->engine), err);
 }
 
 static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
                         int64_t *time_ns, pgy_error *err)
 {
     native *r = runner;
-    pgy_status st = r->profiles ? profiles_check(r->profiles, r->profile, feed, err) : PGY_OK;
-    if (!st) st = session_run(r->session, feed, out, time_ns, err);
-    return st || r->tactics_saved ? st : save_tactics(r, err);
+    const pgy_status st = context_run(r->context, feed, out, time_ns, err);
+    return st || r->tactics_saved ? st : save_tactics(r, context_program(r->context), err);
 }
 
 static void destroy(void *runner)

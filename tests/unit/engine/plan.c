@@ -13,9 +13,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "engine/context.h"
 #include "engine/plan.h"
 #include "engine/plan_format.h"
-#include "engine/session.h"
 #include "harness/model_builder.h"
 
 /* A product with packed weights, a view, an operator by its reference, a branch. */
@@ -48,12 +48,12 @@ static pgy_tensor_map *feed_of(int64_t n)
     return feed;
 }
 
-static pgy_tensor_map *run(session *s, int64_t n)
+static pgy_tensor_map *run(context *s, int64_t n)
 {
     pgy_tensor_map *feed = feed_of(n), *out = NULL;
     pgy_error err = {0};
     assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
-    if (session_run(s, feed, out, NULL, &err)) fail_msg("%s", err.text);
+    if (context_run(s, feed, out, NULL, &err)) fail_msg("%s", err.text);
     pgy_tensor_map_destroy(feed);
     return out;
 }
@@ -71,26 +71,47 @@ static void expect_same(pgy_tensor_map *a, pgy_tensor_map *b)
     pgy_tensor_map_destroy(b);
 }
 
-static session *create(pgy_model *model)
+/* A context of its own engine. */
+static context *context_of(engine *e)
 {
-    session *s = NULL;
+    context *c = NULL;
     pgy_error err = {0};
-    if (session_create(&s, model, 2, &err)) fail_msg("%s", err.text);
-    return s;
+    if (context_create(&c, e, 2, &err)) fail_msg("%s", err.text);
+    engine_release(e);
+    return c;
 }
 
-static char *save(session *s, int64_t n)
+static context *create(pgy_model *model)
 {
-    char *path = NULL;
+    engine *e = NULL;
     pgy_error err = {0};
-    pgy_metadata *shapes = NULL;
+    if (engine_build(&e, model, NULL, &err)) fail_msg("%s", err.text);
+    return context_of(e);
+}
+
+static context *open(const char *path)
+{
+    engine *e = NULL;
+    pgy_error err = {0};
+    if (engine_open(&e, path, &err)) fail_msg("%s", err.text);
+    return context_of(e);
+}
+
+/* Built for n rows of x. */
+static char *save(pgy_model *model, int64_t n)
+{
     const int64_t shape[3] = {n, 2, 3};
-    const pgy_tensor_info x = {.name = "x", .dtype = PGY_F32, .rank = 3, .shape = shape};
-    assert_int_equal(pgy_metadata_create(&shapes, NULL), PGY_OK);
-    assert_int_equal(pgy_metadata_set(shapes, &x, NULL), PGY_OK);
+    const pgy_profile_range x = {.name = "x", .count = 3, .min = shape, .opt = shape, .max = shape};
+    const pgy_profile profile = {.ranges = &x, .range_count = 1};
+    const pgy_build_config config = {
+        .size = sizeof config, .profiles = &profile, .profile_count = 1};
+    char *path = NULL;
+    engine *e = NULL;
+    pgy_error err = {0};
     assert_int_equal(file_temp_path(&path, ".plan", &err), PGY_OK);
-    if (session_save(s, path, shapes, &err)) fail_msg("%s", err.text);
-    pgy_metadata_destroy(shapes);
+    if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
+    if (engine_save(e, path, &err)) fail_msg("%s", err.text);
+    engine_release(e);
     return path;
 }
 
@@ -99,11 +120,9 @@ static str plan_bytes(void)
 {
     str bytes = {0};
     pgy_model *model = small_model("2, 2, 3");
-    session *s = create(model);
-    char *path = save(s, 2);
+    char *path = save(model, 2);
     assert_int_equal(file_read(&bytes, path, NULL), PGY_OK);
     file_temp_release(path);
-    session_destroy(s);
     pgy_model_destroy(model);
     return bytes;
 }
@@ -117,7 +136,7 @@ static pgy_status parse(const str *bytes, size_t size, bool trusted, pgy_error *
     memcpy(data, bytes->data, size);
     pgy_status st = plan_parse(&p, data, size, trusted, err);
     if (!st) st = plan_program(&made, p, true, err);
-    program_destroy(made);
+    program_release(made);
     plan_close(p);
     mem_free(data);
     return st;
@@ -139,14 +158,12 @@ static void test_plan__comes_back_with_the_same_results(void **state)
 {
     (void)state;
     pgy_model *model = small_model("N, 2, 3");
-    session *s = create(model), *loaded = NULL;
-    pgy_error err = {0};
-    char *path = save(s, 3);
-    if (session_open(&loaded, path, 2, &err)) fail_msg("%s", err.text);
-    for (int64_t n = 1; n < 5; n++) expect_same(run(loaded, n), run(s, n));
-    assert_non_null(session_program(loaded));
-    session_destroy(loaded);
-    session_destroy(s);
+    char *path = save(model, 3);
+    context *c = create(model), *loaded = open(path);
+    for (int64_t n = 1; n < 5; n++) expect_same(run(loaded, n), run(c, n));
+    assert_non_null(context_program(loaded));
+    context_destroy(loaded);
+    context_destroy(c);
     file_temp_release(path);
     pgy_model_destroy(model);
 }
@@ -155,15 +172,16 @@ static void test_plan__can_be_saved_from_a_plan(void **state)
 {
     (void)state;
     pgy_model *model = small_model("N, 2, 3");
-    session *s = create(model), *loaded = NULL, *again = NULL;
-    char *first = save(s, 3);
-    assert_int_equal(session_open(&loaded, first, 1, NULL), PGY_OK);
-    char *second = save(loaded, 4);
-    assert_int_equal(session_open(&again, second, 1, NULL), PGY_OK);
-    expect_same(run(again, 4), run(s, 4));
-    session_destroy(again);
-    session_destroy(loaded);
-    session_destroy(s);
+    engine *e = NULL;
+    char *first = save(model, 3), *second = NULL;
+    assert_int_equal(file_temp_path(&second, ".plan", NULL), PGY_OK);
+    assert_int_equal(engine_open(&e, first, NULL), PGY_OK);
+    assert_int_equal(engine_save(e, second, NULL), PGY_OK);
+    context *c = create(model), *again = open(second);
+    expect_same(run(again, 4), run(c, 4));
+    context_destroy(again);
+    context_destroy(c);
+    engine_release(e);
     file_temp_release(first);
     file_temp_release(second);
     pgy_model_destroy(model);
@@ -173,26 +191,16 @@ static void test_plan__keeps_what_was_declared(void **state)
 {
     (void)state;
     pgy_model *model = small_model("N, 2, 3");
-    session *s = create(model), *loaded = NULL;
-    char *path = save(s, 3), *text = NULL, *wanted = NULL;
-    pgy_metadata *a = NULL, *b = NULL;
-    assert_int_equal(session_open(&loaded, path, 1, NULL), PGY_OK);
-    assert_int_equal(pgy_metadata_create(&a, NULL), PGY_OK);
-    assert_int_equal(pgy_metadata_create(&b, NULL), PGY_OK);
-    assert_int_equal(session_inputs(loaded, a, NULL), PGY_OK);
-    assert_int_equal(session_outputs(loaded, a, NULL), PGY_OK);
-    assert_int_equal(session_inputs(s, b, NULL), PGY_OK);
-    assert_int_equal(session_outputs(s, b, NULL), PGY_OK);
-    assert_int_equal(pgy_metadata_text(&text, a, NULL), PGY_OK);
-    assert_int_equal(pgy_metadata_text(&wanted, b, NULL), PGY_OK);
-    assert_string_equal(text, wanted);
+    char *path = save(model, 3), *text = NULL;
+    engine *loaded = NULL;
+    assert_int_equal(engine_open(&loaded, path, NULL), PGY_OK);
+    assert_int_equal(pgy_metadata_text(&text, engine_inputs(loaded), NULL), PGY_OK);
     assert_non_null(strstr(text, "x [dtype=float32, shape=('N', 2, 3)]"));
     pgy_text_free(text);
-    pgy_text_free(wanted);
-    pgy_metadata_destroy(a);
-    pgy_metadata_destroy(b);
-    session_destroy(loaded);
-    session_destroy(s);
+    assert_int_equal(pgy_metadata_text(&text, engine_outputs(loaded), NULL), PGY_OK);
+    assert_non_null(strstr(text, "'N'"));
+    pgy_text_free(text);
+    engine_release(loaded);
     file_temp_release(path);
     pgy_model_destroy(model);
 }
@@ -205,13 +213,12 @@ static void test_plan__of_a_graph_that_is_interpreted(void **state)
     builder_node(&b, "NonZero", "x", "n");
     builder_output(&b, "n", PGY_I64, NULL);
     pgy_model *model = builder_finish_bytes(&b);
-    session *s = create(model), *loaded = NULL;
-    char *path = save(s, 2);
-    assert_int_equal(session_open(&loaded, path, 1, NULL), PGY_OK);
-    expect_same(run(loaded, 2), run(s, 2));
-    assert_null(session_program(loaded));
-    session_destroy(loaded);
-    session_destroy(s);
+    char *path = save(model, 2);
+    context *c = create(model), *loaded = open(path);
+    expect_same(run(loaded, 2), run(c, 2));
+    assert_null(context_program(loaded));
+    context_destroy(loaded);
+    context_destroy(c);
     file_temp_release(path);
     pgy_model_destroy(model);
 }
@@ -350,19 +357,4 @@ static void test_plan__unknown_sections_are_skipped_if_optional(void **state)
     assert_int_equal(parse(&bytes, bytes.size, false, &err), PGY_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "section 77"));
     str_deinit(&bytes);
-}
-
-static void test_plan__dynamic_inputs_need_shapes(void **state)
-{
-    (void)state;
-    pgy_model *model = small_model("N, 2, 3");
-    session *s = create(model);
-    pgy_error err = {0};
-    char *path = NULL;
-    assert_int_equal(file_temp_path(&path, ".plan", NULL), PGY_OK);
-    assert_int_equal(session_save(s, path, NULL, &err), PGY_E_SHAPE);
-    assert_non_null(strstr(err.text, "'x'"));
-    file_temp_release(path);
-    session_destroy(s);
-    pgy_model_destroy(model);
 }

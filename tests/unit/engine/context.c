@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/session.h"
+#include "engine/context.h"
 #include "evaluate/execute.h"
 #include "harness/model_builder.h"
 
@@ -69,7 +69,7 @@ static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
 }
 
 /* Runs the model by both on the feed, twice by the engine. */
-static void compare(session *s, pgy_model *model, pgy_tensor_map *feed)
+static void compare(context *s, pgy_model *model, pgy_tensor_map *feed)
 {
     pgy_tensor_map *wanted = NULL;
     pgy_error err = {0};
@@ -78,7 +78,7 @@ static void compare(session *s, pgy_model *model, pgy_tensor_map *feed)
     for (int i = 0; i < 2; i++) {
         pgy_tensor_map *got = NULL;
         assert_int_equal(pgy_tensor_map_create(&got, NULL), PGY_OK);
-        if (session_run(s, feed, got, NULL, &err)) fail_msg("%s", err.text);
+        if (context_run(s, feed, got, NULL, &err)) fail_msg("%s", err.text);
         expect_same(got, wanted);
         pgy_tensor_map_destroy(got);
     }
@@ -86,11 +86,14 @@ static void compare(session *s, pgy_model *model, pgy_tensor_map *feed)
     pgy_tensor_map_destroy(feed);
 }
 
-static session *open(pgy_model *model, size_t threads)
+static context *open(pgy_model *model, size_t threads)
 {
-    session *s = NULL;
+    engine *e = NULL;
+    context *s = NULL;
     pgy_error err = {0};
-    if (session_create(&s, model, threads, &err)) fail_msg("%s", err.text);
+    if (engine_build(&e, model, NULL, &err)) fail_msg("%s", err.text);
+    if (context_create(&s, e, threads, &err)) fail_msg("%s", err.text);
+    engine_release(e);
     return s;
 }
 
@@ -123,25 +126,25 @@ static pgy_model *views_and_outputs(void)
     return builder_finish_bytes(&b);
 }
 
-static void test_session__views_and_outputs_at_several_shapes(void **state)
+static void test_context__views_and_outputs_at_several_shapes(void **state)
 {
     (void)state;
     pgy_model *model = views_and_outputs();
     for (size_t threads = 1; threads < 4; threads++) {
-        session *s = open(model, threads);
+        context *s = open(model, threads);
         for (int64_t n = 0; n < 12; n++) { /* more than are kept */
             pgy_tensor_map *feed = new_feed();
             const int64_t shape[3] = {n % 10, 2, 3};
             give(feed, "x", 3, shape);
             compare(s, model, feed);
-            assert_non_null(session_program(s));
+            assert_non_null(context_program(s));
         }
-        session_destroy(s);
+        context_destroy(s);
     }
     pgy_model_destroy(model);
 }
 
-static void test_session__branches_see_outer_values(void **state)
+static void test_context__branches_see_outer_values(void **state)
 {
     (void)state;
     model_builder b = builder_start(17);
@@ -158,7 +161,7 @@ static void test_session__branches_see_outer_values(void **state)
     builder_attr_graph(&b, n, "else_branch", &other);
     builder_output(&b, "y", PGY_F32, NULL);
     pgy_model *model = builder_finish_bytes(&b);
-    session *s = open(model, 2);
+    context *s = open(model, 2);
     for (int i = 0; i < 2; i++) {
         const int64_t shape[1] = {3};
         pgy_tensor_map *feed = new_feed();
@@ -166,11 +169,11 @@ static void test_session__branches_see_outer_values(void **state)
         give_bool(feed, "c", i == 0);
         compare(s, model, feed);
     }
-    session_destroy(s);
+    context_destroy(s);
     pgy_model_destroy(model);
 }
 
-static void test_session__shapes_that_depend_on_data_are_interpreted(void **state)
+static void test_context__shapes_that_depend_on_data_are_interpreted(void **state)
 {
     (void)state;
     model_builder b = builder_start(17);
@@ -179,28 +182,28 @@ static void test_session__shapes_that_depend_on_data_are_interpreted(void **stat
     builder_node(&b, "NonZero", "r", "n");
     builder_output(&b, "n", PGY_I64, NULL);
     pgy_model *model = builder_finish_bytes(&b);
-    session *s = open(model, 1);
+    context *s = open(model, 1);
     const int64_t shape[2] = {3, 4};
     pgy_tensor_map *feed = new_feed();
     give(feed, "x", 2, shape);
     compare(s, model, feed);
-    assert_null(session_program(s));
-    session_destroy(s);
+    assert_null(context_program(s));
+    context_destroy(s);
     pgy_model_destroy(model);
 }
 
-static void test_session__a_pass_can_be_switched_off(void **state)
+static void test_context__a_pass_can_be_switched_off(void **state)
 {
     (void)state;
     pgy_model *model = views_and_outputs();
     setenv("POLYGRAPHY_PASSES", "-fold", 1);
-    session *s = open(model, 1);
+    context *s = open(model, 1);
     unsetenv("POLYGRAPHY_PASSES");
     const int64_t shape[3] = {2, 2, 3};
     pgy_tensor_map *feed = new_feed();
     give(feed, "x", 3, shape);
     compare(s, model, feed);
-    session_destroy(s);
+    context_destroy(s);
     pgy_model_destroy(model);
 }
 
@@ -215,7 +218,7 @@ static void expect_index_error(const char *op, const char *inputs, int64_t index
     builder_node(&b, op, inputs, "y")->name = "pick";
     builder_output(&b, "y", PGY_F32, NULL);
     pgy_model *model = builder_finish_bytes(&b);
-    session *s = open(model, 2);
+    context *s = open(model, 2);
     for (int round = 0; round < 2; round++) { /* good indices after bad ones run again */
         pgy_tensor_map *feed = new_feed(), *got = new_feed();
         const int64_t shape[2] = {3, 4}, two[2] = {2, 2};
@@ -226,17 +229,17 @@ static void expect_index_error(const char *op, const char *inputs, int64_t index
         assert_int_equal(pgy_tensor_create(&i, PGY_I64, 2, two, NULL), PGY_OK);
         if (round == 0) ((int64_t *)pgy_tensor_data(i))[3] = index;
         assert_int_equal(pgy_tensor_map_adopt(feed, "i", i, NULL), PGY_OK);
-        const pgy_status st = session_run(s, feed, got, NULL, &err);
+        const pgy_status st = context_run(s, feed, got, NULL, &err);
         assert_int_equal(st, round == 0 ? PGY_E_SHAPE : PGY_OK);
         if (round == 0) assert_non_null(strstr(err.text, "'pick': an index is out of range"));
         pgy_tensor_map_destroy(got);
         pgy_tensor_map_destroy(feed);
     }
-    session_destroy(s);
+    context_destroy(s);
     pgy_model_destroy(model);
 }
 
-static void test_session__indices_out_of_range_are_errors(void **state)
+static void test_context__indices_out_of_range_are_errors(void **state)
 {
     (void)state;
     expect_index_error("Gather", "x i", 3);

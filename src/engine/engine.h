@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model made ready to run: the optimised graph or an open plan, its profiles, and the programs
+ * that were built for shapes so far. Contexts share it; every function may be called from several
+ * threads at once. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <polygraphy/onnx.h>
+
+#include "engine/profile.h"
+#include "engine/program.h"
+
+typedef struct engine engine;
+
+/* Imports the model and runs the passes. The config is borrowed as long as the engine lives, for
+ * programs are built when shapes come; NULL: defaults. */
+pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
+                        pgy_error *err) PGY_MUST_CHECK;
+/* From a plan file: nothing is built for the shapes that it was made for. */
+pgy_status engine_open(engine **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+engine *engine_retain(engine *e);
+void engine_release(engine *e); /* NULL is fine */
+
+/* In the model's order, as declared and inferred without data. */
+const pgy_metadata *engine_inputs(const engine *e);
+const pgy_metadata *engine_outputs(const engine *e);
+const pgy_build_config *engine_config(const engine *e); /* never NULL */
+const profile_set *engine_profiles(const engine *e);    /* NULL: any shapes are accepted */
+
+/* Builds a program for shapes, or finds it; *out is retained. *out NULL: such inputs are
+ * interpreted, since shapes depend on data or an input is no tensor of numbers. `shapes`: a type
+ * and shape for each input, in order. */
+pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes,
+                          pgy_error *err) PGY_MUST_CHECK;
+/* The same for the usual shapes of a profile. Inputs without fixed shape are PGY_E_SHAPE. */
+pgy_status engine_program_for(program **out, engine *e, size_t profile,
+                              pgy_error *err) PGY_MUST_CHECK;
+/* A graph of one's own, to be interpreted. */
+pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
+/* Writes a plan. The same model, config and processor give the same bytes. */
+pgy_status engine_save(engine *e, const char *path, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
