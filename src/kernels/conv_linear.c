@@ -46,15 +46,20 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
-    const double gathered = (double)(p.batch * p.groups * p.positions) * (double)p.depth;
+    const double width = (double)matmul_tile_of(level)->columns;
+    const double panels = ceil((double)p.positions / width), taps = (double)p.depth;
     const double rows = p.out < 4 ? 4 : (double)p.out; /* few rows leave the multipliers idle */
+    /* Each row of output positions in a panel is gathered tap by tap. */
+    const double lines = (double)p.positions / (double)p.w.out[p.w.rank - 1] + panels;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
-    *cost_ns = 200 + gathered * (2 * rows / flops_per_ns + 0.5);
+    *cost_ns = 200 + (double)(p.batch * p.groups) *
+                         (panels * (100 + taps * rows * width * 2 / flops_per_ns) +
+                          taps * (lines * 8 + (double)p.positions * 0.3));
     return true;
 }
 
@@ -193,7 +198,7 @@ static void run(const kernel_run *r)
 #define VARIANT(suffix, level, flops_per_ns)                                                  \
     static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
     {                                                                                         \
-        return accept_at(u, cost_ns, flops_per_ns);                                           \
+        return accept_at(u, cost_ns, level, flops_per_ns);                                    \
     }                                                                                         \
     static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
     {                                                                                         \
