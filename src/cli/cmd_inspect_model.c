@@ -14,17 +14,21 @@ static const char LOG_PATH[] = "tools/inspect/subtool/model.py";
 
 typedef struct inspect_model_args {
     pgy_text_list show;
-    const char *old_mode;
+    const char *old_mode, *display_as;
     bool list_unbounded, summary;
     model_text_options text;
 } inspect_model_args;
 
 static const char *const PARTS[] = {"layers", "attrs", "weights", NULL};
+static const char *const DISPLAYS[] = {"trt", "onnx", NULL};
 static const char *const OLD_MODES[] = {"none", "basic", "attrs", "full", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_LIST("--show", inspect_model_args, show, .nargs = PGY_ZERO_OR_MORE, .choices = PARTS,
                  .help = "parts to show: layers, attrs (of layers), weights; by default none"),
+    PGY_OPT_TEXT("--display-as --convert-to", inspect_model_args, display_as, .choices = DISPLAYS,
+                 .help = "trt: show the layers that --trt makes of an ONNX model, with shapes "
+                         "inferred; onnx: as it is"),
     PGY_OPT_FLAG("--summary", inspect_model_args, summary,
                  .help = "add a table of nodes, parameters and floating-point operations for each "
                          "operator (a multiply-add counts as two)"),
@@ -50,6 +54,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         s->text.attrs = !strcmp(s->old_mode, OLD_MODES[2]) || !strcmp(s->old_mode, OLD_MODES[3]);
         s->text.weights = !strcmp(s->old_mode, OLD_MODES[3]);
     }
+    s->text.network = s->display_as && strcmp(s->display_as, "trt") == 0;
     if (s->show.given && !s->show.count)
         LOG(WARNING, "--show without a value is an older spelling; it shows nothing more");
     (void)err;
@@ -196,8 +201,10 @@ static pgy_status show_plan(const char *path, const inspect_model_args *s, pgy_e
     const plan_text_options options = {.layers = s->text.layers, .attrs = s->text.attrs};
     pgy_plan *plan = NULL;
     str text = {0};
-    if (s->text.weights || s->summary || s->list_unbounded)
-        LOG(WARNING, "--show weights, --summary and --list-unbounded-dds are for ONNX models only");
+    if (s->text.weights || s->summary || s->list_unbounded || s->display_as)
+        LOG(WARNING,
+            "--show weights, --summary, --list-unbounded-dds and --display-as are for ONNX models "
+            "only");
     LOG(INFO, "Loading bytes from %s", path);
     pgy_status st = pgy_plan_open(&plan, path, err);
     if (!st) st = plan_text(&text, plan, options, err);
@@ -215,6 +222,7 @@ static pgy_status show_onnx(args *line, pgy_error *err)
     pgy_graph *graph = NULL;
     str text = {0};
     pgy_status st = model_loader(&loader, line, err);
+    if (!st && s->text.network) st = pgy_loader_infer_shapes(&loader, NULL, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     if (!st) st = model_text(&text, model, s->text, err);
     if (!st) LOG(INFO, "%s", str_text(&text));

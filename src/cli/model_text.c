@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/pytext.h"
+#include "cli/groups/trt.h"
 
 static const char LOG_PATH[] = "backend/onnx/util.py";
 
@@ -310,7 +311,14 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
                               const name_table *names, const name_table *outer)
 {
     str io = {0}, outputs = {0};
-    str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, n->name, n->op_type);
+    if (p->options.network)
+        str_printf(out, "Layer %-4zu | %s [Op: LayerType.%s]\n", index,
+                   n->name[0]        ? n->name
+                   : n->output_count ? n->outputs[0]
+                                     : "",
+                   trt_layer_of(n->op_type));
+    else
+        str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, n->name, n->op_type);
     append_names(&io, n->inputs, n->input_count, names, outer);
     append_names(&outputs, n->outputs, n->output_count, names, outer);
     str_append(&io, n->input_count && n->output_count ? "\n -> " : " -> ");
@@ -325,7 +333,7 @@ static pgy_status append_nodes(str *out, printer *p, const pgy_onnx_graph *g,
                                const name_table *names, const name_table *outer)
 {
     pgy_status st = PGY_OK;
-    str_printf(out, "---- %zu Node(s) ----\n", g->node_count);
+    str_printf(out, "---- %zu %s(s) ----\n", g->node_count, p->options.network ? "Layer" : "Node");
     for (size_t i = 0; !st && p->options.layers && i < g->node_count; i++) {
         if (i) str_append(out, "\n\n");
         st = append_node(out, p, g->nodes[i], i, names, outer);
@@ -387,7 +395,7 @@ static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, con
         str_printf(out, "\n\n---- %zu %s Output(s) ----\n", g->output_count, kind);
         append_infos(out, g->outputs, g->output_count, &names, false);
         str_append(out, "\n\n");
-        st = append_initializers(out, p, g, &names);
+        if (!p->options.network || p->options.weights) st = append_initializers(out, p, g, &names);
     }
     if (!st) st = append_nodes(out, p, g, &names, outer);
     names_deinit(&names);
@@ -417,10 +425,14 @@ pgy_status model_text(str *out, pgy_model *model, model_text_options options, pg
 {
     const pgy_onnx_model *m = pgy_model_proto(model);
     printer p = {model, options, err};
-    str_printf(out, "==== ONNX Model ====\nName: %s", m->graph->name);
-    append_opsets(out, m);
+    str_printf(out, "==== %s ====\nName: %s",
+               options.network ? "Built-in Engine Network" : "ONNX Model", m->graph->name);
+    if (options.network)
+        str_append(out, " | Explicit Batch Strongly Typed Network");
+    else
+        append_opsets(out, m);
     str_append(out, "\n\n");
-    pgy_status st = print_graph(out, &p, m->graph, "Graph", NULL);
+    pgy_status st = print_graph(out, &p, m->graph, options.network ? "Network" : "Graph", NULL);
     while (out->size && strchr(" \n", out->data[out->size - 1])) out->data[--out->size] = 0;
     return !st && out->failed ? no_memory(&p) : st;
 }

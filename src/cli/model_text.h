@@ -9,6 +9,7 @@
 
 typedef struct model_text_options {
     bool layers, attrs, weights;
+    bool network; /* as the layers that the engine makes of it */
 } model_text_options;
 
 pgy_status model_text(str *out, pgy_model *model, model_text_options options,

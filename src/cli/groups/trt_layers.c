@@ -22,7 +22,7 @@ static const struct {
     {"DECONVOLUTION", " ConvTranspose "},
     {"CONCATENATION", " Concat "},
     {"ELEMENTWISE",
-     " Add Sub Mul Div Pow Min Max And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual PRelu "
+     " Add Sub Mul Div Pow Min Max And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual "
      "Sum Mean Mod "},
     {"UNARY",
      " Exp Log Sqrt Reciprocal Abs Neg Sin Cos Tan Sinh Cosh Asin Acos Atan Asinh Acosh Atanh Ceil "
@@ -80,6 +80,13 @@ static bool is_in(const char *operators, const char *op)
     for (const char *at = operators; (at = strstr(at, op)); at++)
         if (at > operators && at[-1] == ' ' && at[size] == ' ') return true;
     return false;
+}
+
+const char *trt_layer_of(const char *op)
+{
+    for (size_t i = 0; i < LAYER_COUNT; i++)
+        if (is_in(LAYERS[i].operators, op)) return LAYERS[i].layer;
+    return "PLUGIN_V3";
 }
 
 static size_t find_layer(const char *word)
