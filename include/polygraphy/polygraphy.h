@@ -17,6 +17,7 @@
 #include <polygraphy/option.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/tensor.h>
+#include <polygraphy/timing_cache.h>
 #include <polygraphy/transform.h>
 
 #endif
