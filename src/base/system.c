@@ -57,6 +57,15 @@ cpu_level cpu_features(void)
     return (cpu_level)level;
 }
 
+bool cpu_has_byte_sums(void)
+{
+#if defined(__x86_64__)
+    return cpu_features() >= CPU_AVX512 && __builtin_cpu_supports("avx512vnni");
+#else
+    return false;
+#endif
+}
+
 const char *cpu_level_name(cpu_level level)
 {
     const size_t i = (size_t)level;

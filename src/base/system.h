@@ -13,6 +13,9 @@ int64_t clock_ns(void); /* monotonic */
 typedef enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512 } cpu_level;
 cpu_level cpu_features(void);
 const char *cpu_level_name(cpu_level level);
+/* Has it AVX-512's instructions for sums of products of bytes (VNNI)? Beside the level, which
+ * kernels are made for: what they pack and compute is the same without. */
+bool cpu_has_byte_sums(void);
 /* Processors this process may run on; POLYGRAPHY_THREADS overrides. At least 1. */
 size_t cpu_count(void);
 uint64_t memory_total_bytes(void);

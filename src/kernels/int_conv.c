@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* QLinearConv, ConvInteger and pgy:QuantizedConv over one or two spatial axes: reading the use and
+ * packing the weights. */
+#include "kernels/int_conv.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/int_use.h"
+#include "ops/class_window.h"
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+/* Places of inputs; 0: there is none. */
+typedef struct places {
+    size_t w, x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, bias, sum;
+} places;
+
+static const places PLACES[] = {
+    [INT_CONV_TO_BYTES] = {3, 1, 2, 4, 5, 6, 7, 8, 0},
+    [INT_CONV_TO_INT32] = {1, 0, 2, 0, 3, 0, 0, 0, 0},
+    [INT_CONV_TO_FLOAT] = {3, 1, 2, 4, 5, 0, 0, 6, 7},
+};
+
+static int_conv_kind kind_of(const kernel_use *u)
+{
+    if (strcmp(u->node->def->name, "ConvInteger") == 0) return INT_CONV_TO_INT32;
+    return strcmp(u->node->def->name, "QuantizedConv") == 0 ? INT_CONV_TO_FLOAT : INT_CONV_TO_BYTES;
+}
+
+static bool read_window(int_conv *p, const kernel_use *u, const kernel_tensor *w)
+{
+    window v;
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    const size_t rank = (size_t)x->rank - 2;
+    if (window_read(&v, u->node, rank, NULL) || window_kernel(&v, u->node, w->shape + 2, NULL))
+        return false;
+    window_resolve(&v, x->shape + 2, y->shape + 2);
+    p->taps = 1;
+    for (size_t d = 0; d < 2; d++) {
+        p->size[d] = p->out_size[d] = p->kernel[d] = p->stride[d] = p->dilation[d] = 1;
+        if (d + rank < 2) continue;
+        const size_t i = d + rank - 2;
+        p->size[d] = v.in[i];
+        p->out_size[d] = v.out[i];
+        p->kernel[d] = v.kernel[i];
+        p->stride[d] = v.stride[i];
+        p->dilation[d] = v.dilation[i];
+        p->pad[d] = v.begin[i];
+        if (v.stride[i] > INT_CONV_MAX_STRIDE || v.dilation[i] > 64 || v.begin[i] > 1024 ||
+            v.kernel[i] > INT_CONV_MAX_TAPS)
+            return false;
+        p->taps *= (uint64_t)v.kernel[i];
+    }
+    return p->taps <= INT_CONV_MAX_TAPS;
+}
+
+/* Scales and zero points in the right numbers, known now; the sums must fit. */
+static bool check_constants(const kernel_use *u, const int_conv *p, const places *at)
+{
+    const size_t channels = (size_t)(p->groups * p->out);
+    const uint64_t depth = p->in * p->taps;
+    if (!int_use_is_fixed(u, at->w_zero, channels)) return false;
+    if (int_use_has(u, at->w_zero) && u->inputs[at->w_zero].dtype != u->inputs[at->w].dtype)
+        return false;
+    if (int_use_has(u, at->x_zero) && (u->inputs[at->x_zero].dtype != u->inputs[0].dtype ||
+                                       kernel_count(&u->inputs[at->x_zero]) != 1))
+        return false;
+    if (p->kind == INT_CONV_TO_INT32) return depth < (uint64_t)1 << 24;
+    if (!int_use_are_scales(u, at->x_scale, 1) || !int_use_are_scales(u, at->w_scale, channels))
+        return false;
+    if (depth > 32768 || !int_use_is_fixed(u, at->x_zero, 1)) return false;
+    if (int_use_has(u, at->bias) &&
+        (!u->inputs[at->bias].data || kernel_count(&u->inputs[at->bias]) != channels))
+        return false;
+    if (p->kind == INT_CONV_TO_FLOAT)
+        return !int_use_has(u, at->sum) ||
+               kernel_count(&u->inputs[at->sum]) == kernel_count(&u->outputs[0]);
+    for (size_t k = 0; int_use_has(u, at->bias) && k < channels; k++) {
+        const int64_t bias = int_use_int(u, at->bias, k);
+        if ((uint64_t)(bias < 0 ? -bias : bias) + depth * 65025 > INT32_MAX) return false;
+    }
+    return int_use_are_scales(u, at->y_scale, 1) && int_use_is_fixed(u, at->y_zero, 1);
+}
+
+static bool is_type_right(const kernel_use *u, const places *at, int_conv_kind kind)
+{
+    const pgy_dtype y = u->outputs[0].dtype;
+    if (!int_use_is_byte(&u->inputs[0]) || !int_use_is_byte(&u->inputs[at->w])) return false;
+    if (kind == INT_CONV_TO_INT32) return y == PGY_I32;
+    if (kind == INT_CONV_TO_BYTES) return int_use_is_byte(&u->outputs[0]);
+    if (int_use_has(u, at->sum) && u->inputs[at->sum].dtype != PGY_F32) return false;
+    if (int_use_has(u, at->bias) && u->inputs[at->bias].dtype != PGY_F32) return false;
+    return y == PGY_F32;
+}
+
+bool int_conv_describe(int_conv *p, const kernel_use *u)
+{
+    *p = (int_conv){.inputs = (uint32_t)u->input_count, .kind = kind_of(u)};
+    const places *at = &PLACES[p->kind];
+    const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[at->w], *y = &u->outputs[0];
+    if (u->input_count <= at->w || op_attr_int(u->node, "channels_last", 0)) return false;
+    if (!is_type_right(u, at, (int_conv_kind)p->kind)) return false;
+    if (x->rank < 3 || x->rank > 4 || w->rank != x->rank || !w->data) return false;
+    if (!kernel_count(x) || !kernel_count(w) || !kernel_count(y)) return false;
+    if (!op_attr_is(u->node, "activation", "", "") &&
+        !op_attr_is(u->node, "activation", "Relu", ""))
+        return false;
+    p->groups = (uint64_t)op_attr_int(u->node, "group", 1);
+    p->batch = (uint64_t)x->shape[0];
+    p->in = (uint64_t)w->shape[1];
+    p->out = (uint64_t)y->shape[1] / p->groups;
+    if (!read_window(p, u, w) || !check_constants(u, p, at)) return false;
+    p->x_signed = x->dtype == PGY_I8;
+    p->x_zero_input = int_use_has(u, at->x_zero) ? (uint32_t)at->x_zero : 0;
+    p->relu = op_attr_is(u->node, "activation", "Relu", "");
+    p->bias_input =
+        p->kind == INT_CONV_TO_FLOAT && int_use_has(u, at->bias) ? (uint32_t)at->bias : 0;
+    p->sum_input = int_use_has(u, at->sum) ? (uint32_t)at->sum : 0;
+    if (p->kind == INT_CONV_TO_BYTES) {
+        p->finish = (int_finish){.zero = (int32_t)int_use_int(u, at->y_zero, 0),
+                                 .low = int_use_low(y->dtype),
+                                 .high = int_use_high(y->dtype)};
+        if (p->relu) p->finish.low = p->finish.zero;
+    }
+    return true;
+}
+
+/* ---- Planning ------------------------------------------------------------------------------- */
+
+/* The phases that taps meet, and where each tap begins. */
+static void place_taps(int_conv *p)
+{
+    int64_t reach[2];
+    for (size_t d = 0; d < 2; d++) {
+        memset(p->phase_of[d], -1, sizeof p->phase_of[d]);
+        p->phase_counts[d] = 0;
+        for (int64_t k = 0; k < p->kernel[d]; k++) {
+            int8_t *phase = &p->phase_of[d][k * p->dilation[d] % p->stride[d]];
+            if (*phase < 0) *phase = (int8_t)p->phase_counts[d]++;
+        }
+        reach[d] = (p->kernel[d] - 1) * p->dilation[d] / p->stride[d];
+    }
+    p->rows = (uint64_t)(p->out_size[0] + reach[0]);
+    p->columns = (uint64_t)(p->out_size[1] + reach[1]);
+    p->phases = (uint64_t)p->phase_counts[0] * p->phase_counts[1];
+    for (uint64_t t = 0; t < p->taps; t++) {
+        const int64_t y = (int64_t)t / p->kernel[1] * p->dilation[0];
+        const int64_t x = (int64_t)t % p->kernel[1] * p->dilation[1];
+        const uint64_t phase = (uint64_t)p->phase_of[0][y % p->stride[0]] * p->phase_counts[1] +
+                               (uint64_t)p->phase_of[1][x % p->stride[1]];
+        const uint64_t pixel =
+            (uint64_t)(y / p->stride[0]) * p->columns + (uint64_t)(x / p->stride[1]);
+        p->tap_offsets[t] = (phase * p->quads * p->rows * p->columns + pixel) * INT_GROUP;
+    }
+}
+
+void int_conv_plan(int_conv *p, cpu_level level)
+{
+    const int_tile *t = int_tile_of(level);
+    const uint64_t width = t->vectors * t->lanes, channels = p->groups * p->out;
+    p->level = level;
+    p->quads = (p->in + INT_GROUP - 1) / INT_GROUP;
+    place_taps(p);
+    p->positions = (uint64_t)(p->out_size[0] - 1) * p->columns + (uint64_t)p->out_size[1];
+    p->tiles = (p->positions + width - 1) / width;
+    p->row_groups = (p->out + t->rows - 1) / t->rows;
+    const uint64_t steps = p->taps * p->quads * INT_GROUP;
+    const uint64_t weights = p->row_groups * t->rows * steps;
+    p->block = weights > 262144 ? 6 : 1;
+    if (p->block > p->tiles) p->block = p->tiles;
+    /* Few tiles: the channels are cut too, so that several threads have work. */
+    const uint64_t units = p->batch * p->groups * ((p->tiles + p->block - 1) / p->block);
+    p->chunks = units >= 16 ? 1 : (15 + units) / units;
+    if (p->chunks > (p->row_groups + 3) / 4) p->chunks = (p->row_groups + 3) / 4;
+    p->at_ones = p->groups * weights;
+    p->at_sums = (p->at_ones + steps + 63) / 64 * 64;
+    p->at_zeros = p->at_sums + channels * sizeof(int32_t);
+    p->at_bias = p->at_zeros + channels * sizeof(int32_t);
+    p->at_scales = (p->at_bias + channels * sizeof(int32_t) + 63) / 64 * 64;
+}
+
+double int_conv_product_count(const int_conv *p)
+{
+    return (double)(p->batch * p->groups * p->out) * (double)(p->quads * INT_GROUP * p->taps) *
+           (double)p->positions;
+}
+
+uint64_t int_conv_image_bytes(const int_conv *p)
+{
+    const uint64_t bytes = p->phases * p->quads * p->rows * p->columns * INT_GROUP;
+    return (bytes + 63) / 64 * 64;
+}
+
+uint64_t int_conv_unit_count(const int_conv *p)
+{
+    return p->batch * p->groups * ((p->tiles + p->block - 1) / p->block) * p->chunks;
+}
+
+/* ---- Packing -------------------------------------------------------------------------------- */
+
+/* The weights of one output channel: group of rows, tap, quad, row, four channels. */
+static void pack_channel(uint8_t *packed, const int_conv *p, const kernel_use *u, size_t channel)
+{
+    const places *at = &PLACES[p->kind];
+    const size_t rows = int_tile_of((cpu_level)p->level)->rows;
+    const kernel_tensor *w = &u->inputs[at->w];
+    const size_t shift = w->dtype == PGY_U8 ? 128 : 0;
+    const uint8_t *from = (const uint8_t *)w->data + channel * p->in * p->taps;
+    const size_t group = channel / p->out, row = channel % p->out;
+    uint8_t *to =
+        packed + (group * p->row_groups + row / rows) * rows * p->taps * p->quads * INT_GROUP;
+    int32_t sum = 0;
+    for (size_t c = 0; c < p->in; c++)
+        for (size_t t = 0; t < p->taps; t++) {
+            const int8_t value = (int8_t)(from[c * p->taps + t] - shift);
+            const size_t step = t * p->quads + c / INT_GROUP;
+            to[(step * rows + row % rows) * INT_GROUP + c % INT_GROUP] = (uint8_t)value;
+            packed[p->at_ones + step * INT_GROUP + c % INT_GROUP] = 1;
+            sum += value;
+        }
+    ((int32_t *)(packed + p->at_sums))[channel] = sum;
+    ((int32_t *)(packed + p->at_zeros))[channel] =
+        (int32_t)(int_use_int(u, at->w_zero, channel) - (int64_t)shift);
+}
+
+static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_use *u, size_t channel)
+{
+    const places *at = &PLACES[p->kind];
+    double *scale = &((double *)(packed + p->at_scales))[channel];
+    if (p->kind == INT_CONV_TO_INT32) return;
+    *scale = int_use_float(u, at->x_scale, 0) * int_use_float(u, at->w_scale, channel);
+    if (p->kind == INT_CONV_TO_FLOAT) return;
+    *scale /= int_use_float(u, at->y_scale, 0);
+    ((int32_t *)(packed + p->at_bias))[channel] = (int32_t)int_use_int(u, at->bias, channel);
+}
+
+static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_use *u, pgy_error *err)
+{
+    const size_t channels = (size_t)(p->groups * p->out);
+    out->packed_bytes = p->at_scales + channels * sizeof(double);
+    uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    memset(packed, 0, out->packed_bytes);
+    for (size_t i = 0; i < channels; i++) {
+        pack_channel(packed, p, u, i);
+        pack_scales(packed, p, u, i);
+        if (((int32_t *)(packed + p->at_zeros))[i]) p->w_has_zero = true;
+    }
+    out->packed = packed;
+    out->packed_inputs = UINT32_C(1) << PLACES[p->kind].w;
+    return PGY_OK;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    int_conv *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)int_conv_describe(p, u); /* accepted before */
+    int_conv_plan(p, level);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
+    const uint64_t units = int_conv_unit_count(p);
+    out->parts = (uint32_t)(units < 256 ? units : 256);
+    /* The last tile reads a whole one beyond the image. */
+    out->workspace_bytes =
+        p->batch * p->groups * int_conv_image_bytes(p) + (size_t)INT_MAX_COLUMNS * INT_GROUP;
+    out->scratch_bytes = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) + INT_MAX_COLUMNS;
+    const pgy_status st = pack(out, p, u, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double products_per_ns)
+{
+    int_conv p;
+    if (!int_conv_describe(&p, u)) return false;
+    int_conv_plan(&p, level);
+    int_use_linear(u);
+    *cost_ns = 500 + int_conv_product_count(&p) / products_per_ns +
+               (double)kernel_count(&u->outputs[0]) * 0.1 +
+               (double)(p.batch * p.groups * int_conv_image_bytes(&p)) * 0.05;
+    return true;
+}
+
+#define VARIANT(suffix, level, products_per_ns)                                               \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, level, products_per_ns);                                 \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 2)
+VARIANT(avx2, CPU_AVX2, 50)
+VARIANT(avx512, CPU_AVX512, 200)
+
+#define ROW(suffix, level)                                                            \
+    {                                                                                 \
+        .name = "conv_int8_" #suffix, .version = 1,                                   \
+        .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QuantizedConv", \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix,       \
+        .run = int_conv_run                                                           \
+    }
+const kernel KERNELS_int_conv[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution of bytes, exact in int32: what is convolved, and what the packed weights consist of.
+ *
+ * A first phase lays the image out with its padding: [n][group][phase][quad of
+ * channels][row][column] of four bytes each; a phase is what one residue of the strides meets. Then
+ * every tap of the kernel is one offset, and a tile of output positions, counted along the padded
+ * rows, is a product. */
+#ifndef KERNELS_INT_CONV_H
+#define KERNELS_INT_CONV_H
+
+#include "kernels/int_tile.h"
+#include "kernels/kernel.h"
+
+enum { INT_CONV_MAX_TAPS = 256, INT_CONV_MAX_STRIDE = 8 };
+
+typedef enum int_conv_kind {
+    INT_CONV_TO_BYTES, /* QLinearConv */
+    INT_CONV_TO_INT32, /* ConvInteger */
+    INT_CONV_TO_FLOAT  /* pgy:QuantizedConv */
+} int_conv_kind;
+
+typedef struct int_conv {
+    uint32_t level, kind, inputs;
+    uint32_t x_zero_input; /* place among the inputs; 0: none */
+    uint32_t x_signed, w_has_zero, relu;
+    uint32_t bias_input, sum_input; /* of floats; 0: none */
+    int_finish finish;
+    uint64_t batch, groups, in, out; /* channels of a group */
+    int64_t size[2], out_size[2], kernel[2], stride[2], dilation[2], pad[2];
+    uint64_t quads, rows, columns, phases;   /* of the image: rows and columns of a phase */
+    int8_t phase_of[2][INT_CONV_MAX_STRIDE]; /* of a residue; -1: no tap meets it */
+    uint32_t phase_counts[2];
+    uint64_t taps, positions, tiles, block; /* tiles that share a walk over the weights */
+    uint64_t chunks, row_groups;            /* the output channels of a group */
+    /* Byte offsets into the packed weights. */
+    uint64_t at_ones, at_sums, at_zeros, at_bias, at_scales;
+    uint64_t tap_offsets[INT_CONV_MAX_TAPS];
+} int_conv;
+
+/* Reads the use; false: not this kind of convolution. */
+bool int_conv_describe(int_conv *p, const kernel_use *u);
+/* Sets what depends on the level. */
+void int_conv_plan(int_conv *p, cpu_level level);
+double int_conv_product_count(const int_conv *p);
+uint64_t int_conv_image_bytes(const int_conv *p); /* of one group of one image */
+uint64_t int_conv_unit_count(const int_conv *p);
+void int_conv_run(const kernel_run *r);
+
+#endif

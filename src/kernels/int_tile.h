@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Micro-kernels for sums of products of bytes, exact in int32, one set for each instruction set.
+ *
+ * Bytes go in groups of four along the sum. One operand is unsigned, the other signed. A tile is
+ * `rows` rows of A, each group of which is spread over a vector, times vectors of B, which hold a
+ * group for each column. B is read in steps: `groups` of them behind one another at each tap. */
+#ifndef KERNELS_INT_TILE_H
+#define KERNELS_INT_TILE_H
+
+#include <math.h>
+
+#include "base/system.h"
+
+enum { INT_GROUP = 4, INT_MAX_ROWS = 8, INT_MAX_COLUMNS = 48 };
+
+/* Strides in bytes. C has INT_MAX_COLUMNS elements in a row. */
+typedef struct int_job {
+    const uint8_t *a, *b;
+    const uint64_t *taps; /* byte offsets of b */
+    size_t tap_count, groups;
+    size_t a_row, a_step, b_step;
+    int32_t *c;
+} int_job;
+
+typedef void (*int_tile_function)(const int_job *j);
+
+/* From sums to bytes: round((sum + offset) * scale) + zero, halves to even, within [low, high]; as
+ * if it were computed in float64. */
+typedef struct int_finish {
+    int32_t zero, low, high;
+} int_finish;
+
+typedef struct int_tile {
+    size_t rows, vectors, lanes;
+    /* [A is signed, B unsigned][rows 1, 2, 4, 8][vectors - 1]; NULL beyond what the set has */
+    int_tile_function run[2][4][3];
+    /* One scale and offset for all. */
+    void (*finish_row)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
+                       int32_t offset, double scale);
+    /* One for each column. */
+    void (*finish_columns)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
+                           const int32_t *offsets, const double *scales);
+} int_tile;
+
+extern const int_tile int_tile_portable, int_tile_avx2, int_tile_avx512, int_tile_vnni;
+
+/* The set for a level; with the processor's instructions for such sums, where it has them. */
+const int_tile *int_tile_of(cpu_level level);
+/* The largest number of rows that is at most `rows` and has micro-kernels; its index in *kind. */
+size_t int_tile_rows(const int_tile *t, size_t rows, size_t *kind);
+
+/* One sum, offset included, by the definition. */
+static inline int32_t int_finish_exact(int32_t sum, double scale, const int_finish *f)
+{
+    const double x = nearbyint((double)sum * scale) + (double)f->zero;
+    if (!(x > (double)f->low)) return f->low;
+    return x < (double)f->high ? (int32_t)x : f->high;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of products of bytes, AVX2: bytes become 16-bit
+ * numbers, the even and the odd ones of each group apart, and two pairs are multiplied and added.
+ */
+#include "kernels/int_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define VEC __m256i
+#define LANES 8
+#define TARGET __attribute__((target("avx2,fma")))
+#define LOAD(p) _mm256_loadu_si256((const __m256i *)(p))
+#define STORE(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+#define SPREAD(p) _mm256_set1_epi32(*(const int_unaligned *)(p))
+#define ZERO() _mm256_setzero_si256()
+
+typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
+typedef struct halves {
+    __m256i even, odd;
+} halves;
+#define A_PART halves
+#define B_PART halves
+
+TARGET static inline halves split_signed(__m256i x)
+{
+    return (halves){_mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8), _mm256_srai_epi16(x, 8)};
+}
+
+TARGET static inline halves split_unsigned(__m256i x)
+{
+    return (halves){_mm256_and_si256(x, _mm256_set1_epi16(255)), _mm256_srli_epi16(x, 8)};
+}
+
+TARGET static inline __m256i dot(__m256i sum, halves a, halves b)
+{
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(a.even, b.even));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a.odd, b.odd));
+}
+#define DOT(sum, a, b) dot(sum, a, b)
+
+#define SPLIT_A(x) split_unsigned(x)
+#define SPLIT_B(x) split_signed(x)
+#define NAME(rows, vectors) rows_##rows##_##vectors
+#include "kernels/int_tile_small.inc"
+#undef SPLIT_A
+#undef SPLIT_B
+#undef NAME
+
+#define SPLIT_A(x) split_signed(x)
+#define SPLIT_B(x) split_unsigned(x)
+#define NAME(rows, vectors) signed_##rows##_##vectors
+#include "kernels/int_tile_small.inc"
+
+#include "kernels/int_finish.inc"
+
+const int_tile int_tile_avx2 = {
+    .rows = 4,
+    .vectors = 2,
+    .lanes = 8,
+    .run = {{{rows_1_1, rows_1_2}, {rows_2_1, rows_2_2}, {rows_4_1, rows_4_2}},
+            {{signed_1_1, signed_1_2}, {signed_2_1, signed_2_2}, {signed_4_1, signed_4_2}}},
+    .finish_row = finish_row,
+    .finish_columns = finish_columns,
+};
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of products of bytes, AVX-512 without instructions of their own for it: bytes become 16-bit
+ * numbers, the even and the odd ones of each group apart, and two pairs are multiplied and added.
+ */
+#include "kernels/int_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define VEC __m512i
+#define LANES 16
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define LOAD(p) _mm512_loadu_si512(p)
+#define STORE(p, v) _mm512_storeu_si512(p, v)
+#define SPREAD(p) _mm512_set1_epi32(*(const int_unaligned *)(p))
+#define ZERO() _mm512_setzero_si512()
+
+typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
+typedef struct halves {
+    __m512i even, odd;
+} halves;
+#define A_PART halves
+#define B_PART halves
+
+TARGET static inline halves split_signed(__m512i x)
+{
+    return (halves){_mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8), _mm512_srai_epi16(x, 8)};
+}
+
+TARGET static inline halves split_unsigned(__m512i x)
+{
+    return (halves){_mm512_and_si512(x, _mm512_set1_epi16(255)), _mm512_srli_epi16(x, 8)};
+}
+
+TARGET static inline __m512i dot(__m512i sum, halves a, halves b)
+{
+    sum = _mm512_add_epi32(sum, _mm512_madd_epi16(a.even, b.even));
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(a.odd, b.odd));
+}
+#define DOT(sum, a, b) dot(sum, a, b)
+
+#define SPLIT_A(x) split_unsigned(x)
+#define SPLIT_B(x) split_signed(x)
+#define NAME(rows, vectors) rows_##rows##_##vectors
+#include "kernels/int_tile_set.inc"
+#undef SPLIT_A
+#undef SPLIT_B
+#undef NAME
+
+#define SPLIT_A(x) split_signed(x)
+#define SPLIT_B(x) split_unsigned(x)
+#define NAME(rows, vectors) signed_##rows##_##vectors
+#include "kernels/int_tile_set.inc"
+
+#include "kernels/int_finish_avx512.inc"
+
+const int_tile int_tile_avx512 = {
+    .rows = 8,
+    .vectors = 3,
+    .lanes = 16,
+    .run = {{{rows_1_1, rows_1_2, rows_1_3},
+             {rows_2_1, rows_2_2, rows_2_3},
+             {rows_4_1, rows_4_2, rows_4_3},
+             {rows_8_1, rows_8_2, rows_8_3}},
+            {{signed_1_1, signed_1_2, signed_1_3},
+             {signed_2_1, signed_2_2, signed_2_3},
+             {signed_4_1, signed_4_2, signed_4_3},
+             {signed_8_1, signed_8_2, signed_8_3}}},
+    .finish_row = finish_row,
+    .finish_columns = finish_columns,
+};
+#endif

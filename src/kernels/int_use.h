@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels on quantised tensors read from their uses: scales, zero points and types. */
+#ifndef KERNELS_INT_USE_H
+#define KERNELS_INT_USE_H
+
+#include "kernels/kernel.h"
+
+bool int_use_is_byte(const kernel_tensor *t); /* int8 or uint8 */
+/* Is input i given? */
+bool int_use_has(const kernel_use *u, size_t i);
+/* A constant of `count` elements or one, or absent. */
+bool int_use_is_fixed(const kernel_use *u, size_t i, size_t count);
+/* Scales that are positive, finite and of usual magnitude, in float32. */
+bool int_use_are_scales(const kernel_use *u, size_t i, size_t count);
+/* Element k of a fixed input, or the only one; 0 if it is absent. */
+double int_use_float(const kernel_use *u, size_t i, size_t k);
+int64_t int_use_int(const kernel_use *u, size_t i, size_t k);
+/* The limits of a type of 8 bits. */
+int32_t int_use_low(pgy_dtype dtype);
+int32_t int_use_high(pgy_dtype dtype);
+/* All inputs and outputs linear. */
+void int_use_linear(kernel_use *u);
+/* A byte at run time as an unsigned number: int8 is moved by 128. 0 moved if it is absent. */
+static inline int32_t int_use_unsigned(const void *byte, bool is_signed)
+{
+    if (!byte) return is_signed ? 128 : 0;
+    return is_signed ? *(const int8_t *)byte + 128 : *(const uint8_t *)byte;
+}
+
+#endif

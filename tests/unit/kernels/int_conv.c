@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of bytes of all variants against the reference, bit by bit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/int_case.h"
+
+typedef struct conv_case {
+    int64_t batch, in, out, group, size[2], kernel[2], stride[2], dilation[2], pads[4];
+} conv_case;
+
+static const conv_case CASES[] = {
+    {1, 3, 8, 1, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {2, 4, 7, 1, {5, 5}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+    {1, 17, 33, 1, {7, 7}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+    {1, 8, 16, 1, {13, 10}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+    {1, 8, 9, 1, {12, 12}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+    {1, 3, 16, 1, {23, 19}, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}},
+    {2, 12, 18, 3, {8, 9}, {3, 2}, {1, 2}, {2, 1}, {2, 0, 1, 1}},
+    {1, 6, 6, 6, {10, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {2, 5, 10, 5, {11, 12}, {3, 5}, {2, 3}, {1, 2}, {1, 4, 2, 0}},
+    {1, 20, 24, 1, {30, 31}, {3, 3}, {3, 3}, {2, 3}, {0, 1, 2, 3}},
+    {1, 160, 256, 1, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+};
+enum { COUNT = sizeof CASES / sizeof *CASES };
+
+static void geometry(int_case *c, const conv_case *t)
+{
+    case_attr_int(&c->c, "group", t->group);
+    case_attr_ints(&c->c, "strides", t->stride, 2);
+    case_attr_ints(&c->c, "dilations", t->dilation, 2);
+    case_attr_ints(&c->c, "pads", t->pads, 4);
+}
+
+static void image(int_case *c, const conv_case *t, pgy_dtype dtype)
+{
+    int_case_input(c, dtype, false, 4, (const int64_t[]){t->batch, t->in, t->size[0], t->size[1]});
+}
+
+static void kernel_of(int_case *c, const conv_case *t, pgy_dtype dtype)
+{
+    int_case_input(c, dtype, true, 4,
+                   (const int64_t[]){t->out, t->in / t->group, t->kernel[0], t->kernel[1]});
+}
+
+/* scales: of the weights; 0 zero points of the weights. */
+static void run_qlinear(const conv_case *t, pgy_dtype x, pgy_dtype w, bool each, bool bias)
+{
+    int_case c;
+    int_case_start(&c, "", "QLinearConv", 10);
+    geometry(&c, t);
+    image(&c, t, x);
+    int_case_scalar(&c, PGY_F32, 0.02);
+    int_case_scalar(&c, x, x == PGY_U8 ? 113 : -7);
+    kernel_of(&c, t, w);
+    int_case_scales(&c, each ? t->out : 1, 0.004);
+    if (each && w == PGY_U8)
+        int_case_input(&c, w, true, 1, &t->out);
+    else
+        int_case_scalar(&c, w, w == PGY_U8 ? 127 : 0);
+    int_case_scalar(&c, PGY_F32, 0.31);
+    int_case_scalar(&c, x, x == PGY_U8 ? 100 : 3);
+    if (bias) {
+        double values[256];
+        for (int64_t i = 0; i < t->out; i++) values[i] = (double)(i * 7919 % 4001 - 2000);
+        int_case_values(&c, PGY_I32, 1, &t->out, values);
+    }
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_int_conv__quantised(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        for (int form = 0; form < 16; form++)
+            run_qlinear(&CASES[i], form & 1 ? PGY_I8 : PGY_U8, form & 2 ? PGY_I8 : PGY_U8, form & 4,
+                        form & 8);
+}
+
+static void run_integer(const conv_case *t, pgy_dtype x, pgy_dtype w, bool x_zero, bool w_zero)
+{
+    int_case c;
+    int_case_start(&c, "", "ConvInteger", 10);
+    geometry(&c, t);
+    image(&c, t, x);
+    kernel_of(&c, t, w);
+    int_case_input(&c, x, false, x_zero ? 0 : -1, NULL);
+    if (w_zero) int_case_input(&c, w, true, 1, &t->out);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_int_conv__sums(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        for (int form = 0; form < 16; form++)
+            run_integer(&CASES[i], form & 1 ? PGY_I8 : PGY_U8, form & 2 ? PGY_I8 : PGY_U8, form & 4,
+                        form & 8);
+}
+
+static void test_int_conv__one_axis(void **state)
+{
+    (void)state;
+    int_case c;
+    int_case_start(&c, "", "ConvInteger", 10);
+    case_attr_ints(&c.c, "pads", (const int64_t[]){2, 1}, 2);
+    int_case_input(&c, PGY_U8, false, 3, (const int64_t[]){2, 5, 29});
+    int_case_input(&c, PGY_I8, true, 3, (const int64_t[]){6, 5, 4});
+    int_case_scalar(&c, PGY_U8, 9);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+/* Every product lies in the middle between two results. */
+static void test_int_conv__halves_go_to_even(void **state)
+{
+    (void)state;
+    int_case c;
+    int_case_start(&c, "", "QLinearConv", 10);
+    int_case_input(&c, PGY_U8, false, 4, (const int64_t[]){1, 1, 16, 16});
+    int_case_scalar(&c, PGY_F32, 0.5);
+    int_case_scalar(&c, PGY_U8, 128);
+    int_case_values(&c, PGY_I8, 4, (const int64_t[]){1, 1, 1, 1}, (const double[]){1});
+    int_case_scalar(&c, PGY_F32, 1);
+    int_case_scalar(&c, PGY_I8, 0);
+    int_case_scalar(&c, PGY_F32, 1);
+    int_case_scalar(&c, PGY_U8, 128);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
