@@ -11,8 +11,12 @@ typedef enum conv_activation {
     CONV_LEAKY_RELU,   /* slope in parameter[0] */
     CONV_CLIP,         /* to parameter[0], parameter[1] */
     CONV_HARD_SIGMOID, /* parameter[0] * x + parameter[1], to [0, 1] */
-    CONV_SIGMOID,
-    CONV_TANH
+    CONV_HARD_SWISH,
+    CONV_SIGMOID, /* from here on a function of vec_math, when the tile is there */
+    CONV_TANH,
+    CONV_SILU,
+    CONV_GELU, /* with erf */
+    CONV_FAST_GELU
 } conv_activation;
 
 /* Over two spatial axes; with one, the first has size 1. Channels are those of all groups. */
@@ -28,6 +32,8 @@ typedef struct conv_shape {
 bool conv_describe(conv_shape *s, const kernel_use *u);
 /* The activation of FusedConv; false: not one of the above. */
 bool conv_read_activation(uint32_t *activation, float *parameter, const op_node *n);
+/* One of the activations from CONV_SIGMOID on. */
+void conv_activate(uint32_t activation, float *y, size_t count);
 /* Sets the layouts of data input, sum and output. */
 void conv_set_layouts(kernel_use *u, kernel_layout in, kernel_layout out);
 double conv_flop_count(const conv_shape *s);

@@ -176,7 +176,7 @@ VARIANT(avx512, CPU_AVX512, 50)
 #define ROW(suffix, level)                                                                \
     {                                                                                     \
         .name = "conv_f32_depthwise_" #suffix, .version = 1,                              \
-        .ops = "Conv com.microsoft:FusedConv", .needs = level, .accept = accept_##suffix, \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level, .accept = accept_##suffix, \
         .prepare = prepare_##suffix, .run = run                                           \
     }
 const kernel KERNELS_conv_depthwise[] = {

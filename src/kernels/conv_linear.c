@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "kernels/conv.h"
 #include "kernels/matmul.h"
-#include "kernels/vec_math.h"
 #include "ops/class_window.h"
 
 typedef struct params {
@@ -146,8 +145,10 @@ static void activate(const params *p, float *y, size_t count)
     case CONV_HARD_SIGMOID:
         for (size_t i = 0; i < count; i++) y[i] = fmaxf(0, fminf(1, a * y[i] + b));
         break;
-    case CONV_SIGMOID: vec_sigmoid_f32(y, y, count); break;
-    case CONV_TANH: vec_tanh_f32(y, y, count); break;
+    case CONV_HARD_SWISH:
+        for (size_t i = 0; i < count; i++) y[i] *= fmaxf(0, fminf(1, y[i] * (1 / 6.0f) + 0.5f));
+        break;
+    default: conv_activate(p->activation, y, count); break;
     }
 }
 
@@ -208,10 +209,11 @@ VARIANT(portable, CPU_PORTABLE, 9)
 VARIANT(avx2, CPU_AVX2, 65)
 VARIANT(avx512, CPU_AVX512, 75)
 
-#define ROW(suffix, level)                                                                       \
-    {                                                                                            \
-        .name = "conv_f32_linear_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv", \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run       \
+#define ROW(suffix, level)                                                   \
+    {                                                                        \
+        .name = "conv_f32_linear_" #suffix, .version = 1,                    \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run   \
     }
 const kernel KERNELS_conv_linear[] = {
     ROW(portable, CPU_PORTABLE),

@@ -18,6 +18,10 @@ static const struct {
     {"HardSigmoid", CONV_HARD_SIGMOID, {0.2f, 0.5f}},
     {"Sigmoid", CONV_SIGMOID, {0}},
     {"Tanh", CONV_TANH, {0}},
+    {"HardSwish", CONV_HARD_SWISH, {0}},
+    {"Silu", CONV_SILU, {0}},
+    {"Gelu", CONV_GELU, {0}},
+    {"FastGelu", CONV_FAST_GELU, {0}},
 };
 
 bool conv_read_activation(uint32_t *activation, float *parameter, const op_node *n)
@@ -114,14 +118,22 @@ void conv_row_taps(const conv_shape *s, int64_t y, int64_t *from, int64_t *to)
 
 bool conv_must_finish(const conv_shape *s, size_t block, size_t lanes)
 {
-    return s->activation == CONV_SIGMOID || s->activation == CONV_TANH ||
-           (lanes < block && !keeps_zero(s));
+    return s->activation >= CONV_SIGMOID || (lanes < block && !keeps_zero(s));
+}
+
+void conv_activate(uint32_t activation, float *y, size_t count)
+{
+    const vec_math *v = vec_math_of(cpu_features());
+    if (activation == CONV_SIGMOID) v->sigmoid(y, y, count);
+    if (activation == CONV_TANH) v->tanh(y, y, count);
+    if (activation == CONV_SILU) v->silu(y, y, count);
+    if (activation == CONV_GELU) v->gelu(y, y, count);
+    if (activation == CONV_FAST_GELU) v->fast_gelu(y, y, count);
 }
 
 void conv_finish(const conv_shape *s, float *y, size_t pixels, size_t block, size_t lanes)
 {
-    if (s->activation == CONV_SIGMOID) vec_sigmoid_f32(y, y, pixels * block);
-    if (s->activation == CONV_TANH) vec_tanh_f32(y, y, pixels * block);
+    conv_activate(s->activation, y, pixels * block);
     for (size_t i = 0; lanes < block && i < pixels; i++)
         memset(y + i * block + lanes, 0, (block - lanes) * sizeof *y);
 }

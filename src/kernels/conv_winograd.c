@@ -314,7 +314,7 @@ VARIANT(avx512, CPU_AVX512, 90, 60)
 
 #define ROW(suffix, level)                                                                         \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv", \
+        .name = "conv_f32_winograd_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", \
         .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run         \
     }
 const kernel KERNELS_conv_winograd[] = {

@@ -8,6 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 /* Polynomials, fitted at Chebyshev nodes, highest power first.
  * (e^r - 1 - r) / r^2 for |r| up to ln 2 / 2. */
 static const float EXP_TAIL[] = {0.000198992857f, 0.00139336509f, 0.00833329838f,
@@ -45,6 +49,8 @@ static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in 
 #define LANES 8
 #include "kernels/vec_math.inc"
 
+#include "kernels/vec_math_avx512.inc"
+#define OWN_LOOPS
 #define NAME(x) avx512_##x
 #define TARGET \
     __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma,prefer-vector-width=512")))

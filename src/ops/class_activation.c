@@ -90,6 +90,37 @@ pgy_status activation_read(activation *a, const op_node *n, pgy_error *err)
                     name->s.data);
 }
 
+static double silu(double x, const double *params)
+{
+    (void)params;
+    return x / (1 + exp(-x));
+}
+
+static double fast_gelu(double x, const double *params)
+{
+    (void)params;
+    return activation_gelu_tanh(x);
+}
+
+static double hard_swish(double x, const double *params)
+{
+    const double unit = x / 6 + 0.5;
+    (void)params;
+    return x * (unit < 0 ? 0 : unit > 1 ? 1 : unit);
+}
+
+pgy_status activation_read_pgy(activation *a, const op_node *n, pgy_error *err)
+{
+    static const struct {
+        const char *name;
+        activation_function run;
+    } OWN[] = {{"Silu", silu}, {"FastGelu", fast_gelu}, {"HardSwish", hard_swish}};
+    *a = (activation){0};
+    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
+        if (op_attr_is(n, "activation", OWN[i].name, "")) a->run = OWN[i].run;
+    return a->run ? PGY_OK : activation_read(a, n, err);
+}
+
 typedef struct job {
     const activation *a;
     double *y;

@@ -14,6 +14,8 @@ typedef struct activation {
 /* By attribute `activation` (or `activation_name`), with parameters from `activation_params` or
  * activation_alpha and activation_beta. PGY_E_UNSUPPORTED for names that are not known. */
 pgy_status activation_read(activation *a, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* The same for operators of domain pgy, which know Silu, HardSwish and FastGelu besides. */
+pgy_status activation_read_pgy(activation *a, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
 void activation_apply(const activation *a, double *y, size_t count);
 
 double activation_gelu(double x);      /* by the error function */

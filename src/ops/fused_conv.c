@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft FusedConv: a convolution, a tensor added to it, and an activation. */
+/* com.microsoft FusedConv: a convolution, a tensor added to it, and an activation. That of pgy,
+ * which the engine's passes make, knows more activations. */
+#include <string.h>
+
 #include "ops/class_activation.h"
 #include "ops/class_conv.h"
 
@@ -15,10 +18,16 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
+static pgy_status read_activation(activation *a, const op_node *n, pgy_error *err)
+{
+    return strcmp(n->def->domain, "pgy") ? activation_read(a, n, err)
+                                         : activation_read_pgy(a, n, err);
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     activation a;
-    const pgy_status st = activation_read(&a, c->node, err);
+    const pgy_status st = read_activation(&a, c->node, err);
     return st ? st : conv_infer(c, 1, 2, c->inputs[0].dtype, err);
 }
 
@@ -27,7 +36,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     conv_problem p;
     activation a;
     pgy_status st = inputs_check(c, "FFff", err);
-    if (!st) st = activation_read(&a, c->node, err);
+    if (!st) st = read_activation(&a, c->node, err);
     if (!st) st = conv_prepare(&p, c, 1, err);
     if (!st && in_f64(c, 3) && in_count(c, 3) != out_count(c, 0))
         st = op_error(c->node, err, PGY_E_SHAPE, "input 3 has %zu elements, the output %zu",
@@ -52,5 +61,7 @@ static double flops(const op_infer *c)
 const op_def OP_fused_conv[] = {
     {"FusedConv", "com.microsoft", 1, 0, 2, 4, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F3, infer, eval,
      flops, .signature = "T = float16 float32 float64; X:T, W:T, ?B:T, ?Z:T -> Y:T"},
+    {"FusedConv", "pgy", 1, 0, 2, 4, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F4, infer, eval, flops,
+     .signature = "T = float16 float32 float64 bfloat16; X:T, W:T, ?B:T, ?Z:T -> Y:T"},
     {NULL},
 };

@@ -2,8 +2,6 @@
 /* pgy FusedMatMul, which the engine's passes make: activation(alpha * A' * B' + bias + residual).
  * transA and transB exchange the last two axes, the bias has a number for each column, the residual
  * has the shape of the output. */
-#include <math.h>
-
 #include "ops/class_activation.h"
 
 enum { A, B, BIAS, RESIDUAL };
@@ -15,30 +13,6 @@ static const op_attr_def ATTRS[] = {
     {"transB", OP_ATTR_INT, false, "0"},
     {NULL},
 };
-
-static double silu(double x, const double *params)
-{
-    (void)params;
-    return x / (1 + exp(-x));
-}
-
-static double fast_gelu(double x, const double *params)
-{
-    (void)params;
-    return activation_gelu_tanh(x);
-}
-
-static pgy_status read_activation(activation *a, const op_node *n, pgy_error *err)
-{
-    *a = (activation){0};
-    if (op_attr_is(n, "activation", "Silu", ""))
-        a->run = silu;
-    else if (op_attr_is(n, "activation", "FastGelu", ""))
-        a->run = fast_gelu;
-    else
-        return activation_read(a, n, err);
-    return PGY_OK;
-}
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
@@ -60,7 +34,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 {
     activation a;
     pgy_status st = inputs_check(c, "FFff", err);
-    if (!st) st = read_activation(&a, c->node, err);
+    if (!st) st = activation_read_pgy(&a, c->node, err);
     if (!st) st = op_find("com.microsoft", "FusedMatMul", 1)->eval(c, err);
     if (st) return st;
     const double *bias = in_f64(c, BIAS), *residual = in_f64(c, RESIDUAL);

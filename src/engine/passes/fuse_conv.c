@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conv, a tensor of the same shape that is added, and an activation become FusedConv of
- * com.microsoft. */
+ * com.microsoft, or of pgy where that does not know the activation. */
 #include "engine/pass.h"
 #include "engine/pattern.h"
 
-static const char FUSED[] = "com.microsoft:FusedConv";
+static const char FUSED[] = "com.microsoft:FusedConv", OWN[] = "pgy:FusedConv";
 
 static const char *const KEPT[] = {"auto_pad", "dilations", "group",      "kernel_shape",
                                    "pads",     "strides",   "activation", "activation_params"};
 
 /* A FusedConv with what n has besides, in the place of `last`. */
-static pgy_node *extend(pattern *p, pgy_node *n, pgy_node *last, pgy_value *residual)
+static pgy_node *extend(pattern *p, pgy_node *n, pgy_node *last, const char *op,
+                        pgy_value *residual)
 {
     pgy_value *inputs[4] = {n->inputs[0], n->inputs[1], pattern_input(n, 2), pattern_input(n, 3)};
     if (residual) inputs[3] = residual;
-    pgy_node *made = pattern_put(p, last, FUSED, inputs, 4);
+    pgy_node *made = pattern_put(p, last, op, inputs, 4);
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) pattern_copy(p, made, n, KEPT[i]);
     return made;
 }
@@ -33,7 +34,7 @@ static bool add_residual(pattern *p, pgy_node *n)
     if (!other || !pattern_same_shape(other, n->outputs[0]) ||
         pattern_dtype(other) != pattern_dtype(n->outputs[0]))
         return false;
-    extend(p, n, add, other);
+    extend(p, n, add, FUSED, other);
     return true;
 }
 
@@ -59,16 +60,32 @@ static bool read_activation(pattern *p, const pgy_node *f, double *params, size_
     return true;
 }
 
+/* What only pgy's FusedConv knows, or NULL. */
+static const char *own_activation(const pgy_node *f)
+{
+    if (pattern_is(f, "HardSwish")) return "HardSwish";
+    if (pattern_is(f, "Gelu"))
+        return pattern_text_is(f, "approximate", "tanh", "none") ? "FastGelu" : "Gelu";
+    if (pattern_is(f, "com.microsoft:Gelu")) return "Gelu";
+    if (pattern_is(f, "com.microsoft:FastGelu") && !pattern_input(f, 1)) return "FastGelu";
+    const bool swish = pattern_is(f, "Swish");
+    if ((swish || pattern_is(f, "com.microsoft:QuickGelu")) &&
+        pattern_float(f, "alpha", swish ? 1 : 1.702) == 1)
+        return "Silu";
+    return NULL;
+}
+
 static bool add_activation(pattern *p, pgy_node *n)
 {
     double params[2];
     size_t count;
     pgy_node *f = pattern_user(n);
-    if (!is_open(n) || !f || !read_activation(p, f, params, &count)) return false;
-    const char *name = f->op_type;
-    pgy_node *made = extend(p, n, f, NULL);
+    if (!is_open(n) || !f) return false;
+    const char *own = own_activation(f), *name = own ? own : f->op_type;
+    if (!own && !read_activation(p, f, params, &count)) return false;
+    pgy_node *made = extend(p, n, f, own ? OWN : FUSED, NULL);
     pattern_set_text(p, made, "activation", name);
-    if (count) pattern_set_floats(p, made, "activation_params", params, count);
+    if (!own && count) pattern_set_floats(p, made, "activation_params", params, count);
     return true;
 }
 

@@ -270,6 +270,40 @@ static void test_passes__residual_and_activation_behind_a_convolution(void **sta
     }
 }
 
+static pgy_onnx_node *own_node(model_builder *b, const char *op, const char *in, const char *out)
+{
+    pgy_onnx_node *n = builder_node(b, op, in, out);
+    n->domain = "com.microsoft";
+    return n;
+}
+
+static void test_passes__activations_of_the_domain_pgy_behind_a_convolution(void **state)
+{
+    (void)state;
+    static const char *const ACTIVATIONS[] = {"HardSwish", "Gelu", "FastGelu", "QuickGelu"};
+    for (size_t i = 0; i < 4; i++) {
+        model_builder b = start("1, 4, 5, 5");
+        builder_opset(&b, "com.microsoft", 1);
+        weights(&b, "w", "4, 4, 3, 3", 144);
+        builder_node(&b, "Conv", "x w", "c");
+        pgy_onnx_node *f =
+            i ? own_node(&b, ACTIVATIONS[i], "c", "y") : builder_node(&b, ACTIVATIONS[i], "c", "y");
+        if (i == 3) builder_attr_float(&b, f, "alpha", 1);
+        expect_y(&b, "FusedConv");
+    }
+}
+
+static void test_passes__swish_of_another_slope_stays_behind_a_convolution(void **state)
+{
+    (void)state;
+    model_builder b = start("1, 4, 5, 5");
+    builder_opset(&b, "com.microsoft", 1);
+    weights(&b, "w", "4, 4, 3, 3", 144);
+    builder_node(&b, "Conv", "x w", "c");
+    own_node(&b, "QuickGelu", "c", "y");
+    expect_y(&b, "Conv QuickGelu");
+}
+
 static void test_passes__clip_behind_a_convolution(void **state)
 {
     (void)state;

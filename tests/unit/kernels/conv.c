@@ -26,7 +26,12 @@ static size_t run_case(const conv_case *t)
     kernel_case c;
     const bool fused = t->activation || t->sum;
     static const int64_t ONES[2] = {1, 1};
-    case_start(&c, fused ? "com.microsoft" : "", fused ? "FusedConv" : "Conv", fused ? 1 : 17);
+    const bool own = t->activation && strstr("Silu HardSwish Gelu FastGelu", t->activation);
+    case_start(&c,
+               own     ? "pgy"
+               : fused ? "com.microsoft"
+                       : "",
+               fused ? "FusedConv" : "Conv", fused ? 1 : 17);
     case_attr_int(&c, "group", t->group ? t->group : 1);
     case_attr_ints(&c, "strides", t->stride[0] ? t->stride : ONES, 2);
     case_attr_ints(&c, "dilations", t->dilation[0] ? t->dilation : ONES, 2);
@@ -202,9 +207,10 @@ static void test_conv__errors_are_near_those_of_a_plain_loop(void **state)
 static void test_conv__sums_and_activations(void **state)
 {
     (void)state;
-    static const char *const NAMES[] = {"Relu",        "LeakyRelu", "Clip",
-                                        "HardSigmoid", "Sigmoid",   "Tanh"};
-    for (size_t i = 0; i < 6; i++)
+    static const char *const NAMES[] = {"Relu",    "LeakyRelu", "Clip", "HardSigmoid",
+                                        "Sigmoid", "Tanh",      "Silu", "HardSwish",
+                                        "Gelu",    "FastGelu"};
+    for (size_t i = 0; i < 10; i++)
         for (int64_t k = 0; k < 4; k++)
             assert_true(run_case(&(conv_case){.batch = 1,
                                               .in = 19,
