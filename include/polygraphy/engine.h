@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Plans of the built-in engine: a model made ready to run, in a file.
+ * Engines: a model made ready to run, in memory or in a plan file.
  *
- *     if (pgy_plan_build("net.plan", model, NULL, &err)) ...       // then: run net.plan --trt
+ *     pgy_engine *engine = NULL;
+ *     if (pgy_engine_build(&engine, model, &config, &err)) ...
+ *     if (pgy_engine_save(engine, "net.plan", &err)) ...            // then: run net.plan --trt
+ *     pgy_engine_release(engine);
  *
- *     pgy_plan *plan = NULL;
- *     if (pgy_plan_open(&plan, "net.plan", &err)) ...
- *     printf("%zu steps\n", pgy_plan_layer_count(plan));
- *     pgy_plan_close(plan);
+ *     if (pgy_engine_open(&engine, "net.plan", &err)) ...           // a millisecond
  *
- * A plan is run by the backend "trt" (runner.h), which takes its path like that of a model. It holds
- * the kernels' names, not their code; damage is found by checksums. It is not made to be proof
- * against forgery: run plans of people you trust.
+ * An engine does not change, so threads may share it; runtime.h runs it. A plan holds the kernels'
+ * names, not their code; damage is found by checksums. It is not made to be proof against forgery:
+ * run plans of people you trust.
  */
 #ifndef POLYGRAPHY_ENGINE_H
 #define POLYGRAPHY_ENGINE_H
@@ -22,6 +22,62 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Engines -------------------------------------------------------------------------------- */
+
+typedef struct pgy_engine pgy_engine; /**< reference counted */
+
+/** Builds for the usual shapes of every profile of the config; without profiles for the model's
+ * shapes with 1 where they are not fixed, and any shapes may come.
+ *  @param config copied; but what its calibration, monitor and timing_cache point to is used during
+ *                this call only. NULL: defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_engine_build(pgy_engine **out, pgy_model *model,
+                                                   const pgy_build_config *config, pgy_error *err);
+/** Maps a plan file. @return PGY_E_FORMAT: damaged, or no plan; PGY_E_UNSUPPORTED: of a newer
+ * format, or for another processor */
+PGY_API PGY_MUST_CHECK pgy_status pgy_engine_open(pgy_engine **out, const char *path,
+                                                  pgy_error *err);
+/** A plan in memory. `borrow`: the bytes stay where they are and outlive the engine and whatever
+ * retains it; at addresses that are no multiple of 64 they are copied all the same. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_engine_load(pgy_engine **out, const void *data,
+                                                  size_t size_bytes, bool borrow, pgy_error *err);
+/** Writes a plan. The file appears whole or not at all; the same model, config and processor give
+ * the same bytes. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_engine_save(pgy_engine *e, const char *path, pgy_error *err);
+/** The same bytes in memory, to be given to pgy_engine_free_bytes. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_engine_serialize(void **out, size_t *size_bytes,
+                                                       pgy_engine *e, pgy_error *err);
+PGY_API void pgy_engine_free_bytes(void *data); /**< NULL is fine */
+PGY_API pgy_engine *pgy_engine_retain(pgy_engine *e);
+PGY_API void pgy_engine_release(pgy_engine *e); /**< NULL is fine */
+
+/* What these return is the engine's. */
+PGY_API const char *pgy_engine_name(const pgy_engine *e); /**< of the model's graph */
+/** In the model's order, as declared: dimensions that are not fixed are -1. */
+PGY_API const pgy_metadata *pgy_engine_inputs(const pgy_engine *e);
+PGY_API const pgy_metadata *pgy_engine_outputs(const pgy_engine *e);
+/** What it was built for. Of a loaded plan: what the plan remembers, which is precision, limits and
+ * what is said of plans. */
+PGY_API const pgy_build_config *pgy_engine_config(const pgy_engine *e);
+PGY_API bool pgy_engine_is_refittable(const pgy_engine *e);
+/** Was it stripped of its weights and not been refitted yet? Then it cannot run. */
+PGY_API bool pgy_engine_is_stripped(const pgy_engine *e);
+
+PGY_API size_t pgy_engine_profile_count(const pgy_engine *e); /**< at least 1 */
+typedef enum pgy_bound_kind {
+    PGY_BOUND_NONE,    /**< the input is no tensor of known rank: anything goes */
+    PGY_BOUND_ANY,     /**< nobody gave a range: the three are what was built for, others work */
+    PGY_BOUND_SHAPE,   /**< the three are shapes */
+    PGY_BOUND_ELEMENTS /**< the input is a shape itself: the three are its elements */
+} pgy_bound_kind;
+/** The range of input `i` in a profile, with the input's name. */
+PGY_API pgy_bound_kind pgy_engine_range(pgy_profile_range *out, const pgy_engine *e, size_t profile,
+                                        size_t i);
+/** Memory that a context needs for what is computed, at the usual shapes of a profile; 0 if that is
+ * not known before the data. */
+PGY_API uint64_t pgy_engine_arena_bytes(const pgy_engine *e, size_t profile);
+
+/* ---- Plan files ----------------------------------------------------------------------------- */
 
 /** Builds a model and saves the plan. The file appears whole or not at all; the same model, shapes
  * and processor give the same bytes.

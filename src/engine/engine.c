@@ -10,8 +10,11 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "engine/config.h"
 #include "engine/pass.h"
 #include "engine/plan.h"
+#include "engine/precision.h"
+#include "engine/plan_format.h"
 #include "engine/shapes.h"
 #include "engine/tactics.h"
 #include "evaluate/interface.h"
@@ -27,10 +30,13 @@ typedef struct built {
     uint64_t used; /* when, to forget the oldest */
 } built;
 
-struct engine {
+struct pgy_engine {
     atomic_size_t users;
-    const pgy_build_config *config;
+    arena memory;
+    pgy_build_config *config;
+    const char *name;
     plan_file *file;  /* it was opened from, or NULL */
+    void *bytes;      /* that the file is, if they are the engine's own */
     pgy_graph *graph; /* of a plan: NULL until it is needed */
     uint64_t model_hash;
     tactics *replay; /* to be obeyed; NULL: none */
@@ -41,8 +47,6 @@ struct engine {
     size_t kept_count;
     uint64_t clock;
 };
-
-static const pgy_build_config DEFAULTS = {.size = sizeof DEFAULTS};
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -72,19 +76,34 @@ void engine_release(engine *e)
     pgy_metadata_destroy(e->outputs);
     pgy_graph_destroy(e->graph);
     plan_close(e->file);
+    mem_free(e->bytes);
+    arena_deinit(&e->memory);
     pthread_mutex_destroy(&e->lock);
     mem_free(e);
 }
 
-static engine *create(const pgy_build_config *config)
+static pgy_status create(engine **out, const pgy_build_config *config, pgy_error *err)
 {
     engine *e = mem_calloc(1, sizeof *e);
-    if (!e) return NULL;
+    if (!e) return no_memory(err);
     atomic_init(&e->users, 1);
-    e->config = config ? config : &DEFAULTS;
-    if (!pthread_mutex_init(&e->lock, NULL)) return e;
-    mem_free(e);
-    return NULL;
+    if (pthread_mutex_init(&e->lock, NULL)) {
+        mem_free(e);
+        return no_memory(err);
+    }
+    const pgy_status st = config_copy(&e->config, config, &e->memory, err);
+    if (st)
+        engine_release(e);
+    else
+        *out = e;
+    return st;
+}
+
+void engine_let_go(engine *e)
+{
+    e->config->calibration = NULL;
+    e->config->monitor = NULL;
+    e->config->timing_cache = NULL;
 }
 
 const pgy_metadata *engine_inputs(const engine *e)
@@ -105,6 +124,11 @@ const pgy_build_config *engine_config(const engine *e)
 const profile_set *engine_profiles(const engine *e)
 {
     return e->profiles;
+}
+
+const char *engine_name(const engine *e)
+{
+    return e->name;
 }
 
 /* ---- Building ------------------------------------------------------------------------------- */
@@ -136,7 +160,10 @@ static uint64_t hash_model(pgy_model *model)
 static pgy_status import(engine *e, pgy_model *model, pgy_error *err)
 {
     pgy_status st = pgy_graph_import(&e->graph, model, err);
+    if (!st) e->name = arena_strdup(&e->memory, e->graph->name ? e->graph->name : "");
+    if (!st && !e->name) st = no_memory(err);
     if (!st) st = pgy_graph_infer_shapes(e->graph, NULL, err);
+    if (!st) st = precision_interface(e->graph, e->config, err);
     if (!st) st = describe(&e->inputs, e->graph->inputs, e->graph->input_count, err);
     if (!st) st = describe(&e->outputs, e->graph->outputs, e->graph->output_count, err);
     if (!st) st = profiles_create(&e->profiles, e->config, e->inputs, err);
@@ -154,10 +181,11 @@ static pgy_status load_replay(engine *e, pgy_error *err)
 pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
                         pgy_error *err)
 {
-    engine *e = create(config);
-    if (!e) return no_memory(err);
+    engine *e = NULL;
+    pgy_status st = create(&e, config, err);
+    if (st) return st;
     e->model_hash = hash_model(model);
-    pgy_status st = load_replay(e, err);
+    st = load_replay(e, err);
     if (!st) st = import(e, model, err);
     if (st)
         engine_release(e);
@@ -291,20 +319,48 @@ static pgy_status open_program(engine *e, pgy_error *err)
     return st;
 }
 
+/* `data` NULL: the file at `path`. */
+static pgy_status read_plan(engine *e, const char *path, const void *data, size_t size,
+                            pgy_error *err)
+{
+    pgy_status st =
+        data ? plan_parse(&e->file, data, size, false, err) : plan_open(&e->file, path, err);
+    if (st) return st;
+    const plan_info *info = plan_describe(e->file);
+    e->model_hash = info->model_hash;
+    e->name = info->name;
+    st = plan_metadata(&e->inputs, e->file, false, err);
+    if (!st) st = plan_metadata(&e->outputs, e->file, true, err);
+    return st ? st : open_program(e, err);
+}
+
 pgy_status engine_open(engine **out, const char *path, pgy_error *err)
 {
-    engine *e = create(NULL);
-    if (!e) return no_memory(err);
-    pgy_status st = plan_open(&e->file, path, err);
-    if (!st) {
-        e->model_hash = plan_describe(e->file)->model_hash;
-        st = plan_metadata(&e->inputs, e->file, false, err);
+    engine *e = NULL;
+    pgy_status st = create(&e, NULL, err);
+    if (st) return st;
+    st = read_plan(e, path, NULL, 0, err);
+    if (st) {
+        engine_release(e);
+        return pgy_error_prefix(err, st, "'%s': ", path);
     }
-    if (!st) st = plan_metadata(&e->outputs, e->file, true, err);
-    if (!st) {
-        st = open_program(e, err);
-        if (st) pgy_error_prefix(err, st, "'%s': ", path);
+    *out = e;
+    return PGY_OK;
+}
+
+pgy_status engine_load(engine **out, const void *data, size_t size_bytes, bool borrow,
+                       pgy_error *err)
+{
+    engine *e = NULL;
+    pgy_status st = create(&e, NULL, err);
+    if (st) return st;
+    if (!borrow) {
+        e->bytes = mem_alloc_aligned(PLAN_ALIGN, size_bytes ? size_bytes : 1);
+        if (!e->bytes) st = no_memory(err);
+        if (e->bytes && size_bytes) memcpy(e->bytes, data, size_bytes);
+        data = e->bytes;
     }
+    if (!st) st = read_plan(e, NULL, data, size_bytes, err);
     if (st)
         engine_release(e);
     else
@@ -312,7 +368,8 @@ pgy_status engine_open(engine **out, const char *path, pgy_error *err)
     return st;
 }
 
-pgy_status engine_save(engine *e, const char *path, pgy_error *err)
+/* To a file, or, with `path` NULL, to memory. */
+static pgy_status write_plan(engine *e, const char *path, void **data, size_t *size, pgy_error *err)
 {
     pgy_model *model = NULL;
     program *p = NULL;
@@ -331,9 +388,25 @@ pgy_status engine_save(engine *e, const char *path, pgy_error *err)
                                 .inputs = e->inputs,
                                 .outputs = e->outputs,
                                 .model_hash = e->model_hash};
-    if (!st) st = plan_write(path, &source, err);
+    if (!st) st = path ? plan_write(path, &source, err) : plan_serialize(data, size, &source, err);
     pthread_mutex_unlock(&e->lock);
     pgy_model_destroy(model);
     program_release(p);
     return st;
+}
+
+pgy_status engine_save(engine *e, const char *path, pgy_error *err)
+{
+    return write_plan(e, path, NULL, NULL, err);
+}
+
+pgy_status engine_serialize(void **out, size_t *size_bytes, engine *e, pgy_error *err)
+{
+    return write_plan(e, NULL, out, size_bytes, err);
+}
+
+bool engine_is_stripped(const engine *e)
+{
+    (void)e;
+    return false;
 }

@@ -5,19 +5,24 @@
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
-#include <polygraphy/onnx.h>
+#include <polygraphy/engine.h>
 
 #include "engine/profile.h"
 #include "engine/program.h"
 
-typedef struct engine engine;
+typedef struct pgy_engine engine;
 
-/* Imports the model and runs the passes. The config is borrowed as long as the engine lives, for
- * programs are built when shapes come; NULL: defaults. */
+/* Imports the model and runs the passes. The config is copied; what its calibration, monitor and
+ * timing_cache point to must live until engine_let_go. NULL: defaults. */
 pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
                         pgy_error *err) PGY_MUST_CHECK;
+/* Nothing of the caller's is used any more. */
+void engine_let_go(engine *e);
 /* From a plan file: nothing is built for the shapes that it was made for. */
 pgy_status engine_open(engine **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* From a plan in memory, copied unless `borrow`. */
+pgy_status engine_load(engine **out, const void *data, size_t size_bytes, bool borrow,
+                       pgy_error *err) PGY_MUST_CHECK;
 engine *engine_retain(engine *e);
 void engine_release(engine *e); /* NULL is fine */
 
@@ -25,7 +30,9 @@ void engine_release(engine *e); /* NULL is fine */
 const pgy_metadata *engine_inputs(const engine *e);
 const pgy_metadata *engine_outputs(const engine *e);
 const pgy_build_config *engine_config(const engine *e); /* never NULL */
-const profile_set *engine_profiles(const engine *e);    /* NULL: any shapes are accepted */
+const profile_set *engine_profiles(const engine *e);    /* never NULL */
+const char *engine_name(const engine *e);               /* of the graph */
+bool engine_is_stripped(const engine *e);
 
 /* Builds a program for shapes, or finds it; *out is retained. *out NULL: such inputs are
  * interpreted, since shapes depend on data or an input is no tensor of numbers. `shapes`: a type
@@ -39,5 +46,8 @@ pgy_status engine_program_for(program **out, engine *e, size_t profile,
 pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
 /* Writes a plan. The same model, config and processor give the same bytes. */
 pgy_status engine_save(engine *e, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* The same bytes in memory (mem_alloc). */
+pgy_status engine_serialize(void **out, size_t *size_bytes, engine *e,
+                            pgy_error *err) PGY_MUST_CHECK;
 
 #endif

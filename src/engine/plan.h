@@ -16,6 +16,9 @@ typedef struct plan_source {
 
 /* The same source gives the same bytes. The file appears whole or not at all. */
 pgy_status plan_write(const char *path, const plan_source *s, pgy_error *err) PGY_MUST_CHECK;
+/* The same bytes in memory (mem_alloc). */
+pgy_status plan_serialize(void **out, size_t *size_bytes, const plan_source *s,
+                          pgy_error *err) PGY_MUST_CHECK;
 
 typedef struct plan_info {
     const char *name, *library;

@@ -218,34 +218,74 @@ static uint64_t hash_header(const plan_header *h, const plan_section *table)
     return hash_xxh64(table, h->section_count * sizeof *table, hash_xxh64(&clean, sizeof clean, 0));
 }
 
-static pgy_status fill(file_writer *file, uint64_t to, pgy_error *err)
+/* A file, or memory of the right size. */
+typedef struct sink {
+    file_writer *file;
+    unsigned char *data;
+    uint64_t size;
+} sink;
+
+static pgy_status put_bytes(sink *to, const void *data, size_t size, pgy_error *err)
 {
-    static const char ZEROS[PLAN_BULK_ALIGN];
-    return file_writer_write(file, ZEROS, (size_t)(to - file_writer_offset(file)), err);
+    if (!size) return PGY_OK;
+    if (to->file) {
+        to->size += size;
+        return file_writer_write(to->file, data, size, err);
+    }
+    memcpy(to->data + to->size, data, size);
+    to->size += size;
+    return PGY_OK;
 }
 
-static pgy_status write_file(const char *path, const writer *w, pgy_error *err)
+static pgy_status fill(sink *to, uint64_t end, pgy_error *err)
 {
-    plan_header header;
-    plan_section table[PLAN_KIND_END - 1];
-    file_writer *file = NULL;
-    lay_out(&header, table, w);
-    header.hash = hash_header(&header, table);
-    pgy_status st = file_writer_create(&file, path, err);
-    if (!st) st = file_writer_write(file, &header, sizeof header, err);
-    if (!st) st = file_writer_write(file, table, sizeof table, err);
-    for (uint32_t i = 0; !st && i < header.section_count; i++) {
+    static const char ZEROS[PLAN_BULK_ALIGN];
+    return put_bytes(to, ZEROS, (size_t)(end - to->size), err);
+}
+
+static pgy_status put_plan(sink *to, const plan_header *header, const plan_section *table,
+                           const writer *w, pgy_error *err)
+{
+    pgy_status st = put_bytes(to, header, sizeof *header, err);
+    if (!st) st = put_bytes(to, table, header->section_count * sizeof *table, err);
+    for (uint32_t i = 0; !st && i < header->section_count; i++) {
         size_t size;
         const void *data = data_of(&w->sections[i + 1], &size);
-        st = fill(file, table[i].offset, err);
-        if (!st && size) st = file_writer_write(file, data, size, err);
+        st = fill(to, table[i].offset, err);
+        if (!st) st = put_bytes(to, data, size, err);
     }
-    if (!st) st = file_writer_commit(file, err);
-    file_writer_destroy(file);
     return st;
 }
 
-pgy_status plan_write(const char *path, const plan_source *s, pgy_error *err)
+static pgy_status write_to(const char *path, void **data, size_t *size, const writer *w,
+                           pgy_error *err)
+{
+    plan_header header;
+    plan_section table[PLAN_KIND_END - 1];
+    sink to = {0};
+    lay_out(&header, table, w);
+    header.hash = hash_header(&header, table);
+    if (path) {
+        pgy_status st = file_writer_create(&to.file, path, err);
+        if (!st) st = put_plan(&to, &header, table, w, err);
+        if (!st) st = file_writer_commit(to.file, err);
+        file_writer_destroy(to.file);
+        return st;
+    }
+    to.data = mem_alloc(header.file_bytes);
+    if (!to.data) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a plan");
+    const pgy_status st = put_plan(&to, &header, table, w, err);
+    if (st) {
+        mem_free(to.data);
+        return st;
+    }
+    *data = to.data;
+    *size = header.file_bytes;
+    return PGY_OK;
+}
+
+static pgy_status write_plan(const char *path, void **data, size_t *size, const plan_source *s,
+                             pgy_error *err)
 {
     writer w = {.source = s, .needs = CPU_PORTABLE};
     void *model = NULL;
@@ -262,9 +302,19 @@ pgy_status plan_write(const char *path, const plan_source *s, pgy_error *err)
     put(&w, PLAN_INFO, &w.info, sizeof w.info);
     for (size_t i = 0; i < PLAN_KIND_END; i++) w.failed |= w.sections[i].bytes.failed;
     st = w.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing the plan")
-                  : write_file(path, &w, err);
+                  : write_to(path, data, size, &w, err);
     for (size_t i = 0; i < PLAN_KIND_END; i++) str_deinit(&w.sections[i].bytes);
     strmap_deinit(&w.texts);
     pgy_text_free(model);
     return st;
+}
+
+pgy_status plan_write(const char *path, const plan_source *s, pgy_error *err)
+{
+    return write_plan(path, NULL, NULL, s, err);
+}
+
+pgy_status plan_serialize(void **out, size_t *size_bytes, const plan_source *s, pgy_error *err)
+{
+    return write_plan(NULL, out, size_bytes, s, err);
 }

@@ -12,16 +12,9 @@
 
 static const char LOG_PATH[] = "backend/trt/profile.py";
 
-typedef enum range_kind {
-    RANGE_NONE,   /* the input has no shape to speak of: sequences, unknown ranks */
-    RANGE_FILLED, /* from the model: restricts nothing */
-    RANGE_SHAPE,
-    RANGE_ELEMENTS /* of an integer input that is a shape itself */
-} range_kind;
-
 typedef struct bound_range {
     const pgy_tensor_info *input;
-    range_kind kind;
+    pgy_bound_kind kind;
     size_t count;
     const int64_t *min, *opt, *max;
 } bound_range;
@@ -67,7 +60,7 @@ void profiles_text(str *out, const profile_set *s)
         str_printf(out, "%s    Profile %zu:\n        {", p ? ",\n" : "", p);
         for (size_t i = 0; i < s->input_count; i++) {
             const bound_range *r = &s->ranges[p * s->input_count + i];
-            if (r->kind == RANGE_NONE) continue;
+            if (r->kind == PGY_BOUND_NONE) continue;
             str_printf(out, "%s%s [min=", first ? "" : ",\n         ", r->input->name);
             put_dims(out, r->min, r->count);
             str_printf(out, ", opt=");
@@ -144,7 +137,7 @@ static pgy_status fill_range(bound_range *out, profile_set *s, bool warn, pgy_er
         dims[d] = input->shape[d] < 0 ? 1 : input->shape[d];
         dynamic = dynamic || input->shape[d] < 0;
     }
-    out->kind = RANGE_FILLED;
+    out->kind = PGY_BOUND_ANY;
     out->count = (size_t)input->rank;
     out->min = out->opt = out->max = dims;
     if (!dynamic || !warn) return PGY_OK;
@@ -164,7 +157,7 @@ static pgy_status bind_range(bound_range *out, profile_set *s, const pgy_profile
     const pgy_tensor_info *input = out->input;
     const pgy_profile_range *r = p ? range_for(p, input->name) : NULL;
     if (input->form != PGY_FORM_TENSOR || input->rank < 0) {
-        out->kind = RANGE_NONE;
+        out->kind = PGY_BOUND_NONE;
         return PGY_OK;
     }
     if (!r) return fill_range(out, s, index == 0, err);
@@ -175,7 +168,7 @@ static pgy_status bind_range(bound_range *out, profile_set *s, const pgy_profile
     memcpy(dims, r->min, r->count * sizeof *dims);
     memcpy(dims + r->count, r->opt, r->count * sizeof *dims);
     memcpy(dims + 2 * r->count, r->max, r->count * sizeof *dims);
-    out->kind = fits_shape(input, r) ? RANGE_SHAPE : RANGE_ELEMENTS;
+    out->kind = fits_shape(input, r) ? PGY_BOUND_SHAPE : PGY_BOUND_ELEMENTS;
     out->count = r->count;
     out->min = dims;
     out->opt = dims + r->count;
@@ -243,20 +236,89 @@ pgy_status profiles_create(profile_set **out, const pgy_build_config *config,
     return st;
 }
 
+/* ---- Out and in again ----------------------------------------------------------------------- */
+
+pgy_bound_kind profiles_range(pgy_profile_range *out, const profile_set *s, size_t index, size_t i)
+{
+    const bound_range *r = &s->ranges[index * s->input_count + i];
+    *out = (pgy_profile_range){
+        .name = r->input->name, .count = r->count, .min = r->min, .opt = r->opt, .max = r->max};
+    return r->kind;
+}
+
+/* Could binding have made this of the input? */
+static bool is_bound(const pgy_tensor_info *input, const profile_bound *b)
+{
+    const pgy_profile_range *r = &b->range;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->min[i] > r->opt[i] || r->opt[i] > r->max[i]) return false;
+    switch (b->kind) {
+    case PGY_BOUND_NONE: return !r->count;
+    case PGY_BOUND_ANY:
+    case PGY_BOUND_SHAPE:
+        return input->form == PGY_FORM_TENSOR && input->rank >= 0 && fits_shape(input, r);
+    case PGY_BOUND_ELEMENTS:
+        return input->form == PGY_FORM_TENSOR && input->rank >= 0 && fits_elements(input, r);
+    }
+    return false;
+}
+
+static pgy_status restore(bound_range *out, profile_set *s, const profile_bound *b, pgy_error *err)
+{
+    const pgy_profile_range *r = &b->range;
+    int64_t *dims = arena_alloc_array(&s->memory, 3 * r->count + 1, sizeof *dims);
+    if (!dims) return no_memory(err);
+    if (!is_bound(out->input, b))
+        return pgy_error_set(err, PGY_E_FORMAT, "a profile does not fit input '%s'",
+                             out->input->name);
+    if (r->count) {
+        memcpy(dims, r->min, r->count * sizeof *dims);
+        memcpy(dims + r->count, r->opt, r->count * sizeof *dims);
+        memcpy(dims + 2 * r->count, r->max, r->count * sizeof *dims);
+    }
+    out->kind = b->kind;
+    out->count = r->count;
+    out->min = dims;
+    out->opt = dims + r->count;
+    out->max = dims + 2 * r->count;
+    return PGY_OK;
+}
+
+pgy_status profiles_restore(profile_set **out, const profile_bound *bounds, size_t count,
+                            const pgy_metadata *inputs, pgy_error *err)
+{
+    profile_set *s = mem_calloc(1, sizeof *s);
+    if (!s) return no_memory(err);
+    s->count = count;
+    pgy_status st = copy_inputs(s, inputs, err);
+    const size_t ranges = count * s->input_count;
+    if (!st && !(s->ranges = arena_alloc_array(&s->memory, ranges + 1, sizeof *s->ranges)))
+        st = no_memory(err);
+    for (size_t i = 0; !st && i < ranges; i++) {
+        s->ranges[i].input = pgy_metadata_at(s->inputs, i % s->input_count);
+        st = restore(&s->ranges[i], s, &bounds[i], err);
+    }
+    if (st)
+        profiles_destroy(s);
+    else
+        *out = s;
+    return st;
+}
+
 /* ---- Use ------------------------------------------------------------------------------------ */
 
 static int64_t entry_of(const bound_range *r, const pgy_tensor *t, size_t i)
 {
-    if (r->kind == RANGE_SHAPE) return pgy_tensor_shape(t)[i];
+    if (r->kind == PGY_BOUND_SHAPE) return pgy_tensor_shape(t)[i];
     const void *data = pgy_tensor_data(t);
     return pgy_tensor_dtype(t) == PGY_I32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
 }
 
 static bool is_inside(const bound_range *r, const pgy_tensor *t)
 {
-    if (!t || r->kind == RANGE_NONE || r->kind == RANGE_FILLED) return true;
-    if (r->kind == RANGE_SHAPE && pgy_tensor_rank(t) != r->count) return false;
-    if (r->kind == RANGE_ELEMENTS && pgy_tensor_count(t) != r->count) return false;
+    if (!t || r->kind == PGY_BOUND_NONE || r->kind == PGY_BOUND_ANY) return true;
+    if (r->kind == PGY_BOUND_SHAPE && pgy_tensor_rank(t) != r->count) return false;
+    if (r->kind == PGY_BOUND_ELEMENTS && pgy_tensor_count(t) != r->count) return false;
     for (size_t i = 0; i < r->count; i++)
         if (entry_of(r, t, i) < r->min[i] || entry_of(r, t, i) > r->max[i]) return false;
     return true;
@@ -277,7 +339,7 @@ static void describe_outside(str *out, const bound_range *r, size_t profile,
                              const pgy_tensor_map *feed)
 {
     const pgy_tensor *t = pgy_tensor_map_find(feed, r->input->name);
-    if (r->kind == RANGE_SHAPE) {
+    if (r->kind == PGY_BOUND_SHAPE) {
         str_printf(out, "input '%s' has shape ", r->input->name);
         put_shape(out, pgy_tensor_shape(t), (int32_t)pgy_tensor_rank(t));
     } else {
@@ -318,7 +380,7 @@ pgy_status profiles_shapes(pgy_metadata **out, const profile_set *s, size_t inde
         pgy_tensor_info info = *r->input;
         info.dim_names = NULL;
         info.min_shape = info.max_shape = NULL;
-        if (r->kind == RANGE_SHAPE || r->kind == RANGE_FILLED) info.shape = r->opt;
+        if (r->kind == PGY_BOUND_SHAPE || r->kind == PGY_BOUND_ANY) info.shape = r->opt;
         st = pgy_metadata_set(m, &info, err);
     }
     if (st)
