@@ -3,9 +3,12 @@
  * the table is walked from front to back. */
 #include "kernels/kernel.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/narrow.h"
+#include "kernels/outside.h"
 
 #define KERNEL(family) extern const kernel KERNELS_##family[];
 #include "kernels/kernels.def"
@@ -17,6 +20,23 @@ static const kernel *const FAMILIES[] = {
 #undef KERNEL
     NULL,
 };
+
+/* All families, and behind them what is made of them. */
+static const kernel *tables[sizeof FAMILIES / sizeof *FAMILIES + 1];
+
+static void gather(void)
+{
+    const size_t count = sizeof FAMILIES / sizeof *FAMILIES - 1;
+    memcpy(tables, FAMILIES, sizeof FAMILIES);
+    tables[count] = narrow_table(FAMILIES);
+}
+
+static const kernel *const *all_tables(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, gather);
+    return tables;
+}
 
 /* Is "domain:op" (or "op" for ONNX's domain) a word of `ops`? */
 static bool lists(const char *ops, const char *domain, const char *op)
@@ -42,18 +62,33 @@ static bool lists(const char *ops, const char *domain, const char *op)
 const kernel *kernel_for(const char *domain, const char *op, size_t i)
 {
     const cpu_level has = cpu_features();
-    for (const kernel *const *family = FAMILIES; *family; family++)
+    for (const kernel *const *family = all_tables(); *family; family++)
         for (const kernel *k = *family; k->name; k++)
             if (k->needs <= has && lists(k->ops, domain, op) && i-- == 0) return k;
+    const kernel *k = NULL;
+    for (size_t n = 0; (k = outside_kernel(n)); n++)
+        if (lists(k->ops, domain, op) && i-- == 0) return k;
     return NULL;
+}
+
+const kernel *kernel_at(size_t i)
+{
+    const cpu_level has = cpu_features();
+    for (const kernel *const *family = all_tables(); *family; family++)
+        for (const kernel *k = *family; k->name; k++)
+            if (k->needs <= has && i-- == 0) return k;
+    return outside_kernel(i);
 }
 
 const kernel *kernel_find(const char *name, uint16_t version)
 {
     const cpu_level has = cpu_features();
-    for (const kernel *const *family = FAMILIES; *family; family++)
+    for (const kernel *const *family = all_tables(); *family; family++)
         for (const kernel *k = *family; k->name; k++)
             if (strcmp(k->name, name) == 0 && k->version == version && k->needs <= has) return k;
+    const kernel *k = NULL;
+    for (size_t n = 0; (k = outside_kernel(n)); n++)
+        if (strcmp(k->name, name) == 0 && k->version == version) return k;
     return NULL;
 }
 
@@ -98,6 +133,16 @@ void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_
     *to = *from + each + (part < rest);
 }
 
+pgy_status kernel_fault_status(int kind)
+{
+    return kind == KERNEL_FAULT_PLUGIN ? PGY_E_BACKEND : PGY_E_SHAPE;
+}
+
+const char *kernel_fault_text(pgy_status status)
+{
+    return status == PGY_E_BACKEND ? "its plug-in failed" : "an index is out of range";
+}
+
 void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts)
 {
     void *workspace = mem_alloc_aligned(64, p->workspace_bytes + 64);
@@ -105,7 +150,8 @@ void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensor
     if (parts > p->parts) parts = p->parts;
     for (uint32_t phase = 0; workspace && scratch && phase < p->phases; phase++) {
         for (uint32_t part = 0; part < parts; part++) {
-            const kernel_run r = {.params = p->params,
+            const kernel_run r = {.self = k,
+                                  .params = p->params,
                                   .packed = p->packed,
                                   .tensors = tensors,
                                   .workspace = workspace,

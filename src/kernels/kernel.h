@@ -28,10 +28,15 @@ typedef struct kernel_tensor {
 } kernel_tensor;
 
 enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 8 };
+/* `accept` may look at the elements of a constant that has at most so many; `prepare` at all. */
+enum { KERNEL_READABLE = 1024 };
+
+struct kernel;
 
 /* A node with concrete shapes. */
 typedef struct kernel_use {
-    const op_node *node; /* operator, opset, attributes */
+    const struct kernel *self; /* that is asked: set by kernel_accept */
+    const op_node *node;       /* operator, opset, attributes */
     size_t input_count, output_count;
     kernel_tensor inputs[KERNEL_MAX_INPUTS];   /* layout: as offered; accept sets what it wants */
     kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets what it gives */
@@ -54,11 +59,12 @@ typedef struct kernel_plan {
 
 /* One call of run: the work of [part] of `parts`, which is at most what the plan allows. */
 typedef struct kernel_run {
+    const struct kernel *self;
     const void *params, *packed;
     void *const *tensors; /* inputs, then outputs, as in the use; NULL where omitted or packed */
     void *workspace, *scratch;
     uint32_t phase, part, parts;
-    atomic_int *fault; /* set by kernel_fault; NULL: nobody asks */
+    atomic_int *fault; /* a kernel_fault_kind; NULL: nobody asks */
 } kernel_run;
 
 typedef struct kernel {
@@ -79,13 +85,36 @@ void kernel_plan_deinit(kernel_plan *p);
 /* Kernels for an operator that this processor (and POLYGRAPHY_CPU) allows, in kernels.def order:
  * start with i = 0 and count up; NULL after the last. */
 const kernel *kernel_for(const char *domain, const char *op, size_t i);
+/* All of them: start with i = 0 and count up; NULL after the last. */
+const kernel *kernel_at(size_t i);
 /* For plans. NULL: unknown, of another version, or not for this processor. */
 const kernel *kernel_find(const char *name, uint16_t version);
 
-/* For a kernel whose data are wrong, such as an index out of range: the run as a whole fails. */
+/* Asks a kernel. */
+static inline bool kernel_accept(const kernel *k, kernel_use *u, double *cost_ns)
+{
+    u->self = k;
+    return k->accept(u, cost_ns);
+}
+
+/* Why a run fails as a whole. */
+typedef enum kernel_fault_kind {
+    KERNEL_FAULT_NONE,
+    KERNEL_FAULT_INDEX,  /* the data are wrong: an index is out of range */
+    KERNEL_FAULT_PLUGIN, /* code from outside failed, and has said why in the log */
+} kernel_fault_kind;
+
+pgy_status kernel_fault_status(int kind);
+const char *kernel_fault_text(pgy_status status); /* "an index is out of range" */
+
+static inline void kernel_fail(const kernel_run *r, kernel_fault_kind kind)
+{
+    if (r->fault) atomic_store_explicit(r->fault, kind, memory_order_relaxed);
+}
+
 static inline void kernel_fault(const kernel_run *r)
 {
-    if (r->fault) atomic_store_explicit(r->fault, 1, memory_order_relaxed);
+    kernel_fail(r, KERNEL_FAULT_INDEX);
 }
 
 /* ---- Help for kernels ------------------------------------------------------------------------ */

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel of float32 for a use in 16-bit floats. Constants are widened when it is prepared. The
+ * rest is widened and narrowed either chunk by chunk in the scratch memory of a thread, where rows
+ * do not depend on each other (narrow_rows.c), or as a whole in phases of their own, before and
+ * behind those of the inner kernel. */
+#include "kernels/narrow.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/half.h"
+
+enum { NAME_SIZE = 48, UNIT = 64 };
+
+/* Where the inner kernel finds a tensor. */
+typedef enum place {
+    PLACE_CALLER, /* where the caller has it */
+    PLACE_PACKED, /* behind the packed bytes of the inner kernel */
+    PLACE_WIDE    /* widened in the workspace, or staged in scratch memory if there are chunks */
+} place;
+
+typedef struct tensor {
+    uint32_t place, half;  /* half: PGY_F16, PGY_BF16 or 0 */
+    uint32_t packed, item; /* packed: what is staged lies there in float32; item: bytes */
+    uint64_t count;        /* elements in its layout */
+    uint64_t row_count;    /* elements that go with a row; 0: the same for all rows */
+    uint64_t source;       /* offset in packed bytes */
+    uint64_t at;           /* offset in packed bytes, workspace or scratch memory */
+} tensor;
+
+typedef struct params {
+    char inner[NAME_SIZE];
+    uint32_t version, index, level;
+    uint32_t inputs, outputs;
+    uint32_t inner_phases, inner_parts;
+    uint32_t widens, narrows; /* phases before and behind those of the inner kernel: 0 or 1 */
+    uint64_t rows, chunk;     /* chunk 0: no chunks */
+    uint64_t inner_at;        /* parameters of the inner kernel, from here */
+    uint64_t inner_memory, inner_scratch; /* its workspace and scratch, in ours; with chunks both
+                                             lie in scratch memory */
+    uint64_t has_packed;
+    tensor tensors[NARROW_TENSORS];
+} params;
+
+static size_t round_up(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static kernel_tensor *tensor_of(kernel_use *u, size_t i)
+{
+    return i < u->input_count ? &u->inputs[i] : &u->outputs[i - u->input_count];
+}
+
+static bool has_half(const kernel_use *u)
+{
+    for (size_t i = 0; i < u->input_count; i++)
+        if (half_is(u->inputs[i].dtype)) return true;
+    for (size_t i = 0; i < u->output_count; i++)
+        if (half_is(u->outputs[i].dtype)) return true;
+    return false;
+}
+
+/* ---- Widening a use ---------------------------------------------------------------------------
+ */
+
+/* Kernels that take constant weights as they are. */
+static bool keeps(const kernel *inner, const kernel_use *u, size_t i)
+{
+    return i == 1 && i < u->input_count && u->inputs[1].data &&
+           strncmp(inner->name, "matmul_half_", 12) == 0;
+}
+
+/* Elements of constants that must be widened, up to `most` for each. */
+static size_t count_constants(const kernel *inner, const kernel_use *u, size_t most)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < u->input_count; i++) {
+        const kernel_tensor *t = &u->inputs[i];
+        if (!half_is(t->dtype) || !t->data || keeps(inner, u, i)) continue;
+        if (kernel_count(t) <= most) count += round_up(kernel_count(t));
+    }
+    return count;
+}
+
+/* The use in float32. Constants of up to `most` elements are widened into `room`; others stay
+ * unreadable. */
+static void widen_use(kernel_use *wide, const kernel *inner, const kernel_use *u, float *room,
+                      size_t most)
+{
+    *wide = *u;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) {
+        kernel_tensor *t = tensor_of(wide, i);
+        if (!half_is(t->dtype) || keeps(inner, u, i)) continue;
+        if (t->data && kernel_count(t) <= most) {
+            half_loops_of(t->dtype, cpu_features())->widen(room, t->data, kernel_count(t));
+            t->data = room;
+            room += round_up(kernel_count(t));
+        }
+        t->dtype = PGY_F32;
+    }
+}
+
+/* ---- Accepting --------------------------------------------------------------------------------
+ */
+
+/* What conversion costs. */
+static double conversion(const kernel_use *u, bool in_chunks)
+{
+    double count = 0;
+    kernel_use use = *u;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) {
+        const kernel_tensor *t = tensor_of(&use, i);
+        if (half_is(t->dtype) && !t->data) count += (double)kernel_count(t);
+    }
+    return 100 + count * (in_chunks ? 0.06 : 0.2);
+}
+
+bool narrow_accept(uint32_t index, kernel_use *u, double *cost_ns)
+{
+    const kernel *inner = narrow_inner(index);
+    kernel_use wide = *u;
+    narrow_rows rows;
+    if (!inner || !has_half(u) || kernel_accept(inner, &wide, cost_ns)) return false;
+    const size_t count = count_constants(inner, u, KERNEL_READABLE);
+    float *room = mem_alloc_aligned(64, count * sizeof *room + 64);
+    if (!room) return false;
+    widen_use(&wide, inner, u, room, KERNEL_READABLE);
+    const bool accepted = kernel_accept(inner, &wide, cost_ns);
+    if (accepted) {
+        *cost_ns += conversion(u, narrow_cut(&rows, inner, &wide));
+        for (size_t i = 0; i < u->input_count + u->output_count; i++)
+            tensor_of(u, i)->layout = tensor_of(&wide, i)->layout;
+    }
+    mem_free(room);
+    return accepted;
+}
+
+/* ---- Preparing --------------------------------------------------------------------------------
+ */
+
+/* While a kernel is prepared. */
+typedef struct preparation {
+    const kernel *inner;
+    const kernel_use *use;
+    kernel_use wide;
+    narrow_rows rows;
+    bool in_chunks;
+    kernel_plan plan; /* of the inner kernel */
+    float *constants; /* widened */
+    params *p;
+    size_t packed_bytes, memory_bytes; /* laid out so far */
+} preparation;
+
+/* Constants that the inner kernel has not packed lie behind what it has. */
+static void place_constant(preparation *w, size_t i)
+{
+    tensor *t = &w->p->tensors[i];
+    t->packed = true;
+    t->source = w->packed_bytes;
+    w->packed_bytes += round_up(t->count * sizeof(float));
+}
+
+static void place_tensor(preparation *w, size_t i)
+{
+    tensor *t = &w->p->tensors[i];
+    kernel_use use = *w->use;
+    const kernel_tensor *k = tensor_of(&use, i);
+    const bool packed = i < use.input_count && (w->plan.packed_inputs >> i & 1);
+    const bool half = half_is(k->dtype) && !keeps(w->inner, w->use, i);
+    if (!k->dtype || packed) return;
+    *t = (tensor){.half = half ? (uint32_t)k->dtype : 0,
+                  .item = half ? sizeof(float) : pgy_dtype_describe(k->dtype)->bits / 8,
+                  .row_count = w->in_chunks ? w->rows.row_count[i] : 0};
+    t->count = kernel_size_bytes(k) / (pgy_dtype_describe(k->dtype)->bits / 8);
+    if (half && k->data) place_constant(w, i);
+    if (t->packed && !t->row_count) {
+        t->place = PLACE_PACKED;
+        t->at = t->source;
+    } else if (half || t->row_count) {
+        t->place = PLACE_WIDE;
+        t->at = w->memory_bytes;
+        w->memory_bytes +=
+            round_up((t->row_count ? t->row_count * w->rows.chunk : t->count) * t->item);
+    }
+}
+
+static void place_memory(preparation *w, kernel_plan *out)
+{
+    params *p = w->p;
+    p->inner_memory = w->memory_bytes;
+    p->inner_scratch = p->inner_memory + round_up(w->plan.workspace_bytes);
+    if (w->in_chunks) {
+        out->scratch_bytes = p->inner_scratch + w->plan.scratch_bytes;
+    } else {
+        out->workspace_bytes = p->inner_memory + w->plan.workspace_bytes;
+        out->scratch_bytes = w->plan.scratch_bytes;
+        p->inner_scratch = 0;
+    }
+}
+
+/* The inner kernel's packed bytes, then constants. */
+static pgy_status pack(kernel_plan *out, const preparation *w, pgy_error *err)
+{
+    out->packed_inputs = w->plan.packed_inputs;
+    for (size_t i = 0; i < w->use->input_count; i++)
+        if (w->p->tensors[i].packed) out->packed_inputs |= 1u << i;
+    out->packed_bytes = w->packed_bytes;
+    if (!w->packed_bytes) return PGY_OK;
+    out->packed = mem_alloc_aligned(64, w->packed_bytes);
+    if (!out->packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    memset(out->packed, 0, w->packed_bytes);
+    if (w->plan.packed_bytes) memcpy(out->packed, w->plan.packed, w->plan.packed_bytes);
+    for (size_t i = 0; i < w->use->input_count; i++) {
+        const tensor *t = &w->p->tensors[i];
+        if (t->packed)
+            memcpy((char *)out->packed + t->source, w->wide.inputs[i].data,
+                   kernel_count(&w->wide.inputs[i]) * sizeof(float));
+    }
+    return PGY_OK;
+}
+
+/* The first tensor that may lie where output 0 does: a part of it is widened before that part of
+ * the output is written. */
+static int8_t find_in_place(const preparation *w)
+{
+    const tensor *t = w->p->tensors, *y = &t[w->use->input_count];
+    for (size_t i = 0; w->in_chunks && y->half && i < w->use->input_count; i++)
+        if (t[i].half && !t[i].packed && t[i].row_count && t[i].row_count == y->row_count)
+            return (int8_t)i;
+    return -1;
+}
+
+static void lay_out(preparation *w, kernel_plan *out)
+{
+    params *p = w->p;
+    const kernel_use *u = w->use;
+    p->inner_phases = w->plan.phases;
+    p->inner_parts = w->plan.parts;
+    p->has_packed = w->plan.packed_bytes > 0;
+    w->packed_bytes = round_up(w->plan.packed_bytes);
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) place_tensor(w, i);
+    place_memory(w, out);
+    out->in_place = find_in_place(w);
+    if (w->in_chunks) {
+        p->rows = w->rows.rows;
+        p->chunk = w->rows.chunk;
+        const uint64_t chunks = (p->rows + p->chunk - 1) / p->chunk;
+        out->phases = 1;
+        out->parts = (uint32_t)(chunks < 256 ? chunks : 256);
+        return;
+    }
+    for (size_t i = 0; i < u->input_count + u->output_count; i++)
+        if (p->tensors[i].place == PLACE_WIDE) *(i < u->input_count ? &p->widens : &p->narrows) = 1;
+    out->phases = p->widens + p->inner_phases + p->narrows;
+    out->parts = p->inner_parts;
+}
+
+static pgy_status finish(kernel_plan *out, preparation *w, uint32_t index, pgy_error *err)
+{
+    const size_t inner_at = round_up(sizeof *w->p);
+    w->p = mem_calloc(1, inner_at + w->plan.params_bytes);
+    if (!w->p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    params *p = w->p;
+    *out = (kernel_plan){.params = p, .params_bytes = inner_at + w->plan.params_bytes};
+    memcpy(p->inner, w->inner->name, strlen(w->inner->name) + 1);
+    p->version = w->inner->version;
+    p->index = index;
+    p->level = w->inner->needs > CPU_PORTABLE ? w->inner->needs : cpu_features();
+    p->inputs = (uint32_t)w->use->input_count;
+    p->outputs = (uint32_t)w->use->output_count;
+    p->inner_at = inner_at;
+    memcpy((char *)p + inner_at, w->plan.params, w->plan.params_bytes);
+    lay_out(w, out);
+    const pgy_status st = pack(out, w, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+pgy_status narrow_prepare(uint32_t index, kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    preparation w = {.inner = narrow_inner(index), .use = u};
+    const size_t count = count_constants(w.inner, u, SIZE_MAX);
+    w.constants = mem_alloc_aligned(64, count * sizeof(float) + 64);
+    if (!w.constants) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for weights");
+    widen_use(&w.wide, w.inner, u, w.constants, SIZE_MAX);
+    w.in_chunks = narrow_cut(&w.rows, w.inner, &w.wide);
+    pgy_status st = w.inner->prepare(&w.plan, w.in_chunks ? &w.rows.use : &w.wide, err);
+    if (!st) st = finish(out, &w, index, err);
+    kernel_plan_deinit(&w.plan);
+    mem_free(w.constants);
+    return st;
+}
+
+/* ---- Running ----------------------------------------------------------------------------------
+ */
+
+/* The index is right in the library that made a plan; another may have more kernels. */
+static const kernel *find_inner(const params *p)
+{
+    const kernel *k = narrow_inner(p->index);
+    if (k && k->version == p->version && strcmp(k->name, p->inner) == 0) return k;
+    return kernel_find(p->inner, (uint16_t)p->version);
+}
+
+static void convert(const kernel_run *r, const params *p, size_t i)
+{
+    const tensor *t = &p->tensors[i];
+    const half_loops *loops = half_loops_of((pgy_dtype)t->half, (cpu_level)p->level);
+    size_t from, to;
+    if (t->place != PLACE_WIDE || !r->tensors[i]) return;
+    kernel_share(&from, &to, (t->count + UNIT - 1) / UNIT, r->part, r->parts);
+    from *= UNIT;
+    to = to * UNIT < t->count ? to * UNIT : t->count;
+    if (from >= to) return;
+    float *wide = (float *)((char *)r->workspace + t->at) + from;
+    uint16_t *half = (uint16_t *)r->tensors[i] + from;
+    if (i < p->inputs)
+        loops->widen(wide, half, to - from);
+    else
+        loops->narrow(half, wide, to - from);
+}
+
+/* Addresses for the inner kernel. */
+static void resolve(void **tensors, const kernel_run *r, const params *p, void *memory)
+{
+    for (size_t i = 0; i < p->inputs + p->outputs; i++) {
+        const tensor *t = &p->tensors[i];
+        tensors[i] = r->tensors[i];
+        if (t->place == PLACE_PACKED) tensors[i] = (char *)r->packed + t->at;
+        if (t->place == PLACE_WIDE && (r->tensors[i] || t->packed))
+            tensors[i] = (char *)memory + t->at;
+    }
+}
+
+static kernel_run inner_run(const kernel_run *r, const params *p, void *const *tensors)
+{
+    return (kernel_run){.params = (const char *)p + p->inner_at,
+                        .packed = p->has_packed ? r->packed : NULL,
+                        .tensors = tensors,
+                        .workspace = (char *)r->workspace + p->inner_memory,
+                        .scratch = r->scratch,
+                        .part = r->part,
+                        .parts = r->parts,
+                        .fault = r->fault};
+}
+
+static void run_whole(const kernel_run *r, const params *p, const kernel *inner)
+{
+    void *tensors[NARROW_TENSORS];
+    if (p->widens && r->phase == 0) {
+        for (size_t i = 0; i < p->inputs; i++) convert(r, p, i);
+        return;
+    }
+    if (r->phase - p->widens == p->inner_phases) {
+        for (size_t i = p->inputs; i < p->inputs + p->outputs; i++) convert(r, p, i);
+        return;
+    }
+    resolve(tensors, r, p, r->workspace);
+    kernel_run one = inner_run(r, p, tensors);
+    one.phase = r->phase - p->widens;
+    inner->run(&one);
+}
+
+/* ---- Chunks -----------------------------------------------------------------------------------
+ */
+
+/* Rows [row, row + rows) of an input to where the inner kernel reads them; rows that are missing in
+ * the last chunk are zeros. */
+static void stage(const kernel_run *r, const params *p, size_t i, uint64_t row, uint64_t rows)
+{
+    const tensor *t = &p->tensors[i];
+    const size_t first = row * t->row_count, count = rows * t->row_count;
+    char *to = (char *)r->scratch + t->at;
+    if (t->packed)
+        memcpy(to, (const char *)r->packed + t->source + first * sizeof(float),
+               count * sizeof(float));
+    else if (t->half)
+        half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
+            ->widen((float *)to, (const uint16_t *)r->tensors[i] + first, count);
+    else
+        memcpy(to, (const char *)r->tensors[i] + first * t->item, count * t->item);
+    if (rows < p->chunk)
+        memset(to + count * t->item, 0, (p->chunk - rows) * t->row_count * t->item);
+}
+
+static void unstage(const kernel_run *r, const params *p, size_t i, uint64_t row, uint64_t rows)
+{
+    const tensor *t = &p->tensors[i];
+    const size_t first = row * t->row_count, count = rows * t->row_count;
+    const char *from = (const char *)r->scratch + t->at;
+    if (t->half)
+        half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
+            ->narrow((uint16_t *)r->tensors[i] + first, (const float *)from, count);
+    else
+        memcpy((char *)r->tensors[i] + first * t->item, from, count * t->item);
+}
+
+static void run_chunk(const kernel_run *r, const params *p, const kernel *inner,
+                      const kernel_run *prepared, uint64_t row)
+{
+    const uint64_t rows = p->rows - row < p->chunk ? p->rows - row : p->chunk;
+    kernel_run one = *prepared;
+    for (size_t i = 0; i < p->inputs; i++)
+        if (p->tensors[i].row_count) stage(r, p, i, row, rows);
+    for (one.phase = 0; one.phase < p->inner_phases; one.phase++) inner->run(&one);
+    for (size_t i = p->inputs; i < p->inputs + p->outputs; i++)
+        if (p->tensors[i].row_count) unstage(r, p, i, row, rows);
+}
+
+static void run_chunks(const kernel_run *r, const params *p, const kernel *inner)
+{
+    void *tensors[NARROW_TENSORS];
+    size_t from, to;
+    kernel_share(&from, &to, (p->rows + p->chunk - 1) / p->chunk, r->part, r->parts);
+    for (size_t i = 0; from < to && i < p->inputs; i++) {
+        const tensor *t = &p->tensors[i];
+        if (t->place == PLACE_WIDE && !t->row_count && r->tensors[i])
+            half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
+                ->widen((float *)((char *)r->scratch + t->at), r->tensors[i], t->count);
+    }
+    resolve(tensors, r, p, r->scratch);
+    kernel_run one = inner_run(r, p, tensors);
+    one.workspace = (char *)r->scratch + p->inner_memory;
+    one.scratch = (char *)r->scratch + p->inner_scratch;
+    one.part = 0;
+    one.parts = 1;
+    for (size_t i = from; i < to; i++) run_chunk(r, p, inner, &one, i * p->chunk);
+}
+
+void narrow_run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const kernel *inner = find_inner(p);
+    if (!inner)
+        kernel_fault(r);
+    else if (p->chunk)
+        run_chunks(r, p, inner);
+    else
+        run_whole(r, p, inner);
+}

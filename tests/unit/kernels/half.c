@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays of 16-bit floats to and from float32: every level against the scalar conversions of the
+ * tensor layer, bit by bit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/half.h"
+#include "tensor/convert.h"
+
+static const pgy_dtype TYPES[] = {PGY_F16, PGY_BF16};
+
+static float widened(pgy_dtype t, uint16_t h)
+{
+    return t == PGY_F16 ? f16_to_f32(h) : bf16_to_f32(h);
+}
+
+static uint16_t narrowed(pgy_dtype t, float v)
+{
+    return t == PGY_F16 ? f16_from_f64((double)v) : bf16_from_f64((double)v);
+}
+
+static void test_half__every_code_is_widened(void **state)
+{
+    (void)state;
+    static uint16_t codes[65536];
+    static float wide[65536];
+    for (size_t i = 0; i < 65536; i++) codes[i] = (uint16_t)i;
+    for (size_t t = 0; t < 2; t++)
+        for (cpu_level l = CPU_PORTABLE; l <= cpu_features(); l++) {
+            memset(wide, 0x5a, sizeof wide);
+            half_loops_of(TYPES[t], l)->widen(wide, codes, 65536);
+            for (size_t i = 0; i < 65536; i++) {
+                const float v = widened(TYPES[t], codes[i]);
+                if (isnan(v))
+                    assert_true(isnan(wide[i]) && signbit(wide[i]) == signbit(v));
+                else
+                    assert_memory_equal(&wide[i], &v, sizeof v);
+            }
+        }
+}
+
+/* Every code, and what lies halfway to the next and just beside that. */
+static void test_half__every_code_and_its_neighbours_are_narrowed(void **state)
+{
+    (void)state;
+    enum { EACH = 5 };
+    static float x[EACH * 65536];
+    static uint16_t y[EACH * 65536];
+    for (size_t t = 0; t < 2; t++) {
+        for (size_t i = 0; i < 65536; i++) {
+            const float v = widened(TYPES[t], (uint16_t)i);
+            const float next = widened(TYPES[t], (uint16_t)(i + 1));
+            const float middle = isfinite(next) ? v + (next - v) / 2 : v * 1.0002441f;
+            x[EACH * i] = v;
+            x[EACH * i + 1] = nextafterf(v, 0);
+            x[EACH * i + 2] = middle;
+            x[EACH * i + 3] = nextafterf(middle, INFINITY);
+            x[EACH * i + 4] = nextafterf(middle, -INFINITY);
+        }
+        for (cpu_level l = CPU_PORTABLE; l <= cpu_features(); l++) {
+            memset(y, 0x5a, sizeof y);
+            half_loops_of(TYPES[t], l)->narrow(y, x, EACH * 65536);
+            for (size_t i = 0; i < EACH * 65536; i++) {
+                if (isnan(x[i]))
+                    assert_true(isnan(widened(TYPES[t], y[i])));
+                else if (y[i] != narrowed(TYPES[t], x[i]))
+                    fail_msg("%s at level %d: %a becomes %04x, not %04x", pgy_dtype_name(TYPES[t]),
+                             l, (double)x[i], y[i], narrowed(TYPES[t], x[i]));
+            }
+        }
+    }
+}
+
+static void test_half__numbers_of_any_size_are_narrowed(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < 2; t++)
+        for (cpu_level l = CPU_PORTABLE; l <= cpu_features(); l++)
+            for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 65521 * 7) {
+                const uint32_t low = (uint32_t)bits;
+                float x;
+                uint16_t y = 0x5a5a;
+                memcpy(&x, &low, sizeof x);
+                half_loops_of(TYPES[t], l)->narrow(&y, &x, 1);
+                if (isnan(x))
+                    assert_true(isnan(widened(TYPES[t], y)));
+                else
+                    assert_int_equal(y, narrowed(TYPES[t], x));
+            }
+}
+
+static void test_half__ends_of_arrays_are_kept(void **state)
+{
+    (void)state;
+    uint16_t half[80];
+    float wide[80];
+    for (size_t t = 0; t < 2; t++)
+        for (cpu_level l = CPU_PORTABLE; l <= cpu_features(); l++)
+            for (size_t count = 0; count < 70; count++) {
+                const half_loops *loops = half_loops_of(TYPES[t], l);
+                memset(half, 0, sizeof half);
+                memset(wide, 0x5a, sizeof wide);
+                loops->widen(wide + 3, half + 5, count);
+                for (size_t i = 0; i < 80; i++)
+                    assert_int_equal(wide[i] != 0, i < 3 || i >= 3 + count);
+                for (size_t i = 0; i < 80; i++) wide[i] = 1;
+                memset(half, 0, sizeof half);
+                loops->narrow(half + 5, wide + 3, count);
+                for (size_t i = 0; i < 80; i++)
+                    assert_int_equal(half[i] != 0, i >= 5 && i < 5 + count);
+            }
+}
