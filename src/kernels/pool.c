@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling in float32 on tensors blocked by channels: MaxPool, AveragePool and the global ones, over
- * up to three spatial axes. */
+ * up to three spatial axes; and ReduceMean over all of these. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 enum { AXES = 3 };
 
 typedef struct params {
-    uint32_t level, average, count_padding;
+    uint32_t level, average, count_padding, inputs;
     uint64_t block, blocks, channels, planes; /* planes: blocks of all images */
     int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
 } params;
@@ -46,11 +46,33 @@ static bool read_window(params *p, const kernel_use *u)
     return true;
 }
 
+/* Are the axes those from 2 on? The output has none of them, or all with size 1. */
+static bool is_global_mean(const kernel_use *u)
+{
+    const kernel_tensor *given = &u->inputs[1];
+    const int32_t rank = u->inputs[0].rank;
+    uint32_t seen = 0;
+    size_t count;
+    const int64_t *axes = op_attr_ints(u->node, "axes", &count);
+    if (u->input_count > 1 && given->dtype) {
+        count = given->dtype == PGY_I64 && given->data ? kernel_count(given) : 0;
+        axes = given->data;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const int64_t d = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (d < 2 || d >= rank) return false;
+        seen |= 1u << d;
+    }
+    return seen == (1u << rank) - 4;
+}
+
 static bool describe(params *p, const kernel_use *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const char *name = u->node->def->name;
-    *p = (params){.average = strstr(name, "Average") != NULL};
+    const bool mean = strcmp(name, "ReduceMean") == 0;
+    *p = (params){.average = mean || strstr(name, "Average") != NULL,
+                  .inputs = (uint32_t)u->input_count};
     if (x->dtype != PGY_F32 || y->dtype != PGY_F32 || x->rank < 3 || x->rank > 2 + AXES)
         return false;
     if (u->output_count > 1 && u->outputs[1].dtype) return false; /* indices */
@@ -58,7 +80,8 @@ static bool describe(params *p, const kernel_use *u)
     p->channels = (uint64_t)x->shape[1];
     p->planes = (uint64_t)x->shape[0];
     p->count_padding = op_attr_int(u->node, "count_include_pad", 0) != 0;
-    if (strncmp(name, "Global", 6)) return read_window(p, u);
+    if (mean && !is_global_mean(u)) return false;
+    if (!mean && strncmp(name, "Global", 6)) return read_window(p, u);
     read_global(p, x);
     return true;
 }
@@ -71,7 +94,10 @@ static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level)
     const double pixels = (double)(p.planes * ((p.channels + block - 1) / block)) *
                           (double)(p.out[0] * p.out[1] * p.out[2]);
     const double taps = (double)p.window[0] * (double)(p.window[1] * p.window[2]);
+    if (u->outputs[0].rank < 3 && p.channels % block) return false; /* the same bytes only then */
     u->inputs[0].layout = u->outputs[0].layout = blocked_layout(block);
+    if (u->input_count > 1) u->inputs[1].layout = KERNEL_LINEAR;
+    if (u->outputs[0].rank < 3) u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = pixels * (8 + taps * 0.5) * (level == CPU_PORTABLE ? 3 : 1);
     return true;
 }
@@ -150,7 +176,7 @@ static void run(const kernel_run *r)
     kernel_share(&from, &to, p->planes * rows, r->part, r->parts);
     for (size_t i = from; i < to; i++) {
         const uint64_t plane = i / rows, row = i % rows;
-        float *y = (float *)r->tensors[1] + i * width * b;
+        float *y = (float *)r->tensors[p->inputs] + i * width * b;
         run_row(p, (const float *)r->tensors[0] + plane * in * b, y, (int64_t)row / p->out[1],
                 (int64_t)row % p->out[1]);
         const uint64_t first = plane % p->blocks * b;
@@ -171,11 +197,11 @@ VARIANT(portable, CPU_PORTABLE)
 VARIANT(avx2, CPU_AVX2)
 VARIANT(avx512, CPU_AVX512)
 
-#define ROW(suffix, level)                                                            \
-    {                                                                                 \
-        .name = "pool_f32_" #suffix, .version = 1,                                    \
-        .ops = "MaxPool AveragePool GlobalMaxPool GlobalAveragePool", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run            \
+#define ROW(suffix, level)                                                                       \
+    {                                                                                            \
+        .name = "pool_f32_" #suffix, .version = 1,                                               \
+        .ops = "MaxPool AveragePool GlobalMaxPool GlobalAveragePool ReduceMean", .needs = level, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                       \
     }
 const kernel KERNELS_pool[] = {
     ROW(portable, CPU_PORTABLE),

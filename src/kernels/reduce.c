@@ -101,7 +101,7 @@ static bool accept_at(kernel_use *u, double *cost_ns, double each)
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.kept.count * p.reduced.count) * (p.integer ? 1 : each) +
-               (double)p.kept.count * 5;
+               (double)p.kept.count * (p.rows ? 60 : 5);
     return true;
 }
 

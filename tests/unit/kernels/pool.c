@@ -64,3 +64,21 @@ static void test_pool__global_ones(void **state)
         case_end(&c);
     }
 }
+
+/* The blocked kernels do ReduceMean over all spatial axes, those of reduce.c any. */
+static void test_pool__means_over_all_spatial_axes(void **state)
+{
+    (void)state;
+    static const int64_t SHAPES[][4] = {{1, 16, 7, 7}, {2, 21, 5, 3}, {1, 64, 8, 9}, {3, 8, 1, 2}};
+    static const int64_t AXES[][2] = {{2, 3}, {-1, -2}};
+    for (size_t i = 0; i < 16; i++) {
+        kernel_case c;
+        case_start(&c, "", "ReduceMean", 13);
+        case_attr_ints(&c, "axes", AXES[i % 2], 2);
+        case_attr_int(&c, "keepdims", i / 8);
+        case_input(&c, false, 4, SHAPES[i / 2 % 4]);
+        case_output_of_reference(&c);
+        assert_true(case_run_layouts(&c, TOLERANCE) > 1);
+        case_end(&c);
+    }
+}
