@@ -181,6 +181,7 @@ static bool fold(pattern *p, pgy_node *n)
     const char *op = n->op_type;
     pgy_value *inputs[] = {n->inputs[0], weight, bias};
     pgy_node *made = pattern_put(p, user, op, inputs, 3);
+    if (made) made->name = n->name;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) pattern_copy(p, made, n, KEPT[i]);
     return true;
 }

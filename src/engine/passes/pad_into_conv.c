@@ -55,6 +55,7 @@ static bool fuse(pattern *p, pgy_node *n)
     pgy_value *inputs[] = {pad->inputs[0], pattern_input(n, 1), pattern_input(n, 2)};
     const char *op = n->op_type;
     pgy_node *made = pattern_put(p, n, op, inputs, n->input_count < 3 ? n->input_count : 3);
+    if (made) made->name = n->name;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) pattern_copy(p, made, n, KEPT[i]);
     pattern_set_ints(p, made, "pads", pads, count);
     return true;

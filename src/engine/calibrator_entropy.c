@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The range that loses least information: for each number n of bins, from 128 on, the distribution
+ * P of what is clipped to the first n bins is held against Q, that of the same bins after rounding
+ * to 128 steps, by the divergence sum(P log(P / Q)).
+ *
+ * Q is spread evenly over those bins of a step that are not empty, so its logarithm is constant
+ * within a step and everything can be had from running sums: the bins of a candidate are never
+ * walked. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/calibrate.h"
+
+enum { STEPS = 128 };
+
+/* Sums over the bins before i: of counts, of bins that are not empty, of c log c. */
+typedef struct running {
+    double count[HISTOGRAM_BINS + 1], used[HISTOGRAM_BINS + 1], log[HISTOGRAM_BINS + 1];
+} running;
+
+static double log_times(double c)
+{
+    return c > 0 ? c * log(c) : 0;
+}
+
+static void sum_up(running *r, const uint64_t *counts)
+{
+    r->count[0] = r->used[0] = r->log[0] = 0;
+    for (size_t i = 0; i < HISTOGRAM_BINS; i++) {
+        const double c = (double)counts[i];
+        r->count[i + 1] = r->count[i] + c;
+        r->used[i + 1] = r->used[i] + (c > 0);
+        r->log[i + 1] = r->log[i] + log_times(c);
+    }
+}
+
+/* With the first n bins; infinite if something is clipped into an empty bin. */
+static double divergence(const running *r, const uint64_t *counts, size_t n)
+{
+    const double all = r->count[HISTOGRAM_BINS], kept = r->count[n], last = (double)counts[n - 1];
+    const double outside = all - kept;
+    if (kept <= 0 || (outside > 0 && last <= 0)) return INFINITY;
+    double cross = 0; /* sum of P log Q, times `all` */
+    for (size_t s = 0; s < STEPS; s++) {
+        const size_t from = s * n / STEPS, to = (s + 1) * n / STEPS;
+        const double count = r->count[to] - r->count[from], used = r->used[to] - r->used[from];
+        if (used <= 0) continue;
+        const double p = count + (to == n ? outside : 0);
+        cross += p * log(count / used / kept);
+    }
+    const double own = r->log[n] - log_times(last) + log_times(last + outside) - log_times(all);
+    return (own - cross) / all;
+}
+
+static double least_divergent(const histogram *h, const uint64_t *counts)
+{
+    running r;
+    size_t best = HISTOGRAM_BINS;
+    double least = INFINITY;
+    sum_up(&r, counts);
+    for (size_t n = STEPS; n <= HISTOGRAM_BINS; n++) {
+        const double d = divergence(&r, counts, n);
+        if (d < least) {
+            least = d;
+            best = n;
+        }
+    }
+    const double range = ((double)best + 0.5) * h->width;
+    return range < h->max ? range : h->max;
+}
+
+double calibrator_entropy(const histogram *h)
+{
+    return h->width > 0 ? least_divergent(h, h->counts) : 0;
+}
+
+double calibrator_entropy_2(const histogram *h)
+{
+    uint64_t counts[HISTOGRAM_BINS];
+    if (h->width <= 0) return 0;
+    memcpy(counts, h->counts, sizeof counts);
+    counts[0] = counts[1];
+    bool any = false;
+    for (size_t i = 0; i < HISTOGRAM_BINS; i++) any = any || counts[i];
+    return any ? least_divergent(h, counts) : h->max;
+}

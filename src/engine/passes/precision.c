@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The types that layers were asked to have. Behind the passes that change weights, for these are
+ * rounded here; before those that put layers together. */
+#include "engine/precision.h"
+
+#include "engine/pass.h"
+
+static pgy_status run(pgy_graph *g, const pgy_build_config *config, size_t *changes, pgy_error *err)
+{
+    static const pgy_build_config DEFAULTS = {.size = sizeof DEFAULTS};
+    const size_t before = g->node_count;
+    const pgy_status st = precision_apply(g, config ? config : &DEFAULTS, err);
+    if (!st) *changes = g->node_count - before;
+    return st;
+}
+
+const pass PASS_precision = {
+    .name = "precision", .summary = "types that layers were asked to have", .run_for = run};
