@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "kernels/half.h"
 
-enum { NAME_SIZE = 48, UNIT = 64 };
+enum { UNIT = 64 };
 
 /* Where the inner kernel finds a tensor. */
 typedef enum place {
@@ -29,8 +29,7 @@ typedef struct tensor {
 } tensor;
 
 typedef struct params {
-    char inner[NAME_SIZE];
-    uint32_t version, index, level;
+    uint32_t level;
     uint32_t inputs, outputs;
     uint32_t inner_phases, inner_parts;
     uint32_t widens, narrows; /* phases before and behind those of the inner kernel: 0 or 1 */
@@ -89,6 +88,7 @@ static void widen_use(kernel_use *wide, const kernel *inner, const kernel_use *u
                       size_t most)
 {
     *wide = *u;
+    wide->self = inner;
     for (size_t i = 0; i < u->input_count + u->output_count; i++) {
         kernel_tensor *t = tensor_of(wide, i);
         if (!half_is(t->dtype) || keeps(inner, u, i)) continue;
@@ -116,12 +116,12 @@ static double conversion(const kernel_use *u, bool in_chunks)
     return 100 + count * (in_chunks ? 0.06 : 0.2);
 }
 
-bool narrow_accept(uint32_t index, kernel_use *u, double *cost_ns)
+bool narrow_accept(kernel_use *u, double *cost_ns)
 {
-    const kernel *inner = narrow_inner(index);
+    const kernel *inner = narrow_inner(u->self);
     kernel_use wide = *u;
     narrow_rows rows;
-    if (!inner || !has_half(u) || kernel_accept(inner, &wide, cost_ns)) return false;
+    if (!has_half(u) || kernel_accept(inner, &wide, cost_ns)) return false;
     const size_t count = count_constants(inner, u, KERNEL_READABLE);
     float *room = mem_alloc_aligned(64, count * sizeof *room + 64);
     if (!room) return false;
@@ -256,16 +256,13 @@ static void lay_out(preparation *w, kernel_plan *out)
     out->parts = p->inner_parts;
 }
 
-static pgy_status finish(kernel_plan *out, preparation *w, uint32_t index, pgy_error *err)
+static pgy_status finish(kernel_plan *out, preparation *w, pgy_error *err)
 {
     const size_t inner_at = round_up(sizeof *w->p);
     w->p = mem_calloc(1, inner_at + w->plan.params_bytes);
     if (!w->p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     params *p = w->p;
     *out = (kernel_plan){.params = p, .params_bytes = inner_at + w->plan.params_bytes};
-    memcpy(p->inner, w->inner->name, strlen(w->inner->name) + 1);
-    p->version = w->inner->version;
-    p->index = index;
     p->level = w->inner->needs > CPU_PORTABLE ? w->inner->needs : cpu_features();
     p->inputs = (uint32_t)w->use->input_count;
     p->outputs = (uint32_t)w->use->output_count;
@@ -277,16 +274,16 @@ static pgy_status finish(kernel_plan *out, preparation *w, uint32_t index, pgy_e
     return st;
 }
 
-pgy_status narrow_prepare(uint32_t index, kernel_plan *out, const kernel_use *u, pgy_error *err)
+pgy_status narrow_prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
 {
-    preparation w = {.inner = narrow_inner(index), .use = u};
+    preparation w = {.inner = narrow_inner(u->self), .use = u};
     const size_t count = count_constants(w.inner, u, SIZE_MAX);
     w.constants = mem_alloc_aligned(64, count * sizeof(float) + 64);
     if (!w.constants) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for weights");
     widen_use(&w.wide, w.inner, u, w.constants, SIZE_MAX);
     w.in_chunks = narrow_cut(&w.rows, w.inner, &w.wide);
     pgy_status st = w.inner->prepare(&w.plan, w.in_chunks ? &w.rows.use : &w.wide, err);
-    if (!st) st = finish(out, &w, index, err);
+    if (!st) st = finish(out, &w, err);
     kernel_plan_deinit(&w.plan);
     mem_free(w.constants);
     return st;
@@ -294,14 +291,6 @@ pgy_status narrow_prepare(uint32_t index, kernel_plan *out, const kernel_use *u,
 
 /* ---- Running ----------------------------------------------------------------------------------
  */
-
-/* The index is right in the library that made a plan; another may have more kernels. */
-static const kernel *find_inner(const params *p)
-{
-    const kernel *k = narrow_inner(p->index);
-    if (k && k->version == p->version && strcmp(k->name, p->inner) == 0) return k;
-    return kernel_find(p->inner, (uint16_t)p->version);
-}
 
 static void convert(const kernel_run *r, const params *p, size_t i)
 {
@@ -335,7 +324,8 @@ static void resolve(void **tensors, const kernel_run *r, const params *p, void *
 
 static kernel_run inner_run(const kernel_run *r, const params *p, void *const *tensors)
 {
-    return (kernel_run){.params = (const char *)p + p->inner_at,
+    return (kernel_run){.self = narrow_inner(r->self),
+                        .params = (const char *)p + p->inner_at,
                         .packed = p->has_packed ? r->packed : NULL,
                         .tensors = tensors,
                         .workspace = (char *)r->workspace + p->inner_memory,
@@ -345,7 +335,7 @@ static kernel_run inner_run(const kernel_run *r, const params *p, void *const *t
                         .fault = r->fault};
 }
 
-static void run_whole(const kernel_run *r, const params *p, const kernel *inner)
+static void run_whole(const kernel_run *r, const params *p)
 {
     void *tensors[NARROW_TENSORS];
     if (p->widens && r->phase == 0) {
@@ -359,7 +349,7 @@ static void run_whole(const kernel_run *r, const params *p, const kernel *inner)
     resolve(tensors, r, p, r->workspace);
     kernel_run one = inner_run(r, p, tensors);
     one.phase = r->phase - p->widens;
-    inner->run(&one);
+    one.self->run(&one);
 }
 
 /* ---- Chunks -----------------------------------------------------------------------------------
@@ -396,19 +386,19 @@ static void unstage(const kernel_run *r, const params *p, size_t i, uint64_t row
         memcpy((char *)r->tensors[i] + first * t->item, from, count * t->item);
 }
 
-static void run_chunk(const kernel_run *r, const params *p, const kernel *inner,
-                      const kernel_run *prepared, uint64_t row)
+static void run_chunk(const kernel_run *r, const params *p, const kernel_run *prepared,
+                      uint64_t row)
 {
     const uint64_t rows = p->rows - row < p->chunk ? p->rows - row : p->chunk;
     kernel_run one = *prepared;
     for (size_t i = 0; i < p->inputs; i++)
         if (p->tensors[i].row_count) stage(r, p, i, row, rows);
-    for (one.phase = 0; one.phase < p->inner_phases; one.phase++) inner->run(&one);
+    for (one.phase = 0; one.phase < p->inner_phases; one.phase++) one.self->run(&one);
     for (size_t i = p->inputs; i < p->inputs + p->outputs; i++)
         if (p->tensors[i].row_count) unstage(r, p, i, row, rows);
 }
 
-static void run_chunks(const kernel_run *r, const params *p, const kernel *inner)
+static void run_chunks(const kernel_run *r, const params *p)
 {
     void *tensors[NARROW_TENSORS];
     size_t from, to;
@@ -425,17 +415,14 @@ static void run_chunks(const kernel_run *r, const params *p, const kernel *inner
     one.scratch = (char *)r->scratch + p->inner_scratch;
     one.part = 0;
     one.parts = 1;
-    for (size_t i = from; i < to; i++) run_chunk(r, p, inner, &one, i * p->chunk);
+    for (size_t i = from; i < to; i++) run_chunk(r, p, &one, i * p->chunk);
 }
 
 void narrow_run(const kernel_run *r)
 {
     const params *p = r->params;
-    const kernel *inner = find_inner(p);
-    if (!inner)
-        kernel_fault(r);
-    else if (p->chunk)
-        run_chunks(r, p, inner);
+    if (p->chunk)
+        run_chunks(r, p);
     else
-        run_whole(r, p, inner);
+        run_whole(r, p);
 }

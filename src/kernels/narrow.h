@@ -10,12 +10,12 @@
  * the first call, which must have returned before others are made. */
 const kernel *narrow_table(const kernel *const *families);
 
-/* What the entry at an index of that table wraps. NULL: no such index. */
-const kernel *narrow_inner(uint32_t index);
+/* What an entry of that table wraps. */
+const kernel *narrow_inner(const kernel *self);
 
 /* ---- narrow.c: the functions of every entry ---- */
-bool narrow_accept(uint32_t index, kernel_use *u, double *cost_ns);
-pgy_status narrow_prepare(uint32_t index, kernel_plan *out, const kernel_use *u, pgy_error *err);
+bool narrow_accept(kernel_use *u, double *cost_ns);
+pgy_status narrow_prepare(kernel_plan *out, const kernel_use *u, pgy_error *err);
 void narrow_run(const kernel_run *r);
 
 /* ---- narrow_rows.c ---- */

@@ -196,7 +196,7 @@ size_t int_case_run(int_case *c, size_t outputs, double tolerance)
         if (!k) return ran;
         kernel_use use = c->c.use;
         double cost = -1;
-        if (!k->accept(&use, &cost)) continue;
+        if (!kernel_accept(k, &use, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);
         run_variant(k, c, &use, tolerance);
         ran++;

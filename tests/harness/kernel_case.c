@@ -218,7 +218,7 @@ size_t case_run_layout(kernel_case *c, kernel_layout layout, double tolerance)
         double cost = -1;
         for (size_t j = 0; j < use.input_count; j++)
             if (use.inputs[j].rank >= 3 && !use.inputs[j].data) use.inputs[j].layout = layout;
-        if (!k->accept(&use, &cost)) continue;
+        if (!kernel_accept(k, &use, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);
         run_variant(k, c, &use, tolerance);
         ran++;

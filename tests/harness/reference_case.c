@@ -302,7 +302,7 @@ size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout lay
         if (!k) break;
         kernel_use use = offered;
         double cost = -1;
-        if (!k->accept(&use, &cost)) continue;
+        if (!kernel_accept(k, &use, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);
         run_variant(k, c, &use, wanted, tolerance);
         ran++;
