@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products of bytes: quantising and copying A, packing B, tiles and their ends. */
+#include <string.h>
+
+#include "kernels/int_matmul.h"
+#include "kernels/int_use.h"
+#include "kernels/quantize_loops.h"
+
+static uint64_t product_offset(const int_matmul *p, const uint64_t *strides, size_t product)
+{
+    uint64_t offset = 0;
+    for (uint32_t d = p->batch_rank; d-- > 0; product /= p->batch_shape[d])
+        offset += product % p->batch_shape[d] * strides[d];
+    return offset;
+}
+
+/* The scale and zero point of A that is quantised here; after the range is known. */
+static quantize_to dynamic_of(const int_matmul *p, const kernel_run *r)
+{
+    const float *ranges = (const float *)((const char *)r->workspace + p->at_range);
+    float low = 0, high = 0;
+    for (uint32_t i = 0; i < r->parts; i++) {
+        low = ranges[2 * i] < low ? ranges[2 * i] : low;
+        high = ranges[2 * i + 1] > high ? ranges[2 * i + 1] : high;
+    }
+    return quantize_dynamic(low, high);
+}
+
+/* ---- Before the product --------------------------------------------------------------------- */
+
+static void find_range(const int_matmul *p, const kernel_run *r)
+{
+    float *ranges = (float *)((char *)r->workspace + p->at_range), low = 0, high = 0;
+    size_t from, to;
+    /* The elements of A, each once, whatever the batches are. */
+    uint64_t count = p->m * p->k;
+    for (uint32_t d = 0; d < p->batch_rank; d++)
+        if (p->a_batch[d]) count *= p->batch_shape[d];
+    kernel_share(&from, &to, count, r->part, r->parts);
+    quantize_loops_of((cpu_level)p->level)
+        ->range((const float *)r->tensors[0] + from, to - from, &low, &high);
+    ranges[2 * r->part] = low;
+    ranges[2 * r->part + 1] = high;
+}
+
+static void copy_row(const int_matmul *p, const kernel_run *r, uint8_t *to, size_t row,
+                     const quantize_to *q)
+{
+    const size_t product = row / p->m, i = row % p->m, size = p->groups * INT_GROUP;
+    const uint64_t offset = product_offset(p, p->a_batch, product);
+    const uint8_t flip = p->a_signed ? 0x80 : 0;
+    if (p->a_float) {
+        quantize_loops_of((cpu_level)p->level)
+            ->to_8(to, (const float *)r->tensors[0] + offset + i * p->k, p->k, q);
+    } else if (p->turn_a) {
+        const uint8_t *a = (const uint8_t *)r->tensors[0] + offset + i;
+        for (size_t k = 0; k < p->k; k++) to[k] = a[k * p->m] ^ flip;
+    } else {
+        const uint8_t *a = (const uint8_t *)r->tensors[0] + offset + i * p->k;
+        for (size_t k = 0; k < p->k; k++) to[k] = a[k] ^ flip;
+    }
+    memset(to + p->k, 0, size - p->k);
+}
+
+/* Row i of all products, as unsigned bytes. */
+static const uint8_t *row_of(const int_matmul *p, const kernel_run *r, size_t row)
+{
+    if (p->copies_a) return (const uint8_t *)r->workspace + p->at_a + row * p->groups * INT_GROUP;
+    return (const uint8_t *)r->tensors[0] + product_offset(p, p->a_batch, row / p->m) +
+           row % p->m * p->k;
+}
+
+static void read_rows(const int_matmul *p, const kernel_run *r)
+{
+    const quantize_to q = p->a_float ? dynamic_of(p, r) : (quantize_to){0};
+    int32_t *sums = (int32_t *)((char *)r->workspace + p->at_rows);
+    size_t from, to;
+    kernel_share(&from, &to, p->batch * p->m, r->part, r->parts);
+    for (size_t row = from; row < to; row++) {
+        const uint8_t *a = row_of(p, r, row);
+        if (p->copies_a) copy_row(p, r, (uint8_t *)a, row, &q);
+        if (!p->sums_rows) continue;
+        uint32_t sum = 0;
+        for (size_t k = 0; k < p->k; k++) sum += a[k];
+        sums[row] = (int32_t)sum;
+    }
+}
+
+static void pack(const int_matmul *p, const kernel_run *r)
+{
+    size_t from, to;
+    kernel_share(&from, &to, p->b_count * p->panels, r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        const size_t product = i / p->panels, panel = i % p->panels;
+        const uint64_t offset = p->b_count > 1 ? product_offset(p, p->b_batch, product) : 0;
+        int_matmul_pack(p, (uint8_t *)r->workspace + p->at_b + product * p->b_stride,
+                        (const uint8_t *)r->tensors[p->at.b] + offset, panel, panel + 1);
+    }
+}
+
+/* ---- The product ---------------------------------------------------------------------------- */
+
+/* Columns of a panel, and what belongs to them. */
+typedef struct panel {
+    const int_matmul *p;
+    const kernel_run *r;
+    size_t first, count;
+    const int32_t *column_sums;
+    int32_t *offsets;
+    double *scales;
+    double a_scale;
+    int32_t a_zero; /* of A, if it is one for all */
+} panel;
+
+static int32_t b_zero(const int_matmul *p, const kernel_run *r, size_t j)
+{
+    const int8_t *zeros = p->at.b_zero ? r->tensors[p->at.b_zero] : NULL;
+    const int32_t zero =
+        int_use_unsigned(zeros ? zeros + (p->b_zeros == 1 ? 0 : j) : NULL, p->b_signed);
+    return zero - 128; /* B is signed */
+}
+
+static int32_t a_zero(const int_matmul *p, const kernel_run *r, size_t i)
+{
+    const int8_t *zeros = p->at.a_zero ? r->tensors[p->at.a_zero] : NULL;
+    if (p->a_float) return dynamic_of(p, r).zero;
+    return int_use_unsigned(zeros ? zeros + (p->a_zeros == 1 ? 0 : i) : NULL, p->a_signed);
+}
+
+static double scalar(const kernel_run *r, uint8_t place)
+{
+    return place ? (double)*(const float *)r->tensors[place] : 1;
+}
+
+static void prepare_columns(panel *c)
+{
+    const int_matmul *p = c->p;
+    const kernel_run *r = c->r;
+    const float *b_scales = p->at.b_scale ? r->tensors[p->at.b_scale] : NULL;
+    const int32_t *bias = p->bias_ints ? r->tensors[p->at.bias] : NULL;
+    c->a_zero = p->a_zeros > 1 ? 0 : a_zero(p, r, 0);
+    c->a_scale = p->a_float ? (double)dynamic_of(p, r).scale : scalar(r, p->at.a_scale);
+    for (size_t j = 0; j < c->count; j++) {
+        const size_t column = c->first + j;
+        const uint32_t zero = (uint32_t)b_zero(p, r, column), a = (uint32_t)c->a_zero;
+        uint32_t offset = a * ((uint32_t)p->k * zero - (uint32_t)c->column_sums[column]);
+        if (bias) offset += (uint32_t)bias[column];
+        c->offsets[j] = (int32_t)offset;
+        if (!b_scales) continue;
+        c->scales[j] = p->alpha * c->a_scale * (double)b_scales[p->b_scales == 1 ? 0 : column];
+        if (p->kind == INT_MATMUL_TO_BYTES) c->scales[j] /= scalar(r, p->at.y_scale);
+    }
+}
+
+/* Zero points of B take sums of the rows of A, and a zero point for each row those of columns. */
+static void shift_row(const panel *c, size_t row, int32_t *sums)
+{
+    const int_matmul *p = c->p;
+    const int32_t *row_sums = (const int32_t *)((const char *)c->r->workspace + p->at_rows);
+    const uint32_t zero = p->a_zeros > 1 ? (uint32_t)a_zero(p, c->r, row % p->m) : 0;
+    const uint32_t sum = p->sums_rows ? (uint32_t)row_sums[row] : 0;
+    if (!p->sums_rows && p->a_zeros <= 1) return;
+    for (size_t j = 0; j < c->count; j++) {
+        const uint32_t right = (uint32_t)b_zero(p, c->r, c->first + j);
+        const uint32_t columns = (uint32_t)c->column_sums[c->first + j];
+        sums[j] =
+            (int32_t)((uint32_t)sums[j] - right * sum + zero * ((uint32_t)p->k * right - columns));
+    }
+}
+
+static void finish_floats(const panel *c, size_t at, const int32_t *sums)
+{
+    const int_matmul *p = c->p;
+    const float *bias = p->at.bias && !p->bias_ints ? c->r->tensors[p->at.bias] : NULL;
+    const float *more = p->at.sum ? (const float *)c->r->tensors[p->at.sum] + at : NULL;
+    float *y = (float *)c->r->tensors[p->inputs] + at;
+    if (bias) bias += c->first;
+    for (size_t j = 0; j < c->count; j++) {
+        const int32_t sum = (int32_t)((uint32_t)sums[j] + (uint32_t)c->offsets[j]);
+        y[j] = (float)((double)sum * c->scales[j] + (bias ? (double)bias[j] : 0));
+    }
+    for (size_t j = 0; more && j < c->count; j++) y[j] += more[j];
+    for (size_t j = 0; p->relu && j < c->count; j++) y[j] = y[j] < 0 ? 0 : y[j];
+}
+
+/* Row `row` of all products. */
+static void finish_row(const panel *c, size_t row, int32_t *sums)
+{
+    const int_matmul *p = c->p;
+    const size_t at = row * p->n + c->first;
+    shift_row(c, row, sums);
+    if (p->kind == INT_MATMUL_TO_FLOAT) {
+        finish_floats(c, at, sums);
+    } else if (p->kind == INT_MATMUL_TO_BYTES) {
+        int_tile_of((cpu_level)p->level)
+            ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, sums, c->count, &p->finish,
+                             c->offsets, c->scales);
+    } else {
+        int32_t *y = (int32_t *)c->r->tensors[p->inputs] + at;
+        for (size_t j = 0; j < c->count; j++)
+            y[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)c->offsets[j]);
+    }
+}
+
+static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
+{
+    static const uint64_t START[1] = {0};
+    const int_tile *t = int_tile_of((cpu_level)p->level);
+    const size_t width = t->vectors * t->lanes;
+    const size_t first = index / p->chunks % p->panels * width;
+    const size_t product = index / p->chunks / p->panels, from = index % p->chunks * p->chunk;
+    const size_t to = from + p->chunk < p->m ? from + p->chunk : p->m;
+    const uint8_t *b = p->b_constant ? r->packed : (const uint8_t *)r->workspace + p->at_b;
+    int32_t *sums = r->scratch;
+    b += (p->b_count > 1 ? product : 0) * p->b_stride;
+    panel c = {.p = p,
+               .r = r,
+               .first = first,
+               .count = p->n - first < width ? p->n - first : width,
+               .column_sums = (const int32_t *)(b + p->b_bytes),
+               .offsets = sums + INT_MAX_ROWS * INT_MAX_COLUMNS,
+               .scales = (double *)(sums + (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS)};
+    const size_t vectors = (c.count + t->lanes - 1) / t->lanes;
+    prepare_columns(&c);
+    for (size_t i = from, rows, kind; i < to; i += rows) {
+        rows = int_tile_rows(t, to - i, &kind);
+        const int_job j = {.a = row_of(p, r, product * p->m + i),
+                           .b = b + first * p->groups * INT_GROUP,
+                           .taps = START,
+                           .tap_count = 1,
+                           .groups = p->groups,
+                           .a_row = p->groups * INT_GROUP,
+                           .a_step = INT_GROUP,
+                           .b_step = vectors * t->lanes * INT_GROUP,
+                           .c = sums};
+        t->run[0][kind][vectors - 1](&j);
+        for (size_t k = 0; k < rows; k++)
+            finish_row(&c, product * p->m + i + k, sums + k * INT_MAX_COLUMNS);
+    }
+}
+
+/* Phases: the range of A, where it is quantised; B and the rows of A; the product. Those that a use
+ * does not need are left out. */
+void int_matmul_run(const kernel_run *r)
+{
+    const int_matmul *p = r->params;
+    const uint32_t phase = r->phase + p->first_phase;
+    size_t from, to;
+    if (phase == 0) {
+        find_range(p, r);
+    } else if (phase == 1) {
+        if (!p->b_constant) pack(p, r);
+        if (p->copies_a || p->sums_rows) read_rows(p, r);
+    } else {
+        kernel_share(&from, &to, int_matmul_unit_count(p), r->part, r->parts);
+        for (size_t i = from; i < to; i++) run_unit(p, r, i);
+    }
+}

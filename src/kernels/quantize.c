@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* QuantizeLinear and DequantizeLinear between float32 and integers, and DequantizeLinear of floats
+ * and integers of fewer bits: one scale for all, for each index of an axis, or for each block. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/int_use.h"
+#include "kernels/quantize_loops.h"
+#include "tensor/convert.h"
+
+enum { PIECE = 16384 }; /* elements that are one unit of work */
+
+/* x as [outer, size, inner]; scales as [outer or 1, blocks, inner or 1]. */
+typedef struct params {
+    uint32_t level, quantises, type, inputs, has_zero, per_tensor, blocked;
+    int32_t low, high;
+    uint64_t count, size, inner, block, blocks;
+} params;
+
+static bool read_axis(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *s = &u->inputs[1];
+    int64_t axis = op_attr_int(u->node, "axis", 1);
+    const int64_t block = op_attr_int(u->node, "block_size", 0);
+    if (axis < 0) axis += x->rank;
+    if (axis < 0 || axis >= x->rank || block < 0) return false;
+    p->size = (uint64_t)x->shape[axis];
+    p->inner = 1;
+    for (int64_t d = axis + 1; d < x->rank; d++) p->inner *= (uint64_t)x->shape[d];
+    p->blocked = block > 0;
+    p->block = block ? (uint64_t)block : 1;
+    p->blocks = (p->size + p->block - 1) / p->block;
+    if (!p->blocked) return s->rank == 1 && (uint64_t)s->shape[0] == p->size;
+    if (s->rank != x->rank) return false;
+    for (int32_t d = 0; d < x->rank; d++)
+        if (s->shape[d] != (d == axis ? (int64_t)p->blocks : x->shape[d])) return false;
+    return true;
+}
+
+static bool is_integer(pgy_dtype t)
+{
+    return t == PGY_U8 || t == PGY_I8 || t == PGY_U16 || t == PGY_I16;
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *s = &u->inputs[1], *y = &u->outputs[0];
+    *p = (params){.quantises = strcmp(u->node->def->name, "QuantizeLinear") == 0,
+                  .inputs = (uint32_t)u->input_count,
+                  .has_zero = int_use_has(u, 2),
+                  .count = kernel_count(x),
+                  .size = 1,
+                  .inner = kernel_count(x),
+                  .block = 1,
+                  .blocks = 1};
+    p->type = p->quantises ? y->dtype : x->dtype;
+    if (s->dtype != PGY_F32 || !p->count) return false;
+    if ((p->quantises ? x->dtype : y->dtype) != PGY_F32) return false;
+    if (p->quantises && !is_integer((pgy_dtype)p->type)) return false;
+    if (!p->quantises && (p->type == PGY_BOOL || p->type == PGY_STRING || p->type == PGY_F64 ||
+                          p->type == PGY_I64 || p->type == PGY_U64 || p->type == PGY_U32))
+        return false;
+    if (p->quantises && op_attr_int(u->node, "precision", 0) > 1) return false;
+    if (p->has_zero && (u->inputs[2].dtype != (pgy_dtype)p->type ||
+                        kernel_count(&u->inputs[2]) != kernel_count(s)))
+        return false;
+    const unsigned bits = pgy_dtype_describe((pgy_dtype)p->type)->bits;
+    const bool is_signed = p->type == PGY_I8 || p->type == PGY_I16;
+    if (p->quantises) {
+        p->low = is_signed ? -(1 << (bits - 1)) : 0;
+        p->high = (1 << (bits - is_signed)) - 1;
+    }
+    p->per_tensor = kernel_count(s) == 1 && s->rank <= 1;
+    return p->per_tensor || read_axis(p, u);
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    const bool fast = is_integer((pgy_dtype)p.type) || p.type == PGY_I32;
+    int_use_linear(u);
+    *cost_ns = 100 + (double)p.count * (fast ? ns : 5);
+    return true;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    const uint64_t parts = (p->count + PIECE - 1) / PIECE;
+    out->parts = (uint32_t)(parts < 256 ? parts : 256);
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static int32_t zero_at(const params *p, const kernel_run *r, size_t k)
+{
+    return p->has_zero ? (int32_t)element_as_i64((pgy_dtype)p->type, r->tensors[2], k) : 0;
+}
+
+static void quantize(const params *p, const kernel_run *r, size_t at, size_t n, size_t k)
+{
+    const quantize_loops *loops = quantize_loops_of((cpu_level)p->level);
+    const quantize_to q = {.scale = ((const float *)r->tensors[1])[k],
+                           .zero = zero_at(p, r, k),
+                           .low = p->low,
+                           .high = p->high};
+    const float *x = (const float *)r->tensors[0] + at;
+    void *y = r->tensors[p->inputs];
+    if (p->type == PGY_U8 || p->type == PGY_I8)
+        loops->to_8((uint8_t *)y + at, x, n, &q);
+    else
+        loops->to_16((uint16_t *)y + at, x, n, &q);
+}
+
+/* Types without a loop of their own. */
+static void dequantize_any(const params *p, const kernel_run *r, size_t at, size_t n, size_t k)
+{
+    const pgy_dtype type = (pgy_dtype)p->type;
+    const double scale = (double)((const float *)r->tensors[1])[k];
+    const double zero = p->has_zero ? element_as_f64(type, r->tensors[2], k) : 0;
+    float *y = (float *)r->tensors[p->inputs] + at;
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)((element_as_f64(type, r->tensors[0], at + i) - zero) * scale);
+}
+
+static void dequantize(const params *p, const kernel_run *r, size_t at, size_t n, size_t k)
+{
+    const quantize_loops *loops = quantize_loops_of((cpu_level)p->level);
+    const float scale = ((const float *)r->tensors[1])[k];
+    const int32_t zero =
+        is_integer((pgy_dtype)p->type) || p->type == PGY_I32 ? zero_at(p, r, k) : 0;
+    const char *x = r->tensors[0];
+    float *y = (float *)r->tensors[p->inputs] + at;
+    switch ((int)p->type) {
+    case PGY_U8: loops->from_u8(y, (const uint8_t *)x + at, n, zero, scale); break;
+    case PGY_I8: loops->from_i8(y, (const int8_t *)x + at, n, zero, scale); break;
+    case PGY_U16: loops->from_u16(y, (const uint16_t *)x + at, n, zero, scale); break;
+    case PGY_I16: loops->from_i16(y, (const int16_t *)x + at, n, zero, scale); break;
+    case PGY_I32: loops->from_i32(y, (const int32_t *)x + at, n, zero, scale); break;
+    default: dequantize_any(p, r, at, n, k); break;
+    }
+}
+
+/* The scale of element i, and how many elements from it on share it. */
+static size_t find_scale(const params *p, size_t i, size_t *run)
+{
+    *run = p->count - i;
+    if (p->per_tensor) return 0;
+    const size_t along = i / p->inner % p->size;
+    *run = p->inner - i % p->inner;
+    if (!p->blocked) return along;
+    if (p->inner == 1) {
+        const size_t left = p->block - along % p->block, line = p->size - along;
+        *run = left < line ? left : line;
+    } else {
+        *run = 1;
+    }
+    return (i / p->inner / p->size * p->blocks + along / p->block) * p->inner + i % p->inner;
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    size_t from, to, n;
+    kernel_share(&from, &to, (p->count + PIECE - 1) / PIECE, r->part, r->parts);
+    const size_t end = to * PIECE < p->count ? to * PIECE : p->count;
+    for (size_t i = from * PIECE; i < end; i += n) {
+        const size_t k = find_scale(p, i, &n);
+        if (n > end - i) n = end - i;
+        if (p->quantises)
+            quantize(p, r, i, n, k);
+        else
+            dequantize(p, r, i, n, k);
+    }
+}
+
+#define VARIANT(suffix, level, ns)                                                            \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, ns);                                                     \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 1)
+VARIANT(avx2, CPU_AVX2, 0.2)
+VARIANT(avx512, CPU_AVX512, 0.15)
+
+#define ROW(suffix, level)                                                                 \
+    {                                                                                      \
+        .name = "quantize_" #suffix, .version = 1,                                         \
+        .ops = "QuantizeLinear DequantizeLinear com.microsoft:QuantizeLinear "             \
+               "com.microsoft:DequantizeLinear",                                           \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+    }
+const kernel KERNELS_quantize[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DynamicQuantizeLinear: the range of the input in one phase, its bytes in the next. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/int_use.h"
+#include "kernels/quantize_loops.h"
+
+enum { PIECE = 16384, MAX_PARTS = 64 };
+
+typedef struct params {
+    uint32_t level;
+    uint64_t count;
+} params;
+
+static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+{
+    if (u->input_count != 1 || u->inputs[0].dtype != PGY_F32 || u->output_count != 3) return false;
+    for (size_t i = 0; i < 3; i++)
+        if (!u->outputs[i].dtype) return false;
+    int_use_linear(u);
+    *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
+    return true;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    p->level = level;
+    p->count = kernel_count(&u->inputs[0]);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
+    const uint64_t parts = p->count / PIECE + 1;
+    out->parts = (uint32_t)(parts < MAX_PARTS ? parts : MAX_PARTS);
+    out->workspace_bytes = MAX_PARTS * 2 * sizeof(float);
+    return PGY_OK;
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const quantize_loops *loops = quantize_loops_of((cpu_level)p->level);
+    const float *x = r->tensors[0];
+    float *ranges = r->workspace, low = 0, high = 0;
+    size_t from, to;
+    kernel_share(&from, &to, p->count, r->part, r->parts);
+    if (r->phase == 0) {
+        loops->range(x + from, to - from, &low, &high);
+        ranges[2 * r->part] = low;
+        ranges[2 * r->part + 1] = high;
+        return;
+    }
+    loops->range(ranges, 2 * (size_t)r->parts, &low, &high);
+    const quantize_to q = quantize_dynamic(low, high);
+    loops->to_8((uint8_t *)r->tensors[1] + from, x + from, to - from, &q);
+    if (r->part) return;
+    *(float *)r->tensors[2] = q.scale;
+    *(uint8_t *)r->tensors[3] = (uint8_t)q.zero;
+}
+
+#define VARIANT(suffix, level, ns)                                                            \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, ns);                                                     \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 1.5)
+VARIANT(avx2, CPU_AVX2, 0.3)
+VARIANT(avx512, CPU_AVX512, 0.2)
+
+#define ROW(suffix, level)                                                                 \
+    {                                                                                      \
+        .name = "quantize_dynamic_" #suffix, .version = 1, .ops = "DynamicQuantizeLinear", \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+    }
+const kernel KERNELS_quantize_dynamic[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};
