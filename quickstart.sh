@@ -9,8 +9,8 @@ cmake --preset release -DPGY_TESTS=OFF -DPGY_BENCH=OFF > build/configure.log 2>&
 cmake --build --preset release > build/build.log 2>&1 || { cat build/build.log; exit 1; }
 
 echo
-echo '$ polygraphy run examples/models/digits.onnx --onnxrt --opref --load-inputs examples/data/digits_inputs.json --validate'
-build/release/bin/polygraphy run examples/models/digits.onnx --onnxrt --opref \
+echo '$ polygraphy run examples/models/digits.onnx --trt --onnxrt --load-inputs examples/data/digits_inputs.json --validate'
+build/release/bin/polygraphy run examples/models/digits.onnx --trt --onnxrt \
     --load-inputs examples/data/digits_inputs.json --validate
 echo
 echo "The program is build/release/bin/polygraphy; try: build/release/bin/polygraphy run -h"

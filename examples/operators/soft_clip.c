@@ -4,10 +4,13 @@
  *   SoftClip  Y = limit * tanh(X / limit), element by element; attribute limit (default 1)
  *   PadRows   X [n, ...] with `rows` further rows of zeros: [n + rows, ...], whatever n is
  *
+ * SoftClip has a tactic for the engine besides, in float32: its limit is kept in plans as
+ * parameter.
+ *
  * Build it with nothing but the header, and use it:
  *
- *     cc -shared -fPIC -I<prefix>/include -o soft_clip.so soft_clip.c -lm
- *     polygraphy run model.onnx --opref --op-library soft_clip.so
+ *     cc -O2 -shared -fPIC -I<prefix>/include -o soft_clip.so soft_clip.c -lm
+ *     polygraphy run model.onnx --trt --opref --plugins soft_clip.so
  */
 #include <math.h>
 #include <string.h>
@@ -36,6 +39,60 @@ static pgy_status soft_clip(pgy_operator_call *c, pgy_error *err)
         ((double *)data)[i] = limit * tanh(((const double *)x.data)[i] / limit);
     return PGY_OK;
 }
+
+/* ---- SoftClip in the engine ------------------------------------------------------------------ */
+
+typedef struct soft_clip_params {
+    float limit;
+    uint64_t count;
+} soft_clip_params;
+
+static bool soft_clip_accept(pgy_tactic_use *u, double *cost_ns)
+{
+    double count = 1;
+    if (u->inputs[0].dtype != PGY_F32) return false;
+    for (int32_t i = 0; i < u->inputs[0].rank; i++) count *= (double)u->inputs[0].shape[i];
+    u->inputs[0].block = u->outputs[0].block = 1; /* row-major */
+    *cost_ns = 10 * count;
+    return host->attribute_float(u->call, "limit", 1) > 0; /* else `compute` says what is wrong */
+}
+
+static pgy_status soft_clip_prepare(pgy_tactic_plan *out, const pgy_tactic_use *u, pgy_error *err)
+{
+    soft_clip_params *p = host->allocate(sizeof *p);
+    if (!p) return host->set_error(err, PGY_E_MEMORY, "out of memory");
+    p->limit = (float)host->attribute_float(u->call, "limit", 1);
+    p->count = 1;
+    for (int32_t i = 0; i < u->inputs[0].rank; i++) p->count *= (uint64_t)u->inputs[0].shape[i];
+    *out = (pgy_tactic_plan){.params = p,
+                             .params_bytes = sizeof *p,
+                             .parts = (uint32_t)(1 + p->count / 4096),
+                             .in_place = 0};
+    return PGY_OK;
+}
+
+static pgy_status soft_clip_run(const pgy_tactic_run *r, pgy_error *err)
+{
+    const soft_clip_params *p = r->params;
+    const float *x = r->inputs[0];
+    float *y = r->outputs[0];
+    (void)err;
+    for (uint64_t i = p->count * r->part / r->parts; i < p->count * (r->part + 1) / r->parts; i++)
+        y[i] = p->limit * tanhf(x[i] / p->limit);
+    return PGY_OK;
+}
+
+static const pgy_operator_tactic SOFT_CLIP_F32 = {
+    .size = sizeof(pgy_operator_tactic),
+    .name = "f32",
+    .version = 1,
+    .accept = soft_clip_accept,
+    .prepare = soft_clip_prepare,
+    .run = soft_clip_run,
+};
+static const pgy_operator_tactic *const SOFT_CLIP_TACTICS[] = {&SOFT_CLIP_F32, NULL};
+
+/* ---- PadRows --------------------------------------------------------------------------------- */
 
 static pgy_status more_rows(pgy_operator_call *c, pgy_error *err)
 {
@@ -85,6 +142,7 @@ static const pgy_operator_definition SOFT_CLIP = {
     .signature = "T = float16 bfloat16 float32 float64; X:T -> Y:T",
     .infer = same_shape,
     .compute = soft_clip,
+    .tactics = SOFT_CLIP_TACTICS,
 };
 static const pgy_operator_definition PAD_ROWS = {
     .size = sizeof(pgy_operator_definition),

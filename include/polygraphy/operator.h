@@ -10,6 +10,8 @@
  * uint64_t, bool as one byte: that is what `compute` reads and writes, whatever the declared type;
  * rounding to it is the host's part. Structs start with their size and are only ever appended to.
  *
+ * For the engine a definition may have tactics: native code with parameters that are kept in plans.
+ *
  * examples/operators/ has a complete one.
  */
 #ifndef POLYGRAPHY_OPERATOR_H
@@ -80,7 +82,62 @@ typedef struct pgy_operator_host {
     /** Where to write output i, zeroed: elements of the held type of the type that `infer` set. */
     pgy_status (*output_data)(pgy_operator_call *c, size_t i, size_t rank, const int64_t *shape,
                               void **data, pgy_error *err);
+    /** Zeroed memory for pgy_tactic_plan, which the host frees. NULL: there is none. */
+    void *(*allocate)(size_t size_bytes);
 } pgy_operator_host;
+
+/* ---- Tactics: code of the operator's own for the engine -------------------------------------- */
+
+/** A tensor of known shape. */
+typedef struct pgy_tactic_tensor {
+    pgy_dtype dtype; /**< NONE: left out */
+    int32_t rank;
+    const int64_t *shape;
+    /** How elements lie: 1 is row-major; 8 or 16: [N, C/block, spatial..., block], where lanes
+     * beyond C are zero. Given is how an input would come; `accept` sets what it wants. */
+    int32_t block;
+    const void *data; /**< elements of a constant, row-major; NULL: not a constant */
+} pgy_tactic_tensor;
+
+/** A node whose shapes are known. */
+typedef struct pgy_tactic_use {
+    const pgy_operator_call *call; /**< for the host's attribute functions */
+    size_t input_count, output_count;
+    pgy_tactic_tensor *inputs, *outputs;
+} pgy_tactic_use;
+
+typedef struct pgy_tactic_plan {
+    void *params; /**< from host->allocate; plain bytes without pointers, for they go into plans */
+    size_t params_bytes;
+    size_t workspace_bytes; /**< needed while it runs, shared by all parts */
+    uint32_t parts;         /**< into how many pieces the work may be cut; 0: 1 */
+    int32_t in_place;       /**< output 0 may lie where this input lies; set to -1 for none */
+} pgy_tactic_plan;
+
+typedef struct pgy_tactic_run {
+    const void *params;
+    size_t params_bytes;
+    const void *const *inputs; /**< NULL where left out */
+    void *const *outputs;
+    void *workspace; /**< 64-byte aligned, not cleared */
+    uint32_t part, parts;
+} pgy_tactic_run;
+
+/** One way to compute the operator on elements as they are declared (float32 and so on), in the
+ * engine. The engine takes the cheapest that accepts; without one, `compute` runs, on copies. */
+typedef struct pgy_operator_tactic {
+    size_t size;      /**< sizeof(pgy_operator_tactic) */
+    const char *name; /**< unique for the operator */
+    uint32_t version; /**< of params and of what comes out, 1 to 65535 */
+    /** False: not this use. Else the formats are set and *cost_ns is the time on one core, about.
+     * Pure: the same use gives the same answer. */
+    bool (*accept)(pgy_tactic_use *u, double *cost_ns);
+    /** For what `accept` took. NULL: there is nothing to prepare. */
+    pgy_status (*prepare)(pgy_tactic_plan *out, const pgy_tactic_use *u, pgy_error *err);
+    /** Called once for each part, possibly on several threads at once. Writes its part of every
+     * output. A failure ends the run as a whole. */
+    pgy_status (*run)(const pgy_tactic_run *r, pgy_error *err);
+} pgy_operator_tactic;
 
 typedef enum pgy_operator_attribute_kind {
     PGY_OPERATOR_FLOAT = 1,
@@ -108,8 +165,10 @@ typedef struct pgy_operator_definition {
     const char *signature;
     bool random; /**< two runs may differ: never folded */
     pgy_status (*infer)(pgy_operator_call *c, pgy_error *err);
-    /** Only with outputs inferred; every input has a value or is left out. */
+    /** Only with outputs inferred; every input has a value or is left out. NULL: there are tactics
+     * only, and the reference cannot run the operator. */
     pgy_status (*compute)(pgy_operator_call *c, pgy_error *err);
+    const pgy_operator_tactic *const *tactics; /**< ended by NULL; may be NULL */
 } pgy_operator_definition;
 
 typedef const pgy_operator_definition *const *(*pgy_operator_entry)(const pgy_operator_host *host);

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
+#include "cli/groups/operators.h"
 #include "cli/groups/trt.h"
 
 static const char LOG_PATH[] = "tools/convert/convert.py";
@@ -66,6 +67,7 @@ static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_TRT_CONFIG_CONVERT,
                                              &GROUP_TRT_NETWORK,
                                              &GROUP_TRT_ENGINE_CONVERT,
+                                             &GROUP_OPERATORS,
                                              NULL};
 
 /* ---- The opset ------------------------------------------------------------------------------ */

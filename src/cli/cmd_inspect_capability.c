@@ -13,7 +13,7 @@
 #include "cli/groups/operators.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/capability.py";
-static const char ENGINE[] = "opref"; /* what was asked */
+static const char ENGINE[] = "the built-in engine"; /* what was asked */
 
 typedef struct capability_args {
     bool partition, operators, one_file_per_tensor;

@@ -12,6 +12,7 @@
 #include "cli/args/values.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
+#include "cli/groups/operators.h"
 #include "cli/model_text.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/sanitize.py";
@@ -167,10 +168,16 @@ static const option_group SHAPES = {.title = "ONNX Shape Inference",
                                     .options = SHAPE_OPTIONS,
                                     .settings_size = sizeof(shape_args),
                                     .finish = finish_shapes};
-static const option_group *const GROUPS[] = {
-    &OWN,        &FOLD,   &GROUP_LOGGING,   &GROUP_MODEL_OVERRIDE,
-    &GROUP_DATA, &SHAPES, &GROUP_ONNX_EDIT, &GROUP_ONNX_WRITE,
-    NULL};
+static const option_group *const GROUPS[] = {&OWN,
+                                             &FOLD,
+                                             &GROUP_LOGGING,
+                                             &GROUP_MODEL_OVERRIDE,
+                                             &GROUP_DATA,
+                                             &SHAPES,
+                                             &GROUP_ONNX_EDIT,
+                                             &GROUP_ONNX_WRITE,
+                                             &GROUP_OPERATORS,
+                                             NULL};
 
 /* ---- Shapes --------------------------------------------------------------------------------- */
 

@@ -210,7 +210,7 @@ static void choose(prepared *p, const call *c)
         if (!k) return;
         kernel_use use = c->use;
         double cost = 0;
-        if (!k->accept(&use, &cost) || !is_linear(&use)) continue;
+        if (!kernel_accept(k, &use, &cost) || !is_linear(&use)) continue;
         if (p->kernel && cost >= p->cost_ns) continue;
         p->kernel = k;
         p->cost_ns = cost;
@@ -260,7 +260,7 @@ static pgy_status prepare(prepared *p, call *c, pgy_error *err)
     if (st || !p->kernel) return st;
     kernel_use use = c->use;
     double cost;
-    if (!p->kernel->accept(&use, &cost))
+    if (!kernel_accept(p->kernel, &use, &cost))
         return node_error(c->n, err, PGY_E_INTERNAL, "its kernel gives two answers");
     st = p->kernel->prepare(&p->plan, &use, err);
     return st ? pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name) : PGY_OK;
@@ -322,7 +322,8 @@ typedef struct job {
 
 static void run_part(const job *j, uint32_t part, uint32_t phase)
 {
-    const kernel_run r = {.params = j->p->plan.params,
+    const kernel_run r = {.self = j->p->kernel,
+                          .params = j->p->plan.params,
                           .packed = j->p->plan.packed,
                           .tensors = j->tensors,
                           .workspace = j->workspace,

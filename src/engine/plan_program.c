@@ -152,9 +152,11 @@ static pgy_status find_kernels(program *out, const plan_file *p, pgy_error *err)
         if (!out->steps[i].kernel)
             return pgy_error_set(err, PGY_E_UNSUPPORTED,
                                  "the plan (written by version %s) uses kernel '%s' of version %u, "
-                                 "which this library (%s) does not have: please convert the model "
-                                 "again",
-                                 p->public.library, name, steps[i].kernel_version, pgy_version());
+                                 "which %s",
+                                 p->public.library, name, steps[i].kernel_version,
+                                 strchr(name, '/')
+                                     ? "is a plug-in's: --plugins loads its library"
+                                     : "this library does not have: please convert the model again");
     }
     return PGY_OK;
 }

@@ -139,6 +139,7 @@ static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t
     int none = PGY_OK;
     if (thread >= c->parts[index]) return;
     const kernel_run r = {
+        .self = s->kernel,
         .params = s->plan.params,
         .packed = s->plan.packed_bytes ? (const char *)c->p->constants + s->packed_offset : NULL,
         .tensors = c->addresses + c->starts[index],
@@ -150,8 +151,9 @@ static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t
         .fault = &fault,
     };
     s->kernel->run(&r);
-    if (!atomic_load_explicit(&fault, memory_order_relaxed)) return;
-    if (atomic_compare_exchange_strong(&c->failed, &none, PGY_E_SHAPE))
+    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
+    if (kind == KERNEL_FAULT_NONE) return;
+    if (atomic_compare_exchange_strong(&c->failed, &none, kernel_fault_status(kind)))
         atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
 }
 
@@ -201,7 +203,7 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
     const pgy_status st = (pgy_status)atomic_load_explicit(&c->failed, memory_order_relaxed);
     const size_t faulty = atomic_load_explicit(&c->faulty, memory_order_relaxed);
     if (faulty)
-        return pgy_error_set(err, st, "%s '%s': an index is out of range",
-                             c->p->steps[faulty - 1].op_type, c->p->steps[faulty - 1].label);
+        return pgy_error_set(err, st, "%s '%s': %s", c->p->steps[faulty - 1].op_type,
+                             c->p->steps[faulty - 1].label, kernel_fault_text(st));
     return st ? pgy_error_set(err, st, "%s", c->error.text) : PGY_OK;
 }

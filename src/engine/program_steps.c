@@ -81,7 +81,7 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     tensors[0] = from;
     tensors[1] = to;
     step.tensors = tensors;
-    if (!step.kernel->accept(&use, &step.cost_ns))
+    if (!kernel_accept(step.kernel, &use, &step.cost_ns))
         return pgy_error_set(err, PGY_E_INTERNAL, "'%s' cannot be moved to another layout",
                              step.label);
     pgy_status st = build_store_constant(b, from, err);
@@ -177,7 +177,7 @@ static pgy_status replay_kernel(candidate *c, const kernel_use *offered, const t
         if (!k) break;
         kernel_use use = *offered;
         double cost = 0;
-        if (!tactic_is(t, k) || !k->accept(&use, &cost) || !is_possible(offered, &use)) continue;
+        if (!tactic_is(t, k) || !kernel_accept(k, &use, &cost) || !is_possible(offered, &use)) continue;
         c->kernel = k;
         c->cost_ns = cost + reorder_cost(offered, &use);
         c->use = use;
@@ -197,7 +197,7 @@ static void choose_kernel(candidate *c, const kernel_use *offered)
         if (!k) return;
         kernel_use use = *offered;
         double cost = 0;
-        if (!k->accept(&use, &cost) || !is_possible(offered, &use)) continue;
+        if (!kernel_accept(k, &use, &cost) || !is_possible(offered, &use)) continue;
         const double whole = cost + reorder_cost(offered, &use);
         if (c->kernel && whole >= c->cost_ns) continue;
         c->kernel = k;

@@ -135,6 +135,8 @@ const op_def *op_find(const char *domain, const char *name, int64_t version);
 /* Adds rows that live as long as the process; they stand behind the built-in ones. @return false if
  * there are too many */
 bool op_add_rows(const op_def *more, size_t count);
+/* Row i of those that were added; NULL after the last. */
+const op_def *op_added(size_t i);
 /* Rows of all built-in operators, in ops.def order. */
 size_t op_table_count(void);
 const op_def *op_table_at(size_t i);

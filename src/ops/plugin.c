@@ -5,13 +5,7 @@
 
 #include <string.h>
 
-struct pgy_operator_call {
-    const op_node *node;
-    op_infer *infer; /* in infer */
-    op_eval *eval;   /* in compute */
-    dim *dims;
-    size_t dim_count, dim_capacity;
-};
+#include "base/alloc.h"
 
 static pgy_status set_error(pgy_error *err, pgy_status status, const char *text)
 {
@@ -231,9 +225,31 @@ pgy_status plugin_eval(op_eval *c, pgy_error *err)
                             "input %zu holds strings or a sequence, which operators from outside "
                             "cannot take",
                             i);
+    if (!d->compute)
+        return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                        "its operator has no definition for the reference, only tactics of the "
+                        "engine, none of which takes these types and shapes");
     pgy_operator_call call = {.node = c->node, .eval = c};
     const pgy_status st = d->compute(&call, err);
     return st ? pgy_error_prefix(err, st, "%s '%s': ", c->node->def->name, c->node->name) : PGY_OK;
+}
+
+/* ---- Tactics -------------------------------------------------------------------------------- */
+
+const pgy_operator_tactic *const *plugin_tactics(const pgy_operator_definition *d)
+{
+    return d->size < offsetof(pgy_operator_definition, tactics) + sizeof d->tactics ? NULL
+                                                                                    : d->tactics;
+}
+
+bool plugin_is(const op_def *def)
+{
+    return def && def->infer == plugin_infer;
+}
+
+static void *allocate(size_t size_bytes)
+{
+    return mem_calloc(1, size_bytes);
 }
 
 static const pgy_operator_host HOST = {
@@ -257,6 +273,7 @@ static const pgy_operator_host HOST = {
     .set_output = set_output,
     .input_value = input_value,
     .output_data = output_data,
+    .allocate = allocate,
 };
 
 const pgy_operator_host *plugin_host(void)

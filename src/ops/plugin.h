@@ -7,7 +7,19 @@
 
 #include "ops/op.h"
 
+struct pgy_operator_call {
+    const op_node *node;
+    op_infer *infer; /* in infer */
+    op_eval *eval;   /* in compute */
+    dim *dims;
+    size_t dim_count, dim_capacity;
+};
+
 const pgy_operator_host *plugin_host(void);
+/* NULL-ended; NULL if the definition has none. */
+const pgy_operator_tactic *const *plugin_tactics(const pgy_operator_definition *d);
+/* Is the row one of an operator from outside? */
+bool plugin_is(const op_def *def);
 /* op_def.infer and op_def.eval of operators from outside; op_def.user_data is their definition. */
 pgy_status plugin_infer(op_infer *c, pgy_error *err);
 pgy_status plugin_eval(op_eval *c, pgy_error *err);

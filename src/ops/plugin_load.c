@@ -14,17 +14,43 @@ static const op_attr_kind KINDS[] = {
     [PGY_OPERATOR_TEXT] = OP_ATTR_STRING, [PGY_OPERATOR_FLOATS] = OP_ATTR_FLOATS,
     [PGY_OPERATOR_INTS] = OP_ATTR_INTS,
 };
-enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS, MAX_DEFINITIONS = 256, MAX_ATTRIBUTES = 64 };
+enum {
+    KIND_COUNT = sizeof KINDS / sizeof *KINDS,
+    MAX_DEFINITIONS = 256,
+    MAX_ATTRIBUTES = 64,
+    MAX_TACTICS = 32,
+    MAX_TACTIC_NAME = 63
+};
+
+static const char *tactics_defect(const pgy_operator_tactic *const *tactics)
+{
+    for (size_t i = 0; tactics && tactics[i]; i++) {
+        const pgy_operator_tactic *t = tactics[i];
+        if (i == MAX_TACTICS) return "it has too many tactics";
+        if (t->size < sizeof *t) return "a tactic's struct is too small for this version";
+        if (!t->name || !*t->name || strlen(t->name) > MAX_TACTIC_NAME || strpbrk(t->name, " :/"))
+            return "a tactic has no name, or one with a blank, ':' or '/', or too long a name";
+        if (t->version < 1 || t->version > UINT16_MAX)
+            return "a tactic's version is not 1 to 65535";
+        if (!t->accept || !t->run) return "a callback of a tactic is missing";
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(t->name, tactics[k]->name)) return "two tactics have one name";
+    }
+    return NULL;
+}
 
 /* The first thing that is wrong with a definition, or NULL. */
 static const char *defect(const pgy_operator_definition *d)
 {
     if (d->abi != PGY_OPERATOR_ABI)
         return "it was made for another version of the operator interface";
-    if (d->size < sizeof *d) return "its struct is too small for this version of the interface";
+    if (d->size < offsetof(pgy_operator_definition, tactics))
+        return "its struct is too small for this version of the interface";
     if (!d->name || !*d->name || !d->domain || !*d->domain) return "it lacks a name or a domain";
     if (d->since < 1 || d->since > INT32_MAX) return "its version is not positive";
-    if (!d->infer || !d->compute) return "a callback is missing";
+    const pgy_operator_tactic *const *tactics = plugin_tactics(d);
+    if (!d->infer || (!d->compute && (!tactics || !*tactics))) return "a callback is missing";
+    if (tactics_defect(tactics)) return tactics_defect(tactics);
     if (d->min_inputs > d->max_inputs || d->min_outputs > d->max_outputs || d->min_inputs > 255 ||
         d->min_outputs > 255)
         return "its numbers of inputs and outputs make no sense";

@@ -91,6 +91,11 @@ bool op_add_rows(const op_def *more, size_t count)
     return fits;
 }
 
+const op_def *op_added(size_t i)
+{
+    return i < atomic_load_explicit(&added_count, memory_order_acquire) ? added[i] : NULL;
+}
+
 size_t op_table_count(void)
 {
     pthread_once(&gathered, gather);

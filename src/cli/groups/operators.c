@@ -16,8 +16,10 @@ typedef struct operator_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_APPEND(
-        "--op-library", operator_args, libraries, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
-        .help = "shared objects with operators of other domains (polygraphy/operator.h)"),
+        "--op-library --plugins", operator_args, libraries, .nargs = PGY_ONE_OR_MORE,
+        .meta = "PATH",
+        .help = "shared objects with operators of other domains, and their tactics for the engine "
+                "(polygraphy/operator.h)"),
     PGY_OPT_TEXT("--max-memory", operator_args, max_memory, .meta = "BYTES",
                  .help = "how much all tensors may take together; K, M and G may follow the "
                          "number; default: the memory of the machine"),

@@ -44,7 +44,7 @@ extern const option_group GROUP_TRT_CONFIG_CONVERT; /* with what only convert ha
 /* ---- The network: trt_network.c ------------------------------------------------------------- */
 
 typedef struct trt_network_args {
-    pgy_text_list plugins, onnx_flags;
+    pgy_text_list onnx_flags;
     bool plugin_instancenorm, uint8_dla;
     pgy_text_list outputs, exclude, by_type;
     bool mark_all; /* outputs is "mark all" or "*" */

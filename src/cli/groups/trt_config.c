@@ -357,8 +357,6 @@ static pgy_status refuse_missing(const trt_config_args *s, const trt_network_arg
     if (!n) return PGY_OK;
     if (n->old_network_function) return refuse("--trt-network-func-name", "", err);
     if (n->postprocess.given) return refuse("--trt-network-postprocess-script", "", err);
-    if (n->plugins.given)
-        return refuse("--plugins", "; --op-library loads operators written for it", err);
     return PGY_OK;
 }
 

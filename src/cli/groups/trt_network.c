@@ -50,7 +50,6 @@ static const pgy_option OPTIONS[] = {
                  .hidden = true,
                  .deprecated = "is deprecated; use --onnx-flags "
                                "ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA"),
-    LATER("--plugins", plugins, PGY_ONE_OR_MORE),
     LATER("--trt-network-postprocess-script --trt-npps", postprocess, PGY_ONE_OR_MORE),
     PGY_OPT_TEXT("--trt-network-func-name", trt_network_args, old_network_function, .hidden = true,
                  .deprecated = "is an older spelling; use MODEL.py:FUNC"),
