@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in engine as a runner: what --trt means where no TensorRT is installed. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/native/options.h"
@@ -128,12 +129,27 @@ static pgy_status load(native *r, pgy_error *err)
     return st ? st : create_context(r, err);
 }
 
+/* POLYGRAPHY_TRT says which engine --trt means; there is one. */
+static pgy_status check_engine(pgy_error *err)
+{
+    const char *wanted = getenv("POLYGRAPHY_TRT");
+    if (!wanted || !*wanted || !strcmp(wanted, "auto") || !strcmp(wanted, "native")) return PGY_OK;
+    if (!strcmp(wanted, "tensorrt"))
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "POLYGRAPHY_TRT=tensorrt: TensorRT cannot be used by this version; "
+                             "'auto' and 'native' are the built-in engine");
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "POLYGRAPHY_TRT: '%s' is none of auto, native, tensorrt", wanted);
+}
+
 static pgy_status activate(void *runner, pgy_error *err)
 {
     native *r = runner;
+    pgy_status st = check_engine(err);
+    if (st) return st;
     LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on the CPU");
     const bool is_plan = !r->source->model && r->source->path && plan_is_plan_file(r->source->path);
-    const pgy_status st = is_plan ? load(r, err) : build(r, err);
+    st = is_plan ? load(r, err) : build(r, err);
     if (st) deactivate(r);
     return st;
 }
