@@ -138,6 +138,7 @@ static pgy_status save_plan(args *line, pgy_error *err)
     if (!st) st = pgy_runner_activate(runner, err);
     pgy_runner_destroy(runner);
     pgy_loader_destroy(loader);
+    trt_config_release(line);
     return st;
 }
 

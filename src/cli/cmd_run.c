@@ -253,6 +253,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
 done:
     pgy_run_report_destroy(report);
     runners_destroy(runners, runner_count);
+    trt_config_release(line);
     pgy_data_loader_destroy(loader);
     pgy_model_destroy(models.edited);
     pgy_model_destroy(models.edited_trt);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/context.h"
+#include "engine/shapes.h"
 #include "evaluate/interface.h"
 
 static const char LOG_PATH[] = "backend/trt/calibrator.py";
@@ -27,7 +28,8 @@ typedef struct group {
 typedef struct calibration {
     const pgy_build_config *config;
     pgy_build_config plain; /* of the float32 engines */
-    pgy_metadata *inputs;   /* with the usual shapes */
+    pgy_metadata *inputs;   /* as declared */
+    pgy_metadata *usual;    /* with the usual shapes, for data that are made */
     pgy_value *const *values;
     histogram **histograms; /* one for each value */
     size_t count;
@@ -51,6 +53,7 @@ static void deinit(calibration *c)
     mem_free(c->groups);
     mem_free(c->histograms);
     pgy_metadata_destroy(c->inputs);
+    pgy_metadata_destroy(c->usual);
 }
 
 static pgy_status create_histograms(calibration *c, pgy_error *err)
@@ -169,7 +172,7 @@ static pgy_status build_group(group *part, const calibration *c, pgy_model *mode
 /* Cuts the list of tensors; sizes are known for the usual shapes while this runs. */
 static pgy_status cut(calibration *c, pgy_graph *g, pgy_error *err)
 {
-    const pgy_infer_options usual = {.size = sizeof usual, .inputs = c->inputs};
+    const pgy_infer_options usual = {.size = sizeof usual, .inputs = c->usual};
     uint64_t bytes = 0;
     c->groups = mem_calloc(c->count, sizeof *c->groups);
     pgy_status st = c->groups ? pgy_graph_infer_shapes(g, &usual, err) : no_memory(err);
@@ -190,6 +193,7 @@ static pgy_status create_groups(calibration *c, pgy_graph *g, pgy_error *err)
     pgy_model *model = NULL;
     pgy_status st = cut(c, g, err);
     if (!st) st = pgy_graph_export(&model, g, err);
+    LOG(VERBOSE, "Calibration of %zu tensors, in %zu float32 engines", c->count, c->group_count);
     for (size_t i = 0; !st && i < c->group_count; i++)
         st = build_group(&c->groups[i], c, model, err);
     pgy_model_destroy(model);
@@ -229,7 +233,7 @@ static pgy_status run_batch(calibration *c, const pgy_tensor_map *given, pgy_err
 static pgy_status run_all(calibration *c, pgy_error *err)
 {
     pgy_data_loader *data = c->config->calibration->data;
-    pgy_status st = pgy_data_loader_set_metadata(data, c->inputs, err);
+    pgy_status st = pgy_data_loader_set_metadata(data, c->usual, err);
     while (!st) {
         pgy_tensor_map *given = NULL;
         st = pgy_data_loader_next(&given, data, err);
@@ -266,7 +270,8 @@ static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *valu
                      .values = values,
                      .count = count};
     pgy_status st = describe(&c.inputs, g, err);
-    if (!st) st = fix_shapes(c.inputs, config, err);
+    if (!st) st = shapes_copy(&c.usual, c.inputs, err);
+    if (!st) st = fix_shapes(c.usual, config, err);
     if (!st) st = create_histograms(&c, err);
     if (!st) st = create_groups(&c, g, err);
     if (!st) st = run_all(&c, err);

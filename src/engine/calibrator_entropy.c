@@ -12,6 +12,7 @@
 #include "engine/calibrate.h"
 
 enum { STEPS = 128 };
+static const double TIE = 1e-9;
 
 /* Sums over the bins before i: of counts, of bins that are not empty, of c log c. */
 typedef struct running {
@@ -58,9 +59,11 @@ static double least_divergent(const histogram *h, const uint64_t *counts)
     size_t best = HISTOGRAM_BINS;
     double least = INFINITY;
     sum_up(&r, counts);
-    for (size_t n = STEPS; n <= HISTOGRAM_BINS; n++) {
+    /* From the whole range down: numbers of few different sizes lose nothing at many n, and then
+     * nothing is to be clipped. */
+    for (size_t n = HISTOGRAM_BINS; n >= STEPS; n--) {
         const double d = divergence(&r, counts, n);
-        if (d < least) {
+        if (d < least - TIE) {
             least = d;
             best = n;
         }

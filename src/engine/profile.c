@@ -143,7 +143,7 @@ static pgy_status fill_range(bound_range *out, profile_set *s, bool warn, pgy_er
     if (!dynamic || !warn) return PGY_OK;
     str shape = {0};
     put_dims(&shape, dims, out->count);
-    LOG(WARNING,
+    LOG_ONCE(WARNING,
         "Input '%s' has dimensions that are not fixed and no shapes are given for it: the profile "
         "takes %s; --trt-min-shapes, --trt-opt-shapes and --trt-max-shapes give a range",
         input->name, str_text(&shape));

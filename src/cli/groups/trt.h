@@ -19,6 +19,7 @@ typedef struct trt_config_args {
     const char *precision_constraints;
     bool sparse_weights, version_compatible, exclude_lean_runtime;
     const char *calibration_cache, *calibration_class, *quantile, *regression_cutoff;
+    const char *save_quantized;
     const char *load_timing_cache, *old_timing_cache;
     bool error_on_cache_miss, no_compilation_cache;
     const char *save_tactics, *load_tactics, *old_tactics;
@@ -36,7 +37,8 @@ typedef struct trt_config_args {
     pgy_text_list compute_capabilities;
     /* Read from the words: */
     pgy_build_config config;
-    bool other_pools; /* limits of memory that a CPU does not have */
+    bool other_pools;                    /* limits of memory that a CPU does not have */
+    struct trt_calibration *calibration; /* NULL: none */
 } trt_config_args;
 extern const option_group GROUP_TRT_CONFIG;         /* of run */
 extern const option_group GROUP_TRT_CONFIG_CONVERT; /* with what only convert has */
@@ -69,6 +71,8 @@ extern const option_group GROUP_TRT_ENGINE_CONVERT; /* caches only */
 /* Says what the options of this line mean in the built-in engine, refuses those that cannot be had,
  * and gives the configuration, which lives as long as the line. Call it when the engine is used. */
 pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* Ends what a configuration holds open; it must not be used any more. */
+void trt_config_release(args *line);
 /* Has the engine to get another model than the file: other outputs or any other change? */
 bool trt_model_is_edited(const args *line);
 /* The model as the engine is to get it: with all changes to ONNX but its outputs, and with
@@ -81,6 +85,9 @@ pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save,
 /* trt_profiles.c: cli.md 3.9. `first`: of --input-shapes, or NULL. */
 pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const trt_config_args *s,
                                 const pgy_metadata *first, arena *a, pgy_error *err) PGY_MUST_CHECK;
+
+/* trt_precision.c: types, formats, calibration. */
+pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err) PGY_MUST_CHECK;
 
 /* trt_notes.c: a warning for each option that was given and has no effect. */
 void trt_notes(const args *line);

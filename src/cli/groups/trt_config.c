@@ -37,24 +37,33 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         OLD_SHAPE_ROW("--opt-shape", opt_words, "--trt-opt-shapes"),                               \
         OLD_SHAPE_ROW("--max-shape", max_words, "--trt-max-shapes")
 
-#define PRECISION_ROWS                                                                        \
-    FLAG("--tf32", tf32, "permit TF32; no effect on a CPU"),                                  \
-        FLAG("--fp16", fp16, "permit float16; layers stay in float32 so far"),                \
-        FLAG("--bf16", bf16, "permit bfloat16; layers stay in float32 so far"),               \
-        FLAG("--fp8", fp8, "permit float8; layers stay in float32 so far"),                   \
-        FLAG("--int8", int8, "permit int8; layers stay in float32 so far"),                   \
-        PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,       \
-                     .choices = CONSTRAINTS,                                                  \
-                     .help = "how binding the types of layers are; layers have the types of " \
-                             "the model, so nothing changes"),                                \
-        OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,                 \
-                 "is an older spelling; use --precision-constraints obey"),                   \
-        OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),       \
-        TEXT("--calibration-cache", calibration_cache, "PATH",                                \
-             "file of calibration for --int8; neither read nor written so far"),              \
-        TEXT("--calibration-base-class --calib-base-cls", calibration_class, "NAME",          \
-             "kind of calibration for --int8"),                                               \
-        TEXT("--quantile", quantile, "Q", "quantile of IInt8LegacyCalibrator"),               \
+#define PRECISION_ROWS                                                                      \
+    FLAG("--tf32", tf32, "permit TF32; no effect on a CPU"),                                \
+        FLAG("--fp16", fp16,                                                                \
+             "store weights and what flows between layers in float16, where that is safe"), \
+        FLAG("--bf16", bf16,                                                                \
+             "the same in bfloat16; with --fp16 where float16's range is not "              \
+             "enough"),                                                                     \
+        FLAG("--fp8", fp8, "permit models with Q/DQ in float8; others do not change"),      \
+        FLAG("--int8", int8,                                                                \
+             "compute convolutions and products in int8: where the model has "              \
+             "Q/DQ, else by calibration on the data of the data loader options"),           \
+        PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,     \
+                     .choices = CONSTRAINTS,                                                \
+                     .help = "what to do about a layer that cannot have the type it was "   \
+                             "given: 'obey': an error, 'prefer': a warning; default none"), \
+        OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,               \
+                 "is an older spelling; use --precision-constraints obey"),                 \
+        OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),     \
+        TEXT("--calibration-cache", calibration_cache, "PATH",                              \
+             "ranges of tensors for --int8, in TensorRT's form; read if the file is there " \
+             "and not empty, else written"),                                                \
+        TEXT("--calibration-base-class --calib-base-cls", calibration_class, "NAME",        \
+             "how ranges are found: IInt8EntropyCalibrator2 (default), "                    \
+             "IInt8EntropyCalibrator, IInt8MinMaxCalibrator, IInt8LegacyCalibrator"),       \
+        TEXT("--save-quantized", save_quantized, "PATH",                                    \
+             "save the model with the types that the engine gives its layers, as ONNX"),    \
+        TEXT("--quantile", quantile, "Q", "quantile of IInt8LegacyCalibrator"),             \
         TEXT("--regression-cutoff", regression_cutoff, "C", "cutoff of IInt8LegacyCalibrator")
 
 #define CHOICE_ROWS                                                                             \
@@ -368,6 +377,7 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
     if (!st)
         st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
                                   input_shapes(line), &line->memory, err);
+    if (!st) st = trt_precision_fill(s, line, err);
     if (st) return st;
     trt_notes(line);
     *out = &s->config;

@@ -26,12 +26,13 @@ static const pgy_option OPTIONS[] = {
     NAME_LIST("--trt-outputs-by-type", by_type, "TYPE",
               "types of layers (CONVOLUTION, SOFTMAX, ...) or operators (Conv, Softmax, ...) whose "
               "outputs become the network's outputs, together with those named above"),
-    NAME_LIST("--layer-precisions", layer_precisions, "LAYER:TYPE",
-              "types to compute layers in; layers keep the types of the model so far"),
+    NAME_LIST(
+        "--layer-precisions", layer_precisions, "LAYER:TYPE",
+        "types to compute layers in: float32, float16, bfloat16 or int8; names may be wildcards"),
     NAME_LIST("--tensor-dtypes --tensor-datatypes", tensor_dtypes, "TENSOR:TYPE",
-              "types of inputs and outputs; they keep those of the model so far"),
+              "types of inputs and outputs; names may be wildcards"),
     PGY_OPT_TEXT("--all-tensor-dtypes --all-tensor-datatypes", trt_network_args, all_dtypes,
-                 .meta = "TYPE", .help = "one type for all inputs and outputs; no effect so far"),
+                 .meta = "TYPE", .help = "one type for all inputs and outputs"),
     NAME_LIST("--tensor-formats", tensor_formats, "TENSOR:[FORMAT,...]",
               "memory formats of inputs and outputs; they are LINEAR"),
     NAME_LIST("--all-tensor-formats", all_formats, "FORMAT",

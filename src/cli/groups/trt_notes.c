@@ -24,29 +24,26 @@ static void say(const note *notes, size_t count)
 }
 #define SAY(notes) say(notes, sizeof notes / sizeof *notes)
 
+static bool has_int8_layer(const pgy_build_config *c)
+{
+    for (size_t i = 0; i < c->layer_type_count; i++)
+        if (c->layer_types[i].dtype == PGY_I8) return true;
+    return false;
+}
+
 static void note_precision(const trt_config_args *s)
 {
-    const struct {
-        bool on;
-        const char *name;
-    } TYPES[] = {{s->fp16, "--fp16"}, {s->bf16, "--bf16"}, {s->fp8, "--fp8"}, {s->int8, "--int8"}};
-    str given = {0};
-    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
-        if (TYPES[i].on) str_printf(&given, "%s%s", given.size ? " " : "", TYPES[i].name);
-    if (given.size)
-        LOG(WARNING, "%s: permitted, but not used yet: every layer keeps the types of the model",
-            str_text(&given));
-    str_deinit(&given);
     const bool calibrates =
         s->calibration_cache || s->calibration_class || s->quantile || s->regression_cutoff;
+    const bool legacy =
+        s->calibration_class && !strcmp(s->calibration_class, "IInt8LegacyCalibrator");
     const note NOTES[] = {
         {s->tf32, "--tf32", "no effect on a CPU: float32 is computed in float32"},
-        {calibrates && s->int8, "--calibration-cache and other options of calibration",
-         "nothing is calibrated yet, so no cache is read or written"},
-        {calibrates && !s->int8, "--calibration-cache and other options of calibration",
-         "ignored without --int8"},
-        {s->precision_constraints && strcmp(s->precision_constraints, "none"),
-         "--precision-constraints", "no effect: layers keep the types of the model"},
+        {s->fp8, "--fp8", "models with Q/DQ in float8 run as they are; others do not change"},
+        {calibrates && !s->int8 && !has_int8_layer(&s->config),
+         "--calibration-cache and other options of calibration", "ignored without --int8"},
+        {(s->quantile || s->regression_cutoff) && !legacy, "--quantile, --regression-cutoff",
+         "no effect: they are for IInt8LegacyCalibrator"},
         {s->sparse_weights, "--sparse-weights",
          "no effect: there are no kernels for sparse weights yet"},
     };
@@ -65,7 +62,8 @@ static void note_choices(const trt_config_args *s, const trt_engine_args *e)
         {s->optimization_level >= 0, "--builder-optimization-level",
          "no effect yet: kernels are chosen by estimates at every level"},
         {s->preview_features.given, "--preview-features", "no effect: these are TensorRT's"},
-        {s->quantization_flags.given, "--quantization-flags", "no effect: nothing is calibrated"},
+        {s->quantization_flags.given, "--quantization-flags",
+         "no effect: calibration is before fusion always"},
         {s->tiling_level != NULL, "--tiling-optimization-level", "no effect"},
     };
     SAY(NOTES);
@@ -106,12 +104,10 @@ static void note_device(const trt_config_args *s, const trt_engine_args *e)
 static void note_network(const trt_network_args *s)
 {
     const note NOTES[] = {
-        {s->layer_precisions.given, "--layer-precisions",
-         "no effect yet: layers keep the types of the model"},
-        {s->tensor_dtypes.given || s->all_dtypes, "--tensor-dtypes",
-         "no effect yet: inputs and outputs keep the types of the model"},
-        {s->tensor_formats.given || s->all_formats.given, "--tensor-formats",
-         "no effect: inputs and outputs are LINEAR"},
+        {s->tensor_dtypes.given && s->all_dtypes, "--tensor-dtypes",
+         "no effect: --all-tensor-dtypes wins"},
+        {s->tensor_formats.given && s->all_formats.given, "--tensor-formats",
+         "no effect: --all-tensor-formats wins"},
         {s->decomposable_attentions, "--decomposable-attentions",
          "no effect: attention may always be computed in several steps"},
         {s->mark_debug.given || s->mark_unfused, "--mark-debug",
@@ -125,11 +121,12 @@ static void note_network(const trt_network_args *s)
 }
 
 /* Where nothing is run, data are for calibration. */
-static void note_data(const data_args *s)
+static void note_data(const data_args *s, const trt_config_args *config)
 {
+    if (config->config.calibration) return;
     if (s->load_inputs.given || s->script || s->val_range.given || s->seed >= 0 ||
         s->iterations >= 0)
-        LOG(WARNING, "Options of the data loader: no effect, since nothing is calibrated yet");
+        LOG(WARNING, "Options of the data loader: no effect, since nothing is calibrated");
 }
 
 /* Outputs of the ONNX model are those of the other runners. */
@@ -156,5 +153,5 @@ void trt_notes(const args *line)
     if (network) note_network(network);
     note_onnx_outputs(line);
     if (args_get(line, &GROUP_TRT_CONFIG_CONVERT) && args_get(line, &GROUP_DATA))
-        note_data(args_get(line, &GROUP_DATA));
+        note_data(args_get(line, &GROUP_DATA), config);
 }
