@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine on a model: engine [--steps [--each]] [--check] [--threads N] [--runs N] MODEL...
+/* The engine on a model: engine [--steps [--each]] [--check] [--level N] [--threads N] [--runs N]
+ * MODEL...
  * opens each model, runs it on made-up inputs (dynamic dimensions are 1, floats in [0, 1), integers
  * small) and prints
  *
@@ -25,6 +26,7 @@ enum { MAX_RUNS = 1000, MAX_KINDS = 256 };
 
 typedef struct options {
     size_t threads;
+    int64_t level;
     int runs;
     bool steps, each, check;
 } options;
@@ -126,7 +128,7 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
                         .scratch = w->scratch,
                         .parts = 1};
         if (!s->kernel) {
-            const pgy_status st = reference_step_run(w->p, s, addresses, NULL, err);
+            const pgy_status st = reference_step_run(w->p, s, s->node, addresses, NULL, err);
             if (st) return st;
         }
         for (; s->kernel && r.phase < s->plan.phases; r.phase++) s->kernel->run(&r);
@@ -292,7 +294,11 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
     int64_t built = 0;
     const int64_t start = cpu_ns();
     pgy_status st = pgy_model_load(&model, path, NULL, err);
-    if (!st) st = engine_build(&e, model, NULL, err);
+    const pgy_build_config config = {.size = sizeof config,
+                                     .threads = o->threads,
+                                     .has_optimization_level = o->level >= 0,
+                                     .optimization_level = o->level};
+    if (!st) st = engine_build(&e, model, &config, err);
     if (!st) st = context_create(&s, e, o->threads, err);
     if (!st) st = make_feed(&feed, e, err);
     if (!st) st = run_all(s, feed, &(options){.runs = 1}, took, cpu, err);
@@ -319,7 +325,7 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
 
 int main(int argc, char **argv)
 {
-    options o = {.threads = 1, .runs = 10};
+    options o = {.threads = 1, .level = -1, .runs = 10};
     int failed = 0;
     for (int i = 1; i < argc; i++) {
         pgy_error err = {0};
@@ -329,6 +335,8 @@ int main(int argc, char **argv)
             o.each = true;
         } else if (strcmp(argv[i], "--check") == 0) {
             o.check = true;
+        } else if (strcmp(argv[i], "--level") == 0 && i + 1 < argc) {
+            o.level = strtol(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
             o.threads = (size_t)strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {

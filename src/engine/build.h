@@ -26,6 +26,21 @@ typedef struct builder {
     uint64_t constant_capacity;
 } builder;
 
+/* A node on its way to a step. */
+typedef struct build_node {
+    pgy_node *node;
+    op_node op;
+    uint32_t *tensors; /* inputs, captured values, outputs */
+    size_t input_count, captured_count, output_count;
+    bool is_view;
+    bool free; /* kernels may do it */
+    /* What selection leaves: */
+    const kernel *kernel; /* NULL: the reference definition */
+    kernel_use use;       /* at first all linear, then in the layouts that the kernel wants; empty:
+                             the node has too many tensors for kernels */
+    double cost_ns;       /* its estimate */
+} build_node;
+
 /* ---- program_tensors.c ---- */
 /* The tensor of a value: made on first use for constants. PROGRAM_NO_TENSOR for NULL.
  * PGY_E_INTERNAL if nothing has computed it. */
@@ -46,9 +61,12 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes
                                pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- program_steps.c ---- */
-/* Appends the steps of a node: reorders of what it reads, and the node by its cheapest kernel or by
- * reference. */
-pgy_status build_node(builder *b, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* Appends the steps of all nodes, in this order: reorders of what they read, and the nodes by the
+ * kernels that are chosen (select.h) or by reference. */
+pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* A tensor as kernels see it. */
+kernel_tensor build_describe(const builder *b, uint32_t tensor);
 /* Appends a reorder or copy between two tensors. */
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err) PGY_MUST_CHECK;
 

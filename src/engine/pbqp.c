@@ -184,7 +184,7 @@ static bool copy_problem(work *w, const pbqp *from)
 static void look_at(work *w, uint32_t n)
 {
     const node *it = &w->p.nodes[n];
-    if (it->gone || it->degree > 2 || w->queued[n]) return;
+    if (it->gone || (it->degree > 2 && it->count > 1) || w->queued[n]) return;
     w->queued[n] = true;
     w->queue[w->tail] = n;
     w->tail = (w->tail + 1) % w->queue_size;
@@ -246,6 +246,20 @@ static bool fold_two(pbqp *p, uint32_t n, const uint32_t *e)
     return pbqp_add_edge(p, a, b, costs);
 }
 
+/* A node takes a state: its neighbours bear the costs. */
+static void fix(work *w, uint32_t n, uint32_t state)
+{
+    pbqp *p = &w->p;
+    for (uint32_t e = p->nodes[n].first; e != NO_EDGE; e = next_edge(p, e, n)) {
+        if (p->edges[e].gone) continue;
+        node *other = &p->nodes[other_end(p, e, n)];
+        for (uint32_t k = 0; k < other->count; k++) other->cost[k] += pair_cost(p, e, n, state, k);
+    }
+    for (uint32_t i = 0; i < p->nodes[n].count; i++)
+        if (i != state) p->nodes[n].cost[i] = PBQP_NEVER;
+    take_out(w, n);
+}
+
 /* The neighbours' degrees are brought down by take_out. */
 static bool reduce(work *w)
 {
@@ -254,7 +268,12 @@ static bool reduce(work *w)
         uint32_t e[2];
         w->head = (w->head + 1) % w->queue_size;
         w->queued[n] = false;
-        if (w->p.nodes[n].gone || w->p.nodes[n].degree > 2) continue;
+        if (w->p.nodes[n].gone) continue;
+        if (w->p.nodes[n].count == 1) {
+            fix(w, n, 0);
+            continue;
+        }
+        if (w->p.nodes[n].degree > 2) continue;
         const size_t count = edges_of(e, &w->p, n);
         if (count == 1) fold_one(&w->p, n, e[0]);
         if (count == 2 && !fold_two(&w->p, n, e)) return false;
@@ -280,19 +299,6 @@ static double outlook(const pbqp *p, uint32_t n, uint32_t state)
         total += best;
     }
     return total;
-}
-
-static void fix(work *w, uint32_t n, uint32_t state)
-{
-    pbqp *p = &w->p;
-    for (uint32_t e = p->nodes[n].first; e != NO_EDGE; e = next_edge(p, e, n)) {
-        if (p->edges[e].gone) continue;
-        node *other = &p->nodes[other_end(p, e, n)];
-        for (uint32_t k = 0; k < other->count; k++) other->cost[k] += pair_cost(p, e, n, state, k);
-    }
-    for (uint32_t i = 0; i < p->nodes[n].count; i++)
-        if (i != state) p->nodes[n].cost[i] = PBQP_NEVER;
-    take_out(w, n);
 }
 
 static uint32_t busiest(const pbqp *p)

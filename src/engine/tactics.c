@@ -12,9 +12,16 @@
 
 static const char REFERENCE[] = "reference";
 
+/* Components per element of tensors, in order. */
+typedef struct blocks {
+    int64_t *items;
+    size_t count;
+} blocks;
+
 struct tactic {
     int64_t implementation, version;
     const char *name;
+    blocks inputs, outputs;
 };
 
 struct tactics {
@@ -173,6 +180,18 @@ static bool is_class(const json_value *object, const char *name)
     return v && v->type == JSON_STRING && span_equals(v->raw, name);
 }
 
+/* What is no number, as older files have it, fits nothing. */
+static bool read_blocks(blocks *out, const json_value *list, arena *memory)
+{
+    if (!list || list->type != JSON_ARRAY) return true;
+    out->items = arena_alloc_array(memory, list->count + 1, sizeof *out->items);
+    for (const json_value *v = list->first; out->items && v; v = v->next) {
+        const json_value *count = json_get(v, "components_per_element");
+        out->items[out->count++] = count && count->type == JSON_INT ? count->integer : 0;
+    }
+    return out->items != NULL;
+}
+
 static pgy_status add_tactic(tactics *t, const json_value *v, pgy_error *err)
 {
     const json_value *implementation = json_get(v, "implementation");
@@ -193,7 +212,9 @@ static pgy_status add_tactic(tactics *t, const json_value *v, pgy_error *err)
     entry->name =
         name ? json_string(name, &t->memory, NULL) : arena_strdup(&t->memory, str_text(&number));
     str_deinit(&number);
-    if (!entry->name || !strmap_put_n(&t->by_label, v->key.data, v->key.size, entry))
+    if (!read_blocks(&entry->inputs, json_get(v, "inputs"), &t->memory) ||
+        !read_blocks(&entry->outputs, json_get(v, "outputs"), &t->memory) || !entry->name ||
+        !strmap_put_n(&t->by_label, v->key.data, v->key.size, entry))
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     return PGY_OK;
 }
@@ -243,4 +264,18 @@ bool tactic_is(const tactic *t, const kernel *k)
 const char *tactic_name(const tactic *t)
 {
     return t->name;
+}
+
+static bool are_blocks(const blocks *b, const uint32_t *items, size_t count)
+{
+    if (b->count != count) return false;
+    for (size_t i = 0; i < count; i++)
+        if (b->items[i] != (int64_t)items[i]) return false;
+    return true;
+}
+
+bool tactic_has_blocks(const tactic *t, const uint32_t *in, size_t in_count, const uint32_t *out,
+                       size_t out_count)
+{
+    return are_blocks(&t->inputs, in, in_count) && are_blocks(&t->outputs, out, out_count);
 }

@@ -19,6 +19,9 @@ typedef struct tactic tactic;
 const tactic *tactics_find(const tactics *t, const char *label);
 /* Is it this kernel? NULL: the reference definition. */
 bool tactic_is(const tactic *t, const kernel *k);
+/* Do its inputs and outputs lie in vectors of so many elements? */
+bool tactic_has_blocks(const tactic *t, const uint32_t *in, size_t in_count, const uint32_t *out,
+                       size_t out_count);
 /* The name of the kernel, or its number if that is all there is. */
 const char *tactic_name(const tactic *t);
 
