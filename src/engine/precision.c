@@ -142,26 +142,39 @@ static int64_t opset_to_save(const pgy_graph *g, const pgy_build_config *c)
     return came > least ? came : least;
 }
 
-static pgy_status save(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+/* *out NULL: it cannot be expressed in this version. */
+static pgy_status export_as(pgy_model **out, pgy_graph *g, int64_t version, pgy_error *err)
 {
-    pgy_model *model = NULL, *older = NULL;
+    pgy_model *model = NULL;
     pgy_graph *copy = NULL;
     pgy_error why = {0};
+    /* Normalising asked for the newest version of the file format too. */
+    const int64_t ir_version = state_of(g)->ir_version;
+    state_of(g)->ir_version = 0;
     pgy_status st = pgy_graph_export(&model, g, err);
+    state_of(g)->ir_version = ir_version;
     if (!st) st = pgy_graph_import(&copy, model, err);
-    const int64_t version = st ? 0 : opset_to_save(g, config);
-    if (!st && version < pgy_graph_opset(g, "") &&
-        pgy_graph_convert_opset(copy, version, NULL, &why))
-        LOG(WARNING, "'%s' is saved in opset %lld: %s", config->save_quantized,
-            (long long)pgy_graph_opset(g, ""), why.text);
+    if (!st && pgy_graph_convert_opset(copy, version, NULL, &why))
+        LOG(WARNING, "The model with the types it got is saved in opset %lld, not %lld: %s",
+            (long long)pgy_graph_opset(g, ""), (long long)version, why.text);
     else if (!st)
-        st = pgy_graph_export(&older, copy, err);
+        st = pgy_graph_export(out, copy, err);
+    pgy_graph_destroy(copy);
+    pgy_model_destroy(model);
+    return st;
+}
+
+static pgy_status save(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    const int64_t version = opset_to_save(g, config);
+    pgy_status st = PGY_OK;
+    if (version < pgy_graph_opset(g, "")) st = export_as(&model, g, version, err);
+    if (!st && !model) st = pgy_graph_export(&model, g, err);
     if (!st) {
         LOG(INFO, "Saving the model with the types it got to %s", config->save_quantized);
-        st = pgy_model_save(older ? older : model, config->save_quantized, NULL, err);
+        st = pgy_model_save(model, config->save_quantized, NULL, err);
     }
-    pgy_graph_destroy(copy);
-    pgy_model_destroy(older);
     pgy_model_destroy(model);
     return st;
 }

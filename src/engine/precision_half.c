@@ -100,6 +100,8 @@ static const char *const HALVED[] = {
     "Trilu",
 };
 
+static const char *const PRODUCTS[] = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum"};
+
 /* No type of floats can be given to these: they have their own idea of types, or bodies. */
 static const char *const NEVER[] = {"QuantizeLinear",
                                     "DequantizeLinear",
@@ -263,6 +265,16 @@ static pgy_dtype fallback_for(precision *x, const pgy_node *n, pgy_dtype asked)
     return other;
 }
 
+/* The end of the model, and cheap: what it gives need not be rounded to 16 bits on its way out. */
+static bool is_last(const pgy_node *n)
+{
+    if (n->graph->parent || IN_LIST(n, PRODUCTS)) return false;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && (!n->outputs[i]->is_output || n->outputs[i]->consumer_count))
+            return false;
+    return true;
+}
+
 static pgy_dtype choose(precision *x, const pgy_node *n)
 {
     const pgy_dtype asked = precision_asked(x, n);
@@ -270,7 +282,8 @@ static pgy_dtype choose(precision *x, const pgy_node *n)
     pgy_dtype t = asked;
     if (asked == PGY_F32 || asked == PGY_I8) return PGY_F32;
     if (asked != PGY_F16 && asked != PGY_BF16) {
-        if (!IN_LIST(n, HALVED) || (!c->fp16 && !c->bf16) || is_quantized_around(n)) return PGY_F32;
+        if (!IN_LIST(n, HALVED) || (!c->fp16 && !c->bf16) || is_quantized_around(n) || is_last(n))
+            return PGY_F32;
         const precision_value *out = precision_of(x, n->outputs[0]);
         if (!out || out->exact) return PGY_F32;
         t = c->fp16 ? PGY_F16 : PGY_BF16;
