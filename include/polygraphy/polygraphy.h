@@ -16,6 +16,7 @@
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>
 #include <polygraphy/runner.h>
+#include <polygraphy/runtime.h>
 #include <polygraphy/tensor.h>
 #include <polygraphy/timing_cache.h>
 #include <polygraphy/transform.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one thread needs to run an engine: a team of threads, memory, and what it has prepared. */
+/* What one thread needs to run an engine: a team of threads, memory, and what it has prepared. The
+ * public side is polygraphy/runtime.h. */
 #ifndef ENGINE_CONTEXT_H
 #define ENGINE_CONTEXT_H
 
+#include <polygraphy/runtime.h>
+
 #include "engine/engine.h"
 
-typedef struct context context;
+typedef struct pgy_context context;
 
 /* Retains the engine. threads 0: as many as the engine's config says. */
 pgy_status context_create(context **out, engine *e, size_t threads, pgy_error *err) PGY_MUST_CHECK;

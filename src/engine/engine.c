@@ -3,6 +3,7 @@
  * lock guards them and the graph, which inference for other shapes changes. */
 #include "engine/engine.h"
 
+#include <polygraphy/runtime.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -11,12 +12,14 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "engine/config.h"
+#include "engine/debug.h"
 #include "engine/pass.h"
 #include "engine/plan.h"
 #include "engine/precision.h"
 #include "engine/plan_format.h"
 #include "engine/shapes.h"
 #include "engine/tactics.h"
+#include "engine/timing.h"
 #include "evaluate/interface.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
@@ -40,12 +43,14 @@ struct pgy_engine {
     pgy_graph *graph; /* of a plan: NULL until it is needed */
     uint64_t model_hash;
     tactics *replay; /* to be obeyed; NULL: none */
+    timing *timing;  /* NULL: kernels go by estimates */
     profile_set *profiles;
     pgy_metadata *inputs, *outputs;
     pthread_mutex_t lock; /* of what follows, and of the graph */
     built kept[MAX_PROGRAMS];
     size_t kept_count;
     uint64_t clock;
+    pgy_error_recorder *recorder; /* of contexts that have none; NULL: none */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -71,6 +76,7 @@ void engine_release(engine *e)
     if (!e || atomic_fetch_sub_explicit(&e->users, 1, memory_order_acq_rel) > 1) return;
     for (size_t i = 0; i < e->kept_count; i++) forget(&e->kept[i]);
     tactics_destroy(e->replay);
+    timing_destroy(e->timing);
     profiles_destroy(e->profiles);
     pgy_metadata_destroy(e->inputs);
     pgy_metadata_destroy(e->outputs);
@@ -78,6 +84,7 @@ void engine_release(engine *e)
     plan_close(e->file);
     mem_free(e->bytes);
     arena_deinit(&e->memory);
+    pgy_error_recorder_release(e->recorder);
     pthread_mutex_destroy(&e->lock);
     mem_free(e);
 }
@@ -126,6 +133,23 @@ const profile_set *engine_profiles(const engine *e)
     return e->profiles;
 }
 
+void pgy_engine_set_error_recorder(pgy_engine *e, pgy_error_recorder *r)
+{
+    pgy_error_recorder *before;
+    pthread_mutex_lock(&e->lock);
+    before = e->recorder;
+    e->recorder = r ? pgy_error_recorder_retain(r) : NULL;
+    pthread_mutex_unlock(&e->lock);
+    pgy_error_recorder_release(before);
+}
+
+void engine_tell(engine *e, pgy_status st, const char *text)
+{
+    pthread_mutex_lock(&e->lock);
+    pgy_error_recorder_report(e->recorder, st, text);
+    pthread_mutex_unlock(&e->lock);
+}
+
 const char *engine_name(const engine *e)
 {
     return e->name;
@@ -157,6 +181,16 @@ static uint64_t hash_model(pgy_model *model)
     return hash;
 }
 
+/* Debug tensors are outputs meanwhile, so that no pass swallows them. */
+static pgy_status optimise(engine *e, pgy_error *err)
+{
+    size_t pinned = 0;
+    pgy_status st = debug_pin(e->graph, e->config, &pinned, err);
+    if (!st) st = passes_run(e->graph, e->config, err);
+    if (!st) debug_unpin(e->graph, pinned);
+    return st;
+}
+
 static pgy_status import(engine *e, pgy_model *model, pgy_error *err)
 {
     pgy_status st = pgy_graph_import(&e->graph, model, err);
@@ -167,7 +201,7 @@ static pgy_status import(engine *e, pgy_model *model, pgy_error *err)
     if (!st) st = describe(&e->inputs, e->graph->inputs, e->graph->input_count, err);
     if (!st) st = describe(&e->outputs, e->graph->outputs, e->graph->output_count, err);
     if (!st) st = profiles_create(&e->profiles, e->config, e->inputs, err);
-    return st ? st : passes_run(e->graph, e->config, err);
+    return st ? st : optimise(e, err);
 }
 
 static pgy_status load_replay(engine *e, pgy_error *err)
@@ -186,6 +220,7 @@ pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *
     if (st) return st;
     e->model_hash = hash_model(model);
     st = load_replay(e, err);
+    if (!st) st = timing_create(&e->timing, e->config, err);
     if (!st) st = import(e, model, err);
     if (st)
         engine_release(e);
@@ -227,8 +262,10 @@ static built *find_built(engine *e, const pgy_metadata *shapes)
 
 static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
 {
-    const build_options options = {
-        .config = e->config, .replay = e->replay, .threads = e->config->threads};
+    const build_options options = {.config = e->config,
+                                   .replay = e->replay,
+                                   .timing = e->timing,
+                                   .threads = e->config->threads};
     pgy_error why = {0};
     built made = {0};
     pgy_status st = shapes_copy(&made.shapes, shapes, err);
@@ -240,6 +277,8 @@ static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_
         st = PGY_OK;
     } else if (st) {
         pgy_error_set(err, st, "%s", why.text);
+    } else if (e->timing) {
+        st = timing_save(e->timing, err);
     }
 done:
     if (st) {
@@ -262,6 +301,48 @@ pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes, 
         *out = b->program ? program_retain(b->program) : NULL;
     }
     pthread_mutex_unlock(&e->lock);
+    return st;
+}
+
+/* Those of a program are all known. */
+static pgy_status describe_built(pgy_metadata **out, const engine *e, const program *p,
+                                 pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < p->output_count; i++) {
+        const program_tensor *t = &p->tensors[p->outputs[i]];
+        const pgy_tensor_info info = {.name = pgy_metadata_at(e->outputs, i)->name,
+                                      .dtype = t->dtype,
+                                      .rank = t->rank,
+                                      .shape = t->shape};
+        st = pgy_metadata_set(m, &info, err);
+    }
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
+pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadata *shapes,
+                                pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    pthread_mutex_lock(&e->lock);
+    const built *b = find_built(e, shapes);
+    pgy_status st = PGY_OK;
+    if (b && b->program) {
+        st = describe_built(&m, e, b->program, err);
+    } else {
+        st = infer_for(e, shapes, err);
+        if (!st) st = describe(&m, e->graph->outputs, e->graph->output_count, err);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
     return st;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/system.h"
 #include "kernels/kernel.h"
 #include "tensor/tensor.h"
 
@@ -29,6 +30,8 @@ struct interpreter {
     void *memory;  /* workspace, then scratch of each thread */
     size_t memory_bytes;
     uint64_t kernel_runs;
+    const atomic_int *failed; /* not PGY_OK: somebody wants the run to end; NULL: nobody can */
+    const interpreter_watch *watch;
 };
 
 /* A node that runs. */
@@ -437,11 +440,16 @@ static pgy_status try_kernel(bool *done, call *c, op_tensor *outputs, pgy_error 
     return st;
 }
 
-static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *inputs,
-                           op_tensor *outputs, const bool *wanted, const op_host *host, void *user,
-                           pgy_error *err)
+static bool is_stopped(const interpreter *it)
 {
-    call c = {.it = user, .n = n, .node = node, .inputs = inputs, .wanted = wanted, .host = host};
+    return it->failed && atomic_load_explicit(it->failed, memory_order_relaxed);
+}
+
+static pgy_status run_quietly(interpreter *it, pgy_node *n, const op_node *node,
+                              const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
+                              const op_host *host, pgy_error *err)
+{
+    call c = {.it = it, .n = n, .node = node, .inputs = inputs, .wanted = wanted, .host = host};
     bool done = false;
     pgy_status st = PGY_OK;
     if (node->input_count && is_view(&c))
@@ -451,6 +459,43 @@ static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *in
     if (!st && !done) st = run_definition(&c, outputs, err);
     arena_deinit(&c.memory);
     return st;
+}
+
+static pgy_status show_outputs(const interpreter_watch *w, const pgy_node *n,
+                               op_tensor *outputs, pgy_error *err)
+{
+    bool goes_on = true;
+    for (size_t i = 0; goes_on && i < n->output_count; i++)
+        if (n->outputs[i]) goes_on = w->show(w->user, n->outputs[i], &outputs[i]);
+    if (goes_on) return PGY_OK;
+    for (size_t i = 0; i < n->output_count; i++) op_tensor_release(&outputs[i]);
+    return pgy_error_set(err, PGY_E_CANCELLED, "the run was cancelled");
+}
+
+static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *inputs,
+                           op_tensor *outputs, const bool *wanted, const op_host *host, void *user,
+                           pgy_error *err)
+{
+    interpreter *it = user;
+    const interpreter_watch *w = it->watch;
+    if (is_stopped(it)) return pgy_error_set(err, PGY_E_CANCELLED, "the run was cancelled");
+    if (!w || n->graph->parent || level_of(n->graph)->is_function)
+        return run_quietly(it, n, node, inputs, outputs, wanted, host, err);
+    const int64_t start = clock_ns();
+    const pgy_status st = run_quietly(it, n, node, inputs, outputs, wanted, host, err);
+    if (st) return st;
+    if (w->time) w->time(w->user, n, clock_ns() - start);
+    return w->show ? show_outputs(w, n, outputs, err) : PGY_OK;
+}
+
+void interpreter_stop_by(interpreter *it, const atomic_int *failed)
+{
+    it->failed = failed;
+}
+
+void interpreter_watch_by(interpreter *it, const interpreter_watch *watch)
+{
+    it->watch = watch;
 }
 
 pgy_status interpreter_create(interpreter **out, team *t, pgy_error *err)

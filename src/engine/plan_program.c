@@ -150,13 +150,13 @@ static pgy_status find_kernels(program *out, const plan_file *p, pgy_error *err)
         if (!name) continue;
         out->steps[i].kernel = kernel_find(name, (uint16_t)steps[i].kernel_version);
         if (!out->steps[i].kernel)
-            return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "the plan (written by version %s) uses kernel '%s' of version %u, "
-                                 "which %s",
-                                 p->public.library, name, steps[i].kernel_version,
-                                 strchr(name, '/')
-                                     ? "is a plug-in's: --plugins loads its library"
-                                     : "this library does not have: please convert the model again");
+            return pgy_error_set(
+                err, PGY_E_UNSUPPORTED,
+                "the plan (written by version %s) uses kernel '%s' of version %u, "
+                "which %s",
+                p->public.library, name, steps[i].kernel_version,
+                strchr(name, '/') ? "is a plug-in's: --plugins loads its library"
+                                  : "this library does not have: please convert the model again");
     }
     return PGY_OK;
 }
@@ -258,9 +258,8 @@ pgy_status plan_bind(program *p, const plan_file *file, pgy_graph *g, pgy_error 
         if (!st && !is_of(p, s, n))
             st = pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: step '%s' is of no node",
                                s->label);
-        if (!st) st = reference_step_prepare(n, err);
+        if (!st) st = reference_step_bind(s, n, steps[i].node, &p->memory, err);
         if (st) return st;
-        s->node = n;
     }
     return PGY_OK;
 }

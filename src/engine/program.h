@@ -34,11 +34,21 @@ typedef struct program_step {
     kernel_plan plan;            /* packed bytes lie in the constants, at packed_offset */
     uint64_t packed_offset;
     pgy_node *node;          /* of the graph, for the reference; NULL for reorders */
+    uint32_t node_index;     /* of a reference step: its place in the graph */
+    const op_node *op;       /* of a reference step; NULL if it has bodies: then its node runs */
     const uint32_t *tensors; /* inputs, captured values of a reference step, then outputs;
                                 PROGRAM_NO_TENSOR where omitted */
     uint32_t input_count, captured_count, output_count;
     double cost_ns; /* what selection thought */
 } program_step;
+
+/* A tensor that can be looked at behind a step. */
+typedef struct program_mark {
+    uint32_t step; /* that computes it; PROGRAM_NO_STEP: it is there from the start */
+    uint32_t tensor;
+} program_mark;
+
+#define PROGRAM_NO_STEP UINT32_MAX
 
 typedef struct program {
     atomic_size_t users;
@@ -53,13 +63,23 @@ typedef struct program {
     size_t workspace_bytes, scratch_bytes; /* most of any step */
     size_t input_count, output_count;
     const uint32_t *outputs; /* tensor of each graph output */
+    const program_mark *marks; /* in order of steps, those from the start first */
+    size_t mark_count;
 } program;
+
+enum { PROGRAM_SHORT_NS = 3000 }; /* steps below are left to one thread: a barrier costs as much */
+/* Into how many parts a step is cut that may be cut into `parts`. */
+static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t threads)
+{
+    return cost_ns < PROGRAM_SHORT_NS || parts <= 1 ? 1 : parts < threads ? parts : (uint32_t)threads;
+}
 
 /* What a program is built for. */
 struct tactics;
 typedef struct build_options {
     const pgy_build_config *config; /* never NULL */
     const struct tactics *replay;   /* kernels to be used (tactics.h); NULL: none */
+    struct timing *timing;          /* measured times (timing.h); NULL: kernels go by estimates */
     size_t threads;                 /* that will run it */
 } build_options;
 
@@ -72,15 +92,35 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o,
 program *program_retain(program *p);
 void program_release(program *p); /* NULL is fine */
 
-/* Memory to run a program in; one run at a time. It retains the program; the team must outlive it.
- */
+/* What a program needs to be run; one run at a time. It retains the program; the team must outlive
+ * it. */
 typedef struct program_context program_context;
 pgy_status program_context_create(program_context **out, program *p, team *t,
                                   pgy_error *err) PGY_MUST_CHECK;
 void program_context_destroy(program_context *c);
-/* Pointers to the linear data of inputs and outputs, in graph order. */
+/* Are there steps with bodies? Running those writes into their graph, so each context needs a copy
+ * of it, with shapes inferred as for the program. */
+bool program_needs_graph(const program *p);
+pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err) PGY_MUST_CHECK;
+/* Bytes of memory for a program that `threads` run. */
+uint64_t program_memory_bytes(const program *p, size_t threads);
+/* Memory of that size at a multiple of 64, until other is given. Without, the first run takes its
+ * own. */
+void program_context_place(program_context *c, void *memory);
+/* A status that stays PGY_OK as long as nothing has failed; another thread may set it to stop the
+ * run. It must outlive the context. */
+void program_context_stop_by(program_context *c, atomic_int *failed);
+
+/* Looks on while a program runs; NULL members: nobody wants it. */
+typedef struct program_watch {
+    int64_t *times; /* of each step, in nanoseconds */
+    /* False: the run is to end. On one thread, while the others wait. */
+    bool (*show)(void *user, const program *p, const program_mark *mark, const void *data);
+    void *user;
+} program_watch;
+/* Pointers to the linear data of inputs and outputs, in graph order. `watch` may be NULL. */
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
-                           pgy_error *err) PGY_MUST_CHECK;
+                           const program_watch *watch, pgy_error *err) PGY_MUST_CHECK;
 
 /* Memory that is needed during steps [first, last]. */
 typedef struct program_interval {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "engine/build.h"
+#include "engine/debug.h"
 
 static pgy_status bind_inputs(builder *b, pgy_error *err)
 {
@@ -50,7 +51,7 @@ static pgy_status build_steps(builder *b, pgy_error *err)
     for (size_t i = 0; i < values->count; i++) box_of(values->entries[i].value)->scratch = 0;
     pgy_status st = graph_order(&order, b->graph, &memory, err);
     if (!st) st = bind_inputs(b, err);
-    for (size_t i = 0; !st && i < b->graph->node_count; i++) st = build_node(b, order[i], err);
+    if (!st) st = build_nodes(b, order, b->graph->node_count, err);
     if (!st) st = bind_outputs(b, err);
     arena_deinit(&memory);
     return st;
@@ -76,6 +77,7 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pg
     b.p->input_count = g->input_count;
     b.p->output_count = g->output_count;
     pgy_status st = build_steps(&b, err);
+    if (!st) st = debug_find_marks(&b, err);
     if (!st) st = build_arena(&b, err);
     if (!st) st = keep_tensors(&b, err);
     for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);

@@ -14,6 +14,29 @@ pgy_status reference_step_prepare(pgy_node *n, pgy_error *err)
     return plan_build_node(n, &state_of(n->graph)->memory, err);
 }
 
+pgy_status reference_step_bind(program_step *s, pgy_node *n, uint32_t node_index, arena *memory,
+                               pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    pgy_status st = reference_step_prepare(n, err);
+    if (st) return st;
+    s->node = n;
+    s->node_index = node_index;
+    s->op = NULL;
+    if (n->subgraph_count || box->function) return PGY_OK;
+    op_node *op = arena_alloc(memory, sizeof *op);
+    if (!op) return graph_no_memory(err);
+    *op = (op_node){.def = box->def,
+                    .name = s->label,
+                    .opset = box->opset,
+                    .input_count = n->input_count,
+                    .output_count = n->output_count,
+                    .signature = box->signature};
+    st = node_attrs(&op->attrs, &op->attr_count, n, NULL, memory, err);
+    if (!st) s->op = op;
+    return st;
+}
+
 static void keep(void *data, void *user)
 {
     (void)data, (void)user;
@@ -60,13 +83,28 @@ static pgy_status store(const program_tensor *t, void *data, const op_tensor *va
     return st;
 }
 
-pgy_status reference_step_run(const program *p, const program_step *s, void *const *addresses,
-                              const execute_operators *operators, pgy_error *err)
+/* What a step computes, from values in storage types. */
+static pgy_status run_op(const program *p, const program_step *s, const op_tensor *in,
+                         op_tensor *out, pgy_error *err)
 {
     const size_t reads = (size_t)s->input_count + s->captured_count;
-    const bool bodies = s->node->subgraph_count || node_box_of(s->node)->function;
-    const execute_limits limits = {.max_bytes = memory_limit_bytes(),
-                                   .operators = bodies ? operators : NULL};
+    const op_host host = {.max_bytes = memory_limit_bytes(),
+                          .model_precision = rounds_within(p, s)};
+    bool *wanted = mem_calloc(s->output_count + 1, sizeof *wanted);
+    if (!wanted) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < s->output_count; i++)
+        wanted[i] = s->tensors[reads + i] != PROGRAM_NO_TENSOR;
+    const pgy_status st = op_run(s->op, in, out, wanted, &host, err);
+    mem_free(wanted);
+    return st;
+}
+
+pgy_status reference_step_run(const program *p, const program_step *s, pgy_node *node,
+                              void *const *addresses, const execute_operators *operators,
+                              pgy_error *err)
+{
+    const size_t reads = (size_t)s->input_count + s->captured_count;
+    const execute_limits limits = {.max_bytes = memory_limit_bytes(), .operators = operators};
     op_tensor *in = mem_calloc(reads + 1, sizeof *in);
     op_tensor *out = mem_calloc(s->output_count + 1, sizeof *out);
     pgy_status st = PGY_OK;
@@ -75,7 +113,9 @@ pgy_status reference_step_run(const program *p, const program_step *s, void *con
         if (s->tensors[i] != PROGRAM_NO_TENSOR)
             st = load(&in[i], &p->tensors[s->tensors[i]], addresses[i], err);
     if (!st)
-        st = execute_node(s->node, in, in + s->input_count, out, rounds_within(p, s), &limits, err);
+        st = s->op ? run_op(p, s, in, out, err)
+                   : execute_node(node, in, in + s->input_count, out, rounds_within(p, s), &limits,
+                                  err);
     for (size_t i = 0; !st && i < s->output_count; i++)
         if (s->tensors[reads + i] != PROGRAM_NO_TENSOR)
             st = store(&p->tensors[s->tensors[reads + i]], addresses[reads + i], &out[i], s, err);
