@@ -37,9 +37,9 @@ static void batch_strides(uint64_t *out, const matmul_shape *s, const kernel_ten
     }
 }
 
-static bool all_zero(const uint64_t *strides, uint32_t count)
+bool matmul_is_shared(const uint64_t *strides, uint32_t batch_rank)
 {
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < batch_rank; i++)
         if (strides[i]) return false;
     return true;
 }
@@ -47,7 +47,7 @@ static bool all_zero(const uint64_t *strides, uint32_t count)
 /* Products that share B and whose A lie one after the other are one tall product. */
 static void join_batches(matmul_shape *s)
 {
-    if (!s->batch_rank || !all_zero(s->b_batch, s->batch_rank) || s->a_column != 1 ||
+    if (!s->batch_rank || !matmul_is_shared(s->b_batch, s->batch_rank) || s->a_column != 1 ||
         s->a_row != s->k)
         return;
     uint64_t stride = s->m * s->k;
@@ -130,7 +130,7 @@ static bool describe_fused(matmul_shape *s, const kernel_use *u)
     return u->input_count < 3 || !u->inputs[2].dtype || describe_bias(s, &u->inputs[2]);
 }
 
-static bool describe(matmul_shape *s, const kernel_use *u)
+bool matmul_describe(matmul_shape *s, const kernel_use *u)
 {
     const char *op = u->node->def->name;
     *s = (matmul_shape){.batch = 1, .alpha = 1, .beta = 1};
@@ -147,7 +147,7 @@ static bool describe(matmul_shape *s, const kernel_use *u)
 static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
 {
     matmul_shape s;
-    if (!describe(&s, u)) return false;
+    if (!matmul_describe(&s, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     const double packing = u->inputs[1].data ? 0 : (double)(s.k * s.n * s.batch) * 0.3;
@@ -191,12 +191,12 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     const matmul_tile *t = matmul_tile_of(level);
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(&p->s, u); /* accepted before */
+    (void)matmul_describe(&p->s, u); /* accepted before */
     p->level = level;
     p->b_constant = u->inputs[1].data != NULL;
     p->inputs = (uint32_t)u->input_count;
     p->has_residual = u->input_count > 3 && u->inputs[3].dtype;
-    p->b_shared = all_zero(p->s.b_batch, p->s.batch_rank);
+    p->b_shared = matmul_is_shared(p->s.b_batch, p->s.batch_rank);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
     out->parts = (uint32_t)(matmul_unit_count(&p->s, t) < 64 ? matmul_unit_count(&p->s, t) : 64);
     out->scratch_bytes = matmul_scratch_count(&p->s, t) * sizeof(float);

@@ -43,6 +43,10 @@ typedef struct matmul_shape {
     uint32_t bias, activation;
 } matmul_shape;
 
+/* Of a MatMul, a Gemm or a fused form in float32. False: not one that these kernels do. */
+bool matmul_describe(matmul_shape *s, const kernel_use *u);
+/* Are all strides of the leading axes 0? */
+bool matmul_is_shared(const uint64_t *strides, uint32_t batch_rank);
 /* The set of micro-kernels for a processor level. */
 const matmul_tile *matmul_tile_of(cpu_level level);
 /* Floats that B of one product takes when packed into panels. */
@@ -58,11 +62,15 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
+/* The same if B is of 16-bit floats. */
+size_t matmul_half_scratch_count(const matmul_shape *s, const matmul_tile *t);
 /* The operands of a product; bias and residual may be NULL. */
 typedef struct matmul_data {
     const float *a;
-    const float *packed; /* panels of all B one after the other */
-    bool b_shared;       /* one B for all products */
+    const float *packed;  /* panels of all B one after the other; NULL: */
+    const uint16_t *half; /* they are 16-bit floats, which `widen` widens */
+    void (*widen)(float *to, const uint16_t *from, size_t count);
+    bool b_shared; /* one B for all products */
     const float *bias;
     const float *residual; /* like C */
     float *c;

@@ -2,13 +2,14 @@
 /* The blocked loop around the micro-kernels. A unit is up to UNIT_ROWS rows of C by UNIT_PANELS
  * panels; its sum runs over blocks of DEPTH, so that a panel stays in the second-level cache while
  * all rows of the unit pass over it. Rows of A are read in place unless A is transposed or its
- * columns lie apart; then they are copied block by block. */
+ * columns lie apart; then they are copied block by block. Panels of 16-bit floats are widened block
+ * by block, for few rows in blocks that stay in the first-level cache. */
 #include <string.h>
 
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
-enum { UNIT_ROWS = 144, UNIT_PANELS = 8, DEPTH = 1024 };
+enum { UNIT_ROWS = 144, UNIT_PANELS = 8, DEPTH = 1024, SHORT_DEPTH = 128 };
 
 const matmul_tile *matmul_tile_of(cpu_level level)
 {
@@ -139,6 +140,18 @@ size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t)
     return t->rows * t->columns + (is_read_in_place(s) ? 0 : rows * depth);
 }
 
+/* How much of the sum a block has. */
+static size_t block_depth(const matmul_shape *s, const matmul_tile *t, bool half)
+{
+    return half && s->m <= t->rows ? SHORT_DEPTH : DEPTH;
+}
+
+size_t matmul_half_scratch_count(const matmul_shape *s, const matmul_tile *t)
+{
+    const size_t most = block_depth(s, t, true);
+    return matmul_scratch_count(s, t) + (s->k < most ? s->k : most) * t->columns;
+}
+
 static void copy_rows(float *to, const float *a, const matmul_shape *s, size_t rows, size_t depth)
 {
     for (size_t p = 0; p < depth; p++)
@@ -174,6 +187,17 @@ static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit
     return u;
 }
 
+/* A block of a panel as float32: widened ones lie behind the rest of the scratch memory. */
+static const float *panel_at(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
+                             size_t panel, size_t p, size_t depth, float *scratch)
+{
+    const size_t at = (panel * s->k + p) * t->columns;
+    if (d->packed) return d->packed + at;
+    float *room = scratch + matmul_scratch_count(s, t);
+    d->widen(room, d->half + at, depth * t->columns);
+    return room;
+}
+
 /* One block of the sum for all tiles of a unit; `rows_at`: its rows of A. */
 static void run_block(const matmul_shape *s, const matmul_tile *t, const block *u,
                       const matmul_data *d, size_t p, size_t depth, const float *rows_at,
@@ -182,7 +206,7 @@ static void run_block(const matmul_shape *s, const matmul_tile *t, const block *
     for (size_t panel = u->panel; panel < u->panel + u->panels; panel++) {
         const size_t column = panel * t->columns;
         const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
-        const float *b = d->packed + (panel * s->k + p) * t->columns;
+        const float *b = panel_at(s, t, d, panel, p, depth, edge);
         for (size_t i = 0; i < u->rows; i += t->rows) {
             const size_t rows = u->rows - i < t->rows ? u->rows - i : t->rows;
             float *to = d->c + (u->row + i) * s->n + column;
@@ -204,9 +228,11 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const
     one.c += product * s->m * s->n;
     if (one.bias && s->bias == MATMUL_BIAS_FULL) one.bias += product * s->m * s->n;
     if (one.residual) one.residual += product * s->m * s->n;
-    if (!d->b_shared) one.packed += product * matmul_packed_count(s, t);
-    for (size_t p = 0; p < s->k; p += DEPTH) {
-        const size_t depth = s->k - p < DEPTH ? s->k - p : DEPTH;
+    if (!d->b_shared && one.packed) one.packed += product * matmul_packed_count(s, t);
+    if (!d->b_shared && one.half) one.half += product * matmul_packed_count(s, t);
+    const size_t most = block_depth(s, t, d->half);
+    for (size_t p = 0; p < s->k; p += most) {
+        const size_t depth = s->k - p < most ? s->k - p : most;
         if (!in_place) copy_rows(copy, a + p * s->a_column, s, u.rows, depth);
         run_block(s, t, &u, &one, p, depth, in_place ? a + p : copy, in_place ? s->a_row : depth,
                   edge);

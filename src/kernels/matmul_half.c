@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MatMul, Gemm and the fused forms in float32 with a constant B of float16 or bfloat16, which stays
+ * so when it is packed: products of few rows are bound by the memory that B takes. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/half.h"
+#include "kernels/matmul.h"
+
+typedef struct params {
+    matmul_shape s;
+    uint32_t level; /* of the processor that B is packed for */
+    uint32_t dtype, b_shared, has_residual;
+    uint32_t inputs; /* the output comes behind them */
+} params;
+
+static bool describe(matmul_shape *s, const kernel_use *u)
+{
+    kernel_use wide = *u;
+    if (u->input_count < 2 || !u->inputs[1].data || !half_is(u->inputs[1].dtype)) return false;
+    if (u->outputs[0].dtype != PGY_F32) return false;
+    wide.inputs[1].dtype = PGY_F32;
+    return matmul_describe(s, &wide);
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+{
+    enum { ROWS = 144 }; /* that share a widened block */
+    matmul_shape s;
+    if (!describe(&s, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    const double weights = (double)(s.k * s.n), passes = (double)((s.m + ROWS - 1) / ROWS);
+    *cost_ns = 2.0 * (double)(s.m * s.n * s.k * s.batch) / flops_per_ns + weights * 2 / 20 +
+               weights * passes * 0.03;
+    return true;
+}
+
+static bool accept_portable(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 12);
+}
+
+static bool accept_avx2(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 85);
+}
+
+static bool accept_avx512(kernel_use *u, double *cost_ns)
+{
+    return accept_at(u, cost_ns, 90);
+}
+
+/* All panels of one B; columns beyond its edge are zeros. */
+static void pack(uint16_t *to, const uint16_t *b, const matmul_shape *s, const matmul_tile *t)
+{
+    for (size_t first = 0; first < s->n; first += t->columns) {
+        const size_t columns = s->n - first < t->columns ? s->n - first : t->columns;
+        for (size_t p = 0; p < s->k; p++, to += t->columns) {
+            const uint16_t *row = b + p * s->b_row + first * s->b_column;
+            for (size_t j = 0; j < columns; j++) to[j] = row[j * s->b_column];
+            for (size_t j = columns; j < t->columns; j++) to[j] = 0;
+        }
+    }
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    const matmul_tile *t = matmul_tile_of(level);
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(&p->s, u); /* accepted before */
+    p->level = level;
+    p->dtype = (uint32_t)u->inputs[1].dtype;
+    p->inputs = (uint32_t)u->input_count;
+    p->has_residual = u->input_count > 3 && u->inputs[3].dtype;
+    p->b_shared = matmul_is_shared(p->s.b_batch, p->s.batch_rank);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    const size_t units = matmul_unit_count(&p->s, t), each = matmul_packed_count(&p->s, t);
+    const size_t products = p->b_shared ? 1 : p->s.batch;
+    out->parts = (uint32_t)(units < 64 ? units : 64);
+    out->scratch_bytes = matmul_half_scratch_count(&p->s, t) * sizeof(float);
+    out->packed_bytes = products * each * sizeof(uint16_t);
+    out->packed_inputs = 2;
+    uint16_t *packed = out->packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!packed) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    }
+    for (size_t i = 0; i < products; i++)
+        pack(packed + i * each,
+             (const uint16_t *)u->inputs[1].data + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t);
+    return PGY_OK;
+}
+
+static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_PORTABLE, err);
+}
+
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX2, err);
+}
+
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+{
+    return prepare_at(out, u, CPU_AVX512, err);
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const matmul_data d = {.a = r->tensors[0],
+                           .half = r->packed,
+                           .widen = half_loops_of((pgy_dtype)p->dtype, (cpu_level)p->level)->widen,
+                           .b_shared = p->b_shared,
+                           .bias = p->s.bias != MATMUL_NO_BIAS ? r->tensors[2] : NULL,
+                           .residual = p->has_residual ? r->tensors[3] : NULL,
+                           .c = r->tensors[p->inputs]};
+    size_t from, to;
+    kernel_share(&from, &to, matmul_unit_count(&p->s, t), r->part, r->parts);
+    for (size_t unit = from; unit < to; unit++) matmul_unit(&p->s, t, unit, &d, r->scratch);
+}
+
+#define ROW(suffix, needs_)                                                              \
+    {                                                                                    \
+        .name = "matmul_half_" #suffix, .version = 1,                                    \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run               \
+    }
+const kernel KERNELS_matmul_half[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};
