@@ -41,14 +41,15 @@ step style tools/check_style
 step build sh -c 'cmake --preset release -DPGY_TESTS=ON -DPGY_BENCH=ON && cmake --build --preset release'
 case $failed in *build*) finish ;; esac
 step unit ctest --test-dir build/release --output-on-failure -j2
-step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends)\.'
-step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends)\.'
+step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.'
+step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.'
 step program tests/cli/run_cases build/release/bin/polygraphy
 step headers tests/headers/check
 step docs tools/gen_docs --check
 if [ "$mode" = all ]; then
     step sanitize sh -c 'cmake --preset asan -DPGY_BENCH=OFF && cmake --build --preset asan && ctest --test-dir build/asan --output-on-failure -j2'
     step sanitized-program tests/cli/run_cases build/asan/bin/polygraphy
+    step threads sh -c 'cmake --preset tsan -DPGY_BENCH=OFF && cmake --build --preset tsan --target engine-tests && ctest --test-dir build/tsan --output-on-failure -j2 -R "^(engine\.|kernels\.team)"'
     step failing-allocator tests/harness/fail_alloc build/asan
     step fuzz tests/fuzz/run_short
     step coverage tools/coverage --at-least 85

@@ -51,3 +51,8 @@ endfunction()
 foreach(layer ${PGY_ALL_LAYERS} cli)
   pgy_unit_tests(${layer})
 endforeach()
+
+# What runs threads, for the thread sanitizer.
+file(GLOB engine_tests RELATIVE ${CMAKE_SOURCE_DIR}/tests/unit/engine CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/engine/*.c)
+list(TRANSFORM engine_tests REPLACE "^(.*)\\.c$" "test.engine.\\1")
+add_custom_target(engine-tests DEPENDS ${engine_tests} test.kernels.team)
