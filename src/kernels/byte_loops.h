@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops over quantised bytes, one set for each processor level. Results are those of the definition
+ * in float64. int8 is taken as unsigned, moved by 128. */
+#ifndef KERNELS_BYTE_LOOPS_H
+#define KERNELS_BYTE_LOOPS_H
+
+#include "kernels/int_tile.h"
+
+/* y = round(((a - a_zero) * a_scale op (b - b_zero) * b_scale) / scale) + zero */
+typedef struct byte_binary {
+    uint32_t multiplies;
+    int32_t a_zero, b_zero; /* of unsigned bytes */
+    uint8_t a_flip, b_flip; /* 0x80: int8 */
+    double a_scale, b_scale, scale;
+    int_finish finish;
+} byte_binary;
+
+typedef struct byte_loops {
+    /* steps: 1, or 0 for one element that is repeated */
+    void (*binary)(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps, size_t n,
+                   const byte_binary *q);
+    void (*map)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table);
+    void (*max)(uint8_t *y, const uint8_t *x, size_t n, uint8_t flip); /* y = max(x, y) */
+    /* sums[i] += x[i] ^ flip */
+    void (*add)(int32_t *sums, const uint8_t *x, size_t n, uint8_t flip);
+    int64_t (*sum)(const uint8_t *x, size_t n, uint8_t flip);
+} byte_loops;
+
+extern const byte_loops byte_loops_portable, byte_loops_avx2, byte_loops_avx512;
+const byte_loops *byte_loops_of(cpu_level level);
+
+/* One element, by the definition; bytes with their flips undone. */
+static inline uint8_t byte_binary_exact(uint8_t a, uint8_t b, const byte_binary *q)
+{
+    const double x = (double)(a - q->a_zero) * q->a_scale, z = (double)(b - q->b_zero) * q->b_scale;
+    const double v = (q->multiplies ? x * z : x + z) / q->scale;
+    const double moved = nearbyint(v) + (double)q->finish.zero;
+    if (!(moved > (double)q->finish.low)) return (uint8_t)q->finish.low;
+    return (uint8_t)(moved < (double)q->finish.high ? (int32_t)moved : q->finish.high);
+}
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling of bytes, plane by plane: MaxPool, and com.microsoft QLinearAveragePool and
+ * QLinearGlobalAveragePool, whose sums are exact. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/byte_loops.h"
+#include "kernels/int_use.h"
+#include "ops/class_window.h"
+
+typedef enum pool_kind { POOL_MAX, POOL_MEAN, POOL_MEAN_OF_ALL } pool_kind;
+
+typedef struct params {
+    uint32_t level, kind, inputs, count_padding;
+    uint8_t flip;
+    int32_t x_zero;
+    double x_scale, y_scale;
+    int_finish finish;
+    uint64_t planes;
+    int64_t size[2], out[2], kernel[2], stride[2], dilation[2], begin[2], end[2];
+} params;
+
+static bool read_window(params *p, const kernel_use *u)
+{
+    window w;
+    const kernel_tensor *x = &u->inputs[0];
+    const size_t rank = (size_t)x->rank - 2;
+    if (window_read(&w, u->node, rank, NULL) || !w.kernel[0]) return false;
+    window_resolve(&w, x->shape + 2, u->outputs[0].shape + 2);
+    for (size_t d = 0; d < 2; d++) {
+        p->size[d] = p->out[d] = p->kernel[d] = p->stride[d] = p->dilation[d] = 1;
+        if (d + rank < 2) continue;
+        const size_t i = d + rank - 2;
+        p->size[d] = w.in[i];
+        p->out[d] = w.out[i];
+        p->kernel[d] = w.kernel[i];
+        p->stride[d] = w.stride[i];
+        p->dilation[d] = w.dilation[i];
+        p->begin[d] = w.begin[i];
+        p->end[d] = w.end[i];
+    }
+    return true;
+}
+
+static bool read_scales(params *p, const kernel_use *u)
+{
+    if (u->inputs[0].dtype != u->outputs[0].dtype) return false;
+    for (size_t i = 1; i < 4; i += 2)
+        if (!int_use_are_scales(u, i, 1) || !int_use_is_fixed(u, i + 1, 1)) return false;
+    p->x_scale = int_use_float(u, 1, 0);
+    p->x_zero = (int32_t)int_use_int(u, 2, 0) + p->flip;
+    p->y_scale = int_use_float(u, 3, 0);
+    p->finish = (int_finish){.zero = (int32_t)int_use_int(u, 4, 0),
+                             .low = int_use_low(u->outputs[0].dtype),
+                             .high = int_use_high(u->outputs[0].dtype)};
+    return true;
+}
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    const char *name = u->node->def->name;
+    *p = (params){.inputs = (uint32_t)u->input_count,
+                  .flip = x->dtype == PGY_I8 ? 0x80 : 0,
+                  .count_padding = op_attr_int(u->node, "count_include_pad", 0) != 0};
+    p->kind = strcmp(name, "MaxPool") == 0              ? POOL_MAX
+              : strcmp(name, "QLinearAveragePool") == 0 ? POOL_MEAN
+                                                        : POOL_MEAN_OF_ALL;
+    if (!int_use_is_byte(x) || !int_use_is_byte(y) || x->rank < 3 || !kernel_count(x) ||
+        !kernel_count(y) || op_attr_int(u->node, "channels_last", 0))
+        return false;
+    if (u->output_count > 1 && u->outputs[1].dtype) return false; /* indices */
+    p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
+    if (p->kind == POOL_MAX) return x->rank <= 4 && read_window(p, u);
+    if (!read_scales(p, u)) return false;
+    if (p->kind == POOL_MEAN) return x->rank <= 4 && read_window(p, u);
+    p->size[0] = p->out[0] = p->out[1] = 1;
+    p->size[1] = (int64_t)(kernel_count(x) / p->planes);
+    return true;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    int_use_linear(u);
+    *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
+    if (p.kind != POOL_MEAN_OF_ALL)
+        *cost_ns += (double)kernel_count(&u->outputs[0]) * (double)(p.kernel[0] * p.kernel[1]) * ns;
+    return true;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    out->parts = (uint32_t)(p->planes < 256 ? p->planes : 256);
+    /* One row of the input, joined over the rows of the window. */
+    out->scratch_bytes = (size_t)p->size[1] * (p->kind == POOL_MAX ? 1 : sizeof(int32_t));
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Taps [from, to) of axis d that meet the input at output position o. */
+static int64_t find_taps(const params *p, size_t d, int64_t o, int64_t *from, int64_t *to)
+{
+    const int64_t start = o * p->stride[d] - p->begin[d], step = p->dilation[d];
+    *from = start < 0 ? (-start + step - 1) / step : 0;
+    *to = start < p->size[d] ? (p->size[d] - start + step - 1) / step : 0;
+    if (*to > p->kernel[d]) *to = p->kernel[d];
+    if (*from > *to) *from = *to;
+    return start;
+}
+
+/* How many taps of axis d count for the mean. */
+static int64_t count_taps(const params *p, size_t d, int64_t o)
+{
+    int64_t from, to;
+    const int64_t start = find_taps(p, d, o, &from, &to), limit = p->size[d] + p->end[d];
+    if (!p->count_padding) return to - from;
+    const int64_t fit = start < limit ? (limit - start + p->dilation[d] - 1) / p->dilation[d] : 0;
+    return fit < p->kernel[d] ? fit : p->kernel[d];
+}
+
+static void max_row(const params *p, const byte_loops *loops, const uint8_t *x, uint8_t *y,
+                    int64_t row, uint8_t *line)
+{
+    int64_t from, to;
+    const size_t width = (size_t)p->size[1];
+    const int64_t start = find_taps(p, 0, row, &from, &to);
+    memset(line, p->flip, width); /* the least */
+    for (int64_t k = from; k < to; k++)
+        loops->max(line, x + (start + k * p->dilation[0]) * p->size[1], width, p->flip);
+    for (int64_t o = 0; o < p->out[1]; o++) {
+        uint8_t most = 0;
+        const int64_t left = find_taps(p, 1, o, &from, &to);
+        for (int64_t k = from; k < to; k++) {
+            const uint8_t v = line[left + k * p->dilation[1]] ^ p->flip;
+            most = v > most ? v : most;
+        }
+        y[o] = most ^ p->flip;
+    }
+}
+
+/* The mean of `count` of which `seen` lie in the input. */
+static uint8_t mean(const params *p, int64_t sum, int64_t seen, int64_t count)
+{
+    const double total = (double)(sum - seen * p->x_zero) * p->x_scale;
+    const double v = nearbyint(total / (double)count / p->y_scale) + (double)p->finish.zero;
+    if (!(v > (double)p->finish.low)) return (uint8_t)p->finish.low;
+    return (uint8_t)(v < (double)p->finish.high ? (int32_t)v : p->finish.high);
+}
+
+static void mean_row(const params *p, const byte_loops *loops, const uint8_t *x, uint8_t *y,
+                     int64_t row, int32_t *line)
+{
+    int64_t from, to;
+    const size_t width = (size_t)p->size[1];
+    const int64_t start = find_taps(p, 0, row, &from, &to), rows = to - from;
+    const int64_t counted = count_taps(p, 0, row);
+    memset(line, 0, width * sizeof *line);
+    for (int64_t k = from; k < to; k++)
+        loops->add(line, x + (start + k * p->dilation[0]) * p->size[1], width, p->flip);
+    for (int64_t o = 0; o < p->out[1]; o++) {
+        int64_t sum = 0;
+        const int64_t left = find_taps(p, 1, o, &from, &to);
+        for (int64_t k = from; k < to; k++) sum += line[left + k * p->dilation[1]];
+        y[o] = mean(p, sum, rows * (to - from), counted * count_taps(p, 1, o));
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const byte_loops *loops = byte_loops_of((cpu_level)p->level);
+    const size_t in = (size_t)(p->size[0] * p->size[1]), out = (size_t)(p->out[0] * p->out[1]);
+    size_t from, to;
+    kernel_share(&from, &to, p->planes, r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        const uint8_t *x = (const uint8_t *)r->tensors[0] + i * in;
+        uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * out;
+        if (p->kind == POOL_MEAN_OF_ALL) {
+            *y = mean(p, loops->sum(x, in, p->flip), (int64_t)in, (int64_t)in);
+            continue;
+        }
+        for (int64_t row = 0; row < p->out[0]; row++, y += p->out[1]) {
+            if (p->kind == POOL_MAX)
+                max_row(p, loops, x, y, row, r->scratch);
+            else
+                mean_row(p, loops, x, y, row, r->scratch);
+        }
+    }
+}
+
+#define VARIANT(suffix, level, ns)                                                            \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, ns);                                                     \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 1)
+VARIANT(avx2, CPU_AVX2, 0.3)
+VARIANT(avx512, CPU_AVX512, 0.3)
+
+#define ROW(suffix, level)                                                                 \
+    {                                                                                      \
+        .name = "byte_pool_" #suffix, .version = 1,                                        \
+        .ops = "MaxPool com.microsoft:QLinearAveragePool "                                 \
+               "com.microsoft:QLinearGlobalAveragePool",                                   \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+    }
+const kernel KERNELS_byte_pool[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft QLinearAdd and QLinearMul: sums and products of quantised bytes that broadcast. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/byte_loops.h"
+#include "kernels/int_use.h"
+#include "kernels/walk.h"
+
+typedef struct params {
+    walk w;
+    byte_binary q;
+    uint32_t level, inputs;
+} params;
+
+static bool describe(params *p, const kernel_use *u)
+{
+    const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[3], *y = &u->outputs[0];
+    *p = (params){.inputs = (uint32_t)u->input_count};
+    if (u->input_count < 7 || !int_use_is_byte(a) || !int_use_is_byte(b) || !int_use_is_byte(y))
+        return false;
+    static const size_t SCALES[] = {1, 4, 6};
+    for (size_t i = 0; i < 3; i++)
+        if (!int_use_are_scales(u, SCALES[i], 1) || !int_use_is_fixed(u, SCALES[i] + 1, 1))
+            return false;
+    p->q = (byte_binary){.multiplies = strcmp(u->node->def->name, "QLinearMul") == 0,
+                         .a_flip = a->dtype == PGY_I8 ? 0x80 : 0,
+                         .b_flip = b->dtype == PGY_I8 ? 0x80 : 0,
+                         .a_scale = int_use_float(u, 1, 0),
+                         .b_scale = int_use_float(u, 4, 0),
+                         .scale = int_use_float(u, 6, 0)};
+    p->q.a_zero = (int32_t)int_use_int(u, 2, 0) + p->q.a_flip;
+    p->q.b_zero = (int32_t)int_use_int(u, 5, 0) + p->q.b_flip;
+    p->q.finish = (int_finish){.zero = (int32_t)int_use_int(u, 7, 0),
+                               .low = int_use_low(y->dtype),
+                               .high = int_use_high(y->dtype)};
+    if (op_attr_is(u->node, "activation", "Relu", "")) p->q.finish.low = p->q.finish.zero;
+    return kernel_count(y) && walk_init(&p->w, y, (const kernel_tensor *const[]){a, b}, 2);
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    int_use_linear(u);
+    *cost_ns = 100 + (double)p.w.count * ns;
+    return true;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->level = level;
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    for (int8_t i = 3; i >= 0; i -= 3)
+        if (!u->inputs[i].data && kernel_count(&u->inputs[i]) == p->w.count) out->in_place = i;
+    out->parts = walk_parts(p->w.count, 3);
+    return PGY_OK;
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const byte_loops *loops = byte_loops_of((cpu_level)p->level);
+    const uint32_t last = p->w.rank - 1;
+    const uint32_t steps[2] = {(uint32_t)p->w.strides[0][last], (uint32_t)p->w.strides[1][last]};
+    walk_at at;
+    size_t n;
+    walk_begin(&at, &p->w, r->part, r->parts);
+    for (; walk_run(&at, &p->w, WALK_PIECE, &n); walk_next(&at, &p->w, n))
+        loops->binary((uint8_t *)r->tensors[p->inputs] + at.done,
+                      (const uint8_t *)r->tensors[0] + at.offset[0],
+                      (const uint8_t *)r->tensors[3] + at.offset[1], steps, n, &p->q);
+}
+
+#define VARIANT(suffix, level, ns)                                                            \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, ns);                                                     \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 3)
+VARIANT(avx2, CPU_AVX2, 1)
+VARIANT(avx512, CPU_AVX512, 0.25)
+
+#define ROW(suffix, level)                                                                         \
+    {                                                                                              \
+        .name = "qlinear_" #suffix, .version = 1,                                                  \
+        .ops = "com.microsoft:QLinearAdd com.microsoft:QLinearMul pgy:QLinearAdd", .needs = level, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                         \
+    }
+const kernel KERNELS_qlinear[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

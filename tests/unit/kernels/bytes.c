@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums, products, tables, joins and pooling of quantised bytes of all variants against the
+ * reference, bit by bit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "harness/int_case.h"
+
+static pgy_dtype byte(int is_signed)
+{
+    return is_signed ? PGY_I8 : PGY_U8;
+}
+
+/* A tensor with its scale and zero point. */
+static void quantised(int_case *c, pgy_dtype type, int32_t rank, const int64_t *shape, double scale,
+                      double zero)
+{
+    int_case_input(c, type, false, rank, shape);
+    int_case_scalar(c, PGY_F32, scale);
+    int_case_scalar(c, type, zero);
+}
+
+/* ---- Two operands --------------------------------------------------------------------------- */
+
+static void run_binary(const char *op, bool is_signed, int32_t a_rank, const int64_t *a,
+                       int32_t b_rank, const int64_t *b, double scale)
+{
+    int_case c;
+    const pgy_dtype type = byte(is_signed);
+    int_case_start(&c, "com.microsoft", op, 1);
+    quantised(&c, type, a_rank, a, 0.021 * scale, 7);
+    quantised(&c, type, b_rank, b, 0.05, 100);
+    int_case_scalar(&c, PGY_F32, strcmp(op, "QLinearMul") ? 0.06 : 0.4);
+    int_case_scalar(&c, type, 50);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__sums_and_products(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        const char *op = form & 1 ? "QLinearMul" : "QLinearAdd";
+        const bool is_signed = form & 2;
+        run_binary(op, is_signed, 3, (const int64_t[]){3, 50, 71}, 3, (const int64_t[]){3, 50, 71},
+                   1);
+        run_binary(op, is_signed, 3, (const int64_t[]){3, 50, 71}, 1, (const int64_t[]){71}, 1);
+        run_binary(op, is_signed, 3, (const int64_t[]){3, 50, 1}, 3, (const int64_t[]){1, 50, 71},
+                   1);
+        run_binary(op, is_signed, 0, NULL, 2, (const int64_t[]){5, 9}, 1);
+        run_binary(op, is_signed, 2, (const int64_t[]){40, 99}, 2, (const int64_t[]){40, 99}, 900);
+    }
+}
+
+/* Scales by which every other sum lies in the middle between two results. */
+static void test_bytes__halves_go_to_even(void **state)
+{
+    (void)state;
+    int_case c;
+    int_case_start(&c, "com.microsoft", "QLinearAdd", 1);
+    quantised(&c, PGY_U8, 2, (const int64_t[]){20, 83}, 0.5, 128);
+    quantised(&c, PGY_U8, 2, (const int64_t[]){20, 83}, 0.5, 128);
+    int_case_scalar(&c, PGY_F32, 1);
+    int_case_scalar(&c, PGY_U8, 128);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+/* ---- One operand ---------------------------------------------------------------------------- */
+
+static void test_bytes__tables(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        int_case c;
+        const pgy_dtype type = byte(form & 1);
+        int_case_start(&c, "com.microsoft", form & 2 ? "QLinearSigmoid" : "QLinearLeakyRelu", 1);
+        quantised(&c, type, 2, (const int64_t[]){30, 777}, 0.03, 60);
+        int_case_scalar(&c, PGY_F32, form & 2 ? 0.004 : 0.02);
+        int_case_scalar(&c, type, 3);
+        assert_true(int_case_run(&c, 1, 0) > 0);
+        int_case_end(&c);
+    }
+}
+
+static void run_concat(bool is_signed, int64_t axis)
+{
+    int_case c;
+    const pgy_dtype type = byte(is_signed);
+    int_case_start(&c, "com.microsoft", "QLinearConcat", 1);
+    case_attr_int(&c.c, "axis", axis);
+    int_case_scalar(&c, PGY_F32, 0.05);
+    int_case_scalar(&c, type, 9);
+    for (int i = 0; i < 3; i++) {
+        int64_t shape[] = {4, 5, 6};
+        shape[axis] += 7 * i;
+        quantised(&c, type, 3, shape, i == 1 ? 0.05 : 0.03 + 0.01 * i, 9);
+    }
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__joins(void **state)
+{
+    (void)state;
+    for (int64_t axis = 0; axis < 3; axis++) {
+        run_concat(false, axis);
+        run_concat(true, axis);
+    }
+}
+
+/* ---- Pooling -------------------------------------------------------------------------------- */
+
+typedef struct pool_case {
+    int64_t kernel[2], strides[2], pads[4], ceil_mode, count_pads;
+} pool_case;
+
+static const pool_case POOLS[] = {
+    {{3, 3}, {2, 2}, {1, 1, 1, 1}, 0, 0}, {{2, 2}, {2, 2}, {0, 0, 0, 0}, 1, 0},
+    {{3, 2}, {1, 2}, {1, 0, 0, 1}, 0, 1}, {{3, 3}, {2, 2}, {0, 0, 1, 1}, 1, 1},
+    {{1, 1}, {1, 1}, {0, 0, 0, 0}, 0, 0}, {{5, 5}, {3, 3}, {2, 2, 2, 2}, 1, 1},
+};
+
+static void run_pool(const pool_case *t, bool is_signed, bool max)
+{
+    int_case c;
+    const pgy_dtype type = byte(is_signed);
+    int_case_start(&c, max ? "" : "com.microsoft", max ? "MaxPool" : "QLinearAveragePool",
+                   max ? 12 : 1);
+    case_attr_ints(&c.c, "kernel_shape", t->kernel, 2);
+    case_attr_ints(&c.c, "strides", t->strides, 2);
+    case_attr_ints(&c.c, "pads", t->pads, 4);
+    case_attr_int(&c.c, "ceil_mode", t->ceil_mode);
+    if (!max) case_attr_int(&c.c, "count_include_pad", t->count_pads);
+    if (max) {
+        int_case_input(&c, type, false, 4, (const int64_t[]){2, 3, 14, 17});
+    } else {
+        quantised(&c, type, 4, (const int64_t[]){2, 3, 14, 17}, 0.04, 30);
+        int_case_scalar(&c, PGY_F32, 0.03);
+        int_case_scalar(&c, type, 20);
+    }
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__pooling(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof POOLS / sizeof *POOLS; i++)
+        for (int form = 0; form < 4; form++) run_pool(&POOLS[i], form & 1, form & 2);
+}
+
+static void test_bytes__mean_of_planes(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        int_case c;
+        const pgy_dtype type = byte(form);
+        int_case_start(&c, "com.microsoft", "QLinearGlobalAveragePool", 1);
+        quantised(&c, type, 4, (const int64_t[]){2, 65, 7, 7}, 0.04, 30);
+        int_case_scalar(&c, PGY_F32, 0.004);
+        int_case_scalar(&c, type, 20);
+        assert_true(int_case_run(&c, 1, 0) > 0);
+        int_case_end(&c);
+    }
+}
