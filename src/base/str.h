@@ -76,5 +76,7 @@ void *strmap_get(const strmap *m, const char *key); /* NULL if absent */
 void *strmap_get_n(const strmap *m, const char *key, size_t key_size);
 bool strmap_has(const strmap *m, const char *key);
 strmap_entry *strmap_find(const strmap *m, const char *key); /* NULL if absent */
+/* The entry keeps its place. False: `from` is absent, `to` is taken, or out of memory. */
+bool strmap_rename(strmap *m, const char *from, const char *to);
 
 #endif

@@ -111,3 +111,33 @@ strmap_entry *strmap_find(const strmap *m, const char *key)
     const span k = span_of(key);
     return lookup(m, k, span_hash(k));
 }
+
+/* Takes the slot of an entry out; those behind it that looked for it move up. */
+static void unplace(strmap *m, size_t index)
+{
+    const size_t mask = m->slot_count - 1;
+    size_t hole = m->entries[index].hash & mask;
+    while (m->slots[hole] != index + 1) hole = (hole + 1) & mask;
+    for (size_t at = (hole + 1) & mask; m->slots[at]; at = (at + 1) & mask) {
+        const size_t home = m->entries[m->slots[at] - 1].hash & mask;
+        if (((at - home) & mask) < ((at - hole) & mask)) continue;
+        m->slots[hole] = m->slots[at];
+        hole = at;
+    }
+    m->slots[hole] = 0;
+}
+
+bool strmap_rename(strmap *m, const char *from, const char *to)
+{
+    strmap_entry *e = strmap_find(m, from);
+    if (!e || strmap_has(m, to)) return false;
+    char *copy = mem_strdup(to);
+    if (!copy) return false;
+    const size_t index = (size_t)(e - m->entries);
+    if (m->slots) unplace(m, index);
+    mem_free(e->key);
+    e->key = copy;
+    e->hash = span_hash(span_of(to));
+    if (m->slots) place(m->slots, m->slot_count, e->hash, index);
+    return true;
+}

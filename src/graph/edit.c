@@ -63,6 +63,21 @@ pgy_value *value_create_unique(pgy_graph *g, const char *stem, pgy_error *err)
     return v;
 }
 
+pgy_status value_rename(pgy_value *v, const char *name, pgy_error *err)
+{
+    char *copy = arena_strdup(&state_of(v->graph)->memory, name);
+    if (!copy || !strmap_rename(&level_of(v->graph)->values, v->name, name))
+        return graph_no_memory(err);
+    v->name = copy;
+    if (v->producer) node_box_of(v->producer)->changed = true;
+    for (size_t i = 0; i < v->consumer_count; i++) {
+        node_box_of(v->consumers[i])->changed = true;
+        graph_mark_changed(v->consumers[i]->graph);
+    }
+    graph_mark_changed(v->graph);
+    return PGY_OK;
+}
+
 static bool grow_nodes(pgy_graph *g)
 {
     graph_level *level = level_of(g);

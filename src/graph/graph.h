@@ -171,6 +171,8 @@ pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUS
 void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use */
 pgy_value *value_create_unique(pgy_graph *g, const char *stem,
                                pgy_error *err); /* a new value under a free name */
+/* Another name for a value of its level, which no other value there may have. */
+pgy_status value_rename(pgy_value *v, const char *name, pgy_error *err) PGY_MUST_CHECK;
 /* A new node (no proto), appended or put before node `before`; inputs and outputs are linked. */
 pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_value *const *inputs,
                        size_t input_count, pgy_value *const *outputs, size_t output_count,
@@ -223,6 +225,9 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
                         bool strict, pgy_error *err) PGY_MUST_CHECK;
 /* Inference that goes on behind a node that fails: what is wrong is added to `findings`. */
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err) PGY_MUST_CHECK;
+/* Infers the outputs of one node, whose inputs are known, and what is inside it; for graphs that
+ * are built node by node. */
+pgy_status graph_infer_node(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Type, rank and every dimension are there. */
 bool value_is_known(const op_value *v);
 /* Weights that are small enough to take part in inference are read into known.data. */

@@ -455,6 +455,29 @@ static bool is_part_of(const pgy_graph *g, const pgy_graph *top)
     return g != NULL;
 }
 
+pgy_status graph_infer_node(pgy_node *n, pgy_error *err)
+{
+    graph_state *s = state_of(n->graph);
+    infer_run run = {.state = s};
+    run.host =
+        (op_host){.infer_graph = infer_subgraph,
+                  .max_bytes = MAX_FOLDED_BYTES,
+                  .model_precision = true,
+                  .user = &run};
+    s->steps = 0;
+    pgy_status st = infer_node(&run, n, err);
+    for (size_t i = 0; !st && i < n->output_count; i++) {
+        if (!n->outputs[i]) continue;
+        name_unknowns(n->outputs[i]);
+        st = value_publish(n->outputs[i], err);
+    }
+    for (size_t i = 0; !st && n->subgraph_count && i < s->level_count; i++)
+        if (is_part_of(s->levels[i], n->graph) && s->levels[i] != n->graph)
+            st = publish(s->levels[i], err);
+    if (!st && s->dims.failed) st = graph_no_memory(err);
+    return st;
+}
+
 static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *inputs,
                               pgy_error *err)
 {

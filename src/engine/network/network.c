@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks as a whole: making them, empty or from a model, their inputs and outputs, and the model
+ * that comes out. A network is a graph with records of layers; every loop body and branch is a
+ * network of its own over a level of the same graph. */
+#include "engine/network/network.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include <polygraphy/transform.h>
+
+pgy_status network_no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the network");
+}
+
+/* ---- Making --------------------------------------------------------------------------------- */
+
+pgy_status network_add_level(pgy_network **out, network_root *root, pgy_graph *level,
+                             pgy_error *err)
+{
+    void *levels = root->levels;
+    pgy_network *net = mem_calloc(1, sizeof *net);
+    if (!net ||
+        !mem_grow(&levels, &root->level_capacity, root->level_count + 1, sizeof *root->levels)) {
+        mem_free(net);
+        return network_no_memory(err);
+    }
+    root->levels = levels;
+    root->levels[root->level_count++] = net;
+    net->root = root;
+    net->level = level;
+    *out = net;
+    return PGY_OK;
+}
+
+static void destroy_root(network_root *root)
+{
+    if (!root) return;
+    for (size_t i = 0; i < root->level_count; i++) {
+        mem_free(root->levels[i]->layers);
+        mem_free(root->levels[i]->assertions);
+        mem_free(root->levels[i]);
+    }
+    mem_free(root->levels);
+    mem_free(root->debug);
+    mem_free(root->debug_names);
+    mem_free(root->refused);
+    pgy_graph_destroy(root->graph);
+    mem_free(root);
+}
+
+void pgy_network_destroy(pgy_network *net)
+{
+    if (net && !net->level->parent) destroy_root(net->root);
+}
+
+static pgy_status empty_model(pgy_model **out, const char *name, pgy_error *err)
+{
+    pgy_model *m = NULL;
+    pgy_status st = pgy_model_create(&m, err);
+    if (st) return st;
+    pgy_onnx_model *proto = pgy_model_alloc(m, 1, sizeof *proto);
+    pgy_onnx_graph *graph = pgy_model_alloc(m, 1, sizeof *graph);
+    pgy_onnx_opset *opset = pgy_model_alloc(m, 1, sizeof *opset);
+    pgy_onnx_opset **opsets = pgy_model_alloc(m, 1, sizeof *opsets);
+    char *copy = (char *)pgy_model_strdup(m, name);
+    if (!proto || !graph || !opset || !opsets || !copy) {
+        pgy_model_destroy(m);
+        return network_no_memory(err);
+    }
+    opset->domain = "";
+    opset->version = NETWORK_OPSET;
+    opsets[0] = opset;
+    graph->name = copy;
+    graph->doc_string = "";
+    *proto = (pgy_onnx_model){.ir_version = NETWORK_IR_VERSION,
+                              .producer_name = "polygraphy",
+                              .producer_version = PGY_VERSION,
+                              .domain = "",
+                              .doc_string = "",
+                              .opset_imports = opsets,
+                              .opset_import_count = 1,
+                              .graph = graph};
+    pgy_model_set_proto(m, proto);
+    *out = m;
+    return PGY_OK;
+}
+
+/* The graph of a model with one network over it; inference is the caller's. */
+static pgy_status open_root(pgy_network **out, pgy_model *model, pgy_error *err)
+{
+    network_root *root = mem_calloc(1, sizeof *root);
+    if (!root) return network_no_memory(err);
+    pgy_status st = pgy_graph_import(&root->graph, model, err);
+    if (!st) st = network_add_level(out, root, root->graph, err);
+    if (st) destroy_root(root);
+    return st;
+}
+
+pgy_status pgy_network_create(pgy_network **out, const char *name, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    pgy_network *net = NULL;
+    if (!out || !name || !*name)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a network needs a name");
+    pgy_status st = empty_model(&model, name, err);
+    if (!st) st = open_root(&net, model, err);
+    if (!st) *out = net;
+    pgy_model_destroy(model);
+    return st;
+}
+
+/* Layers are made in the form of NETWORK_OPSET; a model that cannot be brought there stays. */
+static pgy_status raise_opset(network_root *root, pgy_error *err)
+{
+    pgy_error why = {0};
+    if (pgy_graph_opset(root->graph, "") >= NETWORK_OPSET) return PGY_OK;
+    const pgy_status st = pgy_graph_convert_opset(root->graph, NETWORK_OPSET, NULL, &why);
+    if (!st) return PGY_OK;
+    if (st == PGY_E_MEMORY) return network_no_memory(err);
+    str text = {0};
+    str_printf(&text, "the model has opset %lld, and cannot be converted to %d: %s",
+               (long long)pgy_graph_opset(root->graph, ""), NETWORK_OPSET, why.text);
+    root->refused = str_take(&text);
+    return root->refused ? PGY_OK : network_no_memory(err);
+}
+
+pgy_status pgy_network_from_model(pgy_network **out, pgy_model *model, pgy_error *err)
+{
+    pgy_network *net = NULL;
+    if (!out || !model) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no model");
+    pgy_status st = open_root(&net, model, err);
+    if (!st) st = raise_opset(net->root, err);
+    if (!st) st = pgy_graph_sort(net->level, err);
+    if (!st) st = pgy_graph_infer_shapes(net->level, NULL, err);
+    if (!st) st = layers_import(net, err);
+    if (st)
+        pgy_network_destroy(net);
+    else
+        *out = net;
+    return st;
+}
+
+pgy_status pgy_network_to_model(pgy_model **out, pgy_network *net, pgy_error *err)
+{
+    if (!out || !net || net->level->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole network becomes a model");
+    if (net->level->output_count == 0)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' has no outputs; mark one",
+                             net->level->name);
+    for (size_t i = 0; i < net->root->level_count; i++)
+        if (net->root->levels[i]->open_count)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "network '%s' has a loop or conditional that is not closed",
+                                 net->level->name);
+    for (size_t i = 0; i < net->level->output_count; i++)
+        if (!network_is_linked(net->level->outputs[i]))
+            return pgy_error_set(err, PGY_E_ARGUMENT, "nothing makes output '%s'",
+                                 net->level->outputs[i]->name);
+    pgy_status st = network_place_assertions(net, err);
+    if (!st) st = pgy_graph_sort(net->level, err);
+    return st ? st : pgy_graph_export(out, net->level, err);
+}
+
+const char *pgy_network_name(const pgy_network *net)
+{
+    return net->level->name;
+}
+
+pgy_status pgy_network_set_name(pgy_network *net, const char *name, pgy_error *err)
+{
+    if (!net || !name || !*name)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a network needs a name");
+    char *copy = arena_strdup(&state_of(net->level)->memory, name);
+    if (!copy) return network_no_memory(err);
+    net->level->name = copy;
+    graph_mark_changed(net->level);
+    return PGY_OK;
+}
+
+pgy_graph *pgy_network_graph(pgy_network *net)
+{
+    return net->level;
+}
+
+/* The whole, and then what is in bodies that no node holds yet. */
+pgy_status network_infer(pgy_network *net, pgy_error *err)
+{
+    network_root *root = net->root;
+    pgy_status st = pgy_graph_infer_shapes(root->graph, NULL, err);
+    for (size_t i = 1; !st && i < root->level_count; i++) {
+        pgy_graph *g = root->levels[i]->level;
+        for (size_t k = 0; !st && !root->levels[i]->closed && k < g->node_count; k++)
+            st = graph_infer_node(g->nodes[k], err);
+    }
+    return st;
+}
+
+/* ---- Names and values ----------------------------------------------------------------------- */
+
+bool network_is_linked(const pgy_value *v)
+{
+    return v->is_input || v->initializer || v->sparse || (v->producer && v->producer->graph);
+}
+
+bool network_can_see(const pgy_network *net, const pgy_value *v)
+{
+    const pgy_graph *g = net->level;
+    while (g && g != v->graph) g = g->parent;
+    return g != NULL;
+}
+
+void network_describe_value(str *out, const pgy_value *v)
+{
+    str_printf(out, "'%s' %s ", v->name, v->dtype ? pgy_dtype_name(v->dtype) : "of unknown type");
+    if (v->rank < 0) {
+        str_append(out, "of unknown rank");
+        return;
+    }
+    str_append_char(out, '[');
+    for (int32_t i = 0; i < v->rank; i++) {
+        if (i) str_append(out, ", ");
+        if (v->dims[i].value >= 0)
+            str_printf(out, "%lld", (long long)v->dims[i].value);
+        else
+            str_append(out, v->dims[i].text ? v->dims[i].text : "?");
+    }
+    str_append_char(out, ']');
+}
+
+pgy_status network_import_domain(network_root *root, const char *domain, pgy_error *err)
+{
+    graph_level *top = level_of(root->graph);
+    graph_state *s = top->state;
+    pgy_model *m = root->graph->model;
+    pgy_onnx_opset *const *old = top->opsets;
+    const size_t count = top->opset_count;
+    if (pgy_graph_opset(root->graph, domain)) return PGY_OK;
+    pgy_onnx_opset **opsets = pgy_model_alloc(m, count + 1, sizeof *opsets);
+    pgy_onnx_opset *added = pgy_model_alloc(m, 1, sizeof *added);
+    if (!opsets || !added) return network_no_memory(err);
+    if (count) memcpy(opsets, old, count * sizeof *opsets);
+    added->domain = domain;
+    added->version = 1;
+    opsets[count] = added;
+    for (size_t i = 0; i < s->level_count; i++) {
+        graph_level *level = level_of(s->levels[i]);
+        if (level->opsets != old || level->is_function) continue;
+        level->opsets = opsets;
+        level->opset_count = count + 1;
+    }
+    return PGY_OK;
+}
+
+/* ---- Inputs --------------------------------------------------------------------------------- */
+
+/* One more entry in an array of values that lives in the arena. */
+static pgy_value **grown(graph_state *s, pgy_value *const *list, size_t count)
+{
+    pgy_value **more = arena_alloc_array(&s->memory, count + 1, sizeof *more);
+    if (more && count) memcpy(more, list, count * sizeof *more);
+    return more;
+}
+
+pgy_status network_declare_input(pgy_value **out, pgy_graph *g, const char *name,
+                                 const op_value *known, pgy_error *err)
+{
+    graph_level *level = level_of(g);
+    pgy_value **declared = grown(level->state, level->declared, level->declared_count);
+    pgy_value **inputs = grown(level->state, g->inputs, g->input_count);
+    char *copy = arena_strdup(&level->state->memory, name);
+    pgy_value *v = copy && declared && inputs ? level_add_value(g, copy) : NULL;
+    if (!v) return network_no_memory(err);
+    box_of(v)->declared =
+        (op_value){.dtype = known->dtype, .rank = known->rank, .dims = known->dims};
+    box_of(v)->known = box_of(v)->declared;
+    v->is_input = true;
+    declared[level->declared_count++] = v;
+    inputs[g->input_count++] = v;
+    level->declared = declared;
+    g->inputs = inputs;
+    graph_mark_changed(g);
+    *out = v;
+    return value_publish(v, err);
+}
+
+static pgy_status make_dims(dim **out, pgy_network *net, const char *name, int32_t rank,
+                            const int64_t *dims, pgy_error *err)
+{
+    graph_state *s = state_of(net->level);
+    if (rank < 0 || rank > PGY_MAX_RANK || (rank && !dims))
+        return pgy_error_set(err, PGY_E_SHAPE, "input '%s' has rank %d; 0 to %d are possible", name,
+                             rank, PGY_MAX_RANK);
+    dim *made = arena_alloc_array(&s->memory, (size_t)rank + 1, sizeof *made);
+    if (!made) return network_no_memory(err);
+    for (int32_t i = 0; i < rank; i++) {
+        if (dims[i] < -1)
+            return pgy_error_set(err, PGY_E_SHAPE,
+                                 "dimension %d of input '%s' is %lld; -1 is a dynamic one", i, name,
+                                 (long long)dims[i]);
+        made[i] = dims[i] < 0 ? dim_unknown(&s->dims, NULL) : dim_const(dims[i]);
+    }
+    *out = made;
+    return PGY_OK;
+}
+
+static pgy_status check_name(const pgy_network *net, const char *name, pgy_error *err)
+{
+    const graph_state *s = state_of(net->level);
+    if (!name || !*name) return pgy_error_set(err, PGY_E_ARGUMENT, "a tensor needs a name");
+    for (size_t i = 0; i < s->level_count; i++) {
+        const pgy_value *v = pgy_graph_find_value(s->levels[i], name);
+        if (v && network_is_linked(v))
+            return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' has a tensor '%s' already",
+                                 net->root->graph->name, name);
+    }
+    return PGY_OK;
+}
+
+pgy_status pgy_network_add_input(pgy_value **out, pgy_network *net, const char *name,
+                                 pgy_dtype dtype, int32_t rank, const int64_t *dims, pgy_error *err)
+{
+    dim *made;
+    if (!out || !net || net->level->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "inputs are of a whole network");
+    pgy_status st = check_name(net, name, err);
+    if (!st && pgy_dtype_describe(dtype)->dtype == PGY_DTYPE_NONE)
+        st = pgy_error_set(err, PGY_E_TYPE, "input '%s' has no element type", name);
+    if (!st) st = make_dims(&made, net, name, rank, dims, err);
+    if (st) return st;
+    const op_value known = {.dtype = dtype, .rank = rank, .dims = made};
+    return network_declare_input(out, net->level, name, &known, err);
+}
+
+static pgy_status check_input(const pgy_network *net, const pgy_value *v, pgy_error *err)
+{
+    if (!net || !v || v->graph != net->level || !v->is_input)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is no input of the network",
+                             v ? v->name : "");
+    return PGY_OK;
+}
+
+/* Another declaration; all that follows from it is inferred anew, or it is as it was. */
+static pgy_status redeclare(pgy_network *net, pgy_value *v, op_value declared, pgy_error *err)
+{
+    const op_value before = box_of(v)->declared;
+    box_of(v)->declared = declared;
+    const pgy_status st = network_infer(net, err);
+    if (st) {
+        box_of(v)->declared = before;
+        if (network_infer(net, NULL)) return st;
+    }
+    graph_mark_changed(net->level);
+    return st;
+}
+
+pgy_status pgy_network_set_type(pgy_network *net, pgy_value *input, pgy_dtype dtype, pgy_error *err)
+{
+    pgy_status st = check_input(net, input, err);
+    if (st) return st;
+    op_value declared = box_of(input)->declared;
+    declared.dtype = dtype;
+    return redeclare(net, input, declared, err);
+}
+
+pgy_status pgy_network_set_shape(pgy_network *net, pgy_value *input, int32_t rank,
+                                 const int64_t *dims, pgy_error *err)
+{
+    dim *made;
+    pgy_status st = check_input(net, input, err);
+    if (!st) st = make_dims(&made, net, input->name, rank, dims, err);
+    if (st) return st;
+    op_value declared = box_of(input)->declared;
+    declared.rank = rank;
+    declared.dims = made;
+    return redeclare(net, input, declared, err);
+}
+
+pgy_status pgy_network_set_dimension_name(pgy_network *net, pgy_value *input, int32_t axis,
+                                          const char *name, pgy_error *err)
+{
+    pgy_status st = check_input(net, input, err);
+    if (st) return st;
+    if (!name || !*name || axis < 0 || axis >= input->rank || input->dims[axis].value >= 0)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "input '%s' has no dynamic dimension %d that could be named",
+                             input->name, axis);
+    graph_state *s = state_of(net->level);
+    op_value declared = box_of(input)->declared;
+    dim *dims = arena_alloc_array(&s->memory, (size_t)input->rank, sizeof *dims);
+    if (!dims) return network_no_memory(err);
+    memcpy(dims, declared.dims, (size_t)input->rank * sizeof *dims);
+    dims[axis] = dim_symbol(&s->dims, name);
+    declared.dims = dims;
+    return redeclare(net, input, declared, err);
+}
+
+/* ---- Outputs and debug tensors -------------------------------------------------------------- */
+
+pgy_status network_add_output(pgy_graph *level, pgy_value *v, pgy_error *err)
+{
+    pgy_value **outputs = grown(state_of(level), level->outputs, level->output_count);
+    if (!outputs) return network_no_memory(err);
+    outputs[level->output_count++] = v;
+    level->outputs = outputs;
+    v->is_output = true;
+    graph_mark_changed(level);
+    return PGY_OK;
+}
+
+static pgy_status check_tensor(const pgy_network *net, const pgy_value *v, pgy_error *err)
+{
+    if (!net || !v || v->graph != net->level || !network_is_linked(v))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is no tensor of the network",
+                             v ? v->name : "");
+    return PGY_OK;
+}
+
+pgy_status pgy_network_mark_output(pgy_network *net, pgy_value *v, pgy_error *err)
+{
+    pgy_status st = check_tensor(net, v, err);
+    if (st) return st;
+    if (net->level->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' is of a loop or branch, which has outputs of its own", v->name);
+    if (v->is_output)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is an output already", v->name);
+    return network_add_output(net->level, v, err);
+}
+
+pgy_status pgy_network_unmark_output(pgy_network *net, pgy_value *v, pgy_error *err)
+{
+    pgy_status st = check_tensor(net, v, err);
+    if (st) return st;
+    pgy_graph *g = net->level;
+    size_t kept = 0;
+    if (!v->is_output || g->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is no output of the network", v->name);
+    for (size_t i = 0; i < g->output_count; i++)
+        if (g->outputs[i] != v) g->outputs[kept++] = g->outputs[i];
+    g->output_count = kept;
+    v->is_output = false;
+    graph_mark_changed(g);
+    return PGY_OK;
+}
+
+bool pgy_network_is_debug(const pgy_network *net, const pgy_value *v)
+{
+    for (size_t i = 0; i < net->root->debug_count; i++)
+        if (net->root->debug[i] == v) return true;
+    return false;
+}
+
+pgy_status pgy_network_mark_debug(pgy_network *net, pgy_value *v, pgy_error *err)
+{
+    pgy_status st = check_tensor(net, v, err);
+    if (st || pgy_network_is_debug(net, v)) return st;
+    network_root *root = net->root;
+    void *debug = root->debug;
+    if (!mem_grow(&debug, &root->debug_capacity, root->debug_count + 1, sizeof *root->debug))
+        return network_no_memory(err);
+    root->debug = debug;
+    const char **names =
+        mem_realloc_array(root->debug_names, root->debug_capacity, sizeof *root->debug_names);
+    if (!names) return network_no_memory(err);
+    root->debug_names = names;
+    root->debug[root->debug_count++] = v;
+    return PGY_OK;
+}
+
+pgy_status pgy_network_unmark_debug(pgy_network *net, pgy_value *v, pgy_error *err)
+{
+    pgy_status st = check_tensor(net, v, err);
+    size_t kept = 0;
+    if (st) return st;
+    for (size_t i = 0; i < net->root->debug_count; i++)
+        if (net->root->debug[i] != v) net->root->debug[kept++] = net->root->debug[i];
+    net->root->debug_count = kept;
+    return PGY_OK;
+}
+
+size_t pgy_network_debug_tensors(pgy_network *net, const char *const **names)
+{
+    network_root *root = net->root;
+    for (size_t i = 0; i < root->debug_count; i++) root->debug_names[i] = root->debug[i]->name;
+    *names = root->debug_names;
+    return root->debug_count;
+}
