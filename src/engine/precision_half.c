@@ -190,8 +190,30 @@ static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
 
 /* ---- Do its weights fit? -------------------------------------------------------------------- */
 
+static bool leads_to_softmax(const pgy_value *v, int depth)
+{
+    static const char *const STEPS[] = {"Add",     "Where",     "Mul",     "Expand",
+                                        "Reshape", "Unsqueeze", "Squeeze", "Identity"};
+    if (v->is_output || !v->consumer_count || depth > 6) return false;
+    for (size_t i = 0; i < v->consumer_count; i++) {
+        const pgy_node *n = v->consumers[i];
+        if (node_is(n, "Softmax")) continue;
+        if (n->graph != v->graph || !IN_LIST(n, STEPS) || !n->output_count || !n->outputs[0] ||
+            !leads_to_softmax(n->outputs[0], depth + 1))
+            return false;
+    }
+    return true;
+}
+
+/* Does n put numbers like -1e38 where attention must not look? Any large number does as well. */
+static bool is_mask(const pgy_node *n)
+{
+    return (node_is(n, "Add") || node_is(n, "Where") || node_is(n, "Mul")) && n->outputs[0] &&
+           leads_to_softmax(n->outputs[0], 0);
+}
+
 /* NULL: they do, as far as float16 goes. */
-static const char *unfit_weight(precision *x, pgy_value *v)
+static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
 {
     pgy_tensor *t = NULL;
     const char *why = NULL;
@@ -204,7 +226,7 @@ static const char *unfit_weight(precision *x, pgy_value *v)
         float a;
         memcpy(&a, &w[i], sizeof a); /* weights may lie at odd addresses */
         a = fabsf(a);
-        if (isfinite(a) && (double)a > LARGEST_F16) why = "holds numbers beyond 65504";
+        if (isfinite(a) && (double)a > LARGEST_F16 && !mask) why = "holds numbers beyond 65504";
         if (count == 1 && a > 0 && (double)a < 6e-8) why = "is so small that it would be 0";
     }
     pgy_tensor_release(t);
@@ -213,8 +235,9 @@ static const char *unfit_weight(precision *x, pgy_value *v)
 
 static bool fits_f16(precision *x, const pgy_node *n, const char **name, const char **why)
 {
+    const bool mask = is_mask(n);
     for (size_t i = 0; i < n->input_count; i++) {
-        *why = unfit_weight(x, n->inputs[i]);
+        *why = unfit_weight(x, n->inputs[i], mask);
         if (x->p.status) return false;
         if (!*why) continue;
         *name = n->inputs[i]->name;
@@ -325,15 +348,26 @@ static void cast(precision *x, pgy_value *from, pgy_value *to)
     if (!x->p.status) pattern_set_int(&x->p, n, "to", pgy_dtype_describe(to->dtype)->onnx);
 }
 
+/* Only masks have such numbers here. */
+static void clamp(float *x, size_t count)
+{
+    const float most = (float)LARGEST_F16;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(x[i])) x[i] = x[i] > most ? most : x[i] < -most ? -most : x[i];
+}
+
 static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
 {
-    pgy_tensor *wide = NULL, *t = NULL;
+    pgy_tensor *came = NULL, *wide = NULL, *t = NULL;
     const pgy_onnx_tensor *stored = NULL;
     pattern *p = &x->p;
-    p->status = fold_constant(&wide, &p->f, from, p->err);
+    p->status = fold_constant(&came, &p->f, from, p->err);
+    if (!p->status) p->status = pgy_tensor_copy(&wide, pgy_tensor_view(came), p->err);
+    if (!p->status && to->dtype == PGY_F16) clamp(pgy_tensor_data(wide), pgy_tensor_count(wide));
     if (!p->status) p->status = pgy_tensor_cast(&t, pgy_tensor_view(wide), to->dtype, p->err);
     if (!p->status) p->status = fold_store_tensor(&stored, &p->f, to->name, t, p->err);
     if (!p->status) p->status = fold_set_weight(&p->f, to, stored, p->err);
+    pgy_tensor_release(came);
     pgy_tensor_release(wide);
     pgy_tensor_release(t);
 }

@@ -428,11 +428,23 @@ static void take_scales(precision *x, const scale_table *scales, pgy_value *cons
     }
 }
 
+static bool has_linear_bodies(const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        if (g->parent && role_of(n) == ROLE_LINEAR) return true;
+        for (size_t k = 0; k < n->subgraph_count; k++)
+            if (has_linear_bodies(n->subgraphs[k])) return true;
+    }
+    return false;
+}
+
 void precision_quantize(precision *x)
 {
     pgy_graph *g = x->p.f.graph;
     scale_table scales = {0};
     size_t count = 0;
+    if (has_linear_bodies(g)) LOG(INFO, "Bodies of branches and loops are not quantized");
     pgy_value **values = list_tensors(x, &count);
     if (!x->p.status) x->p.status = calibrate(&scales, g, values, count, x->config, x->p.err);
     if (!x->p.status) take_scales(x, &scales, values, count);
