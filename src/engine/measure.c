@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The candidates run by turns, round after round, so that whatever else the machine does falls on
- * all of them; noise only ever adds time, so the shortest run tells most. Data are random and never
+ * all of them; noise only ever adds time, so the shortest run tells most. What is measured is the
+ * processor's time of this thread: it runs the parts of a step one after the other, and the longest
+ * one counts, so the result does not depend on who else uses the machine. Data are random and never
  * zero: some processors are faster on zeros, and sums of denormal numbers slower. */
 #include "engine/measure.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "engine/program.h"
@@ -13,7 +16,7 @@ enum {
     WARM_UPS = 2,
     FEWEST_ROUNDS = 5,
     MOST_ROUNDS = 40,
-    ROUNDS_NS = 2000000, /* short kernels run in more rounds, until each has had this long */
+    ROUNDS_NS = 4000000, /* short kernels run in more rounds, until each has had this long */
     SAMPLE_NS = 10000,   /* one run that is shorter is repeated within a round */
     MOST_REPEATS = 200,
     ROTATED_BYTES = 6 << 20, /* more than the caches of one core */
@@ -32,7 +35,6 @@ typedef struct trial {
 } trial;
 
 typedef struct bench {
-    team *team;
     size_t threads;
     trial *trials;
     size_t count;
@@ -208,57 +210,70 @@ static void clean_up(bench *b)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-typedef struct turn {
-    bench *b;
-    const trial *t;
-    void *tensors[SLOTS];
-} turn;
-
-static void run_part(size_t thread, size_t size, void *user)
+static int64_t cpu_ns(void)
 {
-    const turn *it = user;
-    const trial *t = it->t;
-    bench *b = it->b;
-    (void)size;
-    for (uint32_t phase = 0; phase < t->plan.phases; phase++) {
-        if (phase && t->parts > 1) team_barrier(b->team, thread);
-        if (thread >= t->parts) continue;
-        const kernel_run r = {.self = t->c->kernel,
-                              .params = t->plan.params,
-                              .packed = t->plan.packed,
-                              .tensors = it->tensors,
-                              .workspace = b->workspace,
-                              .scratch = b->workspace + b->scratch_at + b->scratch_stride * thread,
-                              .phase = phase,
-                              .part = (uint32_t)thread,
-                              .parts = t->parts,
-                              .fault = &b->fault};
-        t->c->kernel->run(&r);
-    }
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void run_once(bench *b, const trial *t)
+static void find_tensors(void **tensors, bench *b, const trial *t)
 {
-    turn it = {.b = b, .t = t};
-    const char *set = b->memory + b->turn * b->stride;
+    char *set = b->memory + b->turn * b->stride;
     b->turn = (b->turn + 1) % b->sets;
     for (size_t i = 0; i < slot_count(b->use); i++) {
         const kernel_tensor *tensor = slot_of(t->c->use, i);
         const bool packed = i < b->use->input_count && (t->plan.packed_inputs >> i & 1);
-        if (tensor->dtype && !packed)
-            it.tensors[i] = tensor->data ? b->constants[i] : (char *)set + b->offsets[i];
+        tensors[i] = !tensor->dtype || packed ? NULL
+                     : tensor->data           ? b->constants[i]
+                                              : set + b->offsets[i];
     }
-    if (t->parts > 1)
-        team_run(b->team, run_part, &it);
-    else
-        run_part(0, 1, &it);
+}
+
+static void run_part(bench *b, const trial *t, void *const *tensors, uint32_t phase, uint32_t part)
+{
+    const kernel_run r = {.self = t->c->kernel,
+                          .params = t->plan.params,
+                          .packed = t->plan.packed,
+                          .tensors = tensors,
+                          .workspace = b->workspace,
+                          .scratch = b->workspace + b->scratch_at + b->scratch_stride * part,
+                          .phase = phase,
+                          .part = part,
+                          .parts = t->parts,
+                          .fault = &b->fault};
+    t->c->kernel->run(&r);
+}
+
+/* One run of a step that threads share: each phase lasts as long as its longest part. */
+static double sample_parts(bench *b, const trial *t)
+{
+    void *tensors[SLOTS];
+    int64_t total = 0;
+    find_tensors(tensors, b, t);
+    for (uint32_t phase = 0; phase < t->plan.phases; phase++) {
+        int64_t longest = 0, last = cpu_ns();
+        for (uint32_t part = 0; part < t->parts; part++) {
+            run_part(b, t, tensors, phase, part);
+            const int64_t now = cpu_ns();
+            if (now - last > longest) longest = now - last;
+            last = now;
+        }
+        total += longest;
+    }
+    return (double)total;
 }
 
 static double sample(bench *b, const trial *t)
 {
-    const int64_t start = clock_ns();
-    for (uint32_t i = 0; i < t->repeats; i++) run_once(b, t);
-    return (double)(clock_ns() - start) / t->repeats;
+    if (t->parts > 1) return sample_parts(b, t);
+    const int64_t start = cpu_ns();
+    for (uint32_t i = 0; i < t->repeats; i++) {
+        void *tensors[SLOTS];
+        find_tensors(tensors, b, t);
+        for (uint32_t phase = 0; phase < t->plan.phases; phase++) run_part(b, t, tensors, phase, 0);
+    }
+    return (double)(cpu_ns() - start) / t->repeats;
 }
 
 static double best_of(const bench *b)
@@ -319,9 +334,9 @@ static void run_rounds(bench *b, int64_t until)
     }
 }
 
-bool measure_kernels(measure_candidate *candidates, size_t count, team *t, int64_t until)
+bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until)
 {
-    bench b = {.team = t, .threads = t ? team_size(t) : 1, .count = count};
+    bench b = {.threads = threads, .count = count};
     b.use = candidates[0].use;
     b.trials = mem_calloc(count, sizeof *b.trials);
     for (size_t i = 0; i < count; i++) {

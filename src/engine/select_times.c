@@ -168,7 +168,7 @@ static void run_candidates(selection *s, const select_node *n, select_variant **
         v[ready++] = v[i];
     }
     const bool done =
-        ready && measure_kernels(c, ready, s->timing->team, start + s->timing->left_ns);
+        ready && measure_kernels(c, ready, s->timing->threads, start + s->timing->left_ns);
     for (size_t i = 0; i < ready; i++) {
         v[i]->time_ns = done ? c[i].time_ns : -1;
         if (done)
@@ -195,8 +195,6 @@ static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
         t->unmeasured++;
         return PGY_OK;
     }
-    if (!t->team && t->threads > 1) st = team_create(&t->team, t->threads, err);
-    if (st) return st;
     run_candidates(s, n, wanted, count);
     t->measured++;
     for (size_t f = 0; !st && f < n->form_count; f++) {

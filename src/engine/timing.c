@@ -68,7 +68,6 @@ void timing_destroy(timing *t)
 {
     if (!t) return;
     pgy_timing_cache_destroy(t->own);
-    team_destroy(t->team);
     mem_free(t);
 }
 

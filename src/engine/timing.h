@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine's builds measure with: a timing cache, a team, and how long they may take. */
+/* What an engine's builds measure with: a timing cache, and how long they may take. */
 #ifndef ENGINE_TIMING_H
 #define ENGINE_TIMING_H
 
 #include <polygraphy/build_config.h>
 
 #include "engine/timing_cache.h"
-#include "kernels/team.h"
 
 /* One build at a time. */
 typedef struct timing {
     const pgy_build_config *config;
     int64_t level; /* builder optimisation level */
     pgy_timing_cache *cache, *own;
-    bool changed; /* the cache has times that no file has */
-    team *team;   /* as large as the one that will run; NULL: not needed yet */
-    size_t threads;
+    bool changed;    /* the cache has times that no file has */
+    size_t threads;  /* that will run it */
     int64_t left_ns; /* for measuring, of all builds together */
     char device[128];
     size_t measured, known, unmeasured; /* uses of operators: in this build */

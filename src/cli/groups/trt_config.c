@@ -66,45 +66,48 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         TEXT("--quantile", quantile, "Q", "quantile of IInt8LegacyCalibrator"),             \
         TEXT("--regression-cutoff", regression_cutoff, "C", "cutoff of IInt8LegacyCalibrator")
 
-#define CHOICE_ROWS                                                                             \
-    TEXT("--load-timing-cache", load_timing_cache, "PATH",                                      \
-         "cache of measured times; kernels are chosen by estimates so far, so none is read"),   \
-        PGY_OPT_TEXT("--timing-cache", trt_config_args, old_timing_cache, .hidden = true,       \
-                     .deprecated = "is an older spelling; use --load-timing-cache and "         \
-                                   "--save-timing-cache"),                                      \
-        FLAG("--error-on-timing-cache-miss", error_on_cache_miss, "no effect without a cache"), \
-        FLAG("--disable-compilation-cache", no_compilation_cache,                               \
-             "no effect: nothing is "                                                           \
-             "compiled"),                                                                       \
-        PGY_OPT_TEXT("--save-tactics --save-tactic-replay", trt_config_args, save_tactics,      \
-                     .meta = "PATH", .exclusive = "tactics",                                    \
-                     .help = "write a tactic replay: which kernel does which node"),            \
-        PGY_OPT_TEXT("--load-tactics --load-tactic-replay", trt_config_args, load_tactics,      \
-                     .meta = "PATH", .exclusive = "tactics",                                    \
-                     .help = "read a tactic replay and use these kernels"),                     \
-        PGY_OPT_TEXT("--tactic-replay", trt_config_args, old_tactics, .hidden = true,           \
-                     .exclusive = "tactics",                                                    \
-                     .deprecated = "is an older spelling; use --load-tactics or "               \
-                                   "--save-tactics"),                                           \
-        LIST("--tactic-sources", tactic_sources, PGY_ZERO_OR_MORE, "NAME",                      \
-             "libraries to take kernels from; no effect: they are all built in"),               \
-        PGY_OPT_INT("--builder-optimization-level", trt_config_args, optimization_level,        \
-                    .meta = "N",                                                                \
-                    .help = "0 to 5: how long to look for kernels; no effect so far"),          \
-        LIST("--preview-features", preview_features, PGY_ZERO_OR_MORE, "NAME",                  \
-             "features of TensorRT; no effect"),                                                \
-        LIST("--quantization-flags", quantization_flags, PGY_ZERO_OR_MORE, "NAME",              \
-             "how to quantize; no effect so far"),                                              \
-        TEXT("--tiling-optimization-level", tiling_level, "NAME", "no effect"),                 \
-        FLAG("--sparse-weights", sparse_weights,                                                \
-             "permit kernels for sparse weights; there "                                        \
+#define CHOICE_ROWS                                                                              \
+    TEXT("--load-timing-cache", load_timing_cache, "PATH",                                       \
+         "file of measured times: kernels that it knows are not measured again"),                \
+        PGY_OPT_TEXT("--timing-cache", trt_config_args, old_timing_cache, .hidden = true,        \
+                     .deprecated = "is an older spelling; use --load-timing-cache and "          \
+                                   "--save-timing-cache"),                                       \
+        FLAG("--error-on-timing-cache-miss", error_on_cache_miss,                                \
+             "measure nothing: a time that the cache has not is an error"),                      \
+        FLAG("--disable-compilation-cache", no_compilation_cache,                                \
+             "no effect: nothing is "                                                            \
+             "compiled"),                                                                        \
+        PGY_OPT_TEXT("--save-tactics --save-tactic-replay", trt_config_args, save_tactics,       \
+                     .meta = "PATH", .exclusive = "tactics",                                     \
+                     .help = "write a tactic replay: which kernel does which node"),             \
+        PGY_OPT_TEXT("--load-tactics --load-tactic-replay", trt_config_args, load_tactics,       \
+                     .meta = "PATH", .exclusive = "tactics",                                     \
+                     .help = "read a tactic replay and use these kernels"),                      \
+        PGY_OPT_TEXT("--tactic-replay", trt_config_args, old_tactics, .hidden = true,            \
+                     .exclusive = "tactics",                                                     \
+                     .deprecated = "is an older spelling; use --load-tactics or "                \
+                                   "--save-tactics"),                                            \
+        LIST("--tactic-sources", tactic_sources, PGY_ZERO_OR_MORE, "NAME",                       \
+             "libraries to take kernels from; no effect: they are all built in"),                \
+        PGY_OPT_INT("--builder-optimization-level", trt_config_args, optimization_level,         \
+                    .meta = "N",                                                                 \
+                    .help = "0 to 5: which kernels are measured where there is a choice. 0 and " \
+                            "1: none, estimates decide; 2: the best three by estimate; 3, the "  \
+                            "default: those close to the best; 4 and 5: all"),                   \
+        LIST("--preview-features", preview_features, PGY_ZERO_OR_MORE, "NAME",                   \
+             "features of TensorRT; no effect"),                                                 \
+        LIST("--quantization-flags", quantization_flags, PGY_ZERO_OR_MORE, "NAME",               \
+             "how to quantize; no effect so far"),                                               \
+        TEXT("--tiling-optimization-level", tiling_level, "NAME", "no effect"),                  \
+        FLAG("--sparse-weights", sparse_weights,                                                 \
+             "permit kernels for sparse weights; there "                                         \
              "are none so far")
 
 #define DEVICE_ROWS                                                                            \
     LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",        \
          "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "     \
-         "number; the limit of 'workspace' is kept in the configuration, other pools are not " \
-         "those of a CPU"),                                                                    \
+         "number; kernels that need more than that of 'workspace' beside their tensors are "   \
+         "left out; other pools are not those of a CPU"),                                      \
         PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,            \
                      .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),  \
         FLAG("--version-compatible", version_compatible,                                       \
@@ -369,6 +372,14 @@ static pgy_status refuse_missing(const trt_config_args *s, const trt_network_arg
     return PGY_OK;
 }
 
+static void fill_timing(trt_config_args *s, const trt_engine_args *e)
+{
+    pgy_build_config *c = &s->config;
+    c->load_timing_cache = s->load_timing_cache ? s->load_timing_cache : s->old_timing_cache;
+    c->save_timing_cache = e && e->save_timing_cache ? e->save_timing_cache : s->old_timing_cache;
+    c->error_on_timing_cache_miss = s->error_on_cache_miss;
+}
+
 pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err)
 {
     trt_config_args *s = args_get(line, &GROUP_TRT_CONFIG);
@@ -379,6 +390,8 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
                                   input_shapes(line), &line->memory, err);
     if (!st) st = trt_precision_fill(s, line, err);
     if (st) return st;
+    const trt_engine_args *engine = args_get(line, &GROUP_TRT_ENGINE);
+    fill_timing(s, engine ? engine : args_get(line, &GROUP_TRT_ENGINE_CONVERT));
     trt_notes(line);
     *out = &s->config;
     return PGY_OK;

@@ -2,10 +2,9 @@
 /* Plans, caches and the runtime that reads them (cli.md 3.11). */
 #include "cli/groups/trt.h"
 
-#define CACHE_ROW                                                                                  \
-    PGY_OPT_TEXT("--save-timing-cache", trt_engine_args, save_timing_cache, .meta = "PATH",        \
-                 .help = "file to add measured times to; kernels are chosen by estimates so far, " \
-                         "so none is written")
+#define CACHE_ROW                                                                           \
+    PGY_OPT_TEXT("--save-timing-cache", trt_engine_args, save_timing_cache, .meta = "PATH", \
+                 .help = "file to add measured times to")
 
 static const pgy_option RUN_OPTIONS[] = {
     CACHE_ROW,

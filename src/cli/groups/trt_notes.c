@@ -50,17 +50,14 @@ static void note_precision(const trt_config_args *s)
     SAY(NOTES);
 }
 
-static void note_choices(const trt_config_args *s, const trt_engine_args *e)
+static void note_choices(const trt_config_args *s)
 {
-    const bool cache = s->load_timing_cache || s->old_timing_cache || (e && e->save_timing_cache);
+    const bool measures = s->optimization_level < 0 || s->optimization_level > 1;
     const note NOTES[] = {
-        {cache, "--load-timing-cache, --save-timing-cache",
-         "kernels are chosen by estimates, so no cache is read or written"},
-        {s->error_on_cache_miss, "--error-on-timing-cache-miss", "no effect without a cache"},
+        {s->error_on_cache_miss && !measures, "--error-on-timing-cache-miss",
+         "no effect: nothing is measured at this optimization level"},
         {s->no_compilation_cache, "--disable-compilation-cache", "no effect: nothing is compiled"},
         {s->tactic_sources.given, "--tactic-sources", "no effect: all kernels are built in"},
-        {s->optimization_level >= 0, "--builder-optimization-level",
-         "no effect yet: kernels are chosen by estimates at every level"},
         {s->preview_features.given, "--preview-features", "no effect: these are TensorRT's"},
         {s->quantization_flags.given, "--quantization-flags",
          "no effect: calibration is before fusion always"},
@@ -96,9 +93,6 @@ static void note_device(const trt_config_args *s, const trt_engine_args *e)
         {e && e->dla_strategy, "--dla-workspace-allocation-strategy", "no effect on a CPU"},
     };
     SAY(NOTES);
-    if (s->config.has_workspace_limit)
-        LOG(INFO, "The limit of the workspace is kept in the configuration; no kernel is left out "
-                  "for it");
 }
 
 static void note_network(const trt_network_args *s)
@@ -148,7 +142,7 @@ void trt_notes(const args *line)
     if (!config) config = args_get(line, &GROUP_TRT_CONFIG_CONVERT);
     if (!engine) engine = args_get(line, &GROUP_TRT_ENGINE_CONVERT);
     note_precision(config);
-    note_choices(config, engine);
+    note_choices(config);
     note_device(config, engine);
     if (network) note_network(network);
     note_onnx_outputs(line);
