@@ -13,6 +13,9 @@
 
 enum { STEPS = 128 };
 static const double TIE = 1e-9;
+/* A larger share of the numbers is not to be clipped: few numbers, all in bins of their own, would
+ * seem to lose nothing by it. */
+static const double OUTLIERS = 0.1;
 
 /* Sums over the bins before i: of counts, of bins that are not empty, of c log c. */
 typedef struct running {
@@ -35,12 +38,12 @@ static void sum_up(running *r, const uint64_t *counts)
     }
 }
 
-/* With the first n bins; infinite if something is clipped into an empty bin. */
+/* With the first n bins; infinite if something is clipped into an empty bin, or too much. */
 static double divergence(const running *r, const uint64_t *counts, size_t n)
 {
     const double all = r->count[HISTOGRAM_BINS], kept = r->count[n], last = (double)counts[n - 1];
     const double outside = all - kept;
-    if (kept <= 0 || (outside > 0 && last <= 0)) return INFINITY;
+    if (kept <= 0 || (outside > 0 && last <= 0) || outside > OUTLIERS * all) return INFINITY;
     double cross = 0; /* sum of P log Q, times `all` */
     for (size_t s = 0; s < STEPS; s++) {
         const size_t from = s * n / STEPS, to = (s + 1) * n / STEPS;
