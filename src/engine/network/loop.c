@@ -337,7 +337,7 @@ static pgy_node *make_node(builder *b, const pgy_loop *loop)
     pgy_value *inputs[2 + MAX_PARTS];
     size_t outputs = loop->recurrence_count;
     inputs[0] = loop->count ? build_cast(b, build_scalar(b, loop->count), PGY_I64) : NULL;
-    inputs[1] = loop->condition ? condition_for(b, loop, false) : NULL;
+    inputs[1] = loop->condition ? condition_for(b, loop, false) : build_number(b, PGY_BOOL, 1);
     for (size_t i = 0; i < loop->recurrence_count; i++)
         inputs[2 + i] = loop->recurrences[i].initial;
     for (size_t i = 0; i < loop->output_count; i++)
