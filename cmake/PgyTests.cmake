@@ -14,7 +14,7 @@ target_link_libraries(pgy_harness PUBLIC pgy_settings)
 target_include_directories(pgy_harness PRIVATE ${CMAKE_SOURCE_DIR}/tests)
 
 # Operators from outside, as a user would build them: the header is all they know.
-file(GLOB plugins CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/operators/*.c ${CMAKE_SOURCE_DIR}/tests/data/operators/*.c)
+file(GLOB plugins CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/operators/*.c ${CMAKE_SOURCE_DIR}/examples/hooks/*.c ${CMAKE_SOURCE_DIR}/tests/data/operators/*.c)
 foreach(file ${plugins})
   get_filename_component(name ${file} NAME_WE)
   add_library(operators.${name} MODULE ${file})

@@ -90,6 +90,17 @@ typedef struct pgy_progress_monitor {
 } pgy_progress_monitor;
 
 typedef struct pgy_timing_cache pgy_timing_cache; /* timing_cache.h */
+typedef struct pgy_network pgy_network;           /* network.h */
+struct pgy_build_config;
+
+/** Changes what is to be built before anything else is done with it. Either may be NULL. A shared
+ * object exports such functions as `postprocess_network` and `postprocess_config`. A failure ends
+ * the build. */
+typedef struct pgy_build_hook {
+    pgy_status (*network)(pgy_network *network, pgy_error *err);
+    /** Gets a copy of the configuration; what it puts there must outlive the engine. */
+    pgy_status (*config)(struct pgy_build_config *config, pgy_network *network, pgy_error *err);
+} pgy_build_hook;
 
 typedef struct pgy_build_config {
     size_t size; /**< sizeof(pgy_build_config) */
@@ -127,6 +138,8 @@ typedef struct pgy_build_config {
     pgy_name_list debug_tensors;         /**< that can be looked at while the plan runs */
     bool debug_unfused;                  /**< all tensors that no fusion has swallowed */
     const pgy_progress_monitor *monitor; /**< NULL: none */
+    const pgy_build_hook *hooks;         /**< in order: all networks', then all configurations' */
+    size_t hook_count;
     /* What was asked for, in TensorRT's names, for messages: */
     pgy_name_list flags; /**< FP16, SPARSE_WEIGHTS ... */
     pgy_name_list tactic_sources, preview_features, quantization_flags;

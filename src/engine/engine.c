@@ -13,10 +13,11 @@
 #include "base/log.h"
 #include "engine/config.h"
 #include "engine/debug.h"
+#include "engine/hooks.h"
 #include "engine/pass.h"
 #include "engine/plan.h"
-#include "engine/precision.h"
 #include "engine/plan_format.h"
+#include "engine/precision.h"
 #include "engine/shapes.h"
 #include "engine/tactics.h"
 #include "engine/timing.h"
@@ -212,8 +213,8 @@ static pgy_status load_replay(engine *e, pgy_error *err)
     return tactics_load(&e->replay, path, err);
 }
 
-pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
-                        pgy_error *err)
+static pgy_status build_model(engine **out, pgy_model *model, const pgy_build_config *config,
+                              pgy_error *err)
 {
     engine *e = NULL;
     pgy_status st = create(&e, config, err);
@@ -226,6 +227,18 @@ pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *
         engine_release(e);
     else
         *out = e;
+    return st;
+}
+
+pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
+                        pgy_error *err)
+{
+    pgy_build_config changed = {.size = sizeof changed};
+    pgy_model *edited = NULL;
+    if (config) changed = *config;
+    pgy_status st = hooks_apply(&edited, &changed, model, err);
+    if (!st) st = build_model(out, edited, &changed, err);
+    pgy_model_destroy(edited);
     return st;
 }
 

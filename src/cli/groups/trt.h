@@ -89,6 +89,10 @@ pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const tr
 /* trt_precision.c: types, formats, calibration. */
 pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err) PGY_MUST_CHECK;
 
+/* trt_hooks.c: the functions of shared objects that change network and configuration. */
+pgy_status trt_hooks_load(pgy_build_config *c, const trt_config_args *s, const trt_network_args *n,
+                          arena *a, pgy_error *err) PGY_MUST_CHECK;
+
 /* trt_notes.c: a warning for each option that was given and has no effect. */
 void trt_notes(const args *line);
 

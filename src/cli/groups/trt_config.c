@@ -103,36 +103,38 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
              "permit kernels for sparse weights; there "                                         \
              "are none so far")
 
-#define DEVICE_ROWS                                                                            \
-    LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",        \
-         "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "     \
-         "number; kernels that need more than that of 'workspace' beside their tensors are "   \
-         "left out; other pools are not those of a CPU"),                                      \
-        PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,            \
-                     .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),  \
-        FLAG("--version-compatible", version_compatible,                                       \
-             "no effect: plans run in this "                                                   \
-             "engine only"),                                                                   \
-        FLAG("--exclude-lean-runtime", exclude_lean_runtime, "no effect: plans hold no code"), \
-        TEXT("--hardware-compatibility-level", hardware_level, "NAME", "no effect on a CPU"),  \
-        TEXT("--runtime-platform", runtime_platform, "NAME", "no effect"),                     \
-        PGY_OPT_INT("--max-aux-streams", trt_config_args, max_aux_streams, .meta = "N",        \
-                    .help = "no effect on a CPU"),                                             \
-        TEXT("--profiling-verbosity", profiling_verbosity, "NAME",                             \
-             "how much plans tell about layers; they always tell everything"),                 \
-        FLAG("--weight-streaming", weight_streaming,                                           \
-             "no effect: weights are read from where "                                         \
-             "they lie"),                                                                      \
-        FLAG("--refittable", refittable, "no effect so far: weights cannot be exchanged"),     \
-        FLAG("--strip-plan", strip_plan, "no effect so far: plans hold their weights"),        \
-        FLAG("--direct-io", direct_io, "inputs and outputs are used where they lie anyway"),   \
-        FLAG("--use-dla", use_dla, "no effect on a CPU"),                                      \
-        FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                      \
-        FLAG("--trt-safety-restricted", restricted, "no effect on a CPU"),                     \
-        LATER("--trt-config-script", config_script),                                           \
-        LATER("--trt-config-postprocess-script --trt-cpps", config_postprocess),               \
-        PGY_OPT_TEXT("--trt-config-func-name", trt_config_args, old_config_function,           \
-                     .hidden = true,                                                           \
+#define DEVICE_ROWS                                                                              \
+    LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",          \
+         "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "       \
+         "number; kernels that need more than that of 'workspace' beside their tensors are "     \
+         "left out; other pools are not those of a CPU"),                                        \
+        PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,              \
+                     .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),    \
+        FLAG("--version-compatible", version_compatible,                                         \
+             "no effect: plans run in this "                                                     \
+             "engine only"),                                                                     \
+        FLAG("--exclude-lean-runtime", exclude_lean_runtime, "no effect: plans hold no code"),   \
+        TEXT("--hardware-compatibility-level", hardware_level, "NAME", "no effect on a CPU"),    \
+        TEXT("--runtime-platform", runtime_platform, "NAME", "no effect"),                       \
+        PGY_OPT_INT("--max-aux-streams", trt_config_args, max_aux_streams, .meta = "N",          \
+                    .help = "no effect on a CPU"),                                               \
+        TEXT("--profiling-verbosity", profiling_verbosity, "NAME",                               \
+             "how much plans tell about layers; they always tell everything"),                   \
+        FLAG("--weight-streaming", weight_streaming,                                             \
+             "no effect: weights are read from where "                                           \
+             "they lie"),                                                                        \
+        FLAG("--refittable", refittable, "no effect so far: weights cannot be exchanged"),       \
+        FLAG("--strip-plan", strip_plan, "no effect so far: plans hold their weights"),          \
+        FLAG("--direct-io", direct_io, "inputs and outputs are used where they lie anyway"),     \
+        FLAG("--use-dla", use_dla, "no effect on a CPU"),                                        \
+        FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                        \
+        FLAG("--trt-safety-restricted", restricted, "no effect on a CPU"),                       \
+        LATER("--trt-config-script", config_script),                                             \
+        TEXT("--trt-config-postprocess-script --trt-cpps", config_postprocess, "LIBRARY[:FUNC]", \
+             "shared object with a function (default postprocess_config) that changes the "      \
+             "finished configuration"),                                                          \
+        PGY_OPT_TEXT("--trt-config-func-name", trt_config_args, old_config_function,             \
+                     .hidden = true,                                                             \
                      .deprecated = "is an older spelling; use --trt-config-script SCRIPT:FUNC")
 
 static const pgy_option RUN_OPTIONS[] = {SHAPE_ROWS, PRECISION_ROWS, CHOICE_ROWS, DEVICE_ROWS,
@@ -365,10 +367,8 @@ static pgy_status refuse_missing(const trt_config_args *s, const trt_network_arg
 {
     if (s->config_script || s->old_config_function)
         return refuse("--trt-config-script", "; give the options on the command line", err);
-    if (s->config_postprocess) return refuse("--trt-config-postprocess-script", "", err);
     if (!n) return PGY_OK;
     if (n->old_network_function) return refuse("--trt-network-func-name", "", err);
-    if (n->postprocess.given) return refuse("--trt-network-postprocess-script", "", err);
     return PGY_OK;
 }
 
@@ -389,6 +389,8 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
         st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
                                   input_shapes(line), &line->memory, err);
     if (!st) st = trt_precision_fill(s, line, err);
+    if (!st)
+        st = trt_hooks_load(&s->config, s, args_get(line, &GROUP_TRT_NETWORK), &line->memory, err);
     if (st) return st;
     const trt_engine_args *engine = args_get(line, &GROUP_TRT_ENGINE);
     fill_timing(s, engine ? engine : args_get(line, &GROUP_TRT_ENGINE_CONVERT));

@@ -51,7 +51,9 @@ static const pgy_option OPTIONS[] = {
                  .hidden = true,
                  .deprecated = "is deprecated; use --onnx-flags "
                                "ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA"),
-    LATER("--trt-network-postprocess-script --trt-npps", postprocess, PGY_ONE_OR_MORE),
+    NAME_LIST("--trt-network-postprocess-script --trt-npps", postprocess, "LIBRARY[:FUNC]",
+              "shared objects with a function (default postprocess_network) that changes the "
+              "network, in order"),
     PGY_OPT_TEXT("--trt-network-func-name", trt_network_args, old_network_function, .hidden = true,
                  .deprecated = "is an older spelling; use MODEL.py:FUNC"),
     PGY_OPT_END,
