@@ -371,9 +371,11 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
         team_run(it->team, run_thread, &j);
     else
         for (uint32_t phase = 0; phase < p->plan.phases; phase++) run_part(&j, 0, phase);
-    if (atomic_load_explicit(&fault, memory_order_relaxed))
-        return pgy_error_set(err, PGY_E_SHAPE, "%s '%s': an index is out of range", c->n->op_type,
-                             c->node->name);
+    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
+    const pgy_status st = kernel_fault_status(kind);
+    if (kind != KERNEL_FAULT_NONE)
+        return pgy_error_set(err, st, "%s '%s': %s", c->n->op_type, c->node->name,
+                             kernel_fault_text(st));
     return PGY_OK;
 }
 

@@ -206,8 +206,9 @@ static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t
         .fault = &fault,
     };
     s->kernel->run(&r);
-    if (!atomic_load_explicit(&fault, memory_order_relaxed)) return;
-    if (atomic_compare_exchange_strong(c->failed, &none, PGY_E_SHAPE))
+    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
+    if (kind == KERNEL_FAULT_NONE) return;
+    if (atomic_compare_exchange_strong(c->failed, &none, (int)kernel_fault_status(kind)))
         atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
 }
 
