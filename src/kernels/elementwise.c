@@ -279,7 +279,7 @@ static kernel_tensor unfold(const kernel_tensor *t, int64_t *shape, size_t block
     return plain;
 }
 
-static bool find_walk(params *p, const kernel_use *u)
+static bool find_walk(walk *w, const kernel_use *u, uint32_t count)
 {
     static int64_t none;
     int64_t shapes[KERNEL_MAX_INPUTS + 1][WALK_AXES];
@@ -287,14 +287,24 @@ static bool find_walk(params *p, const kernel_use *u)
     const kernel_tensor *operands[KERNEL_MAX_INPUTS];
     const size_t block = kernel_block(y.layout);
     const kernel_tensor missing = {.dtype = y.dtype, .rank = 0, .shape = &none};
-    const uint32_t count = p->w.operands;
     for (uint32_t i = 0; i < count; i++) {
         plain[i] = u->inputs[i].dtype ? u->inputs[i] : missing;
         if (block > 1) plain[i] = unfold(&plain[i], shapes[i], block);
         operands[i] = &plain[i];
     }
     if (block > 1) y = unfold(&y, shapes[KERNEL_MAX_INPUTS], block);
-    return walk_init(&p->w, &y, operands, count);
+    return walk_init(w, &y, operands, count);
+}
+
+bool elementwise_place(walk *w, kernel_use *u, uint32_t operands)
+{
+    const kernel_layout layout = wanted_layout(u, operands);
+    u->outputs[0].layout = KERNEL_LINEAR;
+    if (layout == KERNEL_LINEAR || !take_blocked(u, operands, layout)) {
+        for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+        u->outputs[0].layout = KERNEL_LINEAR;
+    }
+    return find_walk(w, u, operands);
 }
 
 /* ---- The kernel -------------------------------------------------------------------------------
@@ -302,17 +312,9 @@ static bool find_walk(params *p, const kernel_use *u)
 
 static bool describe(params *p, kernel_use *u, const row **found)
 {
-    kernel_tensor *y = &u->outputs[0];
     if (u->input_count < 1 || u->output_count != 1) return false;
     *found = find_row(p, u);
-    if (!*found) return false;
-    const kernel_layout layout = wanted_layout(u, p->w.operands);
-    y->layout = KERNEL_LINEAR;
-    if (layout == KERNEL_LINEAR || !take_blocked(u, p->w.operands, layout)) {
-        for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
-        y->layout = KERNEL_LINEAR;
-    }
-    return find_walk(p, u);
+    return *found && elementwise_place(&p->w, u, p->w.operands);
 }
 
 static bool accept_at(kernel_use *u, double *cost_ns, double slower)
@@ -356,7 +358,7 @@ static int8_t find_in_place(const params *p, const kernel_use *u)
 static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
-    const row *r;
+    const row *r = NULL;
     kernel_use use = *u;
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)describe(p, &use, &r); /* accepted before */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/system.h"
+#include "kernels/walk.h"
 
 /* y[i] = f(x[0][i * step[0]], x[1][i * step[1]], ...); steps are 0 or 1, and 1 if there is only one
  * operand. y may be an operand whose step is 1. */
@@ -22,5 +23,9 @@ enum {
 extern const elementwise_loop elementwise_portable[], elementwise_avx2[], elementwise_avx512[];
 /* That of a level. */
 const elementwise_loop *elementwise_table(cpu_level level);
+
+/* Sets linear layouts, or that of the largest of the first `operands` inputs where all of them can
+ * be walked in it, and finds the walk. */
+bool elementwise_place(walk *w, kernel_use *u, uint32_t operands);
 
 #endif

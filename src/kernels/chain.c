@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pgy Elementwise in float32: pieces that stay in the first-level cache go through all steps of the
+ * program, one loop of elementwise.def after the other; results in between never reach memory. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/elementwise.h"
+#include "kernels/kernel.h"
+#include "ops/class_chain.h"
+
+/* Runs shorter than SHORT_RUN are not worth a call for each step: what is repeated is written out.
+ */
+enum { PIECE = 1024, SHORT_RUN = 128, OUTPUT = UINT8_MAX };
+
+static const struct {
+    uint32_t loop;
+    float ns; /* as in elementwise.def */
+} LOOPS[CHAIN_OPS] = {
+    [CHAIN_ADD] = {ELEMENTWISE_add_f32, 0.02f},
+    [CHAIN_SUB] = {ELEMENTWISE_sub_f32, 0.02f},
+    [CHAIN_MUL] = {ELEMENTWISE_mul_f32, 0.02f},
+    [CHAIN_DIV] = {ELEMENTWISE_div_f32, 0.05f},
+    [CHAIN_MIN] = {ELEMENTWISE_min_f32, 0.03f},
+    [CHAIN_MAX] = {ELEMENTWISE_max_f32, 0.03f},
+    [CHAIN_RELU] = {ELEMENTWISE_relu_f32, 0.02f},
+    [CHAIN_LEAKY_RELU] = {ELEMENTWISE_leaky_relu_f32, 0.03f},
+    [CHAIN_CLIP] = {ELEMENTWISE_clip_f32, 0.03f},
+    [CHAIN_HARD_SIGMOID] = {ELEMENTWISE_hard_sigmoid_f32, 0.03f},
+    [CHAIN_HARD_SWISH] = {ELEMENTWISE_hard_swish_f32, 0.04f},
+    [CHAIN_ABS] = {ELEMENTWISE_abs_f32, 0.02f},
+    [CHAIN_NEG] = {ELEMENTWISE_neg_f32, 0.02f},
+    [CHAIN_SQRT] = {ELEMENTWISE_sqrt_f32, 0.1f},
+    [CHAIN_RECIPROCAL] = {ELEMENTWISE_reciprocal_f32, 0.1f},
+    [CHAIN_EXP] = {ELEMENTWISE_exp_f32, 0.3f},
+    [CHAIN_LOG] = {ELEMENTWISE_log_f32, 0.45f},
+    [CHAIN_TANH] = {ELEMENTWISE_tanh_f32, 0.5f},
+    [CHAIN_SIGMOID] = {ELEMENTWISE_sigmoid_f32, 0.35f},
+    [CHAIN_ERF] = {ELEMENTWISE_erf_f32, 0.6f},
+    [CHAIN_GELU] = {ELEMENTWISE_gelu_f32, 0.6f},
+    [CHAIN_FAST_GELU] = {ELEMENTWISE_fast_gelu_f32, 0.35f},
+    [CHAIN_SWISH] = {ELEMENTWISE_swish_f32, 0.35f},
+    [CHAIN_SOFTPLUS] = {ELEMENTWISE_softplus_f32, 1.2f},
+    [CHAIN_MISH] = {ELEMENTWISE_mish_f32, 0.5f},
+};
+
+typedef struct params {
+    walk w;
+    chain program;
+    uint32_t level, inputs, slots;
+    uint8_t slot[CHAIN_STEPS]; /* where the result of a step is kept */
+    uint32_t written_out;      /* bit i: input i is, into the slots behind those of the steps */
+} params;
+
+/* Loops of one operand want it whole. */
+static bool are_unary_whole(const params *p, const kernel_use *u)
+{
+    const size_t count = kernel_count(&u->outputs[0]);
+    for (uint32_t i = 0; i < p->program.count; i++) {
+        const chain_step *s = &p->program.steps[i];
+        if (chain_op_operands(s->op) == 1 && s->at[0] < p->inputs &&
+            kernel_count(&u->inputs[s->at[0]]) != count)
+            return false;
+    }
+    return true;
+}
+
+static bool describe(params *p, kernel_use *u)
+{
+    memset(p, 0, sizeof *p);
+    p->inputs = (uint32_t)u->input_count;
+    if (u->output_count != 1 || u->outputs[0].dtype != PGY_F32) return false;
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].dtype != PGY_F32) return false;
+    return chain_read(&p->program, u->node, u->input_count) && are_unary_whole(p, u) &&
+           elementwise_place(&p->w, u, p->inputs);
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double slower)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    double bytes = (double)kernel_size_bytes(&u->outputs[0]), each = 0;
+    for (size_t i = 0; i < u->input_count; i++) bytes += (double)kernel_size_bytes(&u->inputs[i]);
+    for (uint32_t i = 0; i < p.program.count; i++)
+        each += (double)LOOPS[p.program.steps[i].op].ns + 0.01;
+    *cost_ns = 100 + 10 * p.program.count + bytes / 10 + (double)p.w.count * each * slower;
+    return true;
+}
+
+/* ---- Preparing ------------------------------------------------------------------------------ */
+
+/* A result may lie where an operand lies that nobody needs any more. */
+static void find_slots(params *p)
+{
+    const chain *c = &p->program;
+    uint32_t last[CHAIN_STEPS] = {0};
+    bool taken[CHAIN_STEPS] = {false};
+    for (uint32_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < chain_op_operands(c->steps[i].op); k++)
+            if (c->steps[i].at[k] >= c->inputs) last[c->steps[i].at[k] - c->inputs] = i;
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint8_t slot = 0;
+        for (size_t k = 0; k < chain_op_operands(c->steps[i].op); k++) {
+            const uint32_t from = c->steps[i].at[k] - c->inputs;
+            if (c->steps[i].at[k] >= c->inputs && last[from] == i) taken[p->slot[from]] = false;
+        }
+        while (taken[slot]) slot++;
+        p->slot[i] = i + 1 == c->count ? OUTPUT : slot;
+        if (i + 1 == c->count) return;
+        taken[slot] = last[i] > i;
+        if (slot >= p->slots) p->slots = slot + 1u;
+    }
+}
+
+static void find_written_out(params *p, const kernel_use *u)
+{
+    const uint32_t last = p->w.rank - 1;
+    if (p->w.shape[last] >= SHORT_RUN || p->w.rank == 1) return;
+    for (uint32_t i = 0; i < p->inputs; i++)
+        if (kernel_count(&u->inputs[i]) != p->w.count) p->written_out |= 1u << i;
+}
+
+static int8_t find_in_place(const params *p, const kernel_use *u)
+{
+    for (uint32_t i = 0; i < p->inputs; i++)
+        if (!u->inputs[i].data && kernel_count(&u->inputs[i]) == kernel_count(&u->outputs[0]))
+            return (int8_t)i;
+    return -1;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    kernel_use use = *u;
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, &use); /* accepted before */
+    p->level = level;
+    find_slots(p);
+    find_written_out(p, u);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1};
+    out->in_place = find_in_place(p, u);
+    const size_t slots = p->slots + (p->written_out ? p->inputs : 0);
+    out->scratch_bytes = slots * PIECE * sizeof(float);
+    out->parts = walk_parts(p->w.count, 4 + 2 * (uint64_t)p->program.count);
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static void run_piece(const params *p, float *y, const float *const *inputs,
+                      const uint32_t *input_steps, size_t n, float *scratch)
+{
+    const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
+    const chain *c = &p->program;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const chain_step *s = &c->steps[i];
+        const void *x[CHAIN_OPERANDS];
+        uint32_t step[CHAIN_OPERANDS];
+        for (size_t k = 0; k < CHAIN_OPERANDS; k++) {
+            const bool input = s->at[k] < c->inputs;
+            x[k] = input ? inputs[s->at[k]] : scratch + p->slot[s->at[k] - c->inputs] * PIECE;
+            step[k] = input ? input_steps[s->at[k]] : 1;
+        }
+        loops[LOOPS[s->op].loop](p->slot[i] == OUTPUT ? y : scratch + p->slot[i] * PIECE, x, step,
+                                 n, s->args);
+    }
+}
+
+/* The next n elements of an input that is repeated. */
+static void write_out(float *to, const float *from, uint32_t step, size_t n)
+{
+    if (step)
+        for (size_t i = 0; i < n; i++) to[i] = from[i];
+    else
+        for (size_t i = 0; i < n; i++) to[i] = *from;
+}
+
+/* Pieces of many short runs. */
+static void run_short(const params *p, const kernel_run *r, const uint32_t *step)
+{
+    uint32_t ones[KERNEL_MAX_INPUTS];
+    const float *x[KERNEL_MAX_INPUTS];
+    float *room = (float *)r->scratch + (size_t)p->slots * PIECE;
+    walk_at at;
+    size_t n, done;
+    for (uint32_t i = 0; i < p->inputs; i++) ones[i] = 1;
+    walk_begin(&at, &p->w, r->part, r->parts);
+    while (at.done < at.end) {
+        const uint64_t first = at.done;
+        for (uint32_t i = 0; i < p->inputs; i++)
+            x[i] =
+                p->written_out >> i & 1 ? room + i * PIECE : (const float *)r->tensors[i] + first;
+        for (done = 0; done < PIECE && walk_run(&at, &p->w, PIECE - done, &n); done += n) {
+            for (uint32_t i = 0; i < p->inputs; i++)
+                if (p->written_out >> i & 1)
+                    write_out(room + i * PIECE + done, (const float *)r->tensors[i] + at.offset[i],
+                              step[i], n);
+            walk_next(&at, &p->w, n);
+        }
+        run_piece(p, (float *)r->tensors[p->inputs] + first, x, ones, done, r->scratch);
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const uint32_t last = p->w.rank - 1;
+    const float *x[KERNEL_MAX_INPUTS];
+    uint32_t step[KERNEL_MAX_INPUTS];
+    for (uint32_t i = 0; i < p->inputs; i++) step[i] = (uint32_t)p->w.strides[i][last];
+    if (p->written_out) {
+        run_short(p, r, step);
+        return;
+    }
+    walk_at at;
+    size_t n;
+    walk_begin(&at, &p->w, r->part, r->parts);
+    for (; walk_run(&at, &p->w, PIECE, &n); walk_next(&at, &p->w, n)) {
+        for (uint32_t i = 0; i < p->inputs; i++) x[i] = (const float *)r->tensors[i] + at.offset[i];
+        run_piece(p, (float *)r->tensors[p->inputs] + at.done, x, step, n, r->scratch);
+    }
+}
+
+#define VARIANT(suffix, level, slower)                                                        \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, slower);                                                 \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 4)
+VARIANT(avx2, CPU_AVX2, 1.5)
+VARIANT(avx512, CPU_AVX512, 1)
+
+#define ROW(suffix, level)                                                                    \
+    {                                                                                         \
+        .name = "chain_f32_" #suffix, .version = 1, .ops = "pgy:Elementwise", .needs = level, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                    \
+    }
+const kernel KERNELS_chain[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program of pgy's Elementwise: a text such as "Add x0 x1; Clip t0 0 6; Mul t1 x2", one step
+ * after the other. An operand is an input (x) or the result of an earlier step (t), numbers behind
+ * the operands are parameters; the last step makes the output. */
+#ifndef OPS_CLASS_CHAIN_H
+#define OPS_CLASS_CHAIN_H
+
+#include "base/str.h"
+#include "ops/op.h"
+
+enum { CHAIN_STEPS = 64, CHAIN_OPERANDS = 2, CHAIN_ARGS = 2 };
+
+typedef enum chain_op {
+    CHAIN_ADD,
+    CHAIN_SUB,
+    CHAIN_MUL,
+    CHAIN_DIV,
+    CHAIN_MIN,
+    CHAIN_MAX,
+    CHAIN_RELU,
+    CHAIN_LEAKY_RELU,
+    CHAIN_CLIP,
+    CHAIN_HARD_SIGMOID,
+    CHAIN_HARD_SWISH,
+    CHAIN_ABS,
+    CHAIN_NEG,
+    CHAIN_SQRT,
+    CHAIN_RECIPROCAL,
+    CHAIN_EXP,
+    CHAIN_LOG,
+    CHAIN_TANH,
+    CHAIN_SIGMOID,
+    CHAIN_ERF,
+    CHAIN_GELU,
+    CHAIN_FAST_GELU,
+    CHAIN_SWISH, /* x sigmoid(args[0] x) */
+    CHAIN_SOFTPLUS,
+    CHAIN_MISH,
+    CHAIN_OPS
+} chain_op;
+
+typedef struct chain_step {
+    uint32_t op;
+    uint32_t at[CHAIN_OPERANDS]; /* input, or step behind `inputs` */
+    float args[CHAIN_ARGS];
+} chain_step;
+
+typedef struct chain {
+    uint32_t inputs, count;
+    chain_step steps[CHAIN_STEPS];
+} chain;
+
+/* The operator's name, or NULL, and what it takes. */
+const char *chain_op_name(uint32_t op);
+size_t chain_op_operands(uint32_t op);
+size_t chain_op_args(uint32_t op);
+
+/* False: the text is no program over so many inputs. */
+bool chain_parse(chain *c, const char *text, size_t size, size_t inputs);
+/* The program of a node. */
+bool chain_read(chain *c, const op_node *n, size_t inputs);
+void chain_print(str *out, const chain *c);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/pass_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/pass.h"
+#include "evaluate/execute.h"
+
+/* ---- Models --------------------------------------------------------------------------------- */
+
+static float number(size_t i)
+{
+    return (float)((i * 7919 + 13) % 101) / 50.0f - 1;
+}
+
+/* A weight of made-up numbers above `least` - 1. */
+void weights_from(model_builder *b, const char *name, const char *shape, size_t count, float least)
+{
+    float values[512];
+    assert_true(count <= 512);
+    for (size_t i = 0; i < count; i++)
+        values[i] = number(i + strlen(name) + (size_t)name[0]) + least;
+    builder_floats(b, name, shape, values);
+}
+
+void weights(model_builder *b, const char *name, const char *shape, size_t count)
+{
+    weights_from(b, name, shape, count, 0);
+}
+
+void scalar(model_builder *b, const char *name, float value)
+{
+    builder_floats(b, name, "", &value);
+}
+
+void ints(model_builder *b, const char *name, const char *shape, const int64_t *values)
+{
+    builder_ints(b, name, shape, values);
+}
+
+pgy_onnx_node *node_ints(model_builder *b, pgy_onnx_node *n, const char *name, int64_t value)
+{
+    builder_attr_ints(b, n, name, 1, &value);
+    return n;
+}
+
+/* ---- Checking ------------------------------------------------------------------------------- */
+
+static pgy_tensor_map *feed_for(const pgy_graph *g)
+{
+    pgy_tensor_map *feed = NULL;
+    assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+    for (size_t i = 0; i < g->input_count; i++) {
+        const pgy_value *v = g->inputs[i];
+        int64_t shape[PGY_MAX_RANK];
+        pgy_tensor *t = NULL;
+        for (int32_t d = 0; d < v->rank; d++)
+            shape[d] = v->dims[d].value < 0 ? 2 : v->dims[d].value;
+        assert_int_equal(pgy_tensor_create(&t, PGY_F32, (size_t)v->rank, shape, NULL), PGY_OK);
+        for (size_t k = 0; k < pgy_tensor_count(t); k++)
+            ((float *)pgy_tensor_data(t))[k] = 2 * number(k + 31 * i);
+        assert_int_equal(pgy_tensor_map_adopt(feed, v->name, t, NULL), PGY_OK);
+    }
+    return feed;
+}
+
+static pgy_tensor_map *execute(pgy_graph *g, const pgy_tensor_map *feed)
+{
+    arena memory = {0};
+    const execute_limits limits = {0};
+    pgy_error err = {0};
+    pgy_tensor_map *out = NULL;
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    if (pgy_graph_infer_shapes(g, NULL, &err)) fail_msg("%s", err.text);
+    if (plan_build(g, &memory, &err)) fail_msg("%s", err.text);
+    if (execute_graph(g, feed, out, false, &limits, &err)) fail_msg("%s", err.text);
+    arena_deinit(&memory);
+    return out;
+}
+
+static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
+{
+    assert_int_equal(pgy_tensor_map_count(got), pgy_tensor_map_count(wanted));
+    for (size_t i = 0; i < pgy_tensor_map_count(wanted); i++) {
+        assert_string_equal(pgy_tensor_map_name(got, i), pgy_tensor_map_name(wanted, i));
+        const pgy_tensor *a = pgy_tensor_map_at(got, i), *b = pgy_tensor_map_at(wanted, i);
+        assert_int_equal(pgy_tensor_count(a), pgy_tensor_count(b));
+        const float *x = pgy_tensor_data(a), *y = pgy_tensor_data(b);
+        double squares = 0;
+        for (size_t k = 0; k < pgy_tensor_count(a); k++) squares += (double)y[k] * (double)y[k];
+        const double rms = sqrt(squares / (double)pgy_tensor_count(a));
+        assert_true(rms > 0);
+        for (size_t k = 0; k < pgy_tensor_count(a); k++)
+            if (fabs((double)x[k] - (double)y[k]) > 1e-6 * (rms + fabs((double)y[k])))
+                fail_msg("%s[%zu] is %.9g, not %.9g", pgy_tensor_map_name(got, i), k, (double)x[k],
+                         (double)y[k]);
+    }
+}
+
+static void expect_nodes(const pgy_graph *g, const char *wanted)
+{
+    char text[1024] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < g->node_count; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "",
+                               g->nodes[i]->op_type);
+    assert_string_equal(text, wanted);
+}
+
+/* The graph after all passes has these nodes and gives what it gave; so does what it is saved as.
+ */
+static void expect(model_builder *b, const char *nodes)
+{
+    pgy_model *model = builder_finish_bytes(b), *saved = NULL;
+    pgy_graph *before = NULL, *after = NULL, *again = NULL;
+    pgy_error err = {0};
+    if (pgy_graph_import(&before, model, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_import(&after, model, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_infer_shapes(after, NULL, &err)) fail_msg("%s", err.text);
+    const pgy_build_config config = {.size = sizeof config};
+    if (passes_run(after, &config, &err)) fail_msg("%s", err.text);
+    expect_nodes(after, nodes);
+    if (pgy_graph_export(&saved, after, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_import(&again, saved, &err)) fail_msg("%s", err.text);
+    pgy_tensor_map *feed = feed_for(before), *wanted = execute(before, feed);
+    pgy_tensor_map *got = execute(after, feed), *reread = execute(again, feed);
+    expect_same(got, wanted);
+    expect_same(reread, wanted);
+    pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(wanted);
+    pgy_tensor_map_destroy(got);
+    pgy_tensor_map_destroy(reread);
+    pgy_graph_destroy(before);
+    pgy_graph_destroy(after);
+    pgy_graph_destroy(again);
+    pgy_model_destroy(saved);
+    pgy_model_destroy(model);
+}
+
+void expect_fused_y(model_builder *b, const char *nodes)
+{
+    builder_output(b, "y", PGY_F32, NULL);
+    expect(b, nodes);
+}
+
+void expect_y(model_builder *b, const char *nodes)
+{
+    const bool free = !getenv("POLYGRAPHY_PASSES");
+    if (free) setenv("POLYGRAPHY_PASSES", "-fuse_elementwise", 1);
+    expect_fused_y(b, nodes);
+    if (free) unsetenv("POLYGRAPHY_PASSES");
+}
+
+model_builder start(const char *shape)
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, shape);
+    return b;
+}
