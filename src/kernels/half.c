@@ -132,54 +132,56 @@ AVX2 static void narrow_bf16_avx2(uint16_t *to, const float *from, size_t count)
     for (; i < count; i++) to[i] = bf16_narrow(from[i]);
 }
 
-/* Of the next `left` elements those that are there. */
-static inline __mmask16 lanes(size_t left)
+/* Sixteen numbers; masked loads and stores, which cost more, do the ends of arrays. */
+AVX512 static inline __m512 f16_wide_16(__m256i v)
 {
-    return left < 16 ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
+    return _mm512_cvtph_ps(v);
 }
 
-AVX512 static void widen_f16_avx512(float *to, const uint16_t *from, size_t count)
+AVX512 static inline __m256i f16_narrow_16(__m512 v)
 {
-    for (size_t i = 0; i < count; i += 16) {
-        const __mmask16 m = lanes(count - i);
-        _mm512_mask_storeu_ps(to + i, m, _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, from + i)));
-    }
+    return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
 }
 
-AVX512 static void narrow_f16_avx512(uint16_t *to, const float *from, size_t count)
+AVX512 static inline __m512 bf16_wide_16(__m256i v)
 {
-    for (size_t i = 0; i < count; i += 16) {
-        const __mmask16 m = lanes(count - i);
-        _mm256_mask_storeu_epi16(
-            to + i, m,
-            _mm512_cvtps_ph(_mm512_maskz_loadu_ps(m, from + i), _MM_FROUND_TO_NEAREST_INT));
-    }
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
 }
 
-AVX512 static void widen_bf16_avx512(float *to, const uint16_t *from, size_t count)
+AVX512 static inline __m256i bf16_narrow_16(__m512 v)
 {
-    for (size_t i = 0; i < count; i += 16) {
-        const __mmask16 m = lanes(count - i);
-        const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, from + i));
-        _mm512_mask_storeu_ps(to + i, m, _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16)));
-    }
+    const __m512i bits = _mm512_castps_si512(v), half = _mm512_set1_epi32(0x7fff);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(half, odd));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __m512i all = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
 }
 
-AVX512 static void narrow_bf16_avx512(uint16_t *to, const float *from, size_t count)
-{
-    const __m512i half = _mm512_set1_epi32(0x7fff), one = _mm512_set1_epi32(1);
-    const __m512i quiet = _mm512_set1_epi32(0x400000);
-    for (size_t i = 0; i < count; i += 16) {
-        const __mmask16 m = lanes(count - i);
-        const __m512 v = _mm512_maskz_loadu_ps(m, from + i);
-        const __m512i bits = _mm512_castps_si512(v);
-        const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), one);
-        const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(half, odd));
-        const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-        const __m512i all = _mm512_mask_or_epi32(rounded, nan, bits, quiet);
-        _mm256_mask_storeu_epi16(to + i, m, _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16)));
+#define WIDEN(name, wide)                                                                        \
+    AVX512 static void name(float *to, const uint16_t *from, size_t count)                       \
+    {                                                                                            \
+        size_t i = 0;                                                                            \
+        for (; i + 16 <= count; i += 16)                                                         \
+            _mm512_storeu_ps(to + i, wide(_mm256_loadu_si256((const __m256i *)(from + i))));     \
+        const __mmask16 rest = (__mmask16)((1u << (count - i)) - 1);                             \
+        if (rest)                                                                                \
+            _mm512_mask_storeu_ps(to + i, rest, wide(_mm256_maskz_loadu_epi16(rest, from + i))); \
     }
-}
+#define NARROW(name, narrow)                                                                       \
+    AVX512 static void name(uint16_t *to, const float *from, size_t count)                         \
+    {                                                                                              \
+        size_t i = 0;                                                                              \
+        for (; i + 16 <= count; i += 16)                                                           \
+            _mm256_storeu_si256((__m256i *)(to + i), narrow(_mm512_loadu_ps(from + i)));           \
+        const __mmask16 rest = (__mmask16)((1u << (count - i)) - 1);                               \
+        if (rest)                                                                                  \
+            _mm256_mask_storeu_epi16(to + i, rest, narrow(_mm512_maskz_loadu_ps(rest, from + i))); \
+    }
+WIDEN(widen_f16_avx512, f16_wide_16)
+WIDEN(widen_bf16_avx512, bf16_wide_16)
+NARROW(narrow_f16_avx512, f16_narrow_16)
+NARROW(narrow_bf16_avx512, bf16_narrow_16)
 #endif
 
 const half_loops *half_loops_of(pgy_dtype dtype, cpu_level level)

@@ -70,7 +70,8 @@ typedef struct matmul_data {
     const float *packed;  /* panels of all B one after the other; NULL: */
     const uint16_t *half; /* they are 16-bit floats, which `widen` widens */
     void (*widen)(float *to, const uint16_t *from, size_t count);
-    bool b_shared; /* one B for all products */
+    const matmul_half_function *run_half; /* or, by number of rows, what takes them as they are */
+    bool b_shared;                        /* one B for all products */
     const float *bias;
     const float *residual; /* like C */
     float *c;

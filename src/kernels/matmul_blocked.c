@@ -2,14 +2,14 @@
 /* The blocked loop around the micro-kernels. A unit is up to UNIT_ROWS rows of C by UNIT_PANELS
  * panels; its sum runs over blocks of DEPTH, so that a panel stays in the second-level cache while
  * all rows of the unit pass over it. Rows of A are read in place unless A is transposed or its
- * columns lie apart; then they are copied block by block. Panels of 16-bit floats are widened block
- * by block, for few rows in blocks that stay in the first-level cache. */
+ * columns lie apart; then they are copied block by block. Panels of 16-bit floats are widened
+ * block by block where rows share them, else by the micro-kernel. */
 #include <string.h>
 
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
-enum { UNIT_ROWS = 144, UNIT_PANELS = 8, DEPTH = 1024, SHORT_DEPTH = 128 };
+enum { UNIT_ROWS = 144, UNIT_PANELS = 8, DEPTH = 1024 };
 
 const matmul_tile *matmul_tile_of(cpu_level level)
 {
@@ -140,16 +140,9 @@ size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t)
     return t->rows * t->columns + (is_read_in_place(s) ? 0 : rows * depth);
 }
 
-/* How much of the sum a block has. */
-static size_t block_depth(const matmul_shape *s, const matmul_tile *t, bool half)
-{
-    return half && s->m <= t->rows ? SHORT_DEPTH : DEPTH;
-}
-
 size_t matmul_half_scratch_count(const matmul_shape *s, const matmul_tile *t)
 {
-    const size_t most = block_depth(s, t, true);
-    return matmul_scratch_count(s, t) + (s->k < most ? s->k : most) * t->columns;
+    return matmul_scratch_count(s, t) + (s->k < DEPTH ? s->k : DEPTH) * t->columns;
 }
 
 static void copy_rows(float *to, const float *a, const matmul_shape *s, size_t rows, size_t depth)
@@ -158,16 +151,26 @@ static void copy_rows(float *to, const float *a, const matmul_shape *s, size_t r
         for (size_t i = 0; i < rows; i++) to[i * depth + p] = a[i * s->a_row + p * s->a_column];
 }
 
+static void run_rows(const matmul_tile *t, const matmul_data *d, size_t rows, size_t depth,
+                     const float *a, size_t lda, const void *b, float *c, size_t ldc,
+                     bool accumulate)
+{
+    if (d->run_half)
+        d->run_half[rows](depth, a, lda, b, c, ldc, accumulate);
+    else
+        t->run[rows](depth, a, lda, b, c, ldc, accumulate);
+}
+
 /* One tile; a panel that is cut off at the edge of C goes through `edge`. */
-static void run_tile(const matmul_tile *t, size_t rows, size_t columns, size_t depth,
-                     const float *a, size_t lda, const float *b, float *c, size_t ldc,
+static void run_tile(const matmul_tile *t, const matmul_data *d, size_t rows, size_t columns,
+                     size_t depth, const float *a, size_t lda, const void *b, float *c, size_t ldc,
                      bool accumulate, float *edge)
 {
     if (columns == t->columns) {
-        t->run[rows](depth, a, lda, b, c, ldc, accumulate);
+        run_rows(t, d, rows, depth, a, lda, b, c, ldc, accumulate);
         return;
     }
-    t->run[rows](depth, a, lda, b, edge, t->columns, false);
+    run_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false);
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
             c[i * ldc + j] = edge[i * t->columns + j] + (accumulate ? c[i * ldc + j] : 0);
@@ -187,12 +190,14 @@ static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit
     return u;
 }
 
-/* A block of a panel as float32: widened ones lie behind the rest of the scratch memory. */
-static const float *panel_at(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
-                             size_t panel, size_t p, size_t depth, float *scratch)
+/* A block of a panel, as the micro-kernel takes it: widened ones lie behind the rest of the scratch
+ * memory. */
+static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
+                            size_t panel, size_t p, size_t depth, float *scratch)
 {
     const size_t at = (panel * s->k + p) * t->columns;
     if (d->packed) return d->packed + at;
+    if (d->run_half) return d->half + at;
     float *room = scratch + matmul_scratch_count(s, t);
     d->widen(room, d->half + at, depth * t->columns);
     return room;
@@ -206,11 +211,11 @@ static void run_block(const matmul_shape *s, const matmul_tile *t, const block *
     for (size_t panel = u->panel; panel < u->panel + u->panels; panel++) {
         const size_t column = panel * t->columns;
         const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
-        const float *b = panel_at(s, t, d, panel, p, depth, edge);
+        const void *b = panel_at(s, t, d, panel, p, depth, edge);
         for (size_t i = 0; i < u->rows; i += t->rows) {
             const size_t rows = u->rows - i < t->rows ? u->rows - i : t->rows;
             float *to = d->c + (u->row + i) * s->n + column;
-            run_tile(t, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0, edge);
+            run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0, edge);
             if (p + depth == s->k) finish_tile(s, t, d, u->row + i, rows, column, columns);
         }
     }
@@ -230,9 +235,8 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const
     if (one.residual) one.residual += product * s->m * s->n;
     if (!d->b_shared && one.packed) one.packed += product * matmul_packed_count(s, t);
     if (!d->b_shared && one.half) one.half += product * matmul_packed_count(s, t);
-    const size_t most = block_depth(s, t, d->half);
-    for (size_t p = 0; p < s->k; p += most) {
-        const size_t depth = s->k - p < most ? s->k - p : most;
+    for (size_t p = 0; p < s->k; p += DEPTH) {
+        const size_t depth = s->k - p < DEPTH ? s->k - p : DEPTH;
         if (!in_place) copy_rows(copy, a + p * s->a_column, s, u.rows, depth);
         run_block(s, t, &u, &one, p, depth, in_place ? a + p : copy, in_place ? s->a_row : depth,
                   edge);

@@ -7,6 +7,8 @@
 #include "kernels/half.h"
 #include "kernels/matmul.h"
 
+enum { FEW_TILES = 6 }; /* of rows, for which widening again and again is cheaper than storing */
+
 typedef struct params {
     matmul_shape s;
     uint32_t level; /* of the processor that B is packed for */
@@ -32,7 +34,7 @@ static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
     u->outputs[0].layout = KERNEL_LINEAR;
     const double weights = (double)(s.k * s.n), passes = (double)((s.m + ROWS - 1) / ROWS);
     *cost_ns = 2.0 * (double)(s.m * s.n * s.k * s.batch) / flops_per_ns + weights * 2 / 20 +
-               weights * passes * 0.03;
+               weights * passes * 0.01;
     return true;
 }
 
@@ -108,6 +110,19 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_erro
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
+/* For few rows. */
+static const matmul_half_function *find_tile(const params *p, const matmul_tile *t)
+{
+#if defined(__x86_64__)
+    const matmul_half_tile *half = t->level == CPU_AVX512 ? &matmul_half_avx512 : &matmul_half_avx2;
+    if (t->level != CPU_PORTABLE && p->s.m <= FEW_TILES * t->rows)
+        return p->dtype == PGY_F16 ? half->f16 : half->bf16;
+#endif
+    (void)p;
+    (void)t;
+    return NULL;
+}
+
 static void run(const kernel_run *r)
 {
     const params *p = r->params;
@@ -115,6 +130,7 @@ static void run(const kernel_run *r)
     const matmul_data d = {.a = r->tensors[0],
                            .half = r->packed,
                            .widen = half_loops_of((pgy_dtype)p->dtype, (cpu_level)p->level)->widen,
+                           .run_half = find_tile(p, t),
                            .b_shared = p->b_shared,
                            .bias = p->s.bias != MATMUL_NO_BIAS ? r->tensors[2] : NULL,
                            .residual = p->has_residual ? r->tensors[3] : NULL,

@@ -22,6 +22,16 @@ typedef struct matmul_tile {
     matmul_tile_function run[MATMUL_MAX_ROWS + 1]; /* by number of rows, from 1 */
 } matmul_tile;
 
+/* The same with B of 16-bit floats. */
+typedef void (*matmul_half_function)(size_t k, const float *a, size_t lda, const uint16_t *b,
+                                     float *c, size_t ldc, bool accumulate);
+
+typedef struct matmul_half_tile {
+    matmul_half_function f16[MATMUL_MAX_ROWS + 1], bf16[MATMUL_MAX_ROWS + 1];
+} matmul_half_tile;
+
+extern const matmul_half_tile matmul_half_avx2, matmul_half_avx512;
+
 extern const matmul_tile matmul_tile_portable, matmul_tile_avx2, matmul_tile_avx512;
 
 #endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix product in float32 with B of 16-bit floats, AVX-512: tiles of 12 x 32. B is widened
+ * when it is loaded. */
+#include "kernels/matmul_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define VEC __m512
+#define LANES 16
+#define NV 2
+#define TARGET __attribute__((target("avx512f")))
+#define ELEMENT uint16_t
+#define LOAD(p) _mm512_loadu_ps(p)
+#define STORE(p, v) _mm512_storeu_ps(p, v)
+#define SPREAD(p) _mm512_set1_ps(*(p))
+#define MADD(x, y, z) _mm512_fmadd_ps(x, y, z)
+#define ADD(x, y) _mm512_add_ps(x, y)
+#define ZERO() _mm512_setzero_ps()
+
+#define WIDEN(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
+#define MR 1
+#define RUN f16_rows_1
+#include "kernels/matmul_tile.inc"
+#define MR 2
+#define RUN f16_rows_2
+#include "kernels/matmul_tile.inc"
+#define MR 3
+#define RUN f16_rows_3
+#include "kernels/matmul_tile.inc"
+#define MR 4
+#define RUN f16_rows_4
+#include "kernels/matmul_tile.inc"
+#define MR 5
+#define RUN f16_rows_5
+#include "kernels/matmul_tile.inc"
+#define MR 6
+#define RUN f16_rows_6
+#include "kernels/matmul_tile.inc"
+#define MR 7
+#define RUN f16_rows_7
+#include "kernels/matmul_tile.inc"
+#define MR 8
+#define RUN f16_rows_8
+#include "kernels/matmul_tile.inc"
+#define MR 9
+#define RUN f16_rows_9
+#include "kernels/matmul_tile.inc"
+#define MR 10
+#define RUN f16_rows_10
+#include "kernels/matmul_tile.inc"
+#define MR 11
+#define RUN f16_rows_11
+#include "kernels/matmul_tile.inc"
+#define MR 12
+#define RUN f16_rows_12
+#include "kernels/matmul_tile.inc"
+#undef WIDEN
+
+#define WIDEN(p)         \
+    _mm512_castsi512_ps( \
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p))), 16))
+#define MR 1
+#define RUN bf16_rows_1
+#include "kernels/matmul_tile.inc"
+#define MR 2
+#define RUN bf16_rows_2
+#include "kernels/matmul_tile.inc"
+#define MR 3
+#define RUN bf16_rows_3
+#include "kernels/matmul_tile.inc"
+#define MR 4
+#define RUN bf16_rows_4
+#include "kernels/matmul_tile.inc"
+#define MR 5
+#define RUN bf16_rows_5
+#include "kernels/matmul_tile.inc"
+#define MR 6
+#define RUN bf16_rows_6
+#include "kernels/matmul_tile.inc"
+#define MR 7
+#define RUN bf16_rows_7
+#include "kernels/matmul_tile.inc"
+#define MR 8
+#define RUN bf16_rows_8
+#include "kernels/matmul_tile.inc"
+#define MR 9
+#define RUN bf16_rows_9
+#include "kernels/matmul_tile.inc"
+#define MR 10
+#define RUN bf16_rows_10
+#include "kernels/matmul_tile.inc"
+#define MR 11
+#define RUN bf16_rows_11
+#include "kernels/matmul_tile.inc"
+#define MR 12
+#define RUN bf16_rows_12
+#include "kernels/matmul_tile.inc"
+#undef WIDEN
+
+const matmul_half_tile matmul_half_avx512 = {
+    .f16 = {NULL, f16_rows_1, f16_rows_2, f16_rows_3, f16_rows_4, f16_rows_5, f16_rows_6,
+            f16_rows_7, f16_rows_8, f16_rows_9, f16_rows_10, f16_rows_11, f16_rows_12},
+    .bf16 = {NULL, bf16_rows_1, bf16_rows_2, bf16_rows_3, bf16_rows_4, bf16_rows_5, bf16_rows_6,
+             bf16_rows_7, bf16_rows_8, bf16_rows_9, bf16_rows_10, bf16_rows_11, bf16_rows_12},
+};
+#endif
