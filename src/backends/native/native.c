@@ -99,6 +99,33 @@ static pgy_status create_context(native *r, pgy_error *err)
     return st;
 }
 
+/* Are the shapes of a profile those that will come, as far as one can tell? */
+static bool is_chosen(const engine *e, size_t profile)
+{
+    const pgy_metadata *inputs = engine_inputs(e);
+    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
+        const pgy_tensor_info *input = pgy_metadata_at(inputs, i);
+        pgy_profile_range range;
+        const pgy_bound_kind kind = profiles_range(&range, engine_profiles(e), profile, i);
+        if (kind == PGY_BOUND_NONE) return false;
+        for (int32_t d = 0; kind == PGY_BOUND_ANY && d < input->rank; d++)
+            if (input->shape[d] < 0) return false;
+    }
+    return true;
+}
+
+/* Building is done before the first inference where shapes are known. */
+static pgy_status build_profiles(native *r, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < profiles_count(engine_profiles(r->engine)); i++) {
+        program *p = NULL;
+        if (is_chosen(r->engine, i)) st = engine_program_for(&p, r->engine, i, err);
+        program_release(p);
+    }
+    return st;
+}
+
 static pgy_status build(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
@@ -111,7 +138,8 @@ static pgy_status build(native *r, pgy_error *err)
     if (!st) st = create_context(r, err);
     if (st) return st;
     native_log_build(c, engine_profiles(r->engine));
-    st = save_engine(r, err);
+    st = build_profiles(r, err);
+    if (!st) st = save_engine(r, err);
     if (!st)
         LOG(INFO, "Finished engine building in %.3f seconds", (double)(clock_ns() - start) * 1e-9);
     return st;
