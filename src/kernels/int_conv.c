@@ -295,12 +295,13 @@ VARIANT(portable, CPU_PORTABLE, 2)
 VARIANT(avx2, CPU_AVX2, 50)
 VARIANT(avx512, CPU_AVX512, 200)
 
-#define ROW(suffix, level)                                                            \
-    {                                                                                 \
-        .name = "conv_int8_" #suffix, .version = 1,                                   \
-        .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QuantizedConv", \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix,       \
-        .run = int_conv_run                                                           \
+#define ROW(suffix, level)                                                          \
+    {                                                                               \
+        .name = "conv_int8_" #suffix, .version = 1,                                 \
+        .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv " \
+               "pgy:QuantizedConv",                                                 \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix,     \
+        .run = int_conv_run                                                         \
     }
 const kernel KERNELS_int_conv[] = {
     ROW(portable, CPU_PORTABLE),

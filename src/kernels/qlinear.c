@@ -34,7 +34,6 @@ static bool describe(params *p, const kernel_use *u)
     p->q.finish = (int_finish){.zero = (int32_t)int_use_int(u, 7, 0),
                                .low = int_use_low(y->dtype),
                                .high = int_use_high(y->dtype)};
-    if (op_attr_is(u->node, "activation", "Relu", "")) p->q.finish.low = p->q.finish.zero;
     return kernel_count(y) && walk_init(&p->w, y, (const kernel_tensor *const[]){a, b}, 2);
 }
 
@@ -88,11 +87,11 @@ VARIANT(portable, CPU_PORTABLE, 3)
 VARIANT(avx2, CPU_AVX2, 1)
 VARIANT(avx512, CPU_AVX512, 0.25)
 
-#define ROW(suffix, level)                                                                         \
-    {                                                                                              \
-        .name = "qlinear_" #suffix, .version = 1,                                                  \
-        .ops = "com.microsoft:QLinearAdd com.microsoft:QLinearMul pgy:QLinearAdd", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                         \
+#define ROW(suffix, level)                                                          \
+    {                                                                               \
+        .name = "qlinear_" #suffix, .version = 1,                                   \
+        .ops = "com.microsoft:QLinearAdd com.microsoft:QLinearMul", .needs = level, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run          \
     }
 const kernel KERNELS_qlinear[] = {
     ROW(portable, CPU_PORTABLE),
