@@ -62,7 +62,7 @@ pgy_dtype pattern_dtype(const pgy_value *v)
 bool pattern_is_float(const pgy_value *v)
 {
     const pgy_dtype t = pattern_dtype(v);
-    return t == PGY_F32 || t == PGY_F16 || t == PGY_F64;
+    return t == PGY_F32 || t == PGY_F16 || t == PGY_BF16 || t == PGY_F64;
 }
 
 int32_t pattern_rank(const pgy_value *v)
@@ -130,7 +130,8 @@ bool pattern_scalar(pattern *p, pgy_value *v, double *out)
 
 bool pattern_close(const pgy_value *like, double a, double b)
 {
-    const double tolerance = pattern_dtype(like) == PGY_F16 ? 1e-3 : 1e-6;
+    const pgy_dtype t = pattern_dtype(like);
+    const double tolerance = t == PGY_F16 ? 1e-3 : t == PGY_BF16 ? 4e-3 : 1e-6;
     return fabs(a - b) <= tolerance * fabs(b);
 }
 

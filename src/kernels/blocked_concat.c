@@ -16,7 +16,8 @@ static bool can_join(const kernel_use *u, kernel_layout layout)
     const kernel_tensor *y = &u->outputs[0];
     const int64_t block = (int64_t)kernel_block(layout);
     bool offered = false;
-    if (y->rank < 3 || !kernel_count(y) || y->dtype != PGY_F32) return false;
+    if (y->rank < 3 || !kernel_count(y) || y->dtype == PGY_STRING) return false;
+    if (pgy_dtype_describe(y->dtype)->bits % 8) return false;
     const int64_t axis = op_attr_int(u->node, "axis", 1);
     if (axis != 1 && axis != 1 - y->rank) return false;
     for (size_t i = 0; i < u->input_count; i++) {

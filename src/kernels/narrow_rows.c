@@ -20,7 +20,7 @@ static int32_t free_axes(const kernel *inner, const kernel_use *u)
     const char *op = u->node->def->name;
     const int32_t rank = u->outputs[0].rank;
     int64_t axis = 0;
-    if (begins(inner->name, "elementwise_")) axis = rank;
+    if (begins(inner->name, "elementwise_") || begins(inner->name, "chain_")) axis = rank;
     if (begins(inner->name, "blocked_f32_") && strcmp(op, "BatchNormalization")) axis = rank;
     if (begins(inner->name, "pool_") && u->output_count == 1) axis = 2;
     if (begins(inner->name, "softmax_")) axis = op_attr_int(u->node, "axis", -1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise nodes in float32 that feed one another become one Elementwise of domain pgy, with the
- * nodes as its program (ops/class_chain.h). A result in between must have the shape of the end and
- * one user. */
+/* Elementwise nodes in floats of up to 32 bits that feed one another become one Elementwise of
+ * domain pgy, with the nodes as its program (ops/class_chain.h). A result in between must have the
+ * shape of the end and one user; in 16-bit floats it is no longer rounded. */
 #include <math.h>
 
 #include "engine/pass.h"
@@ -70,15 +70,15 @@ static bool read_step(chain_step *s, pattern *p, const pgy_node *n)
     return true;
 }
 
-static bool is_float32(const pgy_value *v)
+static bool is_float(const pgy_value *v)
 {
-    return v && pattern_dtype(v) == PGY_F32 && pattern_rank(v) >= 0;
+    return v && pattern_dtype(v) != PGY_F64 && pattern_is_float(v) && pattern_rank(v) >= 0;
 }
 
 /* What n computes as a program. */
 static bool read_piece(piece *out, pattern *p, const pgy_node *n)
 {
-    if (!n || n->output_count != 1 || !is_float32(n->outputs[0])) return false;
+    if (!n || n->output_count != 1 || !is_float(n->outputs[0])) return false;
     if (pattern_is(n, FUSED)) {
         const pgy_onnx_attribute *a = node_attribute(n, "program");
         if (!a || n->input_count > MOST_INPUTS ||
@@ -91,7 +91,7 @@ static bool read_piece(piece *out, pattern *p, const pgy_node *n)
     }
     for (uint32_t i = 0; i < out->program.inputs; i++) {
         out->inputs[i] = n->inputs[i];
-        if (!is_float32(out->inputs[i])) return false;
+        if (!is_float(out->inputs[i])) return false;
     }
     return true;
 }
