@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cast between the types that models use: every pair has a loop (cast.inc). Floats truncate to
  * integers by way of int64, whose lowest number stands for what is out of range, and integers wrap.
- * 16-bit floats are rounded once; between them and float32 the processor's conversion is used. */
+ * 16-bit floats are rounded once; those from and to float32 have loops of their own (half.h). */
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/half.h"
 #include "kernels/kernel.h"
 #include "tensor/convert.h"
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 typedef void (*cast_loop)(void *y, const void *x, size_t n);
 
 typedef struct params {
     uint64_t count;
-    uint32_t from, to, in_bytes, out_bytes, wide; /* wide: 8 numbers at a time */
+    uint32_t from, to, in_bytes, out_bytes, level;
 } params;
 
 static inline int64_t truncated(double x)
@@ -111,44 +109,30 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)describe(p, u); /* accepted before */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
-    p->wide = cpu_features() >= CPU_AVX2;
+    p->level = cpu_features();
     const uint64_t parts = p->count / 16384 + 1;
     out->parts = (uint32_t)(parts < 256 ? parts : 256);
     return PGY_OK;
 }
 
-#if defined(__x86_64__)
-/* The same numbers as the loops: both round to nearest, even. */
-__attribute__((target("avx2,f16c"))) static size_t widen(float *y, const uint16_t *x, size_t n)
+/* Between float32 and 16-bit floats, and from one of these to the other by way of float32, which
+ * holds both exactly. False: another pair. */
+static bool run_half(const params *p, void *y, const void *x, size_t n)
 {
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
-    return i;
+    enum { PIECE = 1024 };
+    float wide[PIECE];
+    const bool from = half_is(TYPES[p->from]), to = half_is(TYPES[p->to]);
+    const half_loops *in = half_loops_of(TYPES[p->from], (cpu_level)p->level);
+    const half_loops *out = half_loops_of(TYPES[p->to], (cpu_level)p->level);
+    if (from && p->to == F32) in->widen(y, x, n);
+    if (to && p->from == F32) out->narrow(y, x, n);
+    for (size_t i = 0; from && to && i < n; i += PIECE) {
+        const size_t count = n - i < PIECE ? n - i : PIECE;
+        in->widen(wide, (const uint16_t *)x + i, count);
+        out->narrow((uint16_t *)y + i, wide, count);
+    }
+    return (from && (to || p->to == F32)) || (to && p->from == F32);
 }
-
-__attribute__((target("avx2,f16c"))) static size_t narrow(uint16_t *y, const float *x, size_t n)
-{
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((__m128i *)(y + i),
-                         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-    return i;
-}
-
-/* How many elements were done. */
-static size_t run_wide(const params *p, void *y, const void *x, size_t n)
-{
-    if (p->wide && p->from == F16 && p->to == F32) return widen(y, x, n);
-    return p->wide && p->from == F32 && p->to == F16 ? narrow(y, x, n) : 0;
-}
-#else
-static size_t run_wide(const params *p, void *y, const void *x, size_t n)
-{
-    (void)p, (void)y, (void)x, (void)n;
-    return 0;
-}
-#endif
 
 static void run(const kernel_run *r)
 {
@@ -164,11 +148,10 @@ static void run(const kernel_run *r)
         memcpy(y, x, (to - from) * p->in_bytes);
         return;
     }
-    const size_t done = run_wide(p, y, x, to - from);
-    LOOPS[p->from][p->to](y + done * p->out_bytes, x + done * p->in_bytes, to - from - done);
+    if (!run_half(p, y, x, to - from)) LOOPS[p->from][p->to](y, x, to - from);
 }
 
 const kernel KERNELS_cast[] = {
-    {.name = "cast", .version = 1, .ops = "Cast", .accept = accept, .prepare = prepare, .run = run},
+    {.name = "cast", .version = 2, .ops = "Cast", .accept = accept, .prepare = prepare, .run = run},
     {0},
 };

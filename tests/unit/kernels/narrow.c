@@ -317,15 +317,15 @@ static void test_narrow__reductions_moves_and_searches(void **state)
 static void test_narrow__chains_of_elementwise_operators(void **state)
 {
     (void)state;
-    static const char *const SHAPES[][2] = {
+    static const char *const OPERANDS[][2] = {
         {"2 5 300", "300"}, {"4 90 7", "90 1"}, {"2 16 9 9", "16 1 1"}, {"3 4099", "3 4099"}};
     for (size_t t = 0; t < BOTH; t++)
         for (size_t s = 0; s < 4; s++) {
             reference_case c;
             reference_start(&c, "pgy", "Elementwise", 1);
             reference_attr_text(&c, "program", "Add x0 x1; Sigmoid t0; Mul t1 x0");
-            reference_input(&c, TYPES[t], SHAPES[s][0]);
-            reference_input(&c, TYPES[t], SHAPES[s][1]);
+            reference_input(&c, TYPES[t], OPERANDS[s][0]);
+            reference_input(&c, TYPES[t], OPERANDS[s][1]);
             assert_true(reference_run(&c, 1, TOLERANCE[t]) > 0);
         }
 }
