@@ -4,9 +4,10 @@
  * opens each model, runs it on made-up inputs (dynamic dimensions are 1, floats in [0, 1), integers
  * small) and prints
  *
- *     MODEL build MS run BEST MEDIAN cpu BEST MEDIAN arena MIB bound MIB
+ *     MODEL build MS run BEST MEDIAN cpu BEST MEDIAN arena MIB bound MIB memory MIB
  *
- * in milliseconds (build and cpu: processor time of all threads); with --steps then the time of
+ * in milliseconds (build and cpu: processor time of all threads; memory: the arena and what kernels
+ * work with); with --steps then the time of
  * each kind of step on one thread: best of all runs for each step, added up by operator and kernel,
  * and every step's with --steps --each. --check compares the outputs with those of the reference.
  */
@@ -308,10 +309,11 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
         const program *p = context_program(s);
         qsort(took, (size_t)o->runs, sizeof *took, compare);
         qsort(cpu, (size_t)o->runs, sizeof *cpu, compare);
-        printf("%s build %.0f run %.3f %.3f cpu %.3f %.3f arena %.2f bound %.2f\n", path,
-               (double)built / 1e6, (double)took[0] / 1e6, (double)took[o->runs / 2] / 1e6,
+        printf("%s build %.0f run %.3f %.3f cpu %.3f %.3f arena %.2f bound %.2f memory %.2f\n",
+               path, (double)built / 1e6, (double)took[0] / 1e6, (double)took[o->runs / 2] / 1e6,
                (double)cpu[0] / 1e6, (double)cpu[o->runs / 2] / 1e6,
-               p ? (double)p->arena_bytes / 1048576 : 0, p ? (double)p->arena_bound / 1048576 : 0);
+               p ? (double)p->arena_bytes / 1048576 : 0, p ? (double)p->arena_bound / 1048576 : 0,
+               p ? (double)program_memory_bytes(p, o->threads) / 1048576 : 0);
         if (o->steps && p) st = measure_steps(p, feed, o, err);
         if (!st && o->check) st = check(s, model, feed, err);
         fflush(stdout);

@@ -62,7 +62,7 @@ typedef struct program {
     uint64_t constant_bytes, arena_bytes, arena_bound;
     size_t workspace_bytes, scratch_bytes; /* most of any step */
     size_t input_count, output_count;
-    const uint32_t *outputs; /* tensor of each graph output */
+    const uint32_t *outputs;   /* tensor of each graph output */
     const program_mark *marks; /* in order of steps, those from the start first */
     size_t mark_count;
 } program;
@@ -71,7 +71,9 @@ enum { PROGRAM_SHORT_NS = 3000 }; /* steps below are left to one thread: a barri
 /* Into how many parts a step is cut that may be cut into `parts`. */
 static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t threads)
 {
-    return cost_ns < PROGRAM_SHORT_NS || parts <= 1 ? 1 : parts < threads ? parts : (uint32_t)threads;
+    return cost_ns < PROGRAM_SHORT_NS || parts <= 1 ? 1
+           : parts < threads                        ? parts
+                                                    : (uint32_t)threads;
 }
 
 /* What a program is built for. */
@@ -126,7 +128,8 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
 typedef struct program_interval {
     uint32_t first, last;
     uint64_t size_bytes;
-    uint64_t offset; /* found, a multiple of 64 */
+    uint64_t offset;  /* found, a multiple of 64 */
+    uint64_t breadth; /* found: most bytes alive at once during these steps */
 } program_interval;
 /* Gives every interval an offset such that those that overlap in time do not overlap in memory.
  * *bound is the most bytes alive at once: no plan needs less. */

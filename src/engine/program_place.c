@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Offsets in the arena: intervals are placed one after the other into the smallest gap that the
- * neighbours in time leave. The order decides how good the result is, so several are tried and the
- * best is kept. */
+ * neighbours in time leave. The order decides how good the result is, so several are tried, the
+ * best one is changed at random as long as that helps, and the best result is kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,15 @@ static int by_area(const void *a, const void *b)
     return p == q ? by_size(a, b) : p < q ? 1 : -1;
 }
 
-static const order_function ORDERS[] = {by_size, by_duration, by_time, by_area};
+/* Those that live while most is alive come first. */
+static int by_breadth(const void *a, const void *b)
+{
+    const program_interval *x = *(program_interval *const *)a, *y = *(program_interval *const *)b;
+    const int breadth = compare_u64(y->breadth, x->breadth);
+    return breadth ? breadth : by_size(a, b);
+}
+
+static const order_function ORDERS[] = {by_size, by_duration, by_time, by_area, by_breadth};
 
 /* Those placed so far, sorted by offset. */
 typedef struct layout {
@@ -89,52 +97,167 @@ static uint64_t place_in_order(program_interval **order, size_t count, layout *l
     return total;
 }
 
-/* The most bytes alive at any step: only starts of intervals need a look. */
+/* ---- Bounds --------------------------------------------------------------------------------- */
+
+/* The most bytes alive at any step, and for each interval the most during its life. Only starts of
+ * intervals need a look. `by_start` is sorted by first step. */
 static uint64_t find_bound(program_interval **by_start, size_t count)
 {
     uint64_t most = 0;
+    for (size_t i = 0; i < count; i++) by_start[i]->breadth = 0;
     for (size_t i = 0; i < count; i++) {
+        const uint32_t now = by_start[i]->first;
         uint64_t alive = 0;
-        for (size_t k = 0; k <= i; k++)
-            if (by_start[k]->last >= by_start[i]->first) alive += by_start[k]->size_bytes;
-        for (size_t k = i + 1; k < count && by_start[k]->first == by_start[i]->first; k++)
-            alive += by_start[k]->size_bytes;
+        size_t end = i;
+        while (end < count && by_start[end]->first == now) end++;
+        for (size_t k = 0; k < end; k++)
+            if (by_start[k]->last >= now) alive += by_start[k]->size_bytes;
+        for (size_t k = 0; k < end; k++)
+            if (by_start[k]->last >= now && by_start[k]->breadth < alive)
+                by_start[k]->breadth = alive;
         if (alive > most) most = alive;
+        i = end - 1;
     }
     return most;
+}
+
+/* ---- The search ----------------------------------------------------------------------------- */
+
+enum { SEARCH_PAIRS = 120000000, SEARCH_MOST = 4000 };
+
+/* What is tried, what was best, and where its intervals lay. */
+typedef struct search {
+    program_interval **order, **best_order;
+    uint64_t *best_offsets, best, best_excess, bound;
+    program_interval *items;
+    layout l;
+    size_t count;
+    uint32_t random;
+} search;
+
+/* How far intervals reach beyond the bound, all together: a model of many equal layers gets better
+ * one layer after the other, while its size stays. */
+static uint64_t find_excess(const search *s)
+{
+    uint64_t excess = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const uint64_t end = s->items[i].offset + s->items[i].size_bytes;
+        if (end > s->bound) excess += end - s->bound;
+    }
+    return excess;
+}
+
+/* Keeps the order if it is not worse than the best. */
+static void try_order(search *s)
+{
+    const uint64_t size = place_in_order(s->order, s->count, &s->l), excess = find_excess(s);
+    if (size > s->best || (size == s->best && excess > s->best_excess)) return;
+    s->best = size;
+    s->best_excess = excess;
+    memcpy(s->best_order, s->order, s->count * sizeof *s->order);
+    for (size_t i = 0; i < s->count; i++) s->best_offsets[i] = s->items[i].offset;
+}
+
+static size_t draw(search *s, size_t below)
+{
+    s->random = s->random * 1664525u + 1013904223u;
+    return (size_t)(((uint64_t)s->random * below) >> 32);
+}
+
+/* One of those that reach beyond the bound, or sometimes any. */
+static size_t pick(search *s)
+{
+    const size_t start = draw(s, s->count), looked_at = draw(s, 4) ? s->count : 0;
+    for (size_t k = 0; k < looked_at; k++) {
+        const size_t at = (start + k) % s->count;
+        if (s->order[at]->offset + s->order[at]->size_bytes > s->bound) return at;
+    }
+    return start;
+}
+
+/* Places it before one that lives at the same time: only among those does the order matter. */
+static void move_forward(search *s, size_t from)
+{
+    program_interval *moved = s->order[from];
+    size_t neighbours = 0, to = from;
+    for (size_t k = 0; k < from; k++) neighbours += overlap(s->order[k], moved);
+    if (!neighbours) return;
+    for (size_t left = draw(s, neighbours) + 1; left;) left -= overlap(s->order[--to], moved);
+    memmove(&s->order[to + 1], &s->order[to], (from - to) * sizeof *s->order);
+    s->order[to] = moved;
+}
+
+/* Exchanges all that live at the same time at random. */
+static void shuffle_around(search *s, size_t at)
+{
+    const program_interval *middle = s->order[at];
+    for (size_t i = 0, seen = 0; i < s->count; i++) {
+        if (!overlap(s->order[i], middle)) continue;
+        size_t other = draw(s, ++seen), k = 0;
+        for (;; k++)
+            if (overlap(s->order[k], middle) && other-- == 0) break;
+        program_interval *swapped = s->order[i];
+        s->order[i] = s->order[k];
+        s->order[k] = swapped;
+    }
+}
+
+static void change_order(search *s)
+{
+    if (draw(s, 2))
+        shuffle_around(s, pick(s));
+    else
+        move_forward(s, pick(s));
+}
+
+static void improve(search *s)
+{
+    const size_t pairs = s->count * s->count + 1;
+    size_t rounds = SEARCH_PAIRS / pairs < SEARCH_MOST ? SEARCH_PAIRS / pairs : SEARCH_MOST;
+    for (; rounds && s->best > s->bound + s->bound / 100; rounds--) {
+        memcpy(s->order, s->best_order, s->count * sizeof *s->order);
+        for (size_t i = 0; i < s->count; i++) s->items[i].offset = s->best_offsets[i];
+        change_order(s);
+        try_order(s);
+    }
+}
+
+static bool allocate(search *s)
+{
+    s->order = mem_calloc(s->count + 1, sizeof *s->order);
+    s->best_order = mem_calloc(s->count + 1, sizeof *s->best_order);
+    s->best_offsets = mem_calloc(s->count + 1, sizeof *s->best_offsets);
+    s->l.placed = mem_calloc(s->count + 1, sizeof *s->l.placed);
+    return s->order && s->best_order && s->best_offsets && s->l.placed;
 }
 
 pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,
                                    uint64_t *bound, pgy_error *err)
 {
-    const size_t orders = sizeof ORDERS / sizeof *ORDERS;
-    program_interval **order = mem_calloc(count + 1, sizeof *order);
-    uint64_t *best = mem_calloc(count + 1, sizeof *best);
-    layout l = {.placed = mem_calloc(count + 1, sizeof *l.placed)};
+    search s = {.items = items, .count = count, .best = UINT64_MAX, .random = 1};
     pgy_status st = PGY_OK;
-    if (!order || !best || !l.placed) {
+    if (!allocate(&s)) {
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while planning the arena");
         goto done;
     }
     for (size_t i = 0; i < count; i++) {
         const uint64_t size = items[i].size_bytes ? items[i].size_bytes : 1;
         items[i].size_bytes = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        order[i] = &items[i];
+        s.order[i] = &items[i];
     }
-    *total = UINT64_MAX;
-    for (size_t k = 0; k < orders; k++) {
-        if (count) qsort(order, count, sizeof *order, ORDERS[k]);
-        const uint64_t size = place_in_order(order, count, &l);
-        if (size >= *total) continue;
-        *total = size;
-        for (size_t i = 0; i < count; i++) best[i] = items[i].offset;
+    if (count) qsort(s.order, count, sizeof *s.order, by_time);
+    *bound = s.bound = find_bound(s.order, count);
+    for (size_t k = 0; k < sizeof ORDERS / sizeof *ORDERS; k++) {
+        if (count) qsort(s.order, count, sizeof *s.order, ORDERS[k]);
+        try_order(&s);
     }
-    for (size_t i = 0; i < count; i++) items[i].offset = best[i];
-    if (count) qsort(order, count, sizeof *order, by_time);
-    *bound = find_bound(order, count);
+    improve(&s);
+    for (size_t i = 0; i < count; i++) items[i].offset = s.best_offsets[i];
+    *total = s.best;
 done:
-    mem_free(order);
-    mem_free(best);
-    mem_free(l.placed);
+    mem_free(s.order);
+    mem_free(s.best_order);
+    mem_free(s.best_offsets);
+    mem_free(s.l.placed);
     return st;
 }
