@@ -128,29 +128,37 @@ bool int_conv_describe(int_conv *p, const kernel_use *u)
 
 /* ---- Planning ------------------------------------------------------------------------------- */
 
+/* The phases along axis d. `each`: one for every tap. @return columns or rows beyond the output */
+static int64_t find_phases(int_conv *p, size_t d, bool each, uint32_t *phases, int64_t *offsets)
+{
+    int64_t reach = 0;
+    p->phase_counts[d] = 0;
+    for (int64_t k = 0; k < p->kernel[d]; k++) {
+        const int64_t at = k * p->dilation[d], start = each ? at : at % p->stride[d];
+        uint32_t i = 0;
+        while (i < p->phase_counts[d] && p->phase_starts[d][i] != start) i++;
+        if (i == p->phase_counts[d]) p->phase_starts[d][p->phase_counts[d]++] = start;
+        phases[k] = i;
+        offsets[k] = (at - start) / p->stride[d];
+        if (offsets[k] > reach) reach = offsets[k];
+    }
+    return reach;
+}
+
 /* The phases that taps meet, and where each tap begins. */
 static void place_taps(int_conv *p)
 {
-    int64_t reach[2];
-    for (size_t d = 0; d < 2; d++) {
-        memset(p->phase_of[d], -1, sizeof p->phase_of[d]);
-        p->phase_counts[d] = 0;
-        for (int64_t k = 0; k < p->kernel[d]; k++) {
-            int8_t *phase = &p->phase_of[d][k * p->dilation[d] % p->stride[d]];
-            if (*phase < 0) *phase = (int8_t)p->phase_counts[d]++;
-        }
-        reach[d] = (p->kernel[d] - 1) * p->dilation[d] / p->stride[d];
-    }
-    p->rows = (uint64_t)(p->out_size[0] + reach[0]);
-    p->columns = (uint64_t)(p->out_size[1] + reach[1]);
+    uint32_t phases[2][INT_CONV_MAX_TAPS];
+    int64_t offsets[2][INT_CONV_MAX_TAPS];
+    const int64_t more = (p->kernel[1] - 1) * p->dilation[1] / p->stride[1];
+    const bool each = more * 20 > p->out_size[1] && p->kernel[1] <= INT_CONV_MAX_PHASES;
+    p->rows = (uint64_t)(p->out_size[0] + find_phases(p, 0, false, phases[0], offsets[0]));
+    p->columns = (uint64_t)(p->out_size[1] + find_phases(p, 1, each, phases[1], offsets[1]));
     p->phases = (uint64_t)p->phase_counts[0] * p->phase_counts[1];
     for (uint64_t t = 0; t < p->taps; t++) {
-        const int64_t y = (int64_t)t / p->kernel[1] * p->dilation[0];
-        const int64_t x = (int64_t)t % p->kernel[1] * p->dilation[1];
-        const uint64_t phase = (uint64_t)p->phase_of[0][y % p->stride[0]] * p->phase_counts[1] +
-                               (uint64_t)p->phase_of[1][x % p->stride[1]];
-        const uint64_t pixel =
-            (uint64_t)(y / p->stride[0]) * p->columns + (uint64_t)(x / p->stride[1]);
+        const uint64_t y = t / (uint64_t)p->kernel[1], x = t % (uint64_t)p->kernel[1];
+        const uint64_t phase = (uint64_t)phases[0][y] * p->phase_counts[1] + phases[1][x];
+        const uint64_t pixel = (uint64_t)offsets[0][y] * p->columns + (uint64_t)offsets[1][x];
         p->tap_offsets[t] = (phase * p->quads * p->rows * p->columns + pixel) * INT_GROUP;
     }
 }
@@ -262,9 +270,10 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     const uint64_t units = int_conv_unit_count(p);
     out->parts = (uint32_t)(units < 256 ? units : 256);
     /* The last tile reads a whole one beyond the image. */
-    out->workspace_bytes =
-        p->batch * p->groups * int_conv_image_bytes(p) + (size_t)INT_MAX_COLUMNS * INT_GROUP;
-    out->scratch_bytes = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) + INT_MAX_COLUMNS;
+    p->at_offsets = p->batch * p->groups * int_conv_image_bytes(p) + INT_MAX_COLUMNS * INT_GROUP;
+    out->workspace_bytes = p->at_offsets + p->groups * p->out * sizeof(int32_t);
+    out->scratch_bytes = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) +
+                         INT_MAX_ROWS * INT_MAX_COLUMNS;
     const pgy_status st = pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;

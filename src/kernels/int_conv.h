@@ -11,7 +11,7 @@
 #include "kernels/int_tile.h"
 #include "kernels/kernel.h"
 
-enum { INT_CONV_MAX_TAPS = 256, INT_CONV_MAX_STRIDE = 8 };
+enum { INT_CONV_MAX_TAPS = 256, INT_CONV_MAX_STRIDE = 8, INT_CONV_MAX_PHASES = 8 };
 
 typedef enum int_conv_kind {
     INT_CONV_TO_BYTES, /* QLinearConv */
@@ -27,13 +27,13 @@ typedef struct int_conv {
     int_finish finish;
     uint64_t batch, groups, in, out; /* channels of a group */
     int64_t size[2], out_size[2], kernel[2], stride[2], dilation[2], pad[2];
-    uint64_t quads, rows, columns, phases;   /* of the image: rows and columns of a phase */
-    int8_t phase_of[2][INT_CONV_MAX_STRIDE]; /* of a residue; -1: no tap meets it */
+    uint64_t quads, rows, columns, phases;        /* of the image: rows and columns of a phase */
+    int64_t phase_starts[2][INT_CONV_MAX_PHASES]; /* where the first pixel of each lies */
     uint32_t phase_counts[2];
     uint64_t taps, positions, tiles, block; /* tiles that share a walk over the weights */
     uint64_t chunks, row_groups;            /* the output channels of a group */
-    /* Byte offsets into the packed weights. */
-    uint64_t at_ones, at_sums, at_zeros, at_bias, at_scales;
+    /* Byte offsets into the packed weights, and of the channels' offsets in the workspace. */
+    uint64_t at_ones, at_sums, at_zeros, at_bias, at_scales, at_offsets;
     uint64_t tap_offsets[INT_CONV_MAX_TAPS];
 } int_conv;
 

@@ -11,6 +11,18 @@
 
 /* ---- The image ------------------------------------------------------------------------------ */
 
+#if defined(__x86_64__)
+/* 16 pixels, each or every other one; reads 16 or 31 bytes. */
+static inline __m128i load_pixels(const uint8_t *x, size_t step)
+{
+    const __m128i low = _mm_loadu_si128((const __m128i *)x);
+    if (step == 1) return low;
+    const __m128i even = _mm_set1_epi16(255);
+    const __m128i high = _mm_srli_si128(_mm_loadu_si128((const __m128i *)(x + 15)), 1);
+    return _mm_packus_epi16(_mm_and_si128(low, even), _mm_and_si128(high, even));
+}
+#endif
+
 /* Four channels side by side: `count` pixels, `step` apart in the rows. */
 static void interleave(uint8_t *to, const uint8_t *const *rows, size_t count, size_t step,
                        uint8_t flip)
@@ -18,10 +30,10 @@ static void interleave(uint8_t *to, const uint8_t *const *rows, size_t count, si
     size_t i = 0;
 #if defined(__x86_64__)
     const __m128i mask = _mm_set1_epi8((char)flip);
-    for (; step == 1 && i + 16 <= count; i += 16) {
+    for (; step <= 2 && i + 16 <= count; i += 16) {
         __m128i r[4], pair[4];
         for (int k = 0; k < 4; k++)
-            r[k] = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(rows[k] + i)), mask);
+            r[k] = _mm_xor_si128(load_pixels(rows[k] + i * step, step), mask);
         pair[0] = _mm_unpacklo_epi8(r[0], r[1]);
         pair[1] = _mm_unpackhi_epi8(r[0], r[1]);
         pair[2] = _mm_unpacklo_epi8(r[2], r[3]);
@@ -101,104 +113,128 @@ static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
         const size_t c = quad * INT_GROUP + k; /* weights beyond the channels are zero */
         planes[k] = x + (c < p->in ? c : quad * INT_GROUP) * in_plane;
     }
-    for (int64_t y = 0; y < p->stride[0]; y++)
-        for (int64_t z = 0; z < p->stride[1]; z++) {
-            const int8_t a = p->phase_of[0][y], b = p->phase_of[1][z];
-            if (a < 0 || b < 0) continue;
-            const size_t phase = (size_t)a * p->phase_counts[1] + (size_t)b;
-            lay_phase(p, to + phase * p->quads * plane, planes, y, z, x_zero(p, r),
-                      p->x_signed ? 0x80 : 0);
-        }
+    for (size_t i = 0; i < p->phases; i++)
+        lay_phase(p, to + i * p->quads * plane, planes, p->phase_starts[0][i / p->phase_counts[1]],
+                  p->phase_starts[1][i % p->phase_counts[1]], x_zero(p, r), p->x_signed ? 0x80 : 0);
+}
+
+/* What is added to the sums of each channel. */
+static void find_offsets(const int_conv *p, const kernel_run *r)
+{
+    const char *packed = r->packed;
+    const uint32_t *zeros = (const uint32_t *)(packed + p->at_zeros);
+    const uint32_t *sums = (const uint32_t *)(packed + p->at_sums);
+    const uint32_t *bias = (const uint32_t *)(packed + p->at_bias);
+    uint32_t *offsets = (uint32_t *)((char *)r->workspace + p->at_offsets);
+    const uint32_t depth = (uint32_t)(p->in * p->taps), zero = x_zero(p, r);
+    size_t from, to;
+    kernel_share(&from, &to, p->groups * p->out, r->part, r->parts);
+    for (size_t i = from; i < to; i++) offsets[i] = bias[i] + zero * (depth * zeros[i] - sums[i]);
 }
 
 /* ---- The end of a tile ---------------------------------------------------------------------- */
 
-/* A tile while it is finished: positions [first, first + count) of one output plane. */
+enum { MAX_RUNS = INT_MAX_COLUMNS };
+
+/* Positions of a tile that are elements of the output behind one another. */
+typedef struct run_out {
+    size_t at, count, out;
+} run_out;
+
+/* A tile while it is finished: rows of channels from `channel` of output planes from `plane`. */
 typedef struct tile_end {
     const int_conv *p;
     const kernel_run *r;
-    size_t first, count, plane, channel;
-    int32_t offset;
+    const int_tile *tile;
+    const int32_t *offsets, *zeros;
+    const double *scales;
+    size_t channel, plane, rows, count, size; /* size: of a plane */
+    run_out runs[MAX_RUNS];
+    size_t run_count;
 } tile_end;
 
-/* The runs of the tile that lie in the output. Where `from` positions are elements at `to`. */
-static bool next_run(const tile_end *e, size_t *at, size_t *n, size_t *out)
+/* The runs of positions [first, first + e->count). */
+static void find_runs(tile_end *e, size_t first)
 {
     const size_t columns = e->p->columns, width = (size_t)e->p->out_size[1];
-    while (*at < e->count) {
-        const size_t row = (e->first + *at) / columns, column = (e->first + *at) % columns;
-        if (column >= width) {
-            *at += columns - column;
-            continue;
-        }
-        *n = width - column < e->count - *at ? width - column : e->count - *at;
-        *out = row * width + column;
-        return true;
-    }
-    return false;
-}
-
-static void finish_bytes(const tile_end *e, const int32_t *sums, uint8_t *line)
-{
-    const int_conv *p = e->p;
-    const int_tile *t = int_tile_of((cpu_level)p->level);
-    const double *scales = (const double *)((const char *)e->r->packed + p->at_scales);
-    const size_t size = (size_t)(p->out_size[0] * p->out_size[1]);
-    uint8_t *y = (uint8_t *)e->r->tensors[p->inputs] + e->plane * size;
-    if (p->columns == (uint64_t)p->out_size[1]) {
-        t->finish_row(y + e->first, sums, e->count, &p->finish, e->offset, scales[e->channel]);
+    e->run_count = 0;
+    if (columns == width) {
+        e->runs[e->run_count++] = (run_out){.count = e->count, .out = first};
         return;
     }
-    t->finish_row(line, sums, e->count, &p->finish, e->offset, scales[e->channel]);
-    for (size_t at = 0, n, out; next_run(e, &at, &n, &out); at += n) memcpy(y + out, line + at, n);
+    size_t row = first / columns, column = first % columns;
+    for (size_t at = 0; at < e->count; row++, column = 0) {
+        const size_t left = columns - column < e->count - at ? columns - column : e->count - at;
+        if (column < width) {
+            const size_t n = width - column < left ? width - column : left;
+            e->runs[e->run_count++] = (run_out){.at = at, .count = n, .out = row * width + column};
+        }
+        at += left;
+    }
+}
+
+static void finish_bytes(const tile_end *e, const int32_t *sums, uint8_t *lines)
+{
+    uint8_t *y = (uint8_t *)e->r->tensors[e->p->inputs] + e->plane * e->size;
+    const int_finish *f = &e->p->finish;
+    if (e->run_count == 1) {
+        const run_out *run = &e->runs[0];
+        e->tile->finish_rows(y + run->out, e->size, sums + run->at, e->rows, run->count, f,
+                             e->offsets, e->scales);
+        return;
+    }
+    e->tile->finish_rows(lines, INT_MAX_COLUMNS, sums, e->rows, e->count, f, e->offsets, e->scales);
+    for (size_t i = 0; i < e->rows; i++, y += e->size, lines += INT_MAX_COLUMNS)
+        for (size_t k = 0; k < e->run_count; k++)
+            memcpy(y + e->runs[k].out, lines + e->runs[k].at, e->runs[k].count);
 }
 
 static void finish_ints(const tile_end *e, const int32_t *sums)
 {
-    const size_t size = (size_t)(e->p->out_size[0] * e->p->out_size[1]);
-    int32_t *y = (int32_t *)e->r->tensors[e->p->inputs] + e->plane * size;
-    for (size_t at = 0, n, out; next_run(e, &at, &n, &out); at += n)
-        for (size_t i = 0; i < n; i++)
-            y[out + i] = (int32_t)((uint32_t)sums[at + i] + (uint32_t)e->offset);
+    int32_t *y = (int32_t *)e->r->tensors[e->p->inputs] + e->plane * e->size;
+    for (size_t i = 0; i < e->rows; i++, y += e->size, sums += INT_MAX_COLUMNS)
+        for (size_t k = 0; k < e->run_count; k++) {
+            const run_out *run = &e->runs[k];
+            for (size_t j = 0; j < run->count; j++)
+                y[run->out + j] = (int32_t)((uint32_t)sums[run->at + j] + (uint32_t)e->offsets[i]);
+        }
 }
 
-static void finish_floats(const tile_end *e, const int32_t *sums)
+/* One run of one channel. */
+static void finish_floats(const tile_end *e, const int32_t *sums, size_t row, const run_out *run)
 {
     const int_conv *p = e->p;
-    const kernel_run *r = e->r;
-    const size_t base = e->plane * (size_t)(p->out_size[0] * p->out_size[1]);
-    const double scale = ((const double *)((const char *)r->packed + p->at_scales))[e->channel];
-    const float bias = p->bias_input ? ((const float *)r->tensors[p->bias_input])[e->channel] : 0;
-    const float *more = p->sum_input ? (const float *)r->tensors[p->sum_input] + base : NULL;
-    float *y = (float *)r->tensors[p->inputs] + base;
-    for (size_t at = 0, n, out; next_run(e, &at, &n, &out); at += n) {
-        for (size_t i = 0; i < n; i++)
-            y[out + i] =
-                (float)((double)(int32_t)((uint32_t)sums[at + i] + (uint32_t)e->offset) * scale) +
-                bias;
-        for (size_t i = 0; more && i < n; i++) y[out + i] += more[out + i];
-        for (size_t i = 0; p->relu && i < n; i++) y[out + i] = y[out + i] < 0 ? 0 : y[out + i];
+    const size_t base = (e->plane + row) * e->size + run->out, n = run->count;
+    const double scale = e->scales[row];
+    const uint32_t offset = (uint32_t)e->offsets[row];
+    const float *bias = p->bias_input ? e->r->tensors[p->bias_input] : NULL;
+    const float *more = p->sum_input ? (const float *)e->r->tensors[p->sum_input] + base : NULL;
+    const float shift = bias ? bias[e->channel + row] : 0;
+    float *y = (float *)e->r->tensors[p->inputs] + base;
+    sums += row * INT_MAX_COLUMNS + run->at;
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)((double)(int32_t)((uint32_t)sums[i] + offset) * scale) + shift;
+    for (size_t i = 0; more && i < n; i++) y[i] += more[i];
+    for (size_t i = 0; p->relu && i < n; i++) y[i] = y[i] < 0 ? 0 : y[i];
+}
+
+/* `ones` are the sums of the unsigned operand alone, or NULL. */
+static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_t *lines)
+{
+    for (size_t i = 0; ones && i < e->rows; i++) {
+        const uint32_t zero = (uint32_t)e->zeros[i];
+        int32_t *row = sums + i * INT_MAX_COLUMNS;
+        for (size_t k = 0; k < e->count; k++)
+            row[k] = (int32_t)((uint32_t)row[k] - zero * (uint32_t)ones[k]);
     }
-}
-
-/* One row of sums: `ones` are the sums of the unsigned operand alone, or NULL. */
-static void finish(tile_end *e, int32_t *sums, const int32_t *ones, uint8_t *line)
-{
-    const int_conv *p = e->p;
-    const char *packed = e->r->packed;
-    const uint32_t zero = (uint32_t)((const int32_t *)(packed + p->at_zeros))[e->channel];
-    const uint32_t sum = (uint32_t)((const int32_t *)(packed + p->at_sums))[e->channel];
-    const uint32_t bias = (uint32_t)((const int32_t *)(packed + p->at_bias))[e->channel];
-    const uint32_t depth = (uint32_t)(p->in * p->taps);
-    e->offset = (int32_t)(bias + x_zero(p, e->r) * (depth * zero - sum));
-    for (size_t i = 0; ones && i < e->count; i++)
-        sums[i] = (int32_t)((uint32_t)sums[i] - zero * (uint32_t)ones[i]);
-    if (p->kind == INT_CONV_TO_BYTES)
-        finish_bytes(e, sums, line);
-    else if (p->kind == INT_CONV_TO_INT32)
+    if (e->p->kind == INT_CONV_TO_BYTES) {
+        finish_bytes(e, sums, lines);
+    } else if (e->p->kind == INT_CONV_TO_INT32) {
         finish_ints(e, sums);
-    else
-        finish_floats(e, sums);
+    } else {
+        for (size_t i = 0; i < e->rows; i++)
+            for (size_t k = 0; k < e->run_count; k++) finish_floats(e, sums, i, &e->runs[k]);
+    }
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
@@ -217,16 +253,17 @@ static unit find_unit(const int_conv *p, size_t index)
     return u;
 }
 
-static void run_tile(const int_conv *p, const kernel_run *r, const unit *u, size_t row, size_t tile)
+static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
 {
-    const int_tile *t = int_tile_of((cpu_level)p->level);
+    const int_conv *p = e->p;
+    const kernel_run *r = e->r;
+    const int_tile *t = e->tile;
     const size_t width = t->vectors * t->lanes, first = tile * width, group = u->image % p->groups;
-    const size_t count = p->positions - first < width ? p->positions - first : width;
-    const size_t vectors = (count + t->lanes - 1) / t->lanes;
     const uint64_t weights = p->taps * p->quads * t->rows * INT_GROUP;
     int32_t *sums = r->scratch, *ones = sums + INT_MAX_ROWS * INT_MAX_COLUMNS;
-    uint8_t *line = (uint8_t *)(ones + INT_MAX_COLUMNS);
     const uint8_t *image = (const uint8_t *)r->workspace + u->image * int_conv_image_bytes(p);
+    e->count = p->positions - first < width ? p->positions - first : width;
+    const size_t vectors = (e->count + t->lanes - 1) / t->lanes, channel = row * t->rows;
     int_job j = {.a = (const uint8_t *)r->packed + (group * p->row_groups + row) * weights,
                  .b = image + first * INT_GROUP,
                  .taps = p->tap_offsets,
@@ -236,23 +273,21 @@ static void run_tile(const int_conv *p, const kernel_run *r, const unit *u, size
                  .a_step = t->rows * INT_GROUP,
                  .b_step = p->rows * p->columns * INT_GROUP,
                  .c = sums};
-    size_t kind;
-    (void)int_tile_rows(t, t->rows, &kind);
-    t->run[1][kind][vectors - 1](&j);
+    t->run[1][t->rows == 8 ? 3 : 2][vectors - 1](&j);
     if (p->w_has_zero) {
         j.a = (const uint8_t *)r->packed + p->at_ones;
         j.a_step = INT_GROUP;
         j.c = ones;
         t->run[1][0][vectors - 1](&j);
     }
-    const size_t channel = row * t->rows;
-    const size_t rows = p->out - channel < t->rows ? p->out - channel : t->rows;
-    tile_end e = {.p = p, .r = r, .first = first, .count = count};
-    for (size_t i = 0; i < rows; i++) {
-        e.channel = group * p->out + channel + i;
-        e.plane = u->image * p->out + channel + i;
-        finish(&e, sums + i * INT_MAX_COLUMNS, p->w_has_zero ? ones : NULL, line);
-    }
+    e->rows = p->out - channel < t->rows ? p->out - channel : t->rows;
+    e->channel = group * p->out + channel;
+    e->plane = u->image * p->out + channel;
+    e->offsets = (const int32_t *)((const char *)r->workspace + p->at_offsets) + e->channel;
+    e->zeros = (const int32_t *)((const char *)r->packed + p->at_zeros) + e->channel;
+    e->scales = (const double *)((const char *)r->packed + p->at_scales) + e->channel;
+    find_runs(e, first);
+    finish(e, sums, p->w_has_zero ? ones : NULL, (uint8_t *)(ones + INT_MAX_COLUMNS));
 }
 
 void int_conv_run(const kernel_run *r)
@@ -262,12 +297,17 @@ void int_conv_run(const kernel_run *r)
     if (r->phase == 0) {
         kernel_share(&from, &to, p->batch * p->groups * p->quads, r->part, r->parts);
         for (size_t i = from; i < to; i++) lay_quad(p, r, i);
+        find_offsets(p, r);
         return;
     }
+    tile_end e = {.p = p,
+                  .r = r,
+                  .tile = int_tile_of((cpu_level)p->level),
+                  .size = (size_t)(p->out_size[0] * p->out_size[1])};
     kernel_share(&from, &to, int_conv_unit_count(p), r->part, r->parts);
     for (size_t i = from; i < to; i++) {
         const unit u = find_unit(p, i);
         for (size_t row = u.row; row < u.row_end; row++)
-            for (size_t tile = u.tile; tile < u.tile_end; tile++) run_tile(p, r, &u, row, tile);
+            for (size_t tile = u.tile; tile < u.tile_end; tile++) run_tile(&e, &u, row, tile);
     }
 }

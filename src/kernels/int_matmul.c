@@ -282,8 +282,8 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     out->phases = 3 - p->first_phase;
     const uint64_t units = int_matmul_unit_count(p);
     out->parts = (uint32_t)(units < INT_MATMUL_PARTS ? units : INT_MATMUL_PARTS);
-    out->scratch_bytes =
-        (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) + INT_MAX_COLUMNS * sizeof(double);
+    out->scratch_bytes = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) +
+                         INT_MAX_COLUMNS * (sizeof(double) + sizeof(float));
     if (!p->b_constant) return PGY_OK;
     const pgy_status st = pack_constant(out, p, u, err);
     if (st) kernel_plan_deinit(out);

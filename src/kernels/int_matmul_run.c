@@ -108,6 +108,7 @@ typedef struct panel {
     const int32_t *column_sums;
     int32_t *offsets;
     double *scales;
+    float *factors; /* scales in float32 */
     double a_scale;
     int32_t a_zero; /* of A, if it is one for all */
 } panel;
@@ -149,6 +150,7 @@ static void prepare_columns(panel *c)
         if (!b_scales) continue;
         c->scales[j] = p->alpha * c->a_scale * (double)b_scales[p->b_scales == 1 ? 0 : column];
         if (p->kind == INT_MATMUL_TO_BYTES) c->scales[j] /= scalar(r, p->at.y_scale);
+        c->factors[j] = (float)c->scales[j];
     }
 }
 
@@ -194,7 +196,7 @@ static void finish_row(const panel *c, size_t row, int32_t *sums)
     } else if (p->kind == INT_MATMUL_TO_BYTES) {
         int_tile_of((cpu_level)p->level)
             ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, sums, c->count, &p->finish,
-                             c->offsets, c->scales);
+                             c->offsets, c->scales, c->factors);
     } else {
         int32_t *y = (int32_t *)c->r->tensors[p->inputs] + at;
         for (size_t j = 0; j < c->count; j++)
@@ -220,6 +222,7 @@ static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
                .column_sums = (const int32_t *)(b + p->b_bytes),
                .offsets = sums + INT_MAX_ROWS * INT_MAX_COLUMNS,
                .scales = (double *)(sums + (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS)};
+    c.factors = (float *)(c.scales + INT_MAX_COLUMNS);
     const size_t vectors = (c.count + t->lanes - 1) / t->lanes;
     prepare_columns(&c);
     for (size_t i = from, rows, kind; i < to; i += rows) {

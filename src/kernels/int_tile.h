@@ -34,12 +34,13 @@ typedef struct int_tile {
     size_t rows, vectors, lanes;
     /* [A is signed, B unsigned][rows 1, 2, 4, 8][vectors - 1]; NULL beyond what the set has */
     int_tile_function run[2][4][3];
-    /* One scale and offset for all. */
-    void (*finish_row)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
-                       int32_t offset, double scale);
-    /* One for each column. */
+    /* Rows of `n` sums at most, INT_MAX_COLUMNS apart, to rows `stride` bytes apart; an offset and
+     * a scale for each row. */
+    void (*finish_rows)(uint8_t *y, size_t stride, const int32_t *sums, size_t rows, size_t n,
+                        const int_finish *f, const int32_t *offsets, const double *scales);
+    /* One row; an offset and a scale for each column, which is there in float32 too. */
     void (*finish_columns)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
-                           const int32_t *offsets, const double *scales);
+                           const int32_t *offsets, const double *scales, const float *factors);
 } int_tile;
 
 extern const int_tile int_tile_portable, int_tile_avx2, int_tile_avx512, int_tile_vnni;

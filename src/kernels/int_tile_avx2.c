@@ -60,7 +60,7 @@ const int_tile int_tile_avx2 = {
     .lanes = 8,
     .run = {{{rows_1_1, rows_1_2}, {rows_2_1, rows_2_2}, {rows_4_1, rows_4_2}},
             {{signed_1_1, signed_1_2}, {signed_2_1, signed_2_2}, {signed_4_1, signed_4_2}}},
-    .finish_row = finish_row,
+    .finish_rows = finish_rows,
     .finish_columns = finish_columns,
 };
 #endif

@@ -57,7 +57,7 @@ const int_tile int_tile_portable = {
     .vectors = 1,
     .lanes = COLUMNS,
     .run = {{{rows_1}, {rows_2}, {rows_4}}, {{signed_1}, {signed_2}, {signed_4}}},
-    .finish_row = finish_row,
+    .finish_rows = finish_rows,
     .finish_columns = finish_columns,
 };
 

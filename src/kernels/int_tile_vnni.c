@@ -43,7 +43,7 @@ const int_tile int_tile_vnni = {
              {signed_2_1, signed_2_2, signed_2_3},
              {signed_4_1, signed_4_2, signed_4_3},
              {signed_8_1, signed_8_2, signed_8_3}}},
-    .finish_row = finish_row,
+    .finish_rows = finish_rows,
     .finish_columns = finish_columns,
 };
 #endif
