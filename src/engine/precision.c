@@ -122,12 +122,9 @@ static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_e
     precision x = start(g, config, err);
     precision_mark_exact(&x);
     precision_halve(&x);
-    if (!x.p.status)
-        LOG(INFO, "Layers in %s: %zu",
-            config->fp16 && config->bf16 ? "16-bit floats"
-            : config->bf16               ? "bfloat16"
-                                         : "float16",
-            x.half_count);
+    if (!x.p.status && (x.half_count[0] || !x.half_count[1]))
+        LOG(INFO, "Layers in float16: %zu", x.half_count[0]);
+    if (!x.p.status && x.half_count[1]) LOG(INFO, "Layers in bfloat16: %zu", x.half_count[1]);
     return finish(&x);
 }
 

@@ -40,7 +40,7 @@ typedef struct precision {
     precision_value **values;
     size_t value_count, value_capacity;
     const pgy_value *zero;              /* int8 zero point of the top level */
-    size_t half_count, quantized_count; /* layers */
+    size_t half_count[2], quantized_count; /* layers; in float16 and bfloat16 */
 } precision;
 
 /* The entry of v; NULL: out of memory, and the status is set. */

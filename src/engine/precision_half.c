@@ -440,7 +440,7 @@ static void retype(precision *x, pgy_node *n, pgy_dtype t)
     }
     graph_mark_changed(n->graph);
     node_box_of(n)->changed = true;
-    x->half_count++;
+    x->half_count[slot_of(t)]++;
     LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in %s", node_label(n), n->op_type, pgy_dtype_name(t));
 }
 

@@ -107,6 +107,13 @@ static void put_pools(str *out, const pgy_build_config *c)
     str_deinit(&text);
 }
 
+static const char *const CALIBRATORS[] = {
+    [PGY_CALIBRATOR_ENTROPY_2] = "IInt8EntropyCalibrator2",
+    [PGY_CALIBRATOR_ENTROPY] = "IInt8EntropyCalibrator",
+    [PGY_CALIBRATOR_MIN_MAX] = "IInt8MinMaxCalibrator",
+    [PGY_CALIBRATOR_LEGACY] = "IInt8LegacyCalibrator",
+};
+
 void native_log_build(const pgy_build_config *c, const profile_set *profiles)
 {
     static const pgy_build_config NONE = {.size = sizeof NONE};
@@ -129,6 +136,7 @@ void native_log_build(const pgy_build_config *c, const profile_set *profiles)
         str_deinit(&count);
     }
     if (c->preview_features.count) put_names(&text, "Preview Features", &c->preview_features);
+    if (c->int8 && c->calibration) put_row(&text, "Calibrator", CALIBRATORS[c->calibration->kind]);
     if (c->quantization_flags.count) put_names(&text, "Quantization Flags", &c->quantization_flags);
     LOG(INFO, "Building engine with configuration:%s", str_text(&text));
     str_deinit(&text);
