@@ -84,7 +84,7 @@ static pgy_status make_feed(pgy_tensor_map **feed, const engine *e, pgy_error *e
 /* Memory of a program that is walked here, on one thread, with a clock at every step. */
 typedef struct walk {
     const program *p;
-    char *memory, *workspace, *scratch;
+    char *memory, *scratch;
     void **tensors; /* address of each */
     int64_t *best;  /* per step */
 } walk;
@@ -125,7 +125,7 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
                                       ? (const char *)w->p->constants + s->packed_offset
                                       : NULL,
                         .tensors = addresses,
-                        .workspace = w->workspace,
+                        .workspace = w->memory + s->workspace_offset,
                         .scratch = w->scratch,
                         .parts = 1};
         if (!s->kernel) {
@@ -192,13 +192,12 @@ static pgy_status measure_steps(const program *p, const pgy_tensor_map *feed, co
                                 pgy_error *err)
 {
     walk w = {.p = p};
-    char *memory = mem_alloc(p->arena_bytes + p->workspace_bytes + p->scratch_bytes + 512);
+    char *memory = mem_alloc(p->arena_bytes + p->scratch_bytes + 512);
     w.tensors = mem_calloc(p->tensor_count + 1, sizeof *w.tensors);
     w.best = mem_calloc(p->step_count + 1, sizeof *w.best);
     if (!memory || !w.tensors || !w.best) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     w.memory = align(memory);
-    w.workspace = align(w.memory + p->arena_bytes);
-    w.scratch = align(w.workspace + p->workspace_bytes);
+    w.scratch = align(w.memory + p->arena_bytes);
     place_tensors(&w, feed);
     pgy_status st = PGY_OK;
     for (int i = 0; !st && i < o->runs; i++) st = walk_once(&w, err);

@@ -159,9 +159,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_memory(pgy_context *c, void *m
 
 typedef struct pgy_context_memory {
     uint64_t held_bytes;  /**< by the context, or given to it */
-    uint64_t arena_bytes; /**< for tensors of the last run's program; 0: interpreted, or no run */
-    uint64_t arena_bound; /**< no order of places for these tensors needs less */
-    uint64_t workspace_bytes; /**< of kernels, for all threads */
+    uint64_t arena_bytes; /**< for tensors and what kernels work with in the last run's program; 0:
+                             it was interpreted, or there was no run */
+    uint64_t arena_bound; /**< the most of it that is in use at once: no arena is smaller */
+    uint64_t scratch_bytes; /**< beside it, for all threads */
 } pgy_context_memory;
 PGY_API pgy_context_memory pgy_context_describe_memory(const pgy_context *c);
 
@@ -216,8 +217,7 @@ PGY_API pgy_ticket pgy_stream_last(pgy_stream *s); /**< what was enqueued last; 
 PGY_API bool pgy_stream_is_done(pgy_stream *s, pgy_ticket ticket);
 /** Waits. @return how that piece of work ended, with its text, if it is among the latest 16 that
  * failed */
-PGY_API PGY_MUST_CHECK pgy_status pgy_stream_wait(pgy_stream *s, pgy_ticket ticket,
-                                                  pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_stream_wait(pgy_stream *s, pgy_ticket ticket, pgy_error *err);
 /** Waits for all. @return the first failure since the last call of this, or PGY_OK */
 PGY_API PGY_MUST_CHECK pgy_status pgy_stream_synchronize(pgy_stream *s, pgy_error *err);
 

@@ -176,6 +176,6 @@ pgy_context_memory pgy_context_describe_memory(const pgy_context *c)
         .held_bytes = c->memory_bytes,
         .arena_bytes = p ? p->arena_bytes : 0,
         .arena_bound = p ? p->arena_bound : 0,
-        .workspace_bytes = p ? p->workspace_bytes + (uint64_t)p->scratch_bytes * threads : 0,
+        .scratch_bytes = p ? (uint64_t)p->scratch_bytes * threads : 0,
     };
 }

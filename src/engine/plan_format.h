@@ -100,7 +100,7 @@ typedef struct plan_step {
     uint32_t refs, input_count, captured_count, output_count;
     uint32_t phases, parts, packed_inputs;
     int32_t in_place;
-    uint32_t reserved;
+    uint32_t workspace_place; /* in the arena, in units of 64 bytes */
     uint64_t params_offset, params_bytes, packed_offset, packed_bytes;
     uint64_t workspace_bytes, scratch_bytes;
     double cost_ns;

@@ -83,6 +83,7 @@ static void read_step(program_step *out, const plan_file *p, const plan_step *s)
                           .captured_count = s->captured_count,
                           .output_count = s->output_count,
                           .cost_ns = s->cost_ns};
+    out->workspace_offset = (uint64_t)s->workspace_place * 64;
     out->plan = (kernel_plan){
         .params = s->kernel == PLAN_NO_TEXT
                       ? NULL

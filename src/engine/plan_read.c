@@ -245,6 +245,7 @@ static bool is_kernel_step(const plan_file *p, const plan_step *s)
            is_range(s->params_offset, s->params_bytes, p->counts[PLAN_PARAMS]) &&
            is_range(s->packed_offset, s->packed_bytes, p->counts[PLAN_CONSTANTS]) &&
            s->workspace_bytes <= p->info->workspace_bytes &&
+           is_range((uint64_t)s->workspace_place * 64, s->workspace_bytes, p->info->arena_bytes) &&
            s->scratch_bytes <= p->info->scratch_bytes;
 }
 

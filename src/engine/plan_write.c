@@ -126,6 +126,7 @@ static void add_kernel(writer *w, plan_step *s, const program_step *from)
     s->packed_offset = plan->packed_bytes ? from->packed_offset : 0;
     s->packed_bytes = plan->packed_bytes;
     s->workspace_bytes = plan->workspace_bytes;
+    s->workspace_place = (uint32_t)(from->workspace_offset / 64);
     s->scratch_bytes = plan->scratch_bytes;
     str_append_fill(params, '\0', (PLAN_ALIGN - params->size % PLAN_ALIGN) % PLAN_ALIGN);
     s->params_offset = params->size;

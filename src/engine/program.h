@@ -33,6 +33,7 @@ typedef struct program_step {
     const kernel *kernel;        /* NULL: the reference definition of the node runs */
     kernel_plan plan;            /* packed bytes lie in the constants, at packed_offset */
     uint64_t packed_offset;
+    uint64_t workspace_offset; /* in the arena */
     pgy_node *node;          /* of the graph, for the reference; NULL for reorders */
     uint32_t node_index;     /* of a reference step: its place in the graph */
     const op_node *op;       /* of a reference step; NULL if it has bodies: then its node runs */
@@ -60,7 +61,7 @@ typedef struct program {
     void *constants; /* 64-byte aligned */
     bool mapped;     /* constants and parameters lie in a plan file */
     uint64_t constant_bytes, arena_bytes, arena_bound;
-    size_t workspace_bytes, scratch_bytes; /* most of any step */
+    size_t workspace_bytes, scratch_bytes; /* most of any step; workspaces lie in the arena */
     size_t input_count, output_count;
     const uint32_t *outputs;   /* tensor of each graph output */
     const program_mark *marks; /* in order of steps, those from the start first */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lifetimes: a tensor lives from the step that writes it to the last one that reads it or a view of
- * it. An output takes over the memory of an input that dies with the step, if the kernel can work
- * in place. */
+ * it, a workspace for its step. An output takes over the memory of an input that dies with the
+ * step, if the kernel can work in place. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -66,29 +66,43 @@ static void share(builder *b, life *lives, uint32_t index)
     lives[source].last = lives[to].last;
 }
 
-static pgy_status place_all(builder *b, const life *lives, pgy_error *err)
+/* What gets a place: tensors that own memory, and workspaces, which live for one step. */
+static size_t gather(const builder *b, const life *lives, program_interval *items,
+                     uint64_t **places)
 {
     program *p = b->p;
     size_t count = 0;
-    program_interval *items = mem_calloc(b->tensor_count + 1, sizeof *items);
-    uint32_t *owners = mem_calloc(b->tensor_count + 1, sizeof *owners);
-    if (!items || !owners) {
-        mem_free(items);
-        mem_free(owners);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while planning the arena");
-    }
     for (uint32_t i = 0; i < b->tensor_count; i++) {
-        const build_tensor *t = &b->tensors[i];
+        build_tensor *t = &b->tensors[i];
         if (root_of(b, i) != i || t->t.place != PROGRAM_ARENA || !lives[i].written) continue;
-        owners[count] = i;
+        places[count] = &t->t.offset;
         items[count++] = (program_interval){
             .first = lives[i].first, .last = lives[i].last, .size_bytes = t->t.size_bytes};
     }
-    const pgy_status st =
-        program_place_intervals(items, count, &p->arena_bytes, &p->arena_bound, err);
-    for (size_t i = 0; !st && i < count; i++) b->tensors[owners[i]].t.offset = items[i].offset;
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        program_step *s = &p->steps[i];
+        if (!s->kernel || !s->plan.workspace_bytes) continue;
+        places[count] = &s->workspace_offset;
+        items[count++] =
+            (program_interval){.first = i, .last = i, .size_bytes = s->plan.workspace_bytes};
+    }
+    return count;
+}
+
+static pgy_status place_all(builder *b, const life *lives, pgy_error *err)
+{
+    program *p = b->p;
+    const size_t most = b->tensor_count + p->step_count + 1;
+    program_interval *items = mem_calloc(most, sizeof *items);
+    uint64_t **places = mem_calloc(most, sizeof *places);
+    pgy_status st = items && places ? PGY_OK
+                                    : pgy_error_set(err, PGY_E_MEMORY,
+                                                    "out of memory while planning the arena");
+    const size_t count = st ? 0 : gather(b, lives, items, places);
+    if (!st) st = program_place_intervals(items, count, &p->arena_bytes, &p->arena_bound, err);
+    for (size_t i = 0; !st && i < count; i++) *places[i] = items[i].offset;
     mem_free(items);
-    mem_free(owners);
+    mem_free(places);
     return st;
 }
 

@@ -22,7 +22,7 @@ struct program_context {
     team *team;
     void *own; /* memory that was taken here, or NULL */
     bool placed;
-    char *arena, *workspace, *scratch;
+    char *arena, *scratch;
     size_t scratch_stride;
     void **addresses; /* of all steps' tensors, one after the other */
     size_t *starts;   /* per step: its first address */
@@ -62,8 +62,7 @@ void program_context_destroy(program_context *c)
 
 uint64_t program_memory_bytes(const program *p, size_t threads)
 {
-    return round_up(p->arena_bytes) + round_up(p->workspace_bytes) +
-           round_up(p->scratch_bytes) * threads + 64;
+    return round_up(p->arena_bytes) + round_up(p->scratch_bytes) * threads + 64;
 }
 
 static bool allocate(program_context *c)
@@ -96,8 +95,7 @@ void program_context_place(program_context *c, void *memory)
 {
     const program *p = c->p;
     c->arena = memory;
-    c->workspace = c->arena + round_up(p->arena_bytes);
-    c->scratch = c->workspace + round_up(p->workspace_bytes);
+    c->scratch = c->arena + round_up(p->arena_bytes);
     c->patch_count = 0;
     c->placed = memory != NULL;
     for (size_t i = 0; c->placed && i < p->step_count; i++)
@@ -198,7 +196,7 @@ static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t
         .params = s->plan.params,
         .packed = s->plan.packed_bytes ? (const char *)c->p->constants + s->packed_offset : NULL,
         .tensors = c->addresses + c->starts[index],
-        .workspace = c->workspace,
+        .workspace = c->arena + s->workspace_offset,
         .scratch = c->scratch + c->scratch_stride * thread,
         .phase = phase,
         .part = (uint32_t)thread,
