@@ -168,11 +168,12 @@ static void place_tensor(preparation *w, size_t i)
     const kernel_tensor *k = tensor_of(&use, i);
     const bool packed = i < use.input_count && (w->plan.packed_inputs >> i & 1);
     const bool half = half_is(k->dtype) && !keeps(w->inner, w->use, i);
-    if (!k->dtype || packed) return;
+    const size_t bits = pgy_dtype_describe(k->dtype)->bits;
+    if (!k->dtype || packed || bits < 8) return;
     *t = (tensor){.half = half ? (uint32_t)k->dtype : 0,
-                  .item = half ? sizeof(float) : pgy_dtype_describe(k->dtype)->bits / 8,
-                  .row_count = w->in_chunks ? w->rows.row_count[i] : 0};
-    t->count = kernel_size_bytes(k) / (pgy_dtype_describe(k->dtype)->bits / 8);
+                  .item = half ? sizeof(float) : (uint32_t)bits / 8,
+                  .row_count = w->in_chunks ? w->rows.row_count[i] : 0,
+                  .count = kernel_size_bytes(k) * 8 / bits};
     if (half && k->data) place_constant(w, i);
     if (t->packed && !t->row_count) {
         t->place = PLACE_PACKED;
