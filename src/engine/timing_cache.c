@@ -41,7 +41,7 @@ void timing_device(char *out, size_t size)
     size_t length = strlen(start);
     while (length && start[length - 1] == ' ') length--;
     for (size_t i = 0; i < length; i++)
-        if ((unsigned char)start[i] < ' ' || (unsigned char)start[i] > '~') length = i;
+        if (start[i] < ' ' || start[i] > '~' || start[i] == '#') length = i;
     snprintf(out, size, "%.*s, %s%s", length ? (int)length : 7, length ? start : "unknown",
              cpu_level_name(cpu_features()), cpu_has_byte_sums() ? " vnni" : "");
 }

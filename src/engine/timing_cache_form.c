@@ -56,6 +56,15 @@ static pgy_status newer(uint64_t version, pgy_error *err)
                          (unsigned long long)version, VERSION);
 }
 
+/* A line of text that comes back as it was. */
+static bool is_device(const char *text, size_t size)
+{
+    if (!size || size > MOST_DEVICE || text[0] == ' ' || text[size - 1] == ' ') return false;
+    for (size_t i = 0; i < size; i++)
+        if (text[i] < ' ' || text[i] > '~' || text[i] == '#') return false;
+    return true;
+}
+
 /* ---- Binary --------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const header *h, const char *rest, size_t size_bytes)
@@ -112,6 +121,9 @@ static pgy_status parse_binary(pgy_timing_cache **out, const char *data, size_t 
     if (hash_of(&h, data + sizeof h, size_bytes - sizeof h) != h.hash)
         return pgy_error_set(err, PGY_E_FORMAT,
                              "the timing cache is damaged: its checksum is wrong");
+    if (!is_device(data + sizeof h, h.device_bytes))
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "the timing cache is damaged: its processor has no name");
     st = timing_cache_make(&c, data + sizeof h, h.device_bytes, err);
     if (!st) st = read_records(c, data + sizeof h + h.device_bytes, h.count, err);
     if (st)
@@ -238,8 +250,9 @@ static pgy_status parse_text(pgy_timing_cache **out, const char *data, size_t si
     const char *second = memchr(device, '\n', (size_t)(end - device));
     const char *last = second ? end_of(device, second) : device;
     if (!version || (size_t)(last - device) <= start || memcmp(device, DEVICE_START, start) != 0 ||
-        last - device > MOST_DEVICE)
-        return pgy_error_set(err, PGY_E_FORMAT, "line 2: '%s...' is missing", DEVICE_START);
+        !is_device(device + start, (size_t)(last - device) - start))
+        return pgy_error_set(err, PGY_E_FORMAT, "line 2: '%s' and a processor are missing",
+                             DEVICE_START);
     pgy_status st = timing_cache_make(&c, device + start, (size_t)(last - device) - start, err);
     if (!st) st = read_rows(c, second + 1, end, err);
     if (st)
