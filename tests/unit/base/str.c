@@ -232,3 +232,33 @@ static void test_str__map_survives_refused_memory(void **state)
     }
     mem_fail_nth(0);
 }
+
+static void test_str__map_renames_in_place(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    strmap m = {0};
+    int values[COUNT];
+    char key[24], other[24];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(key, sizeof key, "key%d", i);
+        assert_true(strmap_put(&m, key, &values[i]));
+        if (i == 4) assert_true(strmap_rename(&m, "key2", "early")); /* while it is small */
+    }
+    assert_false(strmap_rename(&m, "absent", "new"));
+    assert_false(strmap_rename(&m, "key3", "key4"));
+    for (int i = 5; i < COUNT; i += 2) {
+        snprintf(key, sizeof key, "key%d", i);
+        snprintf(other, sizeof other, "other%d", i);
+        assert_true(strmap_rename(&m, key, other));
+        assert_null(strmap_get(&m, key));
+    }
+    assert_int_equal(m.count, COUNT);
+    assert_ptr_equal(strmap_find(&m, "early"), &m.entries[2]);
+    for (int i = 5; i < COUNT; i++) {
+        snprintf(key, sizeof key, i % 2 ? "other%d" : "key%d", i);
+        assert_ptr_equal(strmap_get(&m, key), &values[i]);
+        assert_string_equal(m.entries[i].key, key);
+    }
+    strmap_deinit(&m);
+}

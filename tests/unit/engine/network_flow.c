@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "harness/network_case.h"
 
 static const float SIX[] = {1, 2, 3, 4, 5, 6};
@@ -327,4 +328,56 @@ static void test_network_flow__operators_of_other_domains(void **state)
     assert_int_equal(layer->type, PGY_LAYER_PLUGIN_V3);
     net_expect(&c, layer->outputs[0], "2, 2", (double[]){10, 22, 22, 50});
     net_finish(&c);
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static pgy_status build_and_export(pgy_error *err)
+{
+    const int64_t dims[] = {3, 2}, shape[] = {1};
+    pgy_network *net = NULL;
+    pgy_model *model = NULL;
+    pgy_loop *loop = NULL;
+    pgy_tensor *t = NULL;
+    pgy_value *x = NULL;
+    pgy_layer *trips = NULL, *row = NULL, *clip = NULL, *all = NULL;
+    pgy_status st = pgy_network_create(&net, "small", err);
+    if (!st) st = pgy_tensor_create(&t, PGY_I64, 1, shape, err);
+    if (!st) *(int64_t *)pgy_tensor_data(t) = 3;
+    if (!st) st = pgy_network_add_input(&x, net, "x", PGY_F32, 2, dims, err);
+    if (!st) st = pgy_network_add_constant(&trips, net, t, err);
+    if (!st) st = pgy_network_add_loop(&loop, net, err);
+    if (!st) st = pgy_loop_add_trip_count(NULL, loop, trips->outputs[0], err);
+    if (!st) st = pgy_loop_add_iterator(&row, loop, x, 0, false, err);
+    if (!st)
+        st = pgy_network_add_activation(&clip, pgy_loop_body(loop), row->outputs[0],
+                                        PGY_ACTIVATION_CLIP, 0, 1, err);
+    if (!st) st = pgy_loop_add_output(&all, loop, clip->outputs[0], PGY_LOOP_CONCATENATE, 1, err);
+    if (!st) st = pgy_loop_close(loop, err);
+    if (!st) st = pgy_layer_set_name(clip, "clip", err);
+    if (!st) st = pgy_network_mark_debug(net, all->outputs[0], err);
+    if (!st) st = pgy_network_mark_output(net, all->outputs[0], err);
+    if (!st) st = pgy_network_to_model(&model, net, err);
+    pgy_tensor_release(t);
+    pgy_model_destroy(model);
+    pgy_network_destroy(net);
+    return st;
+}
+
+/* Every allocation may fail: nothing is lost, and the status says so or the work was done. */
+static void test_network_flow__refused_memory(void **state)
+{
+    (void)state;
+    bool done = false;
+    if (!mem_fail_nth(0)) skip();
+    for (uint64_t n = 1; !done && n < 20000; n++) {
+        pgy_error err = {0};
+        mem_fail_nth(n);
+        const pgy_status st = build_and_export(&err);
+        mem_fail_nth(0);
+        if (st != PGY_OK && st != PGY_E_MEMORY)
+            fail_msg("allocation %llu: %s", (unsigned long long)n, err.text);
+        done = st == PGY_OK && n > 400;
+    }
+    assert_true(done);
 }
