@@ -79,11 +79,17 @@ static bool asks_for(const pgy_build_config *c, pgy_dtype dtype)
     return false;
 }
 
+/* Q/DQ, or the integer operators that passes before this one made of them. */
 static bool is_explicit(const pgy_graph *g)
 {
-    for (size_t i = 0; i < g->node_count; i++)
-        if (node_is(g->nodes[i], "QuantizeLinear") || node_is(g->nodes[i], "DequantizeLinear"))
-            return true;
+    static const char *const SIGNS[] = {"QuantizeLinear", "DequantizeLinear", "QLinear",
+                                        "QGemm",          "Quantized",        "ConvInteger",
+                                        "MatMulInteger"};
+    for (size_t i = 0; i < g->node_count; i++) {
+        const char *op = g->nodes[i]->op_type;
+        for (size_t k = 0; k < sizeof SIGNS / sizeof *SIGNS; k++)
+            if (str_starts_with(op, SIGNS[k])) return true;
+    }
     return false;
 }
 

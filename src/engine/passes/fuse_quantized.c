@@ -29,7 +29,8 @@ static bool is_relu(pattern *p, const pgy_node *n, const quantized *end, bool *b
         if (pattern_input(n, 1) && !pattern_scalar(p, n->inputs[1], &low)) return false;
         if (pattern_input(n, 2) && !pattern_scalar(p, n->inputs[2], &high)) return false;
     }
-    if (high < quantized_high(end)) return false;
+    /* A limit that differs by rounding from the largest step still rounds to that step. */
+    if (high < quantized_high(end) * (1 - 1e-6)) return false;
     if (low <= quantized_low(end)) return true;
     *below = true;
     return low == 0;
