@@ -97,24 +97,19 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_plan_open(pgy_plan **out, const char *path
 PGY_API void pgy_plan_close(pgy_plan *p); /**< NULL is fine */
 
 typedef struct pgy_plan_info {
-    const char *name;    /**< of the model's graph */
-    const char *library; /**< version that wrote the plan */
-    const char *cpu;     /**< what processors need: "portable", "avx2" ... */
-    uint64_t model_hash; /**< XXH64 of the model's file; 0: it had none */
+    const char *name;      /**< of the model's graph */
+    const char *library;   /**< version that wrote the plan */
+    const char *cpu;       /**< what processors need: "portable", "avx2" ... */
+    const char *verbosity; /**< what it tells of layers: "DETAILED", "LAYER_NAMES_ONLY", "NONE" */
+    uint64_t model_hash;   /**< XXH64 of the model's file; 0: it had none */
     uint64_t file_bytes;
-    uint64_t arena_bytes;    /**< memory for what is computed */
-    uint64_t arena_bound;    /**< no plan of this order of steps can do with less */
-    uint64_t constant_bytes; /**< weights, in the kernels' own forms */
-    bool is_built; /**< false: the graph's shapes depend on data; it is built when it runs, there
-                      are no layers and no profile */
+    uint64_t constant_bytes; /**< weights in the kernels' own forms, of all profiles */
+    bool refittable, stripped, version_compatible;
 } pgy_plan_info;
 /* What these return is the plan's. */
 PGY_API const pgy_plan_info *pgy_plan_describe(const pgy_plan *p);
 PGY_API const pgy_metadata *pgy_plan_inputs(const pgy_plan *p); /**< as the model declares them */
 PGY_API const pgy_metadata *pgy_plan_outputs(const pgy_plan *p);
-/** The shapes of inputs that the plan was built for; others work too, but are built when they come.
- * NULL if it is not built. */
-PGY_API const pgy_metadata *pgy_plan_shapes(const pgy_plan *p);
 
 typedef struct pgy_plan_tensor {
     const char *name;
@@ -124,16 +119,44 @@ typedef struct pgy_plan_tensor {
     size_t block; /**< channels that lie side by side: 8 or 16; 1: row-major */
 } pgy_plan_tensor;
 
-/** A step. Weights are not among its inputs. */
+/** A step. */
 typedef struct pgy_plan_layer {
-    const char *name;   /**< of the node */
+    const char *name;   /**< of the node; of several that became one, joined by " + " */
     const char *type;   /**< operator; "Reorder", "Copy" */
     const char *tactic; /**< kernel; NULL: the operator's reference definition */
-    const pgy_plan_tensor *inputs, *outputs;
-    size_t input_count, output_count;
+    const pgy_plan_tensor *inputs, *outputs, *constants;
+    size_t input_count, output_count, constant_count;
+    uint64_t packed_bytes;      /**< of weights in the kernel's own form */
+    const char *const *sources; /**< nodes of the model */
+    size_t source_count;
 } pgy_plan_layer;
-PGY_API size_t pgy_plan_layer_count(const pgy_plan *p);
-PGY_API const pgy_plan_layer *pgy_plan_layer_at(const pgy_plan *p, size_t i);
+
+typedef struct pgy_plan_profile {
+    bool is_built; /**< false: the graph's shapes depend on data; it is built when it runs, and
+                      there are no layers */
+    uint64_t arena_bytes; /**< memory for what is computed */
+    uint64_t arena_bound; /**< no plan of this order of steps can do with less */
+    const pgy_plan_layer *layers;
+    size_t layer_count;
+} pgy_plan_profile;
+PGY_API size_t pgy_plan_profile_count(const pgy_plan *p);
+PGY_API const pgy_plan_profile *pgy_plan_profile_at(const pgy_plan *p, size_t i);
+/** The range of input `i` in a profile, as pgy_engine_range. */
+PGY_API pgy_bound_kind pgy_plan_range(pgy_profile_range *out, const pgy_plan *p, size_t profile,
+                                      size_t i);
+
+/* ---- Inspection ----------------------------------------------------------------------------- */
+
+typedef enum pgy_inspect_format {
+    PGY_INSPECT_JSON,   /**< in the field names of TensorRT's engine inspector */
+    PGY_INSPECT_ONELINE /**< a line for each layer */
+} pgy_inspect_format;
+/** What a plan tells of itself, as much as its verbosity allows. Free with pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_plan_inspect(char **out, const pgy_plan *p,
+                                                   pgy_inspect_format format, pgy_error *err);
+/** The same of an engine. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_engine_inspect(char **out, pgy_engine *e,
+                                                     pgy_inspect_format format, pgy_error *err);
 
 #ifdef __cplusplus
 }

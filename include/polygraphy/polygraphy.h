@@ -12,10 +12,10 @@
 #include <polygraphy/engine.h>
 #include <polygraphy/graph.h>
 #include <polygraphy/loader.h>
-#include <polygraphy/network.h>
 #include <polygraphy/onnx.h>
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>
+#include <polygraphy/refit.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/runtime.h>
 #include <polygraphy/tensor.h>

@@ -43,31 +43,41 @@ static uint64_t merge(uint64_t hash, uint64_t lane)
     return (hash ^ round_of(0, lane)) * P1 + P4;
 }
 
-/* Whole stripes; *p moves behind them. */
-static uint64_t hash_stripes(const unsigned char **p, size_t count, uint64_t seed)
+static void start_lanes(uint64_t *lanes, uint64_t seed)
 {
-    uint64_t a = seed + P1 + P2, b = seed + P2, c = seed, d = seed - P1;
-    const unsigned char *at = *p;
+    lanes[0] = seed + P1 + P2;
+    lanes[1] = seed + P2;
+    lanes[2] = seed;
+    lanes[3] = seed - P1;
+}
+
+/* Whole stripes; the end of them. */
+static const unsigned char *hash_stripes(uint64_t *lanes, const unsigned char *at, size_t count)
+{
+    uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
     for (size_t i = 0; i < count; i++, at += 32) {
         a = round_of(a, read_word(at));
         b = round_of(b, read_word(at + 8));
         c = round_of(c, read_word(at + 16));
         d = round_of(d, read_word(at + 24));
     }
-    *p = at;
-    uint64_t hash = rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18);
-    hash = merge(hash, a);
-    hash = merge(hash, b);
-    hash = merge(hash, c);
-    return merge(hash, d);
+    lanes[0] = a;
+    lanes[1] = b;
+    lanes[2] = c;
+    lanes[3] = d;
+    return at;
 }
 
-uint64_t hash_xxh64(const void *data, size_t size_bytes, uint64_t seed)
+static uint64_t merge_lanes(const uint64_t *lanes)
 {
-    const unsigned char *p = data;
-    size_t left = size_bytes % 32;
-    uint64_t hash = size_bytes >= 32 ? hash_stripes(&p, size_bytes / 32, seed) : seed + P5;
-    hash += size_bytes;
+    uint64_t hash =
+        rotate(lanes[0], 1) + rotate(lanes[1], 7) + rotate(lanes[2], 12) + rotate(lanes[3], 18);
+    for (size_t i = 0; i < 4; i++) hash = merge(hash, lanes[i]);
+    return hash;
+}
+
+static uint64_t finish(uint64_t hash, const unsigned char *p, size_t left)
+{
     for (; left >= 8; left -= 8, p += 8)
         hash = rotate(hash ^ round_of(0, read_word(p)), 27) * P1 + P4;
     if (left >= 4) {
@@ -79,4 +89,48 @@ uint64_t hash_xxh64(const void *data, size_t size_bytes, uint64_t seed)
     hash = (hash ^ hash >> 33) * P2;
     hash = (hash ^ hash >> 29) * P3;
     return hash ^ hash >> 32;
+}
+
+uint64_t hash_xxh64(const void *data, size_t size_bytes, uint64_t seed)
+{
+    const unsigned char *p = data;
+    uint64_t lanes[4], hash = seed + P5;
+    if (size_bytes >= 32) {
+        start_lanes(lanes, seed);
+        p = hash_stripes(lanes, p, size_bytes / 32);
+        hash = merge_lanes(lanes);
+    }
+    return finish(hash + size_bytes, p, size_bytes % 32);
+}
+
+/* ---- In pieces ------------------------------------------------------------------------------ */
+
+void hash_stream_start(hash_stream *s)
+{
+    s->total = 0;
+    start_lanes(s->lanes, 0);
+}
+
+void hash_stream_add(hash_stream *s, const void *data, size_t size_bytes)
+{
+    const unsigned char *p = data;
+    const size_t have = s->total % sizeof s->rest;
+    s->total += size_bytes;
+    if (have) {
+        const size_t missing = sizeof s->rest - have;
+        const size_t taken = size_bytes < missing ? size_bytes : missing;
+        if (taken) memcpy(s->rest + have, p, taken);
+        p += taken;
+        size_bytes -= taken;
+        if (taken < missing) return;
+        (void)hash_stripes(s->lanes, s->rest, 1);
+    }
+    if (size_bytes >= 32) p = hash_stripes(s->lanes, p, size_bytes / 32);
+    if (size_bytes % 32) memcpy(s->rest, p, size_bytes % 32);
+}
+
+uint64_t hash_stream_finish(const hash_stream *s)
+{
+    const uint64_t hash = s->total >= 32 ? merge_lanes(s->lanes) : P5;
+    return finish(hash + s->total, s->rest, s->total % sizeof s->rest);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout is that of the original's text for engines (cli.md 5.2), as far as it applies: there
- * is one profile, and layers are listed once. The headline says which engine it is. */
+/* The layout is that of the original's text for engines (cli.md 5.2), as far as it applies: layers
+ * are listed for every profile, since each has a program of its own. The headline says which engine
+ * it is. */
 #include "cli/plan_text.h"
 
 #include <string.h>
@@ -43,16 +44,22 @@ static pgy_status append_metadata(str *out, const pgy_metadata *m, const char *k
     return PGY_OK;
 }
 
-/* ---- Memory and profile --------------------------------------------------------------------- */
+/* ---- Memory and profiles -------------------------------------------------------------------- */
 
-static void append_memory(str *out, const pgy_plan_info *i)
+static void append_memory(str *out, const pgy_plan *plan)
 {
-    str_printf(
-        out,
-        "\n\n---- Memory ----\nDevice Memory: %llu bytes (no order of memory needs less than "
-        "%llu)\nWeights: %llu bytes",
-        (unsigned long long)i->arena_bytes, (unsigned long long)i->arena_bound,
-        (unsigned long long)i->constant_bytes);
+    uint64_t most = 0, bound = 0;
+    for (size_t i = 0; i < pgy_plan_profile_count(plan); i++) {
+        const pgy_plan_profile *p = pgy_plan_profile_at(plan, i);
+        if (p->arena_bytes <= most) continue;
+        most = p->arena_bytes;
+        bound = p->arena_bound;
+    }
+    str_printf(out,
+               "\n\n---- Memory ----\nDevice Memory: %llu bytes (no order of memory needs less "
+               "than %llu)\nWeights: %llu bytes",
+               (unsigned long long)most, (unsigned long long)bound,
+               (unsigned long long)pgy_plan_describe(plan)->constant_bytes);
 }
 
 static size_t longest_name(size_t longest, const pgy_metadata *m)
@@ -64,37 +71,52 @@ static size_t longest_name(size_t longest, const pgy_metadata *m)
     return longest;
 }
 
-static void append_shape(str *out, const char *name, const pgy_tensor_info *info)
+static void append_range(str *out, const pgy_plan *plan, size_t profile, size_t input)
 {
-    str_printf(out, "%s", name);
+    pgy_profile_range r;
+    const pgy_bound_kind kind = pgy_plan_range(&r, plan, profile, input);
+    if (kind == PGY_BOUND_NONE) {
+        str_append(out, " | Shape: unknown");
+        return;
+    }
+    str_append(out, kind == PGY_BOUND_ELEMENTS ? " | Values: min=" : " | Shapes: min=");
+    str_append_py_tuple(out, r.min, r.count);
+    str_append(out, ", opt=");
+    str_append_py_tuple(out, r.opt, r.count);
+    str_append(out, ", max=");
+    str_append_py_tuple(out, r.max, r.count);
+    if (kind == PGY_BOUND_ANY) str_append(out, " (not restricted)");
+}
+
+static void append_output(str *out, const pgy_tensor_info *info)
+{
+    str_append(out, " | Shape: ");
     if (info->rank < 0)
         str_append(out, "unknown");
     else
         str_append_py_tuple(out, info->shape, (size_t)info->rank);
 }
 
-static void append_profile(str *out, const pgy_plan *plan)
+static void append_profiles(str *out, const pgy_plan *plan)
 {
     const pgy_metadata *inputs = pgy_plan_inputs(plan), *outputs = pgy_plan_outputs(plan);
-    const pgy_metadata *shapes = pgy_plan_shapes(plan);
     const int width = (int)(longest_name(longest_name(0, inputs), outputs) + NAME_PADDING);
     const size_t count = pgy_metadata_count(inputs);
-    str_printf(out, "\n\n---- %d Profile(s) (%zu Tensor(s) Each) ----", shapes ? 1 : 0,
-               count + pgy_metadata_count(outputs));
-    if (!shapes) return;
-    str_append(out, "\n- Profile: 0");
-    for (size_t i = 0; i < count; i++) {
-        const pgy_tensor_info *info = pgy_metadata_at(shapes, i);
-        str_printf(out, "\n    Tensor: %-*s %8s, Index: %zu", width, info->name, "(Input)", i);
-        append_shape(out, " | Shapes: min=", info);
-        append_shape(out, ", opt=", info);
-        append_shape(out, ", max=", info);
-    }
-    for (size_t i = 0; i < pgy_metadata_count(outputs); i++) {
-        const pgy_tensor_info *info = pgy_metadata_at(outputs, i);
-        str_printf(out, "\n    Tensor: %-*s %8s, Index: %zu", width, info->name, "(Output)",
-                   count + i);
-        append_shape(out, " | Shape: ", info);
+    str_printf(out, "\n\n---- %zu Profile(s) (%zu Tensor(s) Each) ----",
+               pgy_plan_profile_count(plan), count + pgy_metadata_count(outputs));
+    for (size_t p = 0; p < pgy_plan_profile_count(plan); p++) {
+        str_printf(out, "%s\n- Profile: %zu", p ? "\n" : "", p);
+        for (size_t i = 0; i < count; i++) {
+            str_printf(out, "\n    Tensor: %-*s %8s, Index: %zu", width,
+                       pgy_metadata_at(inputs, i)->name, "(Input)", i);
+            append_range(out, plan, p, i);
+        }
+        for (size_t i = 0; i < pgy_metadata_count(outputs); i++) {
+            const pgy_tensor_info *info = pgy_metadata_at(outputs, i);
+            str_printf(out, "\n    Tensor: %-*s %8s, Index: %zu", width, info->name, "(Output)",
+                       count + i);
+            append_output(out, info);
+        }
     }
 }
 
@@ -116,6 +138,22 @@ static void append_tensors(str *out, const pgy_plan_tensor *t, size_t count)
     str_append_char(out, '}');
 }
 
+static void append_attributes(str *out, const pgy_plan_layer *l)
+{
+    str_printf(out, "\n---- Attributes ----\nOrigin = %s\nTactic = %s", l->type,
+               l->tactic ? l->tactic : "reference");
+    if (l->packed_bytes)
+        str_printf(out, "\nPacked weights = %llu bytes", (unsigned long long)l->packed_bytes);
+    for (size_t i = 0; i < l->constant_count; i++) {
+        str_printf(out, "\nConstant = %s [dtype=%s, shape=", l->constants[i].name,
+                   pgy_dtype_name(l->constants[i].dtype));
+        str_append_py_tuple(out, l->constants[i].shape, (size_t)l->constants[i].rank);
+        str_append_char(out, ']');
+    }
+    for (size_t i = 0; l->source_count > 1 && i < l->source_count; i++)
+        str_printf(out, "\nSource = %s", l->sources[i]);
+}
+
 static void append_layer(str *out, const pgy_plan_layer *l, size_t i, plan_text_options options)
 {
     str text = {0};
@@ -128,9 +166,7 @@ static void append_layer(str *out, const pgy_plan_layer *l, size_t i, plan_text_
         str_append_char(&text, *c);
         if (*c == '\n' && l->input_count) str_append_fill(&text, ' ', 4);
     }
-    if (options.attrs)
-        str_printf(&text, "\n---- Attributes ----\nOrigin = %s\nTactic = %s", l->type,
-                   l->tactic ? l->tactic : "reference");
+    if (options.attrs) append_attributes(&text, l);
     append_indented(out, str_text(&text), 4);
     out->failed |= text.failed || outputs.failed;
     str_append_char(out, '\n');
@@ -138,23 +174,39 @@ static void append_layer(str *out, const pgy_plan_layer *l, size_t i, plan_text_
     str_deinit(&text);
 }
 
+/* One profile: its layers are those of the plan. */
 static void append_layers(str *out, const pgy_plan *plan, plan_text_options options)
 {
-    str_printf(out, "\n\n---- %zu Layer(s) ----", pgy_plan_layer_count(plan));
-    for (size_t i = 0; options.layers && i < pgy_plan_layer_count(plan); i++)
-        append_layer(out, pgy_plan_layer_at(plan, i), i, options);
+    const bool named = strcmp(pgy_plan_describe(plan)->verbosity, "DETAILED") != 0;
+    const size_t profiles = pgy_plan_profile_count(plan);
+    for (size_t p = 0; p < profiles; p++) {
+        const pgy_plan_profile *profile = pgy_plan_profile_at(plan, p);
+        if (profiles > 1)
+            str_printf(out, "%s- Profile: %zu | %zu Layer(s)", p ? "\n" : "\n\n", p,
+                       profile->layer_count);
+        else
+            str_printf(out, "\n\n---- %zu Layer(s) ----", profile->layer_count);
+        for (size_t i = 0; options.layers && i < profile->layer_count; i++) {
+            if (named)
+                str_printf(out, "\nLayer %-4zu | %s", i, profile->layers[i].name);
+            else
+                append_layer(out, &profile->layers[i], i, options);
+        }
+    }
 }
 
 pgy_status plan_text(str *out, const pgy_plan *plan, plan_text_options options, pgy_error *err)
 {
     const pgy_plan_info *info = pgy_plan_describe(plan);
     str body = {0};
-    str_printf(&body, "Name: %s | Explicit Batch Engine | Written by version %s for %s processors",
-               info->name, info->library, info->cpu);
+    str_printf(&body,
+               "Name: %s | %s%sExplicit Batch Engine | Written by version %s for %s processors",
+               info->name, info->refittable ? "Refittable " : "", info->stripped ? "Stripped " : "",
+               info->library, info->cpu);
     pgy_status st = append_metadata(&body, pgy_plan_inputs(plan), "Input", err);
     if (!st) st = append_metadata(&body, pgy_plan_outputs(plan), "Output", err);
-    append_memory(&body, info);
-    append_profile(&body, plan);
+    append_memory(&body, plan);
+    append_profiles(&body, plan);
     append_layers(&body, plan, options);
     while (body.size && body.data[body.size - 1] == '\n') body.data[--body.size] = 0;
     str_printf(out, "==== Built-in Engine ====\n%s", str_text(&body));

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building, opening and saving. Programs are kept by the shapes of the inputs, the latest ones; one
+/* Building, and programs. Programs are kept by the shapes of the inputs, the latest ones; one
  * lock guards them and the graph, which inference for other shapes changes. */
-#include "engine/engine.h"
+#include "engine/engine_state.h"
 
-#include <polygraphy/runtime.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,51 +13,20 @@
 #include "engine/debug.h"
 #include "engine/hooks.h"
 #include "engine/pass.h"
-#include "engine/plan.h"
-#include "engine/plan_format.h"
 #include "engine/precision.h"
 #include "engine/shapes.h"
-#include "engine/tactics.h"
-#include "engine/timing.h"
 #include "evaluate/interface.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
-enum { MAX_PROGRAMS = 8 };
+enum { MAX_PROGRAMS = 8 }; /* beside those of profiles */
 
-/* A program for certain input shapes; program NULL: such inputs are interpreted. */
-typedef struct built {
-    pgy_metadata *shapes; /* of all inputs, in order */
-    program *program;
-    uint64_t used; /* when, to forget the oldest */
-} built;
-
-struct pgy_engine {
-    atomic_size_t users;
-    arena memory;
-    pgy_build_config *config;
-    const char *name;
-    plan_file *file;  /* it was opened from, or NULL */
-    void *bytes;      /* that the file is, if they are the engine's own */
-    pgy_graph *graph; /* of a plan: NULL until it is needed */
-    uint64_t model_hash;
-    tactics *replay; /* to be obeyed; NULL: none */
-    timing *timing;  /* NULL: kernels go by estimates */
-    profile_set *profiles;
-    pgy_metadata *inputs, *outputs;
-    pthread_mutex_t lock; /* of what follows, and of the graph */
-    built kept[MAX_PROGRAMS];
-    size_t kept_count;
-    uint64_t clock;
-    pgy_error_recorder *recorder; /* of contexts that have none; NULL: none */
-};
-
-static pgy_status no_memory(pgy_error *err)
+pgy_status engine_no_memory(pgy_error *err)
 {
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-static void forget(built *b)
+void engine_forget(built *b)
 {
     program_release(b->program);
     pgy_metadata_destroy(b->shapes);
@@ -75,13 +42,15 @@ engine *engine_retain(engine *e)
 void engine_release(engine *e)
 {
     if (!e || atomic_fetch_sub_explicit(&e->users, 1, memory_order_acq_rel) > 1) return;
-    for (size_t i = 0; i < e->kept_count; i++) forget(&e->kept[i]);
+    for (size_t i = 0; i < e->kept_count; i++) engine_forget(&e->kept[i]);
+    mem_free(e->kept);
     tactics_destroy(e->replay);
     timing_destroy(e->timing);
     profiles_destroy(e->profiles);
     pgy_metadata_destroy(e->inputs);
     pgy_metadata_destroy(e->outputs);
-    pgy_graph_destroy(e->graph);
+    shared_graph_release(e->graph);
+    pgy_model_destroy(e->original);
     plan_close(e->file);
     mem_free(e->bytes);
     arena_deinit(&e->memory);
@@ -90,14 +59,16 @@ void engine_release(engine *e)
     mem_free(e);
 }
 
-static pgy_status create(engine **out, const pgy_build_config *config, pgy_error *err)
+pgy_status engine_create(engine **out, const pgy_build_config *config, pgy_error *err)
 {
     engine *e = mem_calloc(1, sizeof *e);
-    if (!e) return no_memory(err);
+    if (!e) return engine_no_memory(err);
     atomic_init(&e->users, 1);
+    atomic_init(&e->version, 0);
+    atomic_init(&e->stripped, false);
     if (pthread_mutex_init(&e->lock, NULL)) {
         mem_free(e);
-        return no_memory(err);
+        return engine_no_memory(err);
     }
     const pgy_status st = config_copy(&e->config, config, &e->memory, err);
     if (st)
@@ -109,6 +80,8 @@ static pgy_status create(engine **out, const pgy_build_config *config, pgy_error
 
 void engine_let_go(engine *e)
 {
+    timing_destroy(e->timing);
+    e->timing = NULL;
     e->config->calibration = NULL;
     e->config->monitor = NULL;
     e->config->timing_cache = NULL;
@@ -156,6 +129,16 @@ const char *engine_name(const engine *e)
     return e->name;
 }
 
+bool engine_is_stripped(const engine *e)
+{
+    return atomic_load_explicit(&e->stripped, memory_order_acquire);
+}
+
+uint64_t engine_version(const engine *e)
+{
+    return atomic_load_explicit(&e->version, memory_order_acquire);
+}
+
 /* ---- Building ------------------------------------------------------------------------------- */
 
 static pgy_status describe(pgy_metadata **out, pgy_value *const *values, size_t count,
@@ -182,27 +165,100 @@ static uint64_t hash_model(pgy_model *model)
     return hash;
 }
 
+void shared_graph_release(shared_graph *g)
+{
+    if (!g || atomic_fetch_sub_explicit(&g->users, 1, memory_order_acq_rel) > 1) return;
+    pgy_graph_destroy(g->graph);
+    mem_free(g);
+}
+
+static void release_graph(void *graph)
+{
+    shared_graph_release(graph);
+}
+
+pgy_status shared_graph_create(shared_graph **out, pgy_graph *graph, pgy_error *err)
+{
+    shared_graph *g = mem_calloc(1, sizeof *g);
+    if (!g) {
+        pgy_graph_destroy(graph);
+        return engine_no_memory(err);
+    }
+    atomic_init(&g->users, 1);
+    g->graph = graph;
+    *out = g;
+    return PGY_OK;
+}
+
+void engine_import_deinit(engine_import *m)
+{
+    shared_graph_release(m->graph);
+    pgy_metadata_destroy(m->inputs);
+    pgy_metadata_destroy(m->outputs);
+    *m = (engine_import){0};
+}
+
 /* Debug tensors are outputs meanwhile, so that no pass swallows them. */
-static pgy_status optimise(engine *e, pgy_error *err)
+static pgy_status optimise(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
     size_t pinned = 0;
-    pgy_status st = debug_pin(e->graph, e->config, &pinned, err);
-    if (!st) st = passes_run(e->graph, e->config, err);
-    if (!st) debug_unpin(e->graph, pinned);
+    pgy_status st = debug_pin(g, config, &pinned, err);
+    if (!st) st = passes_run(g, config, err);
+    if (!st) debug_unpin(g, pinned);
     return st;
+}
+
+pgy_status engine_import_model(engine_import *out, pgy_model *model, const pgy_build_config *config,
+                               pgy_error *err)
+{
+    engine_import m = {0};
+    pgy_graph *g = NULL;
+    pgy_status st = pgy_graph_import(&g, model, err);
+    if (!st) st = shared_graph_create(&m.graph, g, err);
+    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    if (!st) st = precision_interface(g, config, err);
+    if (!st) st = describe(&m.inputs, g->inputs, g->input_count, err);
+    if (!st) st = describe(&m.outputs, g->outputs, g->output_count, err);
+    if (st)
+        engine_import_deinit(&m);
+    else
+        *out = m;
+    return st;
+}
+
+pgy_status engine_optimise(engine_import *m, const pgy_build_config *config, pgy_error *err)
+{
+    return optimise(m->graph->graph, config, err);
+}
+
+/* What is calibrated is not the model's own. */
+static pgy_status keep_original(engine *e, pgy_model *model, pgy_error *err)
+{
+    const pgy_build_config *c = e->config;
+    if (c->strip_plan) e->config->refittable = true;
+    if (!c->refittable) return PGY_OK;
+    if (c->int8 && c->calibration)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "a plan with int8 ranges from calibration cannot be refittable: "
+                             "--save-quantized saves the model with its ranges, which can");
+    e->original = pgy_model_retain(model);
+    return PGY_OK;
 }
 
 static pgy_status import(engine *e, pgy_model *model, pgy_error *err)
 {
-    pgy_status st = pgy_graph_import(&e->graph, model, err);
-    if (!st) e->name = arena_strdup(&e->memory, e->graph->name ? e->graph->name : "");
-    if (!st && !e->name) st = no_memory(err);
-    if (!st) st = pgy_graph_infer_shapes(e->graph, NULL, err);
-    if (!st) st = precision_interface(e->graph, e->config, err);
-    if (!st) st = describe(&e->inputs, e->graph->inputs, e->graph->input_count, err);
-    if (!st) st = describe(&e->outputs, e->graph->outputs, e->graph->output_count, err);
-    if (!st) st = profiles_create(&e->profiles, e->config, e->inputs, err);
-    return st ? st : optimise(e, err);
+    engine_import m = {0};
+    pgy_status st = keep_original(e, model, err);
+    if (!st) st = engine_import_model(&m, model, e->config, err);
+    if (st) return st;
+    const char *name = m.graph->graph->name;
+    e->graph = m.graph;
+    e->inputs = m.inputs;
+    e->outputs = m.outputs;
+    e->name = arena_strdup(&e->memory, name ? name : "");
+    if (!e->name) return engine_no_memory(err);
+    st = profiles_create(&e->profiles, e->config, e->inputs, err);
+    return st ? st : engine_optimise(&m, e->config, err);
 }
 
 static pgy_status load_replay(engine *e, pgy_error *err)
@@ -217,7 +273,7 @@ static pgy_status build_model(engine **out, pgy_model *model, const pgy_build_co
                               pgy_error *err)
 {
     engine *e = NULL;
-    pgy_status st = create(&e, config, err);
+    pgy_status st = engine_create(&e, config, err);
     if (st) return st;
     e->model_hash = hash_model(model);
     st = load_replay(e, err);
@@ -244,26 +300,54 @@ pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *
 
 /* ---- Programs by shape ---------------------------------------------------------------------- */
 
-static pgy_status need_graph(engine *e, pgy_error *err)
+pgy_status engine_need_graph(engine *e, pgy_error *err)
 {
-    return e->graph ? PGY_OK : plan_graph(&e->graph, e->file, err);
+    pgy_graph *g = NULL;
+    if (e->graph) return PGY_OK;
+    const pgy_status st = plan_graph(&g, e->file, err);
+    return st ? st : shared_graph_create(&e->graph, g, err);
 }
 
-static pgy_status infer_for(engine *e, const pgy_metadata *shapes, pgy_error *err)
+static pgy_status infer_graph(pgy_graph *g, const pgy_metadata *shapes, pgy_error *err)
 {
     const pgy_infer_options o = {.size = sizeof o, .inputs = shapes};
-    const pgy_status st = need_graph(e, err);
-    return st ? st : pgy_graph_infer_shapes(e->graph, &o, err);
+    return pgy_graph_infer_shapes(g, &o, err);
 }
 
-static built *find_room(engine *e)
+pgy_status engine_infer_for(engine *e, const pgy_metadata *shapes, pgy_error *err)
 {
-    if (e->kept_count < MAX_PROGRAMS) return &e->kept[e->kept_count++];
-    built *oldest = &e->kept[0];
-    for (size_t i = 1; i < e->kept_count; i++)
-        if (e->kept[i].used < oldest->used) oldest = &e->kept[i];
-    forget(oldest);
-    return oldest;
+    const pgy_status st = engine_need_graph(e, err);
+    return st ? st : infer_graph(e->graph->graph, shapes, err);
+}
+
+/* The oldest one that may go, or NULL if there is room for more. */
+static built *find_oldest(engine *e)
+{
+    built *oldest = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < e->kept_count; i++) {
+        built *b = &e->kept[i];
+        if (b->pinned) continue;
+        count++;
+        if (!oldest || b->used < oldest->used) oldest = b;
+    }
+    return count < MAX_PROGRAMS ? NULL : oldest;
+}
+
+pgy_status engine_keep(built **out, engine *e, built *made, pgy_error *err)
+{
+    built *room = find_oldest(e);
+    if (room) {
+        engine_forget(room);
+    } else if (mem_grow((void **)&e->kept, &e->kept_capacity, e->kept_count + 1, sizeof *e->kept)) {
+        room = &e->kept[e->kept_count++];
+    } else {
+        engine_forget(made);
+        return engine_no_memory(err);
+    }
+    *room = *made;
+    *out = room;
+    return PGY_OK;
 }
 
 static built *find_built(engine *e, const pgy_metadata *shapes)
@@ -273,48 +357,67 @@ static built *find_built(engine *e, const pgy_metadata *shapes)
     return NULL;
 }
 
-static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+pgy_status engine_build_for(built *out, engine *e, shared_graph *g, const pgy_metadata *shapes,
+                            const tactics *replay, pgy_error *err)
 {
-    const build_options options = {.config = e->config,
-                                   .replay = e->replay,
-                                   .timing = e->timing,
-                                   .threads = e->config->threads};
+    const build_options options = {
+        .config = e->config, .replay = replay, .timing = e->timing, .threads = e->config->threads};
     pgy_error why = {0};
     built made = {0};
     pgy_status st = shapes_copy(&made.shapes, shapes, err);
-    if (!st) st = infer_for(e, shapes, err);
+    if (!st) st = infer_graph(g->graph, shapes, err);
     if (st) goto done;
-    st = program_build(&made.program, e->graph, &options, &why);
+    st = program_build(&made.program, g->graph, &options, &why);
     if (st == PGY_E_UNSUPPORTED) {
         LOG(VERBOSE, "The graph is interpreted: %s", why.text);
         st = PGY_OK;
     } else if (st) {
         pgy_error_set(err, st, "%s", why.text);
-    } else if (e->timing) {
-        st = timing_save(e->timing, err);
+    } else {
+        atomic_fetch_add_explicit(&g->users, 1, memory_order_relaxed);
+        made.program->owner = g;
+        made.program->release_owner = release_graph;
+        if (e->timing) st = timing_save(e->timing, err);
     }
 done:
-    if (st) {
-        forget(&made);
-        return st;
-    }
-    *out = find_room(e);
-    **out = made;
-    return PGY_OK;
+    if (st)
+        engine_forget(&made);
+    else
+        *out = made;
+    return st;
 }
 
-pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+{
+    built made = {0};
+    if (engine_is_stripped(e))
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the plan was stripped of its weights: it must be refitted before it "
+                             "can run (convert PLAN --refit-from MODEL.onnx, or refit.h)");
+    pgy_status st = engine_need_graph(e, err);
+    if (!st) st = engine_build_for(&made, e, e->graph, shapes, e->replay, err);
+    return st ? st : engine_keep(out, e, &made, err);
+}
+
+static pgy_status find_program(program **out, engine *e, const pgy_metadata *shapes, bool pin,
+                               pgy_error *err)
 {
     pgy_status st = PGY_OK;
     pthread_mutex_lock(&e->lock);
-    built *b = find_built(e, shapes);
+    built *b = engine_is_stripped(e) ? NULL : find_built(e, shapes);
     if (!b) st = build(&b, e, shapes, err);
     if (!st) {
+        b->pinned |= pin;
         b->used = ++e->clock;
         *out = b->program ? program_retain(b->program) : NULL;
     }
     pthread_mutex_unlock(&e->lock);
     return st;
+}
+
+pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+{
+    return find_program(out, e, shapes, false, err);
 }
 
 /* Those of a program are all known. */
@@ -348,8 +451,8 @@ pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadat
     if (b && b->program) {
         st = describe_built(&m, e, b->program, err);
     } else {
-        st = infer_for(e, shapes, err);
-        if (!st) st = describe(&m, e->graph->outputs, e->graph->output_count, err);
+        st = engine_infer_for(e, shapes, err);
+        if (!st) st = describe(&m, e->graph->graph->outputs, e->graph->graph->output_count, err);
     }
     pthread_mutex_unlock(&e->lock);
     if (st)
@@ -359,24 +462,14 @@ pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadat
     return st;
 }
 
-/* An opened plan has the program that it was written with. */
-static pgy_status open_usual(program **out, engine *e)
-{
-    pthread_mutex_lock(&e->lock);
-    if (e->kept_count && e->kept[0].program) *out = program_retain(e->kept[0].program);
-    pthread_mutex_unlock(&e->lock);
-    return PGY_OK;
-}
-
 pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_error *err)
 {
     pgy_metadata *usual = NULL, *shapes = NULL;
     *out = NULL;
     if (!shapes_are_numeric(e->inputs)) return PGY_OK;
-    if (!e->profiles) return open_usual(out, e);
     pgy_status st = profiles_shapes(&usual, e->profiles, profile, err);
     if (!st) st = shapes_complete(&shapes, e->inputs, usual, err);
-    if (!st) st = engine_program(out, e, shapes, err);
+    if (!st) st = find_program(out, e, shapes, true, err);
     pgy_metadata_destroy(shapes);
     pgy_metadata_destroy(usual);
     return st;
@@ -386,121 +479,10 @@ pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err)
 {
     pgy_model *model = NULL;
     pthread_mutex_lock(&e->lock);
-    pgy_status st = need_graph(e, err);
-    if (!st) st = pgy_graph_export(&model, e->graph, err);
+    pgy_status st = engine_need_graph(e, err);
+    if (!st) st = pgy_graph_export(&model, e->graph->graph, err);
     pthread_mutex_unlock(&e->lock);
     if (!st) st = pgy_graph_import(out, model, err);
     pgy_model_destroy(model);
     return st;
-}
-
-/* ---- Plan files ----------------------------------------------------------------------------- */
-
-static pgy_status open_program(engine *e, pgy_error *err)
-{
-    built made = {0};
-    pgy_status st = plan_program(&made.program, e->file, true, err);
-    if (st || !made.program) return st;
-    st = plan_program_inputs(&made.shapes, made.program, err);
-    if (!st && plan_needs_nodes(made.program)) {
-        st = infer_for(e, made.shapes, err);
-        if (!st) st = plan_bind(made.program, e->file, e->graph, err);
-    }
-    if (st)
-        forget(&made);
-    else
-        e->kept[e->kept_count++] = made;
-    return st;
-}
-
-/* `data` NULL: the file at `path`. */
-static pgy_status read_plan(engine *e, const char *path, const void *data, size_t size,
-                            pgy_error *err)
-{
-    pgy_status st =
-        data ? plan_parse(&e->file, data, size, false, err) : plan_open(&e->file, path, err);
-    if (st) return st;
-    const plan_info *info = plan_describe(e->file);
-    e->model_hash = info->model_hash;
-    e->name = info->name;
-    st = plan_metadata(&e->inputs, e->file, false, err);
-    if (!st) st = plan_metadata(&e->outputs, e->file, true, err);
-    return st ? st : open_program(e, err);
-}
-
-pgy_status engine_open(engine **out, const char *path, pgy_error *err)
-{
-    engine *e = NULL;
-    pgy_status st = create(&e, NULL, err);
-    if (st) return st;
-    st = read_plan(e, path, NULL, 0, err);
-    if (st) {
-        engine_release(e);
-        return pgy_error_prefix(err, st, "'%s': ", path);
-    }
-    *out = e;
-    return PGY_OK;
-}
-
-pgy_status engine_load(engine **out, const void *data, size_t size_bytes, bool borrow,
-                       pgy_error *err)
-{
-    engine *e = NULL;
-    pgy_status st = create(&e, NULL, err);
-    if (st) return st;
-    if (!borrow) {
-        e->bytes = mem_alloc_aligned(PLAN_ALIGN, size_bytes ? size_bytes : 1);
-        if (!e->bytes) st = no_memory(err);
-        if (e->bytes && size_bytes) memcpy(e->bytes, data, size_bytes);
-        data = e->bytes;
-    }
-    if (!st) st = read_plan(e, NULL, data, size_bytes, err);
-    if (st)
-        engine_release(e);
-    else
-        *out = e;
-    return st;
-}
-
-/* To a file, or, with `path` NULL, to memory. */
-static pgy_status write_plan(engine *e, const char *path, void **data, size_t *size, pgy_error *err)
-{
-    pgy_model *model = NULL;
-    program *p = NULL;
-    pgy_status st = engine_program_for(&p, e, 0, err);
-    if (st) return st;
-    if (!p)
-        LOG(WARNING, "Shapes in this model depend on data: the plan holds the graph only, which is "
-                     "interpreted");
-    pthread_mutex_lock(&e->lock);
-    st = need_graph(e, err);
-    if (!st) st = pgy_graph_infer_shapes(e->graph, NULL, err);
-    if (!st) st = pgy_graph_export(&model, e->graph, err);
-    const plan_source source = {.program = p,
-                                .graph = e->graph,
-                                .model = model,
-                                .inputs = e->inputs,
-                                .outputs = e->outputs,
-                                .model_hash = e->model_hash};
-    if (!st) st = path ? plan_write(path, &source, err) : plan_serialize(data, size, &source, err);
-    pthread_mutex_unlock(&e->lock);
-    pgy_model_destroy(model);
-    program_release(p);
-    return st;
-}
-
-pgy_status engine_save(engine *e, const char *path, pgy_error *err)
-{
-    return write_plan(e, path, NULL, NULL, err);
-}
-
-pgy_status engine_serialize(void **out, size_t *size_bytes, engine *e, pgy_error *err)
-{
-    return write_plan(e, NULL, out, size_bytes, err);
-}
-
-bool engine_is_stripped(const engine *e)
-{
-    (void)e;
-    return false;
 }

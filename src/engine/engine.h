@@ -32,7 +32,9 @@ const pgy_metadata *engine_outputs(const engine *e);
 const pgy_build_config *engine_config(const engine *e); /* never NULL */
 const profile_set *engine_profiles(const engine *e);    /* never NULL */
 const char *engine_name(const engine *e);               /* of the graph */
-bool engine_is_stripped(const engine *e);
+bool engine_is_stripped(const engine *e);               /* weights are missing: it cannot run */
+/* Grows when weights are exchanged: what was prepared of programs before is old then. */
+uint64_t engine_version(const engine *e);
 
 /* Builds a program for shapes, or finds it; *out is retained. *out NULL: such inputs are
  * interpreted, since shapes depend on data or an input is no tensor of numbers. `shapes`: a type
@@ -49,6 +51,11 @@ pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadat
 void engine_tell(engine *e, pgy_status st, const char *text);
 /* A graph of one's own, to be interpreted. */
 pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
+/* Builds anew from the model that the engine was built from, with other weights in it. Programs
+ * have the kernels that they had. The model is retained. */
+pgy_status engine_refit(engine *e, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
+/* That model, retained; of a plan that was stripped weights are left out (plan_weights.h). */
+pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
 /* Writes a plan. The same model, config and processor give the same bytes. */
 pgy_status engine_save(engine *e, const char *path, pgy_error *err) PGY_MUST_CHECK;
 /* The same bytes in memory (mem_alloc). */

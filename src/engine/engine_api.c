@@ -105,15 +105,14 @@ bool pgy_engine_is_stripped(const pgy_engine *e)
 
 size_t pgy_engine_profile_count(const pgy_engine *e)
 {
-    return engine_profiles(e) ? profiles_count(engine_profiles(e)) : 1;
+    return profiles_count(engine_profiles(e));
 }
 
 pgy_bound_kind pgy_engine_range(pgy_profile_range *out, const pgy_engine *e, size_t profile,
                                 size_t i)
 {
     *out = (pgy_profile_range){0};
-    if (!engine_profiles(e) || profile >= pgy_engine_profile_count(e) ||
-        i >= pgy_metadata_count(engine_inputs(e)))
+    if (profile >= pgy_engine_profile_count(e) || i >= pgy_metadata_count(engine_inputs(e)))
         return PGY_BOUND_NONE;
     return profiles_range(out, engine_profiles(e), profile, i);
 }

@@ -29,15 +29,22 @@ enum {
 typedef enum plan_kind {
     PLAN_STRINGS = 1, /* texts, each terminated */
     PLAN_INFO,        /* one plan_info_record */
+    PLAN_CHOICES,     /* plan_choice: lists of the configuration */
     PLAN_VALUES,      /* plan_value: the model's inputs, then its outputs, as declared */
     PLAN_DIMS,        /* plan_dim of those */
-    PLAN_TENSORS,     /* plan_tensor of the program */
+    PLAN_PROFILES,    /* plan_profile */
+    PLAN_RANGES,      /* plan_range: of each profile, for each input */
+    PLAN_PROGRAMS,    /* plan_program */
+    PLAN_TENSORS,     /* plan_tensor of the programs */
     PLAN_SHAPES,      /* int64: sizes of dimensions */
-    PLAN_STEPS,       /* plan_step */
-    PLAN_REFS,        /* uint32: tensors of steps, then of the outputs */
+    PLAN_STEPS,       /* plan_step of the programs */
+    PLAN_REFS,        /* uint32: tensors of steps and outputs, by their place in their program */
+    PLAN_MARKS,       /* plan_mark: tensors to be looked at */
     PLAN_PARAMS,      /* parameters of kernels */
-    PLAN_CONSTANTS,   /* bulk: weights, packed ones too */
-    PLAN_MODEL,       /* bulk: the graph as an ONNX model */
+    PLAN_CONSTANTS,   /* bulk: weights that steps read, packed ones too; equal ones once */
+    PLAN_WEIGHTS,     /* bulk: weights of the models below that are not among the constants */
+    PLAN_MODEL,       /* bulk: the graph after all passes, as an ONNX model */
+    PLAN_SOURCE,      /* bulk: the model as it was, to be refitted; empty: it cannot be */
     PLAN_KIND_END
 } plan_kind;
 
@@ -59,14 +66,44 @@ typedef struct plan_section {
     uint64_t offset, size_bytes, hash;
 } plan_section;
 
+enum {
+    PLAN_REFITTABLE = 1,
+    PLAN_STRIPPED = 2,           /* CONSTANTS is empty: what refers to it waits for a refit */
+    PLAN_WHOLE = 4,              /* the graph has all its weights: for other shapes and kernels */
+    PLAN_VERSION_COMPATIBLE = 8, /* kernels that are not known any more may be chosen anew */
+    PLAN_OBEYS = 16,             /* types of layers, as in pgy_constraints */
+    PLAN_PREFERS = 32,
+    PLAN_FP16 = 64,
+    PLAN_BF16 = 128,
+    PLAN_INT8 = 256,
+    PLAN_FP8 = 512,
+    PLAN_LIMITED = 1024, /* workspace_limit is one */
+    PLAN_DEBUG_UNFUSED = 2048
+};
+
 typedef struct plan_info_record {
     uint32_t name, library; /* of the model; version of the library that wrote the plan */
     uint64_t model_hash;    /* of the model that was built, 0: not known */
+    uint32_t flags;
     uint32_t input_count, output_count; /* of the model */
-    uint32_t has_program;               /* 0: the graph is interpreted */
-    uint32_t output_refs;               /* program: place of its outputs in REFS */
-    uint64_t arena_bytes, arena_bound, workspace_bytes, scratch_bytes;
+    uint32_t cpu_level;                 /* pgy_cpu_level of the configuration */
+    uint32_t verbosity, capability;     /* texts of the configuration */
+    uint64_t workspace_limit, threads;
+    uint64_t constant_bytes; /* of CONSTANTS, also when it was stripped */
 } plan_info_record;
+
+typedef enum plan_choice_kind {
+    PLAN_LAYER_TYPE,
+    PLAN_TENSOR_TYPE,
+    PLAN_DEBUG_TENSOR,
+    PLAN_CHOICE_END
+} plan_choice_kind;
+
+typedef struct plan_choice {
+    uint32_t kind, name;
+    int32_t dtype; /* 0: none */
+    uint32_t reserved;
+} plan_choice;
 
 #define PLAN_NO_TEXT UINT32_MAX
 
@@ -82,6 +119,32 @@ typedef struct plan_dim {
     uint32_t name; /* or PLAN_NO_TEXT */
     uint32_t reserved;
 } plan_dim;
+
+#define PLAN_NO_PROGRAM UINT32_MAX
+
+typedef struct plan_profile {
+    uint32_t program; /* of its usual shapes; PLAN_NO_PROGRAM: it is interpreted */
+    uint32_t reserved;
+} plan_profile;
+
+typedef struct plan_range {
+    uint32_t kind; /* pgy_bound_kind */
+    uint32_t count;
+    uint32_t entries; /* place in SHAPES: min, opt, max */
+    uint32_t reserved;
+} plan_range;
+
+typedef struct plan_program {
+    uint32_t tensors, tensor_count; /* inputs first */
+    uint32_t steps, step_count;
+    uint32_t outputs; /* place in REFS */
+    uint32_t marks, mark_count, reserved;
+    uint64_t arena_bytes, arena_bound, workspace_bytes, scratch_bytes;
+} plan_program;
+
+typedef struct plan_mark {
+    uint32_t step, tensor; /* of their program */
+} plan_mark;
 
 typedef struct plan_tensor {
     uint32_t name;

@@ -11,10 +11,12 @@
 
 /* Why each section must have some size: its records. 0: bytes. */
 static const size_t RECORD_BYTES[PLAN_KIND_END] = {
-    [PLAN_INFO] = sizeof(plan_info_record), [PLAN_VALUES] = sizeof(plan_value),
-    [PLAN_DIMS] = sizeof(plan_dim),         [PLAN_TENSORS] = sizeof(plan_tensor),
+    [PLAN_INFO] = sizeof(plan_info_record), [PLAN_CHOICES] = sizeof(plan_choice),
+    [PLAN_VALUES] = sizeof(plan_value),     [PLAN_DIMS] = sizeof(plan_dim),
+    [PLAN_PROFILES] = sizeof(plan_profile), [PLAN_RANGES] = sizeof(plan_range),
+    [PLAN_PROGRAMS] = sizeof(plan_program), [PLAN_TENSORS] = sizeof(plan_tensor),
     [PLAN_SHAPES] = sizeof(int64_t),        [PLAN_STEPS] = sizeof(plan_step),
-    [PLAN_REFS] = sizeof(uint32_t),
+    [PLAN_REFS] = sizeof(uint32_t),         [PLAN_MARKS] = sizeof(plan_mark),
 };
 
 bool plan_is_plan(const void *data, size_t size_bytes)
@@ -77,7 +79,7 @@ static pgy_status check_hash(const plan_file *p, const plan_section *s, pgy_erro
 
 static pgy_status take_section(plan_file *p, const plan_section *s, bool trusted, pgy_error *err)
 {
-    const bool bulk = s->kind >= PLAN_CONSTANTS;
+    const bool bulk = s->kind >= PLAN_CONSTANTS && s->size_bytes;
     if (s->offset > p->size || s->size_bytes > p->size - s->offset)
         return damaged(err, "a section lies outside");
     if (!s->kind || s->kind >= PLAN_KIND_END) {
@@ -166,6 +168,46 @@ static pgy_status check_values(const plan_file *p, pgy_error *err)
     return PGY_OK;
 }
 
+static pgy_status check_info(const plan_file *p, pgy_error *err)
+{
+    const plan_info_record *i = p->info;
+    const bool stripped = i->flags & PLAN_STRIPPED;
+    if (!is_text(p, i->name) || !is_text(p, i->library) ||
+        (i->verbosity != PLAN_NO_TEXT && !is_text(p, i->verbosity)) ||
+        (i->capability != PLAN_NO_TEXT && !is_text(p, i->capability)) ||
+        i->cpu_level > PGY_CPU_AVX512 || i->constant_bytes > INT64_MAX ||
+        (stripped ? p->counts[PLAN_CONSTANTS] : i->constant_bytes ^ p->counts[PLAN_CONSTANTS]))
+        return damaged(err, "its description is not valid");
+    if ((stripped || (i->flags & PLAN_REFITTABLE)) && !p->counts[PLAN_SOURCE])
+        return damaged(err, "the model that it can be refitted from is missing");
+    const plan_choice *choices = p->at[PLAN_CHOICES];
+    for (size_t k = 0; k < p->counts[PLAN_CHOICES]; k++)
+        if (choices[k].kind >= PLAN_CHOICE_END || !is_text(p, choices[k].name) ||
+            (choices[k].dtype && !is_type(choices[k].dtype)))
+            return damaged(err, "its configuration is not valid");
+    return PGY_OK;
+}
+
+static pgy_status check_profiles(const plan_file *p, pgy_error *err)
+{
+    const plan_profile *profiles = p->at[PLAN_PROFILES];
+    const plan_range *ranges = p->at[PLAN_RANGES];
+    size_t wanted;
+    if (!p->counts[PLAN_PROFILES] ||
+        !size_mul(&wanted, p->counts[PLAN_PROFILES], p->info->input_count) ||
+        wanted != p->counts[PLAN_RANGES])
+        return damaged(err, "the number of its profiles is not valid");
+    for (size_t i = 0; i < p->counts[PLAN_PROFILES]; i++)
+        if (profiles[i].program != PLAN_NO_PROGRAM &&
+            profiles[i].program >= p->counts[PLAN_PROGRAMS])
+            return damaged(err, "the program of a profile is missing");
+    for (size_t i = 0; i < p->counts[PLAN_RANGES]; i++)
+        if (ranges[i].kind > PGY_BOUND_ELEMENTS ||
+            !is_range(ranges[i].entries, 3 * (uint64_t)ranges[i].count, p->counts[PLAN_SHAPES]))
+            return damaged(err, "a profile is not valid");
+    return PGY_OK;
+}
+
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
 /* The bytes that the tensor takes; false: shape, type or layout are not valid. */
@@ -192,94 +234,133 @@ static bool tensor_bytes(uint64_t *out, const plan_file *p, const plan_tensor *t
     return true;
 }
 
-/* The caller's tensor i, which all tensors at such a place are. */
-static const plan_tensor *callers_tensor(const plan_file *p, const plan_tensor *t)
+/* A program that is looked at: its own records. */
+typedef struct program_view {
+    const plan_file *p;
+    const plan_program *r;
+    const plan_tensor *tensors;
+    const plan_step *steps;
+    const uint32_t *refs; /* of all programs */
+} program_view;
+
+/* The caller's tensor, which all tensors at such a place are. */
+static const plan_tensor *callers_tensor(const program_view *v, const plan_tensor *t)
 {
-    const plan_tensor *tensors = p->at[PLAN_TENSORS];
-    const uint32_t *refs = p->at[PLAN_REFS];
     const bool input = t->place == PROGRAM_INPUT;
-    if (t->offset >= (input ? p->info->input_count : p->info->output_count)) return NULL;
-    return &tensors[input ? t->offset : refs[p->info->output_refs + t->offset]];
+    if (t->offset >= (input ? v->p->info->input_count : v->p->info->output_count)) return NULL;
+    return &v->tensors[input ? t->offset : v->refs[v->r->outputs + t->offset]];
 }
 
-static bool is_tensor(const plan_file *p, const plan_tensor *t)
+static bool is_tensor(const program_view *v, const plan_tensor *t)
 {
     uint64_t size;
-    if (!tensor_bytes(&size, p, t) || size != t->size_bytes) return false;
+    if (!tensor_bytes(&size, v->p, t) || size != t->size_bytes) return false;
     if (t->place == PROGRAM_ARENA)
-        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, p->info->arena_bytes);
+        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, v->r->arena_bytes);
     if (t->place == PROGRAM_CONSTANT)
-        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, p->counts[PLAN_CONSTANTS]);
-    const plan_tensor *callers = callers_tensor(p, t);
+        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, v->p->info->constant_bytes);
+    const plan_tensor *callers = callers_tensor(v, t);
     return callers && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
 }
 
-static pgy_status check_interface(const plan_file *p, pgy_error *err)
+static pgy_status check_interface(const program_view *v, pgy_error *err)
 {
-    const plan_tensor *tensors = p->at[PLAN_TENSORS];
-    const uint32_t *refs = p->at[PLAN_REFS];
-    if (p->info->input_count > p->counts[PLAN_TENSORS] ||
-        !is_range(p->info->output_refs, p->info->output_count, p->counts[PLAN_REFS]))
-        return damaged(err, "inputs or outputs of the program are missing");
-    for (uint32_t i = 0; i < p->info->input_count; i++)
-        if (tensors[i].place != PROGRAM_INPUT || tensors[i].offset != i)
-            return damaged(err, "an input of the program is not valid");
-    for (uint32_t i = 0; i < p->info->output_count; i++) {
-        const uint32_t t = refs[p->info->output_refs + i];
-        if (t >= p->counts[PLAN_TENSORS] || tensors[t].place != PROGRAM_OUTPUT ||
-            tensors[t].offset != i)
-            return damaged(err, "an output of the program is not valid");
+    const plan_info_record *info = v->p->info;
+    const uint32_t count = v->r->tensor_count;
+    if (info->input_count > count ||
+        !is_range(v->r->outputs, info->output_count, v->p->counts[PLAN_REFS]))
+        return damaged(err, "inputs or outputs of a program are missing");
+    for (uint32_t i = 0; i < info->input_count; i++)
+        if (v->tensors[i].place != PROGRAM_INPUT || v->tensors[i].offset != i)
+            return damaged(err, "an input of a program is not valid");
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        const uint32_t t = v->refs[v->r->outputs + i];
+        if (t >= count || v->tensors[t].place != PROGRAM_OUTPUT || v->tensors[t].offset != i)
+            return damaged(err, "an output of a program is not valid");
     }
-    for (size_t i = 0; i < p->counts[PLAN_TENSORS]; i++)
-        if (!is_tensor(p, &tensors[i])) return damaged(err, "a tensor is not valid");
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_tensor(v, &v->tensors[i])) return damaged(err, "a tensor is not valid");
     return PGY_OK;
 }
 
 /* ---- Steps ---------------------------------------------------------------------------------- */
 
-static bool is_kernel_step(const plan_file *p, const plan_step *s)
+static bool is_kernel_step(const program_view *v, const plan_step *s)
 {
+    const plan_file *p = v->p;
     return is_text(p, s->kernel) && s->kernel_version <= UINT16_MAX && s->phases >= 1 &&
            s->phases <= UINT16_MAX && s->parts >= 1 && s->in_place >= -1 && s->in_place <= 127 &&
            s->params_offset % PLAN_ALIGN == 0 && s->packed_offset % PLAN_ALIGN == 0 &&
            is_range(s->params_offset, s->params_bytes, p->counts[PLAN_PARAMS]) &&
-           is_range(s->packed_offset, s->packed_bytes, p->counts[PLAN_CONSTANTS]) &&
-           s->workspace_bytes <= p->info->workspace_bytes &&
-           is_range((uint64_t)s->workspace_place * 64, s->workspace_bytes, p->info->arena_bytes) &&
-           s->scratch_bytes <= p->info->scratch_bytes;
+           is_range(s->packed_offset, s->packed_bytes, p->info->constant_bytes) &&
+           s->workspace_bytes <= v->r->workspace_bytes &&
+           is_range((uint64_t)s->workspace_place * PLAN_ALIGN, s->workspace_bytes,
+                    v->r->arena_bytes) &&
+           s->scratch_bytes <= v->r->scratch_bytes;
 }
 
 /* What is written must be memory of the program's own or an output. */
-static bool has_refs(const plan_file *p, const plan_step *s)
+static bool has_refs(const program_view *v, const plan_step *s)
 {
-    const plan_tensor *tensors = p->at[PLAN_TENSORS];
-    const uint32_t *refs = p->at[PLAN_REFS];
     const uint64_t reads = (uint64_t)s->input_count + s->captured_count;
-    if (!is_range(s->refs, reads + s->output_count, p->counts[PLAN_REFS])) return false;
+    if (!is_range(s->refs, reads + s->output_count, v->p->counts[PLAN_REFS])) return false;
     for (uint64_t i = 0; i < reads + s->output_count; i++) {
-        const uint32_t t = refs[s->refs + i];
+        const uint32_t t = v->refs[s->refs + i];
         if (t == PROGRAM_NO_TENSOR) continue;
-        if (t >= p->counts[PLAN_TENSORS]) return false;
-        if (i >= reads && tensors[t].place != PROGRAM_ARENA && tensors[t].place != PROGRAM_OUTPUT)
+        if (t >= v->r->tensor_count) return false;
+        if (i >= reads && v->tensors[t].place != PROGRAM_ARENA &&
+            v->tensors[t].place != PROGRAM_OUTPUT)
             return false;
     }
     return true;
 }
 
-static pgy_status check_program(const plan_file *p, pgy_error *err)
+/* Marks are in order of steps, those that are there from the start first. */
+static bool has_marks(const program_view *v)
 {
-    const plan_step *steps = p->at[PLAN_STEPS];
-    if (!p->info->has_program) return PGY_OK;
-    const pgy_status st = check_interface(p, err);
+    const plan_mark *marks = (const plan_mark *)v->p->at[PLAN_MARKS] + v->r->marks;
+    for (uint32_t i = 0; i < v->r->mark_count; i++) {
+        const bool start = marks[i].step == PROGRAM_NO_STEP;
+        if (marks[i].tensor >= v->r->tensor_count ||
+            (!start && marks[i].step >= v->r->step_count) ||
+            (i &&
+             (start ? marks[i - 1].step != PROGRAM_NO_STEP
+                    : marks[i - 1].step != PROGRAM_NO_STEP && marks[i - 1].step > marks[i].step)))
+            return false;
+    }
+    return true;
+}
+
+static pgy_status check_program(const plan_file *p, const plan_program *r, pgy_error *err)
+{
+    if (!is_range(r->tensors, r->tensor_count, p->counts[PLAN_TENSORS]) ||
+        !is_range(r->steps, r->step_count, p->counts[PLAN_STEPS]) ||
+        !is_range(r->marks, r->mark_count, p->counts[PLAN_MARKS]))
+        return damaged(err, "a program lies outside");
+    const program_view v = {.p = p,
+                            .r = r,
+                            .tensors = (const plan_tensor *)p->at[PLAN_TENSORS] + r->tensors,
+                            .steps = (const plan_step *)p->at[PLAN_STEPS] + r->steps,
+                            .refs = p->at[PLAN_REFS]};
+    const pgy_status st = check_interface(&v, err);
     if (st) return st;
-    for (size_t i = 0; i < p->counts[PLAN_STEPS]; i++) {
-        const plan_step *s = &steps[i];
+    for (uint32_t i = 0; i < r->step_count; i++) {
+        const plan_step *s = &v.steps[i];
         const bool valid =
-            s->kernel == PLAN_NO_TEXT ? s->node != PLAN_NO_NODE : is_kernel_step(p, s);
-        if (!valid || !is_text(p, s->label) || !is_text(p, s->op_type) || !has_refs(p, s))
+            s->kernel == PLAN_NO_TEXT ? s->node != PLAN_NO_NODE : is_kernel_step(&v, s);
+        if (!valid || !is_text(p, s->label) || !is_text(p, s->op_type) || !has_refs(&v, s))
             return damaged(err, "a step is not valid");
     }
-    return PGY_OK;
+    return has_marks(&v) ? PGY_OK : damaged(err, "a marked tensor is not valid");
+}
+
+static pgy_status check_programs(const plan_file *p, pgy_error *err)
+{
+    const plan_program *programs = p->at[PLAN_PROGRAMS];
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < p->counts[PLAN_PROGRAMS]; i++)
+        st = check_program(p, &programs[i], err);
+    return st;
 }
 
 /* ---- Opening -------------------------------------------------------------------------------- */
@@ -295,10 +376,10 @@ static pgy_status check_all(plan_file *p, bool trusted, pgy_error *err)
     if (!st) st = take_sections(p, trusted, err);
     if (st) return st;
     p->info = p->at[PLAN_INFO];
-    if (!is_text(p, p->info->name) || !is_text(p, p->info->library))
-        return damaged(err, "its description is not valid");
-    st = check_values(p, err);
-    return st ? st : check_program(p, err);
+    st = check_info(p, err);
+    if (!st) st = check_values(p, err);
+    if (!st) st = check_profiles(p, err);
+    return st ? st : check_programs(p, err);
 }
 
 static void describe(plan_file *p)
@@ -309,12 +390,10 @@ static void describe(plan_file *p)
         .model_hash = p->info->model_hash,
         .file_bytes = p->size,
         .needs = p->header->cpu_level,
-        .has_program = p->info->has_program,
-        .arena_bytes = p->info->arena_bytes,
-        .arena_bound = p->info->arena_bound,
-        .constant_bytes = p->counts[PLAN_CONSTANTS],
-        .model_bytes = p->counts[PLAN_MODEL],
-        .step_count = p->counts[PLAN_STEPS],
+        .flags = p->info->flags,
+        .profile_count = p->counts[PLAN_PROFILES],
+        .program_count = p->counts[PLAN_PROGRAMS],
+        .constant_bytes = p->info->constant_bytes,
     };
 }
 

@@ -60,6 +60,8 @@ typedef struct program {
     size_t step_count;
     void *constants; /* 64-byte aligned */
     bool mapped;     /* constants and parameters lie in a plan file */
+    void *owner;     /* of what it points into, released with it; NULL: that outlives it */
+    void (*release_owner)(void *owner);
     uint64_t constant_bytes, arena_bytes, arena_bound;
     size_t workspace_bytes, scratch_bytes; /* most of any step; workspaces lie in the arena */
     size_t input_count, output_count;

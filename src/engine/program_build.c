@@ -102,5 +102,6 @@ void program_release(program *p)
     mem_free(p->steps);
     if (!p->mapped) mem_free(p->constants);
     arena_deinit(&p->memory);
+    if (p->release_owner) p->release_owner(p->owner);
     mem_free(p);
 }

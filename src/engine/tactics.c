@@ -249,6 +249,56 @@ pgy_status tactics_load(tactics **out, const char *path, pgy_error *err)
     return st;
 }
 
+/* ---- Of a program --------------------------------------------------------------------------- */
+
+pgy_status tactics_create(tactics **out, pgy_error *err)
+{
+    *out = mem_calloc(1, sizeof **out);
+    return *out ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+/* Of tensors as write_tensors lists them. */
+static bool take_blocks(blocks *out, tactics *t, const program *p, const uint32_t *tensors,
+                        size_t count)
+{
+    out->items = arena_alloc_array(&t->memory, count, sizeof *out->items);
+    if (!out->items) return false;
+    for (size_t i = 0; i < count; i++)
+        if (tensors[i] != PROGRAM_NO_TENSOR && p->tensors[tensors[i]].place != PROGRAM_CONSTANT)
+            out->items[out->count++] = (int64_t)kernel_block(p->tensors[tensors[i]].layout);
+    return true;
+}
+
+pgy_status tactics_add(tactics *t, const program *p, const program_step *s, const kernel *k,
+                       pgy_error *err)
+{
+    if (is_move(s) || strmap_has(&t->by_label, s->label)) return PGY_OK;
+    tactic *entry = arena_alloc_array(&t->memory, 1, sizeof *entry);
+    if (!entry) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    entry->implementation = number_of(name_of(k));
+    entry->version = k ? k->version : 0;
+    entry->name = name_of(k);
+    if (!take_blocks(&entry->inputs, t, p, s->tensors, s->input_count) ||
+        !take_blocks(&entry->outputs, t, p, s->tensors + s->input_count + s->captured_count,
+                     s->output_count) ||
+        !strmap_put(&t->by_label, s->label, entry))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    return PGY_OK;
+}
+
+pgy_status tactics_of(tactics **out, const program *p, pgy_error *err)
+{
+    tactics *t = NULL;
+    pgy_status st = tactics_create(&t, err);
+    for (size_t i = 0; !st && i < p->step_count; i++)
+        st = tactics_add(t, p, &p->steps[i], p->steps[i].kernel, err);
+    if (st)
+        tactics_destroy(t);
+    else
+        *out = t;
+    return st;
+}
+
 /* ---- Use ------------------------------------------------------------------------------------ */
 
 const tactic *tactics_find(const tactics *t, const char *label)

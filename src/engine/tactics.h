@@ -12,6 +12,12 @@ typedef struct tactics tactics;
 pgy_status tactics_save(const char *path, const program *p, pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_load(tactics **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void tactics_destroy(tactics *t);
+/* Those of a program, without a file. */
+pgy_status tactics_of(tactics **out, const program *p, pgy_error *err) PGY_MUST_CHECK;
+pgy_status tactics_create(tactics **out, pgy_error *err) PGY_MUST_CHECK;
+/* That a step of p is done by this kernel; NULL: the reference definition. */
+pgy_status tactics_add(tactics *t, const program *p, const program_step *s, const kernel *k,
+                       pgy_error *err) PGY_MUST_CHECK;
 
 /* What a replay says of a node. */
 typedef struct tactic tactic;

@@ -34,3 +34,19 @@ static void test_hash__every_byte_and_the_seed_count(void **state)
         }
     }
 }
+
+static void test_hash__in_pieces_is_the_same(void **state)
+{
+    (void)state;
+    unsigned char data[200];
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 37 + i / 3);
+    for (size_t size = 0; size <= sizeof data; size++) {
+        for (size_t step = 1; step < 70; step += 3) {
+            hash_stream h;
+            hash_stream_start(&h);
+            for (size_t i = 0; i < size; i += step)
+                hash_stream_add(&h, data + i, size - i < step ? size - i : step);
+            assert_true(hash_stream_finish(&h) == hash_xxh64(data, size, 0));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bulk of a plan: pieces of bytes that lie one after the other, equal ones once. */
+#ifndef ENGINE_PLAN_POOL_H
+#define ENGINE_PLAN_POOL_H
+
+#include <polygraphy/base.h>
+
+#include "base/str.h"
+
+typedef struct plan_piece {
+    const void *data; /* borrowed */
+    uint64_t size_bytes, offset;
+} plan_piece;
+
+typedef struct plan_pool {
+    plan_piece *pieces; /* by offset */
+    size_t count, capacity;
+    uint64_t size_bytes; /* with gaps between pieces */
+    strmap by_hash;      /* hash and size -> 1 + place in `pieces` */
+} plan_pool;
+
+void plan_pool_deinit(plan_pool *p);
+/* Where the bytes lie from now on, at a multiple of PLAN_ALIGN. False: out of memory. */
+bool plan_pool_add(uint64_t *offset, plan_pool *p, const void *data, uint64_t size_bytes);
+/* Are they there already? */
+bool plan_pool_find(uint64_t *offset, const plan_pool *p, const void *data, uint64_t size_bytes);
+
+#endif
