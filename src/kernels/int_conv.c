@@ -272,8 +272,10 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     /* The last tile reads a whole one beyond the image. */
     p->at_offsets = p->batch * p->groups * int_conv_image_bytes(p) + INT_MAX_COLUMNS * INT_GROUP;
     out->workspace_bytes = p->at_offsets + p->groups * p->out * sizeof(int32_t);
-    out->scratch_bytes = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) +
-                         INT_MAX_ROWS * INT_MAX_COLUMNS;
+    out->scratch_bytes =
+        (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) + INT_MAX_ROWS * INT_MAX_COLUMNS;
+    const uint64_t plane = (uint64_t)(p->size[0] * p->size[1]) * INT_GROUP;
+    if (out->scratch_bytes < plane) out->scratch_bytes = plane;
     const pgy_status st = pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;

@@ -12,42 +12,61 @@
 /* ---- The image ------------------------------------------------------------------------------ */
 
 #if defined(__x86_64__)
-/* 16 pixels, each or every other one; reads 16 or 31 bytes. */
-static inline __m128i load_pixels(const uint8_t *x, size_t step)
+/* 16 pixels of four channels side by side. */
+static inline void put_pixels(uint8_t *to, const uint8_t *const *rows, size_t at, __m128i mask)
 {
-    const __m128i low = _mm_loadu_si128((const __m128i *)x);
-    if (step == 1) return low;
-    const __m128i even = _mm_set1_epi16(255);
-    const __m128i high = _mm_srli_si128(_mm_loadu_si128((const __m128i *)(x + 15)), 1);
-    return _mm_packus_epi16(_mm_and_si128(low, even), _mm_and_si128(high, even));
+    __m128i r[4], pair[4], *out = (__m128i *)to;
+    for (int k = 0; k < 4; k++)
+        r[k] = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(rows[k] + at)), mask);
+    pair[0] = _mm_unpacklo_epi8(r[0], r[1]);
+    pair[1] = _mm_unpackhi_epi8(r[0], r[1]);
+    pair[2] = _mm_unpacklo_epi8(r[2], r[3]);
+    pair[3] = _mm_unpackhi_epi8(r[2], r[3]);
+    _mm_storeu_si128(out, _mm_unpacklo_epi16(pair[0], pair[2]));
+    _mm_storeu_si128(out + 1, _mm_unpackhi_epi16(pair[0], pair[2]));
+    _mm_storeu_si128(out + 2, _mm_unpacklo_epi16(pair[1], pair[3]));
+    _mm_storeu_si128(out + 3, _mm_unpackhi_epi16(pair[1], pair[3]));
 }
 #endif
 
-/* Four channels side by side: `count` pixels, `step` apart in the rows. */
-static void interleave(uint8_t *to, const uint8_t *const *rows, size_t count, size_t step,
-                       uint8_t flip)
+/* Four channels side by side. */
+static void interleave(uint8_t *to, const uint8_t *const *rows, size_t count, uint8_t flip)
 {
     size_t i = 0;
 #if defined(__x86_64__)
     const __m128i mask = _mm_set1_epi8((char)flip);
-    for (; step <= 2 && i + 16 <= count; i += 16) {
-        __m128i r[4], pair[4];
-        for (int k = 0; k < 4; k++)
-            r[k] = _mm_xor_si128(load_pixels(rows[k] + i * step, step), mask);
-        pair[0] = _mm_unpacklo_epi8(r[0], r[1]);
-        pair[1] = _mm_unpackhi_epi8(r[0], r[1]);
-        pair[2] = _mm_unpacklo_epi8(r[2], r[3]);
-        pair[3] = _mm_unpackhi_epi8(r[2], r[3]);
-        __m128i *out = (__m128i *)(to + INT_GROUP * i);
-        _mm_storeu_si128(out, _mm_unpacklo_epi16(pair[0], pair[2]));
-        _mm_storeu_si128(out + 1, _mm_unpackhi_epi16(pair[0], pair[2]));
-        _mm_storeu_si128(out + 2, _mm_unpacklo_epi16(pair[1], pair[3]));
-        _mm_storeu_si128(out + 3, _mm_unpackhi_epi16(pair[1], pair[3]));
+    for (; i + 16 <= count; i += 16) put_pixels(to + INT_GROUP * i, rows, i, mask);
+    if (count >= 16 && i < count) {
+        put_pixels(to + INT_GROUP * (count - 16), rows, count - 16, mask);
+        return;
     }
 #endif
     for (; i < count; i++)
-        for (int k = 0; k < INT_GROUP; k++)
-            to[INT_GROUP * i + (size_t)k] = rows[k][i * step] ^ flip;
+        for (int k = 0; k < INT_GROUP; k++) to[INT_GROUP * i + (size_t)k] = rows[k][i] ^ flip;
+}
+
+/* `count` pixels of four bytes, `step` apart. */
+static inline void copy_pixels(uint32_t *to, const uint32_t *from, size_t count, size_t step)
+{
+    size_t i = 0;
+#if defined(__x86_64__)
+    if (step == 1) {
+        for (; i + 4 <= count; i += 4)
+            _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+    } else if (step == 2) {
+        for (; i + 4 < count; i += 4) { /* the one behind the last is not read */
+            const __m128 low = _mm_loadu_ps((const float *)(from + 2 * i));
+            const __m128 high = _mm_loadu_ps((const float *)(from + 2 * i + 4));
+            _mm_storeu_ps((float *)(to + i), _mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
+        }
+    }
+#endif
+    for (; i < count; i++) to[i] = from[i * step];
+}
+
+static inline void fill_pixels(uint32_t *to, size_t count, uint32_t pixel)
+{
+    for (size_t i = 0; i < count; i++) to[i] = pixel;
 }
 
 /* One axis of a phase: positions [from, to) lie in the input, the first of them at `first`. */
@@ -66,32 +85,32 @@ static run_of find_run(const int_conv *p, size_t d, int64_t residue, int64_t cou
     return r;
 }
 
-static void lay_phase(const int_conv *p, uint8_t *to, const uint8_t *const *planes, int64_t y,
-                      int64_t x, uint8_t zero, uint8_t flip)
+/* A phase from the plane of one quad. */
+static void lay_phase(const int_conv *p, uint32_t *to, const uint32_t *plane, int64_t y, int64_t x,
+                      uint32_t zero)
 {
-    const size_t columns = p->columns, row_bytes = columns * INT_GROUP;
+    const size_t columns = p->columns;
     const run_of v = find_run(p, 0, y, (int64_t)p->rows);
     const run_of h = find_run(p, 1, x, (int64_t)columns);
-    if ((uint64_t)(v.to - v.from) == p->rows && (uint64_t)(h.to - h.from) == columns &&
-        p->stride[1] == 1 && p->stride[0] == 1 && (uint64_t)p->size[1] == columns) {
-        const uint8_t *rows[INT_GROUP];
-        for (int k = 0; k < INT_GROUP; k++) rows[k] = planes[k] + v.first * p->size[1];
-        interleave(to, rows, p->rows * columns, 1, flip);
-        return;
-    }
-    for (int64_t r = 0; r < (int64_t)p->rows; r++, to += row_bytes) {
-        const uint8_t *rows[INT_GROUP];
-        if (r < v.from || r >= v.to || h.from == h.to) {
-            memset(to, zero, row_bytes);
+    for (int64_t r = 0; r < (int64_t)p->rows; r++, to += columns) {
+        if (r < v.from || r >= v.to) {
+            fill_pixels(to, columns, zero);
             continue;
         }
         const int64_t line = (v.first + (r - v.from) * p->stride[0]) * p->size[1] + h.first;
-        for (int k = 0; k < INT_GROUP; k++) rows[k] = planes[k] + line;
-        memset(to, zero, (size_t)h.from * INT_GROUP);
-        interleave(to + h.from * INT_GROUP, rows, (size_t)(h.to - h.from), (size_t)p->stride[1],
-                   flip);
-        memset(to + h.to * INT_GROUP, zero, (columns - (size_t)h.to) * INT_GROUP);
+        fill_pixels(to, (size_t)h.from, zero);
+        if (h.from < h.to)
+            copy_pixels(to + h.from, plane + line, (size_t)(h.to - h.from), (size_t)p->stride[1]);
+        fill_pixels(to + h.to, columns - (size_t)h.to, zero);
     }
+}
+
+/* Is the image of a quad its plane? */
+static bool is_plain(const int_conv *p)
+{
+    return p->phases == 1 && p->taps == 1 && p->stride[0] == 1 && p->stride[1] == 1 &&
+           p->rows == (uint64_t)p->size[0] && p->columns == (uint64_t)p->size[1] && !p->pad[0] &&
+           !p->pad[1];
 }
 
 static uint8_t x_zero(const int_conv *p, const kernel_run *r)
@@ -108,14 +127,20 @@ static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
     const size_t in_plane = (size_t)(p->size[0] * p->size[1]);
     const uint8_t *x = (const uint8_t *)r->tensors[0] + image * p->in * in_plane;
     uint8_t *to = (uint8_t *)r->workspace + image * int_conv_image_bytes(p) + quad * plane;
-    const uint8_t *planes[INT_GROUP];
+    const uint8_t *planes[INT_GROUP], flip = p->x_signed ? 0x80 : 0;
     for (size_t k = 0; k < INT_GROUP; k++) {
         const size_t c = quad * INT_GROUP + k; /* weights beyond the channels are zero */
         planes[k] = x + (c < p->in ? c : quad * INT_GROUP) * in_plane;
     }
+    if (is_plain(p)) {
+        interleave(to, planes, in_plane, flip);
+        return;
+    }
+    interleave(r->scratch, planes, in_plane, flip);
     for (size_t i = 0; i < p->phases; i++)
-        lay_phase(p, to + i * p->quads * plane, planes, p->phase_starts[0][i / p->phase_counts[1]],
-                  p->phase_starts[1][i % p->phase_counts[1]], x_zero(p, r), p->x_signed ? 0x80 : 0);
+        lay_phase(p, (uint32_t *)(to + i * p->quads * plane), r->scratch,
+                  p->phase_starts[0][i / p->phase_counts[1]],
+                  p->phase_starts[1][i % p->phase_counts[1]], x_zero(p, r) * UINT32_C(0x01010101));
 }
 
 /* What is added to the sums of each channel. */
