@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/native/debug.h"
 #include "backends/native/options.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@ typedef struct native {
     pgy_trt_options options;
     engine *engine; /* when active, like the rest */
     context *context;
+    native_debug *debug; /* NULL: nothing is marked */
     bool tactics_saved;
 } native;
 
@@ -55,6 +57,8 @@ static pgy_status open_model(pgy_model **out, const pgy_backend_model *source, p
 static void deactivate(void *runner)
 {
     native *r = runner;
+    native_debug_destroy(r->debug);
+    r->debug = NULL;
     context_destroy(r->context);
     engine_release(r->engine);
     r->context = NULL;
@@ -94,9 +98,12 @@ static pgy_status create_context(native *r, pgy_error *err)
     size_t profile;
     pgy_status st =
         native_options_check(&profile, &r->options, profiles ? profiles_count(profiles) : 1, err);
-    if (!st) st = context_create(&r->context, r->engine, 0, err);
-    if (!st) context_set_profile(r->context, profile);
-    return st;
+    const pgy_context_options o = {.size = sizeof o,
+                                   .allocation = native_options_allocation(&r->options)};
+    if (!st) st = pgy_context_create(&r->context, r->engine, &o, err);
+    if (!st && profile == PROFILE_ANY && profiles && profiles_count(profiles) == 1) profile = 0;
+    if (!st && profile != PROFILE_ANY) st = pgy_context_set_profile(r->context, profile, err);
+    return st ? st : native_debug_create(&r->debug, r->context, engine_config(r->engine), err);
 }
 
 /* Are the shapes of a profile those that will come, as far as one can tell? */
@@ -196,7 +203,8 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
                         int64_t *time_ns, pgy_error *err)
 {
     native *r = runner;
-    const pgy_status st = context_run(r->context, feed, out, time_ns, err);
+    pgy_status st = context_run(r->context, feed, out, time_ns, err);
+    if (r->debug) st = native_debug_take(r->debug, st, out, err);
     return st || r->tactics_saved ? st : save_tactics(r, context_program(r->context), err);
 }
 

@@ -17,9 +17,12 @@ const pgy_option NATIVE_OPTIONS[] = {
                  .help = "save the plan, for the usual shapes of the first profile"),
     PGY_OPT_TEXT("--optimization-profile", pgy_trt_options, optimization_profile, .meta = "N",
                  .help = "the profile that shapes must lie in; any that fits if not given"),
-    PGY_OPT_TEXT("--allocation-strategy", pgy_trt_options, allocation_strategy,
-                 .choices = STRATEGIES,
-                 .help = "what memory is taken for; it is taken for the shapes that come"),
+    PGY_OPT_TEXT(
+        "--allocation-strategy", pgy_trt_options, allocation_strategy, .choices = STRATEGIES,
+        .help = "when memory is taken for what is computed: at once, for the largest shapes of "
+                "all profiles; for those of the profile that is used (without "
+                "--optimization-profile: if there is one only); or for the shapes that "
+                "come, which is the default"),
     PGY_OPT_TEXT("--weight-streaming-budget", pgy_trt_options, weight_streaming_budget,
                  .meta = "BYTES",
                  .help = "-2 (off), -1 (automatic), a share as in '50%', or bytes; no effect on a "
@@ -55,12 +58,18 @@ static bool is_budget(const char *text)
     return v >= 0 && (!*end || (strchr("kKmMgG", *end) && !end[1]));
 }
 
+pgy_allocation native_options_allocation(const pgy_trt_options *o)
+{
+    const char *name = o->allocation_strategy;
+    if (name && !strcmp(name, "static")) return PGY_ALLOCATION_STATIC;
+    if (name && !strcmp(name, "profile")) return PGY_ALLOCATION_PROFILE;
+    return PGY_ALLOCATION_RUNTIME;
+}
+
 pgy_status native_options_check(size_t *profile, const pgy_trt_options *o, size_t count,
                                 pgy_error *err)
 {
     *profile = PROFILE_ANY;
-    if (o->allocation_strategy && strcmp(o->allocation_strategy, "runtime"))
-        LOG(WARNING, "--allocation-strategy: no effect: memory is taken for the shapes that come");
     if (o->weight_streaming_budget) {
         if (!is_budget(o->weight_streaming_budget))
             return pgy_error_set(err, PGY_E_ARGUMENT,

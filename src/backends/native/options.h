@@ -5,6 +5,7 @@
 
 #include <polygraphy/backend.h>
 #include <polygraphy/build_config.h>
+#include <polygraphy/runtime.h>
 
 #include "engine/profile.h"
 
@@ -13,6 +14,8 @@ extern const pgy_option NATIVE_OPTIONS[];
 /* Which profile, of `count`; PROFILE_ANY when none is asked for. Says what has no effect. */
 pgy_status native_options_check(size_t *profile, const pgy_trt_options *o, size_t count,
                                 pgy_error *err) PGY_MUST_CHECK;
+/* When memory is taken. */
+pgy_allocation native_options_allocation(const pgy_trt_options *o);
 /* The original's two messages before building: profiles and configuration. */
 void native_log_build(const pgy_build_config *c, const profile_set *profiles);
 

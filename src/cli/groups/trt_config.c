@@ -380,6 +380,14 @@ static void fill_timing(trt_config_args *s, const trt_engine_args *e)
     c->error_on_timing_cache_miss = s->error_on_cache_miss;
 }
 
+static void fill_debug(pgy_build_config *c, const trt_network_args *n)
+{
+    if (!n) return;
+    c->debug_tensors = (pgy_name_list){
+        .items = n->mark_debug.items, .count = n->mark_debug.count, .given = n->mark_debug.given};
+    c->debug_unfused = n->mark_unfused;
+}
+
 pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err)
 {
     trt_config_args *s = args_get(line, &GROUP_TRT_CONFIG);
@@ -392,6 +400,7 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
     if (!st)
         st = trt_hooks_load(&s->config, s, args_get(line, &GROUP_TRT_NETWORK), &line->memory, err);
     if (st) return st;
+    fill_debug(&s->config, args_get(line, &GROUP_TRT_NETWORK));
     const trt_engine_args *engine = args_get(line, &GROUP_TRT_ENGINE);
     fill_timing(s, engine ? engine : args_get(line, &GROUP_TRT_ENGINE_CONVERT));
     trt_notes(line);

@@ -41,9 +41,11 @@ static const pgy_option OPTIONS[] = {
                  .help = "attention may be computed in several steps; it may anyway"),
     PGY_OPT_FLAG("--strongly-typed", trt_network_args, strongly_typed,
                  .help = "types are those of the model, as they are anyway"),
-    NAME_LIST("--mark-debug", mark_debug, "NAME", "tensors to watch; no effect so far"),
+    NAME_LIST("--mark-debug", mark_debug, "NAME",
+              "tensors to look at while the model runs: they join the results; no fusion swallows "
+              "them; wildcards are accepted"),
     PGY_OPT_FLAG("--mark-unfused-tensors-as-debug-tensors", trt_network_args, mark_unfused,
-                 .help = "watch all tensors that are left after fusing; no effect so far"),
+                 .help = "all tensors that are left after fusing join the results"),
     NAME_LIST("--onnx-flags", onnx_flags, "NAME", "flags of TensorRT's ONNX parser; no effect"),
     PGY_OPT_FLAG("--plugin-instancenorm", trt_network_args, plugin_instancenorm,
                  .help = "InstanceNormalization from a plug-in; no effect: it is built in"),

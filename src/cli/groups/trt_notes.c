@@ -104,8 +104,6 @@ static void note_network(const trt_network_args *s)
          "no effect: --all-tensor-formats wins"},
         {s->decomposable_attentions, "--decomposable-attentions",
          "no effect: attention may always be computed in several steps"},
-        {s->mark_debug.given || s->mark_unfused, "--mark-debug",
-         "no effect yet; --trt-outputs makes outputs of tensors"},
         {s->onnx_flags.given || s->uint8_dla, "--onnx-flags",
          "no effect: the model is not read by TensorRT's parser"},
         {s->plugin_instancenorm, "--plugin-instancenorm",
