@@ -3,11 +3,15 @@
  * half to be told by that is computed again in float64. */
 #include "kernels/byte_loops.h"
 
+#include <string.h>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
 #define TARGET \
     __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma,prefer-vector-width=512")))
+
+#include "kernels/byte_pack_avx512.inc"
 
 /* Factors in float32, and how far from a half results are certain. */
 typedef struct factors {
@@ -23,52 +27,72 @@ static factors find_factors(const byte_binary *q)
                      (float)(0.4998 - most * 0x1p-21)};
 }
 
-TARGET static inline __m512i load(const uint8_t *x, uint32_t step, __mmask16 some, uint8_t flip)
+TARGET static inline __m512 load(const uint8_t *x, uint32_t step, uint8_t flip)
 {
-    const __m128i bytes = step ? _mm_maskz_loadu_epi8(some, x) : _mm_set1_epi8((char)*x);
-    return _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, _mm_set1_epi8((char)flip)));
+    const __m128i bytes = step ? _mm_loadu_si128((const __m128i *)x) : _mm_set1_epi8((char)*x);
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, _mm_set1_epi8((char)flip))));
 }
 
-TARGET static inline __m512 join(__m512i a, __m512i b, const byte_binary *q, const factors *f)
+/* 16 results, rounded; what is close to a half in *close. */
+TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, const factors *f,
+                                  __mmask16 *close)
 {
+    __m512 v;
     if (q->multiplies) {
-        a = _mm512_sub_epi32(a, _mm512_set1_epi32(q->a_zero));
-        b = _mm512_sub_epi32(b, _mm512_set1_epi32(q->b_zero));
-        const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(a), _mm512_cvtepi32_ps(b));
-        return _mm512_mul_ps(product, _mm512_set1_ps(f->a));
+        a = _mm512_sub_ps(a, _mm512_set1_ps((float)q->a_zero));
+        b = _mm512_sub_ps(b, _mm512_set1_ps((float)q->b_zero));
+        v = _mm512_mul_ps(_mm512_mul_ps(a, b), _mm512_set1_ps(f->a));
+    } else {
+        v = _mm512_fmadd_ps(a, _mm512_set1_ps(f->a), _mm512_set1_ps(f->more));
+        v = _mm512_fmadd_ps(b, _mm512_set1_ps(f->b), v);
     }
-    const __m512 v =
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(a), _mm512_set1_ps(f->a), _mm512_set1_ps(f->more));
-    return _mm512_fmadd_ps(_mm512_cvtepi32_ps(b), _mm512_set1_ps(f->b), v);
+    v = _mm512_max_ps(_mm512_min_ps(v, _mm512_set1_ps(0x1p20f)), _mm512_set1_ps(-0x1p20f));
+    const __m512 distance = _mm512_abs_ps(_mm512_reduce_ps(v, _MM_FROUND_TO_NEAREST_INT));
+    *close = _mm512_cmp_ps_mask(distance, _mm512_set1_ps(f->certain), _CMP_NLT_UQ);
+    return _mm512_cvtps_epi32(v);
+}
+
+/* 64 elements. */
+TARGET static inline void binary_64(uint8_t *y, const uint8_t *a, const uint8_t *b,
+                                    const uint32_t *steps, const byte_binary *q, const factors *f,
+                                    const byte_limits *limits)
+{
+    __m512i v[4];
+    __mmask16 close[4];
+    uint8_t made[64];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++)
+        v[i] = join(load(a + 16 * i * steps[0], steps[0], q->a_flip),
+                    load(b + 16 * i * steps[1], steps[1], q->b_flip), q, f, &close[i]);
+    if (__builtin_expect(!(close[0] | close[1] | close[2] | close[3]), 1)) {
+        store_bytes(y, 64, v, limits);
+        return;
+    }
+    store_bytes(made, 64, v, limits); /* y may be a */
+    for (size_t i = 0; i < 4; i++)
+        for (unsigned left = close[i]; left; left &= left - 1) {
+            const size_t at = 16 * i + (size_t)__builtin_ctz(left);
+            made[at] =
+                byte_binary_exact(a[at * steps[0]] ^ q->a_flip, b[at * steps[1]] ^ q->b_flip, q);
+        }
+    memcpy(y, made, 64);
 }
 
 TARGET static void binary(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps,
                           size_t n, const byte_binary *q)
 {
     const factors f = find_factors(q);
-    const __m512 low = _mm512_set1_ps((float)(q->finish.low - q->finish.zero));
-    const __m512 high = _mm512_set1_ps((float)(q->finish.high - q->finish.zero));
-    const __m512i zero = _mm512_set1_epi32(q->finish.zero);
-    for (size_t i = 0; i < n; i += 16) {
-        const __mmask16 some = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xffff;
-        const __m512 v = join(load(a + i * steps[0], steps[0], some, q->a_flip),
-                              load(b + i * steps[1], steps[1], some, q->b_flip), q, &f);
-        const __m512 nearest = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT);
-        const __m512 distance = _mm512_abs_ps(_mm512_sub_ps(v, nearest));
-        const __mmask16 close =
-            _mm512_mask_cmp_ps_mask(some, distance, _mm512_set1_ps(f.certain), _CMP_NLT_UQ);
-        const __m512 within = _mm512_min_ps(_mm512_max_ps(nearest, low), high);
-        uint8_t kept[16];
-        for (unsigned left = close, k = 0; left; left &= left - 1, k++) { /* y may be a */
-            const size_t at = i + (size_t)__builtin_ctz(left);
-            kept[k] =
-                byte_binary_exact(a[at * steps[0]] ^ q->a_flip, b[at * steps[1]] ^ q->b_flip, q);
-        }
-        _mm512_mask_cvtepi32_storeu_epi8(y + i, some,
-                                         _mm512_add_epi32(_mm512_cvtps_epi32(within), zero));
-        for (unsigned left = close, k = 0; left; left &= left - 1, k++)
-            y[i + (size_t)__builtin_ctz(left)] = kept[k];
-    }
+    const byte_limits limits = find_limits(&q->finish);
+    uint8_t rest[3][64] = {{0}};
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64)
+        binary_64(y + i, a + i * steps[0], b + i * steps[1], steps, q, &f, &limits);
+    if (i == n) return;
+    memcpy(rest[0], a + i * steps[0], steps[0] ? n - i : 1);
+    memcpy(rest[1], b + i * steps[1], steps[1] ? n - i : 1);
+    binary_64(rest[2], rest[0], rest[1], steps, q, &f, &limits);
+    memcpy(y + i, rest[2], n - i);
 }
 #define BINARY binary
 #define SET byte_loops_avx512

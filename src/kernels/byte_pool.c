@@ -79,6 +79,14 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
+/* Columns that windows meet, padding among them. */
+static size_t padded_width(const params *p)
+{
+    const int64_t met = (p->out[1] - 1) * p->stride[1] + (p->kernel[1] - 1) * p->dilation[1] + 1;
+    const int64_t real = p->begin[1] + p->size[1];
+    return (size_t)(met > real ? met : real);
+}
+
 static bool accept_at(kernel_use *u, double *cost_ns, double ns)
 {
     params p;
@@ -98,8 +106,9 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     p->level = level;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(p->planes < 256 ? p->planes : 256);
-    /* One row of the input, joined over the rows of the window. */
-    out->scratch_bytes = (size_t)p->size[1] * (p->kind == POOL_MAX ? 1 : sizeof(int32_t));
+    /* One row of the input, joined over the rows of the window; then over its columns too. */
+    out->scratch_bytes =
+        p->kind == POOL_MAX ? 2 * padded_width(p) : (size_t)p->size[1] * sizeof(int32_t);
     return PGY_OK;
 }
 
@@ -126,24 +135,23 @@ static int64_t count_taps(const params *p, size_t d, int64_t o)
     return fit < p->kernel[d] ? fit : p->kernel[d];
 }
 
+/* `line` has the window's padding around the row, and behind it room for a row of the same size. */
 static void max_row(const params *p, const byte_loops *loops, const uint8_t *x, uint8_t *y,
                     int64_t row, uint8_t *line)
 {
     int64_t from, to;
-    const size_t width = (size_t)p->size[1];
+    const size_t width = (size_t)p->size[1], padded = padded_width(p);
     const int64_t start = find_taps(p, 0, row, &from, &to);
-    memset(line, p->flip, width); /* the least */
+    uint8_t *most = line + padded;
+    const size_t reach = (size_t)((p->kernel[1] - 1) * p->dilation[1]);
+    memset(line, p->flip, padded); /* the least */
     for (int64_t k = from; k < to; k++)
-        loops->max(line, x + (start + k * p->dilation[0]) * p->size[1], width, p->flip);
-    for (int64_t o = 0; o < p->out[1]; o++) {
-        uint8_t most = 0;
-        const int64_t left = find_taps(p, 1, o, &from, &to);
-        for (int64_t k = from; k < to; k++) {
-            const uint8_t v = line[left + k * p->dilation[1]] ^ p->flip;
-            most = v > most ? v : most;
-        }
-        y[o] = most ^ p->flip;
-    }
+        loops->max(line + p->begin[1], x + (start + k * p->dilation[0]) * p->size[1], width,
+                   p->flip);
+    memcpy(most, line, padded);
+    for (size_t k = 1; k < (size_t)p->kernel[1]; k++)
+        loops->max(most, line + k * (size_t)p->dilation[1], padded - reach, p->flip);
+    for (int64_t o = 0; o < p->out[1]; o++) y[o] = most[o * p->stride[1]];
 }
 
 /* The mean of `count` of which `seen` lie in the input. */
