@@ -93,8 +93,7 @@ static pgy_status close_branch(builder *b, pgy_conditional *c, bool branch, pgy_
 {
     *b = build_start(c->branches[branch], PGY_LAYER_CONDITIONAL, err);
     build_level_outputs(b, c->values[branch], c->output_count);
-    const pgy_status st = build_commit(b);
-    return st ? st : network_place_assertions(c->branches[branch], err);
+    return build_commit(b);
 }
 
 pgy_status pgy_conditional_close(pgy_conditional *c, pgy_error *err)
@@ -129,6 +128,8 @@ pgy_status pgy_conditional_close(pgy_conditional *c, pgy_error *err)
     for (size_t i = 0; !st && i < c->output_count; i++)
         st = build_give(c->outputs[i], made->outputs[i], nodes, count, err);
     if (!st) st = build_give(c->condition_layer, NULL, nodes, count, err);
+    if (!st) st = network_place_assertions(c->branches[0], err);
+    if (!st) st = network_place_assertions(c->branches[1], err);
     c->closed = c->branches[0]->closed = c->branches[1]->closed = true;
     c->net->open_count--;
     return st;

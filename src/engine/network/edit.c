@@ -357,6 +357,10 @@ static void forget(pgy_network *net, const pgy_layer *layer)
     for (size_t i = 0; i < net->layer_count; i++)
         if (net->layers[i] != layer) net->layers[kept++] = net->layers[i];
     net->layer_count = kept;
+    for (size_t i = 0; i < layer->output_count; i++)
+        for (size_t k = 0; k < net->root->debug_count; k++)
+            if (net->root->debug[k] == layer->outputs[i])
+                net->root->debug[k--] = net->root->debug[--net->root->debug_count];
     for (size_t i = 0; i < net->assertion_count; i++)
         if (net->assertions[i].layer == layer)
             net->assertions[i--] = net->assertions[--net->assertion_count];
@@ -370,6 +374,29 @@ static void drop_weight(pgy_graph *g, pgy_value *v)
     g->initializer_count = kept;
     v->initializer = NULL;
     graph_mark_changed(g);
+}
+
+static bool is_layer_of_its_own(const network_root *root, const pgy_value *v)
+{
+    for (size_t i = 0; i < root->level_count; i++)
+        for (size_t k = 0; k < root->levels[i]->layer_count; k++) {
+            const pgy_layer *layer = root->levels[i]->layers[k];
+            if (layer->node_count == 0 && layer->output_count && layer->outputs[0] == v)
+                return true;
+        }
+    return false;
+}
+
+/* Weights that only the dropped nodes used, but for constants that somebody added. */
+static void drop_weights(network_root *root, const pgy_layer *layer)
+{
+    for (size_t i = 0; i < layer->node_count; i++)
+        for (size_t k = 0; k < layer->nodes[i]->input_count; k++) {
+            pgy_value *v = layer->nodes[i]->inputs[k];
+            if (v && v->initializer && v->graph == root->graph && !v->consumer_count &&
+                !v->is_output && !v->is_input && !is_layer_of_its_own(root, v))
+                drop_weight(root->graph, v);
+        }
 }
 
 pgy_status pgy_network_remove_layer(pgy_network *net, pgy_layer *layer, pgy_error *err)
@@ -389,6 +416,7 @@ pgy_status pgy_network_remove_layer(pgy_network *net, pgy_layer *layer, pgy_erro
     folder f = {.graph = net->root->graph, .state = state_of(net->level)};
     for (size_t i = layer->node_count; i-- > 0;) fold_drop_node(&f, layer->nodes[i]);
     fold_sweep(net->level);
+    drop_weights(net->root, layer);
     if (layer->type == PGY_LAYER_CONSTANT && layer->node_count == 0)
         drop_weight(net->root->graph, layer->outputs[0]);
     forget(net, layer);

@@ -99,13 +99,17 @@ static pgy_status import_layer(pgy_network *net, pgy_node *n, pgy_error *err)
     arena *memory = &state_of(net->level)->memory;
     layer_box *box = arena_alloc(memory, sizeof *box);
     pgy_node **nodes = arena_alloc(memory, sizeof *nodes);
-    if (!box || !nodes) return network_no_memory(err);
+    pgy_value **inputs = arena_alloc_array(memory, n->input_count + 1, sizeof *inputs);
+    pgy_value **outputs = arena_alloc_array(memory, n->output_count + 1, sizeof *outputs);
+    if (!box || !nodes || !inputs || !outputs) return network_no_memory(err);
     nodes[0] = n;
+    if (n->input_count) memcpy(inputs, n->inputs, n->input_count * sizeof *inputs);
+    if (n->output_count) memcpy(outputs, n->outputs, n->output_count * sizeof *outputs);
     box->layer = (pgy_layer){.name = node_label(n),
                              .type = layer_type_of(n),
-                             .inputs = n->inputs,
+                             .inputs = inputs,
                              .input_count = n->input_count,
-                             .outputs = n->outputs,
+                             .outputs = outputs,
                              .output_count = n->output_count,
                              .nodes = nodes,
                              .node_count = 1,

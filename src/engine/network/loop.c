@@ -384,7 +384,6 @@ pgy_status pgy_loop_close(pgy_loop *loop, pgy_error *err)
     builder inner = build_start(loop->body, PGY_LAYER_LOOP, err);
     close_body(&inner, loop);
     st = build_commit(&inner);
-    if (!st) st = network_place_assertions(loop->body, err);
     if (st) return st;
     builder outer = build_start(loop->net, PGY_LAYER_LOOP, err);
     pgy_node *n = make_node(&outer, loop);
@@ -399,7 +398,8 @@ pgy_status pgy_loop_close(pgy_loop *loop, pgy_error *err)
         build_abandon(&inner);
         return st;
     }
+    st = network_place_assertions(loop->body, err);
     loop->closed = loop->body->closed = true;
     loop->net->open_count--;
-    return give(loop, &outer, results, err);
+    return st ? st : give(loop, &outer, results, err);
 }

@@ -190,9 +190,14 @@ static void test_network__layers_go(void **state)
     net_refused(&c, pgy_network_remove_layer(c.net, relu, &c.err), PGY_E_ARGUMENT,
                 "'Activation_0_output', which 'Unary_1' needs");
     pgy_value *gone = extra->outputs[0];
+    const char *const *names = NULL;
+    assert_int_equal(pgy_network_graph(c.net)->initializer_count, 2); /* the bounds of the clip */
+    net_ok(&c, pgy_network_mark_debug(c.net, gone, &c.err));
     net_ok(&c, pgy_network_remove_layer(c.net, extra, &c.err));
     net_refused(&c, pgy_network_add_unary(&none, c.net, gone, PGY_UNARY_NEG, &c.err),
                 PGY_E_ARGUMENT, "made by nothing");
+    assert_int_equal(pgy_network_graph(c.net)->initializer_count, 0);
+    assert_int_equal(pgy_network_debug_tensors(c.net, &names), 0);
     assert_int_equal(pgy_network_layer_count(c.net), 2);
     net_ok(&c, pgy_layer_set_input(neg, 0, x, &c.err));
     net_ok(&c, pgy_network_remove_layer(c.net, relu, &c.err));

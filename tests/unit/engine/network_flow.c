@@ -288,6 +288,37 @@ static void test_network_flow__assertions(void **state)
     net_finish_failing(&c, "x must be below 5");
 }
 
+/* Each row is looked at in its iteration. */
+static network_case asserting_rows(const float *data)
+{
+    network_case c = net_start();
+    pgy_loop *loop = NULL;
+    pgy_layer *row = NULL, *all = NULL;
+    const int64_t three[] = {3};
+    const float most[] = {8};
+    pgy_value *x = net_floats(&c, "x", "3, 2", data);
+    pgy_value *limit = net_const_floats(&c, "", most);
+    net_ok(&c, pgy_network_add_loop(&loop, c.net, &c.err));
+    net_ok(&c, pgy_loop_add_trip_count(NULL, loop, net_const_ints(&c, "", three), &c.err));
+    net_ok(&c, pgy_loop_add_iterator(&row, loop, x, 0, false, &c.err));
+    pgy_layer *less = add(&c, pgy_loop_body(loop), row->outputs[0], limit, PGY_ELEMENTWISE_LESS);
+    net_ok(&c, pgy_network_add_assertion(NULL, pgy_loop_body(loop), less->outputs[0],
+                                         "a row is too large", &c.err));
+    net_ok(&c, pgy_loop_add_output(&all, loop, row->outputs[0], PGY_LOOP_CONCATENATE, 0, &c.err));
+    net_ok(&c, pgy_loop_close(loop, &c.err));
+    net_expect(&c, all->outputs[0], "3, 2", (double[]){1, 2, 3, 4, 5, 6});
+    return c;
+}
+
+static void test_network_flow__assertions_in_loops(void **state)
+{
+    (void)state;
+    network_case c = asserting_rows(SIX);
+    net_finish(&c);
+    c = asserting_rows((float[]){1, 2, 3, 4, 5, 9});
+    net_finish_failing(&c, "a row is too large");
+}
+
 static void test_network_flow__assertions_of_constants(void **state)
 {
     (void)state;
