@@ -3,6 +3,7 @@
  * --opset rewritten for another version of ONNX's operators; or built by the engine into a plan. */
 #include <string.h>
 
+#include <polygraphy/refit.h>
 #include <polygraphy/transform.h>
 
 #include "base/log.h"
@@ -15,7 +16,7 @@
 static const char LOG_PATH[] = "tools/convert/convert.py";
 
 typedef struct convert_args {
-    const char *output, *format;
+    const char *output, *format, *refit_from;
     int64_t opset; /* -1: as it is */
 } convert_args;
 
@@ -31,6 +32,9 @@ static const pgy_option OPTIONS[] = {
                 .help =
                     "version of ONNX's operators, 7 to 28; nodes are rewritten as needed, upward "
                     "and downward"),
+    PGY_OPT_TEXT("--refit-from", convert_args, refit_from, .meta = "PATH",
+                 .help = "an ONNX model whose weights a plan is to get; the plan must have been "
+                         "built with --refittable or --strip-plan"),
     PGY_OPT_END,
 };
 
@@ -142,13 +146,46 @@ static pgy_status save_plan(args *line, pgy_error *err)
     return st;
 }
 
+/* The plan with other weights, or with those that it was stripped of. */
+static pgy_status refit_plan(const char *path, const convert_args *s, pgy_error *err)
+{
+    pgy_engine *engine = NULL;
+    pgy_refitter *refitter = NULL;
+    pgy_model *model = NULL;
+    LOG(INFO, "Loading bytes from %s", path);
+    pgy_status st = pgy_engine_open(&engine, path, err);
+    if (!st) st = pgy_refitter_create(&refitter, engine, err);
+    if (!st) st = pgy_model_load(&model, s->refit_from, NULL, err);
+    if (!st) {
+        st = pgy_refitter_set_model(refitter, model, err);
+        if (st) st = pgy_error_prefix(err, st, "'%s': ", s->refit_from);
+    }
+    if (!st) st = pgy_refitter_refit(refitter, err);
+    if (!st) {
+        LOG(INFO, "Refitted %zu weights from %s", pgy_refitter_weight_count(refitter),
+            s->refit_from);
+        st = pgy_engine_save(engine, s->output, err);
+    }
+    pgy_model_destroy(model);
+    pgy_refitter_destroy(refitter);
+    pgy_engine_release(engine);
+    return st;
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
     const convert_args *s = args_get(line, &OWN);
     const model_args *model = args_get(line, &GROUP_MODEL_CONVERT);
-    if (model_is_engine(model))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is a plan: it cannot be converted",
+    const bool is_plan = model_is_engine(model);
+    if (s->refit_from && (!is_plan || strcmp(s->format, FORMATS[1])))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--refit-from is for plans that are to be plans again");
+    if (s->refit_from) return refit_plan(model->path, s, err);
+    if (is_plan)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' is a plan: it cannot be converted; --refit-from gives it the "
+                             "weights of an ONNX model",
                              model->path);
     return strcmp(s->format, FORMATS[0]) == 0 ? save_onnx(line, err) : save_plan(line, err);
 }

@@ -34,6 +34,13 @@ static void append_indented(str *out, const char *text, size_t indent)
     }
 }
 
+/* The same, on lines of their own. */
+static void append_lines(str *out, const char *text)
+{
+    str_append_char(out, '\n');
+    append_indented(out, text, 4);
+}
+
 static pgy_status append_metadata(str *out, const pgy_metadata *m, const char *kind, pgy_error *err)
 {
     char *text = NULL;
@@ -174,25 +181,46 @@ static void append_layer(str *out, const pgy_plan_layer *l, size_t i, plan_text_
     str_deinit(&text);
 }
 
-/* One profile: its layers are those of the plan. */
+static void append_profile_layers(str *out, const pgy_plan_profile *profile, bool detailed,
+                                  plan_text_options options)
+{
+    for (size_t i = 0; i < profile->layer_count; i++) {
+        if (detailed)
+            append_layer(out, &profile->layers[i], i, options);
+        else
+            str_printf(out, "\nLayer %-4zu | %s", i, profile->layers[i].name);
+    }
+}
+
+/* Profiles have programs of their own, which may differ in what they do. */
 static void append_layers(str *out, const pgy_plan *plan, plan_text_options options)
 {
-    const bool named = strcmp(pgy_plan_describe(plan)->verbosity, "DETAILED") != 0;
+    const char *verbosity = pgy_plan_describe(plan)->verbosity;
     const size_t profiles = pgy_plan_profile_count(plan);
-    for (size_t p = 0; p < profiles; p++) {
-        const pgy_plan_profile *profile = pgy_plan_profile_at(plan, p);
-        if (profiles > 1)
-            str_printf(out, "%s- Profile: %zu | %zu Layer(s)", p ? "\n" : "\n\n", p,
-                       profile->layer_count);
-        else
-            str_printf(out, "\n\n---- %zu Layer(s) ----", profile->layer_count);
-        for (size_t i = 0; options.layers && i < profile->layer_count; i++) {
-            if (named)
-                str_printf(out, "\nLayer %-4zu | %s", i, profile->layers[i].name);
-            else
-                append_layer(out, &profile->layers[i], i, options);
+    const size_t first = pgy_plan_profile_at(plan, 0)->layer_count;
+    size_t total = 0;
+    for (size_t p = 0; p < profiles; p++) total += pgy_plan_profile_at(plan, p)->layer_count;
+    const bool even = profiles > 1 && total == first * profiles;
+    str_printf(out, "\n\n---- %zu Layer(s)%s ----", even ? first : total,
+               even           ? " Per Profile"
+               : profiles > 1 ? " In All Profiles"
+                              : "");
+    if (strcmp(verbosity, "NONE") == 0)
+        str_append(out, "\n(the plan was built with --profiling-verbosity NONE)");
+    else if (options.layers)
+        for (size_t p = 0; p < profiles; p++) {
+            str text = {0};
+            if (profiles > 1) str_printf(out, "%s\n- Profile: %zu", p ? "\n" : "", p);
+            append_profile_layers(&text, pgy_plan_profile_at(plan, p),
+                                  strcmp(verbosity, "DETAILED") == 0, options);
+            while (text.size && text.data[text.size - 1] == '\n') text.data[--text.size] = 0;
+            if (profiles == 1)
+                str_append(out, str_text(&text));
+            else if (text.size)
+                append_lines(out, str_text(&text) + 1);
+            out->failed |= text.failed;
+            str_deinit(&text);
         }
-    }
 }
 
 pgy_status plan_text(str *out, const pgy_plan *plan, plan_text_options options, pgy_error *err)

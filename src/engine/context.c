@@ -90,6 +90,22 @@ void context_destroy(context *c)
     mem_free(c);
 }
 
+void context_follow(context *c)
+{
+    const uint64_t version = engine_version(c->engine);
+    if (version == c->version) return;
+    for (size_t i = 0; i < c->kept_count; i++) forget(&c->kept[i]);
+    c->kept_count = 0;
+    c->current = NULL;
+    c->last = NULL;
+    interpreter_destroy(c->interpreter);
+    pgy_graph_destroy(c->graph);
+    arena_deinit(&c->plans);
+    c->interpreter = NULL;
+    c->graph = NULL;
+    c->version = version;
+}
+
 void pgy_context_destroy(pgy_context *c)
 {
     context_destroy(c);
@@ -200,6 +216,7 @@ static pgy_status find_prepared(prepared **out, context *c, const pgy_tensor_map
 {
     pgy_metadata *shapes = NULL;
     *out = NULL;
+    context_follow(c);
     for (size_t i = 0; i < c->kept_count; i++) {
         if (!shapes_fit(c->kept[i].shapes, feed)) continue;
         *out = &c->kept[i];

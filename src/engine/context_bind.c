@@ -354,6 +354,7 @@ static pgy_status check_profile(const context *c, pgy_error *err)
 static pgy_status find_current(context *c, pgy_error *err)
 {
     pgy_metadata *shapes = NULL;
+    context_follow(c);
     if (c->current) return PGY_OK;
     pgy_status st = all_shapes(&shapes, c, err);
     return st ? st : context_prepare(&c->current, c, shapes, err);

@@ -55,6 +55,7 @@ struct pgy_context {
     atomic_int failed; /* of the run that is going on; pgy_context_cancel sets it */
     pgy_error_recorder *recorder;
 
+    uint64_t version; /* of the engine, when the following was made */
     prepared kept[MAX_PREPARED];
     size_t kept_count;
     uint64_t clock;
@@ -81,6 +82,8 @@ struct pgy_context {
 };
 
 pgy_status context_no_memory(pgy_error *err);
+/* Before anything that was prepared is used: all of it goes if the engine was refitted. */
+void context_follow(context *c);
 /* Tells the recorder about a failure and returns it. */
 pgy_status context_tell(const context *c, pgy_status st, const pgy_error *err);
 /* The program for shapes that lie in the profile; takes the shapes, also on failure. */

@@ -10,6 +10,7 @@
 struct plan_file {
     file_map map; /* if it was opened by path */
     void *copy;   /* if the bytes were not aligned */
+    bool trusted; /* hashes are not looked at */
     const unsigned char *data;
     size_t size;
     const plan_header *header;

@@ -333,7 +333,7 @@ static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind
                                       .constant_bytes = p->counts[PLAN_CONSTANTS],
                                       .weight_bytes = p->counts[PLAN_WEIGHTS]};
     pgy_model *model = NULL;
-    if (hash_xxh64(p->at[kind], s->size_bytes, 0) != s->hash)
+    if (!p->trusted && hash_xxh64(p->at[kind], s->size_bytes, 0) != s->hash)
         return pgy_error_set(err, PGY_E_FORMAT,
                              "the plan is damaged: the checksum of its graph differs");
     pgy_status st = pgy_model_parse(&model, p->at[kind], s->size_bytes, true, NULL, err);

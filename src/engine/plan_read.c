@@ -402,6 +402,7 @@ static pgy_status parse(plan_file *p, const void *data, size_t size, bool truste
 {
     p->data = data;
     p->size = size;
+    p->trusted = trusted;
     if ((uintptr_t)data % PLAN_ALIGN) {
         p->copy = mem_alloc_aligned(PLAN_ALIGN, size ? size : 1);
         if (!p->copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a plan");

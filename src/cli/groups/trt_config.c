@@ -103,38 +103,42 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
              "permit kernels for sparse weights; there "                                         \
              "are none so far")
 
-#define DEVICE_ROWS                                                                              \
-    LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",          \
-         "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "       \
-         "number; kernels that need more than that of 'workspace' beside their tensors are "     \
-         "left out; other pools are not those of a CPU"),                                        \
-        PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,              \
-                     .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),    \
-        FLAG("--version-compatible", version_compatible,                                         \
-             "no effect: plans run in this "                                                     \
-             "engine only"),                                                                     \
-        FLAG("--exclude-lean-runtime", exclude_lean_runtime, "no effect: plans hold no code"),   \
-        TEXT("--hardware-compatibility-level", hardware_level, "NAME", "no effect on a CPU"),    \
-        TEXT("--runtime-platform", runtime_platform, "NAME", "no effect"),                       \
-        PGY_OPT_INT("--max-aux-streams", trt_config_args, max_aux_streams, .meta = "N",          \
-                    .help = "no effect on a CPU"),                                               \
-        TEXT("--profiling-verbosity", profiling_verbosity, "NAME",                               \
-             "how much plans tell about layers; they always tell everything"),                   \
-        FLAG("--weight-streaming", weight_streaming,                                             \
-             "no effect: weights are read from where "                                           \
-             "they lie"),                                                                        \
-        FLAG("--refittable", refittable, "no effect so far: weights cannot be exchanged"),       \
-        FLAG("--strip-plan", strip_plan, "no effect so far: plans hold their weights"),          \
-        FLAG("--direct-io", direct_io, "inputs and outputs are used where they lie anyway"),     \
-        FLAG("--use-dla", use_dla, "no effect on a CPU"),                                        \
-        FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                        \
-        FLAG("--trt-safety-restricted", restricted, "no effect on a CPU"),                       \
-        LATER("--trt-config-script", config_script),                                             \
-        TEXT("--trt-config-postprocess-script --trt-cpps", config_postprocess, "LIBRARY[:FUNC]", \
-             "shared object with a function (default postprocess_config) that changes the "      \
-             "finished configuration"),                                                          \
-        PGY_OPT_TEXT("--trt-config-func-name", trt_config_args, old_config_function,             \
-                     .hidden = true,                                                             \
+#define DEVICE_ROWS                                                                                \
+    LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",            \
+         "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "         \
+         "number; kernels that need more than that of 'workspace' beside their tensors are "       \
+         "left out; other pools are not those of a CPU"),                                          \
+        PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,                \
+                     .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),      \
+        FLAG("--version-compatible", version_compatible,                                           \
+             "keep what is needed to build a plan anew where a later version lacks its kernels"),  \
+        FLAG("--exclude-lean-runtime", exclude_lean_runtime, "no effect: plans hold no code"),     \
+        TEXT(                                                                                      \
+            "--hardware-compatibility-level", hardware_level, "NAME",                              \
+            "for which processors: AMPERE_PLUS stands for all with AVX2, SAME_COMPUTE_CAPABILITY " \
+            "and NONE for those of this one's level, as in 'inspect model'"),                      \
+        TEXT("--runtime-platform", runtime_platform, "NAME", "no effect"),                         \
+        PGY_OPT_INT("--max-aux-streams", trt_config_args, max_aux_streams, .meta = "N",            \
+                    .help = "no effect on a CPU"),                                                 \
+        TEXT("--profiling-verbosity", profiling_verbosity, "NAME",                                 \
+             "how much plans tell about layers: DETAILED, LAYER_NAMES_ONLY or NONE"),              \
+        FLAG("--weight-streaming", weight_streaming,                                               \
+             "no effect: weights are read from where "                                             \
+             "they lie"),                                                                          \
+        FLAG("--refittable", refittable,                                                           \
+             "keep the model in the plan, so that its weights can be exchanged later"),            \
+        FLAG("--strip-plan", strip_plan,                                                           \
+             "leave weights out; 'convert PLAN --refit-from MODEL -o NEW' puts them in again"),    \
+        FLAG("--direct-io", direct_io, "inputs and outputs are used where they lie anyway"),       \
+        FLAG("--use-dla", use_dla, "no effect on a CPU"),                                          \
+        FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                          \
+        FLAG("--trt-safety-restricted", restricted, "no effect on a CPU"),                         \
+        LATER("--trt-config-script", config_script),                                               \
+        TEXT("--trt-config-postprocess-script --trt-cpps", config_postprocess, "LIBRARY[:FUNC]",   \
+             "shared object with a function (default postprocess_config) that changes the "        \
+             "finished configuration"),                                                            \
+        PGY_OPT_TEXT("--trt-config-func-name", trt_config_args, old_config_function,               \
+                     .hidden = true,                                                               \
                      .deprecated = "is an older spelling; use --trt-config-script SCRIPT:FUNC")
 
 static const pgy_option RUN_OPTIONS[] = {SHAPE_ROWS, PRECISION_ROWS, CHOICE_ROWS, DEVICE_ROWS,
@@ -340,6 +344,11 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     s->config.load_tactics = s->load_tactics;
     s->config.engine_capability = s->engine_capability;
     s->config.profiling_verbosity = s->profiling_verbosity;
+    s->config.refittable = s->refittable;
+    s->config.strip_plan = s->strip_plan;
+    s->config.version_compatible = s->version_compatible;
+    if (s->hardware_level && strcmp(s->hardware_level, "AMPERE_PLUS") == 0)
+        s->config.cpu_level = PGY_CPU_AVX2;
     return PGY_OK;
 }
 

@@ -68,20 +68,13 @@ static void note_choices(const trt_config_args *s)
 
 static void note_device(const trt_config_args *s, const trt_engine_args *e)
 {
-    const bool verbosity =
-        s->profiling_verbosity && strcmp(s->profiling_verbosity, "DETAILED") != 0;
     const bool capability = s->engine_capability && strcmp(s->engine_capability, "STANDARD") != 0;
     const note NOTES[] = {
         {s->other_pools, "--pool-limit", "pools other than workspace are not those of a CPU"},
-        {s->version_compatible, "--version-compatible", "no effect: plans run in this engine only"},
         {s->exclude_lean_runtime, "--exclude-lean-runtime", "no effect: plans hold no code"},
-        {s->hardware_level != NULL, "--hardware-compatibility-level", "no effect on a CPU"},
         {s->runtime_platform != NULL, "--runtime-platform", "no effect"},
         {s->max_aux_streams >= 0, "--max-aux-streams", "no effect on a CPU"},
-        {verbosity, "--profiling-verbosity", "no effect: plans tell everything"},
         {s->weight_streaming, "--weight-streaming", "no effect on a CPU"},
-        {s->refittable, "--refittable", "no effect yet: weights cannot be exchanged"},
-        {s->strip_plan, "--strip-plan", "no effect yet: plans hold their weights"},
         {s->direct_io, "--direct-io", "no effect: inputs and outputs are linear"},
         {s->use_dla, "--use-dla", "there is no DLA: every layer runs on the CPU"},
         {s->gpu_fallback, "--allow-gpu-fallback", "no effect on a CPU"},
