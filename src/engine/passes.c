@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "engine/pass.h"
+#include "engine/progress.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
@@ -15,6 +16,7 @@ static const char LOG_PATH[] = "backend/trt/loader.py";
 static const pass *const PASSES[] = {
 #define PASS(name) &PASS_##name,
 #include "engine/passes.def"
+#include "engine/tactics.h"
 #undef PASS
     NULL,
 };
@@ -48,9 +50,28 @@ static pgy_status save(pgy_graph *g, const char *folder, size_t number, const ch
     return st;
 }
 
-pgy_status passes_run(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+/* What is switched off: what the environment says, or what it said when the replay was recorded. */
+static pgy_status find_list(str *out, const pgy_build_config *config, pgy_error *err)
 {
-    const char *list = getenv("POLYGRAPHY_PASSES"), *folder = getenv("POLYGRAPHY_SAVE_PASSES");
+    const char *given = getenv("POLYGRAPHY_PASSES"), *recorded = NULL;
+    tactics *replay = NULL;
+    if (config && config->load_tactics) {
+        const pgy_status st = tactics_load(&replay, config->load_tactics, err);
+        if (st) return st;
+        recorded = tactics_passes(replay);
+    }
+    if (recorded && given && strcmp(recorded, given) != 0)
+        LOG(WARNING, "POLYGRAPHY_PASSES is not obeyed: the tactic replay was recorded with '%s'",
+            recorded);
+    str_append(out, recorded ? recorded : given ? given : "");
+    tactics_destroy(replay);
+    return out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+}
+
+static pgy_status run_all(pgy_graph *g, const pgy_build_config *config, const char *list,
+                          pgy_error *err)
+{
+    const char *folder = getenv("POLYGRAPHY_SAVE_PASSES");
     for (const pass *const *p = PASSES; *p; p++) {
         size_t changes = 0;
         if (is_off(list, (*p)->name)) {
@@ -62,6 +83,19 @@ pgy_status passes_run(pgy_graph *g, const pgy_build_config *config, pgy_error *e
         if (!st && folder) st = save(g, folder, (size_t)(p - PASSES), (*p)->name, err);
         if (st) return pgy_error_prefix(err, st, "pass %s: ", (*p)->name);
         LOG(VERBOSE, "Pass %s: %zu changes, %zu nodes", (*p)->name, changes, g->node_count);
+        st = progress_step(config, PROGRESS_PASSES, (size_t)(p - PASSES), err);
+        if (st) return st;
     }
     return PGY_OK;
+}
+
+pgy_status passes_run(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    str list = {0};
+    progress_start(config, PROGRESS_PASSES, NULL, sizeof PASSES / sizeof *PASSES - 1);
+    pgy_status st = find_list(&list, config, err);
+    if (!st) st = run_all(g, config, str_text(&list), err);
+    progress_finish(config, PROGRESS_PASSES);
+    str_deinit(&list);
+    return st;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "engine/build.h"
 #include "engine/debug.h"
+#include "engine/progress.h"
 
 static pgy_status bind_inputs(builder *b, pgy_error *err)
 {
@@ -67,6 +68,18 @@ static pgy_status keep_tensors(builder *b, pgy_error *err)
     return PGY_OK;
 }
 
+static pgy_status build_all(builder *b, pgy_error *err)
+{
+    const pgy_build_config *config = b->options->config;
+    pgy_status st = build_steps(b, err);
+    if (!st) st = progress_step(config, PROGRESS_PROGRAM, 0, err);
+    if (!st) st = debug_find_marks(b, err);
+    if (!st) st = progress_step(config, PROGRESS_PROGRAM, 1, err);
+    if (!st) st = build_arena(b, err);
+    if (!st) st = keep_tensors(b, err);
+    return st ? st : progress_step(config, PROGRESS_PROGRAM, 2, err);
+}
+
 pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pgy_error *err)
 {
     static const pgy_build_config NONE = {.size = sizeof NONE};
@@ -76,10 +89,9 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pg
     atomic_init(&b.p->users, 1);
     b.p->input_count = g->input_count;
     b.p->output_count = g->output_count;
-    pgy_status st = build_steps(&b, err);
-    if (!st) st = debug_find_marks(&b, err);
-    if (!st) st = build_arena(&b, err);
-    if (!st) st = keep_tensors(&b, err);
+    progress_start(b.options->config, PROGRESS_PROGRAM, NULL, 3);
+    const pgy_status st = build_all(&b, err);
+    progress_finish(b.options->config, PROGRESS_PROGRAM);
     for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
     mem_free(b.tensors);
     if (st)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/config.h"
+#include "engine/progress.h"
 
 static const double ADVANTAGE = 0.98; /* of the layouts that estimates prefer */
 
@@ -21,11 +22,15 @@ static pgy_status gather(selection *s, build_node *nodes, pgy_error *err)
     s->masks = arena_alloc_array(s->memory, s->b->tensor_count + 1, 1);
     if (!s->nodes || !s->masks) return no_memory(err);
     memset(s->masks, 1 << KERNEL_LINEAR, s->b->tensor_count);
+    const pgy_build_config *config = s->b->options->config;
     pgy_status st = PGY_OK;
+    progress_start(config, PROGRESS_KERNELS, PROGRESS_PROGRAM, s->count);
     for (size_t i = 0; !st && i < s->count; i++) {
         s->nodes[i].n = &nodes[i];
         st = select_gather(s, &s->nodes[i], err);
+        if (!st) st = progress_step(config, PROGRESS_KERNELS, i, err);
     }
+    progress_finish(config, PROGRESS_KERNELS);
     return st;
 }
 

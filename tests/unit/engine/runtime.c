@@ -611,6 +611,61 @@ static void test_runtime__interpreted_nodes_are_seen_and_cancelled(void **state)
     pgy_context_destroy(c);
 }
 
+/* ---- Progress ------------------------------------------------------------------------------- */
+
+typedef struct progress {
+    char text[4096];
+    size_t starts, finishes, steps, stop_at;
+} progress;
+
+static void begin(void *user, const char *phase, const char *parent, size_t step_count)
+{
+    progress *p = user;
+    p->starts++;
+    snprintf(p->text + strlen(p->text), sizeof p->text - strlen(p->text), "%s (%s, %zu); ", phase,
+             parent ? parent : "-", step_count);
+}
+
+static bool go_on(void *user, const char *phase, size_t step)
+{
+    progress *p = user;
+    (void)phase, (void)step;
+    return ++p->steps != p->stop_at;
+}
+
+static void end(void *user, const char *phase)
+{
+    (void)phase;
+    ((progress *)user)->finishes++;
+}
+
+static void test_runtime__a_monitor_hears_and_can_stop_the_build(void **state)
+{
+    progress p = {.stop_at = 0};
+    const pgy_progress_monitor m = {.user = &p, .start = begin, .step = go_on, .finish = end};
+    pgy_build_config config = RANGED;
+    pgy_engine *e = NULL;
+    pgy_error err = {0};
+    (void)state;
+    config.monitor = &m;
+    pgy_engine_release(build_with(small_model(), &config));
+    assert_non_null(strstr(p.text, "Rewriting the graph (-, "));
+    assert_non_null(strstr(p.text, "Building a program (-, 3); "));
+    assert_non_null(strstr(p.text, "Looking for kernels (Building a program, "));
+    assert_int_equal(p.starts, p.finishes);
+    const size_t steps = p.steps;
+    for (size_t stop = 1; stop <= steps; stop++) {
+        pgy_model *model = small_model();
+        p = (progress){.stop_at = stop};
+        assert_int_equal(pgy_engine_build(&e, model, &config, &err), PGY_E_CANCELLED);
+        assert_null(e);
+        assert_int_equal(p.steps, stop);
+        assert_int_equal(p.starts, p.finishes);
+        pgy_model_destroy(model);
+    }
+    assert_non_null(strstr(err.text, "the build was cancelled"));
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 static void test_runtime__errors_are_recorded(void **state)
