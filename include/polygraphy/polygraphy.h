@@ -12,6 +12,7 @@
 #include <polygraphy/engine.h>
 #include <polygraphy/graph.h>
 #include <polygraphy/loader.h>
+#include <polygraphy/network.h>
 #include <polygraphy/onnx.h>
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>
