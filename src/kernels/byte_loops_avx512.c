@@ -13,18 +13,22 @@
 
 #include "kernels/byte_pack_avx512.inc"
 
-/* Factors in float32, and how far from a half results are certain. */
+/* Factors in fixed point; not `fits`: what they give may be too large for it. */
 typedef struct factors {
-    float a, b, more, certain;
+    float a, b, more;
+    bool fits;
 } factors;
 
 static factors find_factors(const byte_binary *q)
 {
     const double a = q->a_scale / q->scale, b = q->b_scale / q->scale;
-    if (q->multiplies) return (factors){(float)(q->a_scale * b), 0, 0, 0.4998f};
-    const double most = 255 * (a + b) + fabs(q->a_zero * a + q->b_zero * b);
-    return (factors){(float)a, (float)b, (float)(-q->a_zero * a - q->b_zero * b),
-                     (float)(0.4998 - most * 0x1p-21)};
+    const double more = (double)q->finish.zero * FIXED_ONE + FIXED_HALF;
+    if (q->multiplies)
+        return (factors){(float)(q->a_scale * b * FIXED_ONE), 0, (float)more,
+                         65025 * (q->a_scale * b) < 16384};
+    return (factors){(float)(a * FIXED_ONE), (float)(b * FIXED_ONE),
+                     (float)(more - (q->a_zero * a + q->b_zero * b) * FIXED_ONE),
+                     255 * (a + b) < 1024};
 }
 
 TARGET static inline __m512 load(const uint8_t *x, uint32_t step, uint8_t flip)
@@ -34,7 +38,7 @@ TARGET static inline __m512 load(const uint8_t *x, uint32_t step, uint8_t flip)
         _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, _mm_set1_epi8((char)flip))));
 }
 
-/* 16 results, rounded; what is close to a half in *close. */
+/* 16 results in fixed point. */
 TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, const factors *f,
                                   __mmask16 *close)
 {
@@ -42,15 +46,14 @@ TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, cons
     if (q->multiplies) {
         a = _mm512_sub_ps(a, _mm512_set1_ps((float)q->a_zero));
         b = _mm512_sub_ps(b, _mm512_set1_ps((float)q->b_zero));
-        v = _mm512_mul_ps(_mm512_mul_ps(a, b), _mm512_set1_ps(f->a));
+        v = _mm512_fmadd_ps(_mm512_mul_ps(a, b), _mm512_set1_ps(f->a), _mm512_set1_ps(f->more));
     } else {
         v = _mm512_fmadd_ps(a, _mm512_set1_ps(f->a), _mm512_set1_ps(f->more));
         v = _mm512_fmadd_ps(b, _mm512_set1_ps(f->b), v);
     }
-    v = _mm512_max_ps(_mm512_min_ps(v, _mm512_set1_ps(0x1p20f)), _mm512_set1_ps(-0x1p20f));
-    const __m512 distance = _mm512_abs_ps(_mm512_reduce_ps(v, _MM_FROUND_TO_NEAREST_INT));
-    *close = _mm512_cmp_ps_mask(distance, _mm512_set1_ps(f->certain), _CMP_NLT_UQ);
-    return _mm512_cvtps_epi32(v);
+    const __m512i fixed = _mm512_cvtps_epi32(v);
+    *close = find_close(fixed);
+    return fixed;
 }
 
 /* 64 elements. */
@@ -86,6 +89,11 @@ TARGET static void binary(uint8_t *y, const uint8_t *a, const uint8_t *b, const 
     const byte_limits limits = find_limits(&q->finish);
     uint8_t rest[3][64] = {{0}};
     size_t i = 0;
+    if (!f.fits) {
+        for (; i < n; i++)
+            y[i] = byte_binary_exact(a[i * steps[0]] ^ q->a_flip, b[i * steps[1]] ^ q->b_flip, q);
+        return;
+    }
     for (; i + 64 <= n; i += 64)
         binary_64(y + i, a + i * steps[0], b + i * steps[1], steps, q, &f, &limits);
     if (i == n) return;
