@@ -34,6 +34,7 @@ typedef struct select_node {
     select_variant *variants;
     select_form *forms;
     size_t variant_count, form_count;
+    uint64_t kernels;  /* a hash of those that could be asked */
     size_t usual;      /* the variant with the least estimate; SELECT_NONE */
     uint32_t variable; /* of the choice of layouts */
 } select_node;

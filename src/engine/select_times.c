@@ -10,6 +10,7 @@
 #include "engine/measure.h"
 #include "engine/pbqp.h"
 #include "engine/select.h"
+#include "engine/progress.h"
 
 static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
 
@@ -88,8 +89,8 @@ static pgy_status make_keys(selection *s, select_node *n, pgy_error *err)
             use.inputs[i].layout = (kernel_layout)layouts[i];
         for (size_t i = 0; i < use.output_count; i++)
             use.outputs[i].layout = (kernel_layout)layouts[use.input_count + i];
-        if (!timing_key(&n->forms[f].key, s->timing, &use, select_domain(n->n),
-                        n->n->node->op_type))
+        if (!timing_key(&n->forms[f].key, s->timing, &use, select_domain(n->n), n->n->node->op_type,
+                        n->kernels))
             return pgy_error_set(err, PGY_E_MEMORY, "out of memory while kernels are chosen");
     }
     return PGY_OK;
@@ -245,6 +246,19 @@ static void scale_node(const selection *s, select_node *n)
         if (!n->forms[f].timed) n->forms[f].cost_ns *= ratio;
 }
 
+static pgy_status measure_all(selection *s, select_node *const *order, size_t count, pgy_error *err)
+{
+    const pgy_build_config *config = s->b->options->config;
+    pgy_status st = PGY_OK;
+    progress_start(config, PROGRESS_TIMES, PROGRESS_PROGRAM, count);
+    for (size_t i = 0; !st && i < count; i++) {
+        st = measure_node(s, order[i], err);
+        if (!st) st = progress_step(config, PROGRESS_TIMES, i, err);
+    }
+    progress_finish(config, PROGRESS_TIMES);
+    return st;
+}
+
 pgy_status select_measure(selection *s, pgy_error *err)
 {
     select_node **order = arena_alloc_array(s->memory, s->count + 1, sizeof *order);
@@ -259,7 +273,7 @@ pgy_status select_measure(selection *s, pgy_error *err)
     }
     if (st) return st;
     qsort(order, count, sizeof(select_node *), by_work);
-    for (size_t i = 0; !st && i < count; i++) st = measure_node(s, order[i], err);
+    st = measure_all(s, order, count, err);
     if (st) return st;
     find_scale(s);
     for (size_t i = 0; i < s->count; i++) scale_node(s, &s->nodes[i]);

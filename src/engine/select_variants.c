@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "engine/select.h"
 
@@ -32,7 +33,24 @@ bool select_can_reorder(const kernel_tensor *t)
 typedef struct kernel_list {
     const kernel **items;
     size_t count;
+    uint64_t hash;
 } kernel_list;
+
+static bool fill_list(kernel_list *list, selection *s, const char *domain, const char *op)
+{
+    const kernel *k;
+    size_t all = 0;
+    while (kernel_for(domain, op, all)) all++;
+    list->items = arena_alloc_array(s->memory, all + 1, sizeof *list->items);
+    if (!list->items) return false;
+    for (size_t i = 0; (k = kernel_for(domain, op, i)); i++) {
+        const uint64_t hashed = timing_tactic_of(k);
+        if (k->needs > s->level) continue;
+        list->items[list->count++] = k;
+        list->hash = hash_xxh64(&hashed, sizeof hashed, list->hash);
+    }
+    return true;
+}
 
 /* The table is walked once for each operator. */
 static const kernel_list *kernels_of(selection *s, const build_node *n)
@@ -42,16 +60,10 @@ static const kernel_list *kernels_of(selection *s, const build_node *n)
     str_printf(&key, "%s:%s", domain, op);
     kernel_list *list = key.failed ? NULL : strmap_get(&s->kernels, str_text(&key));
     if (!list && !key.failed) {
-        size_t all = 0, kept = 0;
-        while (kernel_for(domain, op, all)) all++;
         list = arena_alloc(s->memory, sizeof *list);
-        if (list) list->items = arena_alloc_array(s->memory, all + 1, sizeof *list->items);
-        for (size_t i = 0; list && list->items && i < all; i++) {
-            const kernel *k = kernel_for(domain, op, i);
-            if (k && k->needs <= s->level) list->items[kept++] = k;
-        }
-        if (list) list->count = kept;
-        if (!list || !list->items || !strmap_put(&s->kernels, str_text(&key), list)) list = NULL;
+        if (list &&
+            (!fill_list(list, s, domain, op) || !strmap_put(&s->kernels, str_text(&key), list)))
+            list = NULL;
     }
     str_deinit(&key);
     return list;
@@ -69,7 +81,7 @@ static bool is_too_large(selection *s, const select_node *n, const kernel *k, co
     if (!config->has_workspace_limit) return false;
     const timing nowhere = {.threads = threads};
     if (!timing_key(&key, s->timing ? s->timing : &nowhere, use, select_domain(n->n),
-                    n->n->node->op_type))
+                    n->n->node->op_type, n->kernels))
         return false;
     for (size_t i = 0; i < sizeof key.bytes; i++) str_printf(&name, "%02x", key.bytes[i]);
     str_printf(&name, "%s", k->name);
@@ -298,6 +310,7 @@ pgy_status select_gather(selection *s, select_node *n, pgy_error *err)
     if (!list) return no_memory(err);
     const size_t most = (list->count + 1) * SELECT_LAYOUTS;
     n->usual = SELECT_NONE;
+    n->kernels = list->hash;
     n->variants = arena_alloc_array(s->memory, most, sizeof *n->variants);
     n->forms = arena_alloc_array(s->memory, most, sizeof *n->forms);
     if (!n->variants || !n->forms || !ask_all(s, n, list)) return no_memory(err);

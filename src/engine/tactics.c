@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tactic replay in Polygraphy's JSON. An implementation is a number there: the hash of the
- * kernel's name, with its version as the tactic. The name stands beside them for people; other
- * programs leave it out when they write the file again. */
+ * kernel's name, with its version as the tactic. The name stands beside them for people, and at the
+ * end the switches of passes; other programs leave both out when they write the file again. Layouts
+ * are told by the components per element of tensors, so nothing of a choice is lost. */
 #include "engine/tactics.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -26,6 +28,7 @@ struct tactic {
 
 struct tactics {
     arena memory;
+    const char *passes; /* NULL: not recorded */
     strmap by_label;
 };
 
@@ -155,6 +158,9 @@ pgy_status tactics_save(const char *path, const program *p, pgy_error *err)
     json_begin_object(out.json);
     st = write_steps(out.json, p, err);
     json_end_object(out.json);
+    const char *passes = getenv("POLYGRAPHY_PASSES");
+    json_key(out.json, "passes");
+    json_text(out.json, passes ? passes : "");
     json_key(out.json, "polygraphy_class");
     json_text(out.json, "TacticReplayData");
     json_end_object(out.json);
@@ -227,6 +233,11 @@ static pgy_status read_replay(tactics *t, const file_map *map, pgy_error *err)
     const json_value *replay = json_get(root, "replay");
     if (!is_class(root, "TacticReplayData") || !replay || replay->type != JSON_OBJECT)
         return pgy_error_set(err, PGY_E_FORMAT, "this is not a tactic replay");
+    const json_value *passes = json_get(root, "passes");
+    if (passes && passes->type == JSON_STRING) {
+        t->passes = json_string(passes, &t->memory, NULL);
+        if (!t->passes) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
     for (const json_value *v = replay->first; !st && v; v = v->next) st = add_tactic(t, v, err);
     return st;
 }
@@ -300,6 +311,11 @@ pgy_status tactics_of(tactics **out, const program *p, pgy_error *err)
 }
 
 /* ---- Use ------------------------------------------------------------------------------------ */
+
+const char *tactics_passes(const tactics *t)
+{
+    return t->passes;
+}
 
 const tactic *tactics_find(const tactics *t, const char *label)
 {

@@ -19,6 +19,9 @@ pgy_status tactics_create(tactics **out, pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_add(tactics *t, const program *p, const program_step *s, const kernel *k,
                        pgy_error *err) PGY_MUST_CHECK;
 
+/* What POLYGRAPHY_PASSES was when it was recorded; NULL: not known. */
+const char *tactics_passes(const tactics *t);
+
 /* What a replay says of a node. */
 typedef struct tactic tactic;
 /* NULL: nothing. */

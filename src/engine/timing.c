@@ -144,18 +144,8 @@ static void put_tensor(str *s, const kernel_tensor *t)
     if (t->data && kernel_count(t) <= KERNEL_READABLE) put(s, t->data, kernel_size_bytes(t));
 }
 
-/* The kernels that could be asked: with others the choice may be another. */
-static void put_kernels(str *s, const char *domain, const char *op)
-{
-    const kernel *k;
-    for (size_t i = 0; (k = kernel_for(domain, op, i)); i++) {
-        put_span(s, k->name, strlen(k->name));
-        put_number(s, k->version);
-    }
-}
-
 bool timing_key(pgy_timing_key *out, const timing *t, const kernel_use *u, const char *domain,
-                const char *op)
+                const char *op, uint64_t kernels)
 {
     str s = {0};
     put_span(&s, t->device, strlen(t->device));
@@ -170,7 +160,7 @@ bool timing_key(pgy_timing_key *out, const timing *t, const kernel_use *u, const
     put_number(&s, (int64_t)u->input_count);
     for (size_t i = 0; i < u->input_count; i++) put_tensor(&s, &u->inputs[i]);
     for (size_t i = 0; i < u->output_count; i++) put_tensor(&s, &u->outputs[i]);
-    put_kernels(&s, domain, op);
+    put_number(&s, (int64_t)kernels);
     room = room && !s.failed;
     const uint64_t halves[2] = {hash_xxh64(s.data, s.size, 1), hash_xxh64(s.data, s.size, 2)};
     memcpy(out->bytes, halves, sizeof out->bytes);

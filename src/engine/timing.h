@@ -25,8 +25,9 @@ pgy_status timing_create(timing **out, const pgy_build_config *config,
 void timing_destroy(timing *t); /* NULL is fine */
 /* Merges the times into the config's file, if it names one. */
 pgy_status timing_save(timing *t, pgy_error *err) PGY_MUST_CHECK;
-/* The key of a use: layouts are those that it has. `op` and `domain`: of its operator. */
+/* The key of a use: layouts are those that it has. `op` and `domain`: of its operator; `kernels`: a
+ * hash of the kernels that could be asked, since with others the choice may be another. */
 bool timing_key(pgy_timing_key *out, const timing *t, const kernel_use *u, const char *domain,
-                const char *op);
+                const char *op, uint64_t kernels);
 
 #endif
