@@ -57,8 +57,7 @@ typedef enum pgy_constraints {
 /** How ranges for int8 are found from what flows through the model. */
 typedef enum pgy_calibrator {
     PGY_CALIBRATOR_ENTROPY_2, /**< least divergence; weights by channel */
-    PGY_CALIBRATOR_ENTROPY,   /**< least divergence; weights by channel, activations by the old rule
-                               */
+    PGY_CALIBRATOR_ENTROPY,   /**< the same, zeros not counted */
     PGY_CALIBRATOR_MIN_MAX,
     PGY_CALIBRATOR_LEGACY /**< quantile, then a cutoff */
 } pgy_calibrator;

@@ -51,8 +51,8 @@ void histogram_add(histogram *h, const float *x, size_t count);
 /* ---- calibrator_entropy.c, calibrator_legacy.c: the largest magnitude that int8 is to hold ----
  */
 
-double calibrator_entropy(const histogram *h);   /* all numbers count */
-double calibrator_entropy_2(const histogram *h); /* zeros count as their neighbours do */
+double calibrator_entropy(const histogram *h);   /* the first bin, zeros, does not count */
+double calibrator_entropy_2(const histogram *h); /* it counts as its neighbour does */
 double calibrator_min_max(const histogram *h);
 double calibrator_legacy(const histogram *h, double quantile, double cutoff);
 double calibrator_range(const pgy_calibration *c, const histogram *h);

@@ -75,18 +75,25 @@ static double least_divergent(const histogram *h, const uint64_t *counts)
     return range < h->max ? range : h->max;
 }
 
+/* Zeros, which a Relu gives in masses, are held exactly by any scale. In the first step they would
+ * count as lost all the same, the more the wider it is. */
+static double without_zeros(const histogram *h, bool like_neighbours)
+{
+    uint64_t counts[HISTOGRAM_BINS];
+    bool any = false;
+    if (h->width <= 0) return 0;
+    memcpy(counts, h->counts, sizeof counts);
+    counts[0] = like_neighbours ? counts[1] : 0;
+    for (size_t i = 0; i < HISTOGRAM_BINS; i++) any = any || counts[i];
+    return any ? least_divergent(h, counts) : h->max;
+}
+
 double calibrator_entropy(const histogram *h)
 {
-    return h->width > 0 ? least_divergent(h, h->counts) : 0;
+    return without_zeros(h, false);
 }
 
 double calibrator_entropy_2(const histogram *h)
 {
-    uint64_t counts[HISTOGRAM_BINS];
-    if (h->width <= 0) return 0;
-    memcpy(counts, h->counts, sizeof counts);
-    counts[0] = counts[1];
-    bool any = false;
-    for (size_t i = 0; i < HISTOGRAM_BINS; i++) any = any || counts[i];
-    return any ? least_divergent(h, counts) : h->max;
+    return without_zeros(h, true);
 }

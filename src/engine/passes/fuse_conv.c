@@ -22,8 +22,14 @@ static pgy_node *extend(pattern *p, pgy_node *n, pgy_node *last, const char *op,
 
 static bool is_open(const pgy_node *n)
 {
-    return (pattern_is(n, "Conv") || pattern_is(n, FUSED)) && !node_attribute(n, "activation") &&
-           pattern_is_float(n->outputs[0]);
+    return (pattern_is(n, "Conv") || pattern_is(n, FUSED) || pattern_is(n, OWN)) &&
+           !node_attribute(n, "activation") && pattern_is_float(n->outputs[0]);
+}
+
+/* com.microsoft's knows no bfloat16. */
+static const char *fused_for(const pgy_node *n)
+{
+    return pattern_dtype(n->outputs[0]) == PGY_BF16 ? OWN : FUSED;
 }
 
 static bool add_residual(pattern *p, pgy_node *n)
@@ -34,7 +40,7 @@ static bool add_residual(pattern *p, pgy_node *n)
     if (!other || !pattern_same_shape(other, n->outputs[0]) ||
         pattern_dtype(other) != pattern_dtype(n->outputs[0]))
         return false;
-    extend(p, n, add, FUSED, other);
+    extend(p, n, add, fused_for(n), other);
     return true;
 }
 
@@ -83,7 +89,7 @@ static bool add_activation(pattern *p, pgy_node *n)
     if (!is_open(n) || !f) return false;
     const char *own = own_activation(f), *name = own ? own : f->op_type;
     if (!own && !read_activation(p, f, params, &count)) return false;
-    pgy_node *made = extend(p, n, f, own ? OWN : FUSED, NULL);
+    pgy_node *made = extend(p, n, f, own ? OWN : fused_for(n), NULL);
     pattern_set_text(p, made, "activation", name);
     if (!own && count) pattern_set_floats(p, made, "activation_params", params, count);
     return true;
