@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/pass.h"
 #include "engine/progress.h"
+#include "engine/tactics.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
@@ -16,7 +17,6 @@ static const char LOG_PATH[] = "backend/trt/loader.py";
 static const pass *const PASSES[] = {
 #define PASS(name) &PASS_##name,
 #include "engine/passes.def"
-#include "engine/tactics.h"
 #undef PASS
     NULL,
 };
