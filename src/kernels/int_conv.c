@@ -94,6 +94,15 @@ static bool is_type_right(const kernel_use *u, const places *at, int_conv_kind k
     return y == PGY_F32;
 }
 
+/* Does any channel of the weights, as signed bytes, have a zero point? */
+static bool has_zeros(const int_conv *p, const kernel_use *u, const places *at)
+{
+    const int64_t shift = u->inputs[at->w].dtype == PGY_U8 ? 128 : 0;
+    for (size_t i = 0; i < p->groups * p->out; i++)
+        if (int_use_int(u, at->w_zero, i) != shift) return true;
+    return false;
+}
+
 bool int_conv_describe(int_conv *p, const kernel_use *u)
 {
     *p = (int_conv){.inputs = (uint32_t)u->input_count, .kind = kind_of(u)};
@@ -112,6 +121,7 @@ bool int_conv_describe(int_conv *p, const kernel_use *u)
     p->out = (uint64_t)y->shape[1] / p->groups;
     if (!read_window(p, u, w) || !check_constants(u, p, at)) return false;
     p->x_signed = x->dtype == PGY_I8;
+    p->w_has_zero = has_zeros(p, u, at);
     p->x_zero_input = int_use_has(u, at->x_zero) ? (uint32_t)at->x_zero : 0;
     p->relu = op_attr_is(u->node, "activation", "Relu", "");
     p->bias_input =
@@ -163,29 +173,52 @@ static void place_taps(int_conv *p)
     }
 }
 
-void int_conv_plan(int_conv *p, cpu_level level)
+/* Are there so few positions that vectors along the channels waste less? A row of a tile that is
+ * not full costs a third more. */
+static bool is_turned(const int_conv *p, const int_tile *t)
 {
-    const int_tile *t = int_tile_of(level);
-    const uint64_t width = t->vectors * t->lanes, channels = p->groups * p->out;
-    p->level = level;
-    p->quads = (p->in + INT_GROUP - 1) / INT_GROUP;
-    place_taps(p);
-    p->positions = (uint64_t)(p->out_size[0] - 1) * p->columns + (uint64_t)p->out_size[1];
-    p->tiles = (p->positions + width - 1) / width;
-    p->row_groups = (p->out + t->rows - 1) / t->rows;
-    const uint64_t steps = p->taps * p->quads * INT_GROUP;
-    const uint64_t weights = p->row_groups * t->rows * steps;
-    p->block = weights > 262144 ? 6 : 1;
-    if (p->block > p->tiles) p->block = p->tiles;
-    /* Few tiles: the channels are cut too, so that several threads have work. */
-    const uint64_t units = p->batch * p->groups * ((p->tiles + p->block - 1) / p->block);
-    p->chunks = units >= 16 ? 1 : (15 + units) / units;
-    if (p->chunks > (p->row_groups + 3) / 4) p->chunks = (p->row_groups + 3) / 4;
+    const uint64_t rest = p->positions % t->rows;
+    const uint64_t along = (p->positions + t->lanes - 1) / t->lanes * t->lanes;
+    const uint64_t across = (p->out + t->lanes - 1) / t->lanes * t->lanes;
+    if (p->kind != INT_CONV_TO_BYTES || p->w_has_zero || p->positions > 128) return false;
+    if (p->columns != (uint64_t)p->out_size[1]) return false;
+    return 21 * across * (3 * p->positions + rest) <
+           60 * along * ((p->out + t->rows - 1) / t->rows * t->rows);
+}
+
+/* Where the parts of the packed weights lie. */
+static void place_packed(int_conv *p, uint64_t weights, uint64_t steps)
+{
+    const uint64_t channels = p->groups * p->out;
     p->at_ones = p->groups * weights;
     p->at_sums = (p->at_ones + steps + 63) / 64 * 64;
     p->at_zeros = p->at_sums + channels * sizeof(int32_t);
     p->at_bias = p->at_zeros + channels * sizeof(int32_t);
-    p->at_scales = (p->at_bias + channels * sizeof(int32_t) + 63) / 64 * 64;
+    p->at_factors = p->at_bias + channels * sizeof(int32_t);
+    p->at_scales = (p->at_factors + channels * sizeof(float) + 63) / 64 * 64;
+}
+
+void int_conv_plan(int_conv *p, cpu_level level)
+{
+    const int_tile *t = int_tile_of(level);
+    const uint64_t width = t->vectors * t->lanes;
+    p->level = level;
+    p->quads = (p->in + INT_GROUP - 1) / INT_GROUP;
+    place_taps(p);
+    p->positions = (uint64_t)(p->out_size[0] - 1) * p->columns + (uint64_t)p->out_size[1];
+    p->turned = is_turned(p, t);
+    const uint64_t steps = p->taps * p->quads * INT_GROUP;
+    const uint64_t along = p->turned ? p->out : p->positions;
+    p->tiles = (along + width - 1) / width;
+    p->row_groups = ((p->turned ? p->positions : p->out) + t->rows - 1) / t->rows;
+    const uint64_t weights = p->turned ? p->tiles * width * steps : p->row_groups * t->rows * steps;
+    p->block = weights > 262144 && !p->turned ? 6 : 1;
+    if (p->block > p->tiles) p->block = p->tiles;
+    /* Few tiles: the channels are cut too, so that several threads have work. */
+    const uint64_t units = p->batch * p->groups * ((p->tiles + p->block - 1) / p->block);
+    p->chunks = units >= 16 || p->turned ? 1 : (15 + units) / units;
+    if (p->chunks > (p->row_groups + 3) / 4) p->chunks = (p->row_groups + 3) / 4;
+    place_packed(p, weights, steps);
 }
 
 double int_conv_product_count(const int_conv *p)
@@ -207,23 +240,39 @@ uint64_t int_conv_unit_count(const int_conv *p)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-/* The weights of one output channel: group of rows, tap, quad, row, four channels. */
+/* Where the weights of one output channel begin, and how far it is from a step to the next. Along
+ * positions: group of rows, tap, quad, row, four channels. Turned: panel, tap, quad, column, four
+ * channels; the last panel is as wide as the vectors that it fills. */
+static uint8_t *find_weights(uint8_t *packed, const int_conv *p, size_t channel, size_t *step)
+{
+    const int_tile *t = int_tile_of((cpu_level)p->level);
+    const size_t group = channel / p->out, at = channel % p->out, steps = p->taps * p->quads;
+    if (!p->turned) {
+        *step = t->rows * INT_GROUP;
+        return packed + (group * p->row_groups + at / t->rows) * steps * *step +
+               at % t->rows * INT_GROUP;
+    }
+    const size_t width = t->vectors * t->lanes, first = at / width * width;
+    const size_t count = p->out - first < width ? p->out - first : width;
+    *step = (count + t->lanes - 1) / t->lanes * t->lanes * INT_GROUP;
+    return packed + (group * p->tiles * width + first) * steps * INT_GROUP +
+           (at - first) * INT_GROUP;
+}
+
 static void pack_channel(uint8_t *packed, const int_conv *p, const kernel_use *u, size_t channel)
 {
     const places *at = &PLACES[p->kind];
-    const size_t rows = int_tile_of((cpu_level)p->level)->rows;
     const kernel_tensor *w = &u->inputs[at->w];
     const size_t shift = w->dtype == PGY_U8 ? 128 : 0;
     const uint8_t *from = (const uint8_t *)w->data + channel * p->in * p->taps;
-    const size_t group = channel / p->out, row = channel % p->out;
-    uint8_t *to =
-        packed + (group * p->row_groups + row / rows) * rows * p->taps * p->quads * INT_GROUP;
+    size_t step_bytes;
+    uint8_t *to = find_weights(packed, p, channel, &step_bytes);
     int32_t sum = 0;
     for (size_t c = 0; c < p->in; c++)
         for (size_t t = 0; t < p->taps; t++) {
             const int8_t value = (int8_t)(from[c * p->taps + t] - shift);
             const size_t step = t * p->quads + c / INT_GROUP;
-            to[(step * rows + row % rows) * INT_GROUP + c % INT_GROUP] = (uint8_t)value;
+            to[step * step_bytes + c % INT_GROUP] = (uint8_t)value;
             packed[p->at_ones + step * INT_GROUP + c % INT_GROUP] = 1;
             sum += value;
         }
@@ -240,6 +289,7 @@ static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_use *u,
     *scale = int_use_float(u, at->x_scale, 0) * int_use_float(u, at->w_scale, channel);
     if (p->kind == INT_CONV_TO_FLOAT) return;
     *scale /= int_use_float(u, at->y_scale, 0);
+    ((float *)(packed + p->at_factors))[channel] = (float)*scale;
     ((int32_t *)(packed + p->at_bias))[channel] = (int32_t)int_use_int(u, at->bias, channel);
 }
 
@@ -253,7 +303,6 @@ static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_use *u, pgy_e
     for (size_t i = 0; i < channels; i++) {
         pack_channel(packed, p, u, i);
         pack_scales(packed, p, u, i);
-        if (((int32_t *)(packed + p->at_zeros))[i]) p->w_has_zero = true;
     }
     out->packed = packed;
     out->packed_inputs = UINT32_C(1) << PLACES[p->kind].w;

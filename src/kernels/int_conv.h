@@ -23,6 +23,7 @@ typedef struct int_conv {
     uint32_t level, kind, inputs;
     uint32_t x_zero_input; /* place among the inputs; 0: none */
     uint32_t x_signed, w_has_zero, relu;
+    uint32_t turned;                /* vectors go along the channels, not along the positions */
     uint32_t bias_input, sum_input; /* of floats; 0: none */
     int_finish finish;
     uint64_t batch, groups, in, out; /* channels of a group */
@@ -33,7 +34,7 @@ typedef struct int_conv {
     uint64_t taps, positions, tiles, block; /* tiles that share a walk over the weights */
     uint64_t chunks, row_groups;            /* the output channels of a group */
     /* Byte offsets into the packed weights, and of the channels' offsets in the workspace. */
-    uint64_t at_ones, at_sums, at_zeros, at_bias, at_scales, at_offsets;
+    uint64_t at_ones, at_sums, at_zeros, at_bias, at_scales, at_factors, at_offsets;
     uint64_t tap_offsets[INT_CONV_MAX_TAPS];
 } int_conv;
 

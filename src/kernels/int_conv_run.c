@@ -291,7 +291,7 @@ static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
     const size_t vectors = (e->count + t->lanes - 1) / t->lanes, channel = row * t->rows;
     int_job j = {.a = (const uint8_t *)r->packed + (group * p->row_groups + row) * weights,
                  .b = image + first * INT_GROUP,
-                 .taps = p->tap_offsets,
+                 .b_taps = p->tap_offsets,
                  .tap_count = p->taps,
                  .groups = p->quads,
                  .a_row = INT_GROUP,
@@ -315,6 +315,73 @@ static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
     finish(e, sums, p->w_has_zero ? ones : NULL, (uint8_t *)(ones + INT_MAX_COLUMNS));
 }
 
+/* ---- Turned --------------------------------------------------------------------------------- */
+
+/* Lines of `columns` bytes, INT_MAX_COLUMNS apart, become columns of the output. */
+static void turn(uint8_t *y, size_t size, const uint8_t *lines, size_t rows, size_t columns)
+{
+    size_t c = 0;
+#if defined(__x86_64__)
+    for (; rows == 8 && c + 8 <= columns; c += 8) {
+        __m128i a[8], b[4], d[4];
+        for (int i = 0; i < 8; i++)
+            a[i] = _mm_loadl_epi64((const __m128i *)(lines + i * INT_MAX_COLUMNS + c));
+        for (int i = 0; i < 4; i++) b[i] = _mm_unpacklo_epi8(a[2 * i], a[2 * i + 1]);
+        for (int i = 0; i < 2; i++) {
+            d[2 * i] = _mm_unpacklo_epi16(b[2 * i], b[2 * i + 1]);
+            d[2 * i + 1] = _mm_unpackhi_epi16(b[2 * i], b[2 * i + 1]);
+        }
+        for (size_t i = 0; i < 2; i++) {
+            const __m128i low = _mm_unpacklo_epi32(d[i], d[i + 2]);
+            const __m128i high = _mm_unpackhi_epi32(d[i], d[i + 2]);
+            uint8_t *to = y + (c + 4 * i) * size;
+            _mm_storel_epi64((__m128i *)to, low);
+            _mm_storel_epi64((__m128i *)(to + size), _mm_unpackhi_epi64(low, low));
+            _mm_storel_epi64((__m128i *)(to + 2 * size), high);
+            _mm_storel_epi64((__m128i *)(to + 3 * size), _mm_unpackhi_epi64(high, high));
+        }
+    }
+#endif
+    for (; c < columns; c++)
+        for (size_t i = 0; i < rows; i++) y[c * size + i] = lines[i * INT_MAX_COLUMNS + c];
+}
+
+/* A panel of channels at all positions. */
+static void run_panel(const tile_end *e, size_t image, size_t panel)
+{
+    const int_conv *p = e->p;
+    const kernel_run *r = e->r;
+    const int_tile *t = e->tile;
+    const size_t width = t->vectors * t->lanes, first = panel * width, group = image % p->groups;
+    const size_t count = p->out - first < width ? p->out - first : width;
+    const size_t vectors = (count + t->lanes - 1) / t->lanes, channel = group * p->out + first;
+    const char *packed = r->packed;
+    const int32_t *offsets = (const int32_t *)((const char *)r->workspace + p->at_offsets);
+    int32_t *sums = r->scratch;
+    uint8_t *lines = (uint8_t *)(sums + (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS);
+    uint8_t *y = (uint8_t *)r->tensors[p->inputs] + (image * p->out + first) * e->size;
+    int_job j = {.b = (const uint8_t *)packed +
+                      (group * p->tiles * width + first) * p->taps * p->quads * INT_GROUP,
+                 .a_taps = p->tap_offsets,
+                 .tap_count = p->taps,
+                 .groups = p->quads,
+                 .a_row = INT_GROUP,
+                 .a_step = p->rows * p->columns * INT_GROUP,
+                 .b_step = vectors * t->lanes * INT_GROUP,
+                 .c = sums};
+    for (size_t at = 0, rows, kind; at < p->positions; at += rows) {
+        rows = int_tile_rows(t, p->positions - at, &kind);
+        j.a = (const uint8_t *)r->workspace + image * int_conv_image_bytes(p) + at * INT_GROUP;
+        t->run[0][kind][vectors - 1](&j);
+        for (size_t i = 0; i < rows; i++)
+            t->finish_columns(lines + i * INT_MAX_COLUMNS, sums + i * INT_MAX_COLUMNS, count,
+                              &p->finish, offsets + channel,
+                              (const double *)(packed + p->at_scales) + channel,
+                              (const float *)(packed + p->at_factors) + channel);
+        turn(y + at, e->size, lines, rows, count);
+    }
+}
+
 void int_conv_run(const kernel_run *r)
 {
     const int_conv *p = r->params;
@@ -331,6 +398,10 @@ void int_conv_run(const kernel_run *r)
                   .size = (size_t)(p->out_size[0] * p->out_size[1])};
     kernel_share(&from, &to, int_conv_unit_count(p), r->part, r->parts);
     for (size_t i = from; i < to; i++) {
+        if (p->turned) {
+            run_panel(&e, i / p->tiles, i % p->tiles);
+            continue;
+        }
         const unit u = find_unit(p, i);
         for (size_t row = u.row; row < u.row_end; row++)
             for (size_t tile = u.tile; tile < u.tile_end; tile++) run_tile(&e, &u, row, tile);

@@ -206,7 +206,6 @@ static void finish_row(const panel *c, size_t row, int32_t *sums)
 
 static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
 {
-    static const uint64_t START[1] = {0};
     const int_tile *t = int_tile_of((cpu_level)p->level);
     const size_t width = t->vectors * t->lanes;
     const size_t first = index / p->chunks % p->panels * width;
@@ -229,7 +228,6 @@ static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
         rows = int_tile_rows(t, to - i, &kind);
         const int_job j = {.a = row_of(p, r, product * p->m + i),
                            .b = b + first * p->groups * INT_GROUP,
-                           .taps = START,
                            .tap_count = 1,
                            .groups = p->groups,
                            .a_row = p->groups * INT_GROUP,

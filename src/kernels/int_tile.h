@@ -3,7 +3,8 @@
  *
  * Bytes go in groups of four along the sum. One operand is unsigned, the other signed. A tile is
  * `rows` rows of A, each group of which is spread over a vector, times vectors of B, which hold a
- * group for each column. B is read in steps: `groups` of them behind one another at each tap. */
+ * group for each column. Both are read in steps: `groups` of them behind one another at each tap.
+ */
 #ifndef KERNELS_INT_TILE_H
 #define KERNELS_INT_TILE_H
 
@@ -16,7 +17,7 @@ enum { INT_GROUP = 4, INT_MAX_ROWS = 8, INT_MAX_COLUMNS = 48 };
 /* Strides in bytes. C has INT_MAX_COLUMNS elements in a row. */
 typedef struct int_job {
     const uint8_t *a, *b;
-    const uint64_t *taps; /* byte offsets of b */
+    const uint64_t *a_taps, *b_taps; /* where each tap begins; NULL: behind the one before */
     size_t tap_count, groups;
     size_t a_row, a_step, b_step;
     int32_t *c;

@@ -24,9 +24,10 @@ static inline void add_unsigned(int32_t *c, const uint8_t *a, const uint8_t *b)
 static inline void run_rows(const int_job *j, size_t rows, bool is_signed)
 {
     int32_t c[4][COLUMNS] = {{0}};
-    const uint8_t *a = j->a;
+    const uint8_t *a = j->a, *b = j->b;
     for (size_t tap = 0; tap < j->tap_count; tap++) {
-        const uint8_t *b = j->b + j->taps[tap];
+        if (j->a_taps) a = j->a + j->a_taps[tap];
+        if (j->b_taps) b = j->b + j->b_taps[tap];
         for (size_t g = 0; g < j->groups; g++, a += j->a_step, b += j->b_step) {
             for (size_t i = 0; i < rows; i++) {
                 if (is_signed)
