@@ -14,7 +14,36 @@ static const char LOG_PATH[] = "backend/trt/loader.py";
 
 enum { MAX_ROUNDS = 16 };
 
+static void fail(pattern *p, pgy_status st)
+{
+    if (!p->status) p->status = st;
+}
+
 /* ---- The loop ------------------------------------------------------------------------------- */
+
+/* The node that a rule made is called after those that it stands for. */
+static void name_made(pattern *p)
+{
+    str name = {0};
+    if (p->status || !p->made || !p->made->graph || !p->parts) return;
+    for (const pattern_part *part = p->parts; part; part = part->next)
+        str_printf(&name, "%s%s", part == p->parts ? "" : " + ", part->label);
+    const char *kept = name.failed ? NULL : arena_strdup(&p->f.state->memory, str_text(&name));
+    if (kept)
+        p->made->name = kept;
+    else
+        fail(p, graph_no_memory(p->err));
+    str_deinit(&name);
+}
+
+static bool apply(pattern *p, pattern_rule rule, pgy_node *n)
+{
+    p->made = NULL;
+    p->parts = NULL;
+    if (!rule(p, n)) return false;
+    name_made(p);
+    return true;
+}
 
 static void run_level(pattern *p, pgy_graph *level, const pattern_rule *rules)
 {
@@ -24,7 +53,7 @@ static void run_level(pattern *p, pgy_graph *level, const pattern_rule *rules)
             run_level(p, n->subgraphs[k], rules);
         if (n->output_count == 0 || !n->outputs[0]) continue;
         for (const pattern_rule *rule = rules; *rule && n->graph && !p->status; rule++)
-            if ((*rule)(p, n)) p->count++;
+            if (apply(p, *rule, n)) p->count++;
     }
     fold_sweep(level);
 }
@@ -59,11 +88,6 @@ pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules
 }
 
 /* ---- Making nodes --------------------------------------------------------------------------- */
-
-static void fail(pattern *p, pgy_status st)
-{
-    if (!p->status) p->status = st;
-}
 
 /* The text before the colon of "com.microsoft:FusedConv", kept in the graph's memory. */
 static const char *split(pattern *p, const char **op)
@@ -110,8 +134,24 @@ static void drop_unused(pattern *p, pgy_value *v)
     pattern_drop(p, n);
 }
 
+static void note_part(pattern *p, const pgy_node *n)
+{
+    pattern_part **at = &p->parts;
+    if (p->status || node_is(n, "Constant")) return;
+    pattern_part *part = arena_alloc_array(&p->f.memory, 1, sizeof *part);
+    const char *label = arena_strdup(&p->f.memory, node_label(n));
+    if (!part || !label) {
+        fail(p, graph_no_memory(p->err));
+        return;
+    }
+    while (*at && (*at)->index <= n->index) at = &(*at)->next;
+    *part = (pattern_part){.label = label, .index = n->index, .next = *at};
+    *at = part;
+}
+
 void pattern_drop(pattern *p, pgy_node *n)
 {
+    note_part(p, n);
     fold_drop_node(&p->f, n);
     for (size_t i = 0; i < n->input_count; i++)
         if (n->inputs[i]) drop_unused(p, n->inputs[i]);
@@ -142,6 +182,7 @@ pgy_node *pattern_put_outputs(pattern *p, pgy_node *last, const char *op, pgy_va
     pgy_node *n = create(p, last->graph, op, inputs, count, outputs, output_count);
     if (!n) return NULL;
     LOG(VERBOSE, "Pass %s: %s '%s' becomes %s", p->pass, last->op_type, node_label(last), op);
+    p->made = n;
     pattern_drop(p, last);
     return n;
 }

@@ -10,10 +10,19 @@
 
 #include "transform/fold.h"
 
+/* A node that a rule drops: its label, and where it stood. */
+typedef struct pattern_part {
+    const char *label;
+    size_t index;
+    struct pattern_part *next;
+} pattern_part;
+
 typedef struct pattern {
     folder f; /* f.changes counts rewrites and removed nodes */
     const char *pass;
-    size_t count; /* of rewrites */
+    size_t count;        /* of rewrites */
+    pgy_node *made;      /* by the rule that is at work, last */
+    pattern_part *parts; /* that went for it, by index; memory of the round */
     pgy_status status;
     pgy_error *err;
 } pattern;
@@ -75,8 +84,8 @@ pattern_product pattern_factors(pattern *p, pgy_value *v);
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* A node that makes the outputs of `last`, which goes away with all that only it needed. NULL: out
- * of memory. */
+/* A node that makes the outputs of `last`, which goes away with all that only it needed. Its name
+ * is made of those that the rule drops, joined by " + ". NULL: out of memory. */
 pgy_node *pattern_put(pattern *p, pgy_node *last, const char *op, pgy_value *const *inputs,
                       size_t count);
 /* The same with other outputs: some of `last` and others, whose makers must have been `last` or
