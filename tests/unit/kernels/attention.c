@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention in float32 against the reference definition. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/reference_case.h"
+
+static const double TOLERANCE = 4e-6;
+
+typedef struct attention_case {
+    const char *q, *k, *v, *mask;
+    pgy_dtype mask_type;
+    int heads, kv_heads; /* of inputs of rank 3 */
+    bool causal;
+    float scale, cap; /* 0: not given */
+} attention_case;
+
+static size_t run_case(const attention_case *t)
+{
+    reference_case c;
+    reference_start(&c, "", "Attention", 23);
+    if (t->heads) reference_attr_int(&c, "q_num_heads", t->heads);
+    if (t->heads) reference_attr_int(&c, "kv_num_heads", t->kv_heads);
+    if (t->causal) reference_attr_int(&c, "is_causal", 1);
+    if (t->scale > 0) reference_attr_float(&c, "scale", t->scale);
+    if (t->cap > 0) reference_attr_float(&c, "softcap", t->cap);
+    reference_input(&c, PGY_F32, t->q);
+    reference_input(&c, PGY_F32, t->k);
+    reference_input(&c, PGY_F32, t->v);
+    if (t->mask) {
+        void *mask = reference_input(&c, t->mask_type, t->mask);
+        float *numbers = mask;
+        for (size_t i = 0; t->mask_type == PGY_F32 && i < pgy_tensor_count(c.inputs[3]); i++)
+            if (i % 7 == 3) numbers[i] = -INFINITY;
+    }
+    return reference_run(&c, 1, TOLERANCE);
+}
+
+static void test_attention__heads_apart_and_together(void **state)
+{
+    (void)state;
+    static const attention_case CASES[] = {
+        {"2 3 7 16", "2 3 9 16", "2 3 9 16", NULL, 0, 0, 0, false, 0, 0},
+        {"1 2 100 64", "1 2 130 64", "1 2 130 40", NULL, 0, 0, 0, false, 0.0625f, 0},
+        {"2 5 24", "2 8 24", "2 8 12", NULL, 0, 3, 3, false, 0, 0},
+        {"1 60 64", "1 33 32", "1 33 16", NULL, 0, 4, 2, false, 0, 0},
+        {"1 4 6 8", "1 2 6 8", "1 2 6 8", NULL, 0, 0, 0, true, 0, 0},
+        {"1 1 1 1", "1 1 1 1", "1 1 1 1", NULL, 0, 0, 0, false, 0, 0},
+        {"1 50 64", "1 50 64", "1 50 64", NULL, 0, 2, 2, true, 0, 5},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+static void test_attention__masks(void **state)
+{
+    (void)state;
+    static const attention_case CASES[] = {
+        {"2 3 7 16", "2 3 9 16", "2 3 9 16", "2 1 7 9", PGY_F32, 0, 0, false, 0, 0},
+        {"2 3 7 16", "2 3 9 16", "2 3 9 16", "2 1 1 9", PGY_F32, 0, 0, true, 0, 0},
+        {"2 3 7 16", "2 3 9 16", "2 3 9 16", "7 9", PGY_BOOL, 0, 0, false, 0, 2},
+        {"2 3 7 16", "2 3 9 16", "2 3 9 16", "3 1 9", PGY_BOOL, 0, 0, false, 0, 0},
+        {"2 3 7 16", "2 3 9 16", "2 3 9 16", "2 3 7 5", PGY_F32, 0, 0, false, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+static void test_attention__more_keys_than_a_block(void **state)
+{
+    (void)state;
+    static const attention_case CASES[] = {
+        {"1 2 50 8", "1 2 1300 8", "1 2 1300 8", NULL, 0, 0, 0, false, 0, 0},
+        {"1 1 1100 8", "1 1 1100 8", "1 1 1100 5", "1 1 1100 1100", PGY_F32, 0, 0, true, 0, 0},
+        {"1 2 3 8", "1 2 1025 8", "1 2 1025 8", "1 1 1 1025", PGY_BOOL, 0, 0, false, 4, 0},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+/* A row that sees nothing gives zeros. */
+static void test_attention__closed_rows(void **state)
+{
+    (void)state;
+    reference_case c;
+    reference_start(&c, "", "Attention", 23);
+    reference_input(&c, PGY_F32, "1 1 3 4");
+    reference_input(&c, PGY_F32, "1 1 600 4");
+    reference_input(&c, PGY_F32, "1 1 600 4");
+    uint8_t *mask = reference_input(&c, PGY_BOOL, "3 600");
+    memset(mask, 0, 600);
+    memset(mask + 600, 1, 1200);
+    memset(mask + 1200, 0, 560); /* the first block is closed */
+    assert_true(reference_run(&c, 1, TOLERANCE) > 0);
+}
+
+static void test_attention__a_cache_is_refused(void **state)
+{
+    (void)state;
+    reference_case c;
+    reference_start(&c, "", "Attention", 23);
+    for (int i = 0; i < 3; i++) reference_input(&c, PGY_F32, "1 1 3 4");
+    reference_input(&c, PGY_F32, NULL);
+    for (int i = 0; i < 2; i++) reference_input(&c, PGY_F32, "1 1 2 4");
+    assert_int_equal(reference_run(&c, 1, TOLERANCE), 0);
+}
