@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread team. Threads wait for a number to change: the round of tasks, or the round of the
  * barrier. A waiter spins first, because the next step is usually microseconds away; then it sleeps
- * on the number (futex). Whoever changes a number wakes sleepers only if there are some. */
+ * on the number (futex). Whoever changes a number wakes sleepers only if there are some. Where the
+ * teams of the process that have work have more threads than there are processors, whoever is waited
+ * for may need the waiter's, so nobody spins. */
 #include "kernels/team.h"
 
 #include <linux/futex.h>
@@ -35,9 +37,12 @@ struct team {
     void *user;
     bool stopping;
     size_t size, started;
-    int64_t spin_ns;
+    size_t processors;
     worker *workers; /* [1, size) */
 };
+
+/* Threads of all teams that have a task. */
+static atomic_size_t busy_threads;
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
@@ -48,6 +53,13 @@ static void pause_briefly(void)
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+}
+
+/* How long to spin, if `more` threads want to beside those that have a task. */
+static int64_t spin_time(const team *t, size_t more)
+{
+    const size_t busy = atomic_load_explicit(&busy_threads, memory_order_relaxed) + more;
+    return busy <= t->processors ? SPIN_NS : 0;
 }
 
 static void wait_change(signal_word *w, unsigned old, int64_t spin_ns)
@@ -81,7 +93,7 @@ void team_barrier(team *t, size_t thread)
         atomic_store_explicit(&t->arrived.value, 0, memory_order_relaxed);
         change(&t->passed, round + 1);
     } else {
-        wait_change(&t->passed, round, t->spin_ns);
+        wait_change(&t->passed, round, spin_time(t, 0));
     }
 }
 
@@ -92,14 +104,14 @@ static void *worker_main(void *arg)
     const worker *w = arg;
     team *t = w->team;
     for (unsigned round = 0;; round++) {
-        wait_change(&t->start, round, t->spin_ns);
+        wait_change(&t->start, round, spin_time(t, t->size));
         if (t->stopping) return NULL;
         t->task(w->index, t->size, t->user);
         if (atomic_fetch_sub(&t->running, 1) == 1) change(&t->done, round + 1);
     }
 }
 
-void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), void *user)
+static void run_task(team *t, void (*task)(size_t thread, size_t size, void *user), void *user)
 {
     if (t->size == 1) {
         task(0, 1, user);
@@ -111,7 +123,14 @@ void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), voi
     atomic_store_explicit(&t->running, (unsigned)t->size - 1, memory_order_relaxed);
     change(&t->start, round + 1);
     task(0, t->size, user);
-    wait_change(&t->done, round, t->spin_ns);
+    wait_change(&t->done, round, spin_time(t, 0));
+}
+
+void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), void *user)
+{
+    atomic_fetch_add_explicit(&busy_threads, t->size, memory_order_relaxed);
+    run_task(t, task, user);
+    atomic_fetch_sub_explicit(&busy_threads, t->size, memory_order_relaxed);
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -131,9 +150,7 @@ pgy_status team_create(team **out, size_t size, pgy_error *err)
     if (size == 0) size = cpu_count();
     team *t = mem_alloc_aligned(CACHE_LINE, sizeof *t);
     if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    *t = (team){.size = size, .started = 1};
-    /* With fewer processors than threads the one that is waited for needs the processor. */
-    t->spin_ns = size <= cpu_count() ? SPIN_NS : 0;
+    *t = (team){.size = size, .started = 1, .processors = cpu_count()};
     t->workers = mem_calloc(size, sizeof *t->workers);
     pgy_status st = t->workers ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (; !st && t->started < size; t->started++) {
