@@ -119,5 +119,5 @@ int main(void)
     pgy_error_recorder_release(recorder);
     pgy_context_destroy(context);
     pgy_engine_release(engine);
-    return st || !right || !recorded || !s.layers || s.tensors != 1;
+    return st || !right || !recorded || !s.layers || s.tensors != 1 || !s.phases;
 }
