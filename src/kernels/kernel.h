@@ -29,7 +29,7 @@ typedef struct kernel_tensor {
 
 enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 8 };
 /* `accept` may look at the elements of a constant that has at most so many; `prepare` at all. */
-enum { KERNEL_READABLE = 1024 };
+enum { KERNEL_READABLE = 65536 };
 
 struct kernel;
 

@@ -344,3 +344,41 @@ static void test_narrow__blocked_tensors_are_joined(void **state)
             assert_true(reference_run_layout(&c, 1, LAYOUTS[l], 0) > 1);
         }
 }
+
+static void test_narrow__recurrent_layers(void **state)
+{
+    (void)state;
+    reference_case c;
+    reference_start(&c, "", "LSTM", 14);
+    reference_attr_int(&c, "hidden_size", 9);
+    reference_input(&c, PGY_F16, "5 2 7");
+    reference_input(&c, PGY_F16, "1 36 7");
+    reference_constant(&c);
+    reference_input(&c, PGY_F16, "1 36 9");
+    reference_constant(&c);
+    assert_true(reference_run(&c, 3, TOLERANCE[0] * 2) > 0);
+}
+
+static void test_narrow__large_constants_are_not_read_in_vain(void **state)
+{
+    (void)state;
+    reference_case c;
+    reference_start(&c, "", "Mul", 14);
+    reference_input(&c, PGY_BF16, "3 300 300");
+    reference_input(&c, PGY_BF16, "300 300");
+    reference_constant(&c);
+    assert_true(reference_run(&c, 1, TOLERANCE[1]) > 0);
+}
+
+static void test_narrow__results_below_a_byte(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < BOTH; t++) {
+        reference_case c;
+        reference_start(&c, "", "QuantizeLinear", 25);
+        reference_attr_int(&c, "output_dtype", pgy_dtype_describe(PGY_I4)->onnx);
+        reference_input(&c, TYPES[t], "3 7");
+        *(uint16_t *)reference_input(&c, TYPES[t], "") = half_of(TYPES[t], 0.5);
+        (void)reference_run(&c, 1, 0); /* whoever accepts it must run */
+    }
+}
