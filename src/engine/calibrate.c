@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/context.h"
+#include "engine/progress.h"
 #include "engine/shapes.h"
 #include "evaluate/interface.h"
 
@@ -36,6 +37,8 @@ typedef struct calibration {
     group *groups;
     size_t group_count;
     size_t batches;
+    pgy_profile profile; /* of the float32 engines; ranges in `memory` */
+    arena memory;
 } calibration;
 
 static pgy_status no_memory(pgy_error *err)
@@ -54,6 +57,7 @@ static void deinit(calibration *c)
     mem_free(c->histograms);
     pgy_metadata_destroy(c->inputs);
     pgy_metadata_destroy(c->usual);
+    arena_deinit(&c->memory);
 }
 
 static pgy_status create_histograms(calibration *c, pgy_error *err)
@@ -98,6 +102,39 @@ static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *confi
     pgy_metadata_destroy(usual);
     profiles_destroy(profiles);
     return st;
+}
+
+/* Shapes of all kinds are welcome, the usual ones first. */
+static pgy_status allow_shapes(calibration *c, pgy_error *err)
+{
+    const size_t count = pgy_metadata_count(c->usual);
+    pgy_profile_range *ranges = arena_alloc_array(&c->memory, count + 1, sizeof *ranges);
+    if (!ranges) return no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        const pgy_tensor_info *usual = pgy_metadata_at(c->usual, i);
+        const pgy_tensor_info *declared = pgy_metadata_at(c->inputs, i);
+        const size_t rank = usual->rank < 0 ? 0 : (size_t)usual->rank;
+        int64_t *bounds = arena_alloc_array(&c->memory, 2 * rank + 1, sizeof *bounds);
+        if (!bounds) return no_memory(err);
+        if (declared->form != PGY_FORM_TENSOR || declared->rank != usual->rank) continue;
+        bool dynamic = false;
+        for (size_t d = 0; d < rank; d++) {
+            const bool fixed = declared->shape[d] >= 0;
+            dynamic = dynamic || !fixed;
+            bounds[d] = fixed ? usual->shape[d] : 0;
+            bounds[rank + d] = fixed ? usual->shape[d] : INT32_MAX;
+        }
+        if (!dynamic) continue;
+        ranges[c->profile.range_count++] = (pgy_profile_range){.name = usual->name,
+                                                               .count = rank,
+                                                               .min = bounds,
+                                                               .opt = usual->shape,
+                                                               .max = bounds + rank};
+    }
+    c->profile.ranges = ranges;
+    c->plain.profiles = &c->profile;
+    c->plain.profile_count = 1;
+    return PGY_OK;
 }
 
 /* ---- Groups --------------------------------------------------------------------------------- */
@@ -234,13 +271,16 @@ static pgy_status run_all(calibration *c, pgy_error *err)
 {
     pgy_data_loader *data = c->config->calibration->data;
     pgy_status st = pgy_data_loader_set_metadata(data, c->usual, err);
+    progress_start(c->config, PROGRESS_CALIBRATION, PROGRESS_PASSES, 0);
     while (!st) {
         pgy_tensor_map *given = NULL;
         st = pgy_data_loader_next(&given, data, err);
         if (st || !given) break;
         st = run_batch(c, given, err);
+        if (!st) st = progress_step(c->config, PROGRESS_CALIBRATION, c->batches - 1, err);
         pgy_tensor_map_destroy(given);
     }
+    progress_finish(c->config, PROGRESS_CALIBRATION);
     if (!st && !c->batches)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "--int8: the calibration data are empty");
     return st;
@@ -266,12 +306,15 @@ static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *valu
                           const pgy_build_config *config, pgy_error *err)
 {
     calibration c = {.config = config,
-                     .plain = {.size = sizeof c.plain, .threads = config->threads},
+                     .plain = {.size = sizeof c.plain,
+                               .threads = config->threads,
+                               .has_optimization_level = true},
                      .values = values,
                      .count = count};
     pgy_status st = describe(&c.inputs, g, err);
     if (!st) st = shapes_copy(&c.usual, c.inputs, err);
     if (!st) st = fix_shapes(c.usual, config, err);
+    if (!st) st = allow_shapes(&c, err);
     if (!st) st = create_histograms(&c, err);
     if (!st) st = create_groups(&c, g, err);
     if (!st) st = run_all(&c, err);
