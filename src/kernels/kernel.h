@@ -27,7 +27,7 @@ typedef struct kernel_tensor {
     const void *data;
 } kernel_tensor;
 
-enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 8 };
+enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 32 };
 /* `accept` may look at the elements of a constant that has at most so many; `prepare` at all. */
 enum { KERNEL_READABLE = 65536 };
 

@@ -128,7 +128,8 @@ void reference_constant(reference_case *c)
 static void run_reference(reference_case *c, size_t outputs, pgy_tensor **wanted)
 {
     op_tensor in[KERNEL_MAX_INPUTS] = {{0}}, out[KERNEL_MAX_OUTPUTS] = {{0}};
-    const bool named[KERNEL_MAX_OUTPUTS] = {true, true, true, true, true, true, true, true};
+    bool named[KERNEL_MAX_OUTPUTS];
+    for (size_t i = 0; i < KERNEL_MAX_OUTPUTS; i++) named[i] = true;
     const op_host host = {0};
     pgy_error err = {0};
     c->node.output_count = outputs;

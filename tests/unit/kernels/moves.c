@@ -121,6 +121,24 @@ static void test_moves__concat_and_split(void **state)
         }
 }
 
+static void test_moves__many_pieces(void **state)
+{
+    (void)state;
+    int64_t sizes[KERNEL_MAX_OUTPUTS];
+    reference_case c;
+    reference_start(&c, "", "Concat", 13);
+    reference_attr_int(&c, "axis", 1);
+    for (int k = 0; k < KERNEL_MAX_INPUTS; k++)
+        reference_input(&c, PGY_F32, k % 3 ? "2 3 5" : "2 1 5");
+    assert_true(reference_run(&c, 1, 0) > 0);
+    reference_start(&c, "", "Split", 18);
+    reference_attr_int(&c, "axis", 1);
+    reference_input(&c, PGY_F32, "2 64 5");
+    for (int k = 0; k < KERNEL_MAX_OUTPUTS; k++) sizes[k] = k % 2 ? 1 : 3;
+    reference_ints(&c, sizes, KERNEL_MAX_OUTPUTS);
+    assert_true(reference_run(&c, KERNEL_MAX_OUTPUTS, 0) > 0);
+}
+
 static void test_moves__gather(void **state)
 {
     (void)state;
