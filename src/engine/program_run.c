@@ -27,6 +27,7 @@ struct program_context {
     void **addresses; /* of all steps' tensors, one after the other */
     size_t *starts;   /* per step: its first address */
     uint32_t *parts;  /* per step */
+    bool single;      /* no step is cut: one thread does it all */
     patch *patches;
     size_t patch_count;
     interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
@@ -175,11 +176,13 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
         return st;
     }
     size_t entry = 0;
+    c->single = true;
     for (size_t i = 0; i < p->step_count; i++) {
         const program_step *s = &p->steps[i];
         c->starts[i] = entry;
         entry += tensor_count(s);
         c->parts[i] = s->kernel ? program_parts(s->cost_ns, s->plan.parts, team_size(t)) : 1;
+        c->single &= c->parts[i] == 1;
     }
     *out = c;
     return PGY_OK;
@@ -335,6 +338,8 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
     if (watch) {
         watched_run r = {.c = c, .watch = watch, .inputs = inputs, .outputs = outputs};
         team_run(c->team, walk_watched, &r);
+    } else if (c->single) {
+        walk(0, 1, c);
     } else {
         team_run(c->team, walk, c);
     }
