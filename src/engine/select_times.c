@@ -9,15 +9,16 @@
 #include "base/log.h"
 #include "engine/measure.h"
 #include "engine/pbqp.h"
-#include "engine/select.h"
 #include "engine/progress.h"
+#include "engine/select.h"
 
 static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
 
 enum { BEST_OF_LEVEL_2 = 3, MOST_CANDIDATES = 64 };
-static const double NEAR = 1.5;        /* level 3: as far from the best estimate */
-static const double CLEARLY = 0.98;    /* of the usual kernel's time */
-static const double REORDER_NS = 0.25; /* for a byte, by estimate */
+static const double NEAR = 1.5;     /* level 3: as far from the best estimate */
+static const double CLEARLY = 0.98; /* of the usual kernel's time */
+static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* for a byte, by estimate */
+enum { REORDER_NS = 300 };                                      /* at least */
 
 /* ---- Estimates ------------------------------------------------------------------------------ */
 
@@ -53,9 +54,11 @@ double select_reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     const size_t from_bytes = kernel_size_bytes(&t);
     t.layout = to;
     const size_t to_bytes = kernel_size_bytes(&t);
-    double bytes = (double)(from_bytes > to_bytes ? from_bytes : to_bytes);
-    if (from != KERNEL_LINEAR && to != KERNEL_LINEAR) bytes *= 2; /* by way of linear */
-    return (100 + bytes * REORDER_NS) * s->scale;
+    const double bytes = (double)(from_bytes > to_bytes ? from_bytes : to_bytes);
+    double each = 0; /* from blocks to other blocks the way is by linear */
+    if (from != KERNEL_LINEAR) each += FROM_BLOCKS_NS;
+    if (to != KERNEL_LINEAR) each += TO_BLOCKS_NS;
+    return (REORDER_NS + bytes * each) * s->scale;
 }
 
 /* ---- The cache ------------------------------------------------------------------------------ */
