@@ -8,8 +8,9 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET \
-    __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma,prefer-vector-width=512")))
+#include "kernels/target_avx512.h"
+
+#define TARGET TARGET_AVX512
 
 #include "kernels/byte_pack_avx512.inc"
 

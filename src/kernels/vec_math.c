@@ -12,6 +12,8 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/target_avx512.h"
+
 /* Polynomials, fitted at Chebyshev nodes, highest power first.
  * (e^r - 1 - r) / r^2 for |r| up to ln 2 / 2. */
 static const float EXP_TAIL[] = {0.000198992857f, 0.00139336509f, 0.00833329838f,
@@ -52,8 +54,7 @@ static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in 
 #include "kernels/vec_math_avx512.inc"
 #define OWN_LOOPS
 #define NAME(x) avx512_##x
-#define TARGET \
-    __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma,prefer-vector-width=512")))
+#define TARGET TARGET_AVX512
 #define MADD(a, b, c) __builtin_fmaf(a, b, c)
 #define LANES 16
 #include "kernels/vec_math.inc"
