@@ -12,6 +12,8 @@
 
 #define TARGET TARGET_AVX512
 
+/* With factors up to 4 in all, three units for each and two for the sum. */
+#define FIXED_SLACK 16
 #include "kernels/byte_pack_avx512.inc"
 
 /* Factors in fixed point; not `fits`: what they give may be too large for it. */
@@ -40,8 +42,7 @@ TARGET static inline __m512 load(const uint8_t *x, uint32_t step, uint8_t flip)
 }
 
 /* 16 results in fixed point. */
-TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, const factors *f,
-                                  __mmask16 *close)
+TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, const factors *f)
 {
     __m512 v;
     if (q->multiplies) {
@@ -52,9 +53,7 @@ TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, cons
         v = _mm512_fmadd_ps(a, _mm512_set1_ps(f->a), _mm512_set1_ps(f->more));
         v = _mm512_fmadd_ps(b, _mm512_set1_ps(f->b), v);
     }
-    const __m512i fixed = _mm512_cvtps_epi32(v);
-    *close = find_close(fixed);
-    return fixed;
+    return _mm512_cvtps_epi32(v);
 }
 
 /* 64 elements. */
@@ -63,19 +62,18 @@ TARGET static inline void binary_64(uint8_t *y, const uint8_t *a, const uint8_t 
                                     const byte_limits *limits)
 {
     __m512i v[4];
-    __mmask16 close[4];
     uint8_t made[64];
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++)
         v[i] = join(load(a + 16 * i * steps[0], steps[0], q->a_flip),
-                    load(b + 16 * i * steps[1], steps[1], q->b_flip), q, f, &close[i]);
-    if (__builtin_expect(!(close[0] | close[1] | close[2] | close[3]), 1)) {
+                    load(b + 16 * i * steps[1], steps[1], q->b_flip), q, f);
+    if (__builtin_expect(!is_any_close(v, 4), 1)) {
         store_bytes(y, 64, v, limits);
         return;
     }
     store_bytes(made, 64, v, limits); /* y may be a */
     for (size_t i = 0; i < 4; i++)
-        for (unsigned left = close[i]; left; left &= left - 1) {
+        for (unsigned left = find_close(v[i]); left; left &= left - 1) {
             const size_t at = 16 * i + (size_t)__builtin_ctz(left);
             made[at] =
                 byte_binary_exact(a[at * steps[0]] ^ q->a_flip, b[at * steps[1]] ^ q->b_flip, q);

@@ -198,6 +198,20 @@ static void find_runs(tile_end *e, size_t first)
     }
 }
 
+/* memcpy for few bytes. */
+static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
+{
+    if (n >= 16) {
+        for (size_t i = 0; i + 16 <= n; i += 16) memcpy(to + i, from + i, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else {
+        for (size_t i = 0; i < n; i++) to[i] = from[i];
+    }
+}
+
 static void finish_bytes(const tile_end *e, const int32_t *sums, uint8_t *lines)
 {
     uint8_t *y = (uint8_t *)e->r->tensors[e->p->inputs] + e->plane * e->size;
@@ -211,7 +225,7 @@ static void finish_bytes(const tile_end *e, const int32_t *sums, uint8_t *lines)
     e->tile->finish_rows(lines, INT_MAX_COLUMNS, sums, e->rows, e->count, f, e->offsets, e->scales);
     for (size_t i = 0; i < e->rows; i++, y += e->size, lines += INT_MAX_COLUMNS)
         for (size_t k = 0; k < e->run_count; k++)
-            memcpy(y + e->runs[k].out, lines + e->runs[k].at, e->runs[k].count);
+            copy_run(y + e->runs[k].out, lines + e->runs[k].at, e->runs[k].count);
 }
 
 static void finish_ints(const tile_end *e, const int32_t *sums)
@@ -278,6 +292,16 @@ static unit find_unit(const int_conv *p, size_t index)
     return u;
 }
 
+/* A full tile whose positions are elements of the output, one behind the other? */
+static bool can_fuse(const tile_end *e)
+{
+    const int_conv *p = e->p;
+    const int_tile *t = e->tile;
+    return t->fuses && p->kind == INT_CONV_TO_BYTES && !p->w_has_zero &&
+           p->columns == (uint64_t)p->out_size[1] && e->rows == t->rows &&
+           e->count == t->vectors * t->lanes;
+}
+
 static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
 {
     const int_conv *p = e->p;
@@ -298,19 +322,27 @@ static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
                  .a_step = t->rows * INT_GROUP,
                  .b_step = p->rows * p->columns * INT_GROUP,
                  .c = sums};
-    t->run[1][t->rows == 8 ? 3 : 2][vectors - 1](&j);
-    if (p->w_has_zero) {
-        j.a = (const uint8_t *)r->packed + p->at_ones;
-        j.a_step = INT_GROUP;
-        j.c = ones;
-        t->run[1][0][vectors - 1](&j);
-    }
     e->rows = p->out - channel < t->rows ? p->out - channel : t->rows;
     e->channel = group * p->out + channel;
     e->plane = u->image * p->out + channel;
     e->offsets = (const int32_t *)((const char *)r->workspace + p->at_offsets) + e->channel;
     e->zeros = (const int32_t *)((const char *)r->packed + p->at_zeros) + e->channel;
     e->scales = (const double *)((const char *)r->packed + p->at_scales) + e->channel;
+    if (can_fuse(e)) {
+        j.finish = &p->finish;
+        j.y = (uint8_t *)r->tensors[p->inputs] + e->plane * e->size + first;
+        j.y_stride = e->size;
+        j.offsets = e->offsets;
+        j.scales = e->scales;
+    }
+    t->run[1][t->rows == 8 ? 3 : 2][vectors - 1](&j);
+    if (j.finish) return;
+    if (p->w_has_zero) {
+        j.a = (const uint8_t *)r->packed + p->at_ones;
+        j.a_step = INT_GROUP;
+        j.c = ones;
+        t->run[1][0][vectors - 1](&j);
+    }
     find_runs(e, first);
     finish(e, sums, p->w_has_zero ? ones : NULL, (uint8_t *)(ones + INT_MAX_COLUMNS));
 }

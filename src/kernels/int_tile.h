@@ -9,10 +9,17 @@
 #define KERNELS_INT_TILE_H
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/system.h"
 
 enum { INT_GROUP = 4, INT_MAX_ROWS = 8, INT_MAX_COLUMNS = 48 };
+
+/* From sums to bytes: round((sum + offset) * scale) + zero, halves to even, within [low, high]; as
+ * if it were computed in float64. */
+typedef struct int_finish {
+    int32_t zero, low, high;
+} int_finish;
 
 /* Strides in bytes. C has INT_MAX_COLUMNS elements in a row. */
 typedef struct int_job {
@@ -21,18 +28,19 @@ typedef struct int_job {
     size_t tap_count, groups;
     size_t a_row, a_step, b_step;
     int32_t *c;
+    /* Not NULL: a full tile of a set that `fuses` ends at once, as by finish_rows. */
+    const int_finish *finish;
+    uint8_t *y;
+    size_t y_stride;
+    const int32_t *offsets;
+    const double *scales;
 } int_job;
 
 typedef void (*int_tile_function)(const int_job *j);
 
-/* From sums to bytes: round((sum + offset) * scale) + zero, halves to even, within [low, high]; as
- * if it were computed in float64. */
-typedef struct int_finish {
-    int32_t zero, low, high;
-} int_finish;
-
 typedef struct int_tile {
     size_t rows, vectors, lanes;
+    bool fuses;
     /* [A is signed, B unsigned][rows 1, 2, 4, 8][vectors - 1]; NULL beyond what the set has */
     int_tile_function run[2][4][3];
     /* Rows of `n` sums at most, INT_MAX_COLUMNS apart, to rows `stride` bytes apart; an offset and
