@@ -102,6 +102,10 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_e
     precision x = start(g, config, err);
     precision_quantize(&x);
     if (!x.p.status) LOG(INFO, "Layers in int8: %zu", x.quantized_count);
+    if (!x.p.status && !x.quantized_count)
+        LOG(WARNING,
+            "int8: the model has no layer that can be in int8 (convolutions and products of "
+            "float32 with constant weights can)");
     return finish(&x);
 }
 
@@ -128,9 +132,11 @@ static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_e
     precision x = start(g, config, err);
     precision_mark_exact(&x);
     precision_halve(&x);
-    if (!x.p.status && (x.half_count[0] || !x.half_count[1]))
-        LOG(INFO, "Layers in float16: %zu", x.half_count[0]);
-    if (!x.p.status && x.half_count[1]) LOG(INFO, "Layers in bfloat16: %zu", x.half_count[1]);
+    if (!x.p.status && (x.count[0] || config->fp16))
+        LOG(INFO, "Layers in float16: %zu", x.count[0]);
+    if (!x.p.status && (x.count[1] || config->bf16))
+        LOG(INFO, "Layers in bfloat16: %zu", x.count[1]);
+    if (!x.p.status && x.count[2]) LOG(INFO, "Layers that became float32: %zu", x.count[2]);
     return finish(&x);
 }
 
@@ -185,8 +191,8 @@ static pgy_status save(pgy_graph *g, const pgy_build_config *config, pgy_error *
 pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
     const bool int8 = config->int8 || asks_for(config, PGY_I8);
-    const bool half =
-        config->fp16 || config->bf16 || asks_for(config, PGY_F16) || asks_for(config, PGY_BF16);
+    const bool half = config->fp16 || config->bf16 || asks_for(config, PGY_F16) ||
+                      asks_for(config, PGY_BF16) || asks_for(config, PGY_F32);
     pgy_status st = PGY_OK;
     if (config->layer_type_count) {
         precision x = start(g, config, err);

@@ -25,7 +25,7 @@ pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config,
 
 /* What is kept of a value while the graph is rewritten. */
 typedef struct precision_value {
-    pgy_value *half[2];     /* the same as float16 and bfloat16; NULL: not made yet */
+    pgy_value *as[3];       /* the same as float16, bfloat16, float32; NULL: not made yet */
     pgy_value *dequantized; /* behind a Q/DQ pair, or a weight's DequantizeLinear */
     bool quantized;         /* made by a layer in int8 */
     bool exact;             /* takes part in shape arithmetic */
@@ -39,8 +39,8 @@ typedef struct precision {
     bool fuses; /* norms were made one node each, so layers' names may have gone */
     precision_value **values;
     size_t value_count, value_capacity;
-    const pgy_value *zero;              /* int8 zero point of the top level */
-    size_t half_count[2], quantized_count; /* layers; in float16 and bfloat16 */
+    const pgy_value *zero;            /* int8 zero point of the top level */
+    size_t count[3], quantized_count; /* layers; in float16, bfloat16, float32 */
 } precision;
 
 /* The entry of v; NULL: out of memory, and the status is set. */

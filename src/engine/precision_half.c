@@ -138,15 +138,21 @@ bool precision_is_activation(const pgy_node *n)
 
 static size_t slot_of(pgy_dtype t)
 {
-    return t == PGY_BF16;
+    return t == PGY_F16 ? 0 : t == PGY_BF16 ? 1 : 2;
+}
+
+static bool is_ours(pgy_dtype t)
+{
+    return t == PGY_F32 || t == PGY_F16 || t == PGY_BF16;
 }
 
 /* ---- Can a layer have a type? --------------------------------------------------------------- */
 
-/* Is parameter p, whose value is v, one that changes from float32 to t? */
+/* Is parameter p, whose value is v, one that changes to t? Unasked, only float32 does. */
 static bool changes(const op_signature *s, const op_parameter *p, const pgy_value *v, pgy_dtype t)
 {
-    return v && p && v->kind == PGY_VALUE_TENSOR && pattern_dtype(v) == PGY_F32 &&
+    return v && p && v->kind == PGY_VALUE_TENSOR && is_ours(pattern_dtype(v)) &&
+           pattern_dtype(v) != t &&
            op_parameter_set(s, p)->tensors >> pgy_dtype_describe(t)->onnx & 1;
 }
 
@@ -156,7 +162,7 @@ static uint32_t changing_variables(const op_signature *s, const pgy_node *n, pgy
     uint32_t bits = 0;
     for (size_t i = 0; i < n->input_count; i++) {
         const op_parameter *p = op_signature_input(s, i);
-        if (changes(s, p, n->inputs[i], t)) bits |= 1u << p->variable;
+        if (p && p->variable && changes(s, p, n->inputs[i], t)) bits |= 1u << p->variable;
     }
     return bits;
 }
@@ -167,13 +173,13 @@ static bool is_consistent(const op_signature *s, const pgy_node *n, pgy_dtype t,
     for (size_t i = 0; i < n->input_count; i++) {
         const op_parameter *p = op_signature_input(s, i);
         if (n->inputs[i] && p && p->variable && bits >> p->variable & 1 &&
-            !changes(s, p, n->inputs[i], t))
+            pattern_dtype(n->inputs[i]) != t && !changes(s, p, n->inputs[i], t))
             return false;
     }
     for (size_t i = 0; i < n->output_count; i++) {
         const op_parameter *p = op_signature_output(s, i);
         if (n->outputs[i] && p && p->variable && bits >> p->variable & 1 &&
-            !changes(s, p, n->outputs[i], t))
+            pattern_dtype(n->outputs[i]) != t && !changes(s, p, n->outputs[i], t))
             return false;
     }
     return true;
@@ -276,14 +282,15 @@ static pgy_dtype fallback_for(precision *x, const pgy_node *n, pgy_dtype asked)
     const char *name = NULL, *why = NULL;
     str text = {0};
     if (fits_f16(x, n, &name, &why)) return PGY_F16;
-    if (x->p.status) return PGY_F32;
-    const pgy_dtype other = x->config->bf16 && signature_for(n, PGY_BF16) ? PGY_BF16 : PGY_F32;
+    if (x->p.status) return PGY_DTYPE_NONE;
+    const pgy_dtype other =
+        x->config->bf16 && signature_for(n, PGY_BF16) ? PGY_BF16 : PGY_DTYPE_NONE;
     str_printf(&text, "weight '%s' %s", name, why);
     if (asked == PGY_F16)
         precision_refuse(x, n, asked, str_text(&text));
     else
         LOG(WARNING, "Layer '%s' (%s) stays in %s: %s", node_label(n), n->op_type,
-            pgy_dtype_name(other), str_text(&text));
+            pgy_dtype_name(other ? other : PGY_F32), str_text(&text));
     str_deinit(&text);
     return other;
 }
@@ -298,22 +305,48 @@ static bool is_last(const pgy_node *n)
     return true;
 }
 
+static bool reads_float32(const pgy_node *n)
+{
+    for (size_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && pattern_dtype(n->inputs[i]) == PGY_F32) return true;
+    return false;
+}
+
+static bool is_other_float(const pgy_value *v, pgy_dtype t)
+{
+    return v && is_ours(pattern_dtype(v)) && pattern_dtype(v) != t;
+}
+
+/* Is the wish fulfilled as it is? float32 is what a layer without floats has, too. */
+static bool has_type(const pgy_node *n, pgy_dtype t)
+{
+    if (t != PGY_F32) return pattern_dtype(n->outputs[0]) == t;
+    for (size_t i = 0; i < n->input_count; i++)
+        if (is_other_float(n->inputs[i], t)) return false;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (is_other_float(n->outputs[i], t)) return false;
+    return true;
+}
+
+/* NONE: as it is. */
 static pgy_dtype choose(precision *x, const pgy_node *n)
 {
     const pgy_dtype asked = precision_asked(x, n);
     const pgy_build_config *c = x->config;
     pgy_dtype t = asked;
-    if (asked == PGY_F32 || asked == PGY_I8) return PGY_F32;
-    if (asked != PGY_F16 && asked != PGY_BF16) {
+    if (asked == PGY_I8) return PGY_DTYPE_NONE;
+    if (!is_ours(asked)) {
+        if (!reads_float32(n)) return PGY_DTYPE_NONE;
         if (!IN_LIST(n, HALVED) || (!c->fp16 && !c->bf16) || is_quantized_around(n) || is_last(n))
-            return PGY_F32;
+            return PGY_DTYPE_NONE;
         const precision_value *out = precision_of(x, n->outputs[0]);
-        if (!out || out->exact) return PGY_F32;
+        if (!out || out->exact) return PGY_DTYPE_NONE;
         t = c->fp16 ? PGY_F16 : PGY_BF16;
     }
     if (!signature_for(n, t)) {
-        if (asked) precision_refuse(x, n, asked, "the operator has no such form");
-        return PGY_F32;
+        if (is_ours(asked) && !has_type(n, t))
+            precision_refuse(x, n, asked, "the operator has no such form");
+        return PGY_DTYPE_NONE;
     }
     return t == PGY_F16 ? fallback_for(x, n, asked) : t;
 }
@@ -362,7 +395,7 @@ static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
     const pgy_onnx_tensor *stored = NULL;
     pattern *p = &x->p;
     p->status = fold_constant(&came, &p->f, from, p->err);
-    if (!p->status) p->status = pgy_tensor_copy(&wide, pgy_tensor_view(came), p->err);
+    if (!p->status) p->status = pgy_tensor_cast(&wide, pgy_tensor_view(came), PGY_F32, p->err);
     if (!p->status && to->dtype == PGY_F16) clamp(pgy_tensor_data(wide), pgy_tensor_count(wide));
     if (!p->status) p->status = pgy_tensor_cast(&t, pgy_tensor_view(wide), to->dtype, p->err);
     if (!p->status) p->status = fold_store_tensor(&stored, &p->f, to->name, t, p->err);
@@ -386,7 +419,7 @@ static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
 {
     precision_value *entry = precision_of(x, v);
     if (!entry) return NULL;
-    pgy_value **made = &entry->half[slot_of(t)];
+    pgy_value **made = &entry->as[slot_of(t)];
     if (!*made) *made = behind_cast(v, t);
     if (*made) return *made;
     pgy_value *half = create_like(x, v, t);
@@ -404,7 +437,7 @@ static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
 static void write_as(precision *x, pgy_node *n, size_t i, pgy_dtype t)
 {
     pgy_value *v = n->outputs[i];
-    const pgy_dtype came = PGY_F32;
+    const pgy_dtype came = pattern_dtype(v);
     pgy_value *made = create_like(x, v, v->is_output ? t : came);
     if (!made) return;
     pgy_value *narrow = v->is_output ? made : v, *wide = v->is_output ? v : made;
@@ -422,7 +455,7 @@ static void write_as(precision *x, pgy_node *n, size_t i, pgy_dtype t)
     }
     cast(x, narrow, wide);
     precision_value *entry = precision_of(x, wide);
-    if (entry) entry->half[slot_of(t)] = narrow;
+    if (entry) entry->as[slot_of(t)] = narrow;
 }
 
 static void retype(precision *x, pgy_node *n, pgy_dtype t)
@@ -436,11 +469,13 @@ static void retype(precision *x, pgy_node *n, pgy_dtype t)
     }
     for (size_t i = 0; !x->p.status && i < n->output_count; i++) {
         const op_parameter *p = op_signature_output(s, i);
-        if (p && p->variable && bits >> p->variable & 1 && n->outputs[i]) write_as(x, n, i, t);
+        if (p && p->variable && bits >> p->variable & 1 && n->outputs[i] &&
+            pattern_dtype(n->outputs[i]) != t)
+            write_as(x, n, i, t);
     }
     graph_mark_changed(n->graph);
     node_box_of(n)->changed = true;
-    x->half_count[slot_of(t)]++;
+    x->count[slot_of(t)]++;
     LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in %s", node_label(n), n->op_type, pgy_dtype_name(t));
 }
 
@@ -448,11 +483,11 @@ static void retype(precision *x, pgy_node *n, pgy_dtype t)
 static void shorten_cast(precision *x, pgy_node *n)
 {
     const pgy_dtype t = n->output_count && n->outputs[0] ? pattern_dtype(n->outputs[0]) : 0;
-    if (!node_is(n, "Cast") || (t != PGY_F16 && t != PGY_BF16) || !n->inputs[0]) return;
-    if (pattern_dtype(n->inputs[0]) != PGY_F32) return;
+    if (!node_is(n, "Cast") || !is_ours(t) || !n->inputs[0] || pattern_dtype(n->inputs[0]) == t)
+        return;
     const precision_value *entry = precision_of(x, n->inputs[0]);
-    if (entry && entry->half[slot_of(t)])
-        x->p.status = node_set_input(n, 0, entry->half[slot_of(t)], x->p.err);
+    if (entry && entry->as[slot_of(t)])
+        x->p.status = node_set_input(n, 0, entry->as[slot_of(t)], x->p.err);
 }
 
 static void halve_level(precision *x, pgy_graph *g)
@@ -463,7 +498,7 @@ static void halve_level(precision *x, pgy_graph *g)
         for (size_t k = 0; k < n->subgraph_count; k++) halve_level(x, n->subgraphs[k]);
         if (!n->output_count || !n->outputs[0]) continue;
         const pgy_dtype t = choose(x, n);
-        if (!x->p.status && t != PGY_F32) retype(x, n, t);
+        if (!x->p.status && t) retype(x, n, t);
     }
     for (size_t i = 0; !x->p.status && i < count; i++) shorten_cast(x, g->nodes[i]);
 }

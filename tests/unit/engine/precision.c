@@ -404,6 +404,38 @@ static void test_precision__exempted_layers(void **state)
     pgy_graph_destroy(g);
 }
 
+/* In a model of float16 a layer can be made wide, too; what is float32 already is no failure. */
+static void test_precision__float32_in_float16(void **state)
+{
+    (void)state;
+    static const pgy_type_choice choices[] = {{"m", PGY_F32}, {"k", PGY_F32}};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .constraints = PGY_CONSTRAINTS_OBEY,
+                                     .layer_types = choices,
+                                     .layer_type_count = 2};
+    pgy_tensor *w = NULL;
+    const int64_t shape[2] = {3, 3};
+    assert_int_equal(pgy_tensor_create(&w, PGY_F16, 2, shape, NULL), PGY_OK);
+    for (size_t i = 0; i < 9; i++) ((uint16_t *)pgy_tensor_data(w))[i] = (uint16_t)(0x3c00 + i);
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_initializer(&b, "w", w);
+    pgy_tensor_release(w);
+    builder_attr_int(&b, builder_node(&b, "Cast", "x", "h"), "to", 10);
+    builder_node(&b, "MatMul", "h w", "m");
+    builder_node(&b, "Tanh", "m", "t");
+    builder_attr_int(&b, builder_node(&b, "Cast", "t", "y"), "to", 1);
+    builder_attr_int(&b, builder_node(&b, "Cast", "x", "k"), "to", 7);
+    builder_output(&b, "y", PGY_F32, "2, 3");
+    builder_output(&b, "k", PGY_I64, "2, 3");
+    name_nodes(&b);
+    pgy_graph *g = expect_close(b, &config, 4e-3);
+    assert_int_equal(type_of(g, "m"), PGY_F32);
+    assert_int_equal(type_of(g, "w_f32"), PGY_F32);
+    assert_int_equal(type_of(g, "t"), PGY_F16);
+    pgy_graph_destroy(g);
+}
+
 static void test_precision__what_cannot_be_obeyed(void **state)
 {
     (void)state;
