@@ -9,6 +9,8 @@
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
+enum { DEPTH = 1024 }; /* of a block of the sum, so that a panel stays in the cache */
+
 typedef struct params {
     window w;
     uint32_t level, activation, has_bias, has_sum, inputs;
@@ -62,6 +64,12 @@ static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double fl
     return true;
 }
 
+/* Rows of results before they are finished: all of them if the sum is made in blocks. */
+static size_t tile_rows(const params *p, const matmul_tile *t)
+{
+    return p->depth > DEPTH ? p->out + t->rows : t->rows;
+}
+
 static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
 {
     const matmul_tile *t = matmul_tile_of(level);
@@ -74,7 +82,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t units = p->batch * p->groups * p->panels;
     out->parts = (uint32_t)(units < 256 ? units : 256);
-    if (!size_mul(&scratch, p->depth + t->rows, t->columns * sizeof(float))) {
+    if (!size_mul(&scratch, p->depth + tile_rows(p, t), t->columns * sizeof(float))) {
         kernel_plan_deinit(out);
         return pgy_error_set(err, PGY_E_MEMORY, "a convolution over %llu taps is too large",
                              (unsigned long long)p->depth);
@@ -163,6 +171,18 @@ static void finish_row(const params *p, float *y, float *row, size_t count, floa
     memcpy(y, row, count * sizeof *y);
 }
 
+/* The block of the sum at `from` for all output channels. */
+static void multiply_all(const params *p, const matmul_tile *t, const float *w, const float *taps,
+                         float *tile, size_t from)
+{
+    const size_t depth = p->depth - from < DEPTH ? p->depth - from : DEPTH;
+    for (size_t i = 0; i < p->out; i += t->rows) {
+        const size_t rows = p->out - i < t->rows ? p->out - i : t->rows;
+        t->run[rows](depth, w + i * p->depth + from, p->depth, taps + from * t->columns,
+                     tile + i * t->columns, t->columns, from > 0);
+    }
+}
+
 static void run_unit(const params *p, const kernel_run *r, size_t index)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
@@ -174,15 +194,19 @@ static void run_unit(const params *p, const kernel_run *r, size_t index)
     const size_t at = job * p->out * p->positions + first;
     const float *sum = p->has_sum ? (const float *)r->tensors[3] + at : NULL;
     float *y = (float *)r->tensors[p->inputs] + at;
-    float *tile = r->scratch, *taps = tile + t->rows * t->columns;
+    float *tile = r->scratch, *taps = tile + tile_rows(p, t) * t->columns;
     gather(p, taps, (const float *)r->tensors[0] + job * p->in * window_in_count(&p->w), t->columns,
            first, count);
+    for (size_t d = 0; p->depth > DEPTH && d < p->depth; d += DEPTH)
+        multiply_all(p, t, w, taps, tile, d);
     for (size_t i = 0; i < p->out; i += t->rows) {
         const size_t rows = p->out - i < t->rows ? p->out - i : t->rows;
-        t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false);
+        float *row = p->depth > DEPTH ? tile + i * t->columns : tile;
+        if (p->depth <= DEPTH)
+            t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false);
         for (size_t k = 0; k < rows; k++) {
             const size_t offset = (i + k) * p->positions;
-            finish_row(p, y + offset, tile + k * t->columns, count, bias ? bias[i + k] : 0,
+            finish_row(p, y + offset, row + k * t->columns, count, bias ? bias[i + k] : 0,
                        sum ? sum + offset : NULL);
         }
     }

@@ -94,7 +94,8 @@ static bool view_weight(weight_view *out, const pgy_node *n, const pgy_tensor *w
 {
     const int64_t *s = pgy_tensor_shape(w);
     const size_t rank = pgy_tensor_rank(w);
-    const bool gemm = pattern_is(n, "Gemm"), turned = pattern_is(n, "ConvTranspose");
+    const bool gemm = pattern_is(n, "Gemm") || pattern_is(n, "MatMul"),
+               turned = pattern_is(n, "ConvTranspose");
     const size_t axis = gemm ? !pattern_int(n, "transB", 0) : turned;
     *out = (weight_view){1, 1, 1, 1};
     if (rank < 2) return false;
@@ -186,9 +187,50 @@ static bool fold(pattern *p, pgy_node *n)
     return true;
 }
 
+/* BatchNormalization of the columns of a product, with a Reshape or Flatten to rows in between: the
+ * scale goes into the weights, the shift is added to the product. */
+static bool fold_product(pattern *p, pgy_node *n)
+{
+    affine a;
+    pgy_value *weight;
+    if (!pattern_is(n, "MatMul") || !pattern_is_constant(p, n->inputs[1]) ||
+        !pattern_is_float(n->inputs[1]) || pattern_rank(n->inputs[1]) != 2)
+        return false;
+    pgy_node *last = pattern_user(n), *rows = NULL;
+    if (last && (pattern_is(last, "Reshape") || pattern_is(last, "Flatten")) &&
+        last->inputs[0] == n->outputs[0]) {
+        rows = last;
+        last = pattern_user(rows);
+    }
+    const int64_t columns = pattern_size(n->outputs[0], -1);
+    if (!last || !pattern_is(last, "BatchNormalization") || pattern_rank(last->inputs[0]) != 2 ||
+        columns < 1 || pattern_size(last->inputs[0], 1) != columns ||
+        !make_affine(&a, p, (size_t)columns) || !read_batch_norm(&a, p, last) ||
+        !scale_weight(&weight, p, n, &a))
+        return false;
+    pgy_value *shift =
+        pattern_weight(p, n->graph, "shift", pattern_dtype(weight), 1, &columns, a.shift);
+    pgy_value *product = value_create_unique(n->graph, n->outputs[0]->name, p->err);
+    pgy_value *sum = rows ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
+    pgy_value *factors[] = {n->inputs[0], weight}, *terms[] = {product, shift};
+    if (!shift || !product || (rows && !sum)) return false;
+    (void)pattern_add(p, n, "MatMul", factors, 2, product);
+    if (!rows) {
+        pattern_put(p, last, "Add", terms, 2);
+        return true;
+    }
+    (void)pattern_add(p, n, "Add", terms, 2, sum);
+    const char *op = rows->op_type;
+    pgy_value *cut[] = {sum, pattern_input(rows, 1)};
+    pgy_node *made = pattern_put(p, last, op, cut, rows->input_count);
+    pattern_copy(p, made, rows, "allowzero");
+    pattern_copy(p, made, rows, "axis");
+    return true;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {fold, NULL};
+    static const pattern_rule RULES[] = {fold, fold_product, NULL};
     return pattern_run(g, "fold_batch_norm", RULES, changes, err);
 }
 

@@ -67,6 +67,23 @@ static void test_passes__batch_normalisation_goes_into_gemm(void **state)
     }
 }
 
+static void test_passes__batch_normalisation_goes_into_a_product(void **state)
+{
+    (void)state;
+    static const int64_t ROWS[] = {-1, 4};
+    for (int cut = 0; cut < 2; cut++) {
+        model_builder b = start(cut ? "2, 3, 5" : "6, 5");
+        weights(&b, "w", "5, 4", 20);
+        builder_node(&b, "MatMul", "x w", "m");
+        if (cut) {
+            ints(&b, "rows", "2", ROWS);
+            builder_node(&b, "Reshape", "m rows", "r");
+        }
+        batch_norm(&b, cut ? "r" : "m", "y", "4", 4);
+        expect_y(&b, cut ? "FusedMatMul Reshape" : "FusedMatMul");
+    }
+}
+
 static void test_passes__arithmetic_per_channel_goes_into_a_convolution(void **state)
 {
     (void)state;

@@ -132,6 +132,7 @@ static void test_conv__groups_of_few_channels(void **state)
         {2, 9, 18, 7, 7, 9, {3, 3}, {2, 1}, {1, 1}, {1, 0, 1, 1}, NULL, true},
         {1, 12, 12, 8, 8, 3, {3, 3}, {1, 1}, {2, 2}, {1, 3, 1, 1}, "Relu", true, true},
         {1, 6, 26, 8, 40, 2, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, "Clip", false, true},
+        {1, 250, 14, 4, 7, 1, {3, 3}, {2, 1}, {1, 1}, {1, 1, 1, 1}, "Relu", true, true},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
