@@ -248,7 +248,9 @@ static pgy_status keep_original(engine *e, pgy_model *model, pgy_error *err)
 static pgy_status import(engine *e, pgy_model *model, pgy_error *err)
 {
     engine_import m = {0};
-    pgy_status st = keep_original(e, model, err);
+    cpu_level level;
+    pgy_status st = config_cpu_level(&level, e->config, err);
+    if (!st) st = keep_original(e, model, err);
     if (!st) st = engine_import_model(&m, model, e->config, err);
     if (st) return st;
     const char *name = m.graph->graph->name;

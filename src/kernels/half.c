@@ -194,6 +194,6 @@ const half_loops *half_loops_of(pgy_dtype dtype, cpu_level level)
                         {widen_bf16_avx512, narrow_bf16_avx512}},
 #endif
     };
-    const size_t most = sizeof ALL / sizeof *ALL - 1;
-    return &ALL[level < most ? level : most][dtype == PGY_BF16];
+    const cpu_level has = cpu_features(); /* a plan may have been made on another processor */
+    return &ALL[level < has ? level : has][dtype == PGY_BF16];
 }

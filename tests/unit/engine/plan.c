@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "engine/context.h"
 #include "engine/plan.h"
 #include "engine/plan_format.h"
@@ -236,6 +237,299 @@ static void test_plan__same_model_same_bytes(void **state)
     assert_memory_equal(a.data, b.data, a.size);
     str_deinit(&a);
     str_deinit(&b);
+}
+
+/* ---- Profiles and programs ------------------------------------------------------------------ */
+
+static pgy_engine *engine_of(pgy_model *model, const pgy_build_config *config)
+{
+    engine *e = NULL, *loaded = NULL;
+    pgy_error err = {0};
+    void *bytes = NULL;
+    size_t size;
+    if (pgy_engine_build(&e, model, config, &err)) fail_msg("%s", err.text);
+    if (pgy_engine_serialize(&bytes, &size, e, &err)) fail_msg("%s", err.text);
+    if (pgy_engine_load(&loaded, bytes, size, false, &err)) fail_msg("%s", err.text);
+    pgy_engine_free_bytes(bytes);
+    pgy_engine_release(e);
+    return loaded;
+}
+
+static const int64_t ONE[] = {1, 2, 3}, TWO[] = {2, 2, 3}, FOUR[] = {4, 2, 3}, FIVE[] = {5, 2, 3},
+                     NINE[] = {9, 2, 3};
+
+static const pgy_profile_range RANGES[] = {
+    {.name = "x", .count = 3, .min = ONE, .opt = TWO, .max = FOUR},
+    {.name = "x", .count = 3, .min = FIVE, .opt = NINE, .max = NINE}};
+static const pgy_profile PROFILES[] = {{.ranges = &RANGES[0], .range_count = 1},
+                                       {.ranges = &RANGES[1], .range_count = 1}};
+
+static void test_plan__keeps_profiles(void **state)
+{
+    (void)state;
+    const pgy_build_config config = {
+        .size = sizeof config, .profiles = PROFILES, .profile_count = 2, .threads = 2};
+    pgy_model *model = small_model("N, 2, 3");
+    engine *e = engine_of(model, &config);
+    pgy_profile_range r;
+    assert_int_equal(pgy_engine_profile_count(e), 2);
+    assert_int_equal(pgy_engine_range(&r, e, 1, 0), PGY_BOUND_SHAPE);
+    assert_string_equal(r.name, "x");
+    assert_int_equal(r.count, 3);
+    assert_memory_equal(r.min, FIVE, sizeof FIVE);
+    assert_memory_equal(r.opt, NINE, sizeof NINE);
+    assert_memory_equal(r.max, NINE, sizeof NINE);
+    assert_int_equal(pgy_engine_range(&r, e, 2, 0), PGY_BOUND_NONE);
+    assert_true(pgy_engine_arena_bytes(e, 1) > pgy_engine_arena_bytes(e, 0));
+    assert_int_equal(pgy_engine_config(e)->threads, 2);
+
+    context *c = context_of(engine_retain(e)), *fresh = create(model);
+    for (int64_t n = 1; n <= 9; n++) expect_same(run(c, n), run(fresh, n));
+    pgy_tensor_map *feed = feed_of(5), *out = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    context_set_profile(c, 0);
+    assert_int_equal(context_run(c, feed, out, NULL, &err), PGY_E_ARGUMENT);
+    assert_string_equal(err.text, "input 'x' has shape (5, 2, 3), outside the range of profile 0: "
+                                  "[1, 2, 3] to [4, 2, 3]");
+    pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(out);
+    context_destroy(c);
+    context_destroy(fresh);
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
+/* Programs of two profiles share their weights, and so does the graph. */
+static void test_plan__weights_are_there_once(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "i", PGY_I64, "N");
+    builder_floats(&b, "table", "512, 512", NULL);
+    builder_node(&b, "Gather", "table i", "g");
+    builder_node(&b, "Asinh", "g", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    static const int64_t SIZES[] = {3, 7};
+    const pgy_profile_range ranges[] = {
+        {.name = "i", .count = 1, .min = &SIZES[0], .opt = &SIZES[0], .max = &SIZES[0]},
+        {.name = "i", .count = 1, .min = &SIZES[1], .opt = &SIZES[1], .max = &SIZES[1]}};
+    const pgy_profile profiles[] = {{.ranges = &ranges[0], .range_count = 1},
+                                    {.ranges = &ranges[1], .range_count = 1}};
+    const pgy_build_config config = {
+        .size = sizeof config, .profiles = profiles, .profile_count = 2, .refittable = true};
+    pgy_model *model = builder_finish_bytes(&b);
+    engine *e = engine_of(model, &config);
+    void *bytes = NULL;
+    size_t size;
+    assert_int_equal(pgy_engine_serialize(&bytes, &size, e, NULL), PGY_OK);
+    assert_true(size > 512 * 512 * 4);
+    assert_true(size < 512 * 512 * 4 + 65536);
+    pgy_engine_free_bytes(bytes);
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
+/* The graph of a static model needs no weights that kernels have packed. */
+static void test_plan__packed_weights_are_not_in_the_graph(void **state)
+{
+    (void)state;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        static const int64_t SHAPE[] = {4, 300};
+        const pgy_profile_range x = {
+            .name = "x", .count = 2, .min = SHAPE, .opt = SHAPE, .max = SHAPE};
+        const pgy_profile profile = {.ranges = &x, .range_count = 1};
+        const pgy_build_config config = {
+            .size = sizeof config, .profiles = &profile, .profile_count = 1};
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, fixed ? "4, 300" : "N, 300");
+        builder_floats(&b, "w", "300, 400", NULL);
+        builder_node(&b, "MatMul", "x w", "y");
+        builder_output(&b, "y", PGY_F32, NULL);
+        pgy_model *model = builder_finish_bytes(&b);
+        engine *e = engine_of(model, &config);
+        void *bytes = NULL;
+        size_t size;
+        const size_t once = sizeof(float) * 300 * 400;
+        assert_int_equal(pgy_engine_serialize(&bytes, &size, e, NULL), PGY_OK);
+        assert_true(size > (fixed ? once : 2 * once));
+        assert_true(size < (fixed ? 2 * once : 3 * once));
+        pgy_engine_free_bytes(bytes);
+        engine_release(e);
+        pgy_model_destroy(model);
+    }
+}
+
+static void test_plan__can_be_used_where_it_lies(void **state)
+{
+    (void)state;
+    pgy_model *model = small_model("2, 2, 3");
+    engine *e = NULL;
+    pgy_error err = {0};
+    str bytes = plan_bytes();
+    assert_int_equal(pgy_engine_load(&e, bytes.data, bytes.size, true, &err), PGY_OK);
+    context *c = context_of(e), *fresh = create(model);
+    expect_same(run(c, 2), run(fresh, 2));
+    context_destroy(c);
+    context_destroy(fresh);
+    assert_int_equal(pgy_engine_load(&e, bytes.data, 100, false, &err), PGY_E_FORMAT);
+    str_deinit(&bytes);
+    pgy_model_destroy(model);
+}
+
+/* A plan whose kernel no library knows. */
+static str plan_with_unknown_kernel(bool compatible)
+{
+    const pgy_build_config config = {.size = sizeof config, .version_compatible = compatible};
+    pgy_model *model = small_model("2, 2, 3");
+    engine *e = NULL;
+    void *data = NULL;
+    size_t size;
+    str bytes = {0};
+    assert_int_equal(pgy_engine_build(&e, model, &config, NULL), PGY_OK);
+    assert_int_equal(pgy_engine_serialize(&data, &size, e, NULL), PGY_OK);
+    str_append_n(&bytes, data, size);
+    pgy_engine_free_bytes(data);
+    engine_release(e);
+    pgy_model_destroy(model);
+    plan_header h;
+    memcpy(&h, bytes.data, sizeof h);
+    plan_section *table = (plan_section *)(bytes.data + sizeof h);
+    plan_section *strings = &table[PLAN_STRINGS - 1];
+    char *text = bytes.data + strings->offset, *end = text + strings->size_bytes;
+    size_t found = 0;
+    for (; text < end; text += strlen(text) + 1)
+        if (strncmp(text, "matmul_", 7) == 0) {
+            text[0] = 'M';
+            found++;
+        }
+    assert_true(found > 0);
+    strings->hash = hash_xxh64(bytes.data + strings->offset, strings->size_bytes, 0);
+    sign(&bytes);
+    return bytes;
+}
+
+static void test_plan__kernels_of_other_versions(void **state)
+{
+    (void)state;
+    pgy_model *model = small_model("2, 2, 3");
+    engine *e = NULL;
+    pgy_error err = {0};
+    str bytes = plan_with_unknown_kernel(false);
+    assert_int_equal(pgy_engine_load(&e, bytes.data, bytes.size, false, &err), PGY_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "uses kernel 'Matmul_"));
+    str_deinit(&bytes);
+    bytes = plan_with_unknown_kernel(true);
+    if (pgy_engine_load(&e, bytes.data, bytes.size, false, &err)) fail_msg("%s", err.text);
+    context *c = context_of(e), *fresh = create(model);
+    expect_same(run(c, 2), run(fresh, 2));
+    context_destroy(c);
+    context_destroy(fresh);
+    str_deinit(&bytes);
+    pgy_model_destroy(model);
+}
+
+static void test_plan__is_made_for_a_level_of_processors(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {NULL, "portable", "avx2", "avx512"};
+    for (int level = PGY_CPU_PORTABLE; level <= PGY_CPU_AVX512; level++) {
+        const pgy_build_config config = {.size = sizeof config, .cpu_level = (pgy_cpu_level)level};
+        pgy_model *model = small_model("2, 2, 3");
+        engine *e = NULL;
+        pgy_plan *plan = NULL;
+        pgy_error err = {0};
+        char *path = NULL;
+        const pgy_status st = pgy_engine_build(&e, model, &config, &err);
+        pgy_model_destroy(model);
+        if (level - PGY_CPU_PORTABLE > (int)cpu_features()) {
+            assert_int_equal(st, PGY_E_UNSUPPORTED);
+            continue;
+        }
+        assert_int_equal(st, PGY_OK);
+        assert_int_equal(file_temp_path(&path, ".plan", NULL), PGY_OK);
+        assert_int_equal(pgy_engine_save(e, path, NULL), PGY_OK);
+        assert_int_equal(pgy_plan_open(&plan, path, NULL), PGY_OK);
+        assert_string_equal(pgy_plan_describe(plan)->cpu, NAMES[level]);
+        pgy_plan_close(plan);
+        engine_release(e);
+        file_temp_release(path);
+    }
+}
+
+/* ---- Inspection ----------------------------------------------------------------------------- */
+
+static char *inspect(const char *verbosity, pgy_inspect_format format)
+{
+    const pgy_build_config config = {.size = sizeof config,
+                                     .profiles = PROFILES,
+                                     .profile_count = 2,
+                                     .profiling_verbosity = verbosity};
+    pgy_model *model = small_model("N, 2, 3");
+    engine *e = engine_of(model, &config);
+    char *text = NULL;
+    assert_int_equal(pgy_engine_inspect(&text, e, format, NULL), PGY_OK);
+    engine_release(e);
+    pgy_model_destroy(model);
+    return text;
+}
+
+static void expect_in(const char *text, const char *part)
+{
+    if (!strstr(text, part)) fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void test_plan__inspector_json(void **state)
+{
+    (void)state;
+    static const char *const PARTS[] = {
+        "\"Layers\": [",
+        "\"Name\": \"n2\"",
+        "\"Name\": \"n2 [profile 1]\"",
+        "\"LayerType\": \"Asinh\"",
+        "\"Datatype\": \"FP32\"",
+        "\"Format\": \"Row major linear\"",
+        "\"Constants\": [",
+        "\"TacticName\": ",
+        "\"StreamId\": 0",
+        "\"Metadata\": \"[ONNX Layer: n2]\"",
+        "\"I/O Tensors\": [",
+        "\"IOMode\": \"Input\"",
+        "\"DataType\": \"FP32\"",
+        "\"Location\": \"Host\"",
+        "\"IsShapeInferenceIO\": false",
+        "\"MinShape\": [",
+        "\"OptShape\": [",
+        "\"MaxShape\": [",
+    };
+    char *text = inspect(NULL, PGY_INSPECT_JSON);
+    json_value *root = NULL;
+    arena memory = {0};
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) expect_in(text, PARTS[i]);
+    assert_int_equal(json_parse(&root, text, strlen(text), &memory, NULL), PGY_OK);
+    const json_value *inputs = json_get(root, "I/O Tensors");
+    assert_int_equal(json_get(json_at(inputs, 0), "ProfileInfo")->count, 2);
+    assert_int_equal(inputs->count, 3);
+    arena_deinit(&memory);
+    pgy_text_free(text);
+}
+
+static void test_plan__inspector_tells_what_it_may(void **state)
+{
+    (void)state;
+    char *text = inspect("LAYER_NAMES_ONLY", PGY_INSPECT_JSON);
+    assert_null(strstr(text, "LayerType"));
+    expect_in(text, "\"n2 [profile 1]\"");
+    pgy_text_free(text);
+    text = inspect("NONE", PGY_INSPECT_JSON);
+    expect_in(text, "\"Layers\": []");
+    pgy_text_free(text);
+    text = inspect("NONE", PGY_INSPECT_ONELINE);
+    assert_string_equal(text, "");
+    pgy_text_free(text);
+    text = inspect("DETAILED", PGY_INSPECT_ONELINE);
+    expect_in(text, "n2 [Asinh]: m (2, 4) float32 -> a (2, 4) float32 | ");
+    pgy_text_free(text);
 }
 
 /* ---- What is refused ------------------------------------------------------------------------ */
