@@ -221,10 +221,14 @@ void int_conv_plan(int_conv *p, cpu_level level)
     place_packed(p, weights, steps);
 }
 
+/* With what tiles compute beyond the output. */
 double int_conv_product_count(const int_conv *p)
 {
-    return (double)(p->batch * p->groups * p->out) * (double)(p->quads * INT_GROUP * p->taps) *
-           (double)p->positions;
+    const size_t rows = int_tile_of((cpu_level)p->level)->rows;
+    const double steps = (double)(p->quads * INT_GROUP * p->taps);
+    const double outputs = p->turned ? (double)(p->out * p->positions)
+                                     : (double)(p->row_groups * rows * p->positions);
+    return (double)(p->batch * p->groups) * steps * outputs;
 }
 
 uint64_t int_conv_image_bytes(const int_conv *p)

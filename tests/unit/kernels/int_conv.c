@@ -134,3 +134,21 @@ static void test_int_conv__halves_go_to_even(void **state)
     assert_true(int_case_run(&c, 1, 0) > 0);
     int_case_end(&c);
 }
+
+static const conv_case DEPTHWISE[] = {
+    {1, 6, 6, 6, {10, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {2, 5, 10, 5, {11, 12}, {3, 5}, {2, 3}, {1, 2}, {1, 4, 2, 0}},
+    {1, 4, 4, 4, {20, 120}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+    {1, 4, 4, 4, {15, 131}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+    {1, 3, 3, 3, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {1, 3, 3, 3, {9, 50}, {2, 9}, {1, 4}, {3, 1}, {3, 0, 1, 9}},
+    {1, 3, 3, 3, {9, 50}, {1, 4}, {1, 5}, {1, 3}, {0, 2, 0, 2}},
+};
+
+static void test_int_conv__depthwise(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof DEPTHWISE / sizeof *DEPTHWISE; i++)
+        for (int form = 0; form < 8; form++)
+            run_qlinear(&DEPTHWISE[i], form & 1 ? PGY_I8 : PGY_U8, PGY_I8, form & 2, form & 4);
+}

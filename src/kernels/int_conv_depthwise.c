@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* QLinearConv with one input channel to a group: each plane is copied with its padding, and rows of
+ * the output are sums over it. With instructions for sums of four products, those are four taps of
+ * a row, brought side by side by shuffles. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/int_conv.h"
+#include "kernels/int_use.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define AVX2_TARGET __attribute__((target("avx2")))
+#define VNNI_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#endif
+
+enum { MAX_KERNEL = 16, SLACK = 128 };
+
+typedef struct params {
+    int_conv c;
+    uint64_t width, height; /* of the padded plane */
+    uint64_t quads;         /* groups of four taps of a row */
+    uint32_t words[16];     /* shuffles that bring the taps of 16 positions side by side */
+    uint8_t bytes[64];
+    /* Byte offsets into the packed weights. */
+    uint64_t at_sums, at_bias, at_scales;
+} params;
+
+static bool describe(params *p, const kernel_use *u)
+{
+    int_conv *c = &p->c;
+    memset(p, 0, sizeof *p);
+    if (!int_conv_describe(c, u) || c->kind != INT_CONV_TO_BYTES || c->in != 1) return false;
+    if (c->w_has_zero) return false; /* would take sums of the plane too */
+    if (c->kernel[0] > MAX_KERNEL || c->kernel[1] > MAX_KERNEL) return false;
+    p->width =
+        (uint64_t)((c->out_size[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
+    p->height =
+        (uint64_t)((c->out_size[0] - 1) * c->stride[0] + (c->kernel[0] - 1) * c->dilation[0] + 1);
+    p->quads = (uint64_t)(c->kernel[1] + INT_GROUP - 1) / INT_GROUP;
+    return true;
+}
+
+static bool accept_at(kernel_use *u, double *cost_ns, double products_per_ns)
+{
+    params p;
+    if (!describe(&p, u)) return false;
+    int_use_linear(u);
+    const double y = (double)kernel_count(&u->outputs[0]);
+    *cost_ns = 300 + y * (double)p.c.taps / products_per_ns + y * 0.2 +
+               (double)kernel_count(&u->inputs[0]) * 0.1;
+    return true;
+}
+
+static pgy_status pack(kernel_plan *out, params *p, const kernel_use *u, pgy_error *err)
+{
+    const size_t channels = (size_t)(p->c.groups * p->c.out), taps = (size_t)p->c.taps;
+    const size_t each = (size_t)p->c.kernel[0] * p->quads * INT_GROUP;
+    const int shift = u->inputs[3].dtype == PGY_U8 ? 128 : 0;
+    p->at_sums = (channels * each + 63) / 64 * 64;
+    p->at_bias = p->at_sums + channels * sizeof(int32_t);
+    p->at_scales = (p->at_bias + channels * sizeof(int32_t) + 63) / 64 * 64;
+    out->packed_bytes = p->at_scales + channels * sizeof(double);
+    uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
+    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    memset(packed, 0, out->packed_bytes);
+    for (size_t i = 0; i < channels; i++) {
+        const uint8_t *w = (const uint8_t *)u->inputs[3].data + i * taps;
+        int32_t sum = 0;
+        for (size_t t = 0; t < taps; t++) {
+            const size_t row = t / (size_t)p->c.kernel[1], column = t % (size_t)p->c.kernel[1];
+            const int8_t v = (int8_t)(w[t] - shift);
+            packed[i * each + row * p->quads * INT_GROUP + column] = (uint8_t)v;
+            sum += v;
+        }
+        ((int32_t *)(packed + p->at_sums))[i] = sum;
+        ((int32_t *)(packed + p->at_bias))[i] = (int32_t)int_use_int(u, 8, i);
+        ((double *)(packed + p->at_scales))[i] =
+            int_use_float(u, 1, 0) * int_use_float(u, 4, i) / int_use_float(u, 6, 0);
+    }
+    out->packed = packed;
+    out->packed_inputs = UINT32_C(1) << 3;
+    return PGY_OK;
+}
+
+static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u); /* accepted before */
+    p->c.level = level;
+    for (uint32_t i = 0; i < 16; i++) p->words[i] = i / 4 * (uint32_t)p->c.stride[1] + i % 4;
+    for (uint32_t i = 0; i < 64; i++)
+        p->bytes[i] = (uint8_t)(i % 16 / 4 * (uint32_t)p->c.stride[1] +
+                                i % 4 * (uint32_t)p->c.dilation[1]);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    const uint64_t planes = p->c.batch * p->c.groups;
+    out->parts = (uint32_t)(planes < 256 ? planes : 256);
+    out->scratch_bytes =
+        2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t) + p->width * p->height + SLACK;
+    const pgy_status st = pack(out, p, u, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+/* ---- Sums of a row -------------------------------------------------------------------------- */
+
+/* `n` positions (at most INT_MAX_COLUMNS, whole vectors are written) from a row of the plane. */
+typedef void (*row_function)(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
+                             size_t n);
+
+static inline void sum_taps(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
+                            size_t n)
+{
+    const size_t step = (size_t)p->c.stride[1], across = (size_t)p->c.dilation[1];
+    memset(sums, 0, n * sizeof *sums);
+    for (int64_t y = 0; y < p->c.kernel[0]; y++) {
+        for (size_t k = 0; k < (size_t)p->c.kernel[1]; k++) {
+            const uint8_t *from = x + k * across;
+            const int32_t tap = w[k];
+            if (step == 1)
+                for (size_t i = 0; i < n; i++) sums[i] += tap * from[i];
+            else
+                for (size_t i = 0; i < n; i++) sums[i] += tap * from[i * step];
+        }
+        x += (uint64_t)p->c.dilation[0] * p->width;
+        w += p->quads * INT_GROUP;
+    }
+}
+
+static void sum_portable(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
+                         size_t n)
+{
+    sum_taps(p, sums, x, w, n);
+}
+
+#if defined(__x86_64__)
+AVX2_TARGET static void sum_avx2(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
+                                 size_t n)
+{
+    sum_taps(p, sums, x, w, n);
+}
+
+/* Do the taps of four positions lie within 16 bytes? */
+static bool fits_lanes(const int_conv *c)
+{
+    return c->stride[1] <= 4 && 3 * c->stride[1] + 3 * c->dilation[1] < 16;
+}
+
+VNNI_TARGET static void sum_vnni(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
+                                 size_t n)
+{
+    const size_t step = (size_t)p->c.stride[1], across = (size_t)p->c.dilation[1];
+    const size_t vectors = (n + 15) / 16;
+    const __m512i lanes = _mm512_loadu_si512(p->words), taps = _mm512_loadu_si512(p->bytes);
+    __m512i sum[3] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+    for (int64_t y = 0; y < p->c.kernel[0]; y++) {
+        for (size_t q = 0; q < p->quads; q++, w += INT_GROUP) {
+            const uint8_t *from = x + q * INT_GROUP * across;
+            int32_t four;
+            memcpy(&four, w, sizeof four);
+            const __m512i right = _mm512_set1_epi32(four);
+#pragma GCC unroll 3
+            for (size_t v = 0; v < 3; v++) {
+                if (v >= vectors) break;
+                const __m512i line = _mm512_loadu_si512(from + 16 * v * step);
+                const __m512i left =
+                    _mm512_shuffle_epi8(_mm512_permutexvar_epi32(lanes, line), taps);
+                sum[v] = _mm512_dpbusd_epi32(sum[v], left, right);
+            }
+        }
+        x += (uint64_t)p->c.dilation[0] * p->width;
+    }
+    for (size_t v = 0; v < vectors; v++) _mm512_storeu_si512(sums + 16 * v, sum[v]);
+}
+#endif
+
+static row_function find_row(const params *p)
+{
+#if defined(__x86_64__)
+    if (p->c.level >= CPU_AVX512 && cpu_has_byte_sums() && fits_lanes(&p->c)) return sum_vnni;
+    if (p->c.level >= CPU_AVX2) return sum_avx2;
+#endif
+    (void)p;
+    return sum_portable;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* The plane with its padding, as unsigned bytes. */
+static void copy_plane(const params *p, uint8_t *to, const uint8_t *x, uint8_t zero)
+{
+    const int_conv *c = &p->c;
+    const uint8_t flip = c->x_signed ? 0x80 : 0;
+    const int64_t width = (int64_t)p->width, height = (int64_t)p->height;
+    const int64_t left = c->pad[1] < width ? c->pad[1] : width;
+    const int64_t right = left + c->size[1] < width ? left + c->size[1] : width;
+    for (int64_t y = 0; y < height; y++, to += width) {
+        const int64_t line = y - c->pad[0];
+        if (line < 0 || line >= c->size[0]) {
+            memset(to, zero, (size_t)width);
+            continue;
+        }
+        const uint8_t *from = x + line * c->size[1] - left;
+        for (int64_t i = 0; i < left; i++) to[i] = zero;
+        if (flip)
+            for (int64_t i = left; i < right; i++) to[i] = from[i] ^ flip;
+        else
+            memcpy(to + left, from + left, (size_t)(right - left));
+        for (int64_t i = right; i < width; i++) to[i] = zero;
+    }
+}
+
+/* Output channel `channel` of an image from its plane. */
+static void run_channel(const params *p, const kernel_run *r, size_t image, size_t channel,
+                        const uint8_t *plane, uint8_t zero)
+{
+    const int_conv *c = &p->c;
+    const int_tile *t = int_tile_of((cpu_level)c->level);
+    const row_function row = find_row(p);
+    const char *packed = r->packed;
+    const size_t each = (size_t)c->kernel[0] * p->quads * INT_GROUP;
+    const int8_t *w = (const int8_t *)packed + channel * each;
+    const uint32_t sum = ((const uint32_t *)(packed + p->at_sums))[channel];
+    const uint32_t bias = ((const uint32_t *)(packed + p->at_bias))[channel];
+    const double scale = ((const double *)(packed + p->at_scales))[channel];
+    const int32_t offset = (int32_t)(bias - zero * sum);
+    const size_t width = (size_t)c->out_size[1], height = (size_t)c->out_size[0];
+    uint8_t *y =
+        (uint8_t *)r->tensors[c->inputs] + (image * c->groups * c->out + channel) * width * height;
+    int32_t *sums = r->scratch, offsets[INT_MAX_ROWS];
+    double scales[INT_MAX_ROWS];
+    for (size_t i = 0; i < INT_MAX_ROWS; i++) {
+        offsets[i] = offset;
+        scales[i] = scale;
+    }
+    for (size_t first = 0; first < height; first += INT_MAX_ROWS) {
+        const size_t rows = height - first < INT_MAX_ROWS ? height - first : INT_MAX_ROWS;
+        for (size_t at = 0; at < width; at += INT_MAX_COLUMNS) {
+            const size_t n = width - at < INT_MAX_COLUMNS ? width - at : INT_MAX_COLUMNS;
+            for (size_t i = 0; i < rows; i++)
+                row(p, sums + i * INT_MAX_COLUMNS,
+                    plane + (first + i) * (size_t)c->stride[0] * p->width +
+                        at * (size_t)c->stride[1],
+                    w, n);
+            t->finish_rows(y + first * width + at, width, sums, rows, n, &c->finish, offsets,
+                           scales);
+        }
+    }
+}
+
+static void run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const int_conv *c = &p->c;
+    const uint8_t zero = (uint8_t)int_use_unsigned(
+        c->x_zero_input ? r->tensors[c->x_zero_input] : NULL, c->x_signed);
+    uint8_t *plane = (uint8_t *)r->scratch + 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t);
+    size_t from, to;
+    kernel_share(&from, &to, c->batch * c->groups, r->part, r->parts);
+    for (size_t i = from; i < to; i++) {
+        const size_t group = i % c->groups;
+        copy_plane(p, plane, (const uint8_t *)r->tensors[0] + i * (size_t)(c->size[0] * c->size[1]),
+                   zero);
+        for (size_t k = 0; k < c->out; k++)
+            run_channel(p, r, i / c->groups, group * c->out + k, plane, zero);
+    }
+}
+
+#define VARIANT(suffix, level, products_per_ns)                                               \
+    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
+    {                                                                                         \
+        return accept_at(u, cost_ns, products_per_ns);                                        \
+    }                                                                                         \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
+    {                                                                                         \
+        return prepare_at(out, u, level, err);                                                \
+    }
+VARIANT(portable, CPU_PORTABLE, 1)
+VARIANT(avx2, CPU_AVX2, 5)
+VARIANT(avx512, CPU_AVX512, 20)
+
+#define ROW(suffix, level)                                                              \
+    {                                                                                   \
+        .name = "conv_int8_depthwise_" #suffix, .version = 1,                           \
+        .ops = "QLinearConv com.microsoft:QLinearConv pgy:QLinearConv", .needs = level, \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run              \
+    }
+const kernel KERNELS_int_conv_depthwise[] = {
+    ROW(portable, CPU_PORTABLE),
+    ROW(avx2, CPU_AVX2),
+    ROW(avx512, CPU_AVX512),
+    {0},
+};
