@@ -37,12 +37,20 @@ typedef struct box {
     size_t index;
 } box;
 
+enum { BLOCK = 32 };
+
+/* The boxes that were kept so far, corner by corner. */
+typedef struct chosen {
+    double *y0, *x0, *y1, *x1, *area;
+} chosen;
+
 typedef struct selection {
     op_eval *c;
     size_t batch, boxes, classes, most;
     double iou, score;
     bool limited, centred; /* a score threshold is given; boxes are centre and size */
-    box *candidates, *kept;
+    box *candidates;
+    chosen kept;
     int64_t *found; /* triples */
     size_t count, capacity;
 } selection;
@@ -71,14 +79,56 @@ static box read_box(const selection *s, const double *v, size_t index, double sc
     return b;
 }
 
-static bool overlaps(const box *a, const box *b, double threshold)
+static double area_of(const box *b)
 {
-    double height = fmin(a->y1, b->y1) - fmax(a->y0, b->y0),
-           width = fmin(a->x1, b->x1) - fmax(a->x0, b->x0);
-    if (!(height > 0 && width > 0)) return false;
-    double areas = (a->y1 - a->y0) * (a->x1 - a->x0) + (b->y1 - b->y0) * (b->x1 - b->x0),
-           common = height * width;
-    return common / (areas - common) > threshold;
+    return (b->y1 - b->y0) * (b->x1 - b->x0);
+}
+
+/* What has no number does not limit a box; its area is then NaN, and nothing overlaps it. */
+static box opened(const box *b)
+{
+    box o = *b;
+    if (isnan(o.y0)) o.y0 = -INFINITY;
+    if (isnan(o.x0)) o.x0 = -INFINITY;
+    if (isnan(o.y1)) o.y1 = INFINITY;
+    if (isnan(o.x1)) o.x1 = INFINITY;
+    return o;
+}
+
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define LARGEST(a, b) ((a) > (b) ? (a) : (b))
+
+/* Does the box overlap one of the chosen ones too much? They are looked at in blocks without
+ * branches. */
+static bool is_covered(const box *b, const chosen *c, size_t count, double threshold)
+{
+    const box a = opened(b);
+    const double own = area_of(b);
+    for (size_t from = 0; from < count; from += BLOCK) {
+        const size_t n = count - from < BLOCK ? count - from : BLOCK;
+        const double *y0 = c->y0 + from, *y1 = c->y1 + from, *x0 = c->x0 + from;
+        const double *x1 = c->x1 + from, *area = c->area + from;
+        int64_t hits = 0;
+        for (size_t j = 0; j < n; j++) {
+            const double height = LEAST(a.y1, y1[j]) - LARGEST(a.y0, y0[j]);
+            const double width = LEAST(a.x1, x1[j]) - LARGEST(a.x0, x0[j]);
+            const double common = LARGEST(height, 0) * LARGEST(width, 0);
+            const double ratio = common / (own + area[j] - common);
+            hits |= ratio > threshold ? 1 : 0; /* not if it is NaN */
+        }
+        if (hits) return true;
+    }
+    return false;
+}
+
+static void choose(chosen *c, size_t at, const box *b)
+{
+    const box o = opened(b);
+    c->y0[at] = o.y0;
+    c->y1[at] = o.y1;
+    c->x0[at] = o.x0;
+    c->x1[at] = o.x1;
+    c->area[at] = area_of(b);
 }
 
 static pgy_status keep(selection *s, size_t batch, size_t class, size_t index, pgy_error *err)
@@ -102,11 +152,8 @@ static pgy_status select_class(selection *s, size_t batch, size_t class, pgy_err
             s->candidates[count++] = read_box(s, boxes + 4 * i, i, scores[i]);
     qsort(s->candidates, count, sizeof *s->candidates, compare);
     for (size_t i = 0; i < count && kept < s->most; i++) {
-        bool dropped = false;
-        for (size_t j = 0; j < kept && !dropped; j++)
-            dropped = overlaps(&s->candidates[i], &s->kept[j], s->iou);
-        if (dropped) continue;
-        s->kept[kept++] = s->candidates[i];
+        if (is_covered(&s->candidates[i], &s->kept, kept, s->iou)) continue;
+        choose(&s->kept, kept++, &s->candidates[i]);
         pgy_status st = keep(s, batch, class, s->candidates[i].index, err);
         if (st) return st;
     }
@@ -129,13 +176,19 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!(s.iou >= 0 && s.iou <= 1))
         return op_error(c->node, err, PGY_E_ARGUMENT, "iou_threshold is %g, not in [0, 1]", s.iou);
     st = workspace_alloc((void **)&s.candidates, c, s.boxes, sizeof *s.candidates, err);
-    if (!st) st = workspace_alloc((void **)&s.kept, c, s.boxes, sizeof *s.kept, err);
+    if (!st) st = workspace_alloc((void **)&s.kept.y0, c, s.boxes, 5 * sizeof(double), err);
+    if (!st) {
+        s.kept.y1 = s.kept.y0 + s.boxes;
+        s.kept.x0 = s.kept.y1 + s.boxes;
+        s.kept.x1 = s.kept.x0 + s.boxes;
+        s.kept.area = s.kept.x1 + s.boxes;
+    }
     for (size_t i = 0; !st && s.most && i < s.batch * s.classes; i++)
         st = select_class(&s, i / s.classes, i % s.classes, err);
     if (!st) st = op_output(c, 0, PGY_I64, 2, (int64_t[]){(int64_t)s.count, 3}, err);
     if (!st && s.count) memcpy(out_data(c, 0), s.found, 3 * s.count * sizeof *s.found);
     mem_free(s.candidates);
-    mem_free(s.kept);
+    mem_free(s.kept.y0);
     mem_free(s.found);
     return st;
 }
