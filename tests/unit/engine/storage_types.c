@@ -23,6 +23,12 @@ static float value_at(size_t i)
     return VALUES[i * 7 % 6];
 }
 
+static void add_and_release(model_builder *b, pgy_tensor *w)
+{
+    builder_initializer(b, "w", w);
+    pgy_tensor_release(w);
+}
+
 /* 5 x 3 elements of VALUES in a type. */
 static pgy_tensor *weights(pgy_dtype dtype)
 {
@@ -97,7 +103,7 @@ static void test_storage_types__weights_that_are_cast(void **state)
         float wanted[COUNT];
         model_builder b = builder_start(23);
         builder_input(&b, "x", PGY_F32, "5, 3");
-        builder_initializer(&b, "w", weights(TYPES[t]));
+        add_and_release(&b, weights(TYPES[t]));
         builder_attr_int(&b, builder_node(&b, "Cast", "w", "c"), "to", code_of(PGY_F32));
         builder_node(&b, "Add", "x c", "y");
         builder_output(&b, "y", PGY_F32, NULL);
@@ -114,7 +120,7 @@ static void test_storage_types__weights_that_are_dequantized(void **state)
         float wanted[COUNT];
         model_builder b = builder_start(23);
         builder_input(&b, "x", PGY_F32, "5, 3");
-        builder_initializer(&b, "w", weights(TYPES[t]));
+        add_and_release(&b, weights(TYPES[t]));
         builder_floats(&b, "s", "3", scale);
         builder_attr_int(&b, builder_node(&b, "DequantizeLinear", "w s", "c"), "axis", 1);
         builder_node(&b, "Add", "x c", "y");
@@ -156,7 +162,7 @@ static void test_storage_types__products_in_16_bits(void **state)
             w[i] = TYPES[t] == PGY_F16 ? f16_from_f64(numbers[i]) : bf16_from_f64(numbers[i]);
         model_builder b = builder_start(23);
         builder_input(&b, "x", PGY_F32, "5, 3");
-        builder_initializer(&b, "w", square);
+        add_and_release(&b, square);
         builder_floats(&b, "h", "1", half);
         builder_attr_int(&b, builder_node(&b, "Cast", "x", "c"), "to", code_of(TYPES[t]));
         builder_attr_int(&b, builder_node(&b, "Cast", "h", "k"), "to", code_of(TYPES[t]));
