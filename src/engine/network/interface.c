@@ -151,12 +151,19 @@ pgy_status pgy_network_set_dimension_name(pgy_network *net, pgy_value *input, in
 
 /* ---- Outputs and debug tensors -------------------------------------------------------------- */
 
-pgy_status network_add_output(pgy_graph *level, pgy_value *v, pgy_error *err)
+pgy_status network_add_output(pgy_network *net, pgy_value *v, pgy_error *err)
 {
-    pgy_value **outputs = grown(state_of(level), level->outputs, level->output_count);
-    if (!outputs) return network_no_memory(err);
-    outputs[level->output_count++] = v;
-    level->outputs = outputs;
+    pgy_graph *level = net->level;
+    const size_t count = level->output_count;
+    if (level->outputs != net->outputs || count >= net->output_capacity) {
+        const size_t wanted = 2 * count + 4;
+        pgy_value **outputs = arena_alloc_array(&state_of(level)->memory, wanted, sizeof *outputs);
+        if (!outputs) return network_no_memory(err);
+        if (count) memcpy(outputs, level->outputs, count * sizeof *outputs);
+        level->outputs = net->outputs = outputs;
+        net->output_capacity = wanted;
+    }
+    level->outputs[level->output_count++] = v;
     v->is_output = true;
     graph_mark_changed(level);
     return PGY_OK;
@@ -179,7 +186,7 @@ pgy_status pgy_network_mark_output(pgy_network *net, pgy_value *v, pgy_error *er
                              "'%s' is of a loop or branch, which has outputs of its own", v->name);
     if (v->is_output)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is an output already", v->name);
-    return network_add_output(net->level, v, err);
+    return network_add_output(net, v, err);
 }
 
 pgy_status pgy_network_unmark_output(pgy_network *net, pgy_value *v, pgy_error *err)

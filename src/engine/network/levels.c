@@ -62,7 +62,7 @@ void build_level_outputs(builder *b, pgy_value *const *values, size_t count)
     for (size_t i = 0; !b->status && i < count; i++) {
         pgy_value *v = build_emit(b, "Identity", 1, values[i]);
         pgy_error err = {0};
-        const pgy_status st = v ? network_add_output(level, v, &err) : PGY_OK;
+        const pgy_status st = v ? network_add_output(b->net, v, &err) : PGY_OK;
         if (st) build_fail(b, st, "%s", err.text);
     }
 }

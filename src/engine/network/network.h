@@ -41,6 +41,8 @@ struct pgy_network {
     size_t layer_count, layer_capacity;
     assertion *assertions;
     size_t assertion_count, assertion_capacity;
+    pgy_value **outputs; /* the level's array, if it was made here, and its room */
+    size_t output_capacity;
     size_t open_count; /* loops and conditionals that are not closed */
 };
 
@@ -61,7 +63,7 @@ pgy_status network_add_record(pgy_network *net, pgy_layer *layer, pgy_error *err
 /* A level's new input, typed and shaped like `known`. */
 pgy_status network_declare_input(pgy_value **out, pgy_graph *level, const char *name,
                                  const op_value *known, pgy_error *err) PGY_MUST_CHECK;
-pgy_status network_add_output(pgy_graph *level, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
+pgy_status network_add_output(pgy_network *net, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
 /* May a layer of `net` use v? */
 bool network_can_see(const pgy_network *net, const pgy_value *v);
 bool network_is_linked(const pgy_value *v); /* input, constant, or made by a node that is there */

@@ -266,6 +266,48 @@ static void test_network_plain__dynamic_quantize(void **state)
     net_finish(&c);
 }
 
+static void test_network_plain__dynamic_quantize_to_four_bits(void **state)
+{
+    (void)state;
+    network_case c = net_start();
+    pgy_layer *q = NULL, *floats = NULL, *none = NULL;
+    /* All that four bits hold, times 4: the scale of the block is 24 / 6, over 2 for all. */
+    const float data[16] = {0, 2, 4, 6, 8, 12, 16, 24, 0, -2, -4, -6, -8, -12, -16, -24};
+    double wanted[16];
+    for (int i = 0; i < 16; i++) wanted[i] = (double)data[i] / 4;
+    pgy_value *x = net_floats(&c, "x", "1, 16", data);
+    pgy_value *all = net_const_floats(&c, "", (float[]){2});
+    net_refused(&c,
+                pgy_network_add_dynamic_quantize(&none, c.net, x, 1, 16, PGY_F4E2M1, NULL, &c.err),
+                PGY_E_ARGUMENT, "scale of scales");
+    net_ok(&c, pgy_network_add_dynamic_quantize(&q, c.net, x, 1, 16, PGY_F4E2M1, all, &c.err));
+    assert_int_equal(q->outputs[0]->dtype, PGY_F4E2M1);
+    net_ok(&c, pgy_network_add_cast(&floats, c.net, q->outputs[0], PGY_F32, &c.err));
+    net_expect(&c, floats->outputs[0], "1, 16", wanted);
+    net_expect(&c, q->outputs[1], "1, 1", (double[]){2});
+    net_finish(&c);
+}
+
+/* Blocks of two along the last axis; float16 comes back. */
+static void test_network_plain__quantize_blocks(void **state)
+{
+    (void)state;
+    network_case c = net_start();
+    pgy_layer *q = NULL, *d = NULL;
+    const float data[] = {1, 2, 30, 40};
+    pgy_value *x = net_floats(&c, "x", "1, 4", data);
+    const pgy_quantization by_block = {
+        .scale = net_const_floats(&c, "1, 2", (float[]){1, 10}), .axis = 1, .block_size = 2};
+    pgy_quantization back = by_block;
+    back.dtype = PGY_F16;
+    net_ok(&c, pgy_network_add_quantize(&q, c.net, x, &by_block, &c.err));
+    net_ok(&c, pgy_network_add_dequantize(&d, c.net, q->outputs[0], &back, &c.err));
+    assert_int_equal(d->outputs[0]->dtype, PGY_F16);
+    net_expect(&c, q->outputs[0], "1, 4", (double[]){1, 2, 3, 4});
+    net_expect(&c, d->outputs[0], "1, 4", (double[]){1, 2, 30, 40});
+    net_finish(&c);
+}
+
 /* ---- Shapes --------------------------------------------------------------------------------- */
 
 static void test_network_plain__shuffle(void **state)

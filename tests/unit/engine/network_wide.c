@@ -458,6 +458,28 @@ static void test_network_wide__nms_and_reversed_sequences(void **state)
     net_finish(&c);
 }
 
+static void test_network_wide__nms_of_centres(void **state)
+{
+    (void)state;
+    network_case c = net_start();
+    pgy_layer *nms = NULL;
+    const float boxes[] = {1, 1, 2, 2, 5, 5, 2, 2, 9, 9, 2, 2}, scores[] = {0.5f, 0.9f, 0.3f};
+    const int64_t most[] = {3};
+    const pgy_nms p = {.boxes = net_floats(&c, "boxes", "1, 3, 4", boxes),
+                       .scores = net_floats(&c, "scores", "1, 3, 1", scores),
+                       .max_per_class = net_const_ints(&c, "1", most),
+                       .iou_threshold = 0.5,
+                       .has_score_threshold = true,
+                       .score_threshold = 0.4,
+                       .format = PGY_BOX_CENTER_SIZES,
+                       .indices_type = PGY_I64};
+    net_ok(&c, pgy_network_add_nms(&nms, c.net, &p, &c.err));
+    assert_int_equal(nms->outputs[0]->dtype, PGY_I64);
+    net_expect(&c, nms->outputs[0], "2, 3", (double[]){0, 0, 1, 0, 0, 0});
+    net_expect(&c, nms->outputs[1], "", (double[]){2});
+    net_finish(&c);
+}
+
 /* ---- Sequences ------------------------------------------------------------------------------ */
 
 static void test_network_wide__attention(void **state)
@@ -465,10 +487,9 @@ static void test_network_wide__attention(void **state)
     (void)state;
     network_case c = net_start();
     pgy_layer *plain = NULL, *causal = NULL, *masked = NULL, *linear = NULL, *none = NULL;
-    const float log2 = 0.6931472f, log3 = 1.0986123f;
+    const float log3 = 1.0986123f;
     const float q[] = {1, 1}, k[] = {0, log3}, v[] = {4, 8};
     const bool mask[] = {true, false, true, true};
-    (void)log2;
     pgy_attention p = {.query = net_floats(&c, "q", "1, 1, 2, 1", q),
                        .key = net_floats(&c, "k", "1, 1, 2, 1", k),
                        .value = net_floats(&c, "v", "1, 1, 2, 1", v)};
@@ -545,5 +566,28 @@ static void test_network_wide__recurrent_layers(void **state)
     net_expect(&c, lstm->outputs[2], "1, 1, 1", (double[]){c2});
     const double g1 = (1 - s1) * h1, g2 = (1 - s2) * t2 + s2 * g1;
     net_expect(&c, gru->outputs[0], "2, 1, 1, 1", (double[]){g1, g2});
+    net_finish(&c);
+}
+
+/* First states, lengths and both directions: with weights of zero and open gates states decay. */
+static void test_network_wide__recurrent_states_and_directions(void **state)
+{
+    (void)state;
+    network_case c = net_start();
+    pgy_layer *lstm = NULL;
+    const float steps[] = {0, 0, 0, 0}, zeros[8] = {0}, h[] = {9, 9, 9, 9}, cells[] = {8, 4, 2, 16};
+    const pgy_recurrent p = {.hidden_size = 1,
+                             .direction = PGY_RNN_BIDIRECTIONAL,
+                             .w = net_const_floats(&c, "2, 4, 1", zeros),
+                             .r = net_const_floats(&c, "2, 4, 1", zeros),
+                             .sequence_lengths = net_const_ints(&c, "2", (int64_t[]){2, 1}),
+                             .initial_h = net_const_floats(&c, "2, 2, 1", h),
+                             .initial_c = net_const_floats(&c, "2, 2, 1", cells)};
+    pgy_value *x = net_floats(&c, "x", "2, 2, 1", steps);
+    net_ok(&c, pgy_network_add_recurrent(&lstm, c.net, PGY_LAYER_LSTM, x, &p, &c.err));
+    /* every gate is 1/2 and the candidate 0: a cell halves with each step of its sequence */
+    net_expect(&c, lstm->outputs[2], "2, 2, 1", (double[]){2, 2, 0.5, 8});
+    net_expect(&c, lstm->outputs[1], "2, 2, 1",
+               (double[]){tanh(2) / 2, tanh(2) / 2, tanh(0.5) / 2, tanh(8) / 2});
     net_finish(&c);
 }
