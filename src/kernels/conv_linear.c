@@ -47,6 +47,17 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
+/* Is every channel a group? Then rows are made tap by tap. */
+static bool is_deep(const params *p)
+{
+    return p->in == 1 && p->out == 1;
+}
+
+static uint64_t unit_count(const params *p)
+{
+    return p->batch * p->groups * (is_deep(p) ? window_out_rows(&p->w) : p->panels);
+}
+
 static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
 {
     params p;
@@ -58,6 +69,12 @@ static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double fl
     const double lines = (double)p.positions / (double)p.w.out[p.w.rank - 1] + panels;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
+    if (is_deep(&p)) {
+        *cost_ns = 200 + (double)unit_count(&p) * (20 + taps * 6) +
+                   (double)(p.batch * p.groups * p.positions) * taps *
+                       (p.w.stride[p.w.rank - 1] == 1 ? 0.12 : 0.5);
+        return true;
+    }
     *cost_ns = 200 + (double)(p.batch * p.groups) *
                          (panels * (100 + taps * rows * width * 2 / flops_per_ns) +
                           taps * (lines * 8 + (double)p.positions * 0.3));
@@ -80,7 +97,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     p->level = level;
     p->panels = (p->positions + t->columns - 1) / t->columns;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
-    const uint64_t units = p->batch * p->groups * p->panels;
+    const uint64_t units = unit_count(p);
     out->parts = (uint32_t)(units < 256 ? units : 256);
     if (!size_mul(&scratch, p->depth + tile_rows(p, t), t->columns * sizeof(float))) {
         kernel_plan_deinit(out);
@@ -136,6 +153,13 @@ static void gather(const params *p, float *to, const float *x, size_t width, siz
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+/* NaN gives the lower bound, as in the other kernels of convolution. */
+static inline float within(float x, float low, float high)
+{
+    const float more = x > low ? x : low;
+    return more < high ? more : high;
+}
+
 static void activate(const params *p, float *y, size_t count)
 {
     const float a = p->parameter[0], b = p->parameter[1];
@@ -148,13 +172,13 @@ static void activate(const params *p, float *y, size_t count)
         for (size_t i = 0; i < count; i++) y[i] = y[i] < 0 ? a * y[i] : y[i];
         break;
     case CONV_CLIP:
-        for (size_t i = 0; i < count; i++) y[i] = fminf(fmaxf(y[i], a), b);
+        for (size_t i = 0; i < count; i++) y[i] = within(y[i], a, b);
         break;
     case CONV_HARD_SIGMOID:
-        for (size_t i = 0; i < count; i++) y[i] = fmaxf(0, fminf(1, a * y[i] + b));
+        for (size_t i = 0; i < count; i++) y[i] = within(a * y[i] + b, 0, 1);
         break;
     case CONV_HARD_SWISH:
-        for (size_t i = 0; i < count; i++) y[i] *= fmaxf(0, fminf(1, y[i] * (1 / 6.0f) + 0.5f));
+        for (size_t i = 0; i < count; i++) y[i] *= within(y[i] * (1 / 6.0f) + 0.5f, 0, 1);
         break;
     default: conv_activate(p->activation, y, count); break;
     }
@@ -212,12 +236,51 @@ static void run_unit(const params *p, const kernel_run *r, size_t index)
     }
 }
 
+static void add_tap(float *y, const float *x, float w, int64_t n, int64_t stride)
+{
+    if (stride == 1)
+        for (int64_t i = 0; i < n; i++) y[i] += w * x[i];
+    else
+        for (int64_t i = 0; i < n; i++) y[i] += w * x[i * stride];
+}
+
+/* One row of a channel by itself: its taps are added one after the other. */
+static void run_deep(const params *p, const kernel_run *r, size_t index)
+{
+    const size_t rows = window_out_rows(&p->w), last = p->w.rank - 1;
+    const size_t plane = index / rows, row = index % rows, channel = plane % p->groups;
+    const size_t width = (size_t)p->w.out[last], outer = window_taps(&p->w);
+    const int64_t taps = p->w.kernel[last], stride = p->w.stride[last];
+    const float *x = (const float *)r->tensors[0] + plane * window_in_count(&p->w);
+    const float *w = (const float *)r->tensors[1] + channel * p->depth;
+    const float *sum = p->has_sum ? (const float *)r->tensors[3] + index * width : NULL;
+    const float bias = p->has_bias ? ((const float *)r->tensors[2])[channel] : 0;
+    float *y = (float *)r->tensors[p->inputs] + index * width;
+    for (size_t i = 0; i < width; i++) y[i] = bias;
+    for (size_t tap = 0; tap < outer; tap++) {
+        size_t in_row = 0;
+        if (!window_row(&p->w, row, tap, &in_row)) continue;
+        for (int64_t t = 0; t < taps; t++) {
+            int64_t lo, hi, first;
+            window_columns(&p->w, t, &lo, &hi, &first);
+            const float *from = x + in_row * (size_t)p->w.in[last] + first;
+            add_tap(y + lo, from, w[tap * (size_t)taps + (size_t)t], hi - lo, stride);
+        }
+    }
+    for (size_t i = 0; sum && i < width; i++) y[i] += sum[i];
+    activate(p, y, width);
+}
+
 static void run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
-    kernel_share(&from, &to, p->batch * p->groups * p->panels, r->part, r->parts);
-    for (size_t i = from; i < to; i++) run_unit(p, r, i);
+    kernel_share(&from, &to, unit_count(p), r->part, r->parts);
+    for (size_t i = from; i < to; i++)
+        if (is_deep(p))
+            run_deep(p, r, i);
+        else
+            run_unit(p, r, i);
 }
 
 #define VARIANT(suffix, level, flops_per_ns)                                                  \
