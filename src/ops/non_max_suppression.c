@@ -37,8 +37,6 @@ typedef struct box {
     size_t index;
 } box;
 
-enum { BLOCK = 32 };
-
 /* The boxes that were kept so far, corner by corner. */
 typedef struct chosen {
     double *y0, *x0, *y1, *x1, *area;
@@ -98,25 +96,19 @@ static box opened(const box *b)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define LARGEST(a, b) ((a) > (b) ? (a) : (b))
 
-/* Does the box overlap one of the chosen ones too much? They are looked at in blocks without
- * branches. */
+/* Does the box overlap one of the chosen ones too much? Most lie apart, which is seen first. */
 static bool is_covered(const box *b, const chosen *c, size_t count, double threshold)
 {
     const box a = opened(b);
     const double own = area_of(b);
-    for (size_t from = 0; from < count; from += BLOCK) {
-        const size_t n = count - from < BLOCK ? count - from : BLOCK;
-        const double *y0 = c->y0 + from, *y1 = c->y1 + from, *x0 = c->x0 + from;
-        const double *x1 = c->x1 + from, *area = c->area + from;
-        int64_t hits = 0;
-        for (size_t j = 0; j < n; j++) {
-            const double height = LEAST(a.y1, y1[j]) - LARGEST(a.y0, y0[j]);
-            const double width = LEAST(a.x1, x1[j]) - LARGEST(a.x0, x0[j]);
-            const double common = LARGEST(height, 0) * LARGEST(width, 0);
-            const double ratio = common / (own + area[j] - common);
-            hits |= ratio > threshold ? 1 : 0; /* not if it is NaN */
-        }
-        if (hits) return true;
+    for (size_t j = 0; j < count; j++) {
+        if ((c->y1[j] <= a.y0) | (c->y0[j] >= a.y1) | (c->x1[j] <= a.x0) | (c->x0[j] >= a.x1))
+            continue;
+        const double height = LEAST(a.y1, c->y1[j]) - LARGEST(a.y0, c->y0[j]);
+        const double width = LEAST(a.x1, c->x1[j]) - LARGEST(a.x0, c->x0[j]);
+        const double common = height * width;
+        if (height > 0 && width > 0 && common / (own + c->area[j] - common) > threshold)
+            return true;
     }
     return false;
 }
