@@ -125,6 +125,18 @@ void file_map_drop_fd(file_map *m)
     m->fd = MAPPED_WITHOUT_FD;
 }
 
+void file_map_need(const file_map *m, size_t offset, size_t size_bytes)
+{
+#ifdef MADV_POPULATE_READ
+    if (m->fd == NO_FD || offset > m->size_bytes || size_bytes > m->size_bytes - offset) return;
+    const size_t begin = offset & ~((size_t)sysconf(_SC_PAGESIZE) - 1);
+    if (size_bytes)
+        madvise((char *)m->data + begin, offset + size_bytes - begin, MADV_POPULATE_READ);
+#else
+    (void)m, (void)offset, (void)size_bytes;
+#endif
+}
+
 void file_map_forget(const file_map *m, size_t offset, size_t size_bytes)
 {
     if (m->fd == NO_FD || offset > m->size_bytes || size_bytes > m->size_bytes - offset) return;

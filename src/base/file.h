@@ -22,6 +22,10 @@ void file_map_drop_fd(file_map *m);
  * files). */
 void file_map_forget(const file_map *m, size_t offset, size_t size_bytes);
 
+/* These bytes are about to be read, all of them: what is in the page cache is mapped at once, so
+ * that no page faults are left for later. */
+void file_map_need(const file_map *m, size_t offset, size_t size_bytes);
+
 /* Replaces the text by the whole file; of pipes, as much as half of this machine's memory. */
 pgy_status file_read(str *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 

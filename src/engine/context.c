@@ -60,6 +60,7 @@ pgy_status pgy_context_create(pgy_context **out, pgy_engine *e, const pgy_contex
     pgy_status st = take_team(c, o, err);
     if (!st) st = context_bind_names(c, err);
     if (!st) st = context_plan_memory(c, err);
+    if (!st) engine_prefetch(e);
     context_tell(c, st, err);
     if (st)
         context_destroy(c);

@@ -444,8 +444,9 @@ static pgy_status describe_built(pgy_metadata **out, const engine *e, const prog
 }
 
 pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadata *shapes,
-                                pgy_error *err)
+                                const pgy_tensor_map *values, pgy_error *err)
 {
+    const pgy_infer_options o = {.size = sizeof o, .inputs = shapes, .values = values};
     pgy_metadata *m = NULL;
     pthread_mutex_lock(&e->lock);
     const built *b = find_built(e, shapes);
@@ -453,7 +454,8 @@ pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadat
     if (b && b->program) {
         st = describe_built(&m, e, b->program, err);
     } else {
-        st = engine_infer_for(e, shapes, err);
+        st = engine_need_graph(e, err);
+        if (!st) st = pgy_graph_infer_shapes(e->graph->graph, &o, err);
         if (!st) st = describe(&m, e->graph->graph->outputs, e->graph->graph->output_count, err);
     }
     pthread_mutex_unlock(&e->lock);
@@ -482,6 +484,8 @@ pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err)
     pgy_model *model = NULL;
     pthread_mutex_lock(&e->lock);
     pgy_status st = engine_need_graph(e, err);
+    /* Shapes of the last inference must not be taken for declared ones. */
+    if (!st) st = pgy_graph_infer_shapes(e->graph->graph, NULL, err);
     if (!st) st = pgy_graph_export(&model, e->graph->graph, err);
     pthread_mutex_unlock(&e->lock);
     if (!st) st = pgy_graph_import(out, model, err);

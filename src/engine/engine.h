@@ -44,13 +44,17 @@ pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes,
 /* The same for the usual shapes of a profile. Inputs without fixed shape are PGY_E_SHAPE. */
 pgy_status engine_program_for(program **out, engine *e, size_t profile,
                               pgy_error *err) PGY_MUST_CHECK;
-/* What is known of the outputs for such inputs; nothing is built. */
+/* What is known of the outputs for such inputs, of some of which the values are there (NULL: of
+ * none); nothing is built. */
 pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadata *shapes,
-                                pgy_error *err) PGY_MUST_CHECK;
+                                const pgy_tensor_map *values, pgy_error *err) PGY_MUST_CHECK;
 /* Adds a failure to the error recorder, if there is one. */
 void engine_tell(engine *e, pgy_status st, const char *text);
 /* A graph of one's own, to be interpreted. */
 pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
+/* Somebody is going to run it: of a plan file, weights are mapped now, once, rather than page by
+ * page by the first run. */
+void engine_prefetch(engine *e);
 /* Builds anew from the model that the engine was built from, with other weights in it. Programs
  * have the kernels that they had. The model is retained. */
 pgy_status engine_refit(engine *e, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;

@@ -122,6 +122,11 @@ pgy_status engine_load(engine **out, const void *data, size_t size_bytes, bool b
     return st;
 }
 
+void engine_prefetch(engine *e)
+{
+    if (e->file && !atomic_exchange(&e->prefetched, true)) plan_prefetch(e->file);
+}
+
 pgy_status engine_need_original(engine *e, pgy_error *err)
 {
     if (e->original || !e->file) return PGY_OK;
@@ -189,11 +194,14 @@ static pgy_status gather(profile_programs *out, engine *e, pgy_error *err)
     return st;
 }
 
-/* May the graph be needed with its weights: for other shapes, or with other kernels? */
+/* May the graph be needed with its weights: for other shapes, other kernels, or bodies of branches
+ * and loops? */
 static bool needs_weights(const engine *e, const profile_programs *s)
 {
     for (size_t i = 0; i < s->profile_count; i++)
         if (s->places[i] == PLAN_NO_PROGRAM) return true;
+    for (size_t i = 0; i < s->count; i++)
+        if (program_needs_graph(s->programs[i])) return true;
     if (e->config->version_compatible || !shapes_are_numeric(e->inputs)) return true;
     for (size_t i = 0; i < pgy_metadata_count(e->inputs); i++) {
         const pgy_tensor_info *input = pgy_metadata_at(e->inputs, i);

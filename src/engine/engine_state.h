@@ -39,6 +39,7 @@ struct pgy_engine {
     pgy_metadata *inputs, *outputs;
     atomic_uint_fast64_t version; /* counts refits */
     atomic_bool stripped;         /* weights are missing */
+    atomic_bool prefetched;       /* somebody is going to run it */
     pthread_mutex_t lock;         /* of what follows, and of the graph */
     shared_graph *graph;          /* of a plan: NULL until it is needed */
     pgy_model *original;          /* to be refitted; of a plan: NULL until it is needed */

@@ -51,6 +51,8 @@ pgy_status plan_parse(plan_file **out, const void *data, size_t size_bytes, bool
 /* The hashes of the large sections too. */
 pgy_status plan_verify(const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
 void plan_close(plan_file *p);
+/* Weights are about to be read. */
+void plan_prefetch(const plan_file *p);
 
 const plan_info *plan_describe(const plan_file *p);
 const char *plan_level_name(uint32_t level); /* of a processor */

@@ -9,6 +9,8 @@
 #include "base/hash.h"
 #include "engine/plan_file.h"
 
+enum { PREFETCH_BYTES = 1 << 30 }; /* more may not be wanted at once */
+
 /* Why each section must have some size: its records. 0: bytes. */
 static const size_t RECORD_BYTES[PLAN_KIND_END] = {
     [PLAN_INFO] = sizeof(plan_info_record), [PLAN_CHOICES] = sizeof(plan_choice),
@@ -39,6 +41,13 @@ void plan_close(plan_file *p)
     mem_free(p->copy);
     file_map_close(&p->map);
     mem_free(p);
+}
+
+void plan_prefetch(const plan_file *p)
+{
+    const plan_section *s = p->sections[PLAN_CONSTANTS];
+    if (p->map.data && s->size_bytes <= PREFETCH_BYTES)
+        file_map_need(&p->map, s->offset, s->size_bytes);
 }
 
 static pgy_status damaged(pgy_error *err, const char *what)
