@@ -93,12 +93,30 @@ static bool is_explicit(const pgy_graph *g)
     return false;
 }
 
+/* A function or normalisation that is written out would lose precision step by step, and could not
+ * be put together any more. Layers that have names to be found keep them. */
+static pgy_status fuse_first(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    extern const pass PASS_fuse_gelu, PASS_fuse_swish, PASS_fuse_layer_norm;
+    const pass *const PASSES[] = {&PASS_fuse_gelu, &PASS_fuse_swish, &PASS_fuse_layer_norm};
+    pgy_status st = PGY_OK;
+    if (config->layer_type_count) return PGY_OK;
+    for (size_t i = 0; !st && i < sizeof PASSES / sizeof *PASSES; i++) {
+        size_t changes = 0;
+        st = PASSES[i]->run(g, &changes, err);
+    }
+    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    return st ? st : pgy_graph_sort(g, err);
+}
+
 static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
     if (is_explicit(g)) {
         LOG(INFO, "The model has Q/DQ: int8 is where they say, and nothing is calibrated");
         return PGY_OK;
     }
+    const pgy_status st = fuse_first(g, config, err);
+    if (st) return st;
     precision x = start(g, config, err);
     precision_quantize(&x);
     if (!x.p.status) LOG(INFO, "Layers in int8: %zu", x.quantized_count);
@@ -109,25 +127,9 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_e
     return finish(&x);
 }
 
-/* A normalisation or activation that is written out would lose its precision step by step, and
- * could not be put together any more. */
-static pgy_status fuse_first(pgy_graph *g, pgy_error *err)
-{
-    extern const pass PASS_fuse_gelu, PASS_fuse_layer_norm;
-    const pass *const PASSES[] = {&PASS_fuse_gelu, &PASS_fuse_layer_norm};
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < sizeof PASSES / sizeof *PASSES; i++) {
-        size_t changes = 0;
-        st = PASSES[i]->run(g, &changes, err);
-    }
-    return st;
-}
-
 static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
-    pgy_status st = config->layer_type_count ? PGY_OK : fuse_first(g, err);
-    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
-    if (!st) st = pgy_graph_sort(g, err);
+    const pgy_status st = fuse_first(g, config, err);
     if (st) return st;
     precision x = start(g, config, err);
     precision_mark_exact(&x);

@@ -3,8 +3,8 @@
  * tensor, and its weight through a DequantizeLinear; passes that come later see the pairs around it
  * and compute it in integers. What a layer writes is left alone: the next int8 layer quantizes it.
  *
- * Convolutions and products by weights come first. Sums, pools and moves follow where they lie
- * between such layers, since a detour through float32 would cost more than they do. */
+ * Convolutions and products by weights come first. Sums, pools, functions and moves follow where
+ * they lie between such layers, since a detour through float32 would cost more than they do. */
 #include <math.h>
 #include <string.h>
 
@@ -22,29 +22,55 @@ typedef enum role {
 } role;
 
 static const struct {
-    const char *op_type;
+    const char *op;
     role role;
 } ROLES[] = {
-    {"Conv", ROLE_LINEAR},       {"ConvTranspose", ROLE_LINEAR},
-    {"Gemm", ROLE_LINEAR},       {"MatMul", ROLE_LINEAR},
-    {"Add", ROLE_JOIN},          {"Concat", ROLE_JOIN},
-    {"AveragePool", ROLE_JOIN},  {"GlobalAveragePool", ROLE_JOIN},
-    {"MaxPool", ROLE_MOVE},      {"Reshape", ROLE_MOVE},
-    {"Flatten", ROLE_MOVE},      {"Transpose", ROLE_MOVE},
-    {"Squeeze", ROLE_MOVE},      {"Unsqueeze", ROLE_MOVE},
-    {"DepthToSpace", ROLE_MOVE}, {"SpaceToDepth", ROLE_MOVE},
+    {"Conv", ROLE_LINEAR},
+    {"ConvTranspose", ROLE_LINEAR},
+    {"Gemm", ROLE_LINEAR},
+    {"MatMul", ROLE_LINEAR},
+    {"Add", ROLE_JOIN},
+    {"Mul", ROLE_JOIN},
+    {"Concat", ROLE_JOIN},
+    {"AveragePool", ROLE_JOIN},
+    {"GlobalAveragePool", ROLE_JOIN},
+    /* functions of one number, for which int8 layers have a table */
+    {"LeakyRelu", ROLE_JOIN},
+    {"Elu", ROLE_JOIN},
+    {"Sigmoid", ROLE_JOIN},
+    {"HardSigmoid", ROLE_JOIN},
+    {"Tanh", ROLE_JOIN},
+    {"HardSwish", ROLE_JOIN},
+    {"Swish", ROLE_JOIN},
+    {"Mish", ROLE_JOIN},
+    {"Gelu", ROLE_JOIN},
+    {"com.microsoft:QuickGelu", ROLE_JOIN},
+    {"MaxPool", ROLE_MOVE},
+    {"Reshape", ROLE_MOVE},
+    {"Flatten", ROLE_MOVE},
+    {"Transpose", ROLE_MOVE},
+    {"Squeeze", ROLE_MOVE},
+    {"Unsqueeze", ROLE_MOVE},
+    {"DepthToSpace", ROLE_MOVE},
+    {"SpaceToDepth", ROLE_MOVE},
 };
 
 static role role_of(const pgy_node *n)
 {
     for (size_t i = 0; i < sizeof ROLES / sizeof *ROLES; i++)
-        if (node_is(n, ROLES[i].op_type)) return ROLES[i].role;
+        if (pattern_is(n, ROLES[i].op)) return ROLES[i].role;
     return ROLE_NONE;
+}
+
+/* Part of the int8 layer before it: a limit of what that gives. */
+static bool is_limit(const pgy_node *n)
+{
+    return node_is(n, "Relu") || node_is(n, "Clip");
 }
 
 static size_t data_inputs(const pgy_node *n)
 {
-    return node_is(n, "Add") ? 2 : node_is(n, "Concat") ? n->input_count : 1;
+    return node_is(n, "Add") || node_is(n, "Mul") ? 2 : node_is(n, "Concat") ? n->input_count : 1;
 }
 
 static bool is_data(const precision *x, const pgy_value *v)
@@ -106,8 +132,7 @@ static void mark_leads(marking *m, pgy_graph *g)
     for (size_t i = g->node_count; i-- > 0;) {
         pgy_node *n = g->nodes[i];
         if (role_of(n) == ROLE_LINEAR) m->leads[i] = is_wanted(m, n) && !obstacle(m->x, n);
-        if (role_of(n) == ROLE_LINEAR || (role_of(n) == ROLE_NONE && !precision_is_activation(n)))
-            continue;
+        if (role_of(n) == ROLE_LINEAR || (role_of(n) == ROLE_NONE && !is_limit(n))) continue;
         for (size_t k = 0; k < n->output_count; k++)
             for (size_t j = 0; n->outputs[k] && j < n->outputs[k]->consumer_count; j++) {
                 const pgy_node *user = n->outputs[k]->consumers[j];
@@ -119,7 +144,7 @@ static void mark_leads(marking *m, pgy_graph *g)
 static bool is_from_int8(const marking *m, pgy_value *v)
 {
     if (!v || !v->producer) return false;
-    if (precision_is_activation(v->producer)) v = v->producer->inputs[0];
+    if (is_limit(v->producer)) v = v->producer->inputs[0];
     const precision_value *entry = v ? precision_of(m->x, v) : NULL;
     return entry && entry->quantized;
 }
