@@ -411,7 +411,7 @@ static pgy_status record(builder *b)
     layer->input_count = b->input_count;
     layer->outputs = keep(memory, b->outputs, b->output_count, sizeof *b->outputs);
     layer->output_count = b->output_count;
-    layer->nodes = keep(memory, g->nodes + b->first_node, count, sizeof *g->nodes);
+    layer->nodes = keep(memory, count ? g->nodes + b->first_node : NULL, count, sizeof *g->nodes);
     layer->node_count = count;
     if (!layer->inputs || !layer->outputs || !layer->nodes) return network_no_memory(b->err);
     if (count == 1) layer->nodes[0]->name = layer->name;
