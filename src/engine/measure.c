@@ -134,21 +134,24 @@ static size_t slot_bytes(const bench *b, size_t slot)
     return most;
 }
 
-static bool prepare_all(bench *b)
+/* Those that cannot be prepared, or not in time, are out. */
+static bool prepare_all(bench *b, int64_t until)
 {
+    bool any = false;
     for (size_t i = 0; i < b->count; i++) {
         trial *t = &b->trials[i];
-        if (t->c->kernel->prepare(&t->plan, t->c->use, NULL)) return false;
-        t->prepared = true;
+        t->prepared = clock_ns() < until && !t->c->kernel->prepare(&t->plan, t->c->use, NULL);
+        t->lost = !t->prepared;
+        any |= t->prepared;
         t->parts = program_parts(t->c->estimate_ns, t->plan.parts, b->threads);
     }
-    return true;
+    return any;
 }
 
 static bool need_constant(const bench *b, size_t input)
 {
     for (size_t i = 0; i < b->count; i++)
-        if (!(b->trials[i].plan.packed_inputs >> input & 1)) return true;
+        if (b->trials[i].prepared && !(b->trials[i].plan.packed_inputs >> input & 1)) return true;
     return false;
 }
 
@@ -299,6 +302,7 @@ static bool warm_up(bench *b, int64_t until)
     for (size_t round = 0; round < WARM_UPS; round++)
         for (size_t i = 0; i < b->count; i++) {
             trial *t = &b->trials[i];
+            if (t->lost) continue;
             t->repeats = 1;
             t->c->time_ns = sample(b, t);
             const double repeats = SAMPLE_NS / (t->c->time_ns + 1);
@@ -343,12 +347,13 @@ bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads
         candidates[i].time_ns = -1;
         if (b.trials) b.trials[i].c = &candidates[i];
     }
-    const bool ready = b.trials && prepare_all(&b) && copy_constants(&b) && allocate(&b);
+    const bool ready = b.trials && prepare_all(&b, until) && copy_constants(&b) && allocate(&b);
     if (ready) {
         fill_all(&b);
         if (warm_up(&b, until)) run_rounds(&b, until);
         for (size_t i = 0; i < count; i++)
-            if (!b.trials[i].rounds && !b.trials[i].lost) candidates[i].time_ns = -1;
+            if (!b.trials[i].prepared || (!b.trials[i].rounds && !b.trials[i].lost))
+                candidates[i].time_ns = -1;
     }
     clean_up(&b);
     return ready;

@@ -17,7 +17,8 @@ typedef struct measure_candidate {
 /* Runs the candidates by turns on random data and keeps the shortest time of each: at least five
  * runs after two to warm up, on copies of the tensors that take turns, so that data come from a
  * distant cache, as they do in a model. The time is that of `threads` threads. `until`: by
- * clock_ns; what has no time by then has none. False: there was no memory, and nothing is measured.
+ * clock_ns; what has no time by then has none. False: there was no memory or time, nothing is
+ * measured.
  */
 bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until);
 

@@ -154,7 +154,7 @@ static void test_measure__without_time_there_is_no_result(void **state)
     const kernel_use u = use();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}, {&SLOW, &u, 1e6, 0}};
     (void)state;
-    assert_true(measure_kernels(c, 2, 1, clock_ns() - 1));
+    assert_false(measure_kernels(c, 2, 1, clock_ns() - 1));
     assert_true(c[0].time_ns < 0 && c[1].time_ns < 0);
 }
 
@@ -163,6 +163,7 @@ static void test_measure__a_kernel_that_cannot_be_prepared_is_no_error(void **st
     const kernel_use u = use();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}, {&NEVER, &u, 1e6, 0}};
     (void)state;
-    assert_false(measure_kernels(c, 2, 1, later()));
-    assert_true(c[0].time_ns < 0 && c[1].time_ns < 0);
+    assert_true(measure_kernels(c, 2, 1, later()));
+    assert_true(c[0].time_ns > 0);
+    assert_true(c[1].time_ns < 0);
 }

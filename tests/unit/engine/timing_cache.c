@@ -9,6 +9,7 @@
 #include <polygraphy/tensor.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,6 +310,62 @@ static void test_timing_cache__a_killed_writer_leaves_what_was_there(void **stat
     str_deinit(&path);
     file_temp_release(folder);
     pgy_timing_cache_destroy(mine);
+}
+
+/* ---- Threads -------------------------------------------------------------------------------- */
+
+typedef struct worker {
+    pgy_timing_cache *cache;
+    const char *path;
+    uint8_t first;
+    pgy_status status;
+} worker;
+
+static void *fill_and_save(void *user)
+{
+    worker *w = user;
+    for (int i = 0; i < 50 && !w->status; i++) {
+        const pgy_timing_key key = key_of(w->first, (uint8_t)i);
+        const pgy_timing_entry entry = {5, 1};
+        pgy_timing_entry there;
+        w->status = pgy_timing_cache_update(w->cache, &key, &entry, NULL);
+        if (!w->status && !pgy_timing_cache_query(&there, w->cache, &key))
+            w->status = PGY_E_INTERNAL;
+        if (!w->status && i % 10 == 0)
+            w->status = pgy_timing_cache_save_merged(w->cache, w->path, NULL);
+    }
+    if (!w->status) w->status = pgy_timing_cache_save_merged(w->cache, w->path, NULL);
+    return NULL;
+}
+
+/* Two caches, each of two threads, in one file. */
+static void test_timing_cache__threads_lose_nothing(void **state)
+{
+    enum { WORKERS = 4 };
+    pgy_timing_cache *caches[2] = {create(), create()}, *loaded = NULL;
+    pthread_t threads[WORKERS];
+    worker workers[WORKERS];
+    char *path = NULL;
+    str lock = {0};
+    (void)state;
+    OK(file_temp_path(&path, ".cache", err));
+    for (uint8_t i = 0; i < WORKERS; i++) {
+        workers[i] = (worker){.cache = caches[i % 2], .path = path, .first = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, fill_and_save, &workers[i]), 0);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(workers[i].status, PGY_OK);
+    }
+    OK(pgy_timing_cache_load(&loaded, path, err));
+    assert_int_equal(pgy_timing_cache_count(loaded), WORKERS * 50);
+    str_printf(&lock, "%s.lock", path);
+    unlink(str_text(&lock));
+    str_deinit(&lock);
+    file_temp_release(path);
+    pgy_timing_cache_destroy(loaded);
+    pgy_timing_cache_destroy(caches[0]);
+    pgy_timing_cache_destroy(caches[1]);
 }
 
 static void test_timing_cache__tactics_have_names(void **state)
