@@ -124,6 +124,8 @@ typedef struct pgy_infer_options {
         *inputs; /**< shapes (and types) that replace those of graph inputs; may be NULL */
     bool strict; /**< a contradiction with declared shapes is an error; else a warning and the
                     computed one wins */
+    const pgy_tensor_map *values; /**< of graph inputs that are known, such as shapes; NULL: none.
+                                     Of one not named in `inputs` the shape counts too */
 } pgy_infer_options;
 /** Fills dtype, rank and dims of every value that can be known, and unknown_why of the others.
  * Declared and inferred information are merged. @return PGY_E_SHAPE or PGY_E_TYPE naming the node

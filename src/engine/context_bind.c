@@ -76,6 +76,25 @@ static void put_shape(str *out, size_t rank, const int64_t *shape)
     str_printf(out, "]");
 }
 
+static bool is_aligned(const void *data, pgy_dtype dtype)
+{
+    const size_t bytes = pgy_dtype_describe(dtype)->bits / 8;
+    return bytes <= 1 || (uintptr_t)data % (bytes > 8 ? 8 : bytes) == 0;
+}
+
+static pgy_status check_address(const bound *b, const char *what, size_t wanted, pgy_error *err)
+{
+    if (!b->data && wanted)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' has no address", what, b->info.name);
+    if (b->size_bytes < wanted)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' needs %zu bytes and has %zu", what,
+                             b->info.name, wanted, b->size_bytes);
+    if (!is_aligned(b->data, b->info.dtype))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' lies at an address that %s cannot have",
+                             what, b->info.name, pgy_dtype_name(b->info.dtype));
+    return PGY_OK;
+}
+
 /* ---- Shapes --------------------------------------------------------------------------------- */
 
 static pgy_status refuse_shape(const bound *b, size_t rank, const int64_t *shape, pgy_error *err)
@@ -208,15 +227,42 @@ static void keep_output(bound *b, pgy_dtype dtype, int32_t rank, const int64_t *
     for (int32_t d = 0; d < rank; d++) b->shape[d] = shape[d];
 }
 
+/* Of inputs whose elements are shapes. */
+static pgy_status shape_values(pgy_tensor_map **out, const context *c, pgy_error *err)
+{
+    pgy_tensor_map *values = NULL;
+    pgy_status st = pgy_tensor_map_create(&values, err);
+    for (size_t i = 0; !st && i < c->input_count; i++) {
+        const bound *b = &c->bounds[i];
+        size_t wanted = 0;
+        pgy_tensor *t = NULL;
+        if (!is_shape_input(c, i)) continue;
+        st = size_of(&wanted, &b->info, err);
+        if (!st) st = check_address(b, "input", wanted, err);
+        if (!st)
+            st = pgy_tensor_copy(
+                &t, pgy_view_of(b->data, b->info.dtype, (size_t)b->info.rank, b->shape), err);
+        if (!st) st = pgy_tensor_map_adopt(values, b->info.name, t, err);
+    }
+    if (st)
+        pgy_tensor_map_destroy(values);
+    else
+        *out = values;
+    return st;
+}
+
 static pgy_status infer_outputs(context *c, pgy_error *err)
 {
     pgy_metadata *shapes = NULL, *found = NULL;
+    pgy_tensor_map *values = NULL;
     pgy_status st = all_shapes(&shapes, c, err);
-    if (!st) st = engine_infer_outputs(&found, c->engine, shapes, err);
+    if (!st) st = shape_values(&values, c, err);
+    if (!st) st = engine_infer_outputs(&found, c->engine, shapes, values, err);
     for (size_t i = 0; !st && i < c->output_count; i++) {
         const pgy_tensor_info *info = pgy_metadata_at(found, i);
         keep_output(&c->bounds[c->input_count + i], info->dtype, info->rank, info->shape);
     }
+    pgy_tensor_map_destroy(values);
     pgy_metadata_destroy(shapes);
     pgy_metadata_destroy(found);
     return st;
@@ -300,25 +346,6 @@ pgy_status pgy_context_set_output_allocator(pgy_context *c, const char *name,
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
-
-static bool is_aligned(const void *data, pgy_dtype dtype)
-{
-    const size_t bytes = pgy_dtype_describe(dtype)->bits / 8;
-    return bytes <= 1 || (uintptr_t)data % (bytes > 8 ? 8 : bytes) == 0;
-}
-
-static pgy_status check_address(const bound *b, const char *what, size_t wanted, pgy_error *err)
-{
-    if (!b->data && wanted)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' has no address", what, b->info.name);
-    if (b->size_bytes < wanted)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' needs %zu bytes and has %zu", what,
-                             b->info.name, wanted, b->size_bytes);
-    if (!is_aligned(b->data, b->info.dtype))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' lies at an address that %s cannot have",
-                             what, b->info.name, pgy_dtype_name(b->info.dtype));
-    return PGY_OK;
-}
 
 /* Inputs as tensors over the caller's memory. */
 static pgy_status wrap_inputs(pgy_tensor_map **out, const context *c, pgy_error *err)

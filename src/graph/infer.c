@@ -411,14 +411,35 @@ static const char *input_reason(const pgy_value *v)
                         v->name);
 }
 
-static pgy_status start_inputs(pgy_graph *g, const pgy_metadata *given, pgy_error *err)
+/* The elements of an input, which then is like a constant. */
+static pgy_status know_elements(pgy_value *v, pgy_tensor *t, pgy_error *err)
+{
+    graph_state *s = state_of(v->graph);
+    op_value *known = &box_of(v)->known;
+    pgy_tensor *stored = NULL;
+    const size_t rank = pgy_tensor_rank(t);
+    dim *dims = arena_alloc_array(&s->memory, rank, sizeof *dims);
+    if (!dims) return graph_no_memory(err);
+    for (size_t i = 0; i < rank; i++) dims[i] = dim_const(pgy_tensor_shape(t)[i]);
+    pgy_status st = op_to_storage(&stored, t, err);
+    if (!st) st = state_keep_tensor(s, stored, err);
+    if (st) return st;
+    *known = (op_value){
+        .dtype = pgy_tensor_dtype(t), .rank = (int32_t)rank, .dims = dims, .data = stored};
+    return PGY_OK;
+}
+
+static pgy_status start_inputs(pgy_graph *g, const pgy_metadata *given,
+                               const pgy_tensor_map *values, pgy_error *err)
 {
     const graph_level *level = level_of(g);
     for (size_t i = 0; i < level->declared_count; i++) {
         pgy_value *v = level->declared[i];
         const pgy_tensor_info *info = given ? pgy_metadata_find(given, v->name) : NULL;
         box_of(v)->known = box_of(v)->declared;
-        const pgy_status st = info ? replace_input(v, info, err) : PGY_OK;
+        pgy_tensor *elements = values ? pgy_tensor_map_find(values, v->name) : NULL;
+        pgy_status st = info ? replace_input(v, info, err) : PGY_OK;
+        if (!st && elements) st = know_elements(v, elements, err);
         if (st) return st;
         v->unknown_why = value_is_known(&box_of(v)->known) ? NULL : input_reason(v);
     }
@@ -459,11 +480,10 @@ pgy_status graph_infer_node(pgy_node *n, pgy_error *err)
 {
     graph_state *s = state_of(n->graph);
     infer_run run = {.state = s};
-    run.host =
-        (op_host){.infer_graph = infer_subgraph,
-                  .max_bytes = MAX_FOLDED_BYTES,
-                  .model_precision = true,
-                  .user = &run};
+    run.host = (op_host){.infer_graph = infer_subgraph,
+                         .max_bytes = MAX_FOLDED_BYTES,
+                         .model_precision = true,
+                         .user = &run};
     s->steps = 0;
     pgy_status st = infer_node(&run, n, err);
     for (size_t i = 0; !st && i < n->output_count; i++) {
@@ -479,19 +499,18 @@ pgy_status graph_infer_node(pgy_node *n, pgy_error *err)
 }
 
 static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *inputs,
-                              pgy_error *err)
+                              const pgy_tensor_map *values, pgy_error *err)
 {
     graph_state *s = state_of(g);
     run->state = s;
-    run->host =
-        (op_host){.infer_graph = infer_subgraph,
-                  .max_bytes = MAX_FOLDED_BYTES,
-                  .model_precision = true,
-                  .user = run};
+    run->host = (op_host){.infer_graph = infer_subgraph,
+                          .max_bytes = MAX_FOLDED_BYTES,
+                          .model_precision = true,
+                          .user = run};
     s->steps = 0;
     s->merge_quietly = inputs != NULL;
     s->findings = run->findings;
-    pgy_status st = start_inputs(g, inputs, err);
+    pgy_status st = start_inputs(g, inputs, values, err);
     if (!st) st = infer_level(run, g, err);
     s->findings = NULL;
     for (size_t i = 0; !st && i < s->level_count; i++)
@@ -504,7 +523,9 @@ pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options
 {
     if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
     infer_run run = {.strict = options && options->strict};
-    const pgy_status st = infer_graph(&run, g, options ? options->inputs : NULL, err);
+    const bool has_values = options && options->size >= sizeof *options;
+    const pgy_status st = infer_graph(&run, g, options ? options->inputs : NULL,
+                                      has_values ? options->values : NULL, err);
     if (!st) LOG(EXTRA_VERBOSE, "Inferred the shapes of %zu nodes", g->node_count);
     return st;
 }
@@ -512,5 +533,5 @@ pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err)
 {
     infer_run run = {.findings = findings};
-    return infer_graph(&run, g, NULL, err);
+    return infer_graph(&run, g, NULL, NULL, err);
 }

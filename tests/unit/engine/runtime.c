@@ -287,6 +287,48 @@ static void test_runtime__outputs_whose_size_depends_on_data_are_allocated(void 
     pgy_context_destroy(c);
 }
 
+/* An input that is a shape: what comes out is known from its elements. */
+static void test_runtime__shapes_of_outputs_follow_elements_of_inputs(void **state)
+{
+    static const int64_t least[] = {1, 1}, usual[] = {2, 3}, most[] = {6, 6};
+    const pgy_profile_range range = {
+        .name = "s", .count = 2, .min = least, .opt = usual, .max = most};
+    const pgy_profile profile = {.ranges = &range, .range_count = 1};
+    const pgy_build_config config = {
+        .size = sizeof config, .profiles = &profile, .profile_count = 1};
+    const float xs[6] = {1, 2, 3, 4, 5, 6};
+    const int64_t wanted[] = {3, 2}, large[] = {7, 1};
+    const char *missing = NULL;
+    float y[6] = {0};
+    size_t count = 0;
+    pgy_error err = {0};
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "6");
+    builder_input(&b, "s", PGY_I64, "2");
+    builder_node(&b, "Reshape", "x s", "r");
+    builder_node(&b, "Neg", "r", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_context *c = context_for(build_with(builder_finish_bytes(&b), &config), NULL);
+    assert_int_equal(pgy_context_infer_shapes(c, &missing, 1, &count, NULL), PGY_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(missing, "s");
+    assert_int_equal(pgy_context_set_input(c, "s", wanted, sizeof wanted, NULL), PGY_OK);
+    if (pgy_context_infer_shapes(c, &missing, 1, &count, &err)) fail_msg("%s", err.text);
+    assert_int_equal(count, 0);
+    assert_int_equal(pgy_context_tensor(c, "y")->rank, 2);
+    assert_int_equal(pgy_context_tensor(c, "y")->shape[0], 3);
+    assert_int_equal(pgy_context_tensor(c, "y")->shape[1], 2);
+    assert_int_equal(pgy_context_set_input(c, "x", xs, sizeof xs, NULL), PGY_OK);
+    assert_int_equal(pgy_context_set_output(c, "y", y, sizeof y, NULL), PGY_OK);
+    execute(c);
+    assert_float_equal(y[5], -6, 0);
+    assert_int_equal(pgy_context_set_input(c, "s", large, sizeof large, NULL), PGY_OK);
+    assert_int_not_equal(pgy_context_execute(c, &err), PGY_OK);
+    assert_non_null(strstr(err.text, "input 's' has elements [7, 1], outside the range"));
+    pgy_context_destroy(c);
+}
+
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 typedef struct counted {
