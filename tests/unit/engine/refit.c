@@ -10,6 +10,9 @@
 
 #include <polygraphy/refit.h>
 #include <polygraphy/runtime.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "harness/model_builder.h"
@@ -312,4 +315,59 @@ static void test_refit__stripped_plans_do_not_run(void **state)
     pgy_tensor_map_destroy(out);
     pgy_context_destroy(c);
     pgy_engine_release(e);
+}
+
+/* ---- At the same time ------------------------------------------------------------------------ */
+
+typedef struct runner {
+    pgy_engine *engine;
+    pgy_tensor_map *before, *after; /* what runs may give */
+    atomic_bool stop;
+    atomic_size_t runs, wrong;
+} runner;
+
+static void *run_on(void *user)
+{
+    runner *r = user;
+    pgy_context *c = NULL;
+    if (pgy_context_create(&c, r->engine, NULL, NULL)) return NULL;
+    while (!atomic_load(&r->stop)) {
+        pgy_tensor_map *out = run(c, 2);
+        if (!same(out, r->before) && !same(out, r->after)) atomic_fetch_add(&r->wrong, 1);
+        atomic_fetch_add(&r->runs, 1);
+        pgy_tensor_map_destroy(out);
+    }
+    pgy_context_destroy(c);
+    return NULL;
+}
+
+static pgy_tensor_map *result_of(int seed)
+{
+    pgy_engine *e = build(seed, false);
+    pgy_context *c = NULL;
+    assert_int_equal(pgy_context_create(&c, e, NULL, NULL), PGY_OK);
+    pgy_tensor_map *out = run(c, 2);
+    pgy_context_destroy(c);
+    pgy_engine_release(e);
+    return out;
+}
+
+static void test_refit__while_contexts_run(void **state)
+{
+    (void)state;
+    runner r = {.engine = reload(build(1, false)), .before = result_of(1), .after = result_of(5)};
+    pthread_t threads[2];
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_on, &r), 0);
+    for (int i = 0; i < 6; i++) {
+        const size_t before = atomic_load(&r.runs);
+        refit_all(r.engine, i % 2 ? 1 : 5);
+        while (atomic_load(&r.runs) < before + 4) sched_yield();
+    }
+    atomic_store(&r.stop, true);
+    for (size_t i = 0; i < 2; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&r.wrong), 0);
+    pgy_tensor_map_destroy(r.before);
+    pgy_tensor_map_destroy(r.after);
+    pgy_engine_release(r.engine);
 }
