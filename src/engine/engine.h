@@ -60,7 +60,7 @@ void engine_prefetch(engine *e);
 pgy_status engine_refit(engine *e, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
 /* That model, retained; of a plan that was stripped weights are left out (plan_weights.h). */
 pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
-/* Writes a plan. The same model, config and processor give the same bytes. */
+/* Writes a plan. The same model, config, processor and times give the same bytes. */
 pgy_status engine_save(engine *e, const char *path, pgy_error *err) PGY_MUST_CHECK;
 /* The same bytes in memory (mem_alloc). */
 pgy_status engine_serialize(void **out, size_t *size_bytes, engine *e,
