@@ -3,6 +3,8 @@
  * packing the weights. */
 #include "kernels/int_conv.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -161,7 +163,7 @@ static void place_taps(int_conv *p)
     uint32_t phases[2][INT_CONV_MAX_TAPS];
     int64_t offsets[2][INT_CONV_MAX_TAPS];
     const int64_t more = (p->kernel[1] - 1) * p->dilation[1] / p->stride[1];
-    const bool each = more * 20 > p->out_size[1] && p->kernel[1] <= INT_CONV_MAX_PHASES;
+    const bool each = more && p->kernel[1] <= INT_CONV_MAX_PHASES;
     p->rows = (uint64_t)(p->out_size[0] + find_phases(p, 0, false, phases[0], offsets[0]));
     p->columns = (uint64_t)(p->out_size[1] + find_phases(p, 1, each, phases[1], offsets[1]));
     p->phases = (uint64_t)p->phase_counts[0] * p->phase_counts[1];
@@ -226,8 +228,8 @@ double int_conv_product_count(const int_conv *p)
 {
     const size_t rows = int_tile_of((cpu_level)p->level)->rows;
     const double steps = (double)(p->quads * INT_GROUP * p->taps);
-    const double outputs = p->turned ? (double)(p->out * p->positions)
-                                     : (double)(p->row_groups * rows * p->positions);
+    const double outputs =
+        p->turned ? (double)(p->out * p->positions) : (double)(p->row_groups * rows * p->positions);
     return (double)(p->batch * p->groups) * steps * outputs;
 }
 
@@ -297,6 +299,20 @@ static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_use *u,
     ((int32_t *)(packed + p->at_bias))[channel] = (int32_t)int_use_int(u, at->bias, channel);
 }
 
+/* The most that the sums of a channel, with its offset, can be when they are scaled. */
+static double find_most(const uint8_t *packed, const int_conv *p, const kernel_use *u,
+                        size_t channel)
+{
+    const uint8_t *w = (const uint8_t *)u->inputs[PLACES[p->kind].w].data;
+    const int shift = u->inputs[PLACES[p->kind].w].dtype == PGY_U8 ? 128 : 0;
+    const size_t depth = p->in * p->taps;
+    const int32_t zero = ((const int32_t *)(packed + p->at_zeros))[channel];
+    const int32_t bias = ((const int32_t *)(packed + p->at_bias))[channel];
+    double sum = 0;
+    for (size_t i = 0; i < depth; i++) sum += abs((int8_t)(w[channel * depth + i] - shift) - zero);
+    return (sum * 255 + fabs((double)bias)) * ((const double *)(packed + p->at_scales))[channel];
+}
+
 static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_use *u, pgy_error *err)
 {
     const size_t channels = (size_t)(p->groups * p->out);
@@ -304,9 +320,11 @@ static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_use *u, pgy_e
     uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
     if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     memset(packed, 0, out->packed_bytes);
+    p->small = true;
     for (size_t i = 0; i < channels; i++) {
         pack_channel(packed, p, u, i);
         pack_scales(packed, p, u, i);
+        if (find_most(packed, p, u, i) >= 0x1p14) p->small = false;
     }
     out->packed = packed;
     out->packed_inputs = UINT32_C(1) << PLACES[p->kind].w;

@@ -23,6 +23,7 @@ typedef struct int_conv {
     uint32_t level, kind, inputs;
     uint32_t x_zero_input; /* place among the inputs; 0: none */
     uint32_t x_signed, w_has_zero, relu;
+    uint32_t small;  /* all that sums can be, scaled, is less than 2^14 */
     uint32_t turned;                /* vectors go along the channels, not along the positions */
     uint32_t bias_input, sum_input; /* of floats; 0: none */
     int_finish finish;

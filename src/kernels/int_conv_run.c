@@ -334,6 +334,7 @@ static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
         j.y_stride = e->size;
         j.offsets = e->offsets;
         j.scales = e->scales;
+        j.small = p->small;
     }
     t->run[1][t->rows == 8 ? 3 : 2][vectors - 1](&j);
     if (j.finish) return;

@@ -34,6 +34,7 @@ typedef struct int_job {
     size_t y_stride;
     const int32_t *offsets;
     const double *scales;
+    bool small; /* all that the sums can be, scaled, is less than 2^14 */
 } int_job;
 
 typedef void (*int_tile_function)(const int_job *j);

@@ -33,26 +33,28 @@ TARGET static inline __attribute__((always_inline)) void finish_tile(const int_j
 {
     const byte_limits limits = find_limits(j->finish);
     const __m512 more = _mm512_set1_ps((float)(j->finish->zero * FIXED_ONE + FIXED_HALF));
+    static const int32_t NONE = 0; /* offsets are among the sums */
     uint8_t *y = j->y;
 #pragma GCC unroll 8
     for (size_t r = 0; r < 8; r++, y += j->y_stride) {
         const __m512 factor = _mm512_set1_ps((float)j->scales[r] * FIXED_ONE);
-        const __m512i offset = _mm512_set1_epi32(j->offsets[r]);
         __m512i v[4];
 #pragma GCC unroll 3
         for (size_t i = 0; i < 3; i++)
-            v[i] = scale_sums(_mm512_add_epi32(acc[r][i], offset), factor, more);
+            v[i] = j->small ? scale_small(acc[r][i], factor, more)
+                            : scale_sums(acc[r][i], factor, more);
         v[3] = _mm512_setzero_si512();
         store_bytes(y, 48, v, &limits);
         if (__builtin_expect(is_any_close(v, 3), 0)) {
             const __m512i kept[4] = {v[0], v[1], v[2], v[3]};
             int32_t sums[48];
             for (size_t i = 0; i < 3; i++) _mm512_storeu_si512(sums + 16 * i, acc[r][i]);
-            finish_close(y, sums, 48, kept, j->finish, j->offsets + r, j->scales + r, 0);
+            finish_close(y, sums, 48, kept, j->finish, &NONE, j->scales + r, 0);
         }
     }
 }
 #define FINISH(j, acc) finish_tile(j, acc)
+#define FIRST(j, i) ((j)->finish ? _mm512_set1_epi32((j)->offsets[i]) : ZERO())
 
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, b, a)
 #define NAME(rows, vectors) signed_##rows##_##vectors
