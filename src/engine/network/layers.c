@@ -21,7 +21,7 @@ static const struct {
     pgy_layer_type type;
     const char *operators;
 } OPERATORS[] = {
-    {PGY_LAYER_CONVOLUTION, "Conv ConvInteger"},
+    {PGY_LAYER_CONVOLUTION, "Conv ConvInteger QLinearConv DeformConv"},
     {PGY_LAYER_CAST, "Cast CastLike"},
     {PGY_LAYER_ACTIVATION,
      "Relu Sigmoid Tanh LeakyRelu Elu Selu Softsign Softplus Clip HardSigmoid "
@@ -43,7 +43,7 @@ static const struct {
                        "ReduceLogSum ReduceLogSumExp ReduceSumSquare"},
     {PGY_LAYER_TOPK, "TopK ArgMax ArgMin"},
     {PGY_LAYER_GATHER, "Gather GatherElements GatherND"},
-    {PGY_LAYER_MATRIX_MULTIPLY, "MatMul Gemm MatMulInteger"},
+    {PGY_LAYER_MATRIX_MULTIPLY, "MatMul Gemm MatMulInteger QLinearMatMul"},
     {PGY_LAYER_CONSTANT, "Constant"},
     {PGY_LAYER_IDENTITY, "Identity Dropout"},
     {PGY_LAYER_SLICE, "Slice Split Expand Tile"},
