@@ -10,7 +10,7 @@
 #include "kernels/vec_math.h"
 #include "kernels/walk.h"
 
-enum { COLUMNS = 256 };
+enum { COLUMNS = 256, FEW = 16 };
 
 typedef enum kind { SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_SUM_EXP } kind;
 
@@ -101,7 +101,7 @@ static bool accept_at(kernel_use *u, double *cost_ns, double each)
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.kept.count * p.reduced.count) * (p.integer ? 1 : each) +
-               (double)p.kept.count * (p.rows ? 60 : 5);
+               (double)p.kept.count * (p.rows ? p.reduced.count < FEW ? 15 : 60 : 5);
     return true;
 }
 
@@ -166,9 +166,18 @@ static float combine(uint32_t how, float a, float b)
     return how == PROD ? a * b : a + b;
 }
 
+/* A run that is too short for partial sums. */
+static float fold_few(uint32_t how, const float *x, size_t n)
+{
+    float y = x[0];
+    for (size_t i = 1; i < n; i++) y = combine(how, y, x[i]);
+    return y;
+}
+
 static float fold_run(const vec_math *m, uint32_t how, const float *x, size_t n)
 {
     float product = 1;
+    if (n && n < FEW && how != L1 && how != L2 && how != SUM_SQUARE) return fold_few(how, x, n);
     if (how == SUM || how == MEAN || how == LOG_SUM) return m->sum(x, n);
     if (how == MAX) return m->max(x, n);
     if (how == MIN) return m->min(x, n);
