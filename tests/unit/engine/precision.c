@@ -512,6 +512,35 @@ static void test_precision__int8(void **state)
     pgy_graph_destroy(g);
 }
 
+/* A function between int8 layers is one too, even if it is written out in two nodes; so is the
+ * product of two such tensors. At the end of the model it stays in float. */
+static void test_precision__functions_between_int8_layers(void **state)
+{
+    (void)state;
+    pgy_build_config config = {.size = sizeof config, .int8 = true};
+    pgy_calibration calibration = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 2, 4, 4");
+    weights(&b, "v", "3, 2, 1, 1", 6);
+    weights(&b, "w", "3, 3, 1, 1", 9);
+    builder_node(&b, "Conv", "x v", "c1");
+    builder_node(&b, "Sigmoid", "c1", "g");
+    builder_node(&b, "Mul", "c1 g", "a");
+    builder_node(&b, "Conv", "a w", "c2");
+    builder_node(&b, "HardSigmoid", "c2", "h");
+    builder_node(&b, "Mul", "a h", "m");
+    builder_node(&b, "Conv", "m w", "c3");
+    builder_node(&b, "HardSwish", "c3", "y");
+    builder_output(&b, "y", PGY_F32, "N, 3, 4, 4");
+    pgy_graph *g = quantize(b, &config, &calibration, 0.1);
+    /* x, c1, a, c2, h, m */
+    assert_int_equal(count_of(g, "QuantizeLinear"), 6);
+    assert_int_equal(count_of(g, "Sigmoid"), 0);
+    assert_non_null(pgy_graph_find_value(g, "c1_quantized"));
+    assert_null(pgy_graph_find_value(g, "c3_quantized"));
+    pgy_graph_destroy(g);
+}
+
 static void test_precision__every_calibrator(void **state)
 {
     (void)state;
