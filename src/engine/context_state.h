@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A context from inside, for the files that make one: context.c (programs by shapes, runs),
- * context_memory.c, context_watch.c (profiler, debug tensors), context_bind.c (shapes and addresses
- * by name). */
+ * context_memory.c, context_watch.c (profiler, debug tensors), context_bind.c, context_shapes.c and
+ * context_execute.c (shapes and addresses by name). */
 #ifndef ENGINE_CONTEXT_STATE_H
 #define ENGINE_CONTEXT_STATE_H
 
@@ -114,6 +114,22 @@ void context_watch_deinit(context *c);
 
 /* ---- context_bind.c ---- */
 pgy_status context_bind_names(context *c, pgy_error *err) PGY_MUST_CHECK;
+bound *bound_find(const context *c, const char *name, bool output); /* NULL: there is none */
+/* The same, or PGY_E_NOT_FOUND with the names that there are. */
+pgy_status bound_need(bound **out, const context *c, const char *name, bool output,
+                      pgy_error *err) PGY_MUST_CHECK;
+bool bound_is_known(const pgy_tensor_info *info);
+/* Bytes of a tensor whose shape is known. */
+pgy_status bound_size(size_t *out, const pgy_tensor_info *info, pgy_error *err) PGY_MUST_CHECK;
+/* Is there an address that such a tensor can have, with so much room? */
+pgy_status bound_check(const bound *b, const char *what, size_t wanted,
+                       pgy_error *err) PGY_MUST_CHECK;
+void bound_keep(bound *b, pgy_dtype dtype, int32_t rank, const int64_t *shape);
+
+/* ---- context_shapes.c ---- */
+bool context_is_shape_input(const context *c, size_t i);
+/* Types and shapes of all inputs, by which programs are found. */
+pgy_status context_all_shapes(pgy_metadata **out, const context *c, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- shared_team.c ---- */
 /* The team, for one run; nobody else has it until it is given back. */
