@@ -8,6 +8,8 @@
 #ifndef KERNELS_INT_CONV_H
 #define KERNELS_INT_CONV_H
 
+#include <string.h>
+
 #include "kernels/int_tile.h"
 #include "kernels/kernel.h"
 
@@ -23,7 +25,7 @@ typedef struct int_conv {
     uint32_t level, kind, inputs;
     uint32_t x_zero_input; /* place among the inputs; 0: none */
     uint32_t x_signed, w_has_zero, relu;
-    uint32_t small;  /* all that sums can be, scaled, is less than 2^14 */
+    uint32_t small;                 /* all that sums can be, scaled, is less than 2^14 */
     uint32_t turned;                /* vectors go along the channels, not along the positions */
     uint32_t bias_input, sum_input; /* of floats; 0: none */
     int_finish finish;
@@ -47,5 +49,22 @@ double int_conv_product_count(const int_conv *p);
 uint64_t int_conv_image_bytes(const int_conv *p); /* of one group of one image */
 uint64_t int_conv_unit_count(const int_conv *p);
 void int_conv_run(const kernel_run *r);
+
+/* memcpy for few bytes. */
+static inline void int_conv_copy(uint8_t *to, const uint8_t *from, size_t n)
+{
+    if (n >= 16) {
+        for (size_t i = 0; i + 16 <= n; i += 16) memcpy(to + i, from + i, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else {
+        for (size_t i = 0; i < n; i++) to[i] = from[i];
+    }
+}
 
 #endif

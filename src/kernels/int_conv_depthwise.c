@@ -91,8 +91,8 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     p->c.level = level;
     for (uint32_t i = 0; i < 16; i++) p->words[i] = i / 4 * (uint32_t)p->c.stride[1] + i % 4;
     for (uint32_t i = 0; i < 64; i++)
-        p->bytes[i] = (uint8_t)(i % 16 / 4 * (uint32_t)p->c.stride[1] +
-                                i % 4 * (uint32_t)p->c.dilation[1]);
+        p->bytes[i] =
+            (uint8_t)(i % 16 / 4 * (uint32_t)p->c.stride[1] + i % 4 * (uint32_t)p->c.dilation[1]);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t planes = p->c.batch * p->c.groups;
     out->parts = (uint32_t)(planes < 256 ? planes : 256);
@@ -195,58 +195,102 @@ static void copy_plane(const params *p, uint8_t *to, const uint8_t *x, uint8_t z
     const int64_t width = (int64_t)p->width, height = (int64_t)p->height;
     const int64_t left = c->pad[1] < width ? c->pad[1] : width;
     const int64_t right = left + c->size[1] < width ? left + c->size[1] : width;
+    memset(to, zero, (size_t)(width * height));
     for (int64_t y = 0; y < height; y++, to += width) {
         const int64_t line = y - c->pad[0];
-        if (line < 0 || line >= c->size[0]) {
-            memset(to, zero, (size_t)width);
-            continue;
-        }
-        const uint8_t *from = x + line * c->size[1] - left;
-        for (int64_t i = 0; i < left; i++) to[i] = zero;
+        if (line < 0 || line >= c->size[0]) continue;
+        const uint8_t *from = x + line * c->size[1];
         if (flip)
-            for (int64_t i = left; i < right; i++) to[i] = from[i] ^ flip;
+            for (int64_t i = left; i < right; i++) to[i] = from[i - left] ^ flip;
         else
-            memcpy(to + left, from + left, (size_t)(right - left));
-        for (int64_t i = right; i < width; i++) to[i] = zero;
+            int_conv_copy(to + left, from, (size_t)(right - left));
     }
 }
 
-/* Output channel `channel` of an image from its plane. */
-static void run_channel(const params *p, const kernel_run *r, size_t image, size_t channel,
-                        const uint8_t *plane, uint8_t zero)
-{
-    const int_conv *c = &p->c;
-    const int_tile *t = int_tile_of((cpu_level)c->level);
-    const row_function row = find_row(p);
-    const char *packed = r->packed;
-    const size_t each = (size_t)c->kernel[0] * p->quads * INT_GROUP;
-    const int8_t *w = (const int8_t *)packed + channel * each;
-    const uint32_t sum = ((const uint32_t *)(packed + p->at_sums))[channel];
-    const uint32_t bias = ((const uint32_t *)(packed + p->at_bias))[channel];
-    const double scale = ((const double *)(packed + p->at_scales))[channel];
-    const int32_t offset = (int32_t)(bias - zero * sum);
-    const size_t width = (size_t)c->out_size[1], height = (size_t)c->out_size[0];
-    uint8_t *y =
-        (uint8_t *)r->tensors[c->inputs] + (image * c->groups * c->out + channel) * width * height;
-    int32_t *sums = r->scratch, offsets[INT_MAX_ROWS];
+/* What an output plane is made with. */
+typedef struct channel {
+    const params *p;
+    const int_tile *tile;
+    row_function row;
+    const int8_t *w;
+    const uint8_t *plane;
+    uint8_t *y, *lines;
+    int32_t *sums, offsets[INT_MAX_ROWS];
     double scales[INT_MAX_ROWS];
-    for (size_t i = 0; i < INT_MAX_ROWS; i++) {
-        offsets[i] = offset;
-        scales[i] = scale;
-    }
+} channel;
+
+/* Rows of the output, one at a time. */
+static void run_rows(const channel *h)
+{
+    const int_conv *c = &h->p->c;
+    const size_t width = (size_t)c->out_size[1], height = (size_t)c->out_size[0];
     for (size_t first = 0; first < height; first += INT_MAX_ROWS) {
         const size_t rows = height - first < INT_MAX_ROWS ? height - first : INT_MAX_ROWS;
         for (size_t at = 0; at < width; at += INT_MAX_COLUMNS) {
             const size_t n = width - at < INT_MAX_COLUMNS ? width - at : INT_MAX_COLUMNS;
             for (size_t i = 0; i < rows; i++)
-                row(p, sums + i * INT_MAX_COLUMNS,
-                    plane + (first + i) * (size_t)c->stride[0] * p->width +
-                        at * (size_t)c->stride[1],
-                    w, n);
-            t->finish_rows(y + first * width + at, width, sums, rows, n, &c->finish, offsets,
-                           scales);
+                h->row(h->p, h->sums + i * INT_MAX_COLUMNS,
+                       h->plane + (first + i) * (size_t)c->stride[0] * h->p->width +
+                           at * (size_t)c->stride[1],
+                       h->w, n);
+            h->tile->finish_rows(h->y + first * width + at, width, h->sums, rows, n, &c->finish,
+                                 h->offsets, h->scales);
         }
     }
+}
+
+/* Without strides, positions are counted along the padded rows, whatever the width. */
+static void run_positions(const channel *h)
+{
+    enum { PIECE = INT_MAX_ROWS * INT_MAX_COLUMNS };
+    const int_conv *c = &h->p->c;
+    const size_t width = (size_t)c->out_size[1], padded = h->p->width;
+    const size_t total = ((size_t)c->out_size[0] - 1) * padded + width;
+    for (size_t first = 0; first < total; first += PIECE) {
+        const size_t count = total - first < PIECE ? total - first : PIECE;
+        const size_t rows = (count + INT_MAX_COLUMNS - 1) / INT_MAX_COLUMNS;
+        for (size_t i = 0; i < rows; i++)
+            h->row(h->p, h->sums + i * INT_MAX_COLUMNS, h->plane + first + i * INT_MAX_COLUMNS,
+                   h->w, INT_MAX_COLUMNS);
+        h->tile->finish_rows(h->lines, INT_MAX_COLUMNS, h->sums, rows, INT_MAX_COLUMNS, &c->finish,
+                             h->offsets, h->scales);
+        size_t row = first / padded, column = first % padded;
+        for (size_t at = 0; at < count; row++, column = 0) {
+            const size_t left = padded - column < count - at ? padded - column : count - at;
+            const size_t n = column < width ? width - column < left ? width - column : left : 0;
+            int_conv_copy(h->y + row * width + column, h->lines + at, n);
+            at += left;
+        }
+    }
+}
+
+/* Output channel `index` of an image from its plane. */
+static void run_channel(const params *p, const kernel_run *r, size_t image, size_t index,
+                        const uint8_t *plane, uint8_t zero)
+{
+    const int_conv *c = &p->c;
+    const char *packed = r->packed;
+    const size_t each = (size_t)c->kernel[0] * p->quads * INT_GROUP;
+    const uint32_t sum = ((const uint32_t *)(packed + p->at_sums))[index];
+    const uint32_t bias = ((const uint32_t *)(packed + p->at_bias))[index];
+    channel h = {.p = p,
+                 .tile = int_tile_of((cpu_level)c->level),
+                 .row = find_row(p),
+                 .w = (const int8_t *)packed + index * each,
+                 .plane = plane,
+                 .y = (uint8_t *)r->tensors[c->inputs] +
+                      (image * c->groups * c->out + index) *
+                          (size_t)(c->out_size[0] * c->out_size[1]),
+                 .lines = (uint8_t *)r->scratch + INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t),
+                 .sums = r->scratch};
+    for (size_t i = 0; i < INT_MAX_ROWS; i++) {
+        h.offsets[i] = (int32_t)(bias - zero * sum);
+        h.scales[i] = ((const double *)(packed + p->at_scales))[index];
+    }
+    if (c->stride[0] == 1 && c->stride[1] == 1)
+        run_positions(&h);
+    else
+        run_rows(&h);
 }
 
 static void run(const kernel_run *r)

@@ -198,20 +198,6 @@ static void find_runs(tile_end *e, size_t first)
     }
 }
 
-/* memcpy for few bytes. */
-static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
-{
-    if (n >= 16) {
-        for (size_t i = 0; i + 16 <= n; i += 16) memcpy(to + i, from + i, 16);
-        memcpy(to + n - 16, from + n - 16, 16);
-    } else if (n >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + n - 8, from + n - 8, 8);
-    } else {
-        for (size_t i = 0; i < n; i++) to[i] = from[i];
-    }
-}
-
 static void finish_bytes(const tile_end *e, const int32_t *sums, uint8_t *lines)
 {
     uint8_t *y = (uint8_t *)e->r->tensors[e->p->inputs] + e->plane * e->size;
@@ -225,7 +211,7 @@ static void finish_bytes(const tile_end *e, const int32_t *sums, uint8_t *lines)
     e->tile->finish_rows(lines, INT_MAX_COLUMNS, sums, e->rows, e->count, f, e->offsets, e->scales);
     for (size_t i = 0; i < e->rows; i++, y += e->size, lines += INT_MAX_COLUMNS)
         for (size_t k = 0; k < e->run_count; k++)
-            copy_run(y + e->runs[k].out, lines + e->runs[k].at, e->runs[k].count);
+            int_conv_copy(y + e->runs[k].out, lines + e->runs[k].at, e->runs[k].count);
 }
 
 static void finish_ints(const tile_end *e, const int32_t *sums)
