@@ -201,7 +201,7 @@ static pgy_status show_plan(const char *path, const inspect_model_args *s, pgy_e
     const plan_text_options options = {.layers = s->text.layers, .attrs = s->text.attrs};
     pgy_plan *plan = NULL;
     str text = {0};
-    if (s->text.weights || s->summary || s->list_unbounded || s->display_as)
+    if ((s->text.weights && !s->text.attrs) || s->summary || s->list_unbounded || s->display_as)
         LOG(WARNING,
             "--show weights, --summary, --list-unbounded-dds and --display-as are for ONNX models "
             "only");
