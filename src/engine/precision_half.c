@@ -196,16 +196,18 @@ static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
 
 /* ---- Do its weights fit? -------------------------------------------------------------------- */
 
-static bool leads_to_softmax(const pgy_value *v, int depth)
+/* `budget`: of nodes that are looked at. */
+static bool leads_to_softmax(const pgy_value *v, int *budget)
 {
     static const char *const STEPS[] = {"Add",     "Where",     "Mul",     "Expand",
                                         "Reshape", "Unsqueeze", "Squeeze", "Identity"};
-    if (v->is_output || !v->consumer_count || depth > 6) return false;
+    if (v->is_output || !v->consumer_count) return false;
     for (size_t i = 0; i < v->consumer_count; i++) {
         const pgy_node *n = v->consumers[i];
+        if (--*budget < 0) return false;
         if (node_is(n, "Softmax")) continue;
         if (n->graph != v->graph || !IN_LIST(n, STEPS) || !n->output_count || !n->outputs[0] ||
-            !leads_to_softmax(n->outputs[0], depth + 1))
+            !leads_to_softmax(n->outputs[0], budget))
             return false;
     }
     return true;
@@ -214,8 +216,9 @@ static bool leads_to_softmax(const pgy_value *v, int depth)
 /* Does n put numbers like -1e38 where attention must not look? Any large number does as well. */
 static bool is_mask(const pgy_node *n)
 {
+    int budget = 256;
     return (node_is(n, "Add") || node_is(n, "Where") || node_is(n, "Mul")) && n->outputs[0] &&
-           leads_to_softmax(n->outputs[0], 0);
+           leads_to_softmax(n->outputs[0], &budget);
 }
 
 /* NULL: they do, as far as float16 goes. */
