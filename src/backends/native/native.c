@@ -152,12 +152,18 @@ static pgy_status build(native *r, pgy_error *err)
     return st;
 }
 
+static bool asks_for_types(const pgy_build_config *c)
+{
+    return c->fp16 || c->bf16 || c->int8 || c->layer_type_count || c->tensor_type_count ||
+           c->save_quantized;
+}
+
 /* Nothing is built, so what is said of building has no effect. */
 static pgy_status load(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
     r->tactics_saved = true;
-    if (r->options.save_engine || (c && (c->save_tactics || c->load_tactics)))
+    if (r->options.save_engine || (c && (c->save_tactics || c->load_tactics || asks_for_types(c))))
         LOG(WARNING, "The model is a plan already: options on building it have no effect");
     LOG(INFO, "Loading bytes from %s", r->source->path);
     const pgy_status st = engine_open(&r->engine, r->source->path, err);
