@@ -168,6 +168,7 @@ void *debug_in_rows(const program_tensor *t, const void *data)
 {
     const size_t block = kernel_block(t->layout), item = pgy_dtype_describe(t->dtype)->bits / 8;
     size_t inner = 1, bytes = 0;
+    if (t->rank < 2 || !item) return NULL; /* no kernel has such tensors in blocks */
     for (int32_t d = 2; d < t->rank; d++) inner *= (size_t)t->shape[d];
     const size_t images = (size_t)t->shape[0], channels = (size_t)t->shape[1];
     const size_t blocks = (channels + block - 1) / block;

@@ -898,6 +898,52 @@ static void test_runtime__branches_run_side_by_side(void **state)
     pgy_engine_release(e);
 }
 
+/* Interpreted: x w, and where that is not zero. */
+static void *work_on_nodes(void *user)
+{
+    worker *w = user;
+    pgy_context *c = NULL;
+    if (pgy_context_create(&c, w->engine, NULL, NULL)) return NULL;
+    for (int round = 0; round < 10; round++) {
+        const int64_t rows = 1 + (w->rows + round) % 4, shape[] = {rows, 3};
+        float x[12] = {0};
+        int64_t where[2 * 16];
+        x[0] = 1;
+        w->failures += pgy_context_set_input_shape(c, "x", 2, shape, NULL) != PGY_OK;
+        w->failures += pgy_context_set_input(c, "x", x, sizeof x, NULL) != PGY_OK;
+        w->failures += pgy_context_set_output(c, "where", where, sizeof where, NULL) != PGY_OK;
+        w->failures += pgy_context_execute(c, NULL) != PGY_OK;
+        for (int64_t i = 0; i < 4; i++) w->failures += where[i] != 0 || where[4 + i] != i;
+    }
+    pgy_context_destroy(c);
+    return NULL;
+}
+
+static void test_runtime__interpreted_graphs_run_side_by_side(void **state)
+{
+    enum { COUNT = 4 };
+    const pgy_build_config config = {.size = sizeof config, .threads = 2};
+    model_builder b = builder_start(17);
+    (void)state;
+    builder_input(&b, "x", PGY_F32, "N, 3");
+    builder_floats(&b, "w", "3, 4", NULL);
+    builder_node(&b, "MatMul", "x w", "m");
+    builder_node(&b, "NonZero", "m", "where");
+    builder_output(&b, "where", PGY_I64, NULL);
+    pgy_engine *e = build_with(builder_finish_bytes(&b), &config);
+    pthread_t threads[COUNT];
+    worker workers[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        workers[i] = (worker){.engine = e, .rows = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, work_on_nodes, &workers[i]), 0);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(workers[i].failures, 0);
+    }
+    pgy_engine_release(e);
+}
+
 /* Cancelled from another thread until it has hit a run. */
 typedef struct canceller {
     pgy_context *context;
