@@ -72,8 +72,8 @@ static bool check_constants(const kernel_use *u, const int_conv *p, const places
     if (!int_use_are_scales(u, at->x_scale, 1) || !int_use_are_scales(u, at->w_scale, channels))
         return false;
     if (depth > 32768 || !int_use_is_fixed(u, at->x_zero, 1)) return false;
-    if (int_use_has(u, at->bias) &&
-        (!u->inputs[at->bias].data || kernel_count(&u->inputs[at->bias]) != channels))
+    if (int_use_has(u, at->bias) && ((p->kind == INT_CONV_TO_BYTES && !u->inputs[at->bias].data) ||
+                                     kernel_count(&u->inputs[at->bias]) != channels))
         return false;
     if (p->kind == INT_CONV_TO_FLOAT)
         return !int_use_has(u, at->sum) ||

@@ -225,22 +225,24 @@ static void finish_ints(const tile_end *e, const int32_t *sums)
         }
 }
 
-/* One run of one channel. */
-static void finish_floats(const tile_end *e, const int32_t *sums, size_t row, const run_out *run)
+static void finish_floats(const tile_end *e, const int32_t *sums)
 {
     const int_conv *p = e->p;
-    const size_t base = (e->plane + row) * e->size + run->out, n = run->count;
-    const double scale = e->scales[row];
-    const uint32_t offset = (uint32_t)e->offsets[row];
     const float *bias = p->bias_input ? e->r->tensors[p->bias_input] : NULL;
-    const float *more = p->sum_input ? (const float *)e->r->tensors[p->sum_input] + base : NULL;
-    const float shift = bias ? bias[e->channel + row] : 0;
-    float *y = (float *)e->r->tensors[p->inputs] + base;
-    sums += row * INT_MAX_COLUMNS + run->at;
-    for (size_t i = 0; i < n; i++)
-        y[i] = (float)((double)(int32_t)((uint32_t)sums[i] + offset) * scale) + shift;
-    for (size_t i = 0; more && i < n; i++) y[i] += more[i];
-    for (size_t i = 0; p->relu && i < n; i++) y[i] = y[i] < 0 ? 0 : y[i];
+    const float *more = p->sum_input ? e->r->tensors[p->sum_input] : NULL;
+    for (size_t i = 0; i < e->rows; i++, sums += INT_MAX_COLUMNS) {
+        int_floats f = {.offset = e->offsets[i],
+                        .scale = e->scales[i],
+                        .shift = bias ? bias[e->channel + i] : 0,
+                        .relu = p->relu};
+        for (size_t k = 0; k < e->run_count; k++) {
+            const run_out *run = &e->runs[k];
+            const size_t at = (e->plane + i) * e->size + run->out;
+            f.more = more ? more + at : NULL;
+            e->tile->row_floats((float *)e->r->tensors[p->inputs] + at, sums + run->at, run->count,
+                                &f);
+        }
+    }
 }
 
 /* `ones` are the sums of the unsigned operand alone, or NULL. */
@@ -257,8 +259,7 @@ static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_
     } else if (e->p->kind == INT_CONV_TO_INT32) {
         finish_ints(e, sums);
     } else {
-        for (size_t i = 0; i < e->rows; i++)
-            for (size_t k = 0; k < e->run_count; k++) finish_floats(e, sums, i, &e->runs[k]);
+        finish_floats(e, sums);
     }
 }
 

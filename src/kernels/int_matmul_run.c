@@ -177,10 +177,7 @@ static void finish_floats(const panel *c, size_t at, const int32_t *sums)
     const float *more = p->at.sum ? (const float *)c->r->tensors[p->at.sum] + at : NULL;
     float *y = (float *)c->r->tensors[p->inputs] + at;
     if (bias) bias += c->first;
-    for (size_t j = 0; j < c->count; j++) {
-        const int32_t sum = (int32_t)((uint32_t)sums[j] + (uint32_t)c->offsets[j]);
-        y[j] = (float)((double)sum * c->scales[j] + (bias ? (double)bias[j] : 0));
-    }
+    int_tile_of((cpu_level)p->level)->column_floats(y, sums, c->count, c->offsets, c->scales, bias);
     for (size_t j = 0; more && j < c->count; j++) y[j] += more[j];
     for (size_t j = 0; p->relu && j < c->count; j++) y[j] = y[j] < 0 ? 0 : y[j];
 }

@@ -39,6 +39,16 @@ typedef struct int_job {
 
 typedef void (*int_tile_function)(const int_job *j);
 
+/* From sums to floats, of a row: (sum + offset) * scale + shift, plus `more` where it is not NULL.
+ */
+typedef struct int_floats {
+    int32_t offset;
+    double scale;
+    float shift;
+    const float *more;
+    bool relu;
+} int_floats;
+
 typedef struct int_tile {
     size_t rows, vectors, lanes;
     bool fuses;
@@ -51,6 +61,10 @@ typedef struct int_tile {
     /* One row; an offset and a scale for each column, which is there in float32 too. */
     void (*finish_columns)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
                            const int32_t *offsets, const double *scales, const float *factors);
+    void (*row_floats)(float *y, const int32_t *sums, size_t n, const int_floats *f);
+    /* (sum + offset) * scale + bias of each column, rounded once; bias may be NULL. */
+    void (*column_floats)(float *y, const int32_t *sums, size_t n, const int32_t *offsets,
+                          const double *scales, const float *bias);
 } int_tile;
 
 extern const int_tile int_tile_portable, int_tile_avx2, int_tile_avx512, int_tile_vnni;

@@ -53,6 +53,7 @@ TARGET static inline __m256i dot(__m256i sum, halves a, halves b)
 #include "kernels/int_tile_small.inc"
 
 #include "kernels/int_finish.inc"
+#include "kernels/int_floats.inc"
 
 const int_tile int_tile_avx2 = {
     .rows = 4,
@@ -62,5 +63,7 @@ const int_tile int_tile_avx2 = {
             {{signed_1_1, signed_1_2}, {signed_2_1, signed_2_2}, {signed_4_1, signed_4_2}}},
     .finish_rows = finish_rows,
     .finish_columns = finish_columns,
+    .row_floats = row_floats,
+    .column_floats = column_floats,
 };
 #endif

@@ -53,6 +53,7 @@ TARGET static inline __m512i dot(__m512i sum, halves a, halves b)
 #include "kernels/int_tile_set.inc"
 
 #include "kernels/int_finish_avx512.inc"
+#include "kernels/int_floats.inc"
 
 const int_tile int_tile_avx512 = {
     .rows = 8,
@@ -68,5 +69,7 @@ const int_tile int_tile_avx512 = {
              {signed_8_1, signed_8_2, signed_8_3}}},
     .finish_rows = finish_rows,
     .finish_columns = finish_columns,
+    .row_floats = row_floats,
+    .column_floats = column_floats,
 };
 #endif

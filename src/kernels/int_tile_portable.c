@@ -8,6 +8,7 @@ enum { COLUMNS = 8 };
 
 #define TARGET
 #include "kernels/int_finish.inc"
+#include "kernels/int_floats.inc"
 
 static inline void add_signed(int32_t *c, const uint8_t *a, const uint8_t *b)
 {
@@ -60,6 +61,8 @@ const int_tile int_tile_portable = {
     .run = {{{rows_1}, {rows_2}, {rows_4}}, {{signed_1}, {signed_2}, {signed_4}}},
     .finish_rows = finish_rows,
     .finish_columns = finish_columns,
+    .row_floats = row_floats,
+    .column_floats = column_floats,
 };
 
 const int_tile *int_tile_of(cpu_level level)

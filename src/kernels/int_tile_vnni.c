@@ -14,6 +14,7 @@
 #define ZERO() _mm512_setzero_si512()
 
 #include "kernels/int_finish_avx512.inc"
+#include "kernels/int_floats.inc"
 
 typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
 #define A_PART __m512i
@@ -75,5 +76,7 @@ const int_tile int_tile_vnni = {
              {signed_8_1, signed_8_2, signed_8_3}}},
     .finish_rows = finish_rows,
     .finish_columns = finish_columns,
+    .row_floats = row_floats,
+    .column_floats = column_floats,
 };
 #endif

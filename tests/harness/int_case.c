@@ -124,10 +124,13 @@ static void compare(const kernel *k, const op_tensor *wanted, const void *got, d
     pgy_tensor *declared = NULL;
     pgy_error err = {0};
     assert_int_equal(op_from_storage(&declared, wanted->value, wanted->dtype, &err), 0);
+    double most = 0;
+    for (size_t i = 0; tolerance > 0 && i < pgy_tensor_count(declared); i++)
+        most = fmax(most, fabs(element_as_f64(wanted->dtype, pgy_tensor_data(declared), i)));
     for (size_t i = 0; i < pgy_tensor_count(declared); i++) {
         const double x = element_as_f64(wanted->dtype, got, i);
         const double w = element_as_f64(wanted->dtype, pgy_tensor_data(declared), i);
-        if (!(fabs(x - w) <= tolerance * fabs(w)) && !(isnan(x) && isnan(w)))
+        if (!(fabs(x - w) <= tolerance * most) && !(isnan(x) && isnan(w)))
             fail_msg("%s: element %zu is %.9g, not %.9g", k->name, i, x, w);
     }
     pgy_tensor_release(declared);

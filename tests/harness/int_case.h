@@ -24,7 +24,8 @@ void int_case_values(int_case *c, pgy_dtype dtype, int32_t rank, const int64_t *
 void int_case_scalar(int_case *c, pgy_dtype dtype, double value);
 /* A constant vector of `count` scales. */
 void int_case_scales(int_case *c, int64_t count, double least);
-/* @return how many variants ran. `tolerance`: of float outputs, relative; 0: equal. */
+/* @return how many variants ran. `tolerance`: of float outputs, relative to the largest
+ * magnitude; 0: equal. */
 size_t int_case_run(int_case *c, size_t outputs, double tolerance);
 void int_case_end(int_case *c);
 

@@ -152,3 +152,35 @@ static void test_int_conv__depthwise(void **state)
         for (int form = 0; form < 8; form++)
             run_qlinear(&DEPTHWISE[i], form & 1 ? PGY_I8 : PGY_U8, PGY_I8, form & 2, form & 4);
 }
+
+static void run_floats(const conv_case *t, int form)
+{
+    int_case c;
+    const pgy_dtype x = form & 1 ? PGY_I8 : PGY_U8;
+    int64_t y[4] = {t->batch, t->out};
+    for (int d = 0; d < 2; d++)
+        y[2 + d] =
+            (t->size[d] + t->pads[d] + t->pads[2 + d] - t->dilation[d] * (t->kernel[d] - 1) - 1) /
+                t->stride[d] +
+            1;
+    int_case_start(&c, "pgy", "QuantizedConv", 1);
+    geometry(&c, t);
+    if (form & 8) case_attr_text(&c.c, "activation", "Relu");
+    image(&c, t, x);
+    int_case_scalar(&c, PGY_F32, 0.02);
+    int_case_scalar(&c, x, 13);
+    kernel_of(&c, t, PGY_I8);
+    int_case_scales(&c, t->out, 0.004);
+    int_case_scalar(&c, PGY_I8, form & 16 ? 5 : 0);
+    int_case_input(&c, PGY_F32, false, form & 2 ? 1 : -1, &t->out);
+    int_case_input(&c, PGY_F32, false, form & 4 ? 4 : -1, y);
+    assert_true(int_case_run(&c, 1, 1e-6) > 0);
+    int_case_end(&c);
+}
+
+static void test_int_conv__floats(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        for (int form = 0; form < 32; form++) run_floats(&CASES[i], form);
+}

@@ -200,3 +200,31 @@ static void test_int_matmul__floats_quantised_on_the_way(void **state)
         run_dynamic(form, (const int64_t[]){90, 13}, 2);
     }
 }
+
+static void run_fused(int form, const char *activation)
+{
+    enum { M = 19, K = 28, N = 37 };
+    int_case c;
+    const int64_t n = N;
+    int_case_start(&c, "pgy", "QuantizedMatMul", 1);
+    if (activation) case_attr_text(&c.c, "activation", activation);
+    operand(&c, form & SIGNED_A, false, 3, (const int64_t[]){2, M, K});
+    int_case_scalar(&c, PGY_F32, 0.02);
+    int_case_scalar(&c, byte(form & SIGNED_A), 9);
+    operand(&c, form & SIGNED_B, form & CONSTANT, 2, (const int64_t[]){K, N});
+    int_case_scales(&c, form & EACH ? N : 1, 0.01);
+    int_case_scalar(&c, byte(form & SIGNED_B), form & ZEROS ? 17 : 0);
+    int_case_input(&c, PGY_F32, false, form & EACH ? 1 : -1, &n);
+    int_case_input(&c, PGY_F32, false, form & ZEROS ? 3 : -1, (const int64_t[]){2, M, N});
+    assert_true(int_case_run(&c, 1, 1e-6) > 0);
+    int_case_end(&c);
+}
+
+static void test_int_matmul__bias_residual_and_relu(void **state)
+{
+    (void)state;
+    for (int form = 0; form < FORMS; form++) {
+        run_fused(form, NULL);
+        run_fused(form, "Relu");
+    }
+}
