@@ -15,6 +15,7 @@
 enum {
     WARM_UPS = 2,
     FEWEST_ROUNDS = 5,
+    CLOSE_ROUNDS = 12, /* where two are nearly as fast */
     MOST_ROUNDS = 40,
     ROUNDS_NS = 4000000, /* short kernels run in more rounds, until each has had this long */
     SAMPLE_NS = 10000,   /* one run that is shorter is repeated within a round */
@@ -23,7 +24,7 @@ enum {
     MOST_SETS = 32,
     SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS
 };
-static const double LOST = 1.3, LOST_WHILE_WARM = 2;
+static const double LOST = 1.3, LOST_WHILE_WARM = 2, CLOSE = 1.1;
 
 typedef struct trial {
     measure_candidate *c;
@@ -327,14 +328,23 @@ static bool run_round(bench *b, int64_t until)
     return true;
 }
 
+static bool is_close(const bench *b)
+{
+    const double best = best_of(b);
+    size_t near = 0;
+    for (size_t i = 0; i < b->count; i++)
+        near += !b->trials[i].lost && b->trials[i].c->time_ns <= CLOSE * best;
+    return near > 1;
+}
+
 static void run_rounds(bench *b, int64_t until)
 {
     const int64_t start = clock_ns();
-    for (size_t round = 0; round < MOST_ROUNDS; round++) {
+    for (size_t round = 1; round <= MOST_ROUNDS; round++) {
         if (!run_round(b, until)) return;
-        if (round > 0) drop_lost(b, LOST);
-        if (round + 1 >= FEWEST_ROUNDS && clock_ns() - start > (int64_t)(b->count * ROUNDS_NS))
-            return;
+        if (round > 1) drop_lost(b, LOST);
+        const size_t fewest = is_close(b) ? CLOSE_ROUNDS : FEWEST_ROUNDS;
+        if (round >= fewest && clock_ns() - start > (int64_t)(b->count * ROUNDS_NS)) return;
     }
 }
 
