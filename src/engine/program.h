@@ -34,11 +34,11 @@ typedef struct program_step {
     kernel_plan plan;            /* packed bytes lie in the constants, at packed_offset */
     uint64_t packed_offset;
     uint64_t workspace_offset; /* in the arena */
-    pgy_node *node;          /* of the graph, for the reference; NULL for reorders */
-    uint32_t node_index;     /* of a reference step: its place in the graph */
-    const op_node *op;       /* of a reference step; NULL if it has bodies: then its node runs */
-    const uint32_t *tensors; /* inputs, captured values of a reference step, then outputs;
-                                PROGRAM_NO_TENSOR where omitted */
+    pgy_node *node;            /* of the graph, for the reference; NULL for reorders */
+    uint32_t node_index;       /* of a reference step: its place in the graph */
+    const op_node *op;         /* of a reference step; NULL if it has bodies: then its node runs */
+    const uint32_t *tensors;   /* inputs, captured values of a reference step, then outputs;
+                                  PROGRAM_NO_TENSOR where omitted */
     uint32_t input_count, captured_count, output_count;
     double cost_ns; /* what selection thought */
 } program_step;

@@ -19,7 +19,8 @@ void progress_finish(const pgy_build_config *c, const char *phase);
 #define PROGRESS_PROGRAM "Building a program"  /* kernels, debug tensors, memory */
 #define PROGRESS_KERNELS "Looking for kernels" /* of a program; a step for each node */
 #define PROGRESS_TIMES "Measuring kernels"     /* likewise */
-#define PROGRESS_CALIBRATION "Calibrating" /* a step for each input; their number is not known: 0 \
-                                            */
+#define PROGRESS_CALIBRATION                                             \
+    "Calibrating" /* a step for each input; their number is not known: 0 \
+                   */
 
 #endif

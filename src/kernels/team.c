@@ -2,8 +2,8 @@
 /* The thread team. Threads wait for a number to change: the round of tasks, or the round of the
  * barrier. A waiter spins first, because the next step is usually microseconds away; then it sleeps
  * on the number (futex). Whoever changes a number wakes sleepers only if there are some. Where the
- * teams of the process that have work have more threads than there are processors, whoever is waited
- * for may need the waiter's, so nobody spins. */
+ * teams of the process that have work have more threads than there are processors, whoever is
+ * waited for may need the waiter's, so nobody spins. */
 #include "kernels/team.h"
 
 #include <linux/futex.h>
