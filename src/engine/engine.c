@@ -155,7 +155,7 @@ static pgy_status describe(pgy_metadata **out, pgy_value *const *values, size_t 
 }
 
 /* Of the file as it was, for those who look at the plan later. */
-static uint64_t hash_model(pgy_model *model)
+uint64_t engine_hash_model(pgy_model *model)
 {
     file_map map = {0};
     const char *path = pgy_model_path(model);
@@ -277,7 +277,7 @@ static pgy_status build_model(engine **out, pgy_model *model, const pgy_build_co
     engine *e = NULL;
     pgy_status st = engine_create(&e, config, err);
     if (st) return st;
-    e->model_hash = hash_model(model);
+    e->model_hash = engine_hash_model(model);
     st = load_replay(e, err);
     if (!st) st = timing_create(&e->timing, e->config, err);
     if (!st) st = import(e, model, err);

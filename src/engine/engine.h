@@ -55,9 +55,12 @@ pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUS
 /* Somebody is going to run it: of a plan file, weights are mapped now, once, rather than page by
  * page by the first run. */
 void engine_prefetch(engine *e);
+/* Of the file that a model came from; 0: it is from none. */
+uint64_t engine_hash_model(pgy_model *model);
 /* Builds anew from the model that the engine was built from, with other weights in it. Programs
- * have the kernels that they had. The model is retained. */
-pgy_status engine_refit(engine *e, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
+ * have the kernels that they had. The model is retained; the hash is that of the file that has it,
+ * or 0. */
+pgy_status engine_refit(engine *e, pgy_model *model, uint64_t hash, pgy_error *err) PGY_MUST_CHECK;
 /* That model, retained; of a plan that was stripped weights are left out (plan_weights.h). */
 pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
 /* Writes a plan. The same model, config, processor and times give the same bytes. */

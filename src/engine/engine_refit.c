@@ -65,7 +65,7 @@ static pgy_status rebuild_all(refit *r, pgy_error *err)
 }
 
 /* Contexts keep what they are running by. */
-static void take_over(refit *r, pgy_model *model)
+static void take_over(refit *r, pgy_model *model, uint64_t hash)
 {
     engine *e = r->e;
     for (size_t i = 0; i < e->kept_count; i++) engine_forget(&e->kept[i]);
@@ -80,19 +80,19 @@ static void take_over(refit *r, pgy_model *model)
     pgy_model *old = e->original;
     e->original = pgy_model_retain(model);
     pgy_model_destroy(old);
-    e->model_hash = 0;
+    e->model_hash = hash;
     e->config->strip_plan = false;
     atomic_store_explicit(&e->stripped, false, memory_order_release);
     atomic_fetch_add_explicit(&e->version, 1, memory_order_acq_rel);
 }
 
-pgy_status engine_refit(engine *e, pgy_model *model, pgy_error *err)
+pgy_status engine_refit(engine *e, pgy_model *model, uint64_t hash, pgy_error *err)
 {
     refit r = {.e = e};
     pthread_mutex_lock(&e->lock);
     pgy_status st = import(&r, model, err);
     if (!st) st = rebuild_all(&r, err);
-    if (!st) take_over(&r, model);
+    if (!st) take_over(&r, model, hash);
     pthread_mutex_unlock(&e->lock);
     for (size_t i = 0; i < r.count; i++) engine_forget(&r.made[i]);
     mem_free(r.made);

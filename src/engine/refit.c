@@ -18,6 +18,7 @@ struct pgy_refitter {
     strmap places;    /* name -> 1 + place */
     pgy_tensor **set; /* NULL: stays as it is */
     size_t count;
+    uint64_t hash; /* of the file that all weights are from; 0: they are not from one */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -169,6 +170,7 @@ pgy_status pgy_refitter_set_weights(pgy_refitter *r, const char *name, pgy_tenso
     if (st) return st;
     pgy_tensor_release(r->set[i]);
     r->set[i] = resident;
+    r->hash = 0;
     return PGY_OK;
 }
 
@@ -225,6 +227,7 @@ pgy_status pgy_refitter_set_model(pgy_refitter *r, pgy_model *model, pgy_error *
         if (!st) st = pgy_refitter_set_weights(r, name, t, err);
         pgy_tensor_release(t);
     }
+    if (!st) r->hash = engine_hash_model(model);
     strmap_deinit(&given);
     return st;
 }
@@ -294,7 +297,7 @@ pgy_status pgy_refitter_refit(pgy_refitter *r, pgy_error *err)
     if (!r) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no refitter");
     if (pgy_refitter_missing_count(r)) return tell_missing(r, err);
     pgy_status st = make_model(&model, r, err);
-    if (!st) st = engine_refit(r->engine, model, err);
+    if (!st) st = engine_refit(r->engine, model, r->hash, err);
     pgy_model_destroy(model);
     return st;
 }
