@@ -427,6 +427,61 @@ static void test_runtime__only_contexts_made_for_it_take_memory_of_the_caller(vo
     pgy_context_destroy(c);
 }
 
+/* Everything that a context does, but with an allocation that fails. */
+static pgy_status run_all(pgy_engine *e, const pgy_profiler *p, const pgy_debug_listener *l,
+                          pgy_error *err)
+{
+    const int64_t shape[] = {2, 3};
+    float y[8], z[8];
+    pgy_context *c = NULL;
+    pgy_status st = pgy_context_create(&c, e, NULL, err);
+    if (st) return st;
+    pgy_context_set_profiler(c, p, true);
+    pgy_context_set_debug_listener(c, l);
+    st = pgy_context_set_input_shape(c, "x", 2, shape, err);
+    if (!st) st = pgy_context_infer_shapes(c, NULL, 0, NULL, err);
+    if (!st) st = pgy_context_set_input(c, "x", XS, sizeof XS, err);
+    if (!st) st = pgy_context_set_output(c, "y", y, sizeof y, err);
+    if (!st) st = pgy_context_set_output(c, "z", z, sizeof z, err);
+    if (!st) st = pgy_context_execute(c, err);
+    pgy_context_destroy(c);
+    if (!st) expect_right(y, z);
+    return st;
+}
+
+static void ignore_layer(void *user, const char *name, double ms)
+{
+    (void)user, (void)name, (void)ms;
+}
+
+static bool ignore_tensor(void *user, const char *name, pgy_view v)
+{
+    (void)user, (void)name, (void)v;
+    return true;
+}
+
+static void test_runtime__out_of_memory_is_an_error(void **state)
+{
+    const pgy_profiler p = {.layer = ignore_layer};
+    const pgy_debug_listener l = {.tensor = ignore_tensor};
+    pgy_build_config config = RANGED;
+    (void)state;
+    if (!mem_fail_nth(0)) skip();
+    config.debug_unfused = true;
+    pgy_engine *e = build_with(small_model(), &config);
+    size_t failures = 0;
+    for (uint64_t n = 1; n < 300; n++) {
+        pgy_error err = {0};
+        mem_fail_nth(n);
+        const pgy_status st = run_all(e, &p, &l, &err);
+        mem_fail_nth(0);
+        if (st && st != PGY_E_MEMORY) fail_msg("allocation %d: %s", (int)n, err.text);
+        failures += st != PGY_OK;
+    }
+    assert_true(failures > 20);
+    pgy_engine_release(e);
+}
+
 /* ---- Watching ------------------------------------------------------------------------------- */
 
 typedef struct heard {
