@@ -41,8 +41,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_engine_open(pgy_engine **out, const char *
  * retains it; at addresses that are no multiple of 64 they are copied all the same. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_engine_load(pgy_engine **out, const void *data,
                                                   size_t size_bytes, bool borrow, pgy_error *err);
-/** Writes a plan. The file appears whole or not at all; the same model, config and processor give
- * the same bytes. */
+/** Writes a plan. The file appears whole or not at all. The same model, config and processor give
+ * the same bytes if kernels are chosen by estimates, a replay, or a timing cache that has all
+ * times; what is measured may come out another way the next time. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_engine_save(pgy_engine *e, const char *path, pgy_error *err);
 /** The same bytes in memory, to be given to pgy_engine_free_bytes. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_engine_serialize(void **out, size_t *size_bytes,
@@ -79,8 +80,7 @@ PGY_API uint64_t pgy_engine_arena_bytes(const pgy_engine *e, size_t profile);
 
 /* ---- Plan files ----------------------------------------------------------------------------- */
 
-/** Builds a model and saves the plan. The file appears whole or not at all; the same model, shapes
- * and processor give the same bytes.
+/** Builds a model and saves the plan, as pgy_engine_build and pgy_engine_save.
  *  @param config  the shapes are the usual ones of its first profile; dimensions that are not fixed
  *                 are 1, with a warning. May be NULL */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plan_build(const char *path, pgy_model *model,
