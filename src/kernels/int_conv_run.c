@@ -267,15 +267,19 @@ static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_
 
 typedef struct unit {
     size_t image, tile, tile_end, row, row_end; /* image: of a batch and group; rows: groups */
+    size_t group;
+    const uint8_t *laid; /* the image */
 } unit;
 
-static unit find_unit(const int_conv *p, size_t index)
+static unit find_unit(const int_conv *p, const kernel_run *r, size_t index)
 {
     const size_t blocks = (p->tiles + p->block - 1) / p->block;
     unit u = {.tile = index / p->chunks % blocks * p->block, .image = index / p->chunks / blocks};
     kernel_share(&u.row, &u.row_end, p->row_groups, (uint32_t)(index % p->chunks),
                  (uint32_t)p->chunks);
     u.tile_end = u.tile + p->block < p->tiles ? u.tile + p->block : p->tiles;
+    u.group = u.image % p->groups;
+    u.laid = (const uint8_t *)r->workspace + u.image * int_conv_image_bytes(p);
     return u;
 }
 
@@ -294,14 +298,14 @@ static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
     const int_conv *p = e->p;
     const kernel_run *r = e->r;
     const int_tile *t = e->tile;
-    const size_t width = t->vectors * t->lanes, first = tile * width, group = u->image % p->groups;
+    const size_t width = t->vectors * t->lanes, first = tile * width, group = u->group;
     const uint64_t weights = p->taps * p->quads * t->rows * INT_GROUP;
     int32_t *sums = r->scratch, *ones = sums + INT_MAX_ROWS * INT_MAX_COLUMNS;
-    const uint8_t *image = (const uint8_t *)r->workspace + u->image * int_conv_image_bytes(p);
     e->count = p->positions - first < width ? p->positions - first : width;
-    const size_t vectors = (e->count + t->lanes - 1) / t->lanes, channel = row * t->rows;
+    const size_t channel = row * t->rows;
+    const size_t vectors = e->count > 2 * t->lanes ? 3 : e->count > t->lanes ? 2 : 1;
     int_job j = {.a = (const uint8_t *)r->packed + (group * p->row_groups + row) * weights,
-                 .b = image + first * INT_GROUP,
+                 .b = u->laid + first * INT_GROUP,
                  .b_taps = p->tap_offsets,
                  .tap_count = p->taps,
                  .groups = p->quads,
@@ -422,7 +426,7 @@ void int_conv_run(const kernel_run *r)
             run_panel(&e, i / p->tiles, i % p->tiles);
             continue;
         }
-        const unit u = find_unit(p, i);
+        const unit u = find_unit(p, r, i);
         for (size_t row = u.row; row < u.row_end; row++)
             for (size_t tile = u.tile; tile < u.tile_end; tile++) run_tile(&e, &u, row, tile);
     }
