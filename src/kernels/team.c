@@ -3,7 +3,9 @@
  * barrier. A waiter spins first, because the next step is usually microseconds away; then it sleeps
  * on the number (futex). Whoever changes a number wakes sleepers only if there are some. Where the
  * teams of the process that have work have more threads than there are processors, whoever is
- * waited for may need the waiter's, so nobody spins. */
+ * waited for may need the waiter's, so nobody spins. Other processes are noticed by waits that take
+ * longer than it is worth to spin: each halves a thread's patience, and a sleep that was too short
+ * to be worth it restores it. */
 #include "kernels/team.h"
 
 #include <linux/futex.h>
@@ -15,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/system.h"
 
-enum { CACHE_LINE = 64, SPIN_NS = 100000, SPINS_PER_LOOK = 64 };
+enum { CACHE_LINE = 64, SPIN_NS = 100000, SPIN_LEAST_NS = 2000, SPINS_PER_LOOK = 64 };
 
 /* A number that threads wait on, alone on its cache line. */
 typedef struct signal_word {
@@ -41,6 +43,9 @@ struct team {
     worker *workers; /* [1, size) */
 };
 
+/* How long this thread spins within a task. */
+static _Thread_local int64_t patience_ns = SPIN_NS;
+
 /* Threads of all teams that have a task. */
 static atomic_size_t busy_threads;
 
@@ -55,26 +60,46 @@ static void pause_briefly(void)
 #endif
 }
 
-/* How long to spin, if `more` threads want to beside those that have a task. */
-static int64_t spin_time(const team *t, size_t more)
+/* May one spin, if `more` threads want to beside those that have a task? */
+static bool may_spin(const team *t, size_t more)
 {
-    const size_t busy = atomic_load_explicit(&busy_threads, memory_order_relaxed) + more;
-    return busy <= t->processors ? SPIN_NS : 0;
+    return atomic_load_explicit(&busy_threads, memory_order_relaxed) + more <= t->processors;
 }
 
-static void wait_change(signal_word *w, unsigned old, int64_t spin_ns)
+/* False: the time was over. */
+static bool spin(const signal_word *w, unsigned old, int64_t until)
 {
-    const int64_t until = clock_ns() + spin_ns;
     do {
         for (int i = 0; i < SPINS_PER_LOOK; i++) {
-            if (atomic_load_explicit(&w->value, memory_order_acquire) != old) return;
+            if (atomic_load_explicit(&w->value, memory_order_acquire) != old) return true;
             pause_briefly();
         }
     } while (clock_ns() < until);
+    return false;
+}
+
+static void sleep_on(signal_word *w, unsigned old)
+{
     atomic_fetch_add(&w->sleepers, 1);
     while (atomic_load(&w->value) == old)
         syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
     atomic_fetch_sub(&w->sleepers, 1);
+}
+
+/* For a task: nobody knows when it comes. */
+static void wait_long(const team *t, signal_word *w, unsigned old)
+{
+    if (!spin(w, old, clock_ns() + (may_spin(t, t->size) ? SPIN_NS : 0))) sleep_on(w, old);
+}
+
+/* For the others of a task. */
+static void wait_change(const team *t, signal_word *w, unsigned old)
+{
+    const int64_t start = clock_ns();
+    if (spin(w, old, start + (may_spin(t, 0) ? patience_ns : 0))) return;
+    sleep_on(w, old);
+    const int64_t halved = patience_ns / 2 > SPIN_LEAST_NS ? patience_ns / 2 : SPIN_LEAST_NS;
+    patience_ns = clock_ns() - start < SPIN_NS ? SPIN_NS : halved;
 }
 
 static void change(signal_word *w, unsigned value)
@@ -93,7 +118,7 @@ void team_barrier(team *t, size_t thread)
         atomic_store_explicit(&t->arrived.value, 0, memory_order_relaxed);
         change(&t->passed, round + 1);
     } else {
-        wait_change(&t->passed, round, spin_time(t, 0));
+        wait_change(t, &t->passed, round);
     }
 }
 
@@ -104,7 +129,7 @@ static void *worker_main(void *arg)
     const worker *w = arg;
     team *t = w->team;
     for (unsigned round = 0;; round++) {
-        wait_change(&t->start, round, spin_time(t, t->size));
+        wait_long(t, &t->start, round);
         if (t->stopping) return NULL;
         t->task(w->index, t->size, t->user);
         if (atomic_fetch_sub(&t->running, 1) == 1) change(&t->done, round + 1);
@@ -123,7 +148,7 @@ static void run_task(team *t, void (*task)(size_t thread, size_t size, void *use
     atomic_store_explicit(&t->running, (unsigned)t->size - 1, memory_order_relaxed);
     change(&t->start, round + 1);
     task(0, t->size, user);
-    wait_change(&t->done, round, spin_time(t, 0));
+    wait_change(t, &t->done, round);
 }
 
 void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), void *user)
