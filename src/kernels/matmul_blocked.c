@@ -9,7 +9,7 @@
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
-enum { UNIT_ROWS = 144, UNIT_PANELS = 8, DEPTH = 1024 };
+enum { UNIT_ROWS = 216, UNIT_PANELS = 8, DEPTH = 1024 };
 
 const matmul_tile *matmul_tile_of(cpu_level level)
 {
