@@ -44,7 +44,7 @@ static bool read_scales(pattern *p, const pgy_node *n, quantized *q, size_t *sca
     if (pattern_int(n, "block_size", 0)) return false;
     q->one_scale = element(p, q->scale);
     q->one_zero = q->zero ? (int64_t)element(p, q->zero) : 0;
-    return q->one_scale > 1e-12 && q->one_scale < 1e12;
+    return *scales > 1 || (q->one_scale > 1e-12 && q->one_scale < 1e12);
 }
 
 static bool read_start(pattern *p, const pgy_value *v, quantized *q, size_t *scales)
@@ -61,6 +61,17 @@ bool quantized_read(pattern *p, const pgy_value *v, quantized *q)
     return read_start(p, v, q, &scales) && scales == 1;
 }
 
+/* Zero is fine, as of a channel without weights. */
+static bool are_factors(pattern *p, pgy_value *v)
+{
+    pgy_tensor *t = pattern_floats(p, v);
+    bool fine = t != NULL;
+    for (size_t i = 0; fine && i < pgy_tensor_count(t); i++)
+        fine = op_f64(t)[i] >= 0 && op_f64(t)[i] < 1e12;
+    pgy_tensor_release(t);
+    return fine;
+}
+
 bool quantized_read_weights(pattern *p, const pgy_value *v, int32_t axis, quantized *q)
 {
     size_t scales;
@@ -70,7 +81,7 @@ bool quantized_read_weights(pattern *p, const pgy_value *v, int32_t axis, quanti
     int64_t own = pattern_int(v->producer, "axis", 1);
     if (own < 0) own += rank;
     if (axis < 0) axis += rank;
-    return own == axis && pattern_size(q->x, axis) == (int64_t)scales;
+    return own == axis && pattern_size(q->x, axis) == (int64_t)scales && are_factors(p, q->scale);
 }
 
 bool quantized_read_end(pattern *p, const pgy_node *n, quantized *q)
@@ -80,6 +91,15 @@ bool quantized_read_end(pattern *p, const pgy_node *n, quantized *q)
     *q = (quantized){.x = n->inputs[0], .type = pattern_dtype(n->outputs[0])};
     if (!is_byte(q->type) || pattern_dtype(q->x) != PGY_F32) return false;
     return read_scales(p, n, q, &scales) && scales == 1;
+}
+
+bool quantized_suits_window(const pgy_node *n, const pgy_value *v)
+{
+    if (pattern_rank(v) < 3 || pattern_rank(v) > 4) return false;
+    const pgy_onnx_attribute *strides = node_attribute(n, "strides");
+    for (size_t i = 0; strides && i < strides->int_count; i++)
+        if (strides->ints[i] > 8) return false;
+    return true;
 }
 
 bool quantized_is_same(const quantized *a, const quantized *b)
@@ -170,8 +190,9 @@ pgy_value *quantized_bias(pattern *p, pgy_graph *level, pgy_value *v, const quan
     for (size_t i = 0; fits && i < count; i++) {
         const double unit =
             alpha * a->one_scale * op_f64(scales)[pgy_tensor_count(scales) == 1 ? 0 : i];
-        sums[i] = nearbyint(op_f64(bias)[i] / unit);
-        fits = fabs(sums[i]) <= most;
+        sums[i] = unit > 0 ? nearbyint(op_f64(bias)[i] / unit) : 0;
+        if (!(unit > 0) && op_f64(bias)[i] != 0) fits = false;
+        if (!(fabs(sums[i]) <= most)) fits = false;
     }
     pgy_value *made = fits ? pattern_weight(p, level, "bias", PGY_I32, 1, &shape, sums) : NULL;
     pgy_tensor_release(bias);

@@ -21,6 +21,8 @@ bool quantized_read(pattern *p, const pgy_value *v, quantized *q);
 bool quantized_read_weights(pattern *p, const pgy_value *v, int32_t axis, quantized *q);
 /* n is a QuantizeLinear with one scale to bytes. */
 bool quantized_read_end(pattern *p, const pgy_node *n, quantized *q);
+/* Are there kernels for such a window over v: one or two axes, no large strides? */
+bool quantized_suits_window(const pgy_node *n, const pgy_value *v);
 bool quantized_is_same(const quantized *a, const quantized *b);
 /* The zero point as an input: one is made where there is none. */
 pgy_value *quantized_zero(pattern *p, pgy_graph *level, const quantized *q);

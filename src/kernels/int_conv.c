@@ -69,7 +69,7 @@ static bool check_constants(const kernel_use *u, const int_conv *p, const places
                                        kernel_count(&u->inputs[at->x_zero]) != 1))
         return false;
     if (p->kind == INT_CONV_TO_INT32) return depth < (uint64_t)1 << 24;
-    if (!int_use_are_scales(u, at->x_scale, 1) || !int_use_are_scales(u, at->w_scale, channels))
+    if (!int_use_are_scales(u, at->x_scale, 1) || !int_use_are_factors(u, at->w_scale, channels))
         return false;
     if (depth > 32768 || !int_use_is_fixed(u, at->x_zero, 1)) return false;
     if (int_use_has(u, at->bias) && ((p->kind == INT_CONV_TO_BYTES && !u->inputs[at->bias].data) ||

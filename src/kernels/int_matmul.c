@@ -140,7 +140,7 @@ static bool read_scales(int_matmul *p, const kernel_use *u)
         return false;
     if (p->kind == INT_MATMUL_TO_FLOAT) return true;
     return p->at.y_scale && int_use_are_scales(u, p->at.y_scale, 1) &&
-           int_use_are_scales(u, p->at.a_scale, 1) && int_use_are_scales(u, p->at.b_scale, p->n) &&
+           int_use_are_scales(u, p->at.a_scale, 1) && int_use_are_factors(u, p->at.b_scale, p->n) &&
            int_use_is_fixed(u, p->at.y_zero, 1) &&
            (!p->at.y_zero || kernel_count(&u->inputs[p->at.y_zero]) == 1);
 }

@@ -21,15 +21,25 @@ bool int_use_is_fixed(const kernel_use *u, size_t i, size_t count)
     return u->inputs[i].data && (have == 1 || have == count);
 }
 
-bool int_use_are_scales(const kernel_use *u, size_t i, size_t count)
+static bool are_above(const kernel_use *u, size_t i, size_t count, double least)
 {
     if (!int_use_has(u, i) || u->inputs[i].dtype != PGY_F32 || !int_use_is_fixed(u, i, count))
         return false;
     for (size_t k = 0; k < kernel_count(&u->inputs[i]); k++) {
         const double scale = int_use_float(u, i, k);
-        if (!(scale > 1e-12 && scale < 1e12)) return false;
+        if (!(scale >= least && scale < 1e12)) return false;
     }
     return true;
+}
+
+bool int_use_are_scales(const kernel_use *u, size_t i, size_t count)
+{
+    return are_above(u, i, count, 1e-12);
+}
+
+bool int_use_are_factors(const kernel_use *u, size_t i, size_t count)
+{
+    return are_above(u, i, count, 0);
 }
 
 double int_use_float(const kernel_use *u, size_t i, size_t k)

@@ -12,6 +12,8 @@ bool int_use_has(const kernel_use *u, size_t i);
 bool int_use_is_fixed(const kernel_use *u, size_t i, size_t count);
 /* Scales that are positive, finite and of usual magnitude, in float32. */
 bool int_use_are_scales(const kernel_use *u, size_t i, size_t count);
+/* The same, zero among them. */
+bool int_use_are_factors(const kernel_use *u, size_t i, size_t count);
 /* Element k of a fixed input, or the only one; 0 if it is absent. */
 double int_use_float(const kernel_use *u, size_t i, size_t k);
 int64_t int_use_int(const kernel_use *u, size_t i, size_t k);

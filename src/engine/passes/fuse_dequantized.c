@@ -33,7 +33,7 @@ static bool fuse_conv(pattern *p, pgy_node *n)
     if (!quantized_read(p, n->inputs[0], &x) || !quantized_read_weights(p, n->inputs[1], 0, &w))
         return false;
     const int64_t channels = pattern_size(w.x, 0);
-    if (channels < 1) return false;
+    if (channels < 1 || !quantized_suits_window(n, w.x)) return false;
     if (pattern_input(n, 2) &&
         !(inputs[6] = float_bias(p, n->graph, n->inputs[2], (size_t)channels)))
         return false;

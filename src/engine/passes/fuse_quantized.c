@@ -77,7 +77,7 @@ static bool fuse_conv(pattern *p, pgy_node *n)
         return false;
     const size_t depth = conv_depth(w.x);
     const int64_t channels = pattern_size(w.x, 0);
-    if (depth > 32768 || channels < 1) return false;
+    if (depth > 32768 || channels < 1 || !quantized_suits_window(s.n, w.x)) return false;
     if (pattern_input(s.n, 2)) {
         inputs[8] = quantized_bias(p, n->graph, s.n->inputs[2], &x, &w, (size_t)channels, depth, 1);
         if (!inputs[8]) return false;
@@ -211,6 +211,7 @@ static bool fuse_mean(pattern *p, pgy_node *n)
         (!find_source(p, &end, "AveragePool", false, &s) || node_attribute(s.n, "dilations")))
         return false;
     if (!quantized_read(p, s.n->inputs[0], &x) || x.type != end.type) return false;
+    if (!all && !quantized_suits_window(s.n, x.x)) return false;
     quantized_put(p, n->graph, inputs, &x);
     inputs[3] = end.scale;
     inputs[4] = quantized_zero(p, n->graph, &end);
@@ -231,6 +232,7 @@ static bool is_move(const pgy_node *n)
         "Reshape", "Transpose", "Squeeze", "Unsqueeze",    "Flatten",      "Identity", "Slice",
         "Gather",  "Tile",      "Expand",  "DepthToSpace", "SpaceToDepth", "MaxPool"};
     if (n->subgraph_count || (n->output_count > 1 && n->outputs[1])) return false;
+    if (pattern_is(n, "MaxPool") && !quantized_suits_window(n, n->inputs[0])) return false;
     for (size_t i = 0; i < sizeof MOVES / sizeof *MOVES; i++)
         if (pattern_is(n, MOVES[i])) return true;
     return false;

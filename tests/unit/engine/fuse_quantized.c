@@ -283,3 +283,30 @@ static void test_fuse_quantized__scales_for_each_row_are_no_weights(void **state
     end_quantised(&b, "m", 0.05f, PGY_U8, 120);
     expect_y(&b, "QuantizeLinear DequantizeLinear MatMul QuantizeLinear DequantizeLinear");
 }
+
+static void test_fuse_quantized__three_axes_stay_floats(void **state)
+{
+    (void)state;
+    model_builder b = start_quantised("1, 2, 4, 4, 4", PGY_U8);
+    bytes(&b, "w", PGY_I8, 5, (const int64_t[]){3, 2, 2, 2, 2}, -126, 1);
+    scalar(&b, "ws", 0.004f);
+    builder_node(&b, "DequantizeLinear", "w ws", "wd");
+    builder_node(&b, "Conv", "xd wd", "c");
+    end_quantised(&b, "c", 0.05f, PGY_U8, 131);
+    expect_y(&b, "QuantizeLinear DequantizeLinear Conv QuantizeLinear DequantizeLinear");
+}
+
+/* A channel without weights may have no scale. */
+static void test_fuse_quantized__a_scale_of_zero(void **state)
+{
+    (void)state;
+    static const float SCALES[6] = {0, 0.006f, 0.005f, 0, 0.0042f, 0.0057f};
+    model_builder b = start_quantised("1, 4, 6, 6", PGY_U8);
+    bytes(&b, "w", PGY_I8, 4, (const int64_t[]){6, 4, 3, 3}, -126, 1);
+    builder_floats(&b, "ws", "6", SCALES);
+    bytes(&b, "wz", PGY_I8, 1, (const int64_t[]){6}, 0, 0);
+    builder_attr_int(&b, builder_node(&b, "DequantizeLinear", "w ws wz", "wd"), "axis", 0);
+    builder_node(&b, "Conv", "xd wd", "c");
+    end_quantised(&b, "c", 0.05f, PGY_U8, 131);
+    expect_y(&b, "QuantizeLinear QLinearConv DequantizeLinear");
+}
