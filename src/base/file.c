@@ -125,13 +125,29 @@ void file_map_drop_fd(file_map *m)
     m->fd = MAPPED_WITHOUT_FD;
 }
 
+#ifdef MADV_POPULATE_READ
+enum { NEED_BYTES = 8 << 20 }; /* mapped by one thread at a time */
+
+typedef struct needed {
+    char *data; /* at a page */
+    size_t size_bytes;
+} needed;
+
+static void need_part(size_t i, void *user)
+{
+    const needed *n = user;
+    const size_t at = i * NEED_BYTES, left = n->size_bytes - at;
+    madvise(n->data + at, left < NEED_BYTES ? left : NEED_BYTES, MADV_POPULATE_READ);
+}
+#endif
+
 void file_map_need(const file_map *m, size_t offset, size_t size_bytes)
 {
 #ifdef MADV_POPULATE_READ
     if (m->fd == NO_FD || offset > m->size_bytes || size_bytes > m->size_bytes - offset) return;
     const size_t begin = offset & ~((size_t)sysconf(_SC_PAGESIZE) - 1);
-    if (size_bytes)
-        madvise((char *)m->data + begin, offset + size_bytes - begin, MADV_POPULATE_READ);
+    needed n = {(char *)m->data + begin, offset + size_bytes - begin};
+    if (size_bytes) parallel_for((n.size_bytes + NEED_BYTES - 1) / NEED_BYTES, need_part, &n);
 #else
     (void)m, (void)offset, (void)size_bytes;
 #endif
