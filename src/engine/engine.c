@@ -232,12 +232,12 @@ pgy_status engine_optimise(engine_import *m, const pgy_build_config *config, pgy
 }
 
 /* What is calibrated is not the model's own. */
-static pgy_status keep_original(engine *e, pgy_model *model, pgy_error *err)
+static pgy_status keep_original(engine *e, pgy_model *model, const pgy_graph *g, pgy_error *err)
 {
     const pgy_build_config *c = e->config;
     if (c->strip_plan) e->config->refittable = true;
     if (!c->refittable) return PGY_OK;
-    if (c->int8 && c->calibration)
+    if (c->int8 && c->calibration && !precision_is_explicit(g))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "a plan with int8 ranges from calibration cannot be refittable: "
                              "--save-quantized saves the model with its ranges, which can");
@@ -250,7 +250,6 @@ static pgy_status import(engine *e, pgy_model *model, pgy_error *err)
     engine_import m = {0};
     cpu_level level;
     pgy_status st = config_cpu_level(&level, e->config, err);
-    if (!st) st = keep_original(e, model, err);
     if (!st) st = engine_import_model(&m, model, e->config, err);
     if (st) return st;
     const char *name = m.graph->graph->name;
@@ -259,7 +258,8 @@ static pgy_status import(engine *e, pgy_model *model, pgy_error *err)
     e->outputs = m.outputs;
     e->name = arena_strdup(&e->memory, name ? name : "");
     if (!e->name) return engine_no_memory(err);
-    st = profiles_create(&e->profiles, e->config, e->inputs, err);
+    st = keep_original(e, model, m.graph->graph, err);
+    if (!st) st = profiles_create(&e->profiles, e->config, e->inputs, err);
     return st ? st : engine_optimise(&m, e->config, err);
 }
 

@@ -80,7 +80,7 @@ static bool asks_for(const pgy_build_config *c, pgy_dtype dtype)
 }
 
 /* Q/DQ, or the integer operators that passes before this one made of them. */
-static bool is_explicit(const pgy_graph *g)
+bool precision_is_explicit(const pgy_graph *g)
 {
     static const char *const SIGNS[] = {"QuantizeLinear", "DequantizeLinear", "QLinear",
                                         "QGemm",          "Quantized",        "ConvInteger",
@@ -111,7 +111,7 @@ static pgy_status fuse_first(pgy_graph *g, const pgy_build_config *config, pgy_e
 
 static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
-    if (is_explicit(g)) {
+    if (precision_is_explicit(g)) {
         LOG(INFO, "The model has Q/DQ: int8 is where they say, and nothing is calibrated");
         return PGY_OK;
     }

@@ -21,6 +21,10 @@ pgy_status precision_interface(pgy_graph *g, const pgy_build_config *config,
 pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config,
                            pgy_error *err) PGY_MUST_CHECK;
 
+/* Does the model say itself what is int8, by Q/DQ pairs or integer operators? Then nothing is
+ * calibrated. */
+bool precision_is_explicit(const pgy_graph *g);
+
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
 /* What is kept of a value while the graph is rewritten. */
