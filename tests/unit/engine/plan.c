@@ -333,6 +333,7 @@ static void test_plan__weights_are_there_once(void **state)
 /* The graph of a static model needs no weights that kernels have packed. */
 static void test_plan__packed_weights_are_not_in_the_graph(void **state)
 {
+    static float w[300 * 400];
     (void)state;
     for (int fixed = 0; fixed < 2; fixed++) {
         static const int64_t SHAPE[] = {4, 300};
@@ -343,7 +344,9 @@ static void test_plan__packed_weights_are_not_in_the_graph(void **state)
             .size = sizeof config, .profiles = &profile, .profile_count = 1};
         model_builder b = builder_start(17);
         builder_input(&b, "x", PGY_F32, fixed ? "4, 300" : "N, 300");
-        builder_floats(&b, "w", "300, 400", NULL);
+        /* Not all the same, or the packed form would be the weights themselves. */
+        for (size_t i = 0; i < sizeof w / sizeof *w; i++) w[i] = (float)(i % 1009);
+        builder_floats(&b, "w", "300, 400", w);
         builder_node(&b, "MatMul", "x w", "y");
         builder_output(&b, "y", PGY_F32, NULL);
         pgy_model *model = builder_finish_bytes(&b);
