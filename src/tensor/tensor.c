@@ -338,6 +338,11 @@ const char *tensor_swap_path(const pgy_tensor *t)
     return t->buf->swap_path;
 }
 
+bool tensor_is_borrowed(const pgy_tensor *t)
+{
+    return t->buf && t->buf->free_data;
+}
+
 bool tensor_can_swap(const pgy_tensor *t)
 {
     return t->buf->data && t->dtype != PGY_STRING && t->size_bytes > 0 &&

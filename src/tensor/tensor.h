@@ -16,6 +16,9 @@ void tensor_copy_bytes(void *to, const void *from, size_t size_bytes);
 /* The same from a place in an open file, which must have that many bytes. */
 void tensor_read_bytes(void *to, const file_map *map, size_t offset, size_t size_bytes);
 
+/* Does somebody else hold the elements, who is told when they are not needed any more? */
+bool tensor_is_borrowed(const pgy_tensor *t);
+
 /* The file a swapped tensor lives in, or NULL; and the two moves between memory and file. */
 const char *tensor_swap_path(const pgy_tensor *t);
 /* Takes the path (from file_temp_path) and frees the memory. False: the memory is shared or

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "onnx/model.h"
+#include "tensor/tensor.h"
 #include "transform/fold.h"
 
 /* ---- Constants ------------------------------------------------------------------------------ */
@@ -217,8 +218,8 @@ pgy_status fold_store_tensor(const pgy_onnx_tensor **out, folder *f, const char 
     pgy_tensor *own = NULL;
     pgy_onnx_tensor *made = NULL;
     pgy_status st = PGY_OK;
-    /* A tensor that shows the file keeps the model alive, and the model would keep it. */
-    if (model_owner(m, pgy_tensor_data(t))) st = pgy_tensor_copy(&own, pgy_tensor_view(t), err);
+    /* A tensor that shows what a model holds keeps the model alive, and the model would keep it. */
+    if (tensor_is_borrowed(t)) st = pgy_tensor_copy(&own, pgy_tensor_view(t), err);
     if (!st) st = pgy_model_tensor(&made, m, name, own ? own : t, err);
     if (!st) *out = made;
     pgy_tensor_release(own);

@@ -17,7 +17,7 @@ typedef struct maker {
 
 /* ---- Bytes ---------------------------------------------------------------------------------- */
 
-uint32_t source_below(byte_source *s, uint32_t bound)
+uint32_t byte_source_below(byte_source *s, uint32_t bound)
 {
     if (s->size) {
         s->state = s->state * 31 + *s->data + 1;
@@ -28,10 +28,10 @@ uint32_t source_below(byte_source *s, uint32_t bound)
     return (uint32_t)(s->state >> 33) % bound;
 }
 
-void source_fill(byte_source *s, pgy_tensor *t)
+void byte_source_fill(byte_source *s, pgy_tensor *t)
 {
     float *x = pgy_tensor_data(t);
-    uint64_t state = s->state * 2 + source_below(s, 251);
+    uint64_t state = s->state * 2 + byte_source_below(s, 251);
     for (size_t i = 0; i < pgy_tensor_count(t); i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         x[i] = (float)(state >> 40) / 8388608.0f - 1;
@@ -40,7 +40,7 @@ void source_fill(byte_source *s, pgy_tensor *t)
 
 static uint32_t pick(maker *m, uint32_t bound)
 {
-    return source_below(m->source, bound);
+    return byte_source_below(m->source, bound);
 }
 
 /* ---- Values --------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static pgy_value *weights(maker *m, size_t rank, const int64_t *shape, float sca
     pgy_tensor *t = NULL;
     pgy_layer *layer = NULL;
     if (pgy_tensor_create(&t, PGY_F32, rank, shape, NULL)) return NULL;
-    source_fill(m->source, t);
+    byte_source_fill(m->source, t);
     float *x = pgy_tensor_data(t);
     for (size_t i = 0; i < pgy_tensor_count(t); i++) x[i] = x[i] * scale + shift;
     const pgy_status st = pgy_network_add_constant(&layer, m->net, t, NULL);
@@ -402,7 +402,7 @@ pgy_tensor_map *random_feed(byte_source *s, const pgy_metadata *inputs)
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         pgy_tensor *t = NULL;
         pgy_status st = pgy_tensor_create(&t, PGY_F32, (size_t)info->rank, info->shape, NULL);
-        if (!st) source_fill(s, t);
+        if (!st) byte_source_fill(s, t);
         if (!st) st = pgy_tensor_map_adopt(feed, info->name, t, NULL);
         if (!st) continue;
         pgy_tensor_map_destroy(feed);

@@ -15,9 +15,9 @@ typedef struct byte_source {
 } byte_source;
 
 /* Below `bound`. */
-uint32_t source_below(byte_source *s, uint32_t bound);
+uint32_t byte_source_below(byte_source *s, uint32_t bound);
 /* Elements between -1 and 1. */
-void source_fill(byte_source *s, pgy_tensor *t);
+void byte_source_fill(byte_source *s, pgy_tensor *t);
 /* NULL: out of memory. */
 pgy_model *random_network(byte_source *s);
 /* Something for every input of fixed shape. */

@@ -353,10 +353,8 @@ static void test_timing_cache__threads_lose_nothing(void **state)
         workers[i] = (worker){.cache = caches[i % 2], .path = path, .first = i};
         assert_int_equal(pthread_create(&threads[i], NULL, fill_and_save, &workers[i]), 0);
     }
-    for (int i = 0; i < WORKERS; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(workers[i].status, PGY_OK);
-    }
+    for (int i = 0; i < WORKERS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < WORKERS; i++) assert_int_equal(workers[i].status, PGY_OK);
     OK(pgy_timing_cache_load(&loaded, path, err));
     assert_int_equal(pgy_timing_cache_count(loaded), WORKERS * 50);
     str_printf(&lock, "%s.lock", path);
