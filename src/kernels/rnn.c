@@ -17,7 +17,7 @@ typedef enum function { SIGMOID, TANH, RELU } function;
 typedef struct params {
     uint32_t cell, level, directions, reverse; /* bit d of reverse: direction d walks backwards */
     uint32_t gates, batch_first, late_reset, coupled; /* late_reset: linear_before_reset */
-    uint32_t has_lengths, has_peephole, inputs, functions[6];
+    uint32_t has_lengths, has_peephole, inputs, outputs, functions[6];
     uint64_t steps, batch, in, hidden, padded, width; /* padded: hidden; width: all gates */
     uint64_t bias_r, peephole, w, r, each; /* places in the packed floats of a direction */
     matmul_shape product;                  /* X W' of one direction */
@@ -91,7 +91,8 @@ static bool describe(params *p, const kernel_use *u, cpu_level level)
 {
     const kernel_tensor *x = &u->inputs[X], *r = &u->inputs[R];
     const uint64_t columns = matmul_tile_of(level)->columns;
-    *p = (params){.level = level, .inputs = (uint32_t)u->input_count};
+    *p = (params){
+        .level = level, .inputs = (uint32_t)u->input_count, .outputs = (uint32_t)u->output_count};
     if (u->input_count < 3 || !read_node(p, u->node) || !are_known(p, u) || x->rank != 3)
         return false;
     p->steps = (uint64_t)x->shape[p->batch_first ? 1 : 0];
@@ -410,10 +411,16 @@ static void run_cell(const run_state *s, uint64_t step, uint64_t b, size_t at, s
     }
 }
 
+/* NULL: left out, or beyond those that the node has. */
+static float *output_of(const run_state *s, uint32_t i)
+{
+    return i < s->p->outputs ? s->r->tensors[s->p->inputs + i] : NULL;
+}
+
 static void store(const run_state *s, uint64_t step, uint64_t b, size_t at, size_t n)
 {
     const params *p = s->p;
-    void *const *out = s->r->tensors + p->inputs;
+    float *all = output_of(s, 0), *last = output_of(s, 1), *last_c = output_of(s, 2);
     const bool here = step < length_of(s, b);
     const uint64_t time = here ? time_of(s, step, b) : step;
     const uint64_t row = p->batch_first ? (b * p->steps + time) * p->directions + s->direction
@@ -421,13 +428,13 @@ static void store(const run_state *s, uint64_t step, uint64_t b, size_t at, size
     float *h = s->h[(step + 1) % 2] + b * p->padded + at;
     if (!here) memcpy(h, s->h[step % 2] + b * p->padded + at, n * sizeof *h);
     const size_t count = at + n > p->hidden ? p->hidden - at : n;
-    float *y = out[0] ? (float *)out[0] + row * p->hidden + at : NULL;
+    float *y = all ? all + row * p->hidden + at : NULL;
     if (y && here) memcpy(y, h, count * sizeof *y);
     if (y && !here) memset(y, 0, count * sizeof *y);
     if (step + 1 < p->steps) return;
-    if (out[1]) memcpy((float *)out[1] + state_at(s, b) + at, h, count * sizeof *h);
-    if (p->cell == CELL_LSTM && out[2])
-        memcpy((float *)out[2] + state_at(s, b) + at, s->c + b * p->padded + at, count * sizeof *h);
+    if (last) memcpy(last + state_at(s, b) + at, h, count * sizeof *h);
+    if (p->cell == CELL_LSTM && last_c)
+        memcpy(last_c + state_at(s, b) + at, s->c + b * p->padded + at, count * sizeof *h);
 }
 
 /* Panels [from, to) of a direction. */
@@ -478,7 +485,7 @@ VARIANT(avx512, CPU_AVX512, 90)
 
 #define ROW(suffix, level)                                                               \
     {                                                                                    \
-        .name = "rnn_f32_" #suffix, .version = 1, .ops = "LSTM GRU RNN", .needs = level, \
+        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level, \
         .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run               \
     }
 const kernel KERNELS_rnn[] = {

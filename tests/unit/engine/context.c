@@ -192,6 +192,36 @@ static void test_context__shapes_that_depend_on_data_are_interpreted(void **stat
     pgy_model_destroy(model);
 }
 
+/* A node with fewer outputs than its operator has: nobody writes behind the last one. */
+static void test_context__recurrent_layers_with_one_output(void **state)
+{
+    static const char *const OPS[] = {"RNN", "GRU", "LSTM"};
+    static const char *const ROWS[] = {"1, 20, 6", "1, 60, 6", "1, 80, 6"};
+    static const char *const STATES[] = {"1, 20, 20", "1, 60, 20", "1, 80, 20"};
+    static float weights[80 * 20];
+    (void)state;
+    for (size_t i = 0; i < 80 * 20; i++) weights[i] = (float)(i * 37 % 41) / 100 - 0.2f;
+    for (int k = 0; k < 3; k++) {
+        const int64_t shape[3] = {5, 2, 6};
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, "5, 2, 6");
+        builder_floats(&b, "w", ROWS[k], weights);
+        builder_floats(&b, "r", STATES[k], weights);
+        builder_attr_int(&b, builder_node(&b, OPS[k], "x w r", "y"), "hidden_size", 20);
+        builder_node(&b, "Relu", "y", "z");
+        builder_node(&b, "Neg", "y", "n");
+        builder_output(&b, "z", PGY_F32, NULL);
+        builder_output(&b, "n", PGY_F32, NULL);
+        pgy_model *model = builder_finish_bytes(&b);
+        context *s = open(model, 1);
+        pgy_tensor_map *feed = new_feed();
+        give(feed, "x", 3, shape);
+        compare(s, model, feed);
+        context_destroy(s);
+        pgy_model_destroy(model);
+    }
+}
+
 static void test_context__a_pass_can_be_switched_off(void **state)
 {
     (void)state;
