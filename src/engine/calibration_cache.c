@@ -61,9 +61,12 @@ typedef struct place {
 static pgy_status wrong(const place *at, pgy_error *err, const char *what, span text)
 {
     const size_t shown = text.size < 80 ? text.size : 80;
-    return pgy_error_set(err, PGY_E_FORMAT, "calibration cache '%s', line %zu: %s: '%.*s'%s",
-                         at->path, at->line, what, (int)shown, text.data,
-                         shown < text.size ? "..." : "");
+    char line[81]; /* whatever the file is, what is shown of it is text */
+    for (size_t i = 0; i < shown; i++)
+        line[i] = text.data[i] >= ' ' && text.data[i] <= '~' ? text.data[i] : '?';
+    line[shown] = '\0';
+    return pgy_error_set(err, PGY_E_FORMAT, "calibration cache '%s', line %zu: %s: '%s'%s",
+                         at->path, at->line, what, line, shown < text.size ? "..." : "");
 }
 
 static bool is_digits(const char *text, size_t size)
