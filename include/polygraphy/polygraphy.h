@@ -11,6 +11,7 @@
 #include <polygraphy/data.h>
 #include <polygraphy/engine.h>
 #include <polygraphy/graph.h>
+#include <polygraphy/gs.h>
 #include <polygraphy/loader.h>
 #include <polygraphy/network.h>
 #include <polygraphy/onnx.h>
