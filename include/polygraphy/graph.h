@@ -152,10 +152,22 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_graph_select_outputs(pgy_graph *g,
                                                            const pgy_output_selection *selection,
                                                            pgy_error *err);
 
-/** float32 to float16: initializers, Constant values, Cast targets and internal types; graph inputs
- * and outputs keep their types through added Casts. Values beyond float16's range are clamped to
- * its largest finite value with one warning each. */
-PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_fp16(pgy_graph *g, pgy_error *err);
+typedef struct pgy_half_options {
+    size_t size;             /**< sizeof(pgy_half_options) */
+    pgy_dtype dtype;         /**< PGY_F16 or PGY_BF16 */
+    const char *const *keep; /**< nodes that stay float32: names, wildcards, or operators */
+    size_t keep_count;
+} pgy_half_options;
+PGY_API pgy_half_options pgy_half_options_default(void); /**< float16, nothing kept */
+/** float32 to 16 bits: initializers, Constant values, Cast targets and internal types; graph inputs
+ * and outputs keep their types through added Casts. Nodes stay float32, with Casts around them, if
+ * they are named, if their operator has no such type in this opset, if they call a function, and
+ * those that need the precision (Resize, Range, TopK...). Values beyond the range are clamped to
+ * the largest finite value with one warning per tensor. options NULL: the defaults. PGY_E_NOT_FOUND
+ * for a name that nothing has, PGY_E_UNSUPPORTED for bfloat16 before opset 13. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_half(pgy_graph *g,
+                                                         const pgy_half_options *options,
+                                                         pgy_error *err);
 
 /** Parameters and floating-point operations of the nodes of one operator. */
 typedef struct pgy_op_summary {

@@ -36,7 +36,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_loader_infer_shapes(pgy_loader **loader,
 PGY_API PGY_MUST_CHECK pgy_status pgy_loader_select_outputs(pgy_loader **loader,
                                                             const pgy_output_selection *selection,
                                                             pgy_error *err);
-PGY_API PGY_MUST_CHECK pgy_status pgy_loader_convert_fp16(pgy_loader **loader, pgy_error *err);
+/** See pgy_graph_convert_half; options NULL: its defaults. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loader_convert_half(pgy_loader **loader,
+                                                          const pgy_half_options *options,
+                                                          pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_loader_save(pgy_loader **loader, const char *path,
                                                   const pgy_model_save_options *options,
                                                   pgy_error *err);

@@ -114,8 +114,10 @@ static pgy_status save_onnx(args *line, pgy_error *err)
     convert_args *s = args_get(line, &OWN);
     pgy_loader *loader = NULL;
     pgy_model *model = NULL;
-    pgy_status st = model_loader(&loader, line, err);
+    pgy_status st = model_loader_wide(&loader, line, err);
     if (!st && s->opset != -1) st = pgy_loader_extend(&loader, convert_opset, s, err);
+    if (!st)
+        st = model_loader_half(&loader, line, err); /* newer opsets have it in more operators */
     if (!st) st = model_loader_save(&loader, line, s->output, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     pgy_model_destroy(model);

@@ -80,7 +80,7 @@ typedef struct value_box {
     op_value declared; /* from the file */
     op_value known;    /* after inference */
     bool data_tried;   /* small weights are read once */
-    bool halved;       /* by the float16 conversion */
+    bool halved;       /* by the conversion to 16 bits */
     bool absent;       /* input of a function body that the present call omits */
     uint64_t seen;     /* epoch of the walk that saw it */
     size_t slot;       /* for executors: its place in a frame */
@@ -97,6 +97,7 @@ typedef struct node_origin {
 typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
+    bool wide; /* stays float32 when others become 16-bit */
     const op_def *def;             /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;

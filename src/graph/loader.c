@@ -30,6 +30,7 @@ struct pgy_loader {
     pgy_model_load_options load;
     pgy_model_save_options save;
     pgy_output_selection selection;
+    pgy_half_options half;
     pgy_loader_step custom;
     void *user;
 };
@@ -229,21 +230,28 @@ pgy_status pgy_loader_select_outputs(pgy_loader **loader, const pgy_output_selec
     return PGY_OK;
 }
 
-static pgy_status change_fp16(pgy_graph *graph, const pgy_loader *self, pgy_error *err)
+static pgy_status change_half(pgy_graph *graph, const pgy_loader *self, pgy_error *err)
 {
-    (void)self;
-    return pgy_graph_convert_fp16(graph, err);
+    return pgy_graph_convert_half(graph, &self->half, err);
 }
 
-static pgy_status step_fp16(pgy_model **model, const pgy_loader *self, pgy_error *err)
+static pgy_status step_half(pgy_model **model, const pgy_loader *self, pgy_error *err)
 {
-    return edit(model, self, change_fp16, err);
+    return edit(model, self, change_half, err);
 }
 
-pgy_status pgy_loader_convert_fp16(pgy_loader **loader, pgy_error *err)
+pgy_status pgy_loader_convert_half(pgy_loader **loader, const pgy_half_options *options,
+                                   pgy_error *err)
 {
-    pgy_loader *l = create(step_fp16);
+    pgy_loader *l = create(step_half);
     if (!l) return out_of_memory(err);
+    l->half = pgy_half_options_default();
+    if (options) copy_options(&l->half, sizeof l->half, options, options->size);
+    l->half.size = sizeof l->half;
+    if (!copy_names(&l->half.keep, l->half.keep_count, &l->memory)) {
+        pgy_loader_destroy(l);
+        return out_of_memory(err);
+    }
     wrap(loader, l);
     return PGY_OK;
 }

@@ -29,7 +29,8 @@ typedef struct onnx_load_args {
     const char *external_data_dir;
     bool ignore_external_data, allow_outside;
     pgy_text_list outputs, exclude, by_type;
-    bool fp16;
+    bool fp16, bf16;
+    pgy_text_list keep; /* nodes that stay float32 */
     bool mark_all; /* outputs is "mark all" or "*" */
 } onnx_load_args;
 extern const option_group GROUP_ONNX_LOAD; /* all of it */
@@ -59,6 +60,10 @@ pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err) PGY_
 pgy_status model_loader_with(pgy_loader **out, const args *line,
                              const pgy_output_selection *outputs, bool save,
                              pgy_error *err) PGY_MUST_CHECK;
+/* The same up to the conversion to 16 bits, and that step, for commands with a step of their own in
+ * between. */
+pgy_status model_loader_wide(pgy_loader **out, const args *line, pgy_error *err) PGY_MUST_CHECK;
+pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err) PGY_MUST_CHECK;
 /* The model file of this line; NULL: none. */
 const char *model_path(const args *line);
 /* Is anything but outputs and saving asked for? */

@@ -33,8 +33,14 @@ static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
                      .help = "operators whose outputs become the model's outputs, together with "  \
                              "those named above"),                                                 \
         PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,                                         \
-                     .help = "convert float tensors to 16 bits, keeping the types of the model's " \
-                             "inputs and outputs")
+                     .help = "convert float tensors to float16, keeping the types of the model's " \
+                             "inputs and outputs"),                                                \
+        PGY_OPT_FLAG("--fp-to-bf16", onnx_load_args, bf16,                                         \
+                     .help = "the same to bfloat16; needs opset 13 or later"),                     \
+        PGY_OPT_LIST("--keep-fp32", onnx_load_args, keep, .nargs = PGY_ONE_OR_MORE,                \
+                     .meta = "NODE",                                                               \
+                     .help = "nodes that stay float32 in that conversion: names, wildcards, or "   \
+                             "operators")
 
 static const pgy_option LOAD_OPTIONS[] = {
     READ_ROWS,
@@ -50,8 +56,13 @@ static const pgy_option READ_OPTIONS[] = {READ_ROWS, PGY_OPT_END};
 
 static pgy_status finish_load(void *settings, args *line, pgy_error *err)
 {
-    (void)line, (void)err;
+    (void)line;
     onnx_load_args *s = settings;
+    if (s->fp16 && s->bf16)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--fp-to-fp16 and --fp-to-bf16 exclude each other");
+    if (s->keep.given && !s->fp16 && !s->bf16)
+        LOG(WARNING, "--keep-fp32 has no effect without --fp-to-fp16 or --fp-to-bf16");
     const pgy_text_list *names = &s->outputs;
     s->mark_all = names->count == 1 && strcmp(names->items[0], "*") == 0;
     if (names->count == 2 && !strcmp(names->items[0], "mark") && !strcmp(names->items[1], "all")) {
@@ -144,8 +155,8 @@ bool model_is_edited_inside(const args *line)
 {
     const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
     const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
-    return (load && (load->fp16 || load->external_data_dir || load->ignore_external_data ||
-                     load->allow_outside)) ||
+    return (load && (load->fp16 || load->bf16 || load->external_data_dir ||
+                     load->ignore_external_data || load->allow_outside)) ||
            (shape && shape->infer);
 }
 
@@ -210,12 +221,22 @@ static const onnx_load_args *load_settings(const args *line)
     return load ? load : args_get(line, &GROUP_ONNX_READ);
 }
 
-pgy_status model_loader_with(pgy_loader **out, const args *line,
-                             const pgy_output_selection *outputs, bool save_too, pgy_error *err)
+pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err)
+{
+    const onnx_load_args *s = load_settings(line);
+    if (!s || (!s->fp16 && !s->bf16)) return PGY_OK;
+    pgy_half_options o = pgy_half_options_default();
+    if (s->bf16) o.dtype = PGY_BF16;
+    o.keep = s->keep.items;
+    o.keep_count = s->keep.count;
+    return pgy_loader_convert_half(loader, &o, err);
+}
+
+static pgy_status load_with(pgy_loader **out, const args *line, const pgy_output_selection *outputs,
+                            pgy_error *err)
 {
     const onnx_load_args *load = load_settings(line);
     const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
-    const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
     pgy_model_load_options o = {.size = sizeof o};
     if (load) {
         o.external_data_dir = load->external_data_dir;
@@ -226,14 +247,34 @@ pgy_status model_loader_with(pgy_loader **out, const args *line,
     pgy_status st = pgy_loader_from_path(&loader, model_settings(line)->path, &o, err);
     if (!st && shape && shape->infer) st = pgy_loader_infer_shapes(&loader, NULL, err);
     if (!st && outputs) st = pgy_loader_select_outputs(&loader, outputs, err);
-    if (!st && load && load->fp16) st = pgy_loader_convert_fp16(&loader, err);
-    if (!st && save_too && save && save->path) st = add_save(&loader, save, save->path, err);
-    if (!st) {
+    if (st)
+        pgy_loader_destroy(loader);
+    else
         *out = loader;
-        loader = NULL;
-    }
-    pgy_loader_destroy(loader);
     return st;
+}
+
+pgy_status model_loader_with(pgy_loader **out, const args *line,
+                             const pgy_output_selection *outputs, bool save_too, pgy_error *err)
+{
+    const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
+    pgy_loader *loader = NULL;
+    pgy_status st = load_with(&loader, line, outputs, err);
+    if (!st) st = model_loader_half(&loader, line, err);
+    if (!st && save_too && save && save->path) st = add_save(&loader, save, save->path, err);
+    if (st)
+        pgy_loader_destroy(loader);
+    else
+        *out = loader;
+    return st;
+}
+
+pgy_status model_loader_wide(pgy_loader **out, const args *line, pgy_error *err)
+{
+    const onnx_load_args *load = load_settings(line);
+    const bool selects = load && selects_outputs(load);
+    const pgy_output_selection outputs = selects ? selection_of(load) : (pgy_output_selection){0};
+    return load_with(out, line, selects ? &outputs : NULL, err);
 }
 
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)

@@ -203,7 +203,7 @@ static void test_loader__fp16(void **state)
 {
     (void)state;
     pgy_loader *l = from_path();
-    assert_int_equal(pgy_loader_convert_fp16(&l, NULL), PGY_OK);
+    assert_int_equal(pgy_loader_convert_half(&l, NULL, NULL), PGY_OK);
     pgy_model *m = call(l);
     assert_true(pgy_model_proto(m)->graph->node_count > 2); /* casts around */
     pgy_model_destroy(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* float16 conversion: types inside change, types at the border stay. */
+/* Conversion to 16 bits: types inside change, types at the border stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,14 +13,14 @@
 
 #include "harness/model_builder.h"
 
-static pgy_graph *convert(model_builder *b)
+static pgy_graph *convert_to(model_builder *b, const pgy_half_options *options)
 {
     pgy_error err = {0};
     pgy_graph *g = NULL;
     pgy_model *model = builder_finish_bytes(b), *half = NULL;
     if (pgy_graph_import(&g, model, &err)) fail_msg("%s", err.text);
     pgy_model_destroy(model);
-    if (pgy_graph_convert_fp16(g, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_convert_half(g, options, &err)) fail_msg("%s", err.text);
     if (pgy_graph_export(&half, g, &err)) fail_msg("%s", err.text);
     pgy_graph_destroy(g);
     g = NULL;
@@ -31,6 +31,11 @@ static pgy_graph *convert(model_builder *b)
     return g;
 }
 
+static pgy_graph *convert(model_builder *b)
+{
+    return convert_to(b, NULL);
+}
+
 static pgy_dtype type_of(const pgy_graph *g, const char *name)
 {
     const pgy_value *v = pgy_graph_find_value(g, name);
@@ -38,7 +43,7 @@ static pgy_dtype type_of(const pgy_graph *g, const char *name)
     return v->dtype;
 }
 
-static void test_fp16__border_stays_float32(void **state)
+static void test_half__border_stays_float32(void **state)
 {
     (void)state;
     const float w[] = {0.1f, 1e6f, -1e9f, 3e-8f};
@@ -76,7 +81,7 @@ static void test_fp16__border_stays_float32(void **state)
     pgy_graph_destroy(g);
 }
 
-static void test_fp16__sensitive_operators_stay_wide(void **state)
+static void test_half__sensitive_operators_stay_wide(void **state)
 {
     (void)state;
     const float scales[] = {1, 1, 1.3333334f, 2};
@@ -95,7 +100,7 @@ static void test_fp16__sensitive_operators_stay_wide(void **state)
     pgy_graph_destroy(g);
 }
 
-static void test_fp16__constants_and_subgraphs(void **state)
+static void test_half__constants_and_subgraphs(void **state)
 {
     (void)state;
     model_builder b = builder_start(17);
@@ -121,4 +126,97 @@ static void test_fp16__constants_and_subgraphs(void **state)
     assert_int_equal(type_of(branch->subgraphs[1], "e"), PGY_F16);
     assert_int_equal(type_of(g, "y"), PGY_F32);
     pgy_graph_destroy(g);
+}
+
+static void test_half__bfloat16(void **state)
+{
+    (void)state;
+    const float w[] = {0.1f, 3.4e38f, -1e9f};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "3");
+    builder_floats(&b, "w", "3", w);
+    builder_node(&b, "Mul", "x w", "m");
+    builder_node(&b, "Relu", "m", "y");
+    builder_output(&b, "y", PGY_F32, "3");
+    pgy_half_options o = pgy_half_options_default();
+    o.dtype = PGY_BF16;
+    pgy_graph *g = convert_to(&b, &o);
+    assert_int_equal(type_of(g, "m"), PGY_BF16);
+    assert_int_equal(type_of(g, "y"), PGY_F32);
+    pgy_tensor *t = NULL;
+    assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "w"), NULL), PGY_OK);
+    const uint16_t wanted[] = {0x3dcd, 0x7f7f, 0xce6e};
+    assert_memory_equal(pgy_tensor_data(t), wanted, sizeof wanted);
+    pgy_tensor_release(t);
+    pgy_graph_destroy(g);
+}
+
+static void test_half__operators_without_the_type_stay_wide(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(13); /* bfloat16 Conv came with opset 22 */
+    builder_input(&b, "x", PGY_F32, "1, 1, 4, 4");
+    const float w[] = {1};
+    builder_floats(&b, "w", "1, 1, 1, 1", w);
+    builder_node(&b, "Neg", "x", "n");
+    builder_node(&b, "Conv", "n w", "c");
+    builder_node(&b, "Neg", "c", "y");
+    builder_output(&b, "y", PGY_F32, "1, 1, 4, 4");
+    pgy_half_options o = pgy_half_options_default();
+    o.dtype = PGY_BF16;
+    pgy_graph *g = convert_to(&b, &o);
+    assert_int_equal(type_of(g, "n"), PGY_BF16);
+    assert_int_equal(type_of(g, "w"), PGY_F32);
+    assert_int_equal(type_of(g, "c"), PGY_BF16);
+    pgy_graph_destroy(g);
+}
+
+static void test_half__named_nodes_stay_wide(void **state)
+{
+    (void)state;
+    const char *const keep[] = {"head/*", "Exp"};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_node(&b, "Neg", "x", "a")->name = "body/neg";
+    builder_node(&b, "Sqrt", "a", "b")->name = "head/sqrt";
+    builder_node(&b, "Exp", "b", "y");
+    builder_output(&b, "y", PGY_F32, "4");
+    pgy_half_options o = pgy_half_options_default();
+    o.keep = keep;
+    o.keep_count = 2;
+    pgy_graph *g = convert_to(&b, &o);
+    assert_int_equal(type_of(g, "a"), PGY_F16);
+    assert_int_equal(pgy_graph_find_node(g, "head/sqrt")->outputs[0]->dtype, PGY_F32);
+    assert_int_equal(pgy_graph_find_node(g, "head/sqrt")->inputs[0]->dtype, PGY_F32);
+    for (size_t i = 0; i < g->node_count; i++)
+        if (strcmp(g->nodes[i]->op_type, "Exp") == 0)
+            assert_ptr_equal(g->nodes[i]->inputs[0], /* no rounding between nodes that stay */
+                             pgy_graph_find_node(g, "head/sqrt")->outputs[0]);
+    pgy_graph_destroy(g);
+}
+
+static void test_half__what_cannot_be(void **state)
+{
+    (void)state;
+    const char *const keep[] = {"nothing"};
+    pgy_half_options o = pgy_half_options_default();
+    pgy_error err = {0};
+    pgy_graph *g = NULL;
+    model_builder b = builder_start(11);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_node(&b, "Neg", "x", "y");
+    builder_output(&b, "y", PGY_F32, "4");
+    pgy_model *model = builder_finish_bytes(&b);
+    assert_int_equal(pgy_graph_import(&g, model, &err), PGY_OK);
+    o.dtype = PGY_BF16;
+    assert_int_equal(pgy_graph_convert_half(g, &o, &err), PGY_E_UNSUPPORTED);
+    o.dtype = PGY_F64;
+    assert_int_equal(pgy_graph_convert_half(g, &o, &err), PGY_E_ARGUMENT);
+    o.dtype = PGY_F16;
+    o.keep = keep;
+    o.keep_count = 1;
+    assert_int_equal(pgy_graph_convert_half(g, &o, &err), PGY_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "'nothing'"));
+    pgy_graph_destroy(g);
+    pgy_model_destroy(model);
 }
