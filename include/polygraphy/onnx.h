@@ -349,13 +349,15 @@ typedef struct pgy_model_save_options {
                                        <model file>.data */
     uint64_t size_threshold;        /**< bytes; pgy_model_save_options_default sets 1024 */
     bool one_file_per_tensor;
+    bool embed; /**< external weights move into the file, also those that could stay where they are,
+                   unless the result has 2e9 bytes or more */
 } pgy_model_save_options;
 PGY_API pgy_model_save_options pgy_model_save_options_default(void);
 
 /** Writes the model, through a temporary and a rename. Without external_data, weights that are
- * external stay so if the target is in the same folder and are embedded otherwise; a result of 2e9
- * bytes or more is saved externally with a warning unless it was one file before. An unchanged
- * model gives identical bytes. */
+ * external stay so if the target is in the same folder (unless `embed`) and are embedded otherwise;
+ * a result of 2e9 bytes or more is saved externally with a warning unless it was one file before.
+ * An unchanged model gives identical bytes. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_save(pgy_model *m, const char *path,
                                                  const pgy_model_save_options *options,
                                                  pgy_error *err);

@@ -116,9 +116,10 @@ static pgy_status saving_init(saving *s, pgy_model *m, const char *path,
     if (!s->folder || !s->data_name)
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory while saving '%s'", path);
     s->real_folder = realpath(s->folder, NULL);
+    const bool stays = !o->embed || pgy_model_size_bytes(m) >= ONE_FILE_LIMIT;
     s->place = (placement){
         .m = m,
-        .folder = s->real_folder,
+        .folder = stays ? s->real_folder : NULL,
         .move_out = o->external_data,
         .one_file_per_tensor = o->one_file_per_tensor,
         .threshold = o->size_threshold,

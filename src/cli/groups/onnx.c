@@ -197,10 +197,19 @@ static pgy_output_selection selection_of(const onnx_load_args *s)
     };
 }
 
-static pgy_status add_save(pgy_loader **loader, const onnx_save_args *s, const char *path,
-                           pgy_error *err)
+static const onnx_load_args *load_settings(const args *line)
 {
+    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
+    if (!load) load = args_get(line, &GROUP_ONNX_EDIT);
+    return load ? load : args_get(line, &GROUP_ONNX_READ);
+}
+
+static pgy_status add_save(pgy_loader **loader, const args *line, const onnx_save_args *s,
+                           const char *path, pgy_error *err)
+{
+    const onnx_load_args *load = load_settings(line);
     pgy_model_save_options o = pgy_model_save_options_default();
+    o.embed = !load || !load->ignore_external_data; /* what was not read stays where it is */
     o.external_data = s->external.given;
     o.external_data_path = s->external.count ? s->external.items[0] : NULL;
     o.size_threshold = s->threshold;
@@ -211,14 +220,7 @@ static pgy_status add_save(pgy_loader **loader, const onnx_save_args *s, const c
 pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
                              pgy_error *err)
 {
-    return add_save(loader, args_get(line, &GROUP_ONNX_WRITE), path, err);
-}
-
-static const onnx_load_args *load_settings(const args *line)
-{
-    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
-    if (!load) load = args_get(line, &GROUP_ONNX_EDIT);
-    return load ? load : args_get(line, &GROUP_ONNX_READ);
+    return add_save(loader, line, args_get(line, &GROUP_ONNX_WRITE), path, err);
 }
 
 pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err)
@@ -261,7 +263,7 @@ pgy_status model_loader_with(pgy_loader **out, const args *line,
     pgy_loader *loader = NULL;
     pgy_status st = load_with(&loader, line, outputs, err);
     if (!st) st = model_loader_half(&loader, line, err);
-    if (!st && save_too && save && save->path) st = add_save(&loader, save, save->path, err);
+    if (!st && save_too && save && save->path) st = add_save(&loader, line, save, save->path, err);
     if (st)
         pgy_loader_destroy(loader);
     else

@@ -256,6 +256,20 @@ static void test_external__stays_in_the_same_folder(void **state)
     scratch_remove();
 }
 
+static void test_external__embedded_in_the_same_folder(void **state)
+{
+    (void)state;
+    pgy_model *m = copied(), *again = NULL;
+    pgy_model_save_options o = pgy_model_save_options_default();
+    o.embed = true;
+    OK(pgy_model_save(m, scratch("net.onnx"), &o, &test_err)); /* over itself */
+    pgy_model_destroy(m);
+    OK(pgy_model_load(&again, scratch("net.onnx"), NULL, &test_err));
+    assert_false(pgy_model_has_external_data(again));
+    pgy_model_destroy(again);
+    scratch_remove();
+}
+
 static void test_external__ignored_data_are_not_touched(void **state)
 {
     (void)state;
