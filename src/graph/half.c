@@ -64,6 +64,8 @@ static bool is_named(const halver *h, const pgy_node *n)
 
 static bool allows(const op_signature *s, const op_parameter *p, const pgy_value *v, int64_t type)
 {
+    if (v && (v->kind != PGY_VALUE_TENSOR || box_of((pgy_value *)v)->known.sequence))
+        return false; /* sequences keep the type of their elements */
     return !p || !v || v->dtype != PGY_F32 || (op_parameter_set(s, p)->tensors >> type & 1);
 }
 

@@ -220,3 +220,21 @@ static void test_half__what_cannot_be(void **state)
     pgy_graph_destroy(g);
     pgy_model_destroy(model);
 }
+
+static void test_half__sequences_keep_their_type(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_node(&b, "Neg", "x", "n");
+    builder_node(&b, "SequenceConstruct", "n", "s");
+    builder_attr_int(&b, builder_node(&b, "ConcatFromSequence", "s", "c"), "axis", 0);
+    builder_node(&b, "Abs", "c", "y");
+    builder_output(&b, "y", PGY_F32, "4");
+    pgy_graph *g = convert(&b);
+    assert_int_equal(type_of(g, "c"), PGY_F16);
+    assert_string_equal(pgy_graph_find_value(g, "s")->producer->inputs[0]->producer->op_type,
+                        "Cast");
+    assert_int_equal(pgy_graph_find_value(g, "s")->producer->inputs[0]->dtype, PGY_F32);
+    pgy_graph_destroy(g);
+}
