@@ -4,7 +4,7 @@
 #ifndef ENGINE_PATTERN_QUANTIZED_H
 #define ENGINE_PATTERN_QUANTIZED_H
 
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 /* A float32 value as bytes: value = (x - zero) * scale. */
 typedef struct quantized {

@@ -8,7 +8,7 @@
 #include <polygraphy/build_config.h>
 
 #include "engine/calibrate.h"
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 /* Gives inputs and outputs the types that config->tensor_types asks for, and says which formats
  * cannot be had. The graph's shapes must have been inferred, and are again. */

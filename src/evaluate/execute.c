@@ -29,6 +29,7 @@ typedef struct executor {
     size_t depth;
     uint64_t steps, max_steps;
     const execute_operators *operators; /* NULL: op_run */
+    const execute_watch *watch;
     op_host host;
 } executor;
 
@@ -204,6 +205,7 @@ static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
         st = run_operator(e, f, n, err);
     }
     e->frame = f;
+    if (!st && e->watch) st = e->watch->ran(n, f->in, f->out, e->watch->user, err);
     for (size_t i = 0; i < n->output_count; i++) store(f, n->outputs[i], &f->out[i]);
     for (size_t i = 0; i < n->input_count; i++) use_up(f, n->inputs[i]);
     const node_box *box = node_box_of(n);
@@ -342,6 +344,7 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
 {
     executor e = {.max_steps = limits->max_steps,
                   .operators = limits->operators,
+                  .watch = limits->watch,
                   .host = {.run_graph = run_subgraph,
                            .infer_graph = describe_subgraph,
                            .max_bytes = limits->max_bytes,

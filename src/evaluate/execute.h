@@ -14,11 +14,20 @@ typedef struct execute_operators {
     void *user;
 } execute_operators;
 
+/* Sees the values of every node that ran, those in subgraphs and functions included; all of them
+ * are borrowed. */
+typedef struct execute_watch {
+    pgy_status (*ran)(pgy_node *n, const op_tensor *inputs, const op_tensor *outputs, void *user,
+                      pgy_error *err);
+    void *user;
+} execute_watch;
+
 /* A run that goes beyond these ends with an error. */
 typedef struct execute_limits {
     uint64_t max_bytes; /* of one tensor */
     uint64_t max_steps; /* nodes and bodies that run, each time anew; 0 = no limit */
     const execute_operators *operators; /* NULL: the definitions themselves */
+    const execute_watch *watch;         /* NULL: nobody looks */
 } execute_limits;
 
 /* Runs the top graph. The feed has declared types; outputs are added to `out` in theirs. */

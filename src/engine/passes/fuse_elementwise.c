@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "engine/pass.h"
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 #include "ops/class_chain.h"
 
 enum { MOST_INPUTS = 30 };

@@ -1,101 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gelu written out, with erf or with tanh, in any order of its factors and with any split of its
- * constants: the product at its end is taken apart and the parts are recognised. */
+/* The rule of transform/fuse/gelu.c, with the engine's own operators where the standard has none.
+ */
 #include "engine/pass.h"
-#include "engine/pattern.h"
-
-static const double ROOT_HALF = 0.70710678118654752440, ROOT_2_BY_PI = 0.79788456080286535588;
-
-/* factor * f + factor, or factor * (f + 1), of an inner value; f and factor, or NULL. */
-static pgy_node *one_plus(pattern *p, pgy_value *v, const char *op, double *factor)
-{
-    pgy_node *add = pattern_inner(v, "Add");
-    for (size_t i = 0; add && i < 2; i++) {
-        if (!pattern_scalar(p, add->inputs[i], factor) || !pattern_is_inner(add->inputs[1 - i]))
-            continue;
-        const pattern_product q = pattern_factors(p, add->inputs[1 - i]);
-        if (q.count == 1 && pattern_close(v, q.factor, *factor))
-            return pattern_inner(q.values[0], op);
-    }
-    return NULL;
-}
-
-/* Is v = factor * x? */
-static bool is_multiple(pattern *p, pgy_value *v, const pgy_value *x, double factor)
-{
-    if (!pattern_is_inner(v)) return false;
-    const pattern_product q = pattern_factors(p, v);
-    return q.count == 1 && q.values[0] == x && pattern_close(v, q.factor, factor);
-}
-
-/* Is v = factor * x * x * x (power 3) or factor * x * x (power 2)? */
-static bool is_power(pattern *p, pgy_value *v, const pgy_value *x, size_t power, double factor)
-{
-    if (!pattern_is_inner(v)) return false;
-    const pattern_product q = pattern_factors(p, v);
-    for (size_t i = 0; i < q.count && i < power; i++)
-        if (q.values[i] != x) return false;
-    return q.count == power && pattern_close(v, q.factor, factor);
-}
-
-/* Is `sum` = x + 0.044715 x^3 (whole), or 1 + 0.044715 x^2? */
-static bool is_cubic(pattern *p, pgy_value *sum, pgy_value *x, bool whole)
-{
-    const pgy_node *add = pattern_inner(sum, "Add");
-    for (size_t i = 0; add && i < 2; i++) {
-        pgy_value *a = add->inputs[i], *b = add->inputs[1 - i];
-        if (whole ? a == x && is_power(p, b, x, 3, 0.044715)
-                  : pattern_scalar_is(p, a, 1) && is_power(p, b, x, 2, 0.044715))
-            return true;
-    }
-    return false;
-}
-
-static bool is_tanh_argument(pattern *p, pgy_value *u, pgy_value *x)
-{
-    if (!pattern_is_inner(u)) return false;
-    const pattern_product q = pattern_factors(p, u);
-    if (!pattern_close(u, q.factor, ROOT_2_BY_PI)) return false;
-    if (q.count == 1) return is_cubic(p, q.values[0], x, true);
-    if (q.count != 2) return false;
-    const size_t at = q.values[0] == x ? 0 : 1;
-    return q.values[at] == x && is_cubic(p, q.values[1 - at], x, false);
-}
-
-static void put(pattern *p, pgy_node *n, pgy_value *x, bool exact)
-{
-    if (pgy_graph_opset(n->graph, "") < 20) {
-        pattern_put(p, n, exact ? "com.microsoft:Gelu" : "com.microsoft:FastGelu", &x, 1);
-        return;
-    }
-    pgy_node *made = pattern_put(p, n, "Gelu", &x, 1);
-    if (!exact) pattern_set_text(p, made, "approximate", "tanh");
-}
-
-static bool fuse(pattern *p, pgy_node *n)
-{
-    if ((!pattern_is(n, "Mul") && !pattern_is(n, "Div")) || !pattern_is_float(n->outputs[0]))
-        return false;
-    const pattern_product q = pattern_factors(p, n->outputs[0]);
-    for (size_t i = 0; q.count == 2 && i < 2; i++) {
-        double factor;
-        pgy_value *x = q.values[i], *v = q.values[1 - i];
-        const pgy_node *f = one_plus(p, v, "Erf", &factor);
-        const bool exact = f != NULL;
-        if (!f) f = one_plus(p, v, "Tanh", &factor);
-        if (!f || !pattern_close(v, factor * q.factor, 0.5) ||
-            !(exact ? is_multiple(p, f->inputs[0], x, ROOT_HALF)
-                    : is_tanh_argument(p, f->inputs[0], x)))
-            continue;
-        put(p, n, x, exact);
-        return true;
-    }
-    return false;
-}
+#include "transform/fuse/fuse.h"
 
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {fuse, NULL};
+    static const pattern_rule RULES[] = {fuse_gelu, NULL};
     return pattern_run(g, "fuse_gelu", RULES, changes, err);
 }
 

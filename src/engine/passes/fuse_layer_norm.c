@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LayerNormalization written out: the mean is subtracted, the rest divided by its standard
- * deviation, scaled and shifted by constants. */
+/* The rule of transform/fuse/layer_norm.c, with the engine's own operators where the standard has
+ * none. */
 #include "engine/pass.h"
-#include "engine/pattern_norm.h"
-
-static bool fuse(pattern *p, pgy_node *n)
-{
-    pattern_norm m;
-    if (!pattern_norm_find(&m, p, n) || !pattern_norm_centre(&m, p) ||
-        !pattern_norm_affine(&m, p, true))
-        return false;
-    pgy_value *inputs[] = {m.x, m.scale, m.shift};
-    pgy_node *made = pattern_put(p, m.last, "LayerNormalization", inputs, 3);
-    pattern_set_int(p, made, "axis", m.axis);
-    pattern_set_float(p, made, "epsilon", m.epsilon);
-    return true;
-}
+#include "transform/fuse/fuse.h"
 
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {fuse, NULL};
+    static const pattern_rule RULES[] = {fuse_layer_norm, NULL};
     return pattern_run(g, "fuse_layer_norm", RULES, changes, err);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/pass.h"
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 static const char FUSED[] = "pgy:FusedMatMul";
 

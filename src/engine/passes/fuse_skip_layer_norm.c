@@ -2,7 +2,7 @@
 /* LayerNormalization of a sum becomes SkipLayerNormalization of com.microsoft, which gives the sum
  * too where others need it. That operator knows rows of the last axis of three. */
 #include "engine/pass.h"
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 static bool is_row(const pgy_value *v)
 {

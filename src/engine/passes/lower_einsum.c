@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/pass.h"
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 /* Letters of the axes of an operand or of a group; those of an ellipsis are numbers from 1. */
 typedef struct letters {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 /* ---- Nodes and values ----------------------------------------------------------------------- */
 

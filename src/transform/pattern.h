@@ -5,10 +5,14 @@
  * A rule looks at one node and rewrites what it recognises. Values in between must have no other
  * use (pattern_is_inner); the nodes that made them go away by themselves. A pattern is sticky:
  * after the first failure nothing happens any more. */
-#ifndef ENGINE_PATTERN_H
-#define ENGINE_PATTERN_H
+#ifndef TRANSFORM_PATTERN_H
+#define TRANSFORM_PATTERN_H
 
 #include "transform/fold.h"
+
+typedef struct pattern pattern;
+/* Rewrites around n, which is of a level of the graph; false: nothing was recognised. */
+typedef bool (*pattern_rule)(pattern *p, pgy_node *n);
 
 /* A node that a rule drops: its label, and where it stood. */
 typedef struct pattern_part {
@@ -17,22 +21,35 @@ typedef struct pattern_part {
     struct pattern_part *next;
 } pattern_part;
 
-typedef struct pattern {
+/* Who decides about rewrites, and is told of them. */
+typedef struct pattern_watch {
+    /* May rule number `rule` be tried at n? */
+    bool (*admits)(size_t rule, const pgy_node *n, void *user);
+    /* It was, at the node that made `at`; p->made and p->parts tell the rest. */
+    pgy_status (*made)(size_t rule, const pgy_value *at, const pattern *p, void *user,
+                       pgy_error *err);
+    void *user;
+} pattern_watch;
+
+struct pattern {
     folder f; /* f.changes counts rewrites and removed nodes */
     const char *pass;
-    size_t count;        /* of rewrites */
-    pgy_node *made;      /* by the rule that is at work, last */
-    pattern_part *parts; /* that went for it, by index; memory of the round */
+    size_t count;               /* of rewrites */
+    pgy_node *made;             /* by the rule that is at work, last */
+    pattern_part *parts;        /* that went for it, by index; memory of the round */
+    bool standard;              /* only operators that the graph's own opset has */
+    const pattern_watch *watch; /* NULL: all rewrites are wanted */
     pgy_status status;
     pgy_error *err;
-} pattern;
-
-/* Rewrites around n, which is of a level of the graph; false: nothing was recognised. */
-typedef bool (*pattern_rule)(pattern *p, pgy_node *n);
+};
 
 /* Applies the rules (ends with NULL) to all nodes of all levels until nothing changes. */
 pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules, size_t *changes,
                        pgy_error *err) PGY_MUST_CHECK;
+/* The same with standard operators only and under a watch. */
+pgy_status pattern_run_watched(pgy_graph *g, const char *pass, const pattern_rule *rules,
+                               const pattern_watch *watch, size_t *changes,
+                               pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 

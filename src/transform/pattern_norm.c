@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the quotient back to what is normalised, then forward over scale and shift. */
-#include "engine/pattern_norm.h"
+#include "transform/pattern_norm.h"
 
 #include "base/alloc.h"
 

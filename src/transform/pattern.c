@@ -2,7 +2,7 @@
 /* The loop of a fusing pass and the edits its rules are made of. A rule only puts a node in the
  * place of another; what is not needed any more is unlinked at once, so that the next rule sees how
  * often a value is really used. */
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 #include <string.h>
 
@@ -36,12 +36,16 @@ static void name_made(pattern *p)
     str_deinit(&name);
 }
 
-static bool apply(pattern *p, pattern_rule rule, pgy_node *n)
+static bool apply(pattern *p, const pattern_rule *rules, size_t i, pgy_node *n)
 {
+    const pattern_watch *watch = p->watch;
+    const pgy_value *at = n->outputs[0];
     p->made = NULL;
     p->parts = NULL;
-    if (!rule(p, n)) return false;
+    if (watch && !watch->admits(i, n, watch->user)) return false;
+    if (!rules[i](p, n)) return false;
     name_made(p);
+    if (watch && !p->status) fail(p, watch->made(i, at, p, watch->user, p->err));
     return true;
 }
 
@@ -52,8 +56,8 @@ static void run_level(pattern *p, pgy_graph *level, const pattern_rule *rules)
         for (size_t k = 0; n->graph && k < n->subgraph_count; k++)
             run_level(p, n->subgraphs[k], rules);
         if (n->output_count == 0 || !n->outputs[0]) continue;
-        for (const pattern_rule *rule = rules; *rule && n->graph && !p->status; rule++)
-            if (apply(p, *rule, n)) p->count++;
+        for (size_t k = 0; rules[k] && n->graph && !p->status; k++)
+            if (apply(p, rules, k, n)) p->count++;
     }
     fold_sweep(level);
 }
@@ -67,14 +71,9 @@ static pgy_status run_round(pattern *p, const pattern_rule *rules)
     return p->status ? p->status : pgy_graph_sort(p->f.graph, p->err);
 }
 
-pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules, size_t *changes,
-                       pgy_error *err)
+static pgy_status run(pattern p, const pattern_rule *rules, size_t *changes, pgy_error *err)
 {
-    pattern p = {.f = {.graph = g,
-                       .state = state_of(g),
-                       .weak_names = pgy_model_proto(g->model)->ir_version < 4},
-                 .pass = pass,
-                 .err = err};
+    pgy_graph *g = p.f.graph;
     pgy_status st = PGY_OK;
     for (size_t round = 0, before = SIZE_MAX; !st && before != p.count && round < MAX_ROUNDS;
          round++) {
@@ -85,6 +84,30 @@ pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules
     if (!st && p.count) st = pgy_graph_remove_unused(g, err);
     *changes = p.count;
     return st;
+}
+
+static pattern start(pgy_graph *g, const char *pass, pgy_error *err)
+{
+    return (pattern){.f = {.graph = g,
+                           .state = state_of(g),
+                           .weak_names = pgy_model_proto(g->model)->ir_version < 4},
+                     .pass = pass,
+                     .err = err};
+}
+
+pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules, size_t *changes,
+                       pgy_error *err)
+{
+    return run(start(g, pass, err), rules, changes, err);
+}
+
+pgy_status pattern_run_watched(pgy_graph *g, const char *pass, const pattern_rule *rules,
+                               const pattern_watch *watch, size_t *changes, pgy_error *err)
+{
+    pattern p = start(g, pass, err);
+    p.standard = true;
+    p.watch = watch;
+    return run(p, rules, changes, err);
 }
 
 /* ---- Making nodes --------------------------------------------------------------------------- */

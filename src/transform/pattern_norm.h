@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows divided by the root of their mean square, written out: what the patterns of normalisations
  * have in common. */
-#ifndef ENGINE_PATTERN_NORM_H
-#define ENGINE_PATTERN_NORM_H
+#ifndef TRANSFORM_PATTERN_NORM_H
+#define TRANSFORM_PATTERN_NORM_H
 
-#include "engine/pattern.h"
+#include "transform/pattern.h"
 
 typedef struct pattern_norm {
     pgy_value *x;   /* what is normalised */

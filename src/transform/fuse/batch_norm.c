@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What multiplies and shifts each channel behind a convolution or product with constant weights
+ * goes into these: BatchNormalization, and Mul, Div, Add or Sub with constants. Computed in float64
+ * and rounded once. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "transform/fuse/fuse.h"
+
+/* y = scale * x + shift for each of `count` channels. */
+typedef struct affine {
+    double *scale, *shift;
+    size_t count;
+} affine;
+
+static bool make_affine(affine *out, pattern *p, size_t count)
+{
+    *out = (affine){arena_alloc_array(&p->f.memory, count, sizeof(double)),
+                    arena_alloc_array(&p->f.memory, count, sizeof(double)), count};
+    for (size_t i = 0; out->scale && i < count; i++) out->scale[i] = 1;
+    return out->scale && out->shift;
+}
+
+/* ---- What is behind ------------------------------------------------------------------------- */
+
+static bool read_batch_norm(affine *out, pattern *p, const pgy_node *n)
+{
+    pgy_tensor *t[4] = {0};
+    const double epsilon = pattern_float(n, "epsilon", 1e-5);
+    bool good = n->input_count == 5 && pattern_int(n, "training_mode", 0) == 0;
+    for (size_t i = 1; i < n->output_count; i++) good = good && !n->outputs[i];
+    for (size_t i = 0; good && i < 4; i++) {
+        t[i] = pattern_floats(p, n->inputs[1 + i]);
+        good = t[i] && pgy_tensor_count(t[i]) == out->count;
+    }
+    for (size_t i = 0; good && i < out->count; i++) {
+        const double root = sqrt(op_f64(t[3])[i] + epsilon);
+        out->scale[i] = op_f64(t[0])[i] / root;
+        out->shift[i] = op_f64(t[1])[i] - op_f64(t[2])[i] * out->scale[i];
+        good = isfinite(out->scale[i]) && isfinite(out->shift[i]);
+    }
+    for (size_t i = 0; i < 4; i++) pgy_tensor_release(t[i]);
+    return good;
+}
+
+/* Is v one number, or one for each channel of x, whose axis is `axis`? */
+static bool is_per_channel(const pgy_value *v, const pgy_value *x, int32_t axis)
+{
+    const int32_t rank = pattern_rank(x), own = pattern_rank(v);
+    if (own < 0 || own > rank) return false;
+    for (int32_t d = 0; d < own; d++) {
+        const bool channel = d + rank - own == axis;
+        if (pattern_size(v, d) != 1 && !(channel && pattern_same_size(v, d, x, axis))) return false;
+    }
+    return true;
+}
+
+/* Mul, Div, Add, Sub of `x` and a constant. */
+static bool read_arithmetic(affine *out, pattern *p, const pgy_node *n, const pgy_value *x,
+                            int32_t axis)
+{
+    static const char *const OPS[] = {"Mul", "Div", "Add", "Sub"};
+    size_t op = 0;
+    while (op < 4 && !pattern_is(n, OPS[op])) op++;
+    pgy_value *v = op < 4 ? pattern_other(n, x) : NULL;
+    if (!v || (op % 2 && n->inputs[0] != x) || !is_per_channel(v, x, axis)) return false;
+    pgy_tensor *t = pattern_floats(p, v);
+    if (!t) return false;
+    const size_t step = pgy_tensor_count(t) == out->count && out->count > 1;
+    bool good = true;
+    for (size_t i = 0; i < out->count; i++) {
+        const double c = op_f64(t)[i * step];
+        if (op < 2)
+            out->scale[i] = op == 0 ? c : 1 / c;
+        else
+            out->shift[i] = op == 2 ? c : -c;
+        good = good && isfinite(out->scale[i]) && isfinite(out->shift[i]);
+    }
+    pgy_tensor_release(t);
+    return good;
+}
+
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+/* How a weight's elements belong to channels: `outer` repetitions of `channels` runs of `inner`;
+ * with groups, repetition o is of group o / (outer / groups). */
+typedef struct weight_view {
+    size_t outer, channels, inner, groups;
+} weight_view;
+
+static bool view_weight(weight_view *out, const pgy_node *n, const pgy_tensor *w)
+{
+    const int64_t *s = pgy_tensor_shape(w);
+    const size_t rank = pgy_tensor_rank(w);
+    const bool gemm = pattern_is(n, "Gemm") || pattern_is(n, "MatMul"),
+               turned = pattern_is(n, "ConvTranspose");
+    const size_t axis = gemm ? !pattern_int(n, "transB", 0) : turned;
+    *out = (weight_view){1, 1, 1, 1};
+    if (rank < 2) return false;
+    for (size_t d = 0; d < rank; d++) {
+        size_t *to = d < axis ? &out->outer : d == axis ? &out->channels : &out->inner;
+        *to *= (size_t)s[d];
+    }
+    if (turned) out->groups = (size_t)pattern_int(n, "group", 1);
+    return out->groups > 0 && out->outer > 0 && out->outer % out->groups == 0;
+}
+
+static bool scale_weight(pgy_value **out, pattern *p, const pgy_node *n, const affine *a)
+{
+    pgy_value *v = n->inputs[1];
+    pgy_tensor *w = pattern_floats(p, v);
+    weight_view view;
+    *out = NULL;
+    if (w && view_weight(&view, n, w) && view.channels * view.groups == a->count) {
+        double *x = op_f64(w); /* a copy, or the graph's own: never written */
+        double *y = mem_alloc(pgy_tensor_count(w) * sizeof *y + 1);
+        for (size_t o = 0, at = 0; y && o < view.outer; o++) {
+            const size_t group = o / (view.outer / view.groups);
+            for (size_t c = 0; c < view.channels; c++)
+                for (size_t i = 0; i < view.inner; i++, at++)
+                    y[at] = x[at] * a->scale[group * view.channels + c];
+        }
+        if (y)
+            *out = pattern_weight(p, v->graph, v->name, pattern_dtype(v), pgy_tensor_rank(w),
+                                  pgy_tensor_shape(w), y);
+        mem_free(y);
+    }
+    pgy_tensor_release(w);
+    return *out != NULL;
+}
+
+/* The bias as it was, or zeros, times scale, plus shift. */
+static bool shift_bias(pgy_value **out, pattern *p, const pgy_node *n, affine *a)
+{
+    pgy_value *v = pattern_input(n, 2);
+    const int64_t shape[1] = {(int64_t)a->count};
+    pgy_tensor *bias = v ? pattern_floats(p, v) : NULL;
+    if (v && (!bias || pgy_tensor_count(bias) != a->count || pattern_rank(v) != 1)) {
+        pgy_tensor_release(bias);
+        return false;
+    }
+    for (size_t i = 0; i < a->count; i++) a->shift[i] += bias ? op_f64(bias)[i] * a->scale[i] : 0;
+    pgy_tensor_release(bias);
+    *out = pattern_weight(p, n->graph, v ? v->name : "bias", pattern_dtype(n->inputs[1]), 1, shape,
+                          a->shift);
+    return *out != NULL;
+}
+
+/* ---- The rule ------------------------------------------------------------------------------- */
+
+static bool is_suitable(pattern *p, const pgy_node *n)
+{
+    if (n->input_count < 2 || !n->inputs[1] || !pattern_is_constant(p, n->inputs[1]) ||
+        !pattern_is_float(n->inputs[1]))
+        return false;
+    if (pattern_is(n, "Gemm"))
+        return pattern_float(n, "alpha", 1) == 1 && pattern_float(n, "beta", 1) == 1;
+    return pattern_is(n, "Conv") || pattern_is(n, "ConvTranspose");
+}
+
+static bool fuse(pattern *p, pgy_node *n, bool arithmetic)
+{
+    static const char *const KEPT[] = {"auto_pad", "dilations", "group",          "kernel_shape",
+                                       "pads",     "strides",   "output_padding", "output_shape",
+                                       "alpha",    "beta",      "transA",         "transB"};
+    pgy_value *weight, *bias;
+    affine a;
+    pgy_node *user = pattern_user(n);
+    if (!user || !is_suitable(p, n)) return false;
+    const int64_t channels = pattern_size(n->outputs[0], 1);
+    if (channels < 1 || !make_affine(&a, p, (size_t)channels)) return false;
+    if (!(pattern_is(user, "BatchNormalization")
+              ? user->inputs[0] == n->outputs[0] && read_batch_norm(&a, p, user)
+              : arithmetic && read_arithmetic(&a, p, user, n->outputs[0], 1)))
+        return false;
+    /* A user that broadcasts the product to more axes is none. */
+    if (!pattern_same_shape(user->outputs[0], n->outputs[0]) || !scale_weight(&weight, p, n, &a) ||
+        !shift_bias(&bias, p, n, &a))
+        return false;
+    const char *op = n->op_type;
+    pgy_value *inputs[] = {n->inputs[0], weight, bias};
+    pgy_node *made = pattern_put(p, user, op, inputs, 3);
+    if (made) made->name = n->name;
+    for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) pattern_copy(p, made, n, KEPT[i]);
+    return true;
+}
+
+bool fuse_channels(pattern *p, pgy_node *n)
+{
+    return fuse(p, n, true);
+}
+
+/* BatchNormalization of the columns of a product, with a Reshape or Flatten to rows in between: the
+ * scale goes into the weights, the shift is added to the product. */
+bool fuse_batch_norm_product(pattern *p, pgy_node *n)
+{
+    affine a;
+    pgy_value *weight;
+    if (!pattern_is(n, "MatMul") || !pattern_is_constant(p, n->inputs[1]) ||
+        !pattern_is_float(n->inputs[1]) || pattern_rank(n->inputs[1]) != 2)
+        return false;
+    pgy_node *last = pattern_user(n), *rows = NULL;
+    if (last && (pattern_is(last, "Reshape") || pattern_is(last, "Flatten")) &&
+        last->inputs[0] == n->outputs[0]) {
+        rows = last;
+        last = pattern_user(rows);
+    }
+    const int64_t columns = pattern_size(n->outputs[0], -1);
+    if (!last || !pattern_is(last, "BatchNormalization") || pattern_rank(last->inputs[0]) != 2 ||
+        columns < 1 || pattern_size(last->inputs[0], 1) != columns ||
+        !make_affine(&a, p, (size_t)columns) || !read_batch_norm(&a, p, last) ||
+        !scale_weight(&weight, p, n, &a))
+        return false;
+    pgy_value *shift =
+        pattern_weight(p, n->graph, "shift", pattern_dtype(weight), 1, &columns, a.shift);
+    pgy_value *product = value_create_unique(n->graph, n->outputs[0]->name, p->err);
+    pgy_value *sum = rows ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
+    pgy_value *factors[] = {n->inputs[0], weight}, *terms[] = {product, shift};
+    if (!shift || !product || (rows && !sum)) return false;
+    (void)pattern_add(p, n, "MatMul", factors, 2, product);
+    if (!rows) {
+        pattern_put(p, last, "Add", terms, 2);
+        return true;
+    }
+    (void)pattern_add(p, n, "Add", terms, 2, sum);
+    const char *op = rows->op_type;
+    pgy_value *cut[] = {sum, pattern_input(rows, 1)};
+    pgy_node *made = pattern_put(p, last, op, cut, rows->input_count);
+    pattern_copy(p, made, rows, "allowzero");
+    pattern_copy(p, made, rows, "axis");
+    return true;
+}
+
+bool fuse_batch_norm(pattern *p, pgy_node *n)
+{
+    return fuse(p, n, false) || fuse_batch_norm_product(p, n);
+}

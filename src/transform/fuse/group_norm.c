@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GroupNormalization as exporters write it: channels become groups by a Reshape, these are
+ * normalised by InstanceNormalization with ones and zeros, brought back, scaled and shifted. */
+#include "transform/fuse/fuse.h"
+
+enum { MAX_CHANNELS = 1 << 20 };
+
+static bool is_all(pattern *p, pgy_value *v, double wanted)
+{
+    pgy_tensor *t = pattern_floats(p, v);
+    bool good = t != NULL;
+    for (size_t i = 0; good && i < pgy_tensor_count(t); i++) good = op_f64(t)[i] == wanted;
+    pgy_tensor_release(t);
+    return good;
+}
+
+/* The constant with one element for each channel of x behind n, taken along, or NULL. */
+static pgy_value *take(pattern *p, pgy_node **last, const char *op, const pgy_value *x)
+{
+    pgy_node *user = pattern_user(*last);
+    pgy_value *v = pattern_is(user, op) ? pattern_other(user, (*last)->outputs[0]) : NULL;
+    const int32_t rank = pattern_rank(v), behind = pattern_rank(x) - 2;
+    const int64_t shape[1] = {pattern_size(x, 1)};
+    if (!v || !pattern_is_constant(p, v) || rank < behind + 1 || rank > behind + 2 ||
+        pattern_dtype(v) != pattern_dtype(x))
+        return NULL;
+    for (int32_t d = 0; d < rank; d++)
+        if (pattern_size(v, d) != (d == rank - behind - 1 ? shape[0] : 1)) return NULL;
+    pgy_value *made = pattern_reshaped(p, v, 1, shape);
+    if (made) *last = user;
+    return made;
+}
+
+/* A number for each channel of x. */
+static pgy_value *fill(pattern *p, const pgy_value *x, double number)
+{
+    const int64_t channels = pattern_size(x, 1);
+    double *values = arena_alloc_array(&p->f.memory, (size_t)channels, sizeof *values);
+    for (int64_t i = 0; values && i < channels; i++) values[i] = number;
+    return values ? pattern_weight(p, x->graph, number == 0 ? "zeros" : "ones", pattern_dtype(x), 1,
+                                   &channels, values)
+                  : NULL;
+}
+
+bool fuse_group_norm(pattern *p, pgy_node *n)
+{
+    if (!pattern_is(n, "InstanceNormalization") || n->input_count != 3 ||
+        pgy_graph_opset(n->graph, "") < 21 || !pattern_is_float(n->outputs[0]))
+        return false;
+    pgy_node *before = pattern_inner(n->inputs[0], "Reshape"), *last = pattern_user(n);
+    if (!before || !pattern_is(last, "Reshape") || last->inputs[0] != n->outputs[0]) return false;
+    pgy_value *x = before->inputs[0];
+    const int64_t groups = pattern_size(n->inputs[0], 1), channels = pattern_size(x, 1);
+    if (pattern_rank(x) < 3 || groups < 1 || channels < 1 || channels > MAX_CHANNELS ||
+        channels % groups || !pattern_same_size(x, 0, n->inputs[0], 0) ||
+        !pattern_same_shape(x, last->outputs[0]) || !is_all(p, n->inputs[1], 1) ||
+        !is_all(p, n->inputs[2], 0))
+        return false;
+    pgy_value *scale = take(p, &last, "Mul", x);
+    pgy_value *shift = take(p, &last, "Add", x);
+    if (!scale) scale = fill(p, x, 1);
+    if (!shift) shift = fill(p, x, 0);
+    if (!scale || !shift) return false;
+    const double epsilon = pattern_float(n, "epsilon", 1e-5);
+    pgy_value *inputs[] = {x, scale, shift};
+    pgy_node *made = pattern_put(p, last, "GroupNormalization", inputs, 3);
+    pattern_set_int(p, made, "num_groups", groups);
+    pattern_set_float(p, made, "epsilon", epsilon);
+    return true;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LayerNormalization written out: the mean is subtracted, the rest divided by its standard
+ * deviation, scaled and shifted by constants. */
+#include "transform/fuse/fuse.h"
+#include "transform/pattern_norm.h"
+
+bool fuse_layer_norm(pattern *p, pgy_node *n)
+{
+    pattern_norm m;
+    if (!pattern_norm_find(&m, p, n) || !pattern_norm_centre(&m, p) ||
+        !pattern_norm_affine(&m, p, true))
+        return false;
+    pgy_value *inputs[] = {m.x, m.scale, m.shift};
+    pgy_node *made = pattern_put(p, m.last, "LayerNormalization", inputs, 3);
+    pattern_set_int(p, made, "axis", m.axis);
+    pattern_set_float(p, made, "epsilon", m.epsilon);
+    return true;
+}
