@@ -463,8 +463,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_inline_functions(pgy_gs_graph *g, pgy_e
 typedef struct pgy_gs_cleanup_options {
     size_t size;                     /**< sizeof(pgy_gs_cleanup_options) */
     bool remove_unused_node_outputs; /**< leave out outputs that nobody reads: at the end they go,
-                                        before it they become omitted */
-    bool remove_unused_graph_inputs;
+                                        before it they become omitted. Those that the operator
+                                        must have stay, and so do lists (of Split, If, Loop) */
+    bool remove_unused_graph_inputs; /**< of g itself: places of inputs mean something in subgraphs
+                                        and functions */
     bool keep_subgraphs; /**< do not go into subgraphs */
     bool keep_functions; /**< do not go into functions; of a function: the default */
 } pgy_gs_cleanup_options;
@@ -478,8 +480,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_cleanup(pgy_gs_graph *g,
 typedef struct pgy_gs_sort_options {
     size_t size; /**< sizeof(pgy_gs_sort_options) */
     bool stable; /**< move only what must move; else by level, as the reference does */
-    bool keep_subgraphs, keep_functions;
-    bool functions_only;
+    bool keep_subgraphs, keep_functions; /**< do not sort the nodes in them */
+    bool functions_only;                 /**< sort the list of functions, and no nodes */
+    bool nodes_only;                     /**< the reverse; of a function: always */
 } pgy_gs_sort_options;
 /** By level: a node's is 1 more than the highest of its producers; within one, the order in which a
  * walk over the list that settles producers first settles them. Functions come before those that
@@ -559,7 +562,11 @@ struct pgy_gs_match {
     size_t constant_count;
     void *internal;
 };
-/** Every match, in the order of the nodes that end it; free with pgy_gs_matches_free. */
+/** For every node that can be the pattern's first one, in list order, the first way in which the
+ * whole pattern fits there; several may share nodes. Free with pgy_gs_matches_free. A check must
+ * not edit. Variables of the pattern meet anything, omitted slots and constants too. A pattern
+ * whose nodes do not hang together is PGY_E_ARGUMENT; a graph in which it fits in too many ways
+ * to be searched is PGY_E_UNSUPPORTED. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_match_all(pgy_gs_match **out, size_t *count,
                                                    const pgy_gs_pattern *p, const pgy_gs_graph *g,
                                                    pgy_error *err);
@@ -568,9 +575,8 @@ PGY_API void pgy_gs_matches_free(pgy_gs_match *matches, size_t count);
 PGY_API pgy_gs_node *pgy_gs_match_node(const pgy_gs_match *m, const char *name);
 PGY_API const pgy_gs_match *pgy_gs_match_nested(const pgy_gs_match *m, const char *name);
 PGY_API pgy_gs_tensor *pgy_gs_match_constant(const pgy_gs_match *m, const char *name);
-/** Puts one node in place of a stretch: readers of `inputs` whose inputs are all among them, and
- * makers of `outputs`, are cut off, then the node is added. Call cleanup and toposort afterwards.
- */
+/** Puts one node in place of a stretch: it is added at the end, the makers of its outputs are cut
+ * off, and nodes that were there for these alone are removed. Call toposort afterwards. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_replace_region(pgy_gs_node **out, pgy_gs_graph *g,
                                                         const pgy_gs_node_spec *spec,
                                                         pgy_error *err);

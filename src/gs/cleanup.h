@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What cleanup and other passes that remove nodes share. */
+#ifndef GS_CLEANUP_H
+#define GS_CLEANUP_H
+
+#include "gs/gs.h"
+
+/* Leaves output j of a node out: the last one goes, others become omitted and keep their place. */
+pgy_status gs_drop_output(pgy_gs_node *n, size_t j, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
