@@ -342,6 +342,21 @@ PGY_API void pgy_model_set_proto(pgy_model *m, pgy_onnx_model *proto);
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_tensor(pgy_onnx_tensor **out, pgy_model *m,
                                                    const char *name, pgy_tensor *t, pgy_error *err);
 
+/** The record `like` (of m or of a model that it keeps) without its elements: raw data that are
+ * there and empty. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_empty_tensor(pgy_onnx_tensor **out, pgy_model *m,
+                                                         const pgy_onnx_tensor *like,
+                                                         pgy_error *err);
+/** Makes the elements of a tensor, of the type and shape of its record. */
+typedef pgy_status (*pgy_make_tensor)(pgy_tensor **out, void *user, pgy_error *err);
+/** The record `like` with other elements, which are made when they are wanted: each time it is
+ * loaded, and one tensor after the other when the model is saved. Its raw_data are not to be read.
+ * `user` must live as long as the model (memory of pgy_model_alloc does). */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_computed_tensor(pgy_onnx_tensor **out, pgy_model *m,
+                                                            const pgy_onnx_tensor *like,
+                                                            pgy_make_tensor make, void *user,
+                                                            pgy_error *err);
+
 typedef struct pgy_model_save_options {
     size_t size;        /**< sizeof(pgy_model_save_options) */
     bool external_data; /**< move tensors of at least size_threshold bytes out of the file */

@@ -20,8 +20,10 @@
 #include <polygraphy/refit.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/runtime.h>
+#include <polygraphy/simplify.h>
 #include <polygraphy/tensor.h>
 #include <polygraphy/timing_cache.h>
 #include <polygraphy/transform.h>
+#include <polygraphy/weights.h>
 
 #endif

@@ -1,39 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* polygraphy inspect sparsity: which weights follow the 2:4 pattern that sparse tensor cores take.
  */
+#include <polygraphy/weights.h>
+
 #include "base/log.h"
 #include "cli/groups/model.h"
-#include "cli/sparsity.h"
 
 static const char LOG_PATH[] = "tools/sparse.py";
 
 static const option_group *const GROUPS[] = {&GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ,
                                              NULL};
 
-static pgy_status check_weight(const sparse_weight *w, pgy_error *err)
+static pgy_status check_weight(const pgy_sparse_weight *w, pgy_error *err)
 {
-    pgy_tensor *t = NULL;
-    pgy_status st = pgy_graph_value_data(&t, w->value, err);
+    bool is_sparse = false;
+    const pgy_status st = pgy_sparse_weight_holds(&is_sparse, w, err);
     if (st) return st;
-    if (sparsity_holds(pgy_tensor_view(t), w->axis))
+    if (is_sparse)
         LOG(INFO, "Found sparse tensor: %s", w->value->name);
     else
         LOG(WARNING, "Found non-sparse tensor: %s", w->value->name);
-    pgy_tensor_release(t);
     return PGY_OK;
 }
 
-static pgy_status check_all(const pgy_graph *graph, pgy_error *err)
+static pgy_status check_all(pgy_graph *graph, pgy_error *err)
 {
-    sparse_weights weights = {0};
-    pgy_status st = sparse_weights_find(&weights, graph, err);
-    if (!st) {
-        LOG(INFO, "Found: %zu weight tensor(s) eligible for pruning.", weights.count);
-        LOG(INFO, "Checking the sparsity pattern of %zu tensors.", weights.count);
-        for (size_t i = 0; !st && i < weights.count; i++) st = check_weight(&weights.items[i], err);
-    }
-    if (!st) LOG(INFO, "Finished checking %zu tensors. ", weights.count);
-    sparse_weights_deinit(&weights);
+    const pgy_sparse_weight *weights;
+    size_t count;
+    pgy_status st = pgy_graph_sparse_weights(&weights, &count, graph, err);
+    if (!st) LOG(INFO, "Checking the sparsity pattern of %zu tensors.", count);
+    for (size_t i = 0; !st && i < count; i++) st = check_weight(&weights[i], err);
+    if (!st) LOG(INFO, "Finished checking %zu tensors. ", count);
     return st;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "onnx/computed.h"
 #include "onnx/external.h"
 #include "onnx/placement.h"
 
@@ -18,7 +19,11 @@ pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_
     const file_map *map =
         size_bytes < KERNEL_COPY_MIN ? NULL : model_find_map(m, data, size_bytes, &offset);
     if (map) return file_writer_copy(w, map, offset, size_bytes, err);
-    return file_writer_write(w, data, size_bytes, err);
+    pgy_tensor *made = NULL;
+    pgy_status st = computed_tensor_make(&made, m, (pgy_bytes){data, size_bytes}, err);
+    if (!st) st = file_writer_write(w, made ? pgy_tensor_data(made) : data, size_bytes, err);
+    pgy_tensor_release(made);
+    return st;
 }
 
 static pgy_status pad(file_writer *w, uint64_t offset, pgy_error *err)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "onnx/computed.h"
 #include "onnx/external.h"
 #include "tensor/tensorproto.h"
 
@@ -14,6 +15,9 @@ enum { RAW_DATA = 9 };
 _Static_assert(sizeof(span) == sizeof(pgy_bytes) &&
                    offsetof(span, size) == offsetof(pgy_bytes, size),
                "string_data is handed over as it is");
+
+/* How the doc string of a weight begins whose elements were taken out. */
+static const char STRIPPED[] = "TRT_WEIGHTLESS/";
 
 static const char *name_of(const pgy_onnx_tensor *t)
 {
@@ -76,6 +80,15 @@ static pgy_status load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
         if (st) return in_tensor(t, st, err);
         has_raw = true;
     }
+    if (wanted && !raw.size && t->doc_string && !strncmp(t->doc_string, STRIPPED, strlen(STRIPPED)))
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "tensor '%.200s': its elements were taken out of the model "
+                             "(weight-strip); put them in again with weight-reconstruct",
+                             name_of(t));
+    pgy_tensor *made = NULL;
+    st = computed_tensor_make(&made, m, raw, err);
+    if (made) *out = made;
+    if (st || made) return st;
     st = narrow_ints(&narrow, t, err);
     if (st) return st;
     const tensorproto_fields fields = {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "onnx/computed.h"
 #include "onnx/model_read.h"
 #include "onnx/schema.h"
 
@@ -112,6 +113,7 @@ void pgy_model_destroy(pgy_model *m)
         mem_free(m->files[i]->location);
         mem_free(m->files[i]);
     }
+    computed_tensors_deinit(m);
     mem_free(m->kept_tensors);
     mem_free(m->kept);
     mem_free(m->files);

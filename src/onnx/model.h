@@ -17,9 +17,11 @@ typedef struct external_file {
     file_map map;
 } external_file;
 
+typedef struct computed_tensor computed_tensor;
+
 struct pgy_model {
     atomic_size_t references;
-    pthread_mutex_t lock; /* guards what grows after loading: arena, files, kept */
+    pthread_mutex_t lock; /* guards what grows after loading: arena, files, kept, computed */
     arena arena;
     pgy_onnx_model *proto;
     char *path;         /* "" if from memory */
@@ -35,6 +37,8 @@ struct pgy_model {
     size_t kept_count, kept_capacity;
     pgy_tensor **kept_tensors;
     size_t kept_tensor_count, kept_tensor_capacity;
+    computed_tensor *computed; /* computed.c */
+    size_t computed_count, computed_capacity;
 };
 
 void *model_alloc(pgy_model *m, size_t count,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "onnx/computed.h"
 #include "onnx/schema.h"
 
 enum { BUFFER_BYTES = 64 * 1024, DIRECT_BYTES = 8 * 1024 };
@@ -350,21 +351,29 @@ pgy_status encoder_write(encoder *e, encode_sink sink, void *user, pgy_error *er
     return e->status;
 }
 
+typedef struct memory_target {
+    pgy_model *m;
+    uint8_t *at;
+} memory_target;
+
 static pgy_status append_memory(void *user, const void *data, size_t size_bytes, pgy_error *err)
 {
-    (void)err;
-    uint8_t **at = user;
-    memcpy(*at, data, size_bytes);
-    *at += size_bytes;
+    memory_target *to = user;
+    pgy_tensor *made = NULL;
+    const pgy_status st = computed_tensor_make(&made, to->m, (pgy_bytes){data, size_bytes}, err);
+    if (st) return st;
+    memcpy(to->at, made ? pgy_tensor_data(made) : data, size_bytes);
+    to->at += size_bytes;
+    pgy_tensor_release(made);
     return PGY_OK;
 }
 
-pgy_status model_encode(void **out, size_t *size_bytes, const pgy_onnx_model *model,
-                        const encode_options *options, pgy_error *err)
+pgy_status model_encode(void **out, size_t *size_bytes, pgy_model *m, const encode_options *options,
+                        pgy_error *err)
 {
     encoder *e = NULL;
     uint8_t *buffer = NULL;
-    pgy_status st = encoder_create(&e, model, options, err);
+    pgy_status st = encoder_create(&e, m->proto, options, err);
     if (st) goto done;
     const size_t size = encoder_size_bytes(e);
     buffer = mem_alloc(size);
@@ -372,8 +381,8 @@ pgy_status model_encode(void **out, size_t *size_bytes, const pgy_onnx_model *mo
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory: the model needs %zu bytes", size);
         goto done;
     }
-    uint8_t *at = buffer;
-    st = encoder_write(e, append_memory, &at, err);
+    memory_target to = {m, buffer};
+    st = encoder_write(e, append_memory, &to, err);
     if (st) goto done;
     *out = buffer;
     *size_bytes = size;

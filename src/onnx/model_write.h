@@ -29,7 +29,7 @@ size_t encoder_size_bytes(const encoder *e); /* of what encoder_write will write
 pgy_status encoder_write(encoder *e, encode_sink sink, void *user, pgy_error *err) PGY_MUST_CHECK;
 
 /* Both passes into one buffer (mem_free). */
-pgy_status model_encode(void **out, size_t *size_bytes, const pgy_onnx_model *model,
+pgy_status model_encode(void **out, size_t *size_bytes, pgy_model *m,
                         const encode_options *options, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

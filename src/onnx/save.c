@@ -56,7 +56,7 @@ pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy
         return pgy_error_set(err, PGY_E_ARGUMENT, "no model to serialise");
     if (!m->proto) return no_tree(err);
     const encode_options options = options_of(&p);
-    pgy_status st = model_encode(out, size_bytes, m->proto, &options, err);
+    pgy_status st = model_encode(out, size_bytes, m, &options, err);
     placement_deinit(&p);
     return st;
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading, showing and saving as the subtools of `surgeon` do it. */
+#include "cli/surgeon.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/groups/model.h"
+#include "cli/model_text.h"
+
+static const char LOG_PATH[] = "tools/surgeon/subtool/base.py";
+
+pgy_status surgeon_show(const char *title, pgy_model *model, pgy_error *err)
+{
+    str text = {0};
+    const model_text_options options = {0};
+    if (!LOG_IS_ON(INFO)) return PGY_OK;
+    const pgy_status st = model_text(&text, model, options, err);
+    const char *body = strchr(str_text(&text), '\n'); /* behind the heading */
+    if (!st) LOG(INFO, "%s%s\n", title, body ? body : "");
+    str_deinit(&text);
+    return st;
+}
+
+pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = surgeon_show("Original Model:", model, err);
+    if (!st) {
+        *out = model;
+        model = NULL;
+    }
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool external,
+                        pgy_error *err)
+{
+    const onnx_save_args *s = args_get(line, &GROUP_ONNX_WRITE);
+    pgy_model_save_options o = pgy_model_save_options_default();
+    pgy_loader *loader = NULL;
+    pgy_model *saved = NULL;
+    o.external_data = external;
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st && external && !s->external.given)
+        st = pgy_loader_save(&loader, path, &o, err);
+    else if (!st)
+        st = model_loader_save(&loader, line, path, err);
+    if (!st) st = pgy_loader_call(&saved, loader, err);
+    if (!st) st = surgeon_show("New Model:", model, err);
+    pgy_model_destroy(saved);
+    pgy_loader_destroy(loader);
+    return st;
+}

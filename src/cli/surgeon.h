@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subtools of `surgeon` share: the model is shown before and after. */
+#ifndef CLI_SURGEON_H
+#define CLI_SURGEON_H
+
+#include <polygraphy/onnx.h>
+
+#include "cli/command.h"
+
+/* `title` and the summary of the model, at INFO. */
+pgy_status surgeon_show(const char *title, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
+/* The model of this line, which is shown. */
+pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* Saves to `path` as the options say, then shows. `external`: weights go beside the file even if no
+ * option says so. */
+pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool external,
+                        pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking weights out. A weight is found from the node that reads it: one of a few operators, or a
+ * QuantizeLinear and DequantizeLinear or a Transpose that nobody but such a node reads. The rules
+ * are those of the original, so that both strip the same weights. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "graph/graph.h"
+#include "ops/signature.h"
+#include "transform/weights.h"
+
+static const char LOG_PATH[] = "tools/surgeon/subtool/weight_strip.py";
+
+static const char MARK[] = "TRT_WEIGHTLESS";
+
+bool weight_is_stripped(const pgy_onnx_tensor *t)
+{
+    return strstr(t->doc_string, MARK) != NULL;
+}
+
+/* ---- Which nodes ---------------------------------------------------------------------------- */
+
+/* Operators whose stored inputs go, with the numbers of inputs they are known with; behind others:
+ * inputs (as bits) that may come from a Transpose or from quantisation. */
+static const struct {
+    const char *op;
+    size_t min_inputs, max_inputs;
+    unsigned behind;
+    size_t threshold; /* elements that a weight has at least */
+} READERS[] = {
+    {"Conv", 2, 3, 1, 1},   {"ConvTranspose", 2, 3, 1, 1}, {"Gemm", 2, 3, 7, 1},
+    {"MatMul", 2, 2, 3, 0}, {"Gather", 2, 2, 0, 1024},     {"Slice", 3, 5, 0, 1024},
+};
+enum { READER_COUNT = sizeof READERS / sizeof *READERS };
+
+static size_t reader_index(const pgy_node *n)
+{
+    for (size_t i = 0; i < READER_COUNT; i++)
+        if (!strcmp(READERS[i].op, n->op_type) && n->input_count >= READERS[i].min_inputs &&
+            n->input_count <= READERS[i].max_inputs && n->output_count == 1)
+            return i;
+    return SIZE_MAX;
+}
+
+/* The only node that reads what n makes; NULL: several, none, or it is an output of the graph. */
+static const pgy_node *sole_reader(const pgy_node *n)
+{
+    const pgy_value *v = n->output_count == 1 ? n->outputs[0] : NULL;
+    if (!v || v->is_output || !v->consumer_count) return NULL;
+    for (size_t i = 1; i < v->consumer_count; i++)
+        if (v->consumers[i] != v->consumers[0]) return NULL;
+    return v->consumers[0]->graph == n->graph ? v->consumers[0] : NULL;
+}
+
+static bool feeds_reader(const pgy_node *n)
+{
+    const pgy_node *to = sole_reader(n);
+    const size_t reader = to ? reader_index(to) : SIZE_MAX;
+    if (reader == SIZE_MAX) return false;
+    for (size_t i = 0; i < to->input_count; i++)
+        if (to->inputs[i] == n->outputs[0] && READERS[reader].behind >> i & 1) return true;
+    return false;
+}
+
+static bool is_one(const pgy_node *n, const char *op, size_t min_inputs, size_t max_inputs)
+{
+    return !strcmp(n->op_type, op) && n->input_count >= min_inputs && n->input_count <= max_inputs;
+}
+
+static bool starts_quantised(const pgy_node *n)
+{
+    if (!is_one(n, "QuantizeLinear", 2, 3)) return false;
+    const pgy_node *back = sole_reader(n);
+    return back && is_one(back, "DequantizeLinear", 2, 3) && back->inputs[0] == n->outputs[0] &&
+           feeds_reader(back);
+}
+
+static bool is_plugin(const pgy_node *n)
+{
+    return !op_signature_find("", n->op_type, INT64_MAX);
+}
+
+static bool is_stripped_node(const pgy_node *n)
+{
+    return reader_index(n) != SIZE_MAX || starts_quantised(n) ||
+           (is_one(n, "Transpose", 1, 1) && feeds_reader(n)) || is_plugin(n);
+}
+
+static bool only_first_input(const pgy_node *n)
+{
+    return !strcmp(n->op_type, "QuantizeLinear") || !strcmp(n->op_type, "Slice");
+}
+
+static size_t threshold_of(const pgy_node *n)
+{
+    for (size_t i = 0; i < READER_COUNT; i++)
+        if (!strcmp(READERS[i].op, n->op_type)) return READERS[i].threshold;
+    return 0;
+}
+
+/* ---- Which weights -------------------------------------------------------------------------- */
+
+typedef struct stripper {
+    strmap chosen; /* names */
+    strmap sparse;
+    strmap exclude; /* name -> itself once it was met */
+} stripper;
+
+static pgy_status visit_input(stripper *s, const pgy_node *n, const pgy_value *v, pgy_error *err)
+{
+    size_t count = 0;
+    if (!v || !v->initializer || v->dtype == PGY_U8) return PGY_OK;
+    strmap_entry *excluded = strmap_find(&s->exclude, v->name);
+    if (excluded) {
+        excluded->value = s;
+        return PGY_OK;
+    }
+    const pgy_onnx_tensor *t = v->initializer;
+    pgy_status st = pgy_shape_count(&count, t->dim_count, t->dims, err);
+    if (st) return pgy_error_prefix(err, PGY_E_FORMAT, "weight '%s': ", v->name);
+    if (count < threshold_of(n)) return PGY_OK;
+    return strmap_put(&s->chosen, v->name, s) ? PGY_OK : graph_no_memory(err);
+}
+
+static pgy_status choose(stripper *s, const pgy_graph *g, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        if (!is_stripped_node(n)) continue;
+        const size_t count = only_first_input(n) && n->input_count ? 1 : n->input_count;
+        for (size_t k = 0; !st && k < count; k++) st = visit_input(s, n, n->inputs[k], err);
+    }
+    return st;
+}
+
+static void warn_unknown(const stripper *s)
+{
+    str list = {0};
+    for (size_t i = 0; i < s->exclude.count; i++)
+        if (!s->exclude.entries[i].value)
+            str_printf(&list, "%s'%s'", list.size ? ", " : "", s->exclude.entries[i].key);
+    if (list.size)
+        LOG(WARNING, "No weights that would be stripped have these names of the exclude list: {%s}",
+            str_text(&list));
+    str_deinit(&list);
+}
+
+/* ---- Stripping ------------------------------------------------------------------------------ */
+
+static pgy_status strip(weight_edit *e, size_t i, const stripper *s, pgy_error *err)
+{
+    const pgy_onnx_tensor *t = e->initializers[i];
+    char doc[64];
+    snprintf(doc, sizeof doc, "%s/%s", MARK, strmap_has(&s->sparse, t->name) ? "SPARSE_2_4" : "");
+    LOG(VERBOSE, "Stripping initializer %s", t->name);
+    pgy_onnx_tensor *empty = NULL;
+    pgy_status st = pgy_model_empty_tensor(&empty, e->model, t, err);
+    if (st) return st;
+    e->initializers[i] = weight_with_doc(e->model, empty, doc);
+    return e->initializers[i] ? PGY_OK : graph_no_memory(err);
+}
+
+static pgy_status strip_all(size_t *stripped, weight_edit *e, const stripper *s, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    *stripped = 0;
+    for (size_t i = 0; !st && i < e->from->graph->initializer_count; i++) {
+        const pgy_onnx_tensor *t = e->initializers[i];
+        if (weight_is_stripped(t) || !strmap_has(&s->chosen, t->name)) continue;
+        st = strip(e, i, s, err);
+        ++*stripped;
+    }
+    return st;
+}
+
+/* The model's own text with the mark behind it. */
+static pgy_status finish(pgy_model **out, weight_edit *e, size_t stripped, pgy_error *err)
+{
+    str doc = {0};
+    const char *own = e->from->doc_string;
+    str_printf(&doc, "%s%s%s", own, *own ? "-" : "", MARK);
+    const weight_edit_texts texts = {.doc_string =
+                                         stripped && !strstr(own, MARK) ? str_text(&doc) : NULL};
+    const pgy_status st =
+        doc.failed ? graph_no_memory(err) : weight_edit_finish(out, e, &texts, err);
+    str_deinit(&doc);
+    return st;
+}
+
+static pgy_status read_exclude(stripper *s, const pgy_strip_options *o, pgy_error *err)
+{
+    for (size_t i = 0; o && i < o->exclude_count; i++)
+        if (!strmap_put(&s->exclude, o->exclude[i], NULL)) return graph_no_memory(err);
+    return PGY_OK;
+}
+
+pgy_status pgy_model_strip_weights(pgy_model **out, size_t *stripped, pgy_model *m,
+                                   const pgy_strip_options *options, pgy_error *err)
+{
+    stripper s = {0};
+    weight_edit e = {0};
+    pgy_graph *graph = NULL;
+    size_t count = 0;
+    if (!out || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to strip");
+    LOG(START, "Beginning weight stripping...");
+    LOG(WARNING, "Only a model whose constants are folded has all of its weights where they are "
+                 "looked for");
+    pgy_status st = read_exclude(&s, options, err);
+    if (!st) st = pgy_graph_import(&graph, m, err);
+    if (!st) LOG(INFO, "Querying Sparse Initializers in the model");
+    if (!st) st = sparse_weights_check(&s.sparse, graph, err);
+    if (!st) st = choose(&s, graph, err);
+    if (!st) st = weight_edit_init(&e, m, err);
+    if (!st) st = strip_all(&count, &e, &s, err);
+    if (!st) warn_unknown(&s);
+    if (!st) st = finish(out, &e, count, err);
+    if (!st) LOG(FINISH, "Finished stripping %zu weights", count);
+    if (!st && stripped) *stripped = count;
+    weight_edit_deinit(&e);
+    pgy_graph_destroy(graph);
+    strmap_deinit(&s.chosen);
+    strmap_deinit(&s.sparse);
+    strmap_deinit(&s.exclude);
+    return st;
+}
