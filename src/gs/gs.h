@@ -13,6 +13,19 @@
 
 typedef struct gs_registered gs_registered;
 
+/* A tensor or node in the index of its document: all of one name hang together, newest first. */
+typedef struct gs_named {
+    const char *name;
+    uint64_t hash;
+    struct gs_named *next;
+    void *owner;    /* the public struct */
+    bool not_alone; /* there are, or were, others of this name */
+} gs_named;
+typedef struct gs_names {
+    gs_named **slots; /* the first of each name */
+    size_t slot_count, used;
+} gs_names;
+
 typedef struct gs_document {
     pgy_model *store;  /* arena of the document */
     pgy_model *source; /* where it came from; NULL: new */
@@ -23,24 +36,33 @@ typedef struct gs_document {
     size_t function_count, function_capacity;
     gs_registered *operations; /* registry.c */
     size_t operation_count, operation_capacity;
-    uint64_t edits;  /* counts every change: caches by name are valid for one value of it */
-    uint64_t epoch;  /* of walks: a box is marked if its `mark` is this */
-    uint64_t serial; /* of tensors, nodes and pattern constants */
+    gs_names tensor_names, node_names;
+    bool shares_subgraphs; /* one is in two attributes: `changed` does not tell all */
+    uint64_t edits;        /* counts every change */
+    uint64_t epoch;        /* of walks: a box is marked if its `mark` is this */
+    uint64_t walk;         /* the same for `seen`, which walk.c alone uses */
+    uint64_t serial;       /* of tensors, nodes and pattern constants */
 } gs_document;
 
 typedef struct gs_tensor {
     pgy_gs_tensor tensor;
     gs_document *document;
+    gs_named named;
+    pgy_gs_graph *home; /* the level it was made for: where a weight is written */
     uint64_t serial;
     size_t producer_capacity, consumer_capacity;
     uint64_t mark;     /* scratch of walks: document.epoch */
     size_t scratch;    /* of one algorithm */
+    uint64_t seen;     /* by walk.c: document.walk */
+    size_t place;      /* in the list that walk.c makes */
     bool info_changed; /* dtype, shape or name are not those of `info` any more */
+    bool written;      /* during an export: an enclosing level has this weight */
 } gs_tensor;
 
 typedef struct gs_node {
     pgy_gs_node node;
     gs_document *document;
+    gs_named named;
     uint64_t serial;
     size_t input_capacity, output_capacity, attribute_capacity;
     size_t index_hint; /* its place in graph->nodes, if that place holds it */
@@ -59,18 +81,20 @@ typedef struct gs_graph {
     const pgy_onnx_function *stored_function;
     pgy_gs_tensor **kept; /* weights and value infos of the file that no node used on import */
     size_t kept_count;
-    strmap tensors_by_name, nodes_by_name; /* caches, valid if `indexed` is document.edits */
-    uint64_t indexed;
+    bool held;           /* of a subgraph: an attribute has it */
+    bool ir_version_set; /* by the caller: it is not raised to what the model needs */
 } gs_graph;
 
 static inline gs_tensor *tensor_box(const pgy_gs_tensor *t)
 {
     return t->internal;
 }
-static inline gs_node *node_box(const pgy_gs_node *n)
+static inline gs_node *gs_node_box(const pgy_gs_node *n)
 {
     return n->internal;
 }
+/* A macro with arguments, so that the type of this name in graph/graph.h stays usable. */
+#define node_box(n) gs_node_box(n)
 static inline gs_graph *graph_box(const pgy_gs_graph *g)
 {
     return g->internal;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Local functions: new ones, their parameters, and finding them. */
+#include <string.h>
+
+#include "gs/attribute.h"
+#include "gs/document.h"
+
+static const char DEFAULT_DOMAIN[] = "onnx_graphsurgeon";
+
+pgy_gs_graph *pgy_gs_find_function(const pgy_gs_graph *g, const char *domain, const char *name,
+                                   const char *overload)
+{
+    if (!g || !name) return NULL;
+    const gs_document *d = graph_box(g)->document;
+    for (size_t i = 0; i < d->function_count; i++) {
+        pgy_gs_graph *f = d->functions[i];
+        if (strcmp(f->name, name) == 0 && strcmp(f->domain, domain ? domain : "") == 0 &&
+            strcmp(f->overload, overload ? overload : "") == 0)
+            return f;
+    }
+    return NULL;
+}
+
+pgy_status pgy_gs_function(pgy_gs_graph **out, pgy_gs_graph *g, const char *name,
+                           const char *domain, pgy_error *err)
+{
+    pgy_gs_graph *f = NULL;
+    if (!out || !g || !name || !*name)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a function needs a graph and a name");
+    gs_document *d = graph_box(g)->document;
+    if (!domain) domain = DEFAULT_DOMAIN;
+    if (pgy_gs_find_function(g, domain, name, ""))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "there is a function '%.200s' of domain '%.200s' already", name,
+                             domain);
+    const char *kept = gs_strdup(d, domain);
+    pgy_status st = kept ? PGY_OK : gs_no_memory(err);
+    if (!st) st = gs_grow(d, &d->functions, d->function_count, &d->function_capacity, err);
+    if (!st) st = gs_graph_create(&f, d, NULL, name, err);
+    if (!st) st = pgy_gs_set_opset(f, d->top->opset, err);
+    if (st) return st;
+    f->is_function = true;
+    f->domain = kept;
+    d->functions[d->function_count++] = f;
+    gs_publish_functions(d);
+    gs_touch(f);
+    gs_touch(d->top);
+    *out = f;
+    return PGY_OK;
+}
+
+pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, const char *name, const pgy_gs_attr *value,
+                                pgy_error *err)
+{
+    if (!function || !function->is_function || !name || !*name)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a parameter needs a function and a name");
+    gs_document *d = graph_box(function)->document;
+    const size_t count = function->parameter_count;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(function->parameters[i].name, name) == 0)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "function '%.200s' has a parameter '%.200s' already",
+                                 function->name, name);
+    if (value && value->type == PGY_ATTR_GRAPH)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "function '%.200s': parameter '%.200s' cannot have a graph as default",
+                             function->name, name);
+    pgy_gs_attribute *list = gs_alloc(d, count + 1, sizeof(*list));
+    pgy_gs_attribute made = {.name = gs_strdup(d, name)};
+    if (!list || !made.name) return gs_no_memory(err);
+    if (value) {
+        pgy_gs_attr named = *value;
+        named.name = name;
+        const pgy_status st = gs_attribute_make(&made.value, d, &named, err);
+        if (st) return st;
+    }
+    if (count) memcpy(list, function->parameters, count * sizeof(*list));
+    list[count] = made;
+    function->parameters = list;
+    function->parameter_count = count + 1;
+    gs_touch(function);
+    return PGY_OK;
+}
