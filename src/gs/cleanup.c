@@ -235,7 +235,7 @@ static size_t keep_reached(pgy_gs_tensor **items, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (is_read(items[i])) items[kept++] = items[i];
+        if (is_read(items[i]) || items[i]->consumer_count) items[kept++] = items[i];
     return kept;
 }
 
