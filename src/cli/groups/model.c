@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which model, and the shapes given for its inputs. Commands take one of seven forms of the group;
+/* Which model, and the shapes given for its inputs. Commands take one of eight forms of the group;
  * all fill the same struct. */
 #include "cli/groups/model.h"
 
@@ -62,12 +62,27 @@ static const pgy_option DATA_OPTIONS[] = {
     OLD_SHAPES_ROW,
     PGY_OPT_END,
 };
+static const pgy_option LISTED_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL,
+                       .help = "path to the model"),
+    SHAPES_ROW,
+    PGY_OPT_END,
+};
 static const pgy_option OVERRIDE_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     PGY_OPT_LIST("--override-input-shapes --override-inputs", model_args, shape_words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
                  .help = "shapes that replace those of the model's inputs, for example "
                          "'image:[1,3,224,224]'; another tensor becomes an input"),
+    PGY_OPT_END,
+};
+
+static const pgy_option RECORD_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
+    PGY_OPT_LIST("--model-input-shapes --model-inputs", model_args, shape_words,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
+                 .help = "shapes of input data that are generated to run the whole model, for "
+                         "example 'image:[1,3,224,224]'; names may be wildcards"),
     PGY_OPT_END,
 };
 
@@ -135,4 +150,6 @@ const option_group GROUP_MODEL_OPTIONAL = MODEL_GROUP(OPTIONAL_OPTIONS, finish_o
 const option_group GROUP_MODEL_TYPE = MODEL_GROUP(TYPE_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_CONVERT = MODEL_GROUP(CONVERT_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_DATA = MODEL_GROUP(DATA_OPTIONS, finish_onnx);
+const option_group GROUP_MODEL_LISTED = MODEL_GROUP(LISTED_OPTIONS, finish_onnx);
+const option_group GROUP_MODEL_RECORD = MODEL_GROUP(RECORD_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_OVERRIDE = MODEL_GROUP(OVERRIDE_OPTIONS, finish_onnx);

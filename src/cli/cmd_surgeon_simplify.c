@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy surgeon simplify: constants folded, what was written out fused into standard
+ * operators, each rewrite measured on data, and a report of what was done and what was refused. */
+#include <polygraphy/loader.h>
+#include <polygraphy/simplify.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/groups/operators.h"
+
+static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
+
+typedef struct simplify_args {
+    const char *output, *report;
+    pgy_text_list only, skip;
+    bool batch_norm, no_check, list;
+    int64_t opset;
+} simplify_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", simplify_args, output, .meta = "PATH",
+                 .help = "where to save the model"),
+    PGY_OPT_TEXT("--report", simplify_args, report, .meta = "PATH",
+                 .help = "where to save what was done and refused, as JSON"),
+    PGY_OPT_LIST("--only", simplify_args, only, .nargs = PGY_ONE_OR_MORE, .meta = "RULE",
+                 .help = "apply these rules and no others; folding is done in any case"),
+    PGY_OPT_LIST("--skip", simplify_args, skip, .nargs = PGY_ONE_OR_MORE, .meta = "RULE",
+                 .help = "do not apply these rules"),
+    PGY_OPT_FLAG("--fuse-batch-norm", simplify_args, batch_norm,
+                 .help = "also put BatchNormalization into the weights before it"),
+    PGY_OPT_INT("--opset", simplify_args, opset, .meta = "VERSION",
+                .help = "convert to this opset first, so that more operators can be made; the "
+                        "model's own if not given"),
+    PGY_OPT_FLAG("--no-check", simplify_args, no_check,
+                 .help = "do not measure rewrites and results on data"),
+    PGY_OPT_FLAG("--list", simplify_args, list, .help = "show the rules and stop"),
+    PGY_OPT_END,
+};
+
+/* --list alone needs neither a model nor a place for one. */
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    const simplify_args *s = settings;
+    if (s->list) return PGY_OK;
+    if (!model_path(line) || !s->output)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the following arguments are required: %s",
+                             model_path(line) ? "-o/--output" : "model_file");
+    return PGY_OK;
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(simplify_args), .finish = finish};
+static const option_group *const GROUPS[] = {&OWN,
+                                             &GROUP_LOGGING,
+                                             &GROUP_MODEL_LISTED,
+                                             &GROUP_DATA,
+                                             &GROUP_ONNX_READ,
+                                             &GROUP_ONNX_WRITE,
+                                             &GROUP_OPERATORS,
+                                             NULL};
+
+/* ---- Inputs --------------------------------------------------------------------------------- */
+
+enum { MAX_SETS = 4, ITERATIONS = 2 };
+
+typedef struct sampler {
+    args *line;
+    pgy_data_loader *loaders[MAX_SETS];
+} sampler;
+
+/* A loader for each set of sizes; data that were given have the sizes they have. */
+static pgy_status sample(pgy_tensor_map **out, const pgy_metadata *inputs, size_t set, void *user,
+                         pgy_error *err)
+{
+    sampler *s = user;
+    const data_args *data = args_get(s->line, &GROUP_DATA);
+    const model_args *model = args_get(s->line, &GROUP_MODEL_LISTED);
+    pgy_status st = PGY_OK;
+    *out = NULL;
+    if (set >= MAX_SETS || (set && (data->load_inputs.given || data->script))) return PGY_OK;
+    if (!s->loaders[set]) {
+        st = data_loader_create(&s->loaders[set], s->line, model->shapes, err);
+        if (!st) st = pgy_data_loader_set_metadata(s->loaders[set], inputs, err);
+    }
+    return st ? st : pgy_data_loader_next(out, s->loaders[set], err);
+}
+
+static void sampler_deinit(sampler *s)
+{
+    for (size_t i = 0; i < MAX_SETS; i++) pgy_data_loader_destroy(s->loaders[i]);
+}
+
+/* ---- Telling -------------------------------------------------------------------------------- */
+
+static pgy_status show_rules(pgy_error *err)
+{
+    static const char *const KINDS[] = {"exact", "measured", "on request"};
+    const pgy_simplify_rule *rules;
+    const size_t count = pgy_simplify_rule_list(&rules);
+    str text = {0};
+    for (size_t i = 0; i < count; i++)
+        str_printf(&text, "%s%-14s opset %2lld, %-10s | %s", i ? "\n" : "", rules[i].name,
+                   (long long)rules[i].opset, KINDS[rules[i].kind], rules[i].text);
+    const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+    if (!st) LOG(INFO, "Rules:\n%s", str_text(&text));
+    str_deinit(&text);
+    return st;
+}
+
+static void add_error(str *text, double error)
+{
+    if (error < 0)
+        str_append(text, "not measured");
+    else if (isinf(error))
+        str_append(text, "of another kind");
+    else
+        str_printf(text, "%.3g units", error);
+}
+
+static void add_changes(str *text, const pgy_simplify_report *r)
+{
+    const pgy_simplify_rule *rules;
+    const size_t count = pgy_simplify_rule_list(&rules);
+    for (size_t k = 0; k < count; k++) {
+        size_t made = 0, replaced = 0;
+        double error = -1;
+        for (size_t i = 0; i < r->change_count; i++) {
+            const pgy_simplify_change *c = &r->changes[i];
+            if (strcmp(c->rule, rules[k].name) != 0) continue;
+            made++;
+            replaced += c->replaced;
+            error = c->error > error ? c->error : error;
+        }
+        if (!made) continue;
+        str_printf(text, "\n    %-14s %3zu made of %4zu nodes; largest change: ", rules[k].name,
+                   made, replaced);
+        add_error(text, error);
+    }
+}
+
+static void add_refusals(str *text, const pgy_simplify_report *r)
+{
+    for (size_t i = 0; i < r->refusal_count; i++)
+        str_printf(text, "\n    %s at '%s': %s", r->refusals[i].rule, r->refusals[i].node,
+                   r->refusals[i].reason);
+}
+
+static void add_check(str *text, const pgy_simplify_report *r)
+{
+    double most = 0;
+    const char *name = NULL;
+    if (r->unchecked) {
+        str_printf(text, "\nResults were not checked: %s", r->unchecked);
+        return;
+    }
+    if (!r->checked) return;
+    for (size_t i = 0; i < r->output_count; i++) {
+        if (name && r->outputs[i].error <= most) continue;
+        most = r->outputs[i].error;
+        name = r->outputs[i].name;
+    }
+    str_printf(text, "\nOutputs of the model, on %zu input(s): ", r->samples);
+    if (most == 0) {
+        str_append(text, "no change");
+        return;
+    }
+    str_append(text, "largest change ");
+    add_error(text, most);
+    str_printf(text, " ('%s'; the bound is %g)", name, PGY_SIMPLIFY_MODEL_UNITS);
+}
+
+static pgy_status show_report(const pgy_simplify_report *r, pgy_error *err)
+{
+    str text = {0};
+    str_printf(&text, "Nodes: %zu before, %zu after (%zu by folding)", r->nodes_before,
+               r->nodes_after, r->nodes_folded);
+    if (r->change_count) {
+        str_printf(&text, "\nRewrites: %zu", r->change_count);
+        add_changes(&text, r);
+    }
+    if (r->refusal_count) {
+        str_printf(&text, "\nRefused: %zu", r->refusal_count);
+        add_refusals(&text, r);
+    }
+    add_check(&text, r);
+    const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+    if (!st) LOG(INFO, "%s", str_text(&text));
+    str_deinit(&text);
+    return st;
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void put_text(json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    if (text)
+        json_text(w, text);
+    else
+        json_null(w);
+}
+
+static void put_count(json_writer *w, const char *key, size_t count)
+{
+    json_key(w, key);
+    json_uint(w, count);
+}
+
+static void put_error(json_writer *w, double error)
+{
+    json_key(w, "error");
+    if (error < 0)
+        json_null(w);
+    else
+        json_real(w, error);
+}
+
+static void put_flag(json_writer *w, const char *key, bool flag)
+{
+    json_key(w, key);
+    json_bool(w, flag);
+}
+
+static void put_change(json_writer *w, const pgy_simplify_change *c)
+{
+    json_begin_object(w);
+    put_text(w, "rule", c->rule);
+    put_text(w, "node", c->node);
+    put_text(w, "op_type", c->op_type);
+    put_text(w, "output", c->output);
+    put_count(w, "replaced", c->replaced);
+    put_error(w, c->error);
+    json_end_object(w);
+}
+
+static void put_report(json_writer *w, const pgy_simplify_report *r)
+{
+    json_begin_object(w);
+    put_count(w, "nodes_before", r->nodes_before);
+    put_count(w, "nodes_folded", r->nodes_folded);
+    put_count(w, "nodes_after", r->nodes_after);
+    json_key(w, "rewrites");
+    json_begin_array(w);
+    for (size_t i = 0; i < r->change_count; i++) put_change(w, &r->changes[i]);
+    json_end_array(w);
+    json_key(w, "refused");
+    json_begin_array(w);
+    for (size_t i = 0; i < r->refusal_count; i++) {
+        json_begin_object(w);
+        put_text(w, "rule", r->refusals[i].rule);
+        put_text(w, "at", r->refusals[i].node);
+        put_text(w, "reason", r->refusals[i].reason);
+        put_error(w, r->refusals[i].error);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    put_flag(w, "checked", r->checked);
+    put_text(w, "unchecked", r->unchecked);
+    put_count(w, "samples", r->samples);
+    json_key(w, "outputs");
+    json_begin_array(w);
+    for (size_t i = 0; i < r->output_count; i++) {
+        json_begin_object(w);
+        put_text(w, "name", r->outputs[i].name);
+        put_error(w, r->outputs[i].error);
+        put_flag(w, "passed", r->outputs[i].passed);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    put_flag(w, "passed", r->passed);
+    json_end_object(w);
+}
+
+static pgy_status save_report(const char *path, const pgy_simplify_report *r, pgy_error *err)
+{
+    json_output out = {0};
+    pgy_status st = json_output_open(&out, path, err);
+    if (!st) put_report(out.json, r);
+    if (!st) st = json_output_commit(&out, err);
+    json_output_close(&out);
+    return st;
+}
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
+static pgy_status save(pgy_model *model, args *line, const char *path, pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_model *saved = NULL;
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = model_loader_save(&loader, line, path, err);
+    if (!st) st = pgy_loader_call(&saved, loader, err);
+    pgy_model_destroy(saved);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+static pgy_status simplify(pgy_model *model, args *line, bool *passed, pgy_error *err)
+{
+    const simplify_args *own = args_get(line, &OWN);
+    sampler inputs = {.line = line};
+    pgy_simplify_options o = pgy_simplify_options_default();
+    pgy_simplify_report *report = NULL;
+    pgy_model *made = NULL;
+    o.only = own->only.given ? own->only.items : NULL;
+    o.only_count = own->only.count;
+    o.skip = own->skip.items;
+    o.skip_count = own->skip.count;
+    o.fuse_batch_norm = own->batch_norm;
+    o.no_check = own->no_check;
+    o.opset = own->opset;
+    o.sample = sample;
+    o.user = &inputs;
+    pgy_status st = pgy_model_simplify(&made, model, &o, &report, err);
+    if (!st) st = show_report(report, err);
+    if (!st && own->report) st = save_report(own->report, report, err);
+    if (!st && report->passed)
+        st = save(made, line, own->output, err);
+    else if (!st)
+        LOG(ERROR, "The outputs of the model change beyond rounding; nothing is saved");
+    if (!st) *passed = report->passed;
+    pgy_simplify_report_destroy(report);
+    pgy_model_destroy(made);
+    sampler_deinit(&inputs);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const simplify_args *own = args_get(line, &OWN);
+    data_args *data = args_get(line, &GROUP_DATA);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    if (own->list) return show_rules(err);
+    if (data->iterations == INT64_MIN && !data->load_inputs.given && !data->script)
+        data->iterations = ITERATIONS;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = simplify(model, line, passed, err);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_surgeon_simplify = {
+    .tool = "surgeon",
+    .subtool = "simplify",
+    .summary = "Fold constants and fuse operators, with proof that results stay.",
+    .description =
+        "Make a model simpler: fold what is constant and put one standard operator in the place of "
+        "several that write it out. Every such rewrite is measured on data against the float64 "
+        "reference and taken back if it changes values beyond rounding.",
+    .groups = GROUPS,
+    .frames = true,
+    .run = run,
+};

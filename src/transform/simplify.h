@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of simplification: what a rewrite replaced and by what (regions), data to measure with
+ * (samples), and the measure itself. */
+#ifndef TRANSFORM_SIMPLIFY_H
+#define TRANSFORM_SIMPLIFY_H
+
+#include <polygraphy/simplify.h>
+
+#include "evaluate/execute.h"
+
+/* ---- simplify_measure.c ---------------------------------------------------------------------- */
+
+/* The largest difference of two tensors in storage type, in units of their declared type; infinite
+ * if they differ in kind: shape, integers, what is finite. `lenient`: elements of `before` that are
+ * not finite are passed over. */
+double simplify_distance(const pgy_tensor *before, const pgy_tensor *after, pgy_dtype declared,
+                         bool lenient);
+
+/* ---- simplify_samples.c ---------------------------------------------------------------------- */
+
+typedef struct simplify_sample {
+    pgy_tensor_map *feed, *outputs; /* of the model as it was */
+} simplify_sample;
+
+typedef struct simplify_samples {
+    simplify_sample *items;
+    size_t count, capacity;
+    char why[512]; /* the model cannot be run */
+} simplify_samples;
+
+/* Runs the model on what the caller gives. No sample without an error: `why` says why not. */
+pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
+                                 const pgy_simplify_options *options,
+                                 pgy_error *err) PGY_MUST_CHECK;
+void simplify_samples_deinit(simplify_samples *s);
+/* Another model, or graph, on the same inputs. */
+pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
+                        pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- simplify_regions.c ---------------------------------------------------------------------- */
+
+/* A rewrite in the graph `after`. */
+typedef struct simplify_rewrite {
+    size_t rule;
+    const char *at;    /* the value whose maker the rule was tried at */
+    pgy_value *output; /* what the new node makes */
+    size_t replaced;   /* nodes */
+    size_t measured;   /* how often */
+    double error;      /* largest so far, in units */
+    bool failed;
+    const char *reason; /* why it failed */
+} simplify_rewrite;
+
+/* Does it stand in the graph, or has a later rewrite replaced it? */
+bool simplify_rewrite_lives(const simplify_rewrite *r);
+
+typedef struct simplify_regions simplify_regions;
+/* For each living rewrite the nodes of both graphs that compute its output from the same values;
+ * `before` is the same model without rewrites. Both graphs and the rewrites stay as they are. */
+pgy_status simplify_regions_create(simplify_regions **out, pgy_graph *before, pgy_graph *after,
+                                   simplify_rewrite *rewrites, size_t count,
+                                   pgy_error *err) PGY_MUST_CHECK;
+void simplify_regions_destroy(simplify_regions *r);
+/* Runs `after` on a feed; while it runs, every rewrite is measured on the values that reach it, the
+ * first time also on some at the edge of what may come. */
+pgy_status simplify_regions_run(pgy_tensor_map **out, simplify_regions *r,
+                                const pgy_tensor_map *feed, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the model is measured on. Dynamic dimensions get numbers, the same for the same name: two
+ * sets of them, so that a rewrite that is right for one size only is found out, and ones where
+ * neither can be run. */
+#include "transform/simplify.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/system.h"
+#include "evaluate/interface.h"
+
+static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
+
+enum { SETS = 2, FALLBACK = 2, MAX_SAMPLES = 64, MAX_NAMES = 64 };
+
+/* ---- Sizes ---------------------------------------------------------------------------------- */
+
+typedef struct named_size {
+    const char *name;
+    int64_t size;
+} named_size;
+
+typedef struct sizes {
+    named_size items[MAX_NAMES];
+    size_t count;
+    size_t set;
+} sizes;
+
+/* Batches are small, sides of images large. */
+static int64_t choose(const sizes *s, int32_t rank, int32_t axis)
+{
+    static const int64_t BATCH[] = {2, 3, 1}, LENGTH[] = {7, 5, 1}, SIDE[] = {64, 96, 224};
+    if (axis == 0) return BATCH[s->set];
+    return rank >= 4 && axis >= 2 ? SIDE[s->set] : LENGTH[s->set];
+}
+
+static const int64_t *find(const sizes *s, const char *name, size_t length)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (strlen(s->items[i].name) == length && memcmp(s->items[i].name, name, length) == 0)
+            return &s->items[i].size;
+    return NULL;
+}
+
+/* "past + 1", "2*N": sums of products of numbers and known names, as exporters write them. */
+static bool evaluate(int64_t *out, const sizes *s, const char *text)
+{
+    int64_t sum = 0, product = 1;
+    for (bool more = true; more;) {
+        while (*text == ' ') text++;
+        const size_t length = strcspn(text, " +*");
+        const int64_t *known = find(s, text, length);
+        if (!known && !isdigit((unsigned char)*text)) return false;
+        product *= known ? *known : strtoll(text, NULL, 10);
+        for (text += length; *text == ' ';) text++;
+        if (product < 0 || product > 1 << 20) return false;
+        more = *text == '+' || *text == '*';
+        if (*text != '*') {
+            sum += product;
+            product = 1;
+        }
+        if (more) text++;
+    }
+    *out = sum;
+    return *text == '\0';
+}
+
+static int64_t size_of(sizes *s, const char *name, int32_t rank, int32_t axis)
+{
+    int64_t size;
+    if (!name) return choose(s, rank, axis);
+    const int64_t *known = find(s, name, strlen(name));
+    if (known) return *known;
+    if (strpbrk(name, "+*") && evaluate(&size, s, name)) return size;
+    size = choose(s, rank, axis);
+    if (s->count < MAX_NAMES) s->items[s->count++] = (named_size){name, size};
+    return size;
+}
+
+/* Plain names first, so that expressions find them. */
+static void gather_names(sizes *s, const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->input_count; i++) {
+        const pgy_value *v = g->inputs[i];
+        for (int32_t d = 0; d < v->rank; d++) {
+            const char *name = v->dims[d].value < 0 ? v->dims[d].text : NULL;
+            if (name && !strpbrk(name, "+*")) (void)size_of(s, name, v->rank, d);
+        }
+    }
+}
+
+static pgy_status describe(pgy_metadata **out, const pgy_graph *g, size_t set, pgy_error *err)
+{
+    sizes s = {.set = set};
+    pgy_metadata *made = NULL;
+    pgy_status st = pgy_metadata_create(&made, err);
+    gather_names(&s, g);
+    for (size_t i = 0; !st && i < g->input_count; i++) {
+        int64_t shape[PGY_MAX_RANK];
+        const char *names[PGY_MAX_RANK];
+        pgy_tensor_info info = interface_describe(g->inputs[i], shape, names);
+        for (int32_t d = 0; d < info.rank; d++) {
+            if (shape[d] < 0) shape[d] = size_of(&s, names[d], info.rank, d);
+            names[d] = NULL;
+        }
+        st = pgy_metadata_set(made, &info, err);
+    }
+    if (st)
+        pgy_metadata_destroy(made);
+    else
+        *out = made;
+    return st;
+}
+
+static bool is_dynamic(const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->input_count; i++)
+        for (int32_t d = 0; d < g->inputs[i]->rank; d++)
+            if (g->inputs[i]->dims[d].value < 0) return true;
+    return false;
+}
+
+/* ---- Runs ----------------------------------------------------------------------------------- */
+
+static pgy_status run_graph(pgy_tensor_map **out, pgy_graph *g, const pgy_tensor_map *feed,
+                            pgy_error *err)
+{
+    const execute_limits limits = {.max_bytes = memory_limit_bytes()};
+    pgy_tensor_map *made = NULL;
+    pgy_status st = pgy_tensor_map_create(&made, err);
+    if (!st) st = execute_graph(g, feed, made, false, &limits, err);
+    if (st)
+        pgy_tensor_map_destroy(made);
+    else
+        *out = made;
+    return st;
+}
+
+static pgy_status prepare(pgy_graph **out, pgy_model *model, arena *plans, pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    pgy_status st = pgy_graph_import(&g, model, err);
+    if (!st) st = plan_build(g, plans, err);
+    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    if (st)
+        pgy_graph_destroy(g);
+    else
+        *out = g;
+    return st;
+}
+
+pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
+                        pgy_error *err)
+{
+    arena plans = {0};
+    pgy_graph *g = NULL;
+    pgy_status st = prepare(&g, model, &plans, err);
+    if (!st) st = run_graph(out, g, feed, err);
+    pgy_graph_destroy(g);
+    arena_deinit(&plans);
+    return st;
+}
+
+/* ---- Samples -------------------------------------------------------------------------------- */
+
+static pgy_status add(simplify_samples *s, pgy_tensor_map **feed, pgy_tensor_map **outputs,
+                      pgy_error *err)
+{
+    void *items = s->items;
+    if (!mem_grow(&items, &s->capacity, s->count + 1, sizeof *s->items))
+        return graph_no_memory(err);
+    s->items = items;
+    s->items[s->count++] = (simplify_sample){*feed, *outputs};
+    *feed = *outputs = NULL;
+    return PGY_OK;
+}
+
+/* One sample of a set; *more: there was one, and it could be run. */
+static pgy_status take_one(simplify_samples *s, bool *more, pgy_graph *g, pgy_metadata *inputs,
+                           size_t set, const pgy_simplify_options *options, pgy_error *err)
+{
+    pgy_tensor_map *feed = NULL, *outputs = NULL;
+    pgy_error why = {0};
+    *more = false;
+    pgy_status st = options->sample(&feed, inputs, set, options->user, err);
+    if (st || !feed) return st;
+    const pgy_status failed = run_graph(&outputs, g, feed, &why);
+    if (failed == PGY_E_MEMORY) {
+        st = pgy_error_set(err, failed, "%.500s", why.text);
+    } else if (failed) {
+        snprintf(s->why, sizeof s->why, "%.500s", why.text);
+        LOG(VERBOSE, "The model cannot be run on inputs of set %zu: %s", set, why.text);
+    } else {
+        *more = true;
+        st = add(s, &feed, &outputs, err);
+    }
+    pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(outputs);
+    return st;
+}
+
+static pgy_status take_set(simplify_samples *s, pgy_graph *g, size_t set,
+                           const pgy_simplify_options *options, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    pgy_status st = describe(&inputs, g, set, err);
+    for (bool more = true; !st && more && s->count < MAX_SAMPLES;)
+        st = take_one(s, &more, g, inputs, set, options, err);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
+pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
+                                 const pgy_simplify_options *options, pgy_error *err)
+{
+    arena plans = {0};
+    pgy_graph *g = NULL;
+    pgy_error why = {0};
+    *out = (simplify_samples){0};
+    if (!options->sample) {
+        snprintf(out->why, sizeof out->why, "there are no inputs to run it on");
+        return PGY_OK;
+    }
+    pgy_status st = prepare(&g, model, &plans, &why);
+    if (st == PGY_E_MEMORY) pgy_error_set(err, st, "%.500s", why.text);
+    if (st && st != PGY_E_MEMORY) {
+        snprintf(out->why, sizeof out->why, "%.500s", why.text);
+        arena_deinit(&plans);
+        return PGY_OK;
+    }
+    const size_t sets = g && is_dynamic(g) ? SETS : 1;
+    for (size_t set = 0; !st && set < sets; set++) st = take_set(out, g, set, options, err);
+    if (!st && !out->count && sets > 1) st = take_set(out, g, FALLBACK, options, err);
+    if (!st && !out->count && !*out->why)
+        snprintf(out->why, sizeof out->why, "there are no inputs to run it on");
+    pgy_graph_destroy(g);
+    arena_deinit(&plans);
+    return st;
+}
+
+void simplify_samples_deinit(simplify_samples *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        pgy_tensor_map_destroy(s->items[i].feed);
+        pgy_tensor_map_destroy(s->items[i].outputs);
+    }
+    mem_free(s->items);
+    *s = (simplify_samples){0};
+}
