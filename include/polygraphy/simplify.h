@@ -97,7 +97,9 @@ typedef struct pgy_simplify_report {
     const char *unchecked; /**< why not; NULL if they were, or if there was nothing to measure */
     const pgy_simplify_output *outputs; /**< if checked */
     size_t output_count;
-    bool passed; /**< no output of the model changed beyond the bound */
+    bool own_precision; /**< outputs were compared in the model's own precision: in float64 some
+                           differ, as folding rounds what it computes like the model does */
+    bool passed;        /**< no output of the model changed beyond the bound */
 } pgy_simplify_report;
 PGY_API void pgy_simplify_report_destroy(pgy_simplify_report *report); /**< NULL is fine */
 

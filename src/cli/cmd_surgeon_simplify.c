@@ -165,7 +165,8 @@ static void add_check(str *text, const pgy_simplify_report *r)
         most = r->outputs[i].error;
         name = r->outputs[i].name;
     }
-    str_printf(text, "\nOutputs of the model, on %zu input(s): ", r->samples);
+    str_printf(text, "\nOutputs of the model, on %zu input(s)%s: ", r->samples,
+               r->own_precision ? ", in its own precision" : "");
     if (most == 0) {
         str_append(text, "no change");
         return;
@@ -262,6 +263,7 @@ static void put_report(json_writer *w, const pgy_simplify_report *r)
     json_end_array(w);
     put_flag(w, "checked", r->checked);
     put_text(w, "unchecked", r->unchecked);
+    put_flag(w, "own_precision", r->own_precision);
     put_count(w, "samples", r->samples);
     json_key(w, "outputs");
     json_begin_array(w);

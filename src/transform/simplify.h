@@ -33,9 +33,9 @@ pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
                                  const pgy_simplify_options *options,
                                  pgy_error *err) PGY_MUST_CHECK;
 void simplify_samples_deinit(simplify_samples *s);
-/* Another model, or graph, on the same inputs. */
+/* Any model on the same inputs, in float64 or in its own precision. */
 pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
-                        pgy_error *err) PGY_MUST_CHECK;
+                        bool model_precision, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- simplify_regions.c ---------------------------------------------------------------------- */
 

@@ -31,12 +31,18 @@ typedef struct sizes {
     size_t set;
 } sizes;
 
+/* Are the last two of four axes open? Then they are the sides of an image. */
+static bool is_image(const pgy_value *v)
+{
+    return v->rank >= 4 && v->dims[v->rank - 1].value < 0 && v->dims[v->rank - 2].value < 0;
+}
+
 /* Batches are small, sides of images large. */
-static int64_t choose(const sizes *s, int32_t rank, int32_t axis)
+static int64_t choose(const sizes *s, const pgy_value *v, int32_t axis)
 {
     static const int64_t BATCH[] = {2, 3, 1}, LENGTH[] = {7, 5, 1}, SIDE[] = {64, 96, 224};
     if (axis == 0) return BATCH[s->set];
-    return rank >= 4 && axis >= 2 ? SIDE[s->set] : LENGTH[s->set];
+    return axis >= 2 && is_image(v) ? SIDE[s->set] : LENGTH[s->set];
 }
 
 static const int64_t *find(const sizes *s, const char *name, size_t length)
@@ -70,14 +76,14 @@ static bool evaluate(int64_t *out, const sizes *s, const char *text)
     return *text == '\0';
 }
 
-static int64_t size_of(sizes *s, const char *name, int32_t rank, int32_t axis)
+static int64_t size_of(sizes *s, const char *name, const pgy_value *v, int32_t axis)
 {
     int64_t size;
-    if (!name) return choose(s, rank, axis);
+    if (!name) return choose(s, v, axis);
     const int64_t *known = find(s, name, strlen(name));
     if (known) return *known;
     if (strpbrk(name, "+*") && evaluate(&size, s, name)) return size;
-    size = choose(s, rank, axis);
+    size = choose(s, v, axis);
     if (s->count < MAX_NAMES) s->items[s->count++] = (named_size){name, size};
     return size;
 }
@@ -89,7 +95,7 @@ static void gather_names(sizes *s, const pgy_graph *g)
         const pgy_value *v = g->inputs[i];
         for (int32_t d = 0; d < v->rank; d++) {
             const char *name = v->dims[d].value < 0 ? v->dims[d].text : NULL;
-            if (name && !strpbrk(name, "+*")) (void)size_of(s, name, v->rank, d);
+            if (name && !strpbrk(name, "+*")) (void)size_of(s, name, v, d);
         }
     }
 }
@@ -105,7 +111,7 @@ static pgy_status describe(pgy_metadata **out, const pgy_graph *g, size_t set, p
         const char *names[PGY_MAX_RANK];
         pgy_tensor_info info = interface_describe(g->inputs[i], shape, names);
         for (int32_t d = 0; d < info.rank; d++) {
-            if (shape[d] < 0) shape[d] = size_of(&s, names[d], info.rank, d);
+            if (shape[d] < 0) shape[d] = size_of(&s, names[d], g->inputs[i], d);
             names[d] = NULL;
         }
         st = pgy_metadata_set(made, &info, err);
@@ -128,12 +134,12 @@ static bool is_dynamic(const pgy_graph *g)
 /* ---- Runs ----------------------------------------------------------------------------------- */
 
 static pgy_status run_graph(pgy_tensor_map **out, pgy_graph *g, const pgy_tensor_map *feed,
-                            pgy_error *err)
+                            bool model_precision, pgy_error *err)
 {
     const execute_limits limits = {.max_bytes = memory_limit_bytes()};
     pgy_tensor_map *made = NULL;
     pgy_status st = pgy_tensor_map_create(&made, err);
-    if (!st) st = execute_graph(g, feed, made, false, &limits, err);
+    if (!st) st = execute_graph(g, feed, made, model_precision, &limits, err);
     if (st)
         pgy_tensor_map_destroy(made);
     else
@@ -155,12 +161,12 @@ static pgy_status prepare(pgy_graph **out, pgy_model *model, arena *plans, pgy_e
 }
 
 pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
-                        pgy_error *err)
+                        bool model_precision, pgy_error *err)
 {
     arena plans = {0};
     pgy_graph *g = NULL;
     pgy_status st = prepare(&g, model, &plans, err);
-    if (!st) st = run_graph(out, g, feed, err);
+    if (!st) st = run_graph(out, g, feed, model_precision, err);
     pgy_graph_destroy(g);
     arena_deinit(&plans);
     return st;
@@ -189,7 +195,7 @@ static pgy_status take_one(simplify_samples *s, bool *more, pgy_graph *g, pgy_me
     *more = false;
     pgy_status st = options->sample(&feed, inputs, set, options->user, err);
     if (st || !feed) return st;
-    const pgy_status failed = run_graph(&outputs, g, feed, &why);
+    const pgy_status failed = run_graph(&outputs, g, feed, false, &why);
     if (failed == PGY_E_MEMORY) {
         st = pgy_error_set(err, failed, "%.500s", why.text);
     } else if (failed) {
