@@ -20,7 +20,8 @@ pgy_status gs_node_create(pgy_gs_node **out, gs_document *d, pgy_error *err) PGY
 /* ---- names.c --------------------------------------------------------------------------------- */
 uint64_t gs_hash(const char *name);
 void gs_names_deinit(gs_names *names);
-gs_named *gs_names_find(const gs_names *names, const char *name, uint64_t hash); /* newest, or NULL */
+gs_named *gs_names_find(const gs_names *names, const char *name,
+                        uint64_t hash); /* newest, or NULL */
 /* The empty name is not kept. False: out of memory. */
 bool gs_names_add(gs_names *names, gs_named *item);
 /* Into a table of its own, where every name comes once: chains are left alone. */

@@ -50,8 +50,8 @@ static pgy_status join(side s, pgy_gs_tensor *t, pgy_gs_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Entries in front of the one that goes are moved, or those behind it, whichever are fewer: lists of
- * many users are mostly taken apart from the front. */
+/* Entries in front of the one that goes are moved, or those behind it, whichever are fewer: lists
+ * of many users are mostly taken apart from the front. */
 static void remove_user(side s, pgy_gs_tensor *t, size_t at)
 {
     pgy_gs_node ***users = users_of(s, t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the editable graph back to a model. Messages that still say what is so are the old ones,
- * whose bytes the writer copies; only what was changed is made anew. An unchanged document gives the
- * whole old model. Weights and declarations are in export_tensor.c. */
+ * whose bytes the writer copies; only what was changed is made anew. An unchanged document gives
+ * the whole old model. Weights and declarations are in export_tensor.c. */
 #include "gs/export.h"
 
 #include <string.h>
@@ -344,7 +344,7 @@ static int64_t ir_version_of(const exporter *x)
     const int64_t first = g->ir_version ? g->ir_version : export_ir_of_opset(g->opset);
     /* Files that list weights as inputs stay readable as what they are. */
     return x->ir_version > first && x->ir_version > export_ir_of_type(PGY_F32) ? x->ir_version
-                                                                              : first;
+                                                                               : first;
 }
 
 static pgy_status fill_model(pgy_onnx_model *to, exporter *x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights and declarations. Records of the file are written as they are where they still say what is
- * so; a renamed weight is a copy of its record under the new name, whose bytes nobody reads. A
+/* Weights and declarations. Records of the file are written as they are where they still say what
+ * is so; a renamed weight is a copy of its record under the new name, whose bytes nobody reads. A
  * weight is written on the level it was made for, or on the one that uses it if that is elsewhere,
  * and on one level of a nest only. */
 #include <string.h>
@@ -52,7 +52,8 @@ pgy_status export_tensors_enter(level_tensors *lt, exporter *x, pgy_gs_graph *g)
 
 void export_tensors_leave(level_tensors *lt)
 {
-    for (size_t i = 0; i < lt->weights.count; i++) tensor_box(lt->weights.items[i])->written = false;
+    for (size_t i = 0; i < lt->weights.count; i++)
+        tensor_box(lt->weights.items[i])->written = false;
     pgy_gs_tensor_list_free(&lt->weights);
     pgy_gs_tensor_list_free(&lt->all);
 }
@@ -191,8 +192,7 @@ pgy_status export_value_infos(pgy_onnx_value_info *const **out, size_t *count, e
 {
     const gs_graph *box = graph_box(g);
     const uint64_t epoch = ++x->document->epoch;
-    pgy_onnx_value_info **infos =
-        export_alloc(x, lt->all.count + box->kept_count, sizeof(*infos));
+    pgy_onnx_value_info **infos = export_alloc(x, lt->all.count + box->kept_count, sizeof(*infos));
     size_t n = 0;
     if (!infos) return export_no_memory(x);
     for (size_t i = 0; i < g->input_count; i++) tensor_box(g->inputs[i])->mark = epoch;
@@ -200,9 +200,8 @@ pgy_status export_value_infos(pgy_onnx_value_info *const **out, size_t *count, e
     for (size_t i = 0; i < lt->all.count; i++) {
         const pgy_gs_tensor *t = lt->all.items[i];
         if (tensor_box(t)->mark == epoch || !is_to_be_declared(t, g)) continue;
-        const pgy_status st = g->parent || g->is_function
-                                  ? PGY_OK
-                                  : check_type(x, t, "a shape is known of tensor");
+        const pgy_status st =
+            g->parent || g->is_function ? PGY_OK : check_type(x, t, "a shape is known of tensor");
         if (st) return st;
         if (!(infos[n++] = export_info(x, t, t->info))) return export_no_memory(x);
     }

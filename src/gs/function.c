@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local functions: new ones, their parameters, and finding them. */
+/* Local functions: new ones, their parameters, finding them and calling them. */
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/log.h"
 #include "gs/attribute.h"
 #include "gs/document.h"
+#include "gs/registry.h"
 
+static const char LOG_PATH[] = "onnx_graphsurgeon/ir/function.py";
 static const char DEFAULT_DOMAIN[] = "onnx_graphsurgeon";
 
 pgy_gs_graph *pgy_gs_find_function(const pgy_gs_graph *g, const char *domain, const char *name,
@@ -80,4 +84,68 @@ pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, const char *name, const 
     function->parameter_count = count + 1;
     gs_touch(function);
     return PGY_OK;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static void warn_call(const pgy_gs_graph *f, const pgy_gs_call *call)
+{
+    if (call->input_count != f->input_count)
+        LOG(WARNING, "Function '%s' has %zu inputs, but is called with %zu", f->name,
+            f->input_count, call->input_count);
+    if (call->output_count && call->output_count != f->output_count)
+        LOG(WARNING, "Function '%s' has %zu outputs, but is called with %zu", f->name,
+            f->output_count, call->output_count);
+    for (size_t i = 0; i < f->parameter_count; i++) {
+        bool given = f->parameters[i].value;
+        for (size_t k = 0; k < call->attr_count && !given; k++)
+            given = call->attrs[k].name && strcmp(call->attrs[k].name, f->parameters[i].name) == 0;
+        if (!given)
+            LOG(WARNING, "Function '%s' is called without its required attribute '%s'", f->name,
+                f->parameters[i].name);
+    }
+}
+
+/* New outputs of a call are of the types that the function's outputs have. */
+static pgy_status take_types(pgy_gs_node *n, const pgy_gs_graph *f, const pgy_gs_operand *outputs,
+                             pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (n->output_count != f->output_count) return PGY_OK;
+    for (size_t i = 0; i < n->output_count && !st; i++) {
+        const pgy_gs_tensor *from = f->outputs[i];
+        if (outputs[i].kind != PGY_GS_NAME) continue;
+        st = pgy_gs_set_type(n->outputs[i], from->dtype, from->rank, from->dims, err);
+        n->outputs[i]->type_kind = from->type_kind;
+    }
+    return st;
+}
+
+pgy_status gs_call_function(pgy_gs_node **out, pgy_gs_graph *g, pgy_gs_graph *f,
+                            const pgy_gs_call *call, pgy_error *err)
+{
+    pgy_gs_node *n = NULL;
+    const bool own = call->output_count == 0;
+    const size_t count = own ? f->output_count : call->output_count;
+    pgy_gs_operand *outputs = mem_calloc(count + 1, sizeof(*outputs));
+    if (!outputs) return gs_no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        outputs[i] = own ? pgy_gs_name_operand(f->outputs[i]->name) : call->outputs[i];
+    warn_call(f, call);
+    const pgy_gs_layer_spec spec = {
+        .op = f->name,
+        .domain = f->domain,
+        .inputs = call->inputs,
+        .input_count = call->input_count,
+        .outputs = outputs,
+        .output_count = count,
+        .attrs = call->attrs,
+        .attr_count = call->attr_count,
+    };
+    pgy_status st = pgy_gs_layer(&n, g, &spec, err);
+    if (!st) n->overload = f->overload;
+    if (!st) st = take_types(n, f, outputs, err);
+    mem_free(outputs);
+    if (!st) *out = n;
+    return st;
 }

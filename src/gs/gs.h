@@ -81,6 +81,7 @@ typedef struct gs_graph {
     const pgy_onnx_function *stored_function;
     pgy_gs_tensor **kept; /* weights and value infos of the file that no node used on import */
     size_t kept_count;
+    pgy_gs_graph *twin;  /* during a copy: its own */
     bool held;           /* of a subgraph: an attribute has it */
     bool ir_version_set; /* by the caller: it is not raised to what the model needs */
 } gs_graph;

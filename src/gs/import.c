@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a model to its editable graph. Names of a level are looked up in the level first and then, by
- * inputs of nodes only, outwards. Weights stay records of the file; what no node uses is kept aside,
- * so that it is written again. Nothing is checked here that an edit could put right. */
+/* From a model to its editable graph. Names of a level are looked up in the level first and then,
+ * by inputs of nodes only, outwards. Weights stay records of the file; what no node uses is kept
+ * aside, so that it is written again. Nothing is checked here that an edit could put right. */
 #include <string.h>
 
 #include "base/log.h"
@@ -15,8 +15,8 @@ enum { DEFAULT_OPSET = 11 };
 typedef struct level {
     gs_document *d;
     pgy_gs_graph *g;
-    struct level *up; /* the enclosing one; NULL at the top and in functions */
-    gs_names local;   /* tensors of this level by name */
+    struct level *up;         /* the enclosing one; NULL at the top and in functions */
+    gs_names local;           /* tensors of this level by name */
     pgy_gs_tensor **declared; /* made for weights and value infos, some of which nothing uses */
     size_t declared_count, declared_capacity;
     pgy_error *err;
@@ -294,7 +294,8 @@ static pgy_status import_level(level *l, const pgy_onnx_graph *from)
     pgy_gs_graph *g = l->g;
     pgy_status st = import_weights(l, from);
     if (!st)
-        st = import_interface(l, &g->inputs, &g->input_count, from->inputs, from->input_count, true);
+        st =
+            import_interface(l, &g->inputs, &g->input_count, from->inputs, from->input_count, true);
     if (!st) st = name_outputs(l, from->nodes, from->node_count);
     if (!st)
         st = import_interface(l, &g->outputs, &g->output_count, from->outputs, from->output_count,
@@ -328,8 +329,7 @@ static pgy_status read_imports(pgy_gs_graph *g, pgy_onnx_opset *const *from, siz
 {
     pgy_gs_opset *list = gs_alloc(graph_box(g)->document, count, sizeof(*list));
     if (!list) return gs_no_memory(err);
-    for (size_t i = 0; i < count; i++)
-        list[i] = (pgy_gs_opset){from[i]->domain, from[i]->version};
+    for (size_t i = 0; i < count; i++) list[i] = (pgy_gs_opset){from[i]->domain, from[i]->version};
     g->imports = list;
     g->import_count = count;
     const pgy_gs_opset *standard = gs_find_import(g, "");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes: made, renamed, and moved in and out of the lists of levels. Places in a list are hints that
- * are put right when they are found wrong. */
+/* Nodes: made, renamed, and moved in and out of the lists of levels. Places in a list are hints
+ * that are put right when they are found wrong. */
 #include <string.h>
 
 #include "gs/attribute.h"

@@ -46,7 +46,8 @@ static pgy_status scatter(const scatter_args *x, pgy_error *err)
     if (index_rank < 1 || index_rank > 2 || (size_t)shape[0] != count ||
         (!linear && (size_t)shape[1] != x->sparse->dim_count))
         return refuse(x, err, "its indices do not fit its values");
-    if (item == 0 || dtype == PGY_STRING) return refuse(x, err, "its element type is not supported");
+    if (item == 0 || dtype == PGY_STRING)
+        return refuse(x, err, "its element type is not supported");
     const char *from = pgy_tensor_data(x->values);
     char *to = pgy_tensor_data(x->dense);
     for (size_t i = 0; i < count; i++) {

@@ -181,8 +181,7 @@ pgy_status pgy_gs_to_constant(pgy_gs_tensor *t, pgy_tensor *values, pgy_error *e
     if (!t || !values) return pgy_error_set(err, PGY_E_ARGUMENT, "a constant needs values");
     if (!*t->name)
         return pgy_error_set(err, PGY_E_ARGUMENT, "an omitted slot cannot become a constant");
-    pgy_status st =
-        pgy_model_tensor(&stored, tensor_box(t)->document->store, t->name, values, err);
+    pgy_status st = pgy_model_tensor(&stored, tensor_box(t)->document->store, t->name, values, err);
     if (!st) st = gs_set_stored(t, stored, err);
     if (!st) gs_touch_tensor(t);
     return st;

@@ -64,7 +64,8 @@ pgy_status gs_type_fill(pgy_gs_tensor *t, const pgy_onnx_value_info *info, pgy_e
 
 static bool same_dim(pgy_dim a, pgy_dim b)
 {
-    return a.value == b.value && (a.value >= 0 || strcmp(a.text ? a.text : "", b.text ? b.text : "") == 0);
+    return a.value == b.value &&
+           (a.value >= 0 || strcmp(a.text ? a.text : "", b.text ? b.text : "") == 0);
 }
 
 bool gs_type_agrees(const pgy_gs_tensor *t, const pgy_onnx_value_info *info)
