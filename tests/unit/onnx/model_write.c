@@ -52,7 +52,7 @@ static void test_model_write__fields_encode_as_protobuf_does(void **state)
         size_t size = 0;
         pgy_model *m = load(MODELS[i]);
         str original = contents(pgy_model_path(m));
-        OK(model_encode(&memory, &size, pgy_model_proto(m), &rebuild, &test_err));
+        OK(model_encode(&memory, &size, m, &rebuild, &test_err));
         assert_int_equal(size, original.size);
         assert_memory_equal(memory, original.data, size);
         mem_free(memory);
@@ -68,7 +68,7 @@ static void test_model_write__unknown_fields_survive_encoding(void **state)
     void *memory = NULL;
     size_t size = 0;
     pgy_model *m = load("unusual_bytes.onnx"), *again = NULL;
-    OK(model_encode(&memory, &size, pgy_model_proto(m), &rebuild, &test_err));
+    OK(model_encode(&memory, &size, m, &rebuild, &test_err));
     OK(pgy_model_parse(&again, memory, size, true, NULL, &test_err));
     const pgy_onnx_message *a = &pgy_model_proto(m)->message, *b = &pgy_model_proto(again)->message;
     assert_int_equal(b->unknown_count, 2);
