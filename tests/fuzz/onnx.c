@@ -45,7 +45,7 @@ static pgy_model *rebuild(const pgy_model *m, void **bytes, size_t *size)
 {
     const encode_options options = {.rebuild = true};
     pgy_model *again = NULL;
-    if (model_encode(bytes, size, pgy_model_proto(m), &options, NULL)) abort();
+    if (model_encode(bytes, size, m, &options, NULL)) abort();
     if (pgy_model_parse(&again, *bytes, *size, true, NULL, NULL)) abort();
     return again;
 }
