@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of one level that are equal in type, shape and every byte become one. A hash of samples
  * sorts out nearly all others, so the bytes of large weights are read only where they are likely to
- * be equal. */
+ * be equal. They are read where they lie in the file, and their pages are given back. */
 #include <string.h>
 
 #include "base/alloc.h"
+#include "onnx/elements.h"
+#include "onnx/model.h"
 #include "transform/fold.h"
 
-enum { SAMPLES = 32, SAMPLE_BYTES = 64 };
+/* Few samples: each may bring in many pages. */
+enum { SAMPLES = 3, SAMPLE_BYTES = 256, LARGE = 1 << 16 };
 
 typedef struct table {
     pgy_value **slots;
@@ -21,14 +24,29 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
     return (h ^ part) * 0x9E3779B97F4A7C15u + (part >> 29);
 }
 
-static uint64_t hash_of(const pgy_value *v, const pgy_tensor *t)
+static pgy_status load(pgy_tensor **out, pgy_value *v, pgy_error *err)
+{
+    return onnx_tensor_load_anywhere(out, v->graph->model, v->initializer, err);
+}
+
+/* Pages of the file that were read are not needed any more. */
+static void release(pgy_tensor *t, pgy_model *m)
+{
+    const size_t bytes = pgy_tensor_size_bytes(t);
+    size_t offset;
+    const file_map *map =
+        bytes >= LARGE ? model_find_map(m, pgy_tensor_data(t), bytes, &offset) : NULL;
+    if (map) file_map_forget(map, offset, bytes);
+    pgy_tensor_release(t);
+}
+
+static uint64_t hash_of(const pgy_tensor *t)
 {
     const size_t bytes = pgy_tensor_size_bytes(t);
     const char *data = pgy_tensor_data(t);
     const pgy_dtype dtype = pgy_tensor_dtype(t);
     uint64_t h = mix(0, &dtype, sizeof dtype);
     h = mix(h, pgy_tensor_shape(t), pgy_tensor_rank(t) * sizeof(int64_t));
-    (void)v;
     if (bytes <= SAMPLES * SAMPLE_BYTES) return bytes ? mix(h, data, bytes) : h;
     for (size_t i = 0; i < SAMPLES; i++)
         h = mix(h, data + (bytes - SAMPLE_BYTES) / (SAMPLES - 1) * i, SAMPLE_BYTES);
@@ -54,16 +72,16 @@ static bool takes_part(const folder *f, const pgy_value *v)
 static pgy_status look_up(pgy_value **out, table *t, pgy_value *v, const pgy_tensor *elements,
                           pgy_error *err)
 {
-    const uint64_t hash = hash_of(v, elements);
+    const uint64_t hash = hash_of(elements);
     pgy_status st = PGY_OK;
     size_t at = hash & t->mask;
     *out = NULL;
     for (; !st && !*out && t->slots[at]; at = (at + 1) & t->mask) {
         pgy_tensor *other = NULL;
         if (t->hashes[at] != hash) continue;
-        st = pgy_graph_value_data(&other, t->slots[at], err);
+        st = load(&other, t->slots[at], err);
         if (!st && same(elements, other)) *out = t->slots[at];
-        pgy_tensor_release(other);
+        if (!st) release(other, v->graph->model);
     }
     if (st || *out) return st;
     t->slots[at] = v;
@@ -75,9 +93,9 @@ static pgy_status merge(folder *f, table *t, pgy_value *v, pgy_error *err)
 {
     pgy_tensor *elements = NULL;
     pgy_value *equal = NULL;
-    if (pgy_graph_value_data(&elements, v, NULL)) return PGY_OK; /* no elements, no merging */
+    if (load(&elements, v, NULL)) return PGY_OK; /* no elements, no merging */
     pgy_status st = look_up(&equal, t, v, elements, err);
-    pgy_tensor_release(elements);
+    release(elements, v->graph->model);
     if (st || !equal) return st;
     st = fold_replace_uses(v, equal, err);
     if (!st) f->changes++;
