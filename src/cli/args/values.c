@@ -343,6 +343,78 @@ static bool read_top_k(pgy_top_k *out, const char *text)
     return read_int(&out->axis, comma + 6, strlen(comma + 6));
 }
 
+/* ---- Tensors with shape and type ------------------------------------------------------------ */
+
+static pgy_status bad_tensor(const char *text, const char *option, bool shapes, pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         shapes ? "%s: '%s' is not NAME:SHAPE:DTYPE, as in 'x:[1,3,8]:float32' or "
+                                  "'x:auto:auto'"
+                                : "%s: '%s' is not NAME:DTYPE, as in 'y:float32' or 'y:auto'",
+                         option, text);
+}
+
+static pgy_status read_dtype(pgy_dtype *out, const char *text, const char *item, const char *option,
+                             pgy_error *err)
+{
+    if (str_equal_nocase(text, "auto")) return PGY_OK;
+    *out = pgy_dtype_from_name(text);
+    if (*out != PGY_DTYPE_NONE) return PGY_OK;
+    str names = {0};
+    const pgy_dtype_info *all;
+    const size_t count = pgy_dtype_list(&all);
+    for (size_t i = 0; i < count; i++) str_printf(&names, "%s%s", i ? ", " : "", all[i].name);
+    const pgy_status st = pgy_error_set(
+        err, PGY_E_ARGUMENT, "%s: '%s': there is no type '%s'; expected auto or one of %s", option,
+        item, text, str_text(&names));
+    str_deinit(&names);
+    return st;
+}
+
+static pgy_status read_tensor(pgy_tensor_info *out, const char *item, const char *option,
+                              bool shapes, arena *a, pgy_error *err)
+{
+    char *text = arena_strdup(a, item);
+    if (!text) return no_memory(err);
+    char *colon = strrchr(text, ':');
+    pgy_tensor_info info = {.name = text, .rank = -1};
+    pgy_dtype dtype = PGY_DTYPE_NONE;
+    if (!colon || colon == text) return bad_tensor(item, option, shapes, err);
+    *colon = '\0';
+    pgy_status st = read_dtype(&dtype, colon + 1, item, option, err);
+    if (!st && shapes) {
+        char *shape = strrchr(text, ':');
+        if (!shape || shape == text) return bad_tensor(item, option, shapes, err);
+        if (str_equal_nocase(shape + 1, "auto"))
+            *shape = '\0';
+        else
+            st = read_shape(&info, text, option, a, err);
+    }
+    info.dtype = dtype;
+    if (!st) *out = info;
+    return st;
+}
+
+pgy_status values_tensors(const pgy_tensor_info **out, size_t *count, const pgy_text_list *list,
+                          const char *option, bool shapes, arena *a, pgy_error *err)
+{
+    pgy_tensor_info *items = arena_alloc_array(a, list->count + 1, sizeof *items);
+    size_t n = 0;
+    if (!items) return no_memory(err);
+    for (size_t i = 0; i < list->count; i++) {
+        pgy_tensor_info info;
+        const pgy_status st = read_tensor(&info, list->items[i], option, shapes, a, err);
+        if (st) return st;
+        size_t k = 0;
+        while (k < n && strcmp(items[k].name, info.name)) k++;
+        items[k] = info;
+        if (k == n) n++;
+    }
+    *out = items;
+    *count = n;
+    return PGY_OK;
+}
+
 pgy_status values_top_k(const pgy_top_k **out, size_t *out_count, const pgy_text_list *list,
                         arena *a, pgy_error *err)
 {
