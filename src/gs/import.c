@@ -129,6 +129,18 @@ static pgy_status import_interface(level *l, pgy_gs_tensor ***items, size_t *cou
     return PGY_OK;
 }
 
+/* A declaration of something that an enclosing level has must not hide it: it is only kept. */
+static pgy_status make_declared(pgy_gs_tensor **out, level *l, const char *name)
+{
+    const uint64_t hash = gs_hash(name);
+    const level *at = l->up;
+    while (at && !find_local(at, name, hash)) at = at->up;
+    if (!at) return make_local(out, l, name);
+    const pgy_status st = gs_tensor_create(out, l->d, name, l->err);
+    if (!st) tensor_box(*out)->home = l->g;
+    return st;
+}
+
 /* What a value info adds to the declaration of an input or output must be written there. */
 static pgy_status import_value_infos(level *l, pgy_onnx_value_info *const *infos, size_t count)
 {
@@ -138,7 +150,7 @@ static pgy_status import_value_infos(level *l, pgy_onnx_value_info *const *infos
         pgy_status st = PGY_OK;
         if (!*info->name) continue;
         if (!t) {
-            st = make_local(&t, l, info->name);
+            st = make_declared(&t, l, info->name);
             if (!st) st = note_declared(l, t);
         }
         if (!st) st = gs_type_fill(t, info, l->err);
