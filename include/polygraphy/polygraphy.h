@@ -9,6 +9,7 @@
 #include <polygraphy/capability.h>
 #include <polygraphy/compare.h>
 #include <polygraphy/data.h>
+#include <polygraphy/diff.h>
 #include <polygraphy/engine.h>
 #include <polygraphy/graph.h>
 #include <polygraphy/gs.h>

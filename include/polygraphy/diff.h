@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What differs between two ONNX models: structure, and the values of weights.
+ *
+ *     pgy_diff *diff = NULL;
+ *     if (pgy_diff_create(&diff, before, after, NULL, &err)) ...
+ *     for (size_t i = 0; i < pgy_diff_count(diff); i++) puts(pgy_diff_at(diff, i)->name);
+ *     pgy_diff_destroy(diff);
+ *
+ * The files are compared as they are, so models that are no valid graphs can be compared too. Nodes
+ * are matched by name, then by neighbourhood: what they compute, from what, and for whom; so a
+ * renamed node or tensor is found as renamed, not as removed and added. Weights are compared by
+ * their elements, however they are stored, in blocks that need no memory of their size.
+ */
+#ifndef POLYGRAPHY_DIFF_H
+#define POLYGRAPHY_DIFF_H
+
+#include <polygraphy/onnx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pgy_diff pgy_diff;
+
+/** Of what. */
+typedef enum pgy_diff_part {
+    PGY_DIFF_MODEL,    /**< versions, producer, text, metadata */
+    PGY_DIFF_OPSET,    /**< an imported opset */
+    PGY_DIFF_GRAPH,    /**< a graph's own name, text, metadata */
+    PGY_DIFF_FUNCTION, /**< a function, or its interface */
+    PGY_DIFF_INPUT,    /**< of a graph */
+    PGY_DIFF_OUTPUT,   /**< of a graph */
+    PGY_DIFF_NODE,
+    PGY_DIFF_ATTRIBUTE, /**< of a node */
+    PGY_DIFF_TENSOR,    /**< between nodes: its name, declared type, annotations */
+    PGY_DIFF_WEIGHT     /**< initializers and Constant nodes */
+} pgy_diff_part;
+enum { PGY_DIFF_PART_COUNT = PGY_DIFF_WEIGHT + 1 };
+
+typedef enum pgy_diff_change {
+    PGY_DIFF_ADDED,
+    PGY_DIFF_REMOVED,
+    PGY_DIFF_RENAMED,
+    PGY_DIFF_CHANGED, /**< `field` says what */
+    PGY_DIFF_REWIRED, /**< an input of a node comes from elsewhere */
+    PGY_DIFF_MOVED,   /**< stands elsewhere in the order */
+    PGY_DIFF_STORED,  /**< a weight of equal value is stored another way; no difference */
+    PGY_DIFF_UNREAD   /**< a weight's value could not be compared */
+} pgy_diff_change;
+enum { PGY_DIFF_CHANGE_COUNT = PGY_DIFF_UNREAD + 1 };
+
+/** How a weight's elements changed; a is before, b after. Values of other types are compared after
+ * conversion to float64. */
+typedef struct pgy_weight_change {
+    pgy_dtype dtype_a, dtype_b;
+    const int64_t *dims_a, *dims_b;
+    size_t rank_a, rank_b;
+    const char *stored_a, *stored_b; /**< "raw", "typed", "external"; with ", Constant" for nodes */
+    bool compared;                   /**< the numbers below are there */
+    const char *why_not;             /**< if not, or NULL */
+    uint64_t count;                  /**< elements */
+    uint64_t changed;                /**< that are not equal; 0 and -0 are, NaN and NaN are */
+    uint64_t beyond;                 /**< that differ by more than the tolerance */
+    uint64_t nan_a, nan_b;
+    uint64_t max_index;   /**< of the element with the largest change */
+    double max_abs;       /**< largest |a - b|; NaNs are left out of this and what follows */
+    double max_rel;       /**< largest |a - b| / |a| over a that are not 0 */
+    double mean_abs, rms; /**< of a - b, over all elements */
+    double cosine;        /**< of a and b as vectors; NaN if one is 0 */
+    double snr_db;        /**< 10 log10 of the sum of a^2 by that of (a - b)^2 */
+    uint64_t bytes_a;     /**< of the elements */
+    uint64_t bytes_b;
+} pgy_weight_change;
+
+typedef struct pgy_difference {
+    pgy_diff_part part;
+    pgy_diff_change change;
+    const char *path;     /**< of the graph: "" the model's, "If_3/then_branch", "MyFunction" */
+    const char *name;     /**< before; of what was added: after. Unnamed nodes: of their outputs */
+    const char *new_name; /**< after; NULL: the same */
+    const char *op_type;  /**< of nodes and attributes, else "" */
+    const char *field;    /**< what changed: "opset_import", "alpha", "input 1"; or "" */
+    const char *before, *after;      /**< as text; NULL: not there */
+    const pgy_weight_change *weight; /**< of weights that are on both sides, or NULL */
+} pgy_difference;
+
+typedef struct pgy_diff_options {
+    size_t size;         /**< sizeof(pgy_diff_options) */
+    bool structure_only; /**< weights by type, shape and name only */
+    bool weights_only;
+    bool order;        /**< report nodes, weights and tensor declarations in another order */
+    bool ignore_names; /**< of nodes and of tensors inside graphs */
+    bool ignore_notes; /**< texts, metadata, producer and version numbers of the model */
+    double atol, rtol; /**< weights: |a - b| <= atol + rtol * |a| is no difference */
+} pgy_diff_options;
+
+/** What was compared. */
+typedef struct pgy_diff_summary {
+    uint64_t counts[PGY_DIFF_PART_COUNT][PGY_DIFF_CHANGE_COUNT];
+    uint64_t differences; /**< of them all but STORED */
+    uint64_t nodes_a, nodes_b, nodes_matched;
+    uint64_t weights_a, weights_b, weights_matched, weights_equal;
+    uint64_t weight_bytes_a, weight_bytes_b;
+    uint64_t bytes_read;   /**< of weights, both sides */
+    uint64_t bytes_shared; /**< equal without reading: the same place of the same file */
+} pgy_diff_summary;
+
+/** Both models are retained. @param options NULL for defaults
+ *  @return PGY_E_ARGUMENT a model without a graph, tolerances that are negative; PGY_E_MEMORY */
+PGY_API PGY_MUST_CHECK pgy_status pgy_diff_create(pgy_diff **out, pgy_model *before,
+                                                  pgy_model *after, const pgy_diff_options *options,
+                                                  pgy_error *err);
+PGY_API void pgy_diff_destroy(pgy_diff *d); /**< NULL is fine */
+PGY_API const pgy_diff_summary *pgy_diff_summarize(const pgy_diff *d);
+/** Differences graph by graph: the model, then interfaces, nodes, tensors, weights. */
+PGY_API size_t pgy_diff_count(const pgy_diff *d);
+PGY_API const pgy_difference *pgy_diff_at(const pgy_diff *d, size_t i);
+/** "node", "renamed" and so on. */
+PGY_API const char *pgy_diff_part_name(pgy_diff_part part);
+PGY_API const char *pgy_diff_change_name(pgy_diff_change change);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The summary stands first; then one section per kind of thing, of which a few entries are shown:
+ * of weights those with the largest change, of all else the first. */
+#include "cli/diff_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/pytext.h"
+
+enum { SHOWN = 6 };
+
+static const char *const TITLES[PGY_DIFF_PART_COUNT] = {
+    [PGY_DIFF_MODEL] = "Model",    [PGY_DIFF_OPSET] = "Opsets",
+    [PGY_DIFF_GRAPH] = "Graphs",   [PGY_DIFF_FUNCTION] = "Functions",
+    [PGY_DIFF_INPUT] = "Inputs",   [PGY_DIFF_OUTPUT] = "Outputs",
+    [PGY_DIFF_NODE] = "Nodes",     [PGY_DIFF_ATTRIBUTE] = "Attributes",
+    [PGY_DIFF_TENSOR] = "Tensors", [PGY_DIFF_WEIGHT] = "Weights",
+};
+static const char *const MARKS[PGY_DIFF_CHANGE_COUNT] = {
+    [PGY_DIFF_ADDED] = "+",   [PGY_DIFF_REMOVED] = "-", [PGY_DIFF_RENAMED] = ">",
+    [PGY_DIFF_CHANGED] = "~", [PGY_DIFF_REWIRED] = "~", [PGY_DIFF_MOVED] = "~",
+    [PGY_DIFF_STORED] = "=",  [PGY_DIFF_UNREAD] = "?",
+};
+
+/* ---- One line -------------------------------------------------------------------------------- */
+
+static void append_number(str *out, const char *label, double v)
+{
+    str_printf(out, ", %s ", label);
+    str_append_g(out, 5, v);
+}
+
+static void append_index(str *out, const pgy_weight_change *c)
+{
+    int64_t at[PGY_MAX_RANK];
+    uint64_t rest = c->max_index;
+    if (c->rank_a > PGY_MAX_RANK) return;
+    for (size_t i = c->rank_a; i-- > 0;) {
+        const uint64_t n = c->dims_a[i] > 0 ? (uint64_t)c->dims_a[i] : 1;
+        at[i] = (int64_t)(rest % n);
+        rest /= n;
+    }
+    str_append(out, " at ");
+    str_append_py_ints(out, at, c->rank_a);
+}
+
+static void append_change(str *out, const pgy_weight_change *c)
+{
+    if (!c->compared) return;
+    str_printf(out, " | %llu of %llu changed", (unsigned long long)c->changed,
+               (unsigned long long)c->count);
+    if (c->beyond != c->changed)
+        str_printf(out, ", %llu beyond tolerance", (unsigned long long)c->beyond);
+    if (!c->changed || c->dtype_a == PGY_STRING) return;
+    append_number(out, "max |a-b|", c->max_abs);
+    if (c->dtype_a != PGY_C64 && c->dtype_a != PGY_C128) append_index(out, c);
+    append_number(out, "max relative", c->max_rel);
+    append_number(out, "mean", c->mean_abs);
+    append_number(out, "RMS", c->rms);
+    append_number(out, "cosine", c->cosine);
+    append_number(out, "SNR", c->snr_db);
+    str_append(out, " dB");
+    if (c->nan_a || c->nan_b)
+        str_printf(out, ", NaN %llu -> %llu", (unsigned long long)c->nan_a,
+                   (unsigned long long)c->nan_b);
+}
+
+static void append_texts(str *out, const pgy_difference *e)
+{
+    if (!e->before && !e->after) return;
+    str_printf(out, ": %s -> %s", e->before ? e->before : "(none)", e->after ? e->after : "(none)");
+}
+
+static void append_line(str *out, const pgy_difference *e)
+{
+    str_printf(out, "\n    %s ", MARKS[e->change]);
+    if (e->path[0] && e->part != PGY_DIFF_FUNCTION) str_printf(out, "%s: ", e->path);
+    str_append(out, e->name);
+    if (e->new_name) str_printf(out, " -> %s", e->new_name);
+    if (e->op_type[0]) str_printf(out, " [%s]", e->op_type);
+    if (e->part == PGY_DIFF_WEIGHT &&
+        (e->change == PGY_DIFF_ADDED || e->change == PGY_DIFF_REMOVED)) {
+        str_printf(out, " [%s]", e->before ? e->before : e->after ? e->after : "?");
+        return;
+    }
+    if (e->weight && e->change == PGY_DIFF_CHANGED && !strcmp(e->field, "values")) {
+        str_printf(out, " [%s]", e->before ? e->before : "?");
+        append_change(out, e->weight);
+        return;
+    }
+    if (e->field[0]) str_printf(out, " %s", e->field);
+    if (e->change == PGY_DIFF_STORED) str_append(out, " the same values");
+    if (e->change == PGY_DIFF_MOVED) str_append(out, " place");
+    append_texts(out, e);
+    if (e->weight && e->change == PGY_DIFF_CHANGED) append_change(out, e->weight);
+}
+
+/* ---- Sections -------------------------------------------------------------------------------- */
+
+/* How much a weight changed, relative to its size; what has no numbers stands first. */
+static double severity_of(const pgy_difference *e)
+{
+    if (e->change == PGY_DIFF_STORED || e->change == PGY_DIFF_RENAMED) return INFINITY;
+    if (!e->weight || !e->weight->compared || isnan(e->weight->snr_db)) return -INFINITY;
+    return e->weight->snr_db;
+}
+
+static int by_severity(const void *x, const void *y)
+{
+    const pgy_difference *a = *(const pgy_difference *const *)x;
+    const pgy_difference *b = *(const pgy_difference *const *)y;
+    const double p = severity_of(a), q = severity_of(b);
+    return p != q ? (p < q ? -1 : 1) : (a > b) - (a < b);
+}
+
+/* Names change in bulk: what else there is stands first. */
+static int by_kind(const void *x, const void *y)
+{
+    const pgy_difference *a = *(const pgy_difference *const *)x;
+    const pgy_difference *b = *(const pgy_difference *const *)y;
+    const int p = a->change == PGY_DIFF_RENAMED, q = b->change == PGY_DIFF_RENAMED;
+    return p != q ? p - q : (a > b) - (a < b);
+}
+
+static size_t select_part(const pgy_difference **out, const pgy_diff *d, pgy_diff_part part)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pgy_diff_count(d); i++)
+        if (pgy_diff_at(d, i)->part == part) out[count++] = pgy_diff_at(d, i);
+    if (part == PGY_DIFF_WEIGHT)
+        qsort(out, count, sizeof *out, by_severity);
+    else
+        qsort(out, count, sizeof *out, by_kind);
+    return count;
+}
+
+static void append_section(str *out, const pgy_difference **items, size_t count, const char *title,
+                           bool all)
+{
+    str_printf(out, "\n\n---- %s ----", title);
+    for (size_t i = 0; i < count && (all || i < SHOWN); i++) append_line(out, items[i]);
+    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+}
+
+static void append_bytes(str *out, uint64_t bytes)
+{
+    if (bytes < 10240)
+        str_printf(out, "%llu bytes", (unsigned long long)bytes);
+    else if (bytes < (uint64_t)10 << 20)
+        str_printf(out, "%.1f KiB", (double)bytes / 1024);
+    else
+        str_printf(out, "%.1f MiB", (double)bytes / 1048576);
+}
+
+static void append_side(str *out, const char *label, const char *path, uint64_t nodes,
+                        uint64_t weights, uint64_t bytes)
+{
+    str_printf(out, "\n%s: %s | %llu nodes, %llu weights (", label, path, (unsigned long long)nodes,
+               (unsigned long long)weights);
+    append_bytes(out, bytes);
+    str_append_char(out, ')');
+}
+
+static void append_counts(str *out, const pgy_diff_summary *s, pgy_diff_part part)
+{
+    bool any = false;
+    for (int c = 0; c < PGY_DIFF_CHANGE_COUNT; c++) {
+        if (!s->counts[part][c]) continue;
+        if (!any) str_printf(out, "\n    %-12s", TITLES[part]);
+        str_printf(out, "%s%llu %s", any ? ", " : "", (unsigned long long)s->counts[part][c],
+                   pgy_diff_change_name((pgy_diff_change)c));
+        any = true;
+    }
+}
+
+static void append_summary(str *out, const pgy_diff_summary *s, diff_names names)
+{
+    str_append(out, "==== Model Differences ====");
+    append_side(out, "a", names.before, s->nodes_a, s->weights_a, s->weight_bytes_a);
+    append_side(out, "b", names.after, s->nodes_b, s->weights_b, s->weight_bytes_b);
+    str_printf(out,
+               "\n%llu nodes and %llu weights are on both sides; %llu of these weights are equal",
+               (unsigned long long)s->nodes_matched, (unsigned long long)s->weights_matched,
+               (unsigned long long)s->weights_equal);
+    str_append(out, "\n\n---- Summary ----");
+    if (!s->differences) str_append(out, "\n    No differences");
+    for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) append_counts(out, s, (pgy_diff_part)p);
+}
+
+pgy_status diff_print(str *out, const pgy_diff *d, diff_names names, bool all, pgy_error *err)
+{
+    const pgy_difference **items = mem_calloc(pgy_diff_count(d) + 1, sizeof *items);
+    if (!items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    append_summary(out, pgy_diff_summarize(d), names);
+    for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) {
+        const size_t count = select_part(items, d, (pgy_diff_part)p);
+        if (count) append_section(out, items, count, TITLES[p], all);
+    }
+    mem_free(items);
+    return out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void write_text(json_writer *w, const char *key, const char *text)
+{
+    if (!text) return;
+    json_key(w, key);
+    json_text(w, text);
+}
+
+static void write_uint(json_writer *w, const char *key, uint64_t v)
+{
+    json_key(w, key);
+    json_uint(w, v);
+}
+
+static void write_real(json_writer *w, const char *key, double v)
+{
+    json_key(w, key);
+    json_real(w, v);
+}
+
+static void write_dims(json_writer *w, const char *key, const int64_t *dims, size_t rank)
+{
+    json_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; i < rank; i++) json_int(w, dims[i]);
+    json_end_array(w);
+}
+
+static void write_weight(json_writer *w, const pgy_weight_change *c)
+{
+    json_key(w, "weight");
+    json_begin_object(w);
+    write_text(w, "dtype_before", pgy_dtype_name(c->dtype_a));
+    write_text(w, "dtype_after", pgy_dtype_name(c->dtype_b));
+    write_dims(w, "shape_before", c->dims_a, c->rank_a);
+    write_dims(w, "shape_after", c->dims_b, c->rank_b);
+    write_text(w, "stored_before", c->stored_a);
+    write_text(w, "stored_after", c->stored_b);
+    json_key(w, "compared");
+    json_bool(w, c->compared);
+    write_text(w, "why_not", c->why_not);
+    if (c->compared) {
+        write_uint(w, "elements", c->count);
+        write_uint(w, "changed", c->changed);
+        write_uint(w, "beyond_tolerance", c->beyond);
+        write_uint(w, "nan_before", c->nan_a);
+        write_uint(w, "nan_after", c->nan_b);
+        write_uint(w, "max_index", c->max_index);
+        write_real(w, "max_abs", c->max_abs);
+        write_real(w, "max_rel", c->max_rel);
+        write_real(w, "mean_abs", c->mean_abs);
+        write_real(w, "rms", c->rms);
+        write_real(w, "cosine", c->cosine);
+        write_real(w, "snr_db", c->snr_db);
+    }
+    json_end_object(w);
+}
+
+static void write_difference(json_writer *w, const pgy_difference *e)
+{
+    json_begin_object(w);
+    write_text(w, "part", pgy_diff_part_name(e->part));
+    write_text(w, "change", pgy_diff_change_name(e->change));
+    write_text(w, "path", e->path);
+    write_text(w, "name", e->name);
+    write_text(w, "new_name", e->new_name);
+    write_text(w, "op_type", e->op_type[0] ? e->op_type : NULL);
+    write_text(w, "field", e->field[0] ? e->field : NULL);
+    write_text(w, "before", e->before);
+    write_text(w, "after", e->after);
+    if (e->weight) write_weight(w, e->weight);
+    json_end_object(w);
+}
+
+static void write_side(json_writer *w, const char *key, const char *path, uint64_t nodes,
+                       uint64_t weights, uint64_t bytes)
+{
+    json_key(w, key);
+    json_begin_object(w);
+    write_text(w, "path", path);
+    write_uint(w, "nodes", nodes);
+    write_uint(w, "weights", weights);
+    write_uint(w, "weight_bytes", bytes);
+    json_end_object(w);
+}
+
+static void write_summary(json_writer *w, const pgy_diff_summary *s)
+{
+    json_key(w, "summary");
+    json_begin_object(w);
+    write_uint(w, "differences", s->differences);
+    write_uint(w, "nodes_matched", s->nodes_matched);
+    write_uint(w, "weights_matched", s->weights_matched);
+    write_uint(w, "weights_equal", s->weights_equal);
+    write_uint(w, "weight_bytes_read", s->bytes_read);
+    write_uint(w, "weight_bytes_shared", s->bytes_shared);
+    json_key(w, "counts");
+    json_begin_object(w);
+    for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) {
+        json_key(w, pgy_diff_part_name((pgy_diff_part)p));
+        json_begin_object(w);
+        for (int c = 0; c < PGY_DIFF_CHANGE_COUNT; c++)
+            if (s->counts[p][c])
+                write_uint(w, pgy_diff_change_name((pgy_diff_change)c), s->counts[p][c]);
+        json_end_object(w);
+    }
+    json_end_object(w);
+    json_end_object(w);
+}
+
+pgy_status diff_save_json(const char *path, const pgy_diff *d, diff_names names, bool equal,
+                          pgy_error *err)
+{
+    const pgy_diff_summary *s = pgy_diff_summarize(d);
+    json_output out = {0};
+    pgy_status st = json_output_open(&out, path, err);
+    if (st) return st;
+    json_writer *w = out.json;
+    json_begin_object(w);
+    json_key(w, "version");
+    json_int(w, 1);
+    json_key(w, "equal");
+    json_bool(w, equal);
+    write_side(w, "before", names.before, s->nodes_a, s->weights_a, s->weight_bytes_a);
+    write_side(w, "after", names.after, s->nodes_b, s->weights_b, s->weight_bytes_b);
+    write_summary(w, s);
+    json_key(w, "differences");
+    json_begin_array(w);
+    for (size_t i = 0; i < pgy_diff_count(d); i++) write_difference(w, pgy_diff_at(d, i));
+    json_end_array(w);
+    json_end_object(w);
+    st = json_output_commit(&out, err);
+    json_output_close(&out);
+    return st;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A comparison of two models, for the files of this layer. A side is one graph or function body of
+ * one model: its values and nodes as tables, from whatever the file says. Values and nodes of two
+ * sides that are the same thing point to each other. */
+#ifndef INSPECT_DIFF_H
+#define INSPECT_DIFF_H
+
+#include <polygraphy/diff.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+#define DIFF_NONE ((size_t)-1)
+enum { DIFF_MAX_DEPTH = 64 };
+
+typedef struct diff_side diff_side;
+typedef struct diff_node diff_node;
+
+typedef struct diff_value {
+    const char *name;
+    const diff_side *side;
+    const pgy_onnx_tensor *weight; /* initializer, or the value of a Constant; or NULL */
+    const pgy_onnx_sparse_tensor *sparse;
+    const pgy_onnx_value_info *info; /* as declared, or NULL */
+    diff_node *producer;
+    size_t output_index; /* among the producer's outputs */
+    bool is_input, is_output, is_constant;
+    struct diff_value *pair;
+    uint64_t id;      /* of the pair; 0: none */
+    uint64_t forward; /* signatures */
+    uint64_t sink;    /* of a graph's output, else 0 */
+    size_t *uses;     /* nodes, once per use */
+    size_t use_count;
+} diff_value;
+
+struct diff_node {
+    const pgy_onnx_node *proto;
+    diff_value **inputs, **outputs; /* NULL: left out */
+    size_t index;                   /* in the file */
+    diff_node *pair;
+    uint64_t id;
+    uint64_t local; /* operator and attributes */
+    uint64_t forward, backward, around;
+};
+
+struct diff_side {
+    const diff_side *outer;
+    pgy_onnx_node *const *protos;
+    diff_node *nodes; /* all but Constant nodes that are weights */
+    size_t node_count;
+    diff_value *values;
+    size_t value_count;
+    diff_value **inputs, **outputs;
+    size_t input_count, output_count;
+    strmap names;                /* -> diff_value */
+    diff_node **order;           /* as it can be run; nodes in circles come last */
+    const pgy_onnx_graph *graph; /* one of these two */
+    const pgy_onnx_function *function;
+};
+
+/* A pair of weights to be compared, with what is said of them. */
+typedef struct diff_weight {
+    pgy_difference entry;
+    pgy_weight_change change;
+    const pgy_onnx_tensor *a, *b;
+    bool dtype_differs, shape_differs;
+    bool is_attribute; /* no weight by itself */
+} diff_weight;
+
+struct pgy_diff {
+    pgy_model *a, *b;
+    pgy_diff_options options;
+    pgy_diff_summary summary;
+    pgy_difference *items;
+    size_t count, capacity;
+    diff_weight *weights; /* of the graph being compared */
+    size_t weight_count, weight_capacity;
+    arena memory;
+    uint64_t next_id;
+    bool failed; /* out of memory */
+};
+
+pgy_status diff_no_memory(pgy_error *err);
+
+/* ---- diff_side.c ----------------------------------------------------------------------------- */
+/* The tables of a graph, or of a function; `outer` may be NULL. Lives until diff_side_deinit. */
+pgy_status diff_side_init(diff_side *out, const pgy_onnx_graph *graph,
+                          const pgy_onnx_function *function, const diff_side *outer, arena *memory,
+                          pgy_error *err) PGY_MUST_CHECK;
+void diff_side_deinit(diff_side *s);
+static inline bool diff_is_weight(const diff_value *v)
+{
+    return v->weight || v->sparse;
+}
+
+/* ---- diff_hash.c ----------------------------------------------------------------------------- */
+uint64_t diff_mix(uint64_t h, uint64_t v);
+uint64_t diff_hash_text(const char *text);
+uint64_t diff_hash_node(const pgy_onnx_node *n); /* operator and attributes, no names */
+uint64_t diff_hash_type(const pgy_onnx_type *t); /* without names of dimensions */
+uint64_t diff_hash_weight(const diff_value *v);  /* type and shape */
+/* forward, backward and around of all nodes; `around` looks `hops` nodes far. */
+void diff_sign_cones(diff_side *s);
+void diff_sign_around(diff_side *s, size_t hops);
+
+/* ---- diff_match.c ---------------------------------------------------------------------------- */
+/* Pairs the values and nodes of two sides. */
+pgy_status diff_match(pgy_diff *d, diff_side *a, diff_side *b, pgy_error *err) PGY_MUST_CHECK;
+void diff_pair_values(pgy_diff *d, diff_value *a, diff_value *b);
+
+/* ---- diff_text.c ----------------------------------------------------------------------------- */
+/* Texts in d->memory; "" when out of memory, with d->failed set. */
+const char *diff_text(pgy_diff *d, str *s); /* takes the text over */
+const char *diff_text_type(pgy_diff *d, const pgy_onnx_type *t);
+const char *diff_text_tensor(pgy_diff *d, const pgy_onnx_tensor *t);
+const char *diff_text_attribute(pgy_diff *d, const pgy_onnx_attribute *a);
+const char *diff_text_props(pgy_diff *d, pgy_onnx_string_entry *const *items, size_t count);
+const char *diff_text_int(pgy_diff *d, int64_t v);
+const char *diff_text_node(pgy_diff *d, const pgy_onnx_node *n); /* its name, or those of outputs */
+
+/* ---- diff_graph.c, diff_node.c --------------------------------------------------------------- */
+/* Adds an entry; names and texts must live as long as d. */
+void diff_add(pgy_diff *d, pgy_difference e);
+/* Adds CHANGED where two texts differ; NULL and NULL are equal. */
+void diff_add_texts(pgy_diff *d, pgy_difference e, const char *before, const char *after);
+void diff_add_props(pgy_diff *d, pgy_difference e, pgy_onnx_string_entry *const *a, size_t a_count,
+                    pgy_onnx_string_entry *const *b, size_t b_count);
+void diff_add_weight(pgy_diff *d, const char *path, const diff_value *a, const diff_value *b);
+/* Compares two graphs or functions with all that is inside them. */
+pgy_status diff_graphs(pgy_diff *d, const char *path, const pgy_onnx_graph *a,
+                       const pgy_onnx_graph *b, const diff_side *outer_a, const diff_side *outer_b,
+                       size_t depth, pgy_error *err) PGY_MUST_CHECK;
+pgy_status diff_functions(pgy_diff *d, const pgy_onnx_function *a, const pgy_onnx_function *b,
+                          pgy_error *err) PGY_MUST_CHECK;
+/* A pair of nodes: operator, attributes, where its inputs come from, names. */
+pgy_status diff_nodes(pgy_diff *d, const char *path, const diff_node *a, const diff_node *b,
+                      const diff_side *side_a, const diff_side *side_b, size_t depth,
+                      pgy_error *err) PGY_MUST_CHECK;
+/* Two tensors that are no initializers: of attributes, or parts of sparse ones. */
+void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
+                      const pgy_onnx_tensor *b, bool is_attribute);
+
+/* ---- diff_weights.c -------------------------------------------------------------------------- */
+/* Compares what was gathered in d->weights, adds entries, and empties the list. */
+pgy_status diff_weights(pgy_diff *d, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- diff_tally.c ---------------------------------------------------------------------------- */
+/* Sums over a run of elements; a is before. */
+typedef struct diff_tally {
+    double changed, beyond, nan_a, nan_b, sum_abs, sum_square, sum_aa, sum_ab, sum_bb;
+    double max_abs, max_rel;
+    size_t max_at; /* element */
+} diff_tally;
+/* Elements as float64; `first` is the index of a[0]. */
+void diff_tally_add(diff_tally *t, const double *a, const double *b, size_t count, size_t first,
+                    double atol, double rtol);
+/* The same for elements that are equal. */
+void diff_tally_add_equal(diff_tally *t, const double *a, size_t count);
+void diff_tally_join(diff_tally *to, const diff_tally *from);
+
+#endif
