@@ -14,6 +14,7 @@
 #include <polygraphy/graph.h>
 #include <polygraphy/gs.h>
 #include <polygraphy/loader.h>
+#include <polygraphy/memory.h>
 #include <polygraphy/network.h>
 #include <polygraphy/onnx.h>
 #include <polygraphy/operator.h>

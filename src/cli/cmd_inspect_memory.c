@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy inspect memory: which tensors live while a model runs, the peak, and what holds it. */
+#include "base/log.h"
+#include "cli/args/values.h"
+#include "cli/groups/model.h"
+#include "cli/groups/operators.h"
+#include "cli/memory_text.h"
+
+static const char LOG_PATH[] = "tools/inspect/subtool/memory.py";
+
+typedef struct inspect_memory_args {
+    bool all, in_place, sort, free_inputs, with_weights;
+    const char *json, *limit_text;
+    uint64_t limit;
+} inspect_memory_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_FLAG("-a --all", inspect_memory_args, all,
+                 .help = "show every node and every tensor at the peak"),
+    PGY_OPT_TEXT("--json", inspect_memory_args, json, .meta = "PATH",
+                 .help = "save nodes, tensors and sums to this file"),
+    PGY_OPT_FLAG("--in-place", inspect_memory_args, in_place,
+                 .help = "let outputs of elementwise operators take the memory of an input that is "
+                         "not needed any more, and those of Reshape and its like that of theirs"),
+    PGY_OPT_FLAG("--sort", inspect_memory_args, sort,
+                 .help = "run nodes in topological order instead of that of the file"),
+    PGY_OPT_FLAG("--free-inputs", inspect_memory_args, free_inputs,
+                 .help = "count the model's inputs until their last use only"),
+    PGY_OPT_TEXT("--limit", inspect_memory_args, limit_text, .meta = "BYTES",
+                 .help = "end with exit status 1 when the peak is beyond this; K, M and G may "
+                         "follow the number"),
+    PGY_OPT_FLAG("--with-weights", inspect_memory_args, with_weights,
+                 .help = "weights count for --limit too"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    (void)line;
+    inspect_memory_args *s = settings;
+    return s->limit_text ? value_bytes(&s->limit, s->limit_text, "--limit", err) : PGY_OK;
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(inspect_memory_args), .finish = finish};
+static const option_group *const GROUPS[] = {
+    &OWN, &GROUP_LOGGING, &GROUP_MODEL_DATA, &GROUP_ONNX_READ, &GROUP_OPERATORS, NULL};
+
+static bool keeps_limit(const pgy_memory *m, const inspect_memory_args *s)
+{
+    const pgy_memory_summary *sum = pgy_memory_summarize(m);
+    const uint64_t bytes = sum->peak_bytes + (s->with_weights ? sum->weight_bytes : 0);
+    bool good = true;
+    if (sum->unknown_count) {
+        LOG(ERROR, "%zu sizes are not known; --input-shapes may tell them", sum->unknown_count);
+        good = false;
+    }
+    if (s->limit_text && bytes > s->limit) {
+        str text = {0};
+        memory_append_bytes(&text, bytes - s->limit);
+        LOG(ERROR, "The peak of %llu bytes is beyond the limit of %llu by %s",
+            (unsigned long long)bytes, (unsigned long long)s->limit, str_text(&text));
+        str_deinit(&text);
+        good = false;
+    }
+    return good;
+}
+
+static pgy_status show(const pgy_memory *m, const inspect_memory_args *s, const char *path,
+                       pgy_error *err)
+{
+    str text = {0};
+    pgy_status st = memory_print(&text, m, path, s->all, err);
+    if (!st) LOG(INFO, "%s", str_text(&text));
+    if (!st && s->json) st = memory_save_json(s->json, m, path, err);
+    if (!st && s->json) LOG(INFO, "Saving the timeline to %s", s->json);
+    str_deinit(&text);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const inspect_memory_args *s = args_get(line, &OWN);
+    const model_args *given = args_get(line, &GROUP_MODEL_DATA);
+    const pgy_memory_options o = {.size = sizeof o,
+                                  .inputs = given->shapes,
+                                  .sort = s->sort,
+                                  .in_place = s->in_place,
+                                  .free_inputs = s->free_inputs};
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_graph *graph = NULL;
+    pgy_memory *memory = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = pgy_graph_import(&graph, model, err);
+    if (!st) st = pgy_memory_create(&memory, graph, &o, err);
+    if (!st) st = show(memory, s, given->path, err);
+    if (!st) *passed = keeps_limit(memory, s);
+    pgy_memory_destroy(memory);
+    pgy_graph_destroy(graph);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_inspect_memory = {
+    .tool = "inspect",
+    .subtool = "memory",
+    .summary = "Show what the tensors of an ONNX model take while it runs.",
+    .description =
+        "Show which tensors of an ONNX model live while it runs node by node: the peak, what holds "
+        "it, and how it comes about. The exit status is 1 if the peak is beyond --limit or if some "
+        "size is not known.",
+    .groups = GROUPS,
+    .run = run,
+};

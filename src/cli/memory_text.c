@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sums stand first, then what holds the peak, then a bar per stretch of nodes: as long as the
+ * most that lives during it. */
+#include "cli/memory_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/pytext.h"
+
+enum { SHOWN = 8, LINES = 24, BAR = 40 };
+
+void memory_append_bytes(str *out, uint64_t bytes)
+{
+    static const char *const UNITS[] = {"KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes / 1024;
+    size_t unit = 0;
+    if (bytes < 1024) {
+        str_printf(out, "%llu byte%s", (unsigned long long)bytes, bytes == 1 ? "" : "s");
+        return;
+    }
+    while (v >= 1024 && unit + 1 < sizeof UNITS / sizeof *UNITS) v /= 1024, unit++;
+    str_printf(out, "%.2f %s", v, UNITS[unit]);
+}
+
+static void append_sum(str *out, const char *label, uint64_t bytes)
+{
+    str_printf(out, "\n    %-22s ", label);
+    memory_append_bytes(out, bytes);
+    if (bytes >= 1024) str_printf(out, " (%llu bytes)", (unsigned long long)bytes);
+}
+
+static void append_node(str *out, const pgy_memory *m, size_t i)
+{
+    const pgy_memory_step *s = pgy_memory_step_at(m, i);
+    if (s) str_printf(out, "node %zu, %s [%s]", i, s->node, s->op_type);
+}
+
+static void append_sums(str *out, const pgy_memory *m, const char *path)
+{
+    const pgy_memory_summary *s = pgy_memory_summarize(m);
+    str_printf(out, "==== Memory ====\n%s | %zu nodes\n\n---- Sums ----", path,
+               pgy_memory_step_count(m));
+    append_sum(out, "Weights", s->weight_bytes);
+    str_printf(out, " in %llu tensors", (unsigned long long)s->weight_count);
+    append_sum(out, "Inputs", s->input_bytes);
+    append_sum(out, "Outputs", s->output_bytes);
+    append_sum(out, "Peak of activations", s->peak_bytes);
+    if (pgy_memory_step_count(m)) {
+        str_append(out, " at ");
+        append_node(out, m, s->peak_step);
+    }
+    append_sum(out, "Peak with weights", s->peak_bytes + s->weight_bytes);
+    if (s->out_of_order)
+        str_append(out, "\n    The order of the file cannot be run: --sort uses one that can");
+}
+
+/* ---- Tensors --------------------------------------------------------------------------------- */
+
+static void append_type(str *out, const pgy_memory_tensor *t)
+{
+    str_printf(out, " [%s", pgy_dtype_name(t->dtype));
+    if (t->rank >= 0) {
+        str_append_char(out, ' ');
+        str_append_py_tuple(out, t->shape, (size_t)t->rank);
+    }
+    str_append_char(out, ']');
+}
+
+static void append_unknown(str *out, const pgy_memory *m, bool all)
+{
+    const size_t count = pgy_memory_summarize(m)->unknown_count;
+    if (!count) return;
+    str_printf(out, "\n\n---- %zu Unknown: the peak is larger ----", count);
+    for (size_t i = 0; i < count && (all || i < SHOWN); i++) {
+        const pgy_memory_tensor *t = pgy_memory_unknown_at(m, i);
+        str_printf(out, "\n    %s: %s", t->name, t->unknown_why);
+    }
+    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+}
+
+static int by_size(const void *x, const void *y)
+{
+    const pgy_memory_tensor *a = *(const pgy_memory_tensor *const *)x;
+    const pgy_memory_tensor *b = *(const pgy_memory_tensor *const *)y;
+    if (a->size_bytes != b->size_bytes) return a->size_bytes < b->size_bytes ? 1 : -1;
+    return (a > b) - (a < b);
+}
+
+/* Those that hold memory of their own at the peak, the largest first. Owned. */
+static const pgy_memory_tensor **peak_tensors(const pgy_memory *m, size_t *count)
+{
+    const size_t at = pgy_memory_summarize(m)->peak_step;
+    const pgy_memory_tensor **items = mem_calloc(pgy_memory_tensor_count(m) + 1, sizeof *items);
+    *count = 0;
+    for (size_t i = 0; items && i < pgy_memory_tensor_count(m); i++) {
+        const pgy_memory_tensor *t = pgy_memory_tensor_at(m, i);
+        if (t->first <= at && at <= t->last && !t->shares_with && t->size_bytes)
+            items[(*count)++] = t;
+    }
+    if (items) qsort(items, *count, sizeof *items, by_size);
+    return items;
+}
+
+static void append_tensor(str *out, const pgy_memory_tensor *t, uint64_t peak)
+{
+    str size = {0};
+    memory_append_bytes(&size, t->size_bytes);
+    str_printf(out, "\n    %12s %3.0f %%  %s", str_text(&size),
+               peak ? 100 * (double)t->size_bytes / (double)peak : 0, t->name);
+    append_type(out, t);
+    if (t->is_input)
+        str_append(out, " | input");
+    else
+        str_printf(out, " | made by %s", t->producer);
+    if (t->is_output)
+        str_append(out, ", output");
+    else if (*t->last_user)
+        str_printf(out, ", last used by %s", t->last_user);
+    else
+        str_append(out, ", never used");
+    str_deinit(&size);
+}
+
+static pgy_status append_peak(str *out, const pgy_memory *m, bool all, pgy_error *err)
+{
+    const pgy_memory_summary *s = pgy_memory_summarize(m);
+    const pgy_memory_step *step = pgy_memory_step_at(m, s->peak_step);
+    size_t count = 0;
+    const pgy_memory_tensor **items = peak_tensors(m, &count);
+    if (!items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (count || (step && step->inner_bytes)) str_append(out, "\n\n---- Held at the Peak ----");
+    if (step && step->inner_bytes) {
+        str size = {0};
+        memory_append_bytes(&size, step->inner_bytes);
+        str_printf(out, "\n    %12s %3.0f %%  inside the subgraphs of %s", str_text(&size),
+                   100 * (double)step->inner_bytes / (double)s->peak_bytes, step->node);
+        str_deinit(&size);
+    }
+    for (size_t i = 0; i < count && (all || i < SHOWN); i++)
+        append_tensor(out, items[i], s->peak_bytes);
+    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+    mem_free(items);
+    return PGY_OK;
+}
+
+/* ---- Timeline -------------------------------------------------------------------------------- */
+
+static void append_bar(str *out, const pgy_memory *m, size_t begin, size_t end)
+{
+    const uint64_t peak = pgy_memory_summarize(m)->peak_bytes;
+    uint64_t most = 0;
+    for (size_t i = begin; i < end; i++) {
+        const uint64_t live = pgy_memory_step_at(m, i)->live_bytes;
+        if (live > most) most = live;
+    }
+    const size_t length = peak ? (size_t)((double)most / (double)peak * BAR + 0.5) : 0;
+    str range = {0}, size = {0};
+    str_printf(&range, end - begin > 1 ? "%zu-%zu" : "%zu", begin, end - 1);
+    memory_append_bytes(&size, most);
+    str_printf(out, "\n    %11s |", str_text(&range));
+    str_append_fill(out, '#', length);
+    str_append_fill(out, ' ', BAR - length);
+    str_printf(out, "| %s", str_text(&size));
+    if (end - begin == 1) {
+        const pgy_memory_step *s = pgy_memory_step_at(m, begin);
+        str_printf(out, "  %s [%s]", s->node, s->op_type);
+    }
+    str_deinit(&range);
+    str_deinit(&size);
+}
+
+static void append_timeline(str *out, const pgy_memory *m, bool all)
+{
+    const size_t count = pgy_memory_step_count(m);
+    const size_t lines = all || count < LINES ? count : LINES;
+    if (!count) return;
+    str_append(out, "\n\n---- Timeline: Most Bytes Alive ----");
+    for (size_t i = 0; i < lines; i++)
+        append_bar(out, m, i * count / lines, (i + 1) * count / lines);
+}
+
+pgy_status memory_print(str *out, const pgy_memory *m, const char *path, bool all, pgy_error *err)
+{
+    append_sums(out, m, path);
+    append_unknown(out, m, all);
+    pgy_status st = append_peak(out, m, all, err);
+    append_timeline(out, m, all);
+    return !st && out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : st;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void write_text(json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    if (text)
+        json_text(w, text);
+    else
+        json_null(w);
+}
+
+static void write_uint(json_writer *w, const char *key, uint64_t v)
+{
+    json_key(w, key);
+    json_uint(w, v);
+}
+
+static void write_bool(json_writer *w, const char *key, bool v)
+{
+    json_key(w, key);
+    json_bool(w, v);
+}
+
+static void write_tensor(json_writer *w, const pgy_memory_tensor *t)
+{
+    json_begin_object(w);
+    write_text(w, "name", t->name);
+    write_text(w, "dtype", pgy_dtype_name(t->dtype));
+    json_key(w, "shape");
+    if (t->rank < 0) {
+        json_null(w);
+    } else {
+        json_begin_array(w);
+        for (int32_t i = 0; i < t->rank; i++) json_int(w, t->shape[i]);
+        json_end_array(w);
+    }
+    write_uint(w, "size_bytes", t->size_bytes);
+    write_uint(w, "first_step", t->first);
+    write_uint(w, "last_step", t->last);
+    write_text(w, "producer", t->producer);
+    write_text(w, "last_user", t->last_user);
+    write_text(w, "shares_with", t->shares_with);
+    write_text(w, "unknown_why", t->unknown_why);
+    write_bool(w, "input", t->is_input);
+    write_bool(w, "output", t->is_output);
+    json_end_object(w);
+}
+
+static void write_steps(json_writer *w, const pgy_memory *m)
+{
+    json_key(w, "steps");
+    json_begin_array(w);
+    for (size_t i = 0; i < pgy_memory_step_count(m); i++) {
+        const pgy_memory_step *s = pgy_memory_step_at(m, i);
+        json_begin_object(w);
+        write_text(w, "node", s->node);
+        write_text(w, "op_type", s->op_type);
+        write_uint(w, "live_bytes", s->live_bytes);
+        write_uint(w, "inner_bytes", s->inner_bytes);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+pgy_status memory_save_json(const char *path, const pgy_memory *m, const char *model,
+                            pgy_error *err)
+{
+    const pgy_memory_summary *s = pgy_memory_summarize(m);
+    json_output out = {0};
+    pgy_status st = json_output_open(&out, path, err);
+    if (st) return st;
+    json_writer *w = out.json;
+    json_begin_object(w);
+    json_key(w, "version");
+    json_int(w, 1);
+    write_text(w, "model", model);
+    write_uint(w, "peak_bytes", s->peak_bytes);
+    write_uint(w, "peak_step", s->peak_step);
+    write_uint(w, "weight_bytes", s->weight_bytes);
+    write_uint(w, "weight_count", s->weight_count);
+    write_uint(w, "input_bytes", s->input_bytes);
+    write_uint(w, "output_bytes", s->output_bytes);
+    write_uint(w, "unknown_count", s->unknown_count);
+    write_bool(w, "out_of_order", s->out_of_order);
+    write_steps(w, m);
+    json_key(w, "tensors");
+    json_begin_array(w);
+    for (size_t i = 0; i < pgy_memory_tensor_count(m); i++)
+        write_tensor(w, pgy_memory_tensor_at(m, i));
+    json_end_array(w);
+    json_key(w, "unknown");
+    json_begin_array(w);
+    for (size_t i = 0; i < s->unknown_count; i++) write_tensor(w, pgy_memory_unknown_at(m, i));
+    json_end_array(w);
+    json_end_object(w);
+    st = json_output_commit(&out, err);
+    json_output_close(&out);
+    return st;
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The liveness of a graph's tensors. Each level (the graph, and every subgraph inside it) is walked
+ * once: tensors get the first and the last step at which they are needed, tensors that share memory
+ * become one buffer, and sums over the steps come from what begins and what ends at each. A
+ * subgraph counts with its own peak at the node that holds it. */
+#include <polygraphy/memory.h>
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/graph.h"
+
+typedef struct buffer {
+    size_t first, last;
+    uint64_t size_bytes;
+    bool held; /* by the caller: nobody else may write to it */
+} buffer;
+
+/* One level while it is walked. */
+typedef struct walk {
+    pgy_memory *m;
+    pgy_graph *g;
+    size_t step_count;
+    pgy_memory_tensor *tensors;
+    buffer *buffers; /* per tensor; those that share use that of their root */
+    size_t *roots;   /* per tensor */
+    size_t count;
+    uint64_t *starts, *ends; /* bytes per step */
+    uint64_t *inner;
+} walk;
+
+struct pgy_memory {
+    arena memory;
+    pgy_memory_options options;
+    pgy_memory_summary summary;
+    pgy_memory_step *steps;
+    size_t step_count;
+    pgy_memory_tensor *tensors;
+    size_t tensor_count;
+    pgy_memory_tensor *unknown;
+    size_t unknown_capacity;
+    size_t depth;
+};
+
+#define NO_TENSOR SIZE_MAX
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while following the tensors of a graph");
+}
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+static pgy_status add_unknown(pgy_memory *m, const pgy_memory_tensor *t, pgy_error *err)
+{
+    void *items = m->unknown;
+    const size_t at = m->summary.unknown_count;
+    const bool grown = mem_grow(&items, &m->unknown_capacity, at + 1, sizeof *m->unknown);
+    m->unknown = items;
+    if (!grown) return no_memory(err);
+    m->unknown[m->summary.unknown_count++] = *t;
+    return PGY_OK;
+}
+
+static const char *why_unknown(const walk *w, const pgy_value *v)
+{
+    static const char *const KINDS[] = {[PGY_VALUE_SEQUENCE] = "it is a sequence",
+                                        [PGY_VALUE_OPTIONAL] = "it is optional",
+                                        [PGY_VALUE_MAP] = "it is a map",
+                                        [PGY_VALUE_SPARSE] = "it is a sparse tensor"};
+    if (v->kind != PGY_VALUE_TENSOR) return KINDS[v->kind];
+    if (v->dtype == PGY_STRING) return "it holds texts";
+    if (v->unknown_why) return v->unknown_why;
+    if (v->dtype == PGY_DTYPE_NONE) return "its type is not known";
+    if (v->rank < 0) return "its rank is not known";
+    for (int32_t i = 0; i < v->rank; i++) {
+        if (v->dims[i].value >= 0) continue;
+        const char *why =
+            v->dims[i].text ? arena_printf(&w->m->memory, "its dimension %d is '%.200s'", (int)i,
+                                           v->dims[i].text)
+                            : arena_printf(&w->m->memory, "its dimension %d is not known", (int)i);
+        return why ? why : "a dimension is not known";
+    }
+    return NULL;
+}
+
+static pgy_status measure(walk *w, pgy_memory_tensor *t, const pgy_value *v, pgy_error *err)
+{
+    size_t count = 1, size = 0;
+    t->name = v->name;
+    t->dtype = v->dtype;
+    t->rank = v->rank;
+    t->unknown_why = why_unknown(w, v);
+    int64_t *shape =
+        arena_alloc_array(&w->m->memory, v->rank > 0 ? (size_t)v->rank : 1, sizeof *shape);
+    if (!shape) return no_memory(err);
+    for (int32_t i = 0; i < v->rank; i++) shape[i] = v->dims[i].value;
+    t->shape = shape;
+    if (t->unknown_why) return add_unknown(w->m, t, err);
+    pgy_status st = pgy_shape_count(&count, (size_t)v->rank, shape, err);
+    if (!st) st = pgy_dtype_size_bytes(&size, v->dtype, count, err);
+    if (!st && size > INT64_MAX / 2)
+        st = pgy_error_set(err, PGY_E_SHAPE, "%zu bytes are more than there can be", size);
+    if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", v->name);
+    t->size_bytes = size;
+    return PGY_OK;
+}
+
+/* ---- Weights --------------------------------------------------------------------------------- */
+
+static void count_tensor(pgy_memory *m, const pgy_onnx_tensor *t)
+{
+    pgy_tensor_info info;
+    size_t count = 0, size = 0;
+    m->summary.weight_count++;
+    if (pgy_onnx_tensor_info(&info, t, NULL) || info.dtype == PGY_STRING ||
+        pgy_shape_count(&count, t->dim_count, t->dims, NULL) ||
+        pgy_dtype_size_bytes(&size, info.dtype, count, NULL))
+        return;
+    m->summary.weight_bytes += size;
+}
+
+static void count_weights(pgy_memory *m, const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->initializer_count; i++) {
+        const pgy_value *v = g->initializers[i];
+        if (v->initializer) count_tensor(m, v->initializer);
+        if (v->sparse && v->sparse->values) count_tensor(m, v->sparse->values);
+        if (v->sparse && v->sparse->indices) count_tensor(m, v->sparse->indices);
+    }
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_onnx_tensor *t = node_constant(g->nodes[i]);
+        if (t) count_tensor(m, t);
+    }
+}
+
+/* ---- Lives ----------------------------------------------------------------------------------- */
+
+static bool is_weight(const pgy_value *v)
+{
+    return v->initializer || v->sparse || (v->producer && node_is(v->producer, "Constant"));
+}
+
+/* The node of this level that is or holds a consumer; NULL: it is elsewhere. */
+static const pgy_node *holder_of(const pgy_graph *g, const pgy_node *n)
+{
+    while (n && n->graph != g) n = n->graph ? level_of(n->graph)->owner : NULL;
+    return n;
+}
+
+static void find_life(const walk *w, pgy_memory_tensor *t, const pgy_value *v)
+{
+    t->first = v->producer ? v->producer->index : 0;
+    t->last = t->first;
+    t->producer = v->producer ? node_label(v->producer) : "";
+    t->last_user = "";
+    t->is_input = !v->producer;
+    t->is_output = v->is_output;
+    size_t last = 0;
+    for (size_t i = 0; i < v->consumer_count; i++) {
+        const pgy_node *user = holder_of(w->g, v->consumers[i]);
+        if (!user) continue;
+        if (user->index < t->first) w->m->summary.out_of_order = true;
+        if (user->index < t->first) t->first = user->index;
+        if (user->index > t->last) t->last = user->index;
+        if (*t->last_user && user->index < last) continue;
+        last = user->index;
+        t->last_user = node_label(user);
+    }
+    const size_t end = w->step_count ? w->step_count - 1 : 0;
+    if (t->is_output || (t->is_input && !w->m->options.free_inputs)) t->last = end;
+}
+
+static pgy_status add_tensor(walk *w, pgy_value *v, pgy_error *err)
+{
+    pgy_memory_tensor *t = &w->tensors[w->count];
+    box_of(v)->scratch = NO_TENSOR;
+    if (is_weight(v)) return PGY_OK;
+    *t = (pgy_memory_tensor){0};
+    find_life(w, t, v);
+    pgy_status st = measure(w, t, v, err);
+    if (st) return st;
+    box_of(v)->scratch = w->count;
+    w->buffers[w->count] =
+        (buffer){t->first, t->last, t->size_bytes, t->is_input && !w->m->options.free_inputs};
+    w->roots[w->count] = w->count;
+    w->count++;
+    return PGY_OK;
+}
+
+static pgy_status add_tensors(walk *w, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; i < w->g->initializer_count; i++)
+        box_of(w->g->initializers[i])->scratch = NO_TENSOR;
+    for (size_t i = 0; !st && i < w->g->input_count; i++) st = add_tensor(w, w->g->inputs[i], err);
+    for (size_t i = 0; !st && i < w->g->node_count; i++)
+        for (size_t k = 0; !st && k < w->g->nodes[i]->output_count; k++)
+            if (w->g->nodes[i]->outputs[k]) st = add_tensor(w, w->g->nodes[i]->outputs[k], err);
+    return st;
+}
+
+/* ---- Sharing --------------------------------------------------------------------------------- */
+
+static const char *const VIEWS[] = {"Reshape",   "Flatten",  "Squeeze",
+                                    "Unsqueeze", "Identity", "Dropout"};
+static const char *const ELEMENTWISE[] = {
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Add",
+    "And",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Cast",
+    "Ceil",
+    "Celu",
+    "Clip",
+    "Cos",
+    "Cosh",
+    "Div",
+    "Elu",
+    "Equal",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "Greater",
+    "GreaterOrEqual",
+    "HardSigmoid",
+    "HardSwish",
+    "IsInf",
+    "IsNaN",
+    "LeakyRelu",
+    "Less",
+    "LessOrEqual",
+    "Log",
+    "Max",
+    "Mean",
+    "Min",
+    "Mish",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Not",
+    "Or",
+    "PRelu",
+    "Pow",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Selu",
+    "Shrink",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Sub",
+    "Sum",
+    "Swish",
+    "Tan",
+    "Tanh",
+    "ThresholdedRelu",
+    "Where",
+    "Xor",
+};
+
+static bool is_among(const pgy_node *n, const char *const *names, size_t count)
+{
+    if (!domain_is_default(n->domain)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(n->op_type, names[i]) == 0) return true;
+    return false;
+}
+
+static void join(walk *w, size_t out, size_t root)
+{
+    buffer *to = &w->buffers[root];
+    const buffer *from = &w->buffers[out];
+    if (from->last > to->last) to->last = from->last;
+    w->roots[out] = root;
+    w->tensors[out].shares_with = w->tensors[root].name;
+}
+
+static void share_output(walk *w, const pgy_node *n)
+{
+    const bool view = is_among(n, VIEWS, sizeof VIEWS / sizeof *VIEWS);
+    if (!view && !is_among(n, ELEMENTWISE, sizeof ELEMENTWISE / sizeof *ELEMENTWISE)) return;
+    if (!n->output_count || !n->outputs[0]) return;
+    const size_t out = box_of(n->outputs[0])->scratch;
+    for (size_t k = 0; k < n->input_count && (!view || !k); k++) {
+        pgy_value *v = n->inputs[k];
+        if (!v || v->graph != w->g || out == NO_TENSOR || box_of(v)->scratch == NO_TENSOR) continue;
+        const size_t root = w->roots[box_of(v)->scratch];
+        const buffer *b = &w->buffers[root];
+        if (w->tensors[out].unknown_why || w->tensors[root].unknown_why || root == out) continue;
+        if (b->size_bytes != w->buffers[out].size_bytes) continue;
+        if (!view && (b->held || b->last > n->index)) continue;
+        join(w, out, root);
+        return;
+    }
+}
+
+/* Who shares memory lives as long as the memory. */
+static void spread_lives(walk *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        w->tensors[i].first = w->buffers[w->roots[i]].first;
+        w->tensors[i].last = w->buffers[w->roots[i]].last;
+    }
+}
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+static pgy_status walk_level(pgy_memory *m, pgy_graph *g, uint64_t *peak, pgy_error *err);
+
+static pgy_status inner_peak(walk *w, const pgy_node *n, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t k = 0; !st && k < n->subgraph_count; k++) {
+        uint64_t peak = 0;
+        st = walk_level(w->m, n->subgraphs[k], &peak, err);
+        if (peak > w->inner[n->index]) w->inner[n->index] = peak;
+    }
+    if (!st && node_box_of(n)->function) {
+        const pgy_memory_tensor t = {.name = node_label(n),
+                                     .rank = -1,
+                                     .producer = node_label(n),
+                                     .last_user = "",
+                                     .first = n->index,
+                                     .last = n->index,
+                                     .unknown_why =
+                                         "what a local function needs inside is not counted"};
+        st = add_unknown(w->m, &t, err);
+    }
+    return st;
+}
+
+static uint64_t sum_steps(walk *w, pgy_memory_step *steps, size_t *peak_step)
+{
+    uint64_t live = 0, peak = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        if (w->roots[i] != i) continue;
+        w->starts[w->buffers[i].first] += w->buffers[i].size_bytes;
+        w->ends[w->buffers[i].last] += w->buffers[i].size_bytes;
+    }
+    for (size_t i = 0; i < w->step_count || i == 0; i++) {
+        live += w->starts[i];
+        const uint64_t now = live + w->inner[i];
+        if (now > peak) *peak_step = i;
+        if (now > peak) peak = now;
+        if (steps && i < w->step_count)
+            steps[i] = (pgy_memory_step){node_label(w->g->nodes[i]), w->g->nodes[i]->op_type, now,
+                                         w->inner[i]};
+        live -= w->ends[i];
+    }
+    return peak;
+}
+
+static pgy_status walk_init(walk *w, pgy_error *err)
+{
+    size_t count = w->g->input_count + 1;
+    for (size_t i = 0; i < w->g->node_count; i++) count += w->g->nodes[i]->output_count;
+    arena *a = &w->m->memory;
+    w->step_count = w->g->node_count;
+    w->tensors = arena_alloc_array(a, count, sizeof *w->tensors);
+    w->buffers = arena_alloc_array(a, count, sizeof *w->buffers);
+    w->roots = arena_alloc_array(a, count, sizeof *w->roots);
+    w->starts = arena_alloc_array(a, w->step_count + 1, sizeof *w->starts);
+    w->ends = arena_alloc_array(a, w->step_count + 1, sizeof *w->ends);
+    w->inner = arena_alloc_array(a, w->step_count + 1, sizeof *w->inner);
+    return w->tensors && w->buffers && w->roots && w->starts && w->ends && w->inner
+               ? PGY_OK
+               : no_memory(err);
+}
+
+static pgy_status walk_level(pgy_memory *m, pgy_graph *g, uint64_t *peak, pgy_error *err)
+{
+    walk w = {.m = m, .g = g};
+    size_t at = 0;
+    if (m->depth >= GRAPH_MAX_DEPTH)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "subgraphs are nested more than %d deep",
+                             GRAPH_MAX_DEPTH);
+    m->depth++;
+    pgy_status st = walk_init(&w, err);
+    count_weights(m, g);
+    if (!st) st = add_tensors(&w, err);
+    for (size_t i = 0; !st && m->options.in_place && i < g->node_count; i++)
+        share_output(&w, g->nodes[i]);
+    if (!st) spread_lives(&w);
+    for (size_t i = 0; !st && i < g->node_count; i++) st = inner_peak(&w, g->nodes[i], err);
+    m->depth--;
+    if (st) return st;
+    const bool top = m->depth == 0;
+    if (top) {
+        m->steps = arena_alloc_array(&m->memory, w.step_count, sizeof *m->steps);
+        if (!m->steps) return no_memory(err);
+        m->step_count = w.step_count;
+        m->tensors = w.tensors;
+        m->tensor_count = w.count;
+    }
+    *peak = sum_steps(&w, top ? m->steps : NULL, &at);
+    if (top) m->summary.peak_step = at;
+    return PGY_OK;
+}
+
+static void sum_interface(pgy_memory *m)
+{
+    for (size_t i = 0; i < m->tensor_count; i++) {
+        const pgy_memory_tensor *t = &m->tensors[i];
+        if (t->is_input) m->summary.input_bytes += t->size_bytes;
+        if (t->is_output) m->summary.output_bytes += t->size_bytes;
+    }
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+static pgy_status check_names(const pgy_graph *g, const pgy_metadata *inputs, pgy_error *err)
+{
+    for (size_t i = 0; inputs && i < pgy_metadata_count(inputs); i++) {
+        const char *name = pgy_metadata_at(inputs, i)->name;
+        const char *nearest = NULL;
+        size_t distance = SIZE_MAX;
+        bool found = false;
+        for (size_t k = 0; k < g->input_count && !found; k++) {
+            found = strcmp(g->inputs[k]->name, name) == 0;
+            const size_t d = str_distance(g->inputs[k]->name, name);
+            if (d < distance) nearest = g->inputs[k]->name;
+            if (d < distance) distance = d;
+        }
+        if (!found)
+            return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no input '%.200s'%s%.200s%s",
+                                 name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                                 nearest ? "'?" : "");
+    }
+    return PGY_OK;
+}
+
+pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g, const pgy_memory_options *options,
+                             pgy_error *err)
+{
+    uint64_t peak = 0;
+    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "a graph is needed to be measured");
+    pgy_memory *m = mem_calloc(1, sizeof *m);
+    if (!m) return no_memory(err);
+    if (options) m->options = *options;
+    const pgy_infer_options infer = {.size = sizeof infer, .inputs = m->options.inputs};
+    pgy_status st = check_names(g, m->options.inputs, err);
+    if (!st && m->options.sort) st = pgy_graph_sort(g, err);
+    if (!st) st = pgy_graph_infer_shapes(g, &infer, err);
+    if (!st) st = walk_level(m, g, &peak, err);
+    m->options.inputs = NULL;
+    if (st) {
+        pgy_memory_destroy(m);
+        return st;
+    }
+    m->summary.peak_bytes = peak;
+    sum_interface(m);
+    *out = m;
+    return PGY_OK;
+}
+
+void pgy_memory_destroy(pgy_memory *m)
+{
+    if (!m) return;
+    mem_free(m->unknown);
+    arena_deinit(&m->memory);
+    mem_free(m);
+}
+
+const pgy_memory_summary *pgy_memory_summarize(const pgy_memory *m)
+{
+    return &m->summary;
+}
+
+size_t pgy_memory_step_count(const pgy_memory *m)
+{
+    return m->step_count;
+}
+
+const pgy_memory_step *pgy_memory_step_at(const pgy_memory *m, size_t i)
+{
+    return i < m->step_count ? &m->steps[i] : NULL;
+}
+
+size_t pgy_memory_tensor_count(const pgy_memory *m)
+{
+    return m->tensor_count;
+}
+
+const pgy_memory_tensor *pgy_memory_tensor_at(const pgy_memory *m, size_t i)
+{
+    return i < m->tensor_count ? &m->tensors[i] : NULL;
+}
+
+const pgy_memory_tensor *pgy_memory_unknown_at(const pgy_memory *m, size_t i)
+{
+    return i < m->summary.unknown_count ? &m->unknown[i] : NULL;
+}
