@@ -22,6 +22,18 @@ foreach(file ${plugins})
   target_link_libraries(operators.${name} PRIVATE pgy_settings)
 endforeach()
 
+# The programs of examples/gs against the shared library, as a user would build them; test gs.examples runs them.
+file(GLOB gs_examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/gs/*/*.c)
+set(PGY_GS_EXAMPLES)
+foreach(file ${gs_examples})
+  get_filename_component(folder ${file} DIRECTORY)
+  get_filename_component(name ${folder} NAME)
+  add_executable(example.gs.${name} ${file})
+  set_target_properties(example.gs.${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples/gs)
+  target_link_libraries(example.gs.${name} PRIVATE polygraphy pgy_settings)
+  list(APPEND PGY_GS_EXAMPLES example.gs.${name})
+endforeach()
+
 function(pgy_unit_tests layer)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${layer}/*.c)
   foreach(file ${files})
@@ -51,6 +63,10 @@ endfunction()
 foreach(layer ${PGY_ALL_LAYERS} cli)
   pgy_unit_tests(${layer})
 endforeach()
+
+if(TARGET test.gs.examples)
+  add_dependencies(test.gs.examples ${PGY_GS_EXAMPLES})
+endif()
 
 # What runs threads, for the thread sanitizer.
 file(GLOB engine_tests RELATIVE ${CMAKE_SOURCE_DIR}/tests/unit/engine CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/engine/*.c)

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy surgeon edit: an edit script on a model, or on an empty graph. What changed is shown.
+ */
+#include <polygraphy/gs_script.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/groups/model.h"
+
+static const char LOG_PATH[] = "tools/surgeon/subtool/edit.py";
+
+enum { SHOWN_CHANGES = 200 };
+
+typedef struct edit_args {
+    const char *output, *script;
+    pgy_text_list edits;
+    bool fresh, help_verbs, all_changes;
+} edit_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", edit_args, output, .meta = "PATH",
+                 .help = "where to save the model"),
+    PGY_OPT_TEXT("--script", edit_args, script, .meta = "PATH",
+                 .help = "a file of verbs, one a line"),
+    PGY_OPT_APPEND("-e --edit", edit_args, edits, .nargs = PGY_ONE_OR_MORE, .meta = "VERB",
+                   .help = "verbs with their arguments, each one a word of the command line: -e "
+                           "'remove dropout' cleanup. They come after those of --script"),
+    PGY_OPT_FLAG("--new", edit_args, fresh, .help = "begin with an empty graph instead of a model"),
+    PGY_OPT_FLAG("--all-changes", edit_args, all_changes,
+                 .help = "show every change, not only the first 200"),
+    PGY_OPT_FLAG("--help-verbs", edit_args, help_verbs, .help = "list the verbs and end"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    const edit_args *s = settings;
+    const model_args *model = args_get(line, &GROUP_MODEL_OPTIONAL);
+    if (s->help_verbs) return PGY_OK;
+    if (!s->output)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the following arguments are required: -o/--output");
+    if (!model->path == !s->fresh)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "write either a model or --new");
+    if (!s->script && !s->edits.given)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "there is nothing to do: write -e or --script");
+    return PGY_OK;
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(edit_args), .finish = finish};
+static const option_group *const GROUPS[] = {
+    &GROUP_MODEL_OPTIONAL, &OWN, &GROUP_LOGGING, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE, NULL};
+
+static void list_verbs(void)
+{
+    str text = {0};
+    for (size_t i = 0; pgy_gs_verb_at(i); i++) {
+        const pgy_gs_verb *v = pgy_gs_verb_at(i);
+        str_printf(&text, "\n%s%s%s\n    %s", v->name, *v->arguments ? " " : "", v->arguments,
+                   v->help);
+    }
+    LOG(INFO, "Verbs of edit scripts:%s", str_text(&text));
+    str_deinit(&text);
+}
+
+static pgy_status run_file(pgy_gs_script *script, const char *path, pgy_error *err)
+{
+    str text = {0};
+    pgy_status st = file_read(&text, path, err);
+    if (!st && strlen(str_text(&text)) != text.size)
+        st = pgy_error_set(err, PGY_E_FORMAT, "%s is no text: it has a zero byte", path);
+    if (!st) st = pgy_gs_script_run(script, path, str_text(&text), err);
+    str_deinit(&text);
+    return st;
+}
+
+static pgy_status run_edits(pgy_gs_graph *g, const edit_args *s, pgy_error *err)
+{
+    pgy_gs_script *script = NULL;
+    pgy_status st = pgy_gs_script_create(&script, g, err);
+    if (!st && s->script) st = run_file(script, s->script, err);
+    for (size_t i = 0, n = 1; !st && i < s->edits.count; i++) {
+        char source[32];
+        if (!s->edits.items[i]) continue;
+        snprintf(source, sizeof source, "-e %zu", n++);
+        st = pgy_gs_script_run(script, source, s->edits.items[i], err);
+    }
+    pgy_gs_script_destroy(script);
+    return st;
+}
+
+static pgy_status show_changes(const pgy_gs_graph *before, const pgy_gs_graph *after,
+                               const edit_args *s, pgy_error *err)
+{
+    pgy_gs_change_list list = {0};
+    const pgy_status st = pgy_gs_changes(&list, before, after, err);
+    if (st) return st;
+    char *text = pgy_gs_changes_text(&list, s->all_changes ? 0 : SHOWN_CHANGES);
+    pgy_gs_change_list_free(&list);
+    if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    LOG(INFO, "Changes:\n%s", text);
+    pgy_text_free(text);
+    return PGY_OK;
+}
+
+/* The first tensor of the top level that is read before it is made, or made by nobody. */
+static void warn_unfinished(const pgy_gs_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++)
+        for (size_t k = 0; k < g->nodes[i]->input_count; k++) {
+            const pgy_gs_tensor *t = g->nodes[i]->inputs[k];
+            bool input = t->kind == PGY_GS_CONSTANT || pgy_gs_is_omitted(t);
+            for (size_t x = 0; t->producer_count == 0 && !input && x < g->input_count; x++)
+                input = g->inputs[x] == t;
+            if (input) continue;
+            if (t->producer_count == 0)
+                LOG(WARNING, "No node makes '%s', which '%s' (%s) reads", t->name,
+                    g->nodes[i]->name, g->nodes[i]->op);
+            else if (t->producers[0]->graph == g && pgy_gs_node_index(t->producers[0]) >= i)
+                LOG(WARNING, "'%s' is read before it is made; the verb sort puts nodes in order",
+                    t->name);
+            else
+                continue;
+            return;
+        }
+}
+
+static pgy_status save(pgy_gs_graph *g, args *line, const char *path, pgy_error *err)
+{
+    pgy_model *model = NULL, *saved = NULL;
+    pgy_loader *loader = NULL;
+    pgy_status st = pgy_gs_export(&model, g, NULL, err);
+    if (!st) st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = model_loader_save(&loader, line, path, err);
+    if (!st) st = pgy_loader_call(&saved, loader, err);
+    pgy_model_destroy(saved);
+    pgy_loader_destroy(loader);
+    pgy_model_destroy(model);
+    return st;
+}
+
+static pgy_status load(pgy_gs_graph **g, pgy_gs_graph **before, const edit_args *s, args *line,
+                       pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_status st = PGY_OK;
+    if (s->fresh) {
+        st = pgy_gs_create(g, err);
+        return st ? st : pgy_gs_create(before, err);
+    }
+    st = model_loader(&loader, line, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = pgy_gs_import(g, model, err);
+    if (!st && LOG_IS_ON(INFO)) st = pgy_gs_import(before, model, err);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const edit_args *s = args_get(line, &OWN);
+    pgy_gs_graph *g = NULL, *before = NULL;
+    if (s->help_verbs) {
+        list_verbs();
+        return PGY_OK;
+    }
+    pgy_status st = load(&g, &before, s, line, err);
+    if (!st) st = run_edits(g, s, err);
+    if (!st && before) st = show_changes(before, g, s, err);
+    if (!st) warn_unfinished(g);
+    if (!st) st = save(g, line, s->output, err);
+    pgy_gs_destroy(before);
+    pgy_gs_destroy(g);
+    return st;
+}
+
+const command COMMAND_surgeon_edit = {
+    .tool = "surgeon",
+    .subtool = "edit",
+    .summary = "Edit a model by a script.",
+    .description =
+        "Change a model by verbs, one a line: insert, remove and replace nodes, rename tensors, "
+        "set "
+        "attributes, inputs and outputs, fold, clean up, sort and more (--help-verbs lists them). "
+        "Weights that no verb touches are not read. What changed is shown.",
+    .groups = GROUPS,
+    .frames = true,
+    .run = run,
+};
