@@ -76,6 +76,22 @@ static bool evaluate(int64_t *out, const sizes *s, const char *text)
     return *text == '\0';
 }
 
+/* A total length of a model with a cache: what is in the cache and what comes, here a single one if
+ * no input has a length of its own. */
+static bool total(int64_t *out, const sizes *s, const char *name)
+{
+    const named_size *past = NULL, *length = NULL;
+    if (!strstr(name, "total")) return false;
+    for (size_t i = 0; i < s->count; i++) {
+        if (strstr(s->items[i].name, "past"))
+            past = &s->items[i];
+        else if (strstr(s->items[i].name, "seq"))
+            length = &s->items[i];
+    }
+    if (past) *out = past->size + (length ? length->size : 1);
+    return past != NULL;
+}
+
 static int64_t size_of(sizes *s, const char *name, const pgy_value *v, int32_t axis)
 {
     int64_t size;
@@ -83,19 +99,21 @@ static int64_t size_of(sizes *s, const char *name, const pgy_value *v, int32_t a
     const int64_t *known = find(s, name, strlen(name));
     if (known) return *known;
     if (strpbrk(name, "+*") && evaluate(&size, s, name)) return size;
+    if (total(&size, s, name)) return size;
     size = choose(s, v, axis);
     if (s->count < MAX_NAMES) s->items[s->count++] = (named_size){name, size};
     return size;
 }
 
-/* Plain names first, so that expressions find them. */
+/* Plain names first, so that expressions and totals find them. */
 static void gather_names(sizes *s, const pgy_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++) {
         const pgy_value *v = g->inputs[i];
         for (int32_t d = 0; d < v->rank; d++) {
             const char *name = v->dims[d].value < 0 ? v->dims[d].text : NULL;
-            if (name && !strpbrk(name, "+*")) (void)size_of(s, name, v, d);
+            if (name && !strpbrk(name, "+*") && !strstr(name, "total"))
+                (void)size_of(s, name, v, d);
         }
     }
 }
