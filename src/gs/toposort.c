@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running orders of nodes. Levels and the order within them are those of onnx-graphsurgeon; the
  * stable order is the walk itself, so it pulls producers up in front of the first node that needs
- * them and leaves everything else where it is. All orders are found before anything moves. */
+ * them and leaves everything else where it is. */
 #include "base/alloc.h"
 #include "gs/function_index.h"
 #include "gs/order.h"
@@ -212,15 +212,37 @@ static pgy_status add_levels(sorting *s, pgy_gs_graph *g, const pgy_gs_sort_opti
     return st;
 }
 
-static void apply_order(const level_order *level)
+/* The level's list becomes the one that is kept here, and the other way round. */
+static void swap_order(const level_order *level)
 {
     pgy_gs_graph *g = level->g;
-    if (!g->node_count || !memcmp(g->nodes, level->nodes, g->node_count * sizeof *g->nodes)) return;
     for (size_t i = 0; i < g->node_count; i++) {
-        g->nodes[i] = level->nodes[i];
-        node_box(g->nodes[i])->index_hint = i;
+        pgy_gs_node *n = level->nodes[i];
+        level->nodes[i] = g->nodes[i];
+        g->nodes[i] = n;
+        node_box(n)->index_hint = i;
     }
-    gs_touch(g);
+}
+
+/* Inner levels first: what a node takes from outside has the order of its sorted subgraphs. If one
+ * cannot be sorted, all go back. */
+static pgy_status sort_levels(sorting *s, bool stable, pgy_error *err)
+{
+    size_t first = s->count;
+    pgy_status st = PGY_OK;
+    while (first && !st) {
+        st = gs_order(&s->items[first - 1].nodes, s->items[first - 1].g, stable, err);
+        if (!st) swap_order(&s->items[--first]);
+    }
+    while (st && first < s->count) swap_order(&s->items[first++]);
+    return st;
+}
+
+static void touch_moved(const level_order *level)
+{
+    pgy_gs_graph *g = level->g;
+    if (g->node_count && memcmp(g->nodes, level->nodes, g->node_count * sizeof *g->nodes))
+        gs_touch(g);
 }
 
 pgy_status pgy_gs_toposort(pgy_gs_graph *g, const pgy_gs_sort_options *options, pgy_error *err)
@@ -233,12 +255,11 @@ pgy_status pgy_gs_toposort(pgy_gs_graph *g, const pgy_gs_sort_options *options, 
     bool sorts_functions = functions && !options->nodes_only;
     sorting s = {0};
     order calls = {0};
-    pgy_status st = add_levels(&s, g, options, functions, err);
-    for (size_t i = 0; i < s.count && !st; i++)
-        st = gs_order(&s.items[i].nodes, s.items[i].g, options->stable, err);
-    if (!st && sorts_functions) st = gs_function_order(&calls, d, err);
+    pgy_status st = sorts_functions ? gs_function_order(&calls, d, err) : PGY_OK;
+    if (!st) st = add_levels(&s, g, options, functions, err);
+    if (!st) st = sort_levels(&s, options->stable, err);
     if (st) goto done;
-    for (size_t i = 0; i < s.count; i++) apply_order(&s.items[i]);
+    for (size_t i = 0; i < s.count; i++) touch_moved(&s.items[i]);
     if (sorts_functions) st = sort_functions(d, options->stable, err);
 done:
     order_deinit(&calls);
