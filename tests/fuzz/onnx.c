@@ -41,7 +41,7 @@ static void check_unchanged(pgy_model *m, const void *data, size_t size)
 }
 
 /* Encodes from fields and parses that. */
-static pgy_model *rebuild(const pgy_model *m, void **bytes, size_t *size)
+static pgy_model *rebuild(pgy_model *m, void **bytes, size_t *size)
 {
     const encode_options options = {.rebuild = true};
     pgy_model *again = NULL;
