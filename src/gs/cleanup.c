@@ -135,6 +135,19 @@ static void detach_marked(pgy_gs_node *n, uint64_t epoch)
     n->input_count = n->output_count = 0;
 }
 
+pgy_status gs_detach_inside(pgy_gs_node *n, pgy_error *err)
+{
+    levels inner = {0};
+    pgy_status st = push_subgraphs(&inner, &n, 1, err);
+    for (size_t i = 0; i < inner.count && !st; i++)
+        st = push_subgraphs(&inner, inner.items[i]->nodes, inner.items[i]->node_count, err);
+    for (size_t i = 0; i < inner.count && !st; i++)
+        for (size_t j = 0; j < inner.items[i]->node_count; j++)
+            gs_detach_all(inner.items[i]->nodes[j]);
+    mem_free(inner.items);
+    return st;
+}
+
 /* Removes the nodes of g that are not `used`, and what their subgraphs hold of the rest. */
 static pgy_status remove_nodes(pgy_gs_graph *g, const bool *used, pgy_error *err)
 {

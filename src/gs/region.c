@@ -61,6 +61,7 @@ static pgy_status remove_dead(dying *d, const pgy_gs_graph *g, const pgy_gs_node
         pgy_gs_node *n = d->items[--d->count];
         if (n == keep || n->graph != g || is_needed(n)) continue;
         pgy_status st = gs_each_dependency(n, push_producers, d, err);
+        if (!st) st = gs_detach_inside(n, err);
         if (st) return st;
         pgy_gs_remove_node(n);
     }
