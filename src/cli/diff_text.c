@@ -77,9 +77,9 @@ static void append_texts(str *out, const pgy_difference *e)
 
 static void append_line(str *out, const pgy_difference *e)
 {
-    str_printf(out, "\n    %s ", MARKS[e->change]);
-    if (e->path[0] && e->part != PGY_DIFF_FUNCTION) str_printf(out, "%s: ", e->path);
-    str_append(out, e->name);
+    str_printf(out, "\n    %s", MARKS[e->change]);
+    if (e->path[0] && e->part != PGY_DIFF_FUNCTION) str_printf(out, " %s:", e->path);
+    if (e->name[0]) str_printf(out, " %s", e->name);
     if (e->new_name) str_printf(out, " -> %s", e->new_name);
     if (e->op_type[0]) str_printf(out, " [%s]", e->op_type);
     if (e->part == PGY_DIFF_WEIGHT &&

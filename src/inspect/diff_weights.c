@@ -306,7 +306,8 @@ static pgy_status open_pair(weight_pair *p, pgy_diff *d, diff_weight *w, pgy_err
     if (!st && parts_a != parts_b)
         st = pgy_error_set(&why, PGY_E_TYPE, "complex and real numbers cannot be compared");
     if (st) {
-        w->change.why_not = arena_strdup(&d->memory, why.text);
+        const char *text = strstr(why.text, "': "); /* the entry names the tensor */
+        w->change.why_not = arena_strdup(&d->memory, text ? text + 3 : why.text);
         return w->change.why_not ? PGY_OK : diff_no_memory(err);
     }
     p->readable = true;
