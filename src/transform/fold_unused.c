@@ -73,7 +73,8 @@ static pgy_status drop_functions(folder *f, const uses *u, pgy_error *err)
 static pgy_status drop_imports(folder *f, const uses *u, pgy_error *err)
 {
     graph_level *top = level_of(f->graph);
-    pgy_onnx_opset **kept = arena_alloc_array(&f->state->memory, top->opset_count, sizeof *kept);
+    /* In the memory of the model: what is exported outlives the graph. */
+    pgy_onnx_opset **kept = pgy_model_alloc(f->graph->model, top->opset_count + 1, sizeof *kept);
     size_t count = 0;
     if (!kept) return graph_no_memory(err);
     for (size_t i = 0; i < top->opset_count; i++) {

@@ -131,6 +131,7 @@ static void number(model_builder *b, const char *name, double x, pgy_dtype dtype
     *(double *)pgy_tensor_data(wide) = x;
     assert_int_equal(pgy_tensor_cast(&t, pgy_tensor_view(wide), dtype, NULL), 0);
     builder_initializer(b, name, t);
+    pgy_tensor_release(t);
     pgy_tensor_release(wide);
 }
 
@@ -606,6 +607,22 @@ static void test_simplify__what_no_input_reaches_is_refused(void **state)
     assert_int_equal(r.report->refusal_count, 1);
     assert_string_equal(r.report->refusals[0].rule, "gelu");
     assert_non_null(strstr(r.report->refusals[0].reason, "no input came"));
+    end(&r);
+}
+
+/* ---- The model around ----------------------------------------------------------------------- */
+
+/* Stages hand on models whose graphs are gone. */
+static void test_simplify__imports_without_use_go(void **state)
+{
+    (void)state;
+    model_builder b = mixed("Relu");
+    builder_opset(&b, "com.example", 3);
+    builder_node(&b, "Identity", "x", "nobody");
+    result r = simplify(&b, pgy_simplify_options_default());
+    assert_string_equal(r.nodes, "Clip Gelu Relu");
+    assert_int_equal(pgy_model_proto(r.model)->opset_import_count, 1);
+    assert_int_equal(pgy_model_opset(pgy_model_proto(r.model), ""), 20);
     end(&r);
 }
 
