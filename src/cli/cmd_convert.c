@@ -3,6 +3,7 @@
  * --opset rewritten for another version of ONNX's operators; or built by the engine into a plan. */
 #include <string.h>
 
+#include <polygraphy/gs.h>
 #include <polygraphy/refit.h>
 #include <polygraphy/transform.h>
 
@@ -20,14 +21,16 @@ typedef struct convert_args {
     int64_t opset; /* -1: as it is */
 } convert_args;
 
-static const char *const FORMATS[] = {"onnx", "trt", NULL};
+static const char *const FORMATS[] = {"onnx", "trt", "onnx-like-trt-network", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", convert_args, output, .required = true, .meta = "PATH",
                  .help = "where to save the converted model"),
     PGY_OPT_TEXT("--convert-to", convert_args, format, .choices = FORMATS,
                  .help =
-                     "format of the result; told from the extension of the output if not given"),
+                     "format of the result; told from the extension of the output if not given. "
+                     "onnx-like-trt-network: a file for viewers that shows the layers of --trt in "
+                     "place of operators; it cannot be run"),
     PGY_OPT_INT("--opset", convert_args, opset, .meta = "N",
                 .help =
                     "version of ONNX's operators, 7 to 28; nodes are rewritten as needed, upward "
@@ -125,6 +128,55 @@ static pgy_status save_onnx(args *line, pgy_error *err)
     return st;
 }
 
+/* Nodes become what --trt calls them; the operator stays as an attribute. Shapes are inferred, so
+ * that viewers show them. */
+static pgy_status name_layers(pgy_gs_graph *g, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < g->node_count; i++) {
+        pgy_gs_node *n = g->nodes[i];
+        const pgy_gs_attr op = pgy_gs_attr_text("onnx_op_type", n->op);
+        st = pgy_gs_set_attr(n, &op, err);
+        if (!st) st = pgy_gs_set_op(n, trt_layer_of(n->op), err);
+        for (size_t k = 0; !st && k < n->attribute_count; k++)
+            for (size_t j = 0; !st && j < n->attributes[k].graph_count; j++)
+                st = name_layers(n->attributes[k].graphs[j], err);
+    }
+    return st;
+}
+
+static pgy_status show_layers(pgy_model **model, void *user, pgy_error *err)
+{
+    (void)user;
+    pgy_gs_graph *g = NULL;
+    pgy_model *shown = NULL;
+    pgy_status st = pgy_gs_import(&g, *model, err);
+    if (!st) st = name_layers(g, err);
+    if (!st) st = pgy_gs_export(&shown, g, NULL, err);
+    if (!st) {
+        pgy_model_destroy(*model);
+        *model = shown;
+    }
+    pgy_gs_destroy(g);
+    return st;
+}
+
+static pgy_status save_layers(args *line, pgy_error *err)
+{
+    convert_args *s = args_get(line, &OWN);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_status st = trt_model_loader(&loader, line, false, err);
+    if (!st && s->opset != -1) st = pgy_loader_extend(&loader, convert_opset, s, err);
+    if (!st) st = pgy_loader_infer_shapes(&loader, NULL, err);
+    if (!st) st = pgy_loader_extend(&loader, show_layers, NULL, err);
+    if (!st) st = model_loader_save(&loader, line, s->output, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
 /* The engine saves its plan when it is activated. */
 static pgy_status save_plan(args *line, pgy_error *err)
 {
@@ -189,6 +241,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
                              "'%s' is a plan: it cannot be converted; --refit-from gives it the "
                              "weights of an ONNX model",
                              model->path);
+    if (strcmp(s->format, FORMATS[2]) == 0) return save_layers(line, err);
     return strcmp(s->format, FORMATS[0]) == 0 ? save_onnx(line, err) : save_plan(line, err);
 }
 
