@@ -13,6 +13,7 @@
 #include <polygraphy/engine.h>
 #include <polygraphy/graph.h>
 #include <polygraphy/gs.h>
+#include <polygraphy/gs_script.h>
 #include <polygraphy/loader.h>
 #include <polygraphy/memory.h>
 #include <polygraphy/network.h>
@@ -22,6 +23,7 @@
 #include <polygraphy/refit.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/runtime.h>
+#include <polygraphy/shard.h>
 #include <polygraphy/simplify.h>
 #include <polygraphy/tensor.h>
 #include <polygraphy/timing_cache.h>

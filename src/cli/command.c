@@ -21,6 +21,8 @@ static const tool_info TOOLS[] = {
     {"surgeon", "Change a model: fold constants, clean up, give inputs other shapes."},
     {"check", "Check a model for problems, or judge saved comparison results again."},
     {"data", "Combine files of saved inputs and outputs."},
+    {"template", "Write starting points: scripts and files of hints."},
+    {"multi-device", "Divide a model among several devices."},
 };
 
 const option_group *const *command_groups(const command *c)

@@ -550,6 +550,28 @@ static void hint_swallowed(parse *p, str *out)
     }
 }
 
+static bool same_choice(const pgy_option *a, const pgy_option *b)
+{
+    return a->exclusive && b->exclusive && !strcmp(a->exclusive, b->exclusive);
+}
+
+/* Of required rows that exclude each other one is enough. */
+static void check_alternatives(parse *p, const pgy_option *row)
+{
+    str names = {0};
+    const pgy_option *last = NULL;
+    for (size_t i = 0; i < p->used_count; i++)
+        if (same_choice(row, p->used[i]->row)) return;
+    for (size_t i = 0; i < p->spelling_count; i++) {
+        const pgy_option *other = p->spellings[i].row;
+        if (other != last && same_choice(row, other))
+            str_printf(&names, " %s", row_title(p, other));
+        last = other;
+    }
+    fail(p, "one of the arguments%s is required", str_text(&names));
+    str_deinit(&names);
+}
+
 static void check_required(parse *p)
 {
     str missing = {0};
@@ -563,6 +585,7 @@ static void check_required(parse *p)
     for (size_t i = 0; i < p->spelling_count; i++) {
         const pgy_option *row = p->spellings[i].row;
         if (!row->required || was_used(p, row) || (i && p->spellings[i - 1].row == row)) continue;
+        if (row->exclusive) continue;
         str_printf(&missing, "%s%s", missing.size ? ", " : "", row_title(p, row));
     }
     if (missing.size) {
@@ -576,6 +599,9 @@ static void check_required(parse *p)
             fail(p, "the following arguments are required: %s", str_text(&missing));
         }
     }
+    for (size_t i = 0; i < p->spelling_count && !p->stop; i++)
+        if (p->spellings[i].row->required && p->spellings[i].row->exclusive)
+            check_alternatives(p, p->spellings[i].row);
     str_deinit(&missing);
 }
 

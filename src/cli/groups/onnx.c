@@ -22,37 +22,41 @@ static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
             "--allow-external-data-outside", onnx_load_args, allow_outside,                       \
             .help = "accept external weights that lie outside that folder (refused otherwise)")
 
-#define OUTPUT_ROWS(outputs_, exclude_, by_type_)                                                  \
-    PGY_OPT_LIST(outputs_, onnx_load_args, outputs, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",      \
-                 .help = "tensors that become the model's outputs; wildcards are accepted; '*' "   \
-                         "alone (or the older 'mark all') "                                        \
-                         "means every tensor"),                                                    \
-        PGY_OPT_LIST(exclude_, onnx_load_args, exclude, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",  \
-                     .help = "outputs to remove after that; wildcards are accepted"),              \
-        PGY_OPT_LIST(by_type_, onnx_load_args, by_type, .nargs = PGY_ONE_OR_MORE, .meta = "OP",    \
-                     .help = "operators whose outputs become the model's outputs, together with "  \
-                             "those named above"),                                                 \
-        PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,                                         \
-                     .help = "convert float tensors to float16, keeping the types of the model's " \
-                             "inputs and outputs"),                                                \
-        PGY_OPT_FLAG("--fp-to-bf16", onnx_load_args, bf16,                                         \
-                     .help = "the same to bfloat16; needs opset 13 or later"),                     \
-        PGY_OPT_LIST("--keep-fp32", onnx_load_args, keep, .nargs = PGY_ONE_OR_MORE,                \
-                     .meta = "NODE",                                                               \
-                     .help = "nodes that stay float32 in that conversion: names, wildcards, or "   \
+#define OUTPUT_ROWS(outputs_, exclude_, by_type_)                                                 \
+    PGY_OPT_LIST(outputs_, onnx_load_args, outputs, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",     \
+                 .help = "tensors that become the model's outputs; wildcards are accepted; '*' "  \
+                         "alone (or the older 'mark all') "                                       \
+                         "means every tensor"),                                                   \
+        PGY_OPT_LIST(exclude_, onnx_load_args, exclude, .nargs = PGY_ONE_OR_MORE, .meta = "NAME", \
+                     .help = "outputs to remove after that; wildcards are accepted"),             \
+        PGY_OPT_LIST(by_type_, onnx_load_args, by_type, .nargs = PGY_ONE_OR_MORE, .meta = "OP",   \
+                     .help = "operators whose outputs become the model's outputs, together with " \
+                             "those named above")
+
+#define HALF_ROWS                                                                                \
+    PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,                                           \
+                 .help = "convert float tensors to float16, keeping the types of the model's "   \
+                         "inputs and outputs"),                                                  \
+        PGY_OPT_FLAG("--fp-to-bf16", onnx_load_args, bf16,                                       \
+                     .help = "the same to bfloat16; needs opset 13 or later"),                   \
+        PGY_OPT_LIST("--keep-fp32", onnx_load_args, keep, .nargs = PGY_ONE_OR_MORE,              \
+                     .meta = "NODE",                                                             \
+                     .help = "nodes that stay float32 in that conversion: names, wildcards, or " \
                              "operators")
 
 static const pgy_option LOAD_OPTIONS[] = {
     READ_ROWS,
     OUTPUT_ROWS("--onnx-outputs", "--onnx-exclude-outputs", "--onnx-outputs-by-type"),
+    HALF_ROWS,
     PGY_OPT_END,
 };
 static const pgy_option EDIT_OPTIONS[] = {
     READ_ROWS,
     OUTPUT_ROWS("--outputs", "--exclude-outputs", "--outputs-by-type"),
+    HALF_ROWS,
     PGY_OPT_END,
 };
-static const pgy_option READ_OPTIONS[] = {READ_ROWS, PGY_OPT_END};
+static const pgy_option READ_OPTIONS[] = {READ_ROWS, HALF_ROWS, PGY_OPT_END};
 
 static pgy_status finish_load(void *settings, args *line, pgy_error *err)
 {
@@ -170,9 +174,9 @@ bool model_is_edited(const args *line)
 static const model_args *model_settings(const args *line)
 {
     const option_group *const forms[] = {
-        &GROUP_MODEL_RUN,     &GROUP_MODEL_FILE, &GROUP_MODEL_OPTIONAL, &GROUP_MODEL_TYPE,
-        &GROUP_MODEL_CONVERT, &GROUP_MODEL_DATA, &GROUP_MODEL_LISTED, &GROUP_MODEL_OVERRIDE,
-        &GROUP_MODEL_RECORD};
+        &GROUP_MODEL_RUN,    &GROUP_MODEL_FILE,     &GROUP_MODEL_OPTIONAL,
+        &GROUP_MODEL_TYPE,   &GROUP_MODEL_CONVERT,  &GROUP_MODEL_DATA,
+        &GROUP_MODEL_LISTED, &GROUP_MODEL_OVERRIDE, &GROUP_MODEL_RECORD};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (args_get(line, forms[i])) return args_get(line, forms[i]);
     return NULL;

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Models for several devices: hints that say where a model may be cut, and the cutting.
+ *
+ *     pgy_shard_hints *hints = NULL;
+ *     pgy_shard_options o = pgy_shard_options_default();
+ *     if (pgy_shard_suggest(&hints, graph, &o, &err)) ...     // or pgy_shard_hints_load
+ *     if (pgy_shard_context(graph, hints, o.pattern, &err)) ...
+ *     pgy_shard_hints_destroy(hints);
+ *
+ * Context parallelism divides sequences: every device has all weights and a part of each sequence,
+ * and attention gathers what it needs of the others. Tensor parallelism divides weights: there is
+ * one model per device (rank).
+ */
+#ifndef POLYGRAPHY_SHARD_H
+#define POLYGRAPHY_SHARD_H
+
+#include <polygraphy/gs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pgy_parallelism { PGY_PARALLEL_CONTEXT, PGY_PARALLEL_TENSOR } pgy_parallelism;
+
+/** An input or output that is cut along one axis, the sequence's. */
+typedef struct pgy_shard_tensor {
+    const char *name;
+    int64_t axis;
+    int64_t rank; /**< used if the model does not tell; -1: not given */
+} pgy_shard_tensor;
+
+/** Axes in a new order; `given` false: as they are. */
+typedef struct pgy_shard_order {
+    bool given;
+    const int64_t *axes;
+    size_t count;
+} pgy_shard_order;
+
+/** What an attention layer is replaced by: one Attention node. */
+typedef struct pgy_fused_attention {
+    bool is_causal;
+    pgy_shard_order q, k, v; /**< Transposes in front of it */
+    int64_t nb_rank;
+} pgy_fused_attention;
+
+typedef struct pgy_attention_hint {
+    const char *q; /**< the layer is known by its Q tensor */
+    bool gather_kv, gather_q;
+    const pgy_fused_attention *replace; /**< NULL: the layer stays */
+} pgy_attention_hint;
+
+typedef struct pgy_shard_hints {
+    pgy_parallelism parallelism;
+    const pgy_attention_hint *layers;
+    size_t layer_count;
+    int64_t group_size, root, nb_rank;
+    const char *reduce_op; /**< of reduce_scatter: "sum", "prod", "min", "max" or "avg" */
+    const int64_t *groups;
+    size_t group_count;
+    const pgy_shard_tensor *inputs, *outputs;
+    size_t input_count, output_count;
+    int64_t k_axis, v_axis;
+    int64_t kv_rank; /**< -1: not given */
+    void *internal;
+} pgy_shard_hints;
+
+/** JSON as Polygraphy writes it. Files of release 0.49 are converted, with a warning. What is
+ * missing or of the wrong kind is PGY_E_FORMAT naming file, line and key. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_shard_hints_load(pgy_shard_hints **out, const char *path,
+                                                       pgy_error *err);
+/** The same from text; `name` stands for the path in messages. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_shard_hints_parse(pgy_shard_hints **out, const char *name,
+                                                        const void *text, size_t size_bytes,
+                                                        pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_shard_hints_save(const pgy_shard_hints *hints,
+                                                       const char *path, pgy_error *err);
+PGY_API void pgy_shard_hints_destroy(pgy_shard_hints *hints); /**< NULL is fine */
+
+typedef struct pgy_shard_options {
+    size_t size; /**< sizeof(pgy_shard_options) */
+    pgy_parallelism parallelism;
+    int64_t group_size, root, nb_rank;
+    const char *reduce_op;
+    const int64_t *groups;
+    size_t group_count;
+    int64_t input_axis, output_axis, k_axis, v_axis;
+    int64_t input_rank, output_rank, kv_rank; /**< for tensors without shape; -1: none */
+    int pattern;                              /**< of attention: 0, or 1 with scaled q and k */
+    bool fused;                               /**< ask for Attention nodes, as `attention` says */
+    pgy_fused_attention attention;
+    bool no_io; /**< leave inputs and outputs empty */
+} pgy_shard_options;
+PGY_API pgy_shard_options pgy_shard_options_default(void);
+
+/** Hints for every attention layer of the graph. Inputs and outputs are those that such a layer
+ * depends on, or that depend on it, in the graph's order; an axis named sequence_length or seq_len
+ * is taken before those of the options. Names of nodes must be there and differ. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_shard_suggest(pgy_shard_hints **out, const pgy_gs_graph *g,
+                                                    const pgy_shard_options *options,
+                                                    pgy_error *err);
+
+/** Puts collectives into the graph, then cleans up and sorts it.
+ * @param pattern that by which attention layers are found */
+PGY_API PGY_MUST_CHECK pgy_status pgy_shard_context(pgy_gs_graph *g, const pgy_shard_hints *hints,
+                                                    int pattern, pgy_error *err);
+/** Makes the graph that of one rank of hints->nb_rank: weights around AttentionPlugin nodes and
+ * Sigmoid-gated MLPs are sliced, and sums over all ranks follow their last products. The slices
+ * are made when the model is saved, one after the other. Sizes that cannot be divided are
+ * PGY_E_SHAPE. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_shard_tensors(pgy_gs_graph *g, const pgy_shard_hints *hints,
+                                                    int64_t rank, pgy_error *err);
+/** Gives nodes whose names are taken other ones, with a warning for each. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_shard_name_nodes(pgy_gs_graph *g, pgy_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

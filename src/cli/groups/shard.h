@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How hints for several devices are made from a model. */
+#ifndef CLI_GROUPS_SHARD_H
+#define CLI_GROUPS_SHARD_H
+
+#include <polygraphy/shard.h>
+
+#include "cli/command.h"
+
+typedef struct shard_args {
+    const char *parallelism, *cp_type, *reduce_op, *pattern;
+    const char *input_rank, *output_rank, *kv_rank; /* NULL: not given */
+    pgy_text_list groups, q, k, v;
+    pgy_shard_options options; /* what they say */
+} shard_args;
+extern const option_group GROUP_SHARD;
+
+#endif
