@@ -22,6 +22,7 @@ uint64_t gs_hash(const char *name);
 void gs_names_deinit(gs_names *names);
 gs_named *gs_names_find(const gs_names *names, const char *name,
                         uint64_t hash); /* newest, or NULL */
+bool gs_names_reserve(gs_names *names, size_t more);
 /* The empty name is not kept. False: out of memory. */
 bool gs_names_add(gs_names *names, gs_named *item);
 /* Into a table of its own, where every name comes once: chains are left alone. */

@@ -175,10 +175,12 @@ static bool is_outer(const pgy_gs_tensor *t, const pgy_gs_graph *g)
     return true;
 }
 
-/* A value info that the file has for a weight. */
+/* Does the file have a value info for a weight that says more than the weight itself? */
 static bool has_own_info(const pgy_gs_tensor *t, const pgy_gs_graph *g)
 {
-    return t->info && !tensor_box(t)->info_changed && tensor_box(t)->home == g;
+    const pgy_onnx_value_info *info = t->info;
+    if (!info || tensor_box(t)->info_changed || tensor_box(t)->home != g) return false;
+    return *info->doc_string || info->metadata_prop_count || info->message.unknown_count;
 }
 
 static bool is_to_be_declared(const pgy_gs_tensor *t, const pgy_gs_graph *g)

@@ -21,8 +21,12 @@ typedef struct gs_named {
     void *owner;    /* the public struct */
     bool not_alone; /* there are, or were, others of this name */
 } gs_named;
+typedef struct gs_slot {
+    uint64_t hash;
+    gs_named *first; /* of its name */
+} gs_slot;
 typedef struct gs_names {
-    gs_named **slots; /* the first of each name */
+    gs_slot *slots;
     size_t slot_count, used;
 } gs_names;
 

@@ -4,6 +4,7 @@
  * aside, so that it is written again. Nothing is checked here that an edit could put right. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "gs/document.h"
 #include "gs/type.h"
@@ -19,10 +20,10 @@ typedef struct level {
     gs_names local;           /* tensors of this level by name */
     pgy_gs_tensor **declared; /* made for weights and value infos, some of which nothing uses */
     size_t declared_count, declared_capacity;
+    pgy_gs_tensor **made; /* outputs of the nodes, one after the other */
+    size_t next_made;
     pgy_error *err;
 } level;
-
-static pgy_status import_nodes(level *l, pgy_onnx_node *const *nodes, size_t count);
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
@@ -241,7 +242,8 @@ static pgy_status import_edges(pgy_gs_node *n, level *l, const pgy_onnx_node *fr
         if (!st) st = gs_attach_input(n, i, t, l->err);
     }
     for (size_t i = 0; i < from->output_count && !st; i++) {
-        st = *from->outputs[i] ? local_tensor(&t, l, from->outputs[i]) : omitted_tensor(&t, l);
+        t = l->made[l->next_made++];
+        if (!t) st = omitted_tensor(&t, l);
         if (!st) st = gs_attach_output(n, i, t, l->err);
     }
     return st;
@@ -271,15 +273,27 @@ static pgy_status import_node(pgy_gs_node **out, level *l, const pgy_onnx_node *
 /* Outputs are known before any node is, so that an unsorted level reads its own tensors. */
 static pgy_status name_outputs(level *l, pgy_onnx_node *const *nodes, size_t count)
 {
-    pgy_gs_tensor *t = NULL;
+    size_t total = 0, next = 0;
+    for (size_t i = 0; i < count; i++) total += nodes[i]->output_count;
+    l->made = mem_calloc(total + 1, sizeof(*l->made));
+    if (!l->made || !gs_names_reserve(&l->local, total + 1) ||
+        !gs_names_reserve(&l->d->tensor_names, total + 1) ||
+        !gs_names_reserve(&l->d->node_names, count + 1))
+        return gs_no_memory(l->err);
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < nodes[i]->output_count; k++) {
+        for (size_t k = 0; k < nodes[i]->output_count; k++, next++) {
             if (!*nodes[i]->outputs[k]) continue;
-            const pgy_status st = local_tensor(&t, l, nodes[i]->outputs[k]);
+            const pgy_status st = local_tensor(&l->made[next], l, nodes[i]->outputs[k]);
             if (st) return st;
         }
     }
     return PGY_OK;
+}
+
+static void level_deinit(level *l)
+{
+    gs_names_deinit(&l->local);
+    mem_free(l->made);
 }
 
 static pgy_status import_nodes(level *l, pgy_onnx_node *const *nodes, size_t count)
@@ -331,7 +345,7 @@ static pgy_status import_graph(pgy_gs_graph **out, gs_document *d, level *up,
         l.g->stored = from;
         st = import_level(&l, from);
     }
-    gs_names_deinit(&l.local);
+    level_deinit(&l);
     if (!st) *out = l.g;
     return st;
 }
@@ -415,7 +429,7 @@ static pgy_status import_function(gs_document *d, const pgy_onnx_function *from,
     st = read_imports(g, from->opset_imports, from->opset_import_count, opset, "A function", err);
     if (!st) st = import_parameters(g, from, err);
     if (!st) st = import_function_body(&l, from);
-    gs_names_deinit(&l.local);
+    level_deinit(&l);
     if (st) return st;
     d->functions[d->function_count++] = g;
     gs_publish_functions(d);
@@ -444,7 +458,7 @@ static pgy_status import_top(gs_document *d, const pgy_onnx_model *from, pgy_err
     for (size_t i = 0; i < from->function_count && !st; i++)
         st = import_function(d, from->functions[i], g->opset, err);
     if (!st) st = import_level(&l, graph);
-    gs_names_deinit(&l.local);
+    level_deinit(&l);
     return st;
 }
 

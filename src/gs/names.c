@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index of a document by name: an open-addressed table of chains. A chain holds everything of
  * one name, whatever level it is on, so that nothing has to be rebuilt when edges or lists change:
- * who asks looks through the few items of a chain. */
+ * who asks looks through the few items of a chain. Hashes stand in the table, so that items are
+ * touched where they match only. */
 #include <string.h>
 
 #include "base/alloc.h"
-#include "gs/gs.h"
+#include "gs/document.h"
 
 enum { FIRST_SLOTS = 64 };
 
@@ -23,17 +24,17 @@ void gs_names_deinit(gs_names *names)
 }
 
 /* The slot of a name, or the one where it goes. */
-static gs_named **slot_of(const gs_names *names, const char *name, uint64_t hash)
+static gs_slot *slot_of(const gs_names *names, const char *name, uint64_t hash)
 {
     const size_t mask = names->slot_count - 1;
-    gs_named **spare = NULL;
+    gs_slot *spare = NULL;
     size_t at = hash & mask;
-    for (; names->slots[at]; at = (at + 1) & mask) {
-        gs_named *item = names->slots[at];
-        if (item == &GONE) {
-            if (!spare) spare = &names->slots[at];
-        } else if (item->hash == hash && strcmp(item->name, name) == 0) {
-            return &names->slots[at];
+    for (; names->slots[at].first; at = (at + 1) & mask) {
+        gs_slot *slot = &names->slots[at];
+        if (slot->first == &GONE) {
+            if (!spare) spare = slot;
+        } else if (slot->hash == hash && strcmp(slot->first->name, name) == 0) {
+            return slot;
         }
     }
     return spare ? spare : &names->slots[at];
@@ -44,17 +45,26 @@ static bool is_chain(const gs_named *item)
     return item && item != &GONE;
 }
 
-static bool make_room(gs_names *names)
+static void fill(gs_names *names, gs_slot *slot, gs_named *item)
 {
-    if ((names->used + 1) * 2 <= names->slot_count) return true;
+    if (!slot->first) names->used++;
+    *slot = (gs_slot){item->hash, item};
+}
+
+bool gs_names_reserve(gs_names *names, size_t more)
+{
     size_t live = 0, slot_count = FIRST_SLOTS;
-    for (size_t i = 0; i < names->slot_count; i++) live += is_chain(names->slots[i]);
-    while (slot_count < (live + 1) * 4) slot_count *= 2;
+    if ((names->used + more) * 2 <= names->slot_count) return true;
+    for (size_t i = 0; i < names->slot_count; i++) live += is_chain(names->slots[i].first);
+    while (slot_count / 2 < live + more) slot_count *= 2;
+    if (more == 1) slot_count *= 2;
     gs_names grown = {mem_calloc(slot_count, sizeof(*grown.slots)), slot_count, live};
     if (!grown.slots) return false;
     for (size_t i = 0; i < names->slot_count; i++) {
-        gs_named *item = names->slots[i];
-        if (is_chain(item)) *slot_of(&grown, item->name, item->hash) = item;
+        if (!is_chain(names->slots[i].first)) continue;
+        size_t at = names->slots[i].hash & (slot_count - 1);
+        while (grown.slots[at].first) at = (at + 1) & (slot_count - 1);
+        grown.slots[at] = names->slots[i];
     }
     gs_names_deinit(names);
     *names = grown;
@@ -64,40 +74,37 @@ static bool make_room(gs_names *names)
 gs_named *gs_names_find(const gs_names *names, const char *name, uint64_t hash)
 {
     if (!names->slot_count) return NULL;
-    gs_named *item = *slot_of(names, name, hash);
+    gs_named *item = slot_of(names, name, hash)->first;
     return is_chain(item) ? item : NULL;
 }
 
 bool gs_names_add(gs_names *names, gs_named *item)
 {
     if (!*item->name) return true;
-    if (!make_room(names)) return false;
-    gs_named **slot = slot_of(names, item->name, item->hash);
-    item->next = is_chain(*slot) ? *slot : NULL;
+    if (!gs_names_reserve(names, 1)) return false;
+    gs_slot *slot = slot_of(names, item->name, item->hash);
+    item->next = is_chain(slot->first) ? slot->first : NULL;
     item->not_alone = item->next;
     if (item->next) item->next->not_alone = true;
-    if (!*slot) names->used++;
-    *slot = item;
+    fill(names, slot, item);
     return true;
 }
 
 bool gs_names_put(gs_names *names, gs_named *item)
 {
-    if (!make_room(names)) return false;
-    gs_named **slot = slot_of(names, item->name, item->hash);
-    if (!*slot) names->used++;
-    *slot = item;
+    if (!gs_names_reserve(names, 1)) return false;
+    fill(names, slot_of(names, item->name, item->hash), item);
     return true;
 }
 
 void gs_names_remove(gs_names *names, gs_named *item)
 {
     if (!*item->name || !names->slot_count) return;
-    gs_named **slot = slot_of(names, item->name, item->hash);
-    if (*slot == item) {
-        *slot = item->next ? item->next : (gs_named *)&GONE;
-    } else if (is_chain(*slot)) {
-        gs_named *before = *slot;
+    gs_slot *slot = slot_of(names, item->name, item->hash);
+    if (slot->first == item) {
+        slot->first = item->next ? item->next : (gs_named *)&GONE;
+    } else if (is_chain(slot->first)) {
+        gs_named *before = slot->first;
         while (before->next && before->next != item) before = before->next;
         if (before->next) before->next = item->next;
     }
@@ -106,7 +113,7 @@ void gs_names_remove(gs_names *names, gs_named *item)
 
 bool gs_names_rename(gs_names *names, gs_named *item, const char *name)
 {
-    if (!make_room(names)) return false;
+    if (!gs_names_reserve(names, 1)) return false;
     gs_names_remove(names, item);
     item->name = name;
     item->hash = gs_hash(name);
