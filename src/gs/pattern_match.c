@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t MAX_TRIES = 100000000;
+static const uint64_t MAX_TRIES = 30000000;
 
 /* What all matches of a call share. */
 typedef struct match_batch {
