@@ -47,9 +47,10 @@ typedef struct pgy_simplify_options {
     size_t only_count;
     const char *const *skip; /**< then removed */
     size_t skip_count;
-    bool fuse_batch_norm; /**< also the rules on request */
-    bool no_check;        /**< measure nothing */
-    int64_t opset;        /**< convert to this version first; 0: leave it */
+    bool fuse_batch_norm;       /**< also the rules on request */
+    bool no_check;              /**< measure nothing */
+    int64_t opset;              /**< convert to this version first; 0: leave it */
+    const pgy_metadata *inputs; /**< shapes to propose for these inputs; may be NULL */
     /** Inputs to measure with: the next map for model inputs of these shapes, or NULL at the end.
      * A model with dynamic dimensions is asked for in several sizes, sets 0, 1...; each set has
      * maps of its own. The shapes are proposals: maps of other shapes are taken too. NULL: nothing

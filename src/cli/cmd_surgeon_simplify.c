@@ -80,12 +80,11 @@ static pgy_status sample(pgy_tensor_map **out, const pgy_metadata *inputs, size_
 {
     sampler *s = user;
     const data_args *data = args_get(s->line, &GROUP_DATA);
-    const model_args *model = args_get(s->line, &GROUP_MODEL_LISTED);
     pgy_status st = PGY_OK;
     *out = NULL;
     if (set >= MAX_SETS || (set && (data->load_inputs.given || data->script))) return PGY_OK;
     if (!s->loaders[set]) {
-        st = data_loader_create(&s->loaders[set], s->line, model->shapes, err);
+        st = data_loader_create(&s->loaders[set], s->line, NULL, err);
         if (!st) st = pgy_data_loader_set_metadata(s->loaders[set], inputs, err);
     }
     return st ? st : pgy_data_loader_next(out, s->loaders[set], err);
@@ -317,6 +316,7 @@ static pgy_status simplify(pgy_model *model, args *line, bool *passed, pgy_error
     o.fuse_batch_norm = own->batch_norm;
     o.no_check = own->no_check;
     o.opset = own->opset;
+    o.inputs = ((const model_args *)args_get(line, &GROUP_MODEL_LISTED))->shapes;
     o.sample = sample;
     o.user = &inputs;
     pgy_status st = pgy_model_simplify(&made, model, &o, &report, err);

@@ -403,6 +403,7 @@ static pgy_status run_stages(simplifier *s, pgy_model **model, pgy_error *err)
         st = fold(s, model, &folded, err);
         if (folded) drop_outputs(s);
         if (!st) st = rewrite_model(s, model, &more, err);
+        more |= folded; /* what folding leaves may be read with more knowledge */
     }
     return st;
 }

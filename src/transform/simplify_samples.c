@@ -29,6 +29,7 @@ typedef struct sizes {
     named_size items[MAX_NAMES];
     size_t count;
     size_t set;
+    const pgy_metadata *given; /* shapes of some inputs; may be NULL */
 } sizes;
 
 /* Are the last two of four axes open? Then they are the sides of an image. */
@@ -105,6 +106,27 @@ static int64_t size_of(sizes *s, const char *name, const pgy_value *v, int32_t a
     return size;
 }
 
+/* What the caller wants this size to be; -1: nothing. */
+static int64_t given_size(const pgy_metadata *given, const pgy_value *v, int32_t axis)
+{
+    const pgy_tensor_info *info = given ? pgy_metadata_find(given, v->name) : NULL;
+    return info && info->rank == v->rank ? info->shape[axis] : -1;
+}
+
+/* Given sizes are those of all dimensions with the same name. */
+static void gather_given(sizes *s, const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->input_count; i++) {
+        const pgy_value *v = g->inputs[i];
+        for (int32_t d = 0; d < v->rank; d++) {
+            const char *name = v->dims[d].value < 0 ? v->dims[d].text : NULL;
+            const int64_t size = given_size(s->given, v, d);
+            if (name && size >= 0 && s->count < MAX_NAMES && !find(s, name, strlen(name)))
+                s->items[s->count++] = (named_size){name, size};
+        }
+    }
+}
+
 /* Plain names first, so that expressions and totals find them. */
 static void gather_names(sizes *s, const pgy_graph *g)
 {
@@ -118,18 +140,24 @@ static void gather_names(sizes *s, const pgy_graph *g)
     }
 }
 
-static pgy_status describe(pgy_metadata **out, const pgy_graph *g, size_t set, pgy_error *err)
+static pgy_status describe(pgy_metadata **out, const pgy_graph *g, const pgy_metadata *given,
+                           size_t set, pgy_error *err)
 {
-    sizes s = {.set = set};
+    sizes s = {.set = set, .given = given};
     pgy_metadata *made = NULL;
     pgy_status st = pgy_metadata_create(&made, err);
+    gather_given(&s, g);
     gather_names(&s, g);
     for (size_t i = 0; !st && i < g->input_count; i++) {
         int64_t shape[PGY_MAX_RANK];
         const char *names[PGY_MAX_RANK];
         pgy_tensor_info info = interface_describe(g->inputs[i], shape, names);
         for (int32_t d = 0; d < info.rank; d++) {
-            if (shape[d] < 0) shape[d] = size_of(&s, names[d], g->inputs[i], d);
+            const int64_t wanted = shape[d] < 0 ? given_size(given, g->inputs[i], d) : -1;
+            if (wanted >= 0)
+                shape[d] = wanted;
+            else if (shape[d] < 0)
+                shape[d] = size_of(&s, names[d], g->inputs[i], d);
             names[d] = NULL;
         }
         st = pgy_metadata_set(made, &info, err);
@@ -141,11 +169,12 @@ static pgy_status describe(pgy_metadata **out, const pgy_graph *g, size_t set, p
     return st;
 }
 
-static bool is_dynamic(const pgy_graph *g)
+static bool is_dynamic(const pgy_graph *g, const pgy_metadata *given)
 {
     for (size_t i = 0; i < g->input_count; i++)
         for (int32_t d = 0; d < g->inputs[i]->rank; d++)
-            if (g->inputs[i]->dims[d].value < 0) return true;
+            if (g->inputs[i]->dims[d].value < 0 && given_size(given, g->inputs[i], d) < 0)
+                return true;
     return false;
 }
 
@@ -232,7 +261,7 @@ static pgy_status take_set(simplify_samples *s, pgy_graph *g, size_t set,
                            const pgy_simplify_options *options, pgy_error *err)
 {
     pgy_metadata *inputs = NULL;
-    pgy_status st = describe(&inputs, g, set, err);
+    pgy_status st = describe(&inputs, g, options->inputs, set, err);
     for (bool more = true; !st && more && s->count < MAX_SAMPLES;)
         st = take_one(s, &more, g, inputs, set, options, err);
     pgy_metadata_destroy(inputs);
@@ -257,7 +286,7 @@ pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
         arena_deinit(&plans);
         return PGY_OK;
     }
-    const size_t sets = g && is_dynamic(g) ? SETS : 1;
+    const size_t sets = g && is_dynamic(g, options->inputs) ? SETS : 1;
     for (size_t set = 0; !st && set < sets; set++) st = take_set(out, g, set, options, err);
     if (!st && !out->count && sets > 1) st = take_set(out, g, FALLBACK, options, err);
     if (!st && !out->count && !*out->why)

@@ -522,6 +522,24 @@ static void test_simplify__attention_of_any_length(void **state)
     end(&r);
 }
 
+static void test_simplify__given_shapes_are_used(void **state)
+{
+    (void)state;
+    static const int64_t SHAPE[] = {1, 3, 9, 4};
+    pgy_simplify_options o = pgy_simplify_options_default();
+    pgy_metadata *inputs = NULL;
+    const pgy_tensor_info info = {.name = "x", .dtype = PGY_F32, .rank = 4, .shape = SHAPE};
+    assert_int_equal(pgy_metadata_create(&inputs, NULL), 0);
+    assert_int_equal(pgy_metadata_set(inputs, &info, NULL), 0);
+    o.inputs = inputs;
+    model_builder b = attention("N, 3, L, 4", NULL, 0);
+    result r = simplify(&b, o);
+    assert_int_equal(r.report->samples, 1);
+    assert_int_equal(r.f.first[0], 1);
+    end(&r);
+    pgy_metadata_destroy(inputs);
+}
+
 /* ---- What cannot be measured ---------------------------------------------------------------- */
 
 static model_builder mixed(const char *last)
