@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+enum { MAX_NODES = 2000000 };
+
 /* Nodes that are being gone through: a level, and on top of it copied bodies. */
 typedef struct frame {
     node_list nodes;
@@ -179,23 +181,66 @@ pgy_status pgy_gs_inline_call(bool *done, pgy_gs_node *n, pgy_error *err)
     return st;
 }
 
+/* ---- All calls ------------------------------------------------------------------------------- */
+
+/* Nodes of a level and of those inside it once all calls are unfolded; MAX_NODES + 1: more. */
+static pgy_status count_unfolded(size_t *out, const gs_function_index *index, const size_t *sizes,
+                                 const pgy_gs_graph *g, pgy_error *err)
+{
+    inliner levels = {0};
+    size_t count = 0;
+    pgy_status st = inliner_push_level((pgy_gs_graph *)g, &levels, err);
+    for (size_t i = 0; i < levels.level_count && !st; i++) {
+        const pgy_gs_graph *level = levels.levels[i];
+        for (size_t k = 0; k < level->node_count && count <= MAX_NODES && !st; k++) {
+            const size_t place = gs_function_index_find(index, level->nodes[k]);
+            count += place == SIZE_MAX ? 1 : sizes[place];
+            st = gs_each_subgraph(level->nodes[k], inliner_push_level, &levels, err);
+        }
+    }
+    mem_free(levels.levels);
+    *out = count > MAX_NODES ? MAX_NODES + 1 : count;
+    return st;
+}
+
+/* Functions that call each other in a circle have no end, those that call each other twice have one
+ * that nobody lives to see. */
+static pgy_status check_end(const gs_document *d, const gs_function_index *index, pgy_error *err)
+{
+    order calls;
+    size_t total = 0;
+    pgy_status st = gs_function_order(&calls, d, err);
+    size_t *sizes = st ? NULL : mem_calloc(d->function_count, sizeof *sizes);
+    if (!st && !sizes) st = gs_no_memory(err);
+    for (size_t i = 0; i < d->function_count && !st; i++) {
+        const size_t place = calls.settled[i];
+        st = count_unfolded(&sizes[place], index, sizes, d->functions[place], err);
+    }
+    if (!st) st = count_unfolded(&total, index, sizes, d->top, err);
+    if (!st && total > MAX_NODES)
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED, "functions unfold into more than %d nodes",
+                           MAX_NODES);
+    mem_free(sizes);
+    order_deinit(&calls);
+    return st;
+}
+
 pgy_status pgy_gs_inline_functions(pgy_gs_graph *g, pgy_error *err)
 {
     if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
     gs_document *d = graph_box(g)->document;
     inliner x = {.document = d};
     gs_function_index index;
-    order calls = {0};
-    pgy_status st = d->function_count ? gs_function_order(&calls, d, err) : PGY_OK;
-    order_deinit(&calls);
-    if (!st) st = gs_function_index_init(&index, d, err);
+    if (!d->function_count) return PGY_OK;
+    pgy_status st = gs_function_index_init(&index, d, err);
     if (st) return st;
-    st = inliner_push_level(d->top, &x, err);
+    st = check_end(d, &index, err);
+    if (!st) st = inliner_push_level(d->top, &x, err);
     for (size_t i = 0; i < x.level_count && !st; i++)
         st = expand_level(&x, &index, x.levels[i], NULL, err);
     gs_function_index_deinit(&index);
     inliner_deinit(&x);
-    if (st || !d->function_count) return st;
+    if (st) return st;
     d->function_count = 0;
     gs_publish_functions(d);
     gs_touch(d->top);

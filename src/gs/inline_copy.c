@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_MADE = 2000000, LONG_NAME = 200 };
+enum { LONG_NAME = 200 };
 
 typedef struct copying {
     inliner *x;
@@ -256,9 +256,6 @@ static pgy_status copy_node(pgy_gs_node **out, copying *c, const pairing *level,
                             const pgy_gs_node *from)
 {
     pgy_gs_node *n = NULL;
-    if (c->x->made.count >= MAX_MADE)
-        return pgy_error_set(c->err, PGY_E_UNSUPPORTED, "functions unfold into more than %d nodes",
-                             MAX_MADE);
     pgy_status st = gs_node_create(&n, c->x->document, c->err);
     if (!st) st = node_list_push(&c->x->made, n, c->err);
     if (!st && *from->name) {

@@ -461,7 +461,7 @@ static void test_inline__explosion_is_refused(void **state)
 static void test_inline__long_chain_of_functions(void **state)
 {
     (void)state;
-    enum { DEPTH = 20000 };
+    enum { DEPTH = 5000 };
     pgy_gs_graph *g = text_graph();
     pgy_error err = {0};
     for (int i = 0; i < DEPTH; i++) {
