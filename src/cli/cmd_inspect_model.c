@@ -14,7 +14,7 @@ static const char LOG_PATH[] = "tools/inspect/subtool/model.py";
 
 typedef struct inspect_model_args {
     pgy_text_list show;
-    const char *old_mode, *display_as;
+    const char *old_mode, *display_as, *combine;
     bool list_unbounded, summary;
     model_text_options text;
 } inspect_model_args;
@@ -35,6 +35,9 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--list-unbounded-dds", inspect_model_args, list_unbounded,
                  .help = "list tensors whose shape depends on data without a bound; needs folded "
                          "constants and inferred shapes"),
+    PGY_OPT_TEXT("--combine-tensor-info", inspect_model_args, combine, .meta = "PATH",
+                 .help = "file of outputs (--save-outputs of run) whose smallest, largest and mean "
+                         "values are added to the tensors of a plan's layers; needs --show layers"),
     PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true,
                  .choices = OLD_MODES, .deprecated = "is an older spelling; use --show"),
     PGY_OPT_END,
@@ -198,7 +201,9 @@ static pgy_status print_summary(pgy_graph *graph, pgy_error *err)
 
 static pgy_status show_plan(const char *path, const inspect_model_args *s, pgy_error *err)
 {
-    const plan_text_options options = {.layers = s->text.layers, .attrs = s->text.attrs};
+    tensor_ranges ranges = {0};
+    const plan_text_options options = {
+        .layers = s->text.layers, .attrs = s->text.attrs, .ranges = &ranges};
     pgy_plan *plan = NULL;
     str text = {0};
     if ((s->text.weights && !s->text.attrs) || s->summary || s->list_unbounded || s->display_as)
@@ -206,10 +211,12 @@ static pgy_status show_plan(const char *path, const inspect_model_args *s, pgy_e
             "--show weights, --summary, --list-unbounded-dds and --display-as are for ONNX models "
             "only");
     LOG(INFO, "Loading bytes from %s", path);
-    pgy_status st = pgy_plan_open(&plan, path, err);
+    pgy_status st = s->combine ? tensor_ranges_load(&ranges, s->combine, err) : PGY_OK;
+    if (!st) st = pgy_plan_open(&plan, path, err);
     if (!st) st = plan_text(&text, plan, options, err);
     if (!st) LOG(INFO, "%s", str_text(&text));
     str_deinit(&text);
+    tensor_ranges_deinit(&ranges);
     pgy_plan_close(plan);
     return st;
 }
@@ -243,6 +250,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     const model_args *model = args_get(line, &GROUP_MODEL_TYPE);
     if (s->text.attrs && !s->text.layers)
         LOG(WARNING, "--show attrs needs layers as well: 'attrs' alone shows no attributes");
+    if (s->combine && (!model_is_engine(model) || !s->text.layers))
+        LOG(WARNING,
+            "--combine-tensor-info is for plans with --show layers; it has no effect here");
     return model_is_engine(model) ? show_plan(model->path, s, err) : show_onnx(line, err);
 }
 

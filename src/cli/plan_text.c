@@ -129,7 +129,8 @@ static void append_profiles(str *out, const pgy_plan *plan)
 
 /* ---- Layers --------------------------------------------------------------------------------- */
 
-static void append_tensors(str *out, const pgy_plan_tensor *t, size_t count)
+static void append_tensors(str *out, const pgy_plan_tensor *t, size_t count,
+                           const tensor_ranges *ranges)
 {
     str_append_char(out, '{');
     for (size_t i = 0; i < count; i++) {
@@ -140,7 +141,8 @@ static void append_tensors(str *out, const pgy_plan_tensor *t, size_t count)
             str_append(out, ", Format: Row major linear ");
         else
             str_printf(out, ", Format: Channels in blocks of %zu ", t[i].block);
-        str_printf(out, "%s]", engine_type_name(t[i].dtype));
+        str_printf(out, "%s%s]", engine_type_name(t[i].dtype),
+                   tensor_ranges_text(ranges, t[i].name));
     }
     str_append_char(out, '}');
 }
@@ -165,10 +167,10 @@ static void append_layer(str *out, const pgy_plan_layer *l, size_t i, plan_text_
 {
     str text = {0};
     str_printf(out, "\nLayer %-4zu | %s [Op: %s]\n", i, l->name, l->type);
-    append_tensors(&text, l->inputs, l->input_count);
+    append_tensors(&text, l->inputs, l->input_count, options.ranges);
     str_append(&text, l->input_count ? "\n -> " : " -> ");
     str outputs = {0};
-    append_tensors(&outputs, l->outputs, l->output_count);
+    append_tensors(&outputs, l->outputs, l->output_count, options.ranges);
     for (const char *c = str_text(&outputs); *c; c++) {
         str_append_char(&text, *c);
         if (*c == '\n' && l->input_count) str_append_fill(&text, ' ', 4);

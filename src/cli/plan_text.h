@@ -6,9 +6,11 @@
 #include <polygraphy/engine.h>
 
 #include "base/str.h"
+#include "cli/tensor_ranges.h"
 
 typedef struct plan_text_options {
     bool layers, attrs;
+    const tensor_ranges *ranges; /* shown with the tensors of layers; or NULL */
 } plan_text_options;
 
 pgy_status plan_text(str *out, const pgy_plan *plan, plan_text_options options,

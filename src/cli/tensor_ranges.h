@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Smallest, largest and mean values of the tensors in a file of results. */
+#ifndef CLI_TENSOR_RANGES_H
+#define CLI_TENSOR_RANGES_H
+
+#include <polygraphy/base.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+/* Zeroed is valid and empty. */
+typedef struct tensor_ranges {
+    strmap texts; /* name -> ", min=0.00, max=1.00, avg=0.50" */
+    arena memory;
+} tensor_ranges;
+
+/* Of the first iteration of the first runner that has one; a warning tells of what is left out. */
+pgy_status tensor_ranges_load(tensor_ranges *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+void tensor_ranges_deinit(tensor_ranges *r);
+/* "" for a tensor that the file does not have. */
+const char *tensor_ranges_text(const tensor_ranges *r, const char *name);
+
+#endif
