@@ -8,6 +8,7 @@
 #include <polygraphy/base.h>
 #include <polygraphy/capability.h>
 #include <polygraphy/compare.h>
+#include <polygraphy/cut.h>
 #include <polygraphy/data.h>
 #include <polygraphy/diff.h>
 #include <polygraphy/engine.h>

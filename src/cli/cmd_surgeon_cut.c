@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy surgeon cut: some nodes of a model as a model of their own. The whole model runs once,
+ * and what the tensors at the borders hold is saved beside the part, so that it can be run at once.
+ */
+#include <polygraphy/compare.h>
+#include <polygraphy/cut.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/groups/operators.h"
+#include "cli/record.h"
+#include "cli/surgeon.h"
+
+static const char LOG_PATH[] = "tools/surgeon/subtool/cut.py";
+
+typedef struct cut_args {
+    const char *output, *subgraph;
+    pgy_text_list nodes, modules, from, to;
+    bool onnxrt, no_record;
+} cut_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", cut_args, output, .required = true, .meta = "PATH",
+                 .help = "where to save the part; the values at its borders go beside it"),
+    PGY_OPT_LIST("--nodes", cut_args, nodes, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
+                 .help = "nodes of the part: names (of a node without one: that of its first "
+                         "output), wildcards, or paths into subgraphs, as in "
+                         "If_3/then_branch/Add_2"),
+    PGY_OPT_LIST("--module", cut_args, modules, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
+                 .help =
+                     "all nodes of a module, as in encoder.layer.0: those whose name begins so, "
+                     "or whose scopes, as PyTorch notes them, have it"),
+    PGY_OPT_LIST("--from", cut_args, from, .nargs = PGY_ONE_OR_MORE, .meta = "TENSOR",
+                 .help = "only what depends on one of these tensors"),
+    PGY_OPT_LIST("--to", cut_args, to, .nargs = PGY_ONE_OR_MORE, .meta = "TENSOR",
+                 .help = "only what one of these tensors depends on; they become the outputs"),
+    PGY_OPT_TEXT("--subgraph", cut_args, subgraph, .meta = "PATH",
+                 .help = "the names above are of this subgraph, as in If_3/then_branch"),
+    PGY_OPT_FLAG("--onnxrt", cut_args, onnxrt, .exclusive = "recording",
+                 .help = "run the whole model with ONNX Runtime instead of the reference"),
+    PGY_OPT_FLAG("--no-record", cut_args, no_record, .exclusive = "recording",
+                 .help = "do not run the model: only the part is saved, with types and shapes as "
+                         "they are inferred"),
+    PGY_OPT_END,
+};
+
+static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(cut_args)};
+static const option_group *const GROUPS[] = {&OWN,
+                                             &GROUP_LOGGING,
+                                             &GROUP_MODEL_DATA,
+                                             &GROUP_DATA,
+                                             &GROUP_ONNX_READ,
+                                             &GROUP_ONNX_WRITE,
+                                             &GROUP_OPERATORS,
+                                             NULL};
+
+typedef struct border {
+    pgy_tensor_map *inputs, *outputs; /* NULL: not recorded */
+    const char *recorder;
+} border;
+
+/* ---- Recording ------------------------------------------------------------------------------ */
+
+static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    const char *names[PGY_MAX_RANK];
+    if (v->kind != PGY_VALUE_TENSOR)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "input '%s' of the model is no tensor: use --no-record", v->name);
+    for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
+        shape[d] = v->dims[d].value;
+        names[d] = v->dims[d].text;
+    }
+    const pgy_tensor_info info = {
+        .name = v->name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .dim_names = names};
+    return pgy_metadata_set(inputs, &info, err);
+}
+
+static pgy_status describe_inputs(pgy_metadata **out, pgy_model *model, pgy_error *err)
+{
+    pgy_graph *graph = NULL;
+    pgy_metadata *inputs = NULL;
+    pgy_status st = pgy_graph_import(&graph, model, err);
+    if (!st) st = pgy_metadata_create(&inputs, err);
+    for (size_t i = 0; !st && i < graph->input_count; i++)
+        st = add_input(inputs, graph->inputs[i], err);
+    if (!st) {
+        *out = inputs;
+        inputs = NULL;
+    }
+    pgy_metadata_destroy(inputs);
+    pgy_graph_destroy(graph);
+    return st;
+}
+
+static pgy_status make_feed(pgy_tensor_map **out, pgy_model *model, args *line, pgy_error *err)
+{
+    const model_args *given = args_get(line, &GROUP_MODEL_DATA);
+    pgy_metadata *inputs = NULL;
+    pgy_data_loader *data = NULL;
+    pgy_status st = describe_inputs(&inputs, model, err);
+    if (!st) st = data_loader_create(&data, line, given->shapes, err);
+    if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
+    if (!st) st = pgy_data_loader_next(out, data, err);
+    if (!st && !*out) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
+    pgy_data_loader_destroy(data);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
+static bool is_model_input(const pgy_onnx_graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->input_count; i++)
+        if (!strcmp(g->inputs[i]->name, name)) return true;
+    return false;
+}
+
+static pgy_status pick(pgy_tensor_map **out, const pgy_tensor_map *all, const char *const *names,
+                       size_t count, pgy_error *err)
+{
+    pgy_tensor_map *map = NULL;
+    pgy_status st = pgy_tensor_map_create(&map, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        pgy_tensor *t = pgy_tensor_map_find(all, names[i]);
+        st = t ? pgy_tensor_map_set(map, names[i], t, err)
+               : pgy_error_set(err, PGY_E_NOT_FOUND, "the run gave no tensor '%s'", names[i]);
+    }
+    if (st)
+        pgy_tensor_map_destroy(map);
+    else
+        *out = map;
+    return st;
+}
+
+/* ONNX Runtime gives what is an output of the top graph. */
+static pgy_status record_by_runtime(border *b, pgy_model *model, const pgy_cut *cut, args *line,
+                                    pgy_error *err)
+{
+    const model_args *given = args_get(line, &GROUP_MODEL_DATA);
+    size_t inputs, outputs, n = 0;
+    const char *const *before = pgy_cut_inputs(cut, &inputs);
+    const char *const *after = pgy_cut_outputs(cut, &outputs);
+    const char **names = arena_alloc_array(&line->memory, inputs + outputs + 1, sizeof *names);
+    pgy_tensor_map *all = NULL;
+    if (!names) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!pgy_cut_is_top(cut))
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "--onnxrt: ONNX Runtime does not give values inside subgraphs; leave "
+                             "the option out to have the reference record them");
+    for (size_t i = 0; i < inputs; i++)
+        if (!is_model_input(pgy_model_proto(model)->graph, before[i])) names[n++] = before[i];
+    for (size_t i = 0; i < outputs; i++) names[n++] = after[i];
+    const record_request request = {
+        .names = names, .count = n, .backend = "onnxrt", .shapes = given->shapes};
+    pgy_status st = record_tensors(&all, model, &request, line, err);
+    if (!st) st = pick(&b->inputs, all, before, inputs, err);
+    if (!st) st = pick(&b->outputs, all, after, outputs, err);
+    pgy_tensor_map_destroy(all);
+    return st;
+}
+
+static pgy_status record(border *b, pgy_model *model, pgy_cut *cut, args *line, pgy_error *err)
+{
+    const cut_args *s = args_get(line, &OWN);
+    pgy_tensor_map *feed = NULL;
+    if (s->no_record) return PGY_OK;
+    b->recorder = s->onnxrt ? "onnxrt" : "opref";
+    LOG(INFO, "Running the whole model with %s to record the values at the borders of the part",
+        s->onnxrt ? "ONNX Runtime" : "the reference");
+    if (s->onnxrt) return record_by_runtime(b, model, cut, line, err);
+    pgy_status st = make_feed(&feed, model, line, err);
+    if (!st) st = pgy_cut_record(&b->inputs, &b->outputs, cut, feed, err);
+    pgy_tensor_map_destroy(feed);
+    return st;
+}
+
+/* ---- Saving --------------------------------------------------------------------------------- */
+
+/* "part.onnx" -> "part.inputs.json" */
+static const char *beside(const char *path, const char *what, arena *a)
+{
+    const size_t size = strlen(path) - (str_ends_with(path, ".onnx") ? strlen(".onnx") : 0);
+    return arena_printf(a, "%.*s.%s.json", (int)size, path, what);
+}
+
+static pgy_status save_results(const char *path, const border *b, pgy_error *err)
+{
+    pgy_results *results = NULL;
+    size_t index = 0;
+    pgy_status st = pgy_results_create(&results, err);
+    if (!st) st = pgy_results_add_runner(results, b->recorder, &index, err);
+    if (!st) st = pgy_results_add(results, index, b->outputs, NAN, err);
+    if (!st) st = pgy_results_save(results, path, err);
+    pgy_results_destroy(results);
+    return st;
+}
+
+static void append_word(str *out, const char *word)
+{
+    static const char PLAIN[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    str_append_char(out, ' ');
+    if (word[strspn(word, PLAIN)] == 0) {
+        str_append(out, word);
+        return;
+    }
+    str_append_char(out, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            str_append(out, "'\\''");
+        else
+            str_append_char(out, *word);
+    }
+    str_append_char(out, '\'');
+}
+
+static pgy_status save_values(const border *b, args *line, const char *path, pgy_error *err)
+{
+    const char *inputs = beside(path, "inputs", &line->memory);
+    const char *outputs = beside(path, "outputs", &line->memory);
+    const pgy_tensor_map *const maps[] = {b->inputs};
+    str command = {0};
+    if (!inputs || !outputs) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    LOG(INFO, "Saving the values of its inputs to %s, those of its outputs to %s", inputs, outputs);
+    pgy_status st = pgy_feeds_save(inputs, maps, 1, err);
+    if (!st) st = save_results(outputs, b, err);
+    str_append(&command, "polygraphy run");
+    append_word(&command, path);
+    str_append(&command, " --onnxrt --opref --load-inputs");
+    append_word(&command, inputs);
+    if (!st) LOG(INFO, "%s", str_text(&command));
+    str_deinit(&command);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    (void)passed;
+    const cut_args *s = args_get(line, &OWN);
+    const pgy_cut_selection what = {.size = sizeof what,
+                                    .subgraph = s->subgraph,
+                                    .nodes = s->nodes.items,
+                                    .node_count = s->nodes.count,
+                                    .modules = s->modules.items,
+                                    .module_count = s->modules.count,
+                                    .from = s->from.items,
+                                    .from_count = s->from.count,
+                                    .to = s->to.items,
+                                    .to_count = s->to.count};
+    border b = {0};
+    pgy_model *model = NULL, *part = NULL;
+    pgy_cut *cut = NULL;
+    pgy_status st = surgeon_load(&model, line, err);
+    if (!st) st = pgy_cut_create(&cut, model, &what, err);
+    if (!st) st = record(&b, model, cut, line, err);
+    if (!st) st = pgy_cut_model(&part, cut, b.inputs, b.outputs, err);
+    if (!st) st = surgeon_save(part, line, s->output, false, err);
+    if (!st && b.inputs) st = save_values(&b, line, s->output, err);
+    pgy_model_destroy(part);
+    pgy_tensor_map_destroy(b.inputs);
+    pgy_tensor_map_destroy(b.outputs);
+    pgy_cut_destroy(cut);
+    pgy_model_destroy(model);
+    return st;
+}
+
+const command COMMAND_surgeon_cut = {
+    .tool = "surgeon",
+    .subtool = "cut",
+    .summary = "Take nodes out of a model, with the values at their borders.",
+    .description =
+        "Save some nodes of a model as a model of their own: those named, those of a module, or "
+        "those between tensors, also of the body of an If or a loop. The whole model runs once on "
+        "input data, and what goes into the part and comes out of it is saved beside it as "
+        "<part>.inputs.json and <part>.outputs.json. The last line printed is a command that runs "
+        "the part on these values.",
+    .groups = GROUPS,
+    .run = run,
+};

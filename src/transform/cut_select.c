@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which nodes are cut out. Names of nodes may hold slashes themselves, so a path is read from the
+ * left: a node whose name the path begins with, one of its subgraphs, and so on. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "transform/cut.h"
+
+/* ---- Suggestions ---------------------------------------------------------------------------- */
+
+enum { SUGGESTED = 3 };
+
+typedef struct nearest {
+    const char *names[SUGGESTED];
+    size_t distances[SUGGESTED];
+    size_t count;
+} nearest;
+
+static void offer(nearest *n, const char *wanted, const char *name)
+{
+    const size_t length = strlen(wanted), limit = length / 2 + 1;
+    if (!*name || strlen(name) > length + limit) return;
+    const size_t distance = str_distance(wanted, name);
+    size_t at = n->count;
+    for (size_t i = 0; i < n->count; i++)
+        if (!strcmp(n->names[i], name)) return;
+    while (at > 0 && n->distances[at - 1] > distance) at--;
+    if (distance > limit || at >= SUGGESTED) return;
+    if (n->count < SUGGESTED) n->count++;
+    for (size_t i = n->count - 1; i > at; i--) {
+        n->names[i] = n->names[i - 1];
+        n->distances[i] = n->distances[i - 1];
+    }
+    n->names[at] = name;
+    n->distances[at] = distance;
+}
+
+static pgy_status not_found(const nearest *n, const char *what, const char *wanted, pgy_error *err)
+{
+    str text = {0};
+    for (size_t i = 0; i < n->count; i++)
+        str_printf(&text, "%s'%s'", i ? ", " : "; did you mean ", n->names[i]);
+    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "there is no %s '%s'%s%s", what,
+                                        wanted, str_text(&text), n->count ? "?" : "");
+    str_deinit(&text);
+    return st;
+}
+
+/* ---- Levels --------------------------------------------------------------------------------- */
+
+/* What follows `name` and a slash in a path; NULL: it does not begin so. */
+static const char *after(const char *path, const char *name)
+{
+    const size_t size = strlen(name);
+    if (!size || strncmp(path, name, size)) return NULL;
+    return path[size] == '/' ? path + size + 1 : path[size] ? NULL : path + size;
+}
+
+/* The subgraph that the path leads to; *rest is what of the path is left. NULL: none. */
+static pgy_graph *descend(pgy_graph *g, const char *path, const char **rest)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        const char *at = n->subgraph_count ? after(path, node_label(n)) : NULL;
+        for (size_t k = 0; at && k < n->subgraph_count; k++) {
+            const char *next = after(at, n->subgraph_names[k]);
+            if (!next) continue;
+            pgy_graph *deeper = *next ? descend(n->subgraphs[k], next, rest) : NULL;
+            if (deeper) return deeper;
+            *rest = next;
+            return n->subgraphs[k];
+        }
+    }
+    return NULL;
+}
+
+static pgy_status find_level(pgy_cut *c, const char *path, pgy_error *err)
+{
+    const char *rest = "";
+    c->level = descend(c->graph, path, &rest);
+    if (c->level && !*rest) return PGY_OK;
+    nearest n = {0};
+    for (size_t i = 0; i < c->graph->node_count; i++)
+        if (c->graph->nodes[i]->subgraph_count) offer(&n, path, node_label(c->graph->nodes[i]));
+    return not_found(&n, "subgraph", path, err);
+}
+
+/* ---- Nodes by name -------------------------------------------------------------------------- */
+
+static void take_node(pgy_cut *c, size_t i)
+{
+    if (!c->inside[i]) c->inside_count++;
+    c->inside[i] = true;
+}
+
+static pgy_status alloc_inside(pgy_cut *c, pgy_error *err)
+{
+    c->inside =
+        arena_alloc_array(&state_of(c->graph)->memory, c->level->node_count + 1, sizeof *c->inside);
+    return c->inside ? PGY_OK : graph_no_memory(err);
+}
+
+static bool is_pattern(const char *name)
+{
+    return strpbrk(name, "*?[") != NULL;
+}
+
+static bool take_named(pgy_cut *c, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < c->level->node_count; i++)
+        if (!strcmp(node_label(c->level->nodes[i]), name)) {
+            take_node(c, i);
+            found = true;
+        }
+    for (size_t i = 0; !found && is_pattern(name) && i < c->level->node_count; i++)
+        if (str_match_wildcard(name, node_label(c->level->nodes[i]))) take_node(c, i);
+    return found || (is_pattern(name) && c->inside_count);
+}
+
+static bool is_named(const pgy_graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->node_count; i++)
+        if (!strcmp(node_label(g->nodes[i]), name)) return true;
+    return false;
+}
+
+static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chosen, pgy_error *err)
+{
+    for (size_t i = 0; i < s->node_count; i++) {
+        const char *name = s->nodes[i], *rest = name;
+        pgy_graph *deeper =
+            chosen || is_named(c->graph, name) ? NULL : descend(c->graph, name, &rest);
+        if (deeper && deeper != c->level)
+            return pgy_error_set(err, PGY_E_ARGUMENT, "node '%s' is of another graph than '%s'",
+                                 name, s->nodes[0]);
+        const size_t before = c->inside_count;
+        if (take_named(c, deeper ? rest : name) && (c->inside_count > before || !is_pattern(name)))
+            continue;
+        nearest n = {0};
+        for (size_t k = 0; k < c->level->node_count; k++)
+            offer(&n, deeper ? rest : name, node_label(c->level->nodes[k]));
+        return not_found(&n, is_pattern(name) ? "node like" : "node", name, err);
+    }
+    return PGY_OK;
+}
+
+/* ---- Nodes of modules ----------------------------------------------------------------------- */
+
+/* "/encoder/layer.0/Add" as "encoder.layer.0.Add". */
+static void normalise(str *out, const char *name)
+{
+    str_clear(out);
+    while (*name == '/' || *name == '.') name++;
+    for (; *name; name++) str_append_char(out, *name == '/' ? '.' : *name);
+    while (out->size && out->data[out->size - 1] == '.') out->data[--out->size] = '\0';
+}
+
+/* Does the list of scopes, "['', 'encoder', 'encoder.layer.0']", have this one? */
+static bool has_scope(const pgy_node *n, const char *module)
+{
+    str quoted = {0};
+    bool found = false;
+    for (size_t i = 0; n->proto && i < n->proto->metadata_prop_count; i++) {
+        const pgy_onnx_string_entry *e = n->proto->metadata_props[i];
+        if (strcmp(e->key, "pkg.torch.onnx.name_scopes")) continue;
+        str_clear(&quoted);
+        str_printf(&quoted, "'%s'", module);
+        found = found || strstr(e->value, str_text(&quoted));
+    }
+    str_deinit(&quoted);
+    return found;
+}
+
+static pgy_status select_module(pgy_cut *c, const char *wanted, pgy_error *err)
+{
+    str module = {0}, name = {0};
+    bool found = false;
+    normalise(&module, wanted);
+    for (size_t i = 0; i < c->level->node_count; i++) {
+        const pgy_node *n = c->level->nodes[i];
+        normalise(&name, n->name);
+        const bool under = module.size &&
+                           !strncmp(str_text(&name), str_text(&module), module.size) &&
+                           (name.size == module.size || name.data[module.size] == '.');
+        if (!under && !has_scope(n, str_text(&module))) continue;
+        take_node(c, i);
+        found = true;
+    }
+    const bool failed = module.failed || name.failed;
+    str_deinit(&module);
+    str_deinit(&name);
+    if (failed) return graph_no_memory(err);
+    return found ? PGY_OK
+                 : pgy_error_set(err, PGY_E_NOT_FOUND,
+                                 "there is no node of a module '%s': neither names nor scopes of "
+                                 "nodes begin so",
+                                 wanted);
+}
+
+/* ---- Nodes between tensors ------------------------------------------------------------------ */
+
+static pgy_status find_value(pgy_value **out, const pgy_cut *c, const char *name, pgy_error *err)
+{
+    nearest n = {0};
+    for (const pgy_graph *g = c->level; g; g = g->parent) {
+        *out = pgy_graph_find_value(g, name);
+        if (*out) return PGY_OK;
+        const strmap *values = &level_of(g)->values;
+        for (size_t i = 0; i < values->count; i++) offer(&n, name, values->entries[i].key);
+    }
+    return not_found(&n, "tensor", name, err);
+}
+
+static pgy_status find_values(pgy_value ***out, const pgy_cut *c, const char *const *names,
+                              size_t count, pgy_error *err)
+{
+    pgy_value **list = arena_alloc_array(&state_of(c->graph)->memory, count + 1, sizeof *list);
+    pgy_status st = list ? PGY_OK : graph_no_memory(err);
+    for (size_t i = 0; !st && i < count; i++) st = find_value(&list[i], c, names[i], err);
+    if (!st) *out = list;
+    return st;
+}
+
+static bool is_listed(pgy_value *const *list, size_t count, const pgy_value *v)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == v) return true;
+    return false;
+}
+
+/* Marks of a walk over the level's nodes, which are sorted. */
+typedef struct walk {
+    const pgy_cut *c;
+    pgy_value *const *ends;
+    size_t end_count;
+    bool *marks;
+    bool hit; /* of the node that is being looked at */
+} walk;
+
+static pgy_status note_forward(pgy_value *v, void *user, pgy_error *err)
+{
+    (void)err;
+    walk *w = user;
+    const bool made = v->producer && v->graph == w->c->level && w->marks[v->producer->index];
+    if (made || is_listed(w->ends, w->end_count, v)) w->hit = true;
+    return PGY_OK;
+}
+
+static pgy_status mark_forward(walk *w, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < w->c->level->node_count; i++) {
+        w->hit = false;
+        st = cut_each_use(w->c->level->nodes[i], note_forward, w, err);
+        w->marks[i] = w->hit;
+    }
+    return st;
+}
+
+/* Marks who makes a value that a marked node uses; the walk does not go beyond `ends`. */
+static pgy_status note_backward(pgy_value *v, void *user, pgy_error *err)
+{
+    (void)err;
+    walk *w = user;
+    if (v->producer && v->graph == w->c->level && !is_listed(w->ends, w->end_count, v))
+        w->marks[v->producer->index] = true;
+    return PGY_OK;
+}
+
+static pgy_status mark_backward(walk *w, pgy_value *const *to, size_t to_count, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < to_count; i++) st = note_backward(to[i], w, err);
+    for (size_t i = w->c->level->node_count; !st && i-- > 0;)
+        if (w->marks[i]) st = cut_each_use(w->c->level->nodes[i], note_backward, w, err);
+    return st;
+}
+
+static pgy_status select_between(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
+{
+    const size_t count = c->level->node_count, before = c->inside_count;
+    pgy_value **from = NULL, **to = NULL;
+    bool *after_from = mem_calloc(count + 1, sizeof *after_from);
+    bool *before_to = mem_calloc(count + 1, sizeof *before_to);
+    pgy_status st = after_from && before_to ? PGY_OK : graph_no_memory(err);
+    if (!st) st = find_values(&from, c, s->from, s->from_count, err);
+    if (!st) st = find_values(&to, c, s->to, s->to_count, err);
+    walk forward = {.c = c, .ends = from, .end_count = s->from_count, .marks = after_from};
+    walk backward = {.c = c, .ends = from, .end_count = s->from_count, .marks = before_to};
+    if (!st && s->from_count) st = mark_forward(&forward, err);
+    if (!st && s->to_count) st = mark_backward(&backward, to, s->to_count, err);
+    for (size_t i = 0; !st && i < count; i++)
+        if ((!s->from_count || after_from[i]) && (!s->to_count || before_to[i])) take_node(c, i);
+    mem_free(after_from);
+    mem_free(before_to);
+    if (st || c->inside_count > before) return st;
+    return pgy_error_set(err, PGY_E_NOT_FOUND, "no node lies between '%s' and '%s'",
+                         s->from_count ? s->from[0] : "the inputs",
+                         s->to_count ? s->to[0] : "the outputs");
+}
+
+pgy_status cut_level(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
+{
+    const char *rest = "";
+    c->level = c->graph;
+    if (s->subgraph) return find_level(c, s->subgraph, err);
+    if (!s->node_count || is_named(c->graph, s->nodes[0])) return PGY_OK;
+    pgy_graph *deeper = descend(c->graph, s->nodes[0], &rest);
+    if (deeper && *rest) c->level = deeper;
+    return PGY_OK;
+}
+
+pgy_status cut_select(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
+{
+    pgy_status st = alloc_inside(c, err);
+    if (!st) st = select_nodes(c, s, s->subgraph != NULL, err);
+    for (size_t i = 0; !st && i < s->module_count; i++) st = select_module(c, s->modules[i], err);
+    if (!st && (s->from_count || s->to_count)) st = select_between(c, s, err);
+    if (!st && !c->inside_count)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "nothing is selected: name nodes, modules, or tensors to cut between");
+    return st;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of models: which nodes, what goes in and out, what goes along, and the values at the
+ * borders. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <polygraphy/cut.h>
+
+#include "harness/model_builder.h"
+
+/* ---- Helpers -------------------------------------------------------------------------------- */
+
+static const char *const *names(const char *a, const char *b)
+{
+    static const char *list[2];
+    list[0] = a;
+    list[1] = b;
+    return list;
+}
+
+static pgy_cut *cut(pgy_model *m, const pgy_cut_selection *what)
+{
+    pgy_error err = {0};
+    pgy_cut *c = NULL;
+    if (pgy_cut_create(&c, m, what, &err)) fail_msg("%s", err.text);
+    pgy_model_destroy(m);
+    return c;
+}
+
+static pgy_cut *cut_nodes(pgy_model *m, const char *a, const char *b)
+{
+    const pgy_cut_selection what = {
+        .size = sizeof what, .nodes = names(a, b), .node_count = b ? 2 : 1};
+    return cut(m, &what);
+}
+
+static void expect_list(const char *const *list, size_t count, const char *wanted)
+{
+    char text[256] = "";
+    for (size_t i = 0; i < count; i++) {
+        if (i) strncat(text, " ", sizeof text - strlen(text) - 1);
+        strncat(text, list[i], sizeof text - strlen(text) - 1);
+    }
+    assert_string_equal(text, wanted);
+}
+
+static void expect_borders(const pgy_cut *c, const char *inputs, const char *outputs)
+{
+    size_t count;
+    const char *const *list = pgy_cut_inputs(c, &count);
+    expect_list(list, count, inputs);
+    list = pgy_cut_outputs(c, &count);
+    expect_list(list, count, outputs);
+}
+
+static void expect_refused(pgy_model *m, const pgy_cut_selection *what, pgy_status status,
+                           const char *text)
+{
+    pgy_error err = {0};
+    pgy_cut *c = NULL;
+    assert_int_equal(pgy_cut_create(&c, m, what, &err), status);
+    assert_null(c);
+    if (!strstr(err.text, text)) fail_msg("'%s' lacks '%s'", err.text, text);
+    pgy_model_destroy(m);
+}
+
+static void named(pgy_onnx_node *n, const char *name)
+{
+    n->name = name;
+}
+
+/* x -> relu -> a -> add(w) -> b -> sigmoid -> c -> mul(a) -> y; constant k goes into add2 */
+static model_builder chain(void)
+{
+    const float half[] = {0.5f, 0.5f, 0.5f, 0.5f};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 4");
+    builder_floats(&b, "w", "4", half);
+    named(builder_node(&b, "Relu", "x", "a"), "/enc/layer.0/relu");
+    named(builder_node(&b, "Add", "a w", "b"), "/enc/layer.0/add");
+    named(builder_node(&b, "Neg", "w", "k"), "negated");
+    named(builder_node(&b, "Sub", "b k", "c"), "/enc/layer.1/sub");
+    named(builder_node(&b, "Mul", "c a", "y"), "mul");
+    named(builder_node(&b, "Identity", "k", "z"), "other");
+    builder_output(&b, "y", PGY_F32, "N, 4");
+    builder_output(&b, "z", PGY_F32, "4");
+    return b;
+}
+
+static model_builder branch(void)
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 4");
+    builder_input(&b, "c", PGY_BOOL, "");
+    builder_floats(&b, "w", "4", NULL);
+    builder_node(&b, "Relu", "x", "a");
+    model_builder yes = builder_subgraph(&b, "yes"), no = builder_subgraph(&b, "no");
+    named(builder_node(&yes, "Add", "a w", "t"), "sum");
+    builder_node(&yes, "Neg", "t", "u");
+    builder_output(&yes, "u", PGY_F32, "N, 4");
+    builder_node(&no, "Identity", "x", "v");
+    builder_output(&no, "v", PGY_F32, "N, 4");
+    pgy_onnx_node *n = builder_node(&b, "If", "c", "y");
+    n->name = "choice/1";
+    builder_attr_graph(&b, n, "then_branch", &yes);
+    builder_attr_graph(&b, n, "else_branch", &no);
+    builder_output(&b, "y", PGY_F32, "N, 4");
+    return b;
+}
+
+/* ---- Which nodes ---------------------------------------------------------------------------- */
+
+static void test_cut__a_node_has_what_it_reads_and_makes_as_borders(void **state)
+{
+    (void)state;
+    model_builder b = chain();
+    pgy_cut *c = cut_nodes(builder_finish_bytes(&b), "/enc/layer.0/add", NULL);
+    expect_borders(c, "a", "b");
+    assert_int_equal(pgy_cut_node_count(c), 1);
+    assert_true(pgy_cut_is_top(c));
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__constants_go_along_and_are_no_outputs(void **state)
+{
+    (void)state;
+    model_builder b = chain();
+    pgy_cut *c = cut_nodes(builder_finish_bytes(&b), "/enc/layer.1/*", NULL);
+    expect_borders(c, "b", "c");
+    assert_int_equal(pgy_cut_node_count(c), 2);
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__modules_are_found_by_names_and_scopes(void **state)
+{
+    (void)state;
+    static pgy_onnx_string_entry scope = {.key = "pkg.torch.onnx.name_scopes",
+                                          .value = "['', 'enc', 'enc.layer.0', 'mul']"};
+    static pgy_onnx_string_entry *const props[] = {&scope};
+    model_builder b = chain();
+    pgy_onnx_node *mul = (pgy_onnx_node *)b.graph->nodes[4];
+    mul->metadata_props = props;
+    mul->metadata_prop_count = 1;
+    const pgy_cut_selection what = {
+        .size = sizeof what, .modules = names("enc/layer.0/", NULL), .module_count = 1};
+    pgy_cut *c = cut(builder_finish_bytes(&b), &what);
+    assert_int_equal(pgy_cut_node_count(c), 3);
+    expect_borders(c, "x c", "b y");
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__between_tensors_lies_what_both_depend_on(void **state)
+{
+    (void)state;
+    model_builder b = chain();
+    const pgy_cut_selection what = {.size = sizeof what,
+                                    .from = names("b", NULL),
+                                    .from_count = 1,
+                                    .to = (const char *const[]){"y"},
+                                    .to_count = 1};
+    pgy_cut *c = cut(builder_finish_bytes(&b), &what);
+    expect_borders(c, "b a", "y");
+    assert_int_equal(pgy_cut_node_count(c), 3);
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__one_end_is_enough(void **state)
+{
+    (void)state;
+    model_builder b = chain();
+    const pgy_cut_selection to = {.size = sizeof to, .to = names("c", NULL), .to_count = 1};
+    pgy_cut *c = cut(builder_finish_bytes(&b), &to);
+    expect_borders(c, "x", "c");
+    pgy_cut_destroy(c);
+    b = chain();
+    const pgy_cut_selection from = {.size = sizeof from, .from = names("c", NULL), .from_count = 1};
+    c = cut(builder_finish_bytes(&b), &from);
+    expect_borders(c, "c a", "y");
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__names_that_are_not_there_are_refused(void **state)
+{
+    (void)state;
+    model_builder b = chain();
+    pgy_cut_selection what = {.size = sizeof what, .nodes = names("mull", NULL), .node_count = 1};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND,
+                   "there is no node 'mull'; did you mean 'mul'");
+    b = chain();
+    what = (pgy_cut_selection){.size = sizeof what, .nodes = names("q*", NULL), .node_count = 1};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "no node like 'q*'");
+    b = chain();
+    what = (pgy_cut_selection){
+        .size = sizeof what, .modules = names("enc.lay", NULL), .module_count = 1};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "module 'enc.lay'");
+    b = chain();
+    what = (pgy_cut_selection){.size = sizeof what, .to = names("nobody", NULL), .to_count = 1};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "no tensor 'nobody'");
+    b = chain();
+    what = (pgy_cut_selection){.size = sizeof what, .subgraph = "mul/body"};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "no subgraph 'mul/body'");
+    b = chain();
+    what = (pgy_cut_selection){.size = sizeof what};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_ARGUMENT, "nothing is selected");
+}
+
+/* ---- Subgraphs and functions ---------------------------------------------------------------- */
+
+static void test_cut__what_comes_from_outside_is_an_input(void **state)
+{
+    (void)state;
+    model_builder b = branch();
+    pgy_cut *c = cut_nodes(builder_finish_bytes(&b), "choice/1/then_branch/sum", NULL);
+    expect_borders(c, "a", "t");
+    assert_false(pgy_cut_is_top(c));
+    pgy_cut_destroy(c);
+    b = branch();
+    c = cut_nodes(builder_finish_bytes(&b), "choice/1", NULL);
+    expect_borders(c, "c a x", "y");
+    pgy_cut_destroy(c);
+}
+
+static pgy_tensor *filled(pgy_dtype dtype, size_t rank, const int64_t *shape, double value)
+{
+    pgy_tensor *from = NULL, *t = NULL;
+    assert_int_equal(pgy_tensor_create(&from, PGY_F64, rank, shape, NULL), PGY_OK);
+    for (size_t i = 0; i < pgy_tensor_count(from); i++)
+        ((double *)pgy_tensor_data(from))[i] = value;
+    assert_int_equal(pgy_tensor_cast(&t, pgy_tensor_view(from), dtype, NULL), PGY_OK);
+    pgy_tensor_release(from);
+    return t;
+}
+
+static pgy_tensor_map *feed_branch(double condition)
+{
+    const int64_t shape[] = {2, 4};
+    pgy_tensor_map *feed = NULL;
+    assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_map_adopt(feed, "x", filled(PGY_F32, 2, shape, 3), NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_map_adopt(feed, "c", filled(PGY_BOOL, 0, NULL, condition), NULL),
+                     PGY_OK);
+    return feed;
+}
+
+static void test_cut__values_at_the_borders_are_those_of_the_whole(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    model_builder b = branch();
+    pgy_cut *c = cut_nodes(builder_finish_bytes(&b), "choice/1/then_branch/sum", NULL);
+    pgy_tensor_map *feed = feed_branch(1), *inputs = NULL, *outputs = NULL;
+    if (pgy_cut_record(&inputs, &outputs, c, feed, &err)) fail_msg("%s", err.text);
+    const pgy_tensor *a = pgy_tensor_map_find(inputs, "a"), *t = pgy_tensor_map_find(outputs, "t");
+    assert_int_equal(pgy_tensor_dtype(a), PGY_F32);
+    assert_true(((float *)pgy_tensor_data(a))[7] == 3);
+    assert_true(((float *)pgy_tensor_data(t))[7] == 4);
+
+    pgy_model *part = NULL;
+    if (pgy_cut_model(&part, c, inputs, outputs, &err)) fail_msg("%s", err.text);
+    const pgy_onnx_graph *g = pgy_model_proto(part)->graph;
+    assert_int_equal(g->node_count, 1);
+    assert_int_equal(g->initializer_count, 1);
+    assert_string_equal(g->inputs[0]->name, "a");
+    assert_int_equal(g->inputs[0]->type->tensor_type->shape->dims[0]->dim_value, 2);
+    assert_int_equal(g->outputs[0]->type->tensor_type->elem_type, 1);
+    pgy_graph *graph = NULL;
+    assert_int_equal(pgy_graph_import(&graph, part, &err), PGY_OK);
+    pgy_graph_destroy(graph);
+    pgy_model_destroy(part);
+    pgy_tensor_map_destroy(outputs);
+    pgy_tensor_map_destroy(inputs);
+    pgy_tensor_map_destroy(feed);
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__a_branch_that_is_not_taken_cannot_be_recorded(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    model_builder b = branch();
+    pgy_cut *c = cut_nodes(builder_finish_bytes(&b), "choice/1/then_branch/sum", NULL);
+    pgy_tensor_map *feed = feed_branch(0), *inputs = NULL, *outputs = NULL;
+    assert_int_equal(pgy_cut_record(&inputs, &outputs, c, feed, &err), PGY_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "'t' at the border of the part is never computed"));
+    assert_null(inputs);
+    pgy_tensor_map_destroy(feed);
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__functions_that_are_called_go_along(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    model_builder b = builder_start(17);
+    builder_opset(&b, "my", 1);
+    model_builder twice = builder_function(&b, "my", "Twice", "p", "q", "");
+    builder_node(&twice, "Add", "p p", "q");
+    builder_end_function(&twice);
+    model_builder unused = builder_function(&b, "my", "Unused", "p", "q", "");
+    builder_node(&unused, "Neg", "p", "q");
+    builder_end_function(&unused);
+    model_builder four = builder_function(&b, "my", "Four", "p", "q", "");
+    builder_node(&four, "Twice", "p", "m")->domain = "my";
+    builder_node(&four, "Twice", "m", "q")->domain = "my";
+    builder_end_function(&four);
+    builder_input(&b, "x", PGY_F32, "2");
+    pgy_onnx_node *call = builder_node(&b, "Four", "x", "y");
+    call->domain = "my";
+    call->name = "";
+    builder_node(&b, "Relu", "y", "z");
+    builder_output(&b, "z", PGY_F32, "2");
+    pgy_cut *c = cut_nodes(builder_finish_bytes(&b), "y", NULL);
+    pgy_model *part = NULL;
+    if (pgy_cut_model(&part, c, NULL, NULL, &err)) fail_msg("%s", err.text);
+    assert_int_equal(pgy_model_proto(part)->function_count, 2);
+    assert_int_equal(pgy_model_proto(part)->graph->outputs[0]->type->tensor_type->elem_type, 1);
+    pgy_model_destroy(part);
+    pgy_cut_destroy(c);
+}
