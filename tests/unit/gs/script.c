@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Edit scripts: what the verbs do, how words are read, what errors say; lists of changes. */
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "gs/script.h"
+#include "harness/gs_check.h"
+#include "harness/gs_text.h"
+
+/* x -> a (Add w) -> t -> r (Relu) -> y */
+static const char CHAIN[] = "variable x FLOAT[N,3]\n"
+                            "constant w FLOAT[1,3]=1,2,3\n"
+                            "insert Add name=a inputs=x,w outputs=t type=FLOAT[N,3]\n"
+                            "insert Relu name=r inputs=t outputs=y type=FLOAT[N,3]\n"
+                            "set-io inputs=x outputs=y\n";
+
+static void run_on(pgy_gs_graph *g, const char *text)
+{
+    pgy_gs_script *s = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_gs_script_create(&s, g, &err), PGY_OK);
+    if (pgy_gs_script_run(s, "script", text, &err)) fail_msg("%s", err.text);
+    pgy_gs_script_destroy(s);
+    assert_null(gs_check(g));
+}
+
+static pgy_gs_graph *chain(void)
+{
+    pgy_gs_graph *g = NULL;
+    assert_int_equal(pgy_gs_create(&g, NULL), PGY_OK);
+    run_on(g, CHAIN);
+    return g;
+}
+
+static char *text_of(pgy_gs_graph *g)
+{
+    const pgy_gs_export_options o = {.size = sizeof o, .no_type_check = true};
+    pgy_model *model = NULL;
+    pgy_error err = {0};
+    if (pgy_gs_export(&model, g, &o, &err)) fail_msg("%s", err.text);
+    char *text = gs_model_text(model);
+    assert_non_null(text);
+    pgy_model_destroy(model);
+    return text;
+}
+
+/* After the script the chain is this, but for the two lines in front. */
+static void assert_edits(const char *script, const char *wanted)
+{
+    pgy_gs_graph *g = chain();
+    run_on(g, script);
+    char *text = text_of(g);
+    const char *body = strstr(text, "\nin ");
+    assert_non_null(body);
+    assert_string_equal(body + 1, wanted);
+    pgy_text_free(text);
+    pgy_gs_destroy(g);
+}
+
+/* The script fails with exactly this message. */
+static void assert_refused(const char *script, const char *message)
+{
+    pgy_gs_graph *g = chain();
+    pgy_gs_script *s = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_gs_script_create(&s, g, &err), PGY_OK);
+    assert_int_not_equal(pgy_gs_script_run(s, "script", script, &err), PGY_OK);
+    assert_string_equal(err.text, message);
+    pgy_gs_script_destroy(s);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__builds_a_graph(void **state)
+{
+    (void)state;
+    assert_edits("", "in   x:FLOAT['N',3]\n"
+                     "Add \"a\" (x, w -> t)\n"
+                     "Relu \"r\" (t -> y)\n"
+                     "out  y:FLOAT['N',3]\n"
+                     "vi   t:FLOAT['N',3]\n"
+                     "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__inserts_behind_a_node(void **state)
+{
+    (void)state;
+    assert_edits("insert Mul name=m after=a inputs=$out,const:ones[1,3] outputs=u type=FLOAT",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t)\n"
+                 "Mul \"m\" (t, onnx_graphsurgeon_constant_0 -> u)\n"
+                 "Relu \"r\" (u -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "vi   u:FLOAT(none)\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n"
+                 "init onnx_graphsurgeon_constant_0 FLOAT[1,3] = all 1\n");
+}
+
+static void test_script__an_output_keeps_its_name(void **state)
+{
+    (void)state;
+    assert_edits("insert Neg after=r", "in   x:FLOAT['N',3]\n"
+                                       "Add \"a\" (x, w -> t)\n"
+                                       "Relu \"r\" (t -> neg_out_0)\n"
+                                       "Neg \"onnx_graphsurgeon_node_1\" (neg_out_0 -> y)\n"
+                                       "out  y:FLOAT['N',3]\n"
+                                       "vi   t:FLOAT['N',3]\n"
+                                       "vi   neg_out_0:FLOAT['N',3]\n"
+                                       "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__inserts_before_a_node(void **state)
+{
+    (void)state;
+    assert_edits("insert Cast name=c before=a outputs=h attr.to=type:FLOAT16",
+                 "in   x:FLOAT['N',3]\n"
+                 "Cast \"c\" (x -> h) {to=10}\n"
+                 "Add \"a\" (h, w -> t)\n"
+                 "Relu \"r\" (t -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__removes_a_node(void **state)
+{
+    (void)state;
+    assert_edits("remove a\ncleanup", "in   x:FLOAT['N',3]\n"
+                                      "Relu \"r\" (x -> y)\n"
+                                      "out  y:FLOAT['N',3]\n");
+    assert_edits("remove node=r", "in   x:FLOAT['N',3]\n"
+                                  "Add \"a\" (x, w -> y)\n"
+                                  "out  y:FLOAT['N',3]\n"
+                                  "init w FLOAT[1,3] = [1,2,3]\n");
+    assert_edits("remove r keep=input", "in   x:FLOAT['N',3]\n"
+                                        "Add \"a\" (x, w -> t)\n"
+                                        "out  t:FLOAT['N',3]\n"
+                                        "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__replaces_and_renames(void **state)
+{
+    (void)state;
+    assert_edits("replace a op=Sub name='my sub' attr.k=2\n"
+                 "rename-node r \"re\\\"lu\"\r\n"
+                 "rename t u\\ v",
+                 "in   x:FLOAT['N',3]\n"
+                 "Sub \"my sub\" (x, w -> u v) {k=2}\n"
+                 "Relu \"re\"lu\" (u v -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   u v:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+    assert_edits("replace-region inputs=x,w outputs=y op=Gemm domain=d name=g\ncleanup",
+                 "in   x:FLOAT['N',3]\n"
+                 "d.Gemm \"g\" (x, w -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__reads_numbers_lists_and_texts(void **state)
+{
+    (void)state;
+    assert_edits("set-attr a i=-3 f=0.5 s=abc q='1' li=[1,2] lf=[1,2.5] ls=[a,'b,c'] e=[] \\\n"
+                 "   t=text:5 g=float:2 y=type:INT64 w=tensor:INT64[2]=1,2",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t) {i=-3 f=0.5 s='abc' q='1' li=[1,2] lf=[1.0,2.5] "
+                 "ls=['a','b,c'] e=[] t='5' g=2.0 y=7 w=INT64[2] = [1,2]}\n"
+                 "Relu \"r\" (t -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+    assert_edits("set-attr a x=1 y=2\nremove-attr a x # and y stays",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t) {y=2}\n"
+                 "Relu \"r\" (t -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__makes_constants(void **state)
+{
+    (void)state;
+    assert_edits("constant a1 zeros[2]\nconstant a2 ones:INT64[]\nconstant a3 iota:INT32[3]\n"
+                 "constant a4 INT8=[[1,-2],[3,4]]\nconstant a5 FLOAT16[2]=0.5\n"
+                 "constant a6 STRING=[p,'q r']\nconstant a7 [1,2]\nconstant a8 2.5\n"
+                 "constant a9 BOOL[2]=true,0\nconstant a10 FLOAT8E4M3FN[2]=0.5,1\n"
+                 "insert C name=c inputs=a1,a2,a3,a4,a5,a6,a7,a8,a9,a10 outputs=z\n"
+                 "remove a r --cut\nset-outputs c y",
+                 "in   x:FLOAT['N',3]\n"
+                 "C \"c\" (a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "init a1 FLOAT[2] = all 0\n"
+                 "init a2 INT64[] = 1\n"
+                 "init a3 INT32[3] = [0,1,2]\n"
+                 "init a4 INT8[2,2] = [1,-2,3,4]\n"
+                 "init a5 FLOAT16[2] = all 0.5\n"
+                 "init a6 STRING[2] = ['p','q r']\n"
+                 "init a7 INT64[2] = [1,2]\n"
+                 "init a8 FLOAT[] = 2.5\n"
+                 "init a9 BOOL[2] = [1,0]\n"
+                 "init a10 FLOAT8E4M3FN[2] = [0.5,1]\n");
+}
+
+static void test_script__values_of_lists_stay_together(void **state)
+{
+    (void)state;
+    assert_edits("set-inputs r t,const:INT64[3]=1,2,3,,const:[4,5],w",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t)\n"
+                 "Relu \"r\" (t, onnx_graphsurgeon_constant_0, , onnx_graphsurgeon_lst_constant_1, "
+                 "w -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n"
+                 "init onnx_graphsurgeon_constant_0 INT64[3] = [1,2,3]\n"
+                 "init onnx_graphsurgeon_lst_constant_1 INT64[2] = [4,5]\n");
+}
+
+static void test_script__moves_slots(void **state)
+{
+    (void)state;
+    assert_edits("insert-input a 0 w\nremove-input a 2\nset-input @y 0 x\nset-output @y 1 $none\n"
+                 "remove-output r 1",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (w, x -> t)\n"
+                 "Relu \"r\" (x -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__changes_types_and_values(void **state)
+{
+    (void)state;
+    assert_edits("set-type t FLOAT16\nset-type y [?,3]\nto-constant x FLOAT[1,3]=4\n"
+                 "to-variable w FLOAT[3]\nset-io inputs=w",
+                 "in   w:FLOAT[3]\n"
+                 "Add \"a\" (x, w -> t)\n"
+                 "Relu \"r\" (t -> y)\n"
+                 "out  y:FLOAT[?,3]\n"
+                 "vi   t:FLOAT16['N',3]\n"
+                 "init x FLOAT[1,3] = all 4\n");
+}
+
+static void test_script__another_input_shape_forgets_what_depends_on_it(void **state)
+{
+    (void)state;
+    assert_edits("set-input-shape x 2,3", "in   x:FLOAT[2,3]\n"
+                                          "Add \"a\" (x, w -> t)\n"
+                                          "Relu \"r\" (t -> y)\n"
+                                          "out  y:FLOAT[?,?]\n"
+                                          "vi   t:FLOAT[?,?]\n"
+                                          "init w FLOAT[1,3] = [1,2,3]\n");
+    assert_edits("set-input-shape x 2,3\ninfer-shapes", "in   x:FLOAT[2,3]\n"
+                                                        "Add \"a\" (x, w -> t)\n"
+                                                        "Relu \"r\" (t -> y)\n"
+                                                        "out  y:FLOAT[2,3]\n"
+                                                        "vi   t:FLOAT[2,3]\n"
+                                                        "init w FLOAT[1,3] = [1,2,3]\n");
+    assert_edits("set-input-shape x [2,3] --keep-stale", "in   x:FLOAT[2,3]\n"
+                                                         "Add \"a\" (x, w -> t)\n"
+                                                         "Relu \"r\" (t -> y)\n"
+                                                         "out  y:FLOAT['N',3]\n"
+                                                         "vi   t:FLOAT['N',3]\n"
+                                                         "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__places_and_sorts(void **state)
+{
+    (void)state;
+    const char *const moved = "in   x:FLOAT['N',3]\n"
+                              "Relu \"r\" (t -> y)\n"
+                              "Add \"a\" (x, w -> t)\n"
+                              "out  y:FLOAT['N',3]\n"
+                              "vi   t:FLOAT['N',3]\n"
+                              "init w FLOAT[1,3] = [1,2,3]\n";
+    assert_edits("place a 1", moved);
+    assert_edits("place a after=r", moved);
+    assert_edits("place r before=a", moved);
+}
+
+static void test_script__says_where_and_what_is_wrong(void **state)
+{
+    (void)state;
+    assert_refused(
+        "cleanup\n\n  remvoe a",
+        "script:3:3: there is no verb 'remvoe'; did you mean 'remove', 'rename', 'leave'?");
+    assert_refused("remove aa", "script:1:1: remove: graph 'onnx_graphsurgeon_graph' has "
+                                "no node 'aa'; did you mean 'a'?");
+    assert_refused("sort --stabel", "script:1:6: sort: '--stabel' is not understood; did you mean "
+                                    "'--stable'?; usage: sort [--stable] [--no-subgraphs] "
+                                    "[--no-functions] [--functions-only]");
+    assert_refused("rename t", "script:1:1: rename: name is missing; usage: rename TENSOR NAME");
+    assert_refused("rename t 'u", "script:1: column 10: a ' is not closed");
+    assert_refused("rename t x", "script:1:1: rename: there is a tensor 'x' already");
+    assert_refused("set-type t FLAOT[1]",
+                   "script:1:1: set-type: there is no type 'FLAOT'; did you mean 'FLOAT'?");
+    assert_refused("constant c INT8[2]=1,300",
+                   "script:1:1: constant: '300' is no value of type INT8");
+    assert_refused("constant c INT8[3]=1,2", "script:1:1: constant: 2 values for a shape of 3");
+    assert_refused("set-input-shape y 1",
+                   "script:1:1: set-input-shape: 'y' is no input of the graph; did you mean 'x'?");
+    assert_refused("insert Neg after=a slot=1",
+                   "script:1:1: insert: node 'a' (Add): has no output 1");
+    assert_refused("set-input a 0 $out[1]@r",
+                   "script:1:1: set-input: '$out[1]@r': node 'r' has 1 outputs");
+    assert_refused("set-io inputs=w", "script:1:1: set-io: 'w' is a weight and cannot be an input");
+}
+
+static void test_script__refuses_circles(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    pgy_gs_script *s = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_gs_script_create(&s, g, &err), PGY_OK);
+    assert_int_equal(pgy_gs_script_run(s, "script", "set-input a 0 y", &err), PGY_E_FORMAT);
+    assert_non_null(strstr(err.text, "script:1:1: set-input: "));
+    assert_non_null(strstr(err.text, "node a -> node r -> node a"));
+    pgy_gs_script_destroy(s);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__two_nodes_of_a_name_are_told(void **state)
+{
+    (void)state;
+    assert_refused("rename-node r a\nremove a", "script:2:1: remove: 2 nodes are called 'a'; write "
+                                                "@ and a tensor that it makes");
+}
+
+static void test_script__every_verb_has_help_and_a_grammar(void **state)
+{
+    (void)state;
+    for (size_t i = 0; pgy_gs_verb_at(i); i++) {
+        const pgy_gs_verb *v = pgy_gs_verb_at(i);
+        assert_true(v->help[0] != '\0');
+        assert_ptr_equal(verb_find(v->name), verb_at(i));
+        for (size_t k = 0; k < i; k++) assert_string_not_equal(pgy_gs_verb_at(k)->name, v->name);
+    }
+}
+
+static void test_script__changes_are_listed(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain(), *before = NULL;
+    pgy_gs_change_list list = {0};
+    assert_int_equal(pgy_gs_copy(&before, g, NULL), PGY_OK);
+    run_on(g, "insert Neg name=n after=a outputs=u\nreplace r op=Abs attr.k=1\nset-type t FLOAT16\n"
+              "to-constant w FLOAT[3]=1\nset-io outputs=u");
+    assert_int_equal(pgy_gs_changes(&list, before, g, NULL), PGY_OK);
+    char *text = pgy_gs_changes_text(&list, 0), *short_text = pgy_gs_changes_text(&list, 1);
+    assert_string_equal(text, "~ graph 'onnx_graphsurgeon_graph' outputs y become u\n"
+                              "+ node 'n' Neg (t -> u)\n"
+                              "~ node 'r' Relu -> Abs, k=1\n"
+                              "~ node 'r' (t -> y) becomes (u -> y)\n"
+                              "~ weight 'w' FLOAT[3]\n"
+                              "~ tensor 't' FLOAT[N,3] -> FLOAT16[N,3]\n");
+    assert_string_equal(short_text,
+                        "~ graph 'onnx_graphsurgeon_graph' outputs y become u\n... and 5 more\n");
+    assert_int_equal(list.items[1].kind, PGY_GS_NODE_ADDED);
+    pgy_text_free(short_text);
+    pgy_text_free(text);
+    pgy_gs_change_list_free(&list);
+    pgy_gs_destroy(before);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__no_changes(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain(), *before = NULL;
+    pgy_gs_change_list list = {0};
+    assert_int_equal(pgy_gs_copy(&before, g, NULL), PGY_OK);
+    assert_int_equal(pgy_gs_changes(&list, before, g, NULL), PGY_OK);
+    assert_int_equal(list.count, 0);
+    pgy_gs_change_list_free(&list);
+    pgy_gs_destroy(before);
+    pgy_gs_destroy(g);
+}
