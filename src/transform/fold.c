@@ -115,11 +115,51 @@ static void tell(const folder *f, size_t pass, size_t before, size_t after)
     if (f->options.progress) f->options.progress(pass, before, after, f->options.user);
 }
 
+/* Sizes that inference could not know have names by now: equal names are equal sizes. The value is
+ * declared to have them. */
+static pgy_status name_sizes(pgy_value *v, bool *any, pgy_error *err)
+{
+    value_box *box = box_of(v);
+    const op_value *known = &box->known;
+    graph_state *s = state_of(v->graph);
+    bool unknown = false;
+    if (!v->producer || v->kind != PGY_VALUE_TENSOR || known->rank != v->rank) return PGY_OK;
+    for (int32_t i = 0; i < known->rank; i++)
+        unknown |= dim_has_unknown(known->dims[i]) && v->dims[i].text;
+    if (!unknown) return PGY_OK;
+    dim *dims = arena_alloc_array(&s->memory, (size_t)known->rank, sizeof *dims);
+    if (!dims) return graph_no_memory(err);
+    for (int32_t i = 0; i < known->rank; i++)
+        dims[i] = dim_has_unknown(known->dims[i]) && v->dims[i].text
+                      ? dim_symbol(&s->dims, v->dims[i].text)
+                      : known->dims[i];
+    box->declared.dtype = known->dtype;
+    box->declared.rank = known->rank;
+    box->declared.dims = dims;
+    *any = true;
+    return PGY_OK;
+}
+
+/* As if the model had been saved and read again; *any: that may tell something new. */
+static pgy_status name_all_sizes(folder *f, bool *any, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    *any = false;
+    for (size_t i = 0; !st && i < f->level_count; i++) {
+        const strmap *values = &level_of(f->levels[i])->values;
+        if (level_of(f->levels[i])->is_function) continue;
+        for (size_t k = 0; !st && k < values->count; k++)
+            st = name_sizes(values->entries[k].value, any, err);
+    }
+    return st;
+}
+
 static pgy_status run_rounds(folder *f, pgy_fold_report *report, pgy_error *err)
 {
     const int64_t most =
         f->options.passes > 0 && f->options.passes < MAX_ROUNDS ? f->options.passes : MAX_ROUNDS;
     pgy_status st = PGY_OK;
+    bool named = false;
     for (int64_t round = 1; !st && round <= most; round++) {
         const size_t before = count_nodes(f);
         tell(f, (size_t)round, before, SIZE_MAX);
@@ -127,8 +167,11 @@ static pgy_status run_rounds(folder *f, pgy_fold_report *report, pgy_error *err)
         if (st) break;
         report->passes = (size_t)round;
         tell(f, (size_t)round, before, count_nodes(f));
-        if (f->changes == 0) break;
-        f->changed = true;
+        f->changed |= f->changes != 0;
+        if (f->changes == 0 && (named || !f->changed || f->options.keep_shape_inference)) break;
+        if (f->changes == 0) st = name_all_sizes(f, &named, err);
+        if (f->changes == 0 && !named) break;
+        if (f->changes) named = false;
     }
     return st;
 }
