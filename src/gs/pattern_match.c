@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t MAX_TRIES = 30000000;
+/* All tries of a search, and how many more for every node. */
+enum { MIN_TRIES = 4000000, NODE_TRIES = 256 };
 
 /* What all matches of a call share. */
 typedef struct match_batch {
@@ -46,7 +47,7 @@ typedef struct matcher {
     size_t *trail;           /* slots in the order they were bound */
     size_t bound;
     cursor *cursors; /* by step */
-    uint64_t tries;
+    uint64_t tries, max_tries;
 } matcher;
 
 /* ---- One node -------------------------------------------------------------------------------- */
@@ -137,7 +138,7 @@ static bool match_at(matcher *m, pgy_gs_node *root)
 {
     size_t step = 0, count = m->plan->node_count;
     m->cursors[0] = (cursor){.list = &root, .count = 1};
-    while (m->tries < MAX_TRIES) {
+    while (m->tries < m->max_tries) {
         cursor *c = &m->cursors[step];
         if (c->next == c->count) {
             if (!step) return false;
@@ -209,7 +210,8 @@ typedef struct match_list {
 
 static pgy_status matcher_init(matcher *m, const plan *p, const pgy_gs_graph *g, pgy_error *err)
 {
-    *m = (matcher){.plan = p, .g = g};
+    *m =
+        (matcher){.plan = p, .g = g, .max_tries = MIN_TRIES + NODE_TRIES * (uint64_t)g->node_count};
     m->outputs = mem_calloc(g->output_count, sizeof(void *));
     m->nodes = mem_calloc(p->node_count, sizeof *m->nodes);
     m->tensors = mem_calloc(p->slot_count, sizeof *m->tensors);
@@ -236,7 +238,7 @@ static pgy_status find_matches(match_list *out, matcher *m, match_batch *batch, 
 {
     for (size_t i = 0; i < m->g->node_count; i++) {
         bool found = match_at(m, m->g->nodes[i]);
-        if (m->tries >= MAX_TRIES)
+        if (m->tries >= m->max_tries)
             return gs_node_error(m->g->nodes[i], err, PGY_E_UNSUPPORTED,
                                  "the pattern fits in too many ways: given up after %llu tries",
                                  (unsigned long long)m->tries);
