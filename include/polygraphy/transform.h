@@ -26,9 +26,9 @@ typedef struct pgy_transform_note {
 } pgy_transform_note;
 
 typedef struct pgy_fold_options {
-    size_t size;               /**< sizeof(pgy_fold_options) */
-    uint64_t max_node_growth;  /**< bytes that the results of one node may be larger than the weights
-                                  they replace; UINT64_MAX: no limit */
+    size_t size;              /**< sizeof(pgy_fold_options) */
+    uint64_t max_node_growth; /**< bytes that the results of one node may be larger than the weights
+                                 they replace; UINT64_MAX: no limit */
     uint64_t max_total_growth; /**< the same for the whole model */
     uint64_t max_result_bytes; /**< larger results stay unfolded (--fold-size-threshold) */
     bool keep_shapes;          /**< do not replace shape arithmetic by constants */
@@ -52,8 +52,8 @@ typedef struct pgy_fold_report {
 
 /** Replaces everything that depends on constants alone by its value, computed by the reference in
  * the model's own precision; removes what is not needed any more. If with a constant condition and
- * Loop with constant inputs are included. Random operators stay. Results do not depend on the number
- * of threads. `report` may be NULL. */
+ * Loop with constant inputs are included. Random operators stay. Results do not depend on the
+ * number of threads. `report` may be NULL. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_fold_constants(pgy_graph *g,
                                                            const pgy_fold_options *options,
                                                            pgy_fold_report *report, pgy_error *err);
@@ -86,6 +86,12 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_graph_set_upper_bounds(pgy_graph *g,
                                                              size_t count,
                                                              const pgy_upper_bound **set,
                                                              size_t *set_count, pgy_error *err);
+/** Tensors that nodes make and that set a size without a limit: what an upper bound "" would bound,
+ * but for graph inputs, whose values are given. Sorts the graph; its shapes should have been
+ * inferred. *out is owned by the graph. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_list_unbounded(const pgy_value *const **out,
+                                                           size_t *count, pgy_graph *g,
+                                                           pgy_error *err);
 
 typedef struct pgy_opset_report {
     int64_t from, to;
@@ -94,9 +100,9 @@ typedef struct pgy_opset_report {
     size_t impossible_count;
 } pgy_opset_report;
 
-/** Rewrites the nodes of the default domain for another opset version (7 to 28), upward or downward.
- * If some node cannot be expressed the graph is left as it was and PGY_E_UNSUPPORTED names the first;
- * the report lists all. `report` may be NULL. */
+/** Rewrites the nodes of the default domain for another opset version (7 to 28), upward or
+ * downward. If some node cannot be expressed the graph is left as it was and PGY_E_UNSUPPORTED
+ * names the first; the report lists all. `report` may be NULL. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_opset(pgy_graph *g, int64_t version,
                                                           pgy_opset_report *report, pgy_error *err);
 

@@ -3,6 +3,8 @@
  * weights, and a summary of what it costs. */
 #include <string.h>
 
+#include <polygraphy/transform.h>
+
 #include "base/log.h"
 #include "base/pytext.h"
 #include "cli/groups/model.h"
@@ -72,42 +74,38 @@ static const option_group *const GROUPS[] = {
 
 /* ---- Unbounded data-dependent shapes -------------------------------------------------------- */
 
-/* Operators whose output shape is set by the values of one input. */
-static const struct {
-    const char *op;
-    size_t input;
-} SHAPED_BY_DATA[] = {{"Range", 1}, {"Pad", 1}, {"Resize", 3}, {"Tile", 1}, {"Expand", 1}};
-
-static bool is_unbounded(const pgy_node *n)
+/* As the original's graph library prints a tensor. */
+static void append_variable(str *out, const pgy_value *v)
 {
-    for (size_t i = 0; i < sizeof SHAPED_BY_DATA / sizeof *SHAPED_BY_DATA; i++) {
-        size_t input = SHAPED_BY_DATA[i].input;
-        if (strcmp(n->op_type, SHAPED_BY_DATA[i].op) || input >= n->input_count ||
-            !n->inputs[input])
-            continue;
-        const pgy_value *v = n->inputs[input];
-        bool constant =
-            v->initializer || (v->producer && !strcmp(v->producer->op_type, "Constant"));
-        return !constant && !(v->producer && !strcmp(v->producer->op_type, "Min"));
+    str_printf(out, "Variable (%s): (shape=", v->name);
+    if (v->rank < 0) str_append(out, "None");
+    for (int32_t i = 0; i < v->rank; i++) {
+        str_append(out, i ? ", " : "[");
+        if (v->dims[i].value >= 0)
+            str_printf(out, "%lld", (long long)v->dims[i].value);
+        else if (v->dims[i].text)
+            str_append_py_repr(out, v->dims[i].text);
+        else
+            str_append(out, "None");
     }
-    return false;
+    if (v->rank >= 0) str_append(out, v->rank ? "]" : "[]");
+    str_printf(out, ", dtype=%s)", v->dtype ? pgy_dtype_name(v->dtype) : "None");
 }
 
 static pgy_status list_unbounded(pgy_graph *graph, pgy_error *err)
 {
-    strvec names = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && i < graph->node_count; i++)
-        if (is_unbounded(graph->nodes[i]) && graph->nodes[i]->output_count &&
-            graph->nodes[i]->outputs[0])
-            ok = strvec_push(&names, graph->nodes[i]->outputs[0]->name);
+    const pgy_value *const *items;
+    size_t count = 0;
     str text = {0};
-    str_append_py_list(&text, (const char *const *)names.items, names.count);
-    if (ok && !text.failed) LOG(INFO, "Found tensors with unbounded DDS: %s", str_text(&text));
-    ok = ok && !text.failed;
+    pgy_status st = pgy_graph_list_unbounded(&items, &count, graph, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        if (i) str_append(&text, ", ");
+        append_variable(&text, items[i]);
+    }
+    if (!st && text.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) LOG(INFO, "Found tensors with unbounded DDS: [%s]", str_text(&text));
     str_deinit(&text);
-    strvec_deinit(&names);
-    return ok ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    return st;
 }
 
 /* ---- Summary -------------------------------------------------------------------------------- */

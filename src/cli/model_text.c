@@ -133,11 +133,12 @@ static void append_value(str *out, const char *name, const name_table *names,
         append_dims(out, type->shape, &first);
     } else if (v && v->type &&
                (v->type->sequence_type || v->type->optional_type || v->type->map_type ||
-                v->type->sparse_tensor_type)) {
+                v->type->sparse_tensor_type || v->type->opaque_type)) {
         str_printf(out, " [%s",
                    v->type->sequence_type   ? "sequence"
                    : v->type->optional_type ? "optional"
                    : v->type->map_type      ? "map"
+                   : v->type->opaque_type   ? "opaque"
                                             : "sparse tensor");
         first = false;
     }

@@ -196,3 +196,30 @@ pgy_status pgy_graph_set_upper_bounds(pgy_graph *g, const pgy_upper_bound *bound
     if (set_count) *set_count = b.set_count;
     return PGY_OK;
 }
+
+static bool holds(const pgy_value *const *items, size_t count, const pgy_value *v)
+{
+    for (size_t i = 0; i < count; i++)
+        if (items[i] == v) return true;
+    return false;
+}
+
+pgy_status pgy_graph_list_unbounded(const pgy_value *const **out, size_t *count, pgy_graph *g,
+                                    pgy_error *err)
+{
+    size_t found = 0;
+    if (!out || !count || !g)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a list of tensors needs a graph");
+    pgy_status st = pgy_graph_sort(g, err);
+    if (st) return st;
+    const pgy_value **items =
+        arena_alloc_array(&state_of(g)->memory, g->node_count + 1, sizeof *items);
+    if (!items) return graph_no_memory(err);
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_value *v = candidate(g->nodes[i]);
+        if (v && v->producer && !holds(items, found, v)) items[found++] = v;
+    }
+    *out = items;
+    *count = found;
+    return PGY_OK;
+}
