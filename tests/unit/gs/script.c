@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "base/file.h"
 #include "gs/script.h"
 #include "harness/gs_check.h"
 #include "harness/gs_text.h"
@@ -384,4 +384,56 @@ static void test_script__no_changes(void **state)
     pgy_gs_change_list_free(&list);
     pgy_gs_destroy(before);
     pgy_gs_destroy(g);
+}
+
+/* ---- The seed cases as scripts -------------------------------------------------------------- */
+
+static void run_file(pgy_gs_graph *g, const char *folder, const char *script)
+{
+    char path[512];
+    str text = {0};
+    snprintf(path, sizeof path, TEST_SOURCE_DIR "/examples/gs/%s/%s.edit", folder, script);
+    assert_int_equal(file_read(&text, path, NULL), PGY_OK);
+    run_on(g, str_text(&text));
+    str_deinit(&text);
+}
+
+static void assert_golden(pgy_gs_graph *g, const char *folder, int number)
+{
+    char path[512];
+    str golden = {0};
+    snprintf(path, sizeof path, TEST_SOURCE_DIR "/tests/data/gs/%s.%d.txt", folder, number);
+    assert_int_equal(file_read(&golden, path, NULL), PGY_OK);
+    char *text = text_of(g);
+    assert_string_equal(text, str_text(&golden));
+    pgy_text_free(text);
+    str_deinit(&golden);
+}
+
+/* The scripts of an example write the models that its program writes. */
+static void assert_example(const char *folder, const char *script, int before, int after)
+{
+    pgy_gs_graph *g = NULL;
+    assert_int_equal(pgy_gs_create(&g, NULL), PGY_OK);
+    if (before) {
+        run_file(g, folder, "before");
+        assert_golden(g, folder, before);
+    }
+    run_file(g, folder, script);
+    assert_golden(g, folder, after);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__examples(void **state)
+{
+    (void)state;
+    assert_example("01_build_a_model", "after", 0, 1);
+    assert_example("02_insert_a_node", "after", 1, 2);
+    assert_example("03_remove_a_node", "after", 1, 2);
+    assert_example("04_replace_a_node", "after", 1, 2);
+    assert_example("04_replace_a_node", "new_node", 1, 3);
+    assert_example("06_fold_clean_sort", "after", 1, 4);
+    assert_example("07_simplify_shapes", "after", 1, 2);
+    assert_example("08_isolate_a_subgraph", "after", 1, 2);
+    assert_example("09_build_with_operations", "after", 1, 2);
 }
