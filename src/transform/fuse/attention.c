@@ -12,6 +12,7 @@ enum { Q, K, V, MASK, INPUTS };
 typedef struct attention {
     pgy_value *in[INPUTS];    /* [batch, heads, length, size]; K may be turned */
     pgy_value *apart[INPUTS]; /* the same as [batch, length, heads, size], or NULL */
+    pgy_value *more;          /* another mask, or NULL */
     bool turned;              /* K is [batch, heads, size, length] */
     double scale;
 } attention;
@@ -85,17 +86,37 @@ static bool fits_mask(const pattern *p, const pgy_value *mask, const pgy_value *
            pattern_same_shape(scores, sum);
 }
 
-static bool read_masked(attention *a, pattern *p, pgy_value *v)
+/* v = scores + mask, where scores are what `read` reads. */
+static bool read_sum(attention *a, pattern *p, pgy_value *v, pgy_value **mask,
+                     bool (*read)(attention *a, pattern *p, pgy_value *v))
 {
     const pgy_node *add = pattern_inner(v, "Add");
-    if (!add) return read_scores(a, p, v);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; add && i < 2; i++) {
+        pgy_value *other = add->inputs[1 - i];
         memset(a, 0, sizeof *a);
-        a->in[MASK] = add->inputs[1 - i];
-        if (fits_mask(p, a->in[MASK], add->inputs[i], v) && read_scores(a, p, add->inputs[i]))
-            return true;
+        if (!fits_mask(p, other, add->inputs[i], v) || !read(a, p, add->inputs[i])) continue;
+        *mask = other;
+        return true;
     }
     return false;
+}
+
+/* Scores with a mask. */
+static bool read_once(attention *a, pattern *p, pgy_value *v)
+{
+    return read_sum(a, p, v, &a->in[MASK], read_scores);
+}
+
+static bool read_masked(attention *a, pattern *p, pgy_value *v)
+{
+    if (!pattern_inner(v, "Add")) return read_scores(a, p, v);
+    return read_once(a, p, v) || (p->standard && read_sum(a, p, v, &a->more, read_once));
+}
+
+/* One head of keys and values for all queries? */
+static bool is_shared(const attention *a)
+{
+    return pattern_size(a->in[K], 1) == 1 && pattern_size(a->in[V], 1) == 1;
 }
 
 /* Are batches and heads the same everywhere? */
@@ -104,7 +125,8 @@ static bool agree(const pattern *p, const attention *a, const pgy_node *n)
     for (size_t i = Q; i <= V; i++)
         if (!takes(p, pattern_dtype(a->in[i])) ||
             !pattern_same_size(a->in[i], 0, n->outputs[0], 0) ||
-            !pattern_same_size(a->in[i], 1, n->outputs[0], 1))
+            (!pattern_same_size(a->in[i], 1, n->outputs[0], 1) &&
+             !(p->standard && i != Q && is_shared(a))))
             return false;
     return a->scale > 0;
 }
@@ -166,15 +188,15 @@ static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v, int64_t heads, int
 /* With Q, K, V and the result [batch, length, heads, size]. */
 static bool put_apart(pattern *p, pgy_node *n, const attention *a, pgy_node *user)
 {
-    const int64_t heads = pattern_size(a->in[Q], 1);
+    const int64_t heads = pattern_size(a->in[Q], 1), shared = pattern_size(a->in[K], 1);
     pgy_value *in[INPUTS] = {NULL, NULL, NULL, a->in[MASK]}, *y = new_value(p, n);
     const int64_t last = pattern_size(n->outputs[0], 3);
     for (size_t i = Q; i <= V; i++)
-        in[i] = flat(p, n, a->apart[i], heads, pattern_size(a->apart[i], 3));
+        in[i] = flat(p, n, a->apart[i], i == Q ? heads : shared, pattern_size(a->apart[i], 3));
     if (!in[Q] || !in[K] || !in[V] || !y) return false;
     pgy_node *made = pattern_add(p, n, "Attention", in, INPUTS, y);
     pattern_set_int(p, made, "q_num_heads", heads);
-    pattern_set_int(p, made, "kv_num_heads", heads);
+    pattern_set_int(p, made, "kv_num_heads", shared);
     pattern_set_float(p, made, "scale", a->scale);
     pgy_value *inputs[] = {y, sizes(p, n, heads, last)};
     return inputs[1] && pattern_put(p, user, "Reshape", inputs, 2);
@@ -204,8 +226,17 @@ static bool widen_mask(attention *a, pattern *p, pgy_node *n)
 {
     static const int64_t ONES[] = {1, 1};
     pgy_value *mask = a->in[MASK], *shape;
-    if (!p->standard || !mask || pattern_same_size(mask, -2, a->in[Q], 2)) return true;
-    if (pattern_size(mask, -2) != 1) return false;
+    const bool single = pattern_size(mask, -2) == 1 && (!a->more || pattern_size(a->more, -2) == 1),
+               whole = pattern_same_size(mask, -2, a->in[Q], 2) ||
+                       pattern_same_size(a->more, -2, a->in[Q], 2);
+    if (!p->standard || !mask) return true;
+    if (!single && !whole) return false;
+    if (a->more) {
+        pgy_value *terms[] = {mask, a->more};
+        mask = a->in[MASK] = new_value(p, n);
+        if (!mask || !pattern_add(p, n, "Add", terms, 2, mask)) return false;
+    }
+    if (whole) return true;
     const int64_t length = pattern_size(a->in[Q], 2), sizes[] = {length, 1};
     if (length > 0) {
         shape = ints(p, n, sizes, 2);
@@ -223,7 +254,8 @@ bool fuse_attention(pattern *p, pgy_node *n)
 {
     attention a;
     if (!recognise(&a, p, n) || !widen_mask(&a, p, n)) return false;
-    bool apart = pattern_size(a.in[Q], 1) > 0 && pattern_size(n->outputs[0], 3) > 0;
+    bool apart = pattern_size(a.in[Q], 1) > 0 && pattern_size(a.in[K], 1) > 0 &&
+                 pattern_size(n->outputs[0], 3) > 0;
     for (size_t i = Q; i <= V; i++) apart = apart && a.apart[i] && pattern_size(a.apart[i], 3) > 0;
     pgy_node *user = pattern_user(n);
     if (apart && user && pattern_is(user, "Transpose") && has_perm(user, 0, 2, 1, 3))

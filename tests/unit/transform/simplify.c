@@ -511,6 +511,27 @@ static void test_simplify__attention_gets_a_row_of_the_mask_for_each_query(void 
     end(&r);
 }
 
+/* A bias of positions, then the mask; keys and values of one head serve all queries. */
+static void test_simplify__attention_with_two_masks_and_shared_keys(void **state)
+{
+    (void)state;
+    model_builder b = begin(23, PGY_F32, "2, 3, 5, 4");
+    builder_floats(&b, "bias", "1, 3, 5, 5", NULL);
+    builder_floats(&b, "mask", "2, 1, 1, 5", NULL);
+    builder_ints(&b, "axes", "1", (const int64_t[]){1});
+    builder_node(&b, "Sin", "x", "q");
+    builder_node(&b, "ReduceMean", "x axes", "k");
+    builder_node(&b, "Neg", "k", "v");
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "k", "kt"), "perm", 4,
+                      (const int64_t[]){0, 1, 3, 2});
+    builder_node(&b, "MatMul", "q kt", "qk");
+    builder_node(&b, "Add", "qk bias", "s");
+    builder_node(&b, "Add", "s mask", "m");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "m", "p"), "axis", -1);
+    builder_node(&b, "MatMul", "p v", "y");
+    expect(&b, "Sin ReduceMean Neg Attention");
+}
+
 static void test_simplify__attention_of_any_length(void **state)
 {
     (void)state;
