@@ -24,7 +24,7 @@ typedef struct sanitize_args {
 
 typedef struct fold_args {
     bool fold, keep_shapes, keep_inference;
-    int64_t passes; /* 0: until nothing changes */
+    int64_t passes; /* UNLIMITED: until nothing changes */
     const char *partitioning, *threshold_text, *growth_text;
     uint64_t threshold, node_growth, total_growth;
 } fold_args;
@@ -35,6 +35,9 @@ typedef struct shape_args {
     pgy_upper_bound *bounds;
     size_t bound_count;
 } shape_args;
+
+static const int64_t UNLIMITED = INT64_MIN;
+static const uint64_t LARGE_BYTES = 1u << 20; /* of new weights, that deserve a warning */
 
 static const char *const PARTITIONINGS[] = {"basic", "recursive", NULL};
 
@@ -125,7 +128,7 @@ static void warn_unused(const fold_args *s)
     const struct {
         bool given;
         const char *name;
-    } options[] = {{s->passes != 0, "--num-passes"},
+    } options[] = {{s->passes != UNLIMITED, "--num-passes"},
                    {s->partitioning != NULL, "--partitioning"},
                    {s->keep_shapes, "--no-fold-shapes"},
                    {s->keep_inference, "--no-per-pass-shape-inference"},
@@ -136,13 +139,19 @@ static void warn_unused(const fold_args *s)
             LOG(WARNING, "%s has no effect without --fold-constants", options[i].name);
 }
 
+static void fold_defaults(void *settings)
+{
+    fold_args *s = settings;
+    s->passes = UNLIMITED;
+}
+
 static pgy_status finish_fold(void *settings, args *line, pgy_error *err)
 {
     fold_args *s = settings;
     pgy_status st = PGY_OK;
     s->threshold = s->node_growth = s->total_growth = UINT64_MAX;
     if (!s->fold) warn_unused(s);
-    if (s->passes < 0)
+    if (s->passes < 0 && s->passes != UNLIMITED)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--num-passes: %lld is negative",
                              (long long)s->passes);
     if (s->threshold_text)
@@ -162,6 +171,7 @@ static const option_group FOLD = {.title = "Constant Folding",
                                   .description = "Options related to folding constants",
                                   .options = FOLD_OPTIONS,
                                   .settings_size = sizeof(fold_args),
+                                  .defaults = fold_defaults,
                                   .finish = finish_fold};
 static const option_group SHAPES = {.title = "ONNX Shape Inference",
                                     .description = "Options related to shape inference",
@@ -192,6 +202,8 @@ static void infer_shapes(pgy_graph *graph)
 static pgy_status override_shapes(pgy_graph *graph, const pgy_metadata *shapes, pgy_error *err)
 {
     pgy_status st = pgy_graph_override_shapes(graph, shapes, err);
+    /* What made a tensor that is an input now must not stay without an output. */
+    if (!st) st = pgy_graph_remove_unused(graph, err);
     pgy_metadata *inputs = NULL;
     char *text = NULL;
     if (!st) st = pgy_metadata_create(&inputs, err);
@@ -243,6 +255,18 @@ static pgy_status make_runner(pgy_runner **out, pgy_model *model, const char *ba
     return st;
 }
 
+static pgy_status show_feed(const pgy_tensor_map *feed, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    char *text = NULL;
+    pgy_status st = pgy_metadata_from_map(&inputs, feed, err);
+    if (!st) st = pgy_metadata_text(&text, inputs, err);
+    if (!st) LOG(INFO, "Running fallback shape inference using input metadata:\n%s", text);
+    pgy_text_free(text);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
 static pgy_status declare_results(pgy_graph *graph, pgy_runner *runner, args *line, pgy_error *err)
 {
     const pgy_metadata *inputs = NULL;
@@ -254,6 +278,7 @@ static pgy_status declare_results(pgy_graph *graph, pgy_runner *runner, args *li
     if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
     if (!st) st = pgy_data_loader_next(&feed, data, err);
     if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
+    if (!st) st = show_feed(feed, err);
     if (!st) st = pgy_runner_infer(&results, runner, feed, err);
     for (int i = 0; !st && i < 2; i++) {
         st = pgy_metadata_from_map(&shapes, i ? results : feed, err);
@@ -327,6 +352,42 @@ static void show_refused(const pgy_fold_report *report)
     str_deinit(&text);
 }
 
+static uint64_t weight_bytes(const pgy_onnx_tensor *t)
+{
+    pgy_tensor_info info;
+    size_t count, bytes;
+    if (pgy_onnx_tensor_info(&info, t, NULL) ||
+        pgy_shape_count(&count, (size_t)info.rank, info.shape, NULL) ||
+        pgy_dtype_size_bytes(&bytes, info.dtype, count, NULL))
+        return 0;
+    return bytes;
+}
+
+/* Names large weights that the model did not have, if there is more to save now. */
+static void show_large(const pgy_graph *graph, const pgy_fold_report *report)
+{
+    str text = {0};
+    strmap before = {0};
+    bool kept = report->weight_bytes_after > report->weight_bytes_before + LARGE_BYTES;
+    for (size_t i = 0; kept && i < graph->proto->initializer_count; i++)
+        kept = strmap_put(&before, graph->proto->initializers[i]->name, &before);
+    for (size_t i = 0; kept && i < graph->initializer_count; i++) {
+        const pgy_value *v = graph->initializers[i];
+        const uint64_t bytes = v->initializer ? weight_bytes(v->initializer) : 0;
+        if (bytes > LARGE_BYTES && !strmap_has(&before, v->name))
+            str_printf(&text, "%s%s (%llu MiB)", text.size ? ", " : "", v->name,
+                       (unsigned long long)(bytes >> 20));
+    }
+    if (text.size)
+        LOG(WARNING,
+            "Folding made large weights, which --fold-size-threshold or --max-growth would leave "
+            "to "
+            "be computed: %s",
+            str_text(&text));
+    str_deinit(&text);
+    strmap_deinit(&before);
+}
+
 /* A failing pass ends folding, not the command. */
 static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
 {
@@ -340,7 +401,7 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
     o.max_total_growth = s->total_growth;
     o.keep_shapes = s->keep_shapes;
     o.keep_shape_inference = s->keep_inference || shapes->no_inference || shapes->fallback;
-    o.passes = s->passes;
+    o.passes = s->passes == UNLIMITED ? 0 : s->passes;
     o.progress = show_progress;
     const pgy_status st = pgy_graph_fold_constants(graph, &o, &report, &why);
     if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
@@ -348,6 +409,7 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
         LOG(WARNING, "Constant folding failed and ends here: %s", why.text);
     else
         show_refused(&report);
+    if (!st && !s->threshold_text && !s->growth_text) show_large(graph, &report);
     return PGY_OK;
 }
 
@@ -384,7 +446,7 @@ static pgy_status change(pgy_graph *graph, args *line, pgy_error *err)
     if (!st && shapes->fallback) st = run_for_shapes(graph, line, err);
     if (!st && s->cleanup) st = pgy_graph_remove_unused(graph, err);
     if (!st && s->toposort) st = pgy_graph_sort(graph, err);
-    if (!st && folding->fold) st = fold(graph, line, err);
+    if (!st && folding->fold && folding->passes != 0) st = fold(graph, line, err);
     if (!st && !shapes->no_inference && !shapes->fallback) infer_shapes(graph);
     return st;
 }

@@ -196,6 +196,23 @@ static bool is_counting(pgy_dtype dtype)
     return pgy_dtype_is_integer(dtype) || dtype == PGY_BOOL;
 }
 
+/* Where nothing is inferred, declared shapes still tell what Shape and Size give, and what reads a
+ * part of that. */
+static pgy_status infer_shape_node(level_run *r, pgy_node *n, pgy_error *err)
+{
+    pgy_error why = {0};
+    const bool source = node_is(n, "Shape") || node_is(n, "Size");
+    if (!r->f->options.keep_shape_inference || r->f->options.keep_shapes || !n->input_count ||
+        !n->inputs[0] || level_of(n->graph)->is_function)
+        return PGY_OK;
+    value_box *x = box_of(n->inputs[0]);
+    if (!source && (!x->known.elements || !(node_is(n, "Gather") || node_is(n, "Slice"))))
+        return PGY_OK;
+    if (x->known.rank < 0) x->known = x->declared;
+    const pgy_status st = graph_infer_node(n, &why);
+    return st == PGY_E_MEMORY ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
+}
+
 /* Floats are left out: quantised constants, which must stay visible, would come through here. */
 static bool is_inferred(const level_run *r, const pgy_node *n)
 {
@@ -352,6 +369,7 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
     bool allowed = false, kept = false;
     uint64_t bytes = 0;
     pgy_status st = fold_allows(&allowed, r->f, n, err);
+    if (!st && allowed) st = infer_shape_node(r, n, err);
     if (st || !allowed || refers(n)) return st;
     const bool inferred = is_inferred(r, n);
     if (!inferred && !inputs_ready(r, n)) return PGY_OK;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. shapes.onnx is full of arithmetic on shapes and has an unused node; bounds.onnx has
-sizes that depend on data; limits.onnx has a constant that is large, and one that cannot be computed; branch.onnx has an If that is decided."""
+sizes that depend on data; limits.onnx has a constant that is large, and one that cannot be computed; wide.onnx has one of 2 MiB; branch.onnx has an If that is decided."""
 import os
 
 import numpy as np
@@ -46,6 +46,11 @@ def limits():
          {"one": np.ones(1, np.float32), "wide": [1000], "seven": np.int64(7)})
 
 
+def wide():
+    nodes = [node("Expand", ["one", "shape"], ["e"], name="expand"), node("Add", ["x", "e"], ["y"], name="add")]
+    save("wide", nodes, [value("x", [1])], [value("y", [512, 1024])], {"one": np.ones(1, np.float32), "shape": [512, 1024]})
+
+
 def branch():
     yes = helper.make_graph([node("Relu", ["x"], ["t"], name="inner")], "yes", [], [value("t", [2])])
     no = helper.make_graph([node("Neg", ["x"], ["e"], name="inner")], "no", [], [value("e", [2])])
@@ -54,5 +59,5 @@ def branch():
 
 
 if __name__ == "__main__":
-    for make in (shapes, bounds, limits, branch):
+    for make in (shapes, bounds, limits, wide, branch):
         make()
