@@ -347,6 +347,23 @@ static void test_script__every_verb_has_help_and_a_grammar(void **state)
     }
 }
 
+static void test_script__docs_name_every_verb(void **state)
+{
+    (void)state;
+    str page = {0}, row = {0};
+    assert_int_equal(file_read(&page, TEST_SOURCE_DIR "/docs/formats/edit_script.md", NULL),
+                     PGY_OK);
+    for (size_t i = 0; pgy_gs_verb_at(i); i++) {
+        const pgy_gs_verb *v = pgy_gs_verb_at(i);
+        str_clear(&row);
+        str_printf(&row, "- `%s%s%s`: %s\n", v->name, *v->arguments ? " " : "", v->arguments,
+                   v->help);
+        if (!strstr(str_text(&page), str_text(&row))) fail_msg("not there: %s", str_text(&row));
+    }
+    str_deinit(&row);
+    str_deinit(&page);
+}
+
 static void test_script__changes_are_listed(void **state)
 {
     (void)state;
