@@ -21,6 +21,7 @@
 #include <polygraphy/onnx.h>
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>
+#include <polygraphy/plugin.h>
 #include <polygraphy/refit.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/runtime.h>

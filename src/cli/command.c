@@ -18,10 +18,11 @@ static const tool_info TOOLS[] = {
     {"run", "Run inference with one or more runners and compare their outputs."},
     {"convert", "Save a model after changes, or for another opset."},
     {"inspect", "Show what is in a model, in saved data, or in saved results."},
-    {"surgeon", "Change a model: fold constants, clean up, give inputs other shapes."},
+    {"surgeon", "Edit a model: take parts out, insert nodes, fold, clean up, prune, strip weights."},
     {"check", "Check a model for problems, or judge saved comparison results again."},
     {"data", "Combine files of saved inputs and outputs."},
     {"template", "Write starting points: scripts and files of hints."},
+    {"plugin", "Find and replace parts of a model that plugins can do."},
     {"multi-device", "Divide a model among several devices."},
 };
 

@@ -209,6 +209,18 @@ pgy_status python_put(python_script *s, const void *data, size_t size_bytes, pgy
     return PGY_OK;
 }
 
+pgy_status python_put_text(python_script *s, const char *text, pgy_error *err)
+{
+    const size_t size = strlen(text);
+    if (size > MAX_TEXT_BYTES)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s': a text of %zu bytes is too long", s->path,
+                             size);
+    const uint8_t head[4] = {(uint8_t)size, (uint8_t)(size >> 8), (uint8_t)(size >> 16),
+                             (uint8_t)(size >> 24)};
+    pgy_status st = python_put(s, head, sizeof head, err);
+    return st ? st : python_put(s, text, size, err);
+}
+
 pgy_status python_take(python_script *s, void *out, size_t size_bytes, pgy_error *err)
 {
     char *p = out;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which plugins of which folder. */
+#ifndef CLI_GROUPS_PLUGINS_H
+#define CLI_GROUPS_PLUGINS_H
+
+#include <polygraphy/plugin.h>
+
+#include "cli/command.h"
+
+typedef struct plugins_args {
+    const char *dir;
+    pgy_text_list include, exclude;
+} plugins_args;
+extern const option_group GROUP_PLUGINS;     /* folder and names */
+extern const option_group GROUP_PLUGINS_DIR; /* the folder alone */
+
+/* Of either group of this line. */
+const plugins_args *plugins_settings(const args *line);
+/* The chosen plugins, sorted. Names that are not there are errors. */
+pgy_status plugins_choose(pgy_plugin_names *out, const plugins_args *s,
+                          pgy_error *err) PGY_MUST_CHECK;
+/* What they find in a model, with the lines that say so. `path`: as of pgy_plugin_match. */
+pgy_status plugins_match(pgy_plugin_config **out, const plugins_args *s, pgy_model *model,
+                         const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* The model of this line, and its path if the file holds just that. */
+pgy_status plugins_load(pgy_model **out, const char **path, args *line,
+                        pgy_error *err) PGY_MUST_CHECK;
+/* "dir/of/model/name", owned; NULL: out of memory. */
+char *plugins_beside(const char *model, const char *name);
+/* All instances of one plugin; the graph may become another one. Says how many were replaced. */
+pgy_status plugins_replace(pgy_gs_graph **graph, const plugins_args *s,
+                           const pgy_plugin_places *plugin, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
