@@ -12,6 +12,7 @@
 
 #include <polygraphy/cut.h>
 
+#include "base/alloc.h"
 #include "harness/model_builder.h"
 
 /* ---- Helpers -------------------------------------------------------------------------------- */
@@ -322,4 +323,32 @@ static void test_cut__functions_that_are_called_go_along(void **state)
     assert_int_equal(pgy_model_proto(part)->graph->outputs[0]->type->tensor_type->elem_type, 1);
     pgy_model_destroy(part);
     pgy_cut_destroy(c);
+}
+
+static void test_cut__refused_allocations_are_errors(void **state)
+{
+    (void)state;
+    pgy_status st = PGY_E_MEMORY;
+    for (uint64_t n = 1; st; n++) {
+        pgy_error err = {0};
+        model_builder b = branch();
+        pgy_model *m = builder_finish_bytes(&b), *part = NULL;
+        pgy_tensor_map *feed = feed_branch(1), *inputs = NULL, *outputs = NULL;
+        pgy_cut *c = NULL;
+        const pgy_cut_selection what = {
+            .size = sizeof what, .nodes = names("choice/1/then_branch/sum", NULL), .node_count = 1};
+        const bool refuses = mem_fail_nth(n);
+        st = pgy_cut_create(&c, m, &what, &err);
+        if (!st) st = pgy_cut_record(&inputs, &outputs, c, feed, &err);
+        if (!st) st = pgy_cut_model(&part, c, inputs, outputs, &err);
+        mem_fail_nth(0);
+        if (st) assert_int_equal(st, PGY_E_MEMORY);
+        pgy_model_destroy(part);
+        pgy_tensor_map_destroy(inputs);
+        pgy_tensor_map_destroy(outputs);
+        pgy_tensor_map_destroy(feed);
+        pgy_cut_destroy(c);
+        pgy_model_destroy(m);
+        if (!refuses) skip();
+    }
 }

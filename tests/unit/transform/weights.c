@@ -14,6 +14,7 @@
 
 #include <polygraphy/weights.h>
 
+#include "base/alloc.h"
 #include "harness/model_builder.h"
 
 /* ---- Helpers -------------------------------------------------------------------------------- */
@@ -392,4 +393,26 @@ static void test_weights__marks_that_do_not_fit_are_errors(void **state)
     assert_int_equal(pgy_model_prune(&out, m, &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "weight-reconstruct"));
     pgy_model_destroy(m);
+}
+
+static void test_weights__refused_allocations_are_errors(void **state)
+{
+    (void)state;
+    pgy_status st = PGY_E_MEMORY;
+    for (uint64_t n = 1; st; n++) {
+        pgy_error err = {0};
+        model_builder b = small_network();
+        pgy_model *m = builder_finish_bytes(&b), *pruned = NULL, *stripped = NULL, *filled = NULL;
+        const bool refuses = mem_fail_nth(n);
+        st = pgy_model_prune(&pruned, m, &err);
+        if (!st) st = pgy_model_strip_weights(&stripped, NULL, pruned, NULL, &err);
+        if (!st) st = pgy_model_reconstruct_weights(&filled, NULL, stripped, NULL, &err);
+        mem_fail_nth(0);
+        if (st) assert_int_equal(st, PGY_E_MEMORY);
+        pgy_model_destroy(filled);
+        pgy_model_destroy(stripped);
+        pgy_model_destroy(pruned);
+        pgy_model_destroy(m);
+        if (!refuses) skip();
+    }
 }
