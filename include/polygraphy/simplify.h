@@ -51,6 +51,7 @@ typedef struct pgy_simplify_options {
     bool no_check;              /**< measure nothing */
     int64_t opset;              /**< convert to this version first; 0: leave it */
     const pgy_metadata *inputs; /**< shapes to propose for these inputs; may be NULL */
+    uint64_t max_steps; /**< nodes that one run may run, those in loops each time; 0: no limit */
     /** Inputs to measure with: the next map for model inputs of these shapes, or NULL at the end.
      * A model with dynamic dimensions is asked for in several sizes, sets 0, 1...; each set has
      * maps of its own. The shapes are proposals: maps of other shapes are taken too. NULL: nothing

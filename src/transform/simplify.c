@@ -234,7 +234,9 @@ static pgy_status measure(attempt *a, pgy_graph *after, pgy_model *model, pgy_er
     simplify_regions *regions = NULL;
     pgy_graph *before = NULL;
     pgy_status st = pgy_graph_import(&before, model, err);
-    if (!st) st = simplify_regions_create(&regions, before, after, a->items, a->count, err);
+    if (!st)
+        st = simplify_regions_create(&regions, before, after, a->items, a->count,
+                                     s->options->max_steps, err);
     drop_outputs(s);
     for (size_t i = 0; !st && i < s->samples.count; i++)
         st = simplify_regions_run(&s->outputs[i], regions, s->samples.items[i].feed, err);
@@ -453,7 +455,7 @@ static pgy_status rerun(pgy_tensor_map **to, const simplifier *s, size_t i, pgy_
 {
     pgy_tensor_map_destroy(*to);
     *to = NULL;
-    return simplify_run(to, model, s->samples.items[i].feed, true, err);
+    return simplify_run(to, model, s->samples.items[i].feed, true, s->options->max_steps, err);
 }
 
 /* Folding computes in the precision of the model. Where the model then makes a choice, such as
@@ -477,7 +479,8 @@ static pgy_status check_model(simplifier *s, pgy_model *model, pgy_error *err)
     if (!s->fresh) {
         drop_outputs(s);
         for (size_t i = 0; !st && i < s->samples.count; i++)
-            st = simplify_run(&s->outputs[i], model, s->samples.items[i].feed, false, err);
+            st = simplify_run(&s->outputs[i], model, s->samples.items[i].feed, false,
+                              s->options->max_steps, err);
     }
     if (!st) st = judge_outputs(s, err);
     return st || s->box->report.passed ? st : judge_again(s, model, err);

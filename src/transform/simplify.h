@@ -35,7 +35,7 @@ pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
 void simplify_samples_deinit(simplify_samples *s);
 /* Any model on the same inputs, in float64 or in its own precision. */
 pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
-                        bool model_precision, pgy_error *err) PGY_MUST_CHECK;
+                        bool model_precision, uint64_t max_steps, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- simplify_regions.c ---------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ typedef struct simplify_regions simplify_regions;
 /* For each living rewrite the nodes of both graphs that compute its output from the same values;
  * `before` is the same model without rewrites. Both graphs and the rewrites stay as they are. */
 pgy_status simplify_regions_create(simplify_regions **out, pgy_graph *before, pgy_graph *after,
-                                   simplify_rewrite *rewrites, size_t count,
+                                   simplify_rewrite *rewrites, size_t count, uint64_t max_steps,
                                    pgy_error *err) PGY_MUST_CHECK;
 void simplify_regions_destroy(simplify_regions *r);
 /* Runs `after` on a feed; while it runs, every rewrite is measured on the values that reach it, the

@@ -176,12 +176,14 @@ static pgy_status build(simplify_regions *r, region *to, pgy_error *err)
 }
 
 pgy_status simplify_regions_create(simplify_regions **out, pgy_graph *before, pgy_graph *after,
-                                   simplify_rewrite *rewrites, size_t count, pgy_error *err)
+                                   simplify_rewrite *rewrites, size_t count, uint64_t max_steps,
+                                   pgy_error *err)
 {
     simplify_regions *r = mem_calloc(1, sizeof *r);
     if (!r) return graph_no_memory(err);
-    *r = (simplify_regions){
-        .before = before, .after = after, .limits = {.max_bytes = memory_limit_bytes()}};
+    *r = (simplify_regions){.before = before,
+                            .after = after,
+                            .limits = {.max_bytes = memory_limit_bytes(), .max_steps = max_steps}};
     r->regions = arena_alloc_array(&r->memory, count + 1, sizeof *r->regions);
     pgy_status st = r->regions ? PGY_OK : graph_no_memory(err);
     for (size_t i = 0; !st && i < count; i++) {

@@ -181,9 +181,9 @@ static bool is_dynamic(const pgy_graph *g, const pgy_metadata *given)
 /* ---- Runs ----------------------------------------------------------------------------------- */
 
 static pgy_status run_graph(pgy_tensor_map **out, pgy_graph *g, const pgy_tensor_map *feed,
-                            bool model_precision, pgy_error *err)
+                            bool model_precision, uint64_t max_steps, pgy_error *err)
 {
-    const execute_limits limits = {.max_bytes = memory_limit_bytes()};
+    const execute_limits limits = {.max_bytes = memory_limit_bytes(), .max_steps = max_steps};
     pgy_tensor_map *made = NULL;
     pgy_status st = pgy_tensor_map_create(&made, err);
     if (!st) st = execute_graph(g, feed, made, model_precision, &limits, err);
@@ -208,12 +208,12 @@ static pgy_status prepare(pgy_graph **out, pgy_model *model, arena *plans, pgy_e
 }
 
 pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
-                        bool model_precision, pgy_error *err)
+                        bool model_precision, uint64_t max_steps, pgy_error *err)
 {
     arena plans = {0};
     pgy_graph *g = NULL;
     pgy_status st = prepare(&g, model, &plans, err);
-    if (!st) st = run_graph(out, g, feed, model_precision, err);
+    if (!st) st = run_graph(out, g, feed, model_precision, max_steps, err);
     pgy_graph_destroy(g);
     arena_deinit(&plans);
     return st;
@@ -242,7 +242,7 @@ static pgy_status take_one(simplify_samples *s, bool *more, pgy_graph *g, pgy_me
     *more = false;
     pgy_status st = options->sample(&feed, inputs, set, options->user, err);
     if (st || !feed) return st;
-    const pgy_status failed = run_graph(&outputs, g, feed, false, &why);
+    const pgy_status failed = run_graph(&outputs, g, feed, false, options->max_steps, &why);
     if (failed == PGY_E_MEMORY) {
         st = pgy_error_set(err, failed, "%.500s", why.text);
     } else if (failed) {
