@@ -19,6 +19,7 @@ typedef struct inlining {
     pgy_gs_node *node; /* the If */
     pgy_gs_graph *branch;
     size_t index; /* place of the If in the new list */
+    strmap names; /* of nodes of g: 1 more than the last number given to it; NULL: free again */
 } inlining;
 
 /* ---- Names ----------------------------------------------------------------------------------- */
@@ -51,29 +52,24 @@ void gs_fold_free_name(str *name, const pgy_gs_graph *g)
     }
 }
 
-static bool node_name_taken(const inlining *x, const char *name)
+static bool take_name(inlining *x, const char *name, uintptr_t number)
 {
-    const gs_document *d = graph_box(x->g)->document;
-    const gs_named *item = gs_names_find(&d->node_names, name, gs_hash(name));
-    for (; item; item = item->next) {
-        const pgy_gs_node *n = item->owner;
-        if (n->graph == x->g && n != x->node) return true;
-    }
-    return false;
+    return !*name || strmap_put(&x->names, name, (void *)(number + 1));
 }
 
-/* Called while n is still in the branch. */
-static pgy_status name_node(const inlining *x, pgy_gs_node *n, pgy_error *err)
+static pgy_status name_node(inlining *x, pgy_gs_node *n, pgy_error *err)
 {
     str name = {0};
-    str_append(&name, n->name);
-    for (size_t i = 1; *n->name && !name.failed && node_name_taken(x, str_text(&name)); i++) {
-        name.size = strlen(n->name);
-        str_printf(&name, "_%zu", i);
-    }
-    pgy_status st = name.failed ? gs_no_memory(err) : PGY_OK;
-    if (!st && strcmp(str_text(&name), n->name) != 0)
-        st = pgy_gs_set_node_name(n, str_text(&name), err);
+    pgy_status st = PGY_OK;
+    uintptr_t number = (uintptr_t)strmap_get(&x->names, n->name);
+    if (!number) return take_name(x, n->name, 0) ? PGY_OK : gs_no_memory(err);
+    do {
+        str_clear(&name);
+        str_printf(&name, "%s_%zu", n->name, (size_t)number++);
+    } while (!name.failed && strmap_get(&x->names, str_text(&name)));
+    if (name.failed || !take_name(x, n->name, number - 1) || !take_name(x, str_text(&name), 0))
+        st = gs_no_memory(err);
+    if (!st) st = pgy_gs_set_node_name(n, str_text(&name), err);
     str_deinit(&name);
     return st;
 }
@@ -246,6 +242,7 @@ static pgy_status inline_branch(inlining *x, pgy_error *err)
     pgy_gs_node *n = x->node;
     x->index = x->count;
     x->f->date++;
+    if (*n->name && !strmap_put(&x->names, n->name, NULL)) return gs_no_memory(err);
     for (size_t i = 0; !st && i < n->output_count; i++) st = move_output(x, i, err);
     if (!st) st = rename_tensors(x, err);
     if (!st) st = move_nodes(x, err);
@@ -272,7 +269,7 @@ static bool condition(bool *out, pgy_gs_tensor *t)
 }
 
 /* The branch that is taken, or NULL. */
-static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n)
+static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n, bool warn)
 {
     bool taken = false;
     if (!gs_fold_is(n, "If") || n->input_count != 1 || n->output_count == 0 ||
@@ -282,7 +279,8 @@ static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n)
     pgy_gs_graph *branch = a && a->graph_count == 1 ? a->graphs[0] : NULL;
     if (branch && branch->input_count == 0 && branch->output_count >= n->output_count)
         return branch;
-    LOG(WARNING, "node '%s' (If): its branch does not fit, so it stays", gs_node_label(n));
+    if (warn)
+        LOG(WARNING, "node '%s' (If): its branch does not fit, so it stays", gs_node_label(n));
     return NULL;
 }
 
@@ -293,13 +291,16 @@ pgy_status gs_fold_ifs(gs_folder *f, pgy_gs_graph *g, pgy_error *err)
     pgy_status st = PGY_OK;
     if (f->options.keep_ifs) return PGY_OK;
     for (size_t i = 0; !found && i < g->node_count; i++)
-        found = find_branch(f, g->nodes[i]) != NULL;
+        found = find_branch(f, g->nodes[i], false) != NULL;
     if (!found) return PGY_OK;
+    for (size_t i = 0; !st && i < g->node_count; i++)
+        if (!take_name(&x, g->nodes[i]->name, 0)) st = gs_no_memory(err);
     for (size_t i = 0; !st && i < g->node_count; i++) {
         x.node = g->nodes[i];
-        x.branch = find_branch(f, x.node);
+        x.branch = find_branch(f, x.node, true);
         st = x.branch ? inline_branch(&x, err) : list_node(&x, x.node, err);
     }
+    strmap_deinit(&x.names);
     if (st) return st;
     g->nodes = x.nodes;
     g->node_count = x.count;
