@@ -4,7 +4,11 @@
 
 #include <polygraphy/loader.h>
 
+#include <string.h>
+
+#include "base/arena.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "cli/groups/data.h"
 
 static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
@@ -33,6 +37,25 @@ static pgy_status make_runner(pgy_runner **out, pgy_model *model, const record_r
     else
         *out = runner;
     return st;
+}
+
+/* Names as patterns that meet nothing else: some hold what wildcards are made of. */
+static pgy_status quote_names(const char ***out, const record_request *request, arena *a,
+                              pgy_error *err)
+{
+    const char **list = arena_alloc_array(a, request->count + 1, sizeof *list);
+    bool failed = !list;
+    for (size_t i = 0; !failed && i < request->count; i++) {
+        str text = {0};
+        for (const char *p = request->names[i]; *p; p++)
+            str_printf(&text, strchr("*?[", *p) ? "[%c]" : "%c", *p);
+        list[i] = arena_strdup(a, str_text(&text));
+        failed = text.failed || !list[i];
+        str_deinit(&text);
+    }
+    if (failed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *out = list;
+    return PGY_OK;
 }
 
 static pgy_status find_runner(pgy_runner **out, pgy_model *model, const record_request *request,
@@ -73,7 +96,10 @@ pgy_status record_tensors(pgy_tensor_map **out, pgy_model *model, const record_r
     pgy_runner *runner = NULL;
     pgy_data_loader *data = NULL;
     pgy_tensor_map *feed = NULL, *results = NULL, *all = NULL;
-    pgy_status st = find_runner(&runner, model, request, &why);
+    arena memory = {0};
+    record_request quoted = *request;
+    pgy_status st = quote_names((const char ***)&quoted.names, request, &memory, &why);
+    if (!st) st = find_runner(&runner, model, &quoted, &why);
     if (st) pgy_error_set(err, st, "%s", why.text);
     if (!st) st = data_loader_create(&data, line, request->shapes, err);
     if (!st) st = first_feed(&feed, data, runner, err);
@@ -90,5 +116,6 @@ pgy_status record_tensors(pgy_tensor_map **out, pgy_model *model, const record_r
     pgy_tensor_map_destroy(feed);
     pgy_data_loader_destroy(data);
     pgy_runner_destroy(runner);
+    arena_deinit(&memory);
     return st;
 }
