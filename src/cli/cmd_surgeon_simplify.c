@@ -32,8 +32,10 @@ static const pgy_option OPTIONS[] = {
                  .help = "apply these rules and no others; folding is done in any case"),
     PGY_OPT_LIST("--skip", simplify_args, skip, .nargs = PGY_ONE_OR_MORE, .meta = "RULE",
                  .help = "do not apply these rules"),
-    PGY_OPT_FLAG("--fuse-batch-norm", simplify_args, batch_norm,
-                 .help = "also put BatchNormalization into the weights before it"),
+    PGY_OPT_FLAG(
+        "--fuse-batch-norm", simplify_args, batch_norm,
+        .help =
+            "also put BatchNormalization, or Mul and Add of channels, into the weights before it"),
     PGY_OPT_INT("--opset", simplify_args, opset, .meta = "VERSION",
                 .help = "convert to this opset first, so that more operators can be made; the "
                         "model's own if not given"),

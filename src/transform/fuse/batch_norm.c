@@ -159,7 +159,7 @@ static bool is_suitable(pattern *p, const pgy_node *n)
     return pattern_is(n, "Conv") || pattern_is(n, "ConvTranspose");
 }
 
-static bool fuse(pattern *p, pgy_node *n, bool arithmetic)
+bool fuse_channels(pattern *p, pgy_node *n)
 {
     static const char *const KEPT[] = {"auto_pad", "dilations", "group",          "kernel_shape",
                                        "pads",     "strides",   "output_padding", "output_shape",
@@ -172,7 +172,7 @@ static bool fuse(pattern *p, pgy_node *n, bool arithmetic)
     if (channels < 1 || !make_affine(&a, p, (size_t)channels)) return false;
     if (!(pattern_is(user, "BatchNormalization")
               ? user->inputs[0] == n->outputs[0] && read_batch_norm(&a, p, user)
-              : arithmetic && read_arithmetic(&a, p, user, n->outputs[0], 1)))
+              : read_arithmetic(&a, p, user, n->outputs[0], 1)))
         return false;
     /* A user that broadcasts the product to more axes is none. */
     if (!pattern_same_shape(user->outputs[0], n->outputs[0]) || !scale_weight(&weight, p, n, &a) ||
@@ -184,11 +184,6 @@ static bool fuse(pattern *p, pgy_node *n, bool arithmetic)
     if (made) made->name = n->name;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) pattern_copy(p, made, n, KEPT[i]);
     return true;
-}
-
-bool fuse_channels(pattern *p, pgy_node *n)
-{
-    return fuse(p, n, true);
 }
 
 /* BatchNormalization of the columns of a product, with a Reshape or Flatten to rows in between: the
@@ -234,5 +229,5 @@ bool fuse_batch_norm_product(pattern *p, pgy_node *n)
 
 bool fuse_batch_norm(pattern *p, pgy_node *n)
 {
-    return fuse(p, n, false) || fuse_batch_norm_product(p, n);
+    return fuse_channels(p, n) || fuse_batch_norm_product(p, n);
 }
