@@ -149,6 +149,10 @@ pgy_status gs_attribute_make(const pgy_onnx_attribute **out, gs_document *d, con
     pgy_onnx_attribute *to = name ? new_message(d, name) : NULL;
     if (!to) return gs_no_memory(err);
     if (!a->ref && a->type == PGY_ATTR_UNDEFINED) {
+        if (a->value.stored->g || a->value.stored->graph_count)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "attribute '%.200s' holds graphs, which are set one by one",
+                                 a->name);
         *to = *a->value.stored;
         if (strcmp(to->name, name) != 0) {
             to->name = name;

@@ -58,6 +58,23 @@ void export_tensors_leave(level_tensors *lt)
     pgy_gs_tensor_list_free(&lt->all);
 }
 
+/* Taken from an enclosing level, which declares it. */
+static bool is_outer(const pgy_gs_tensor *t, const pgy_gs_graph *g)
+{
+    if (!g->parent || tensor_box(t)->home == g) return false;
+    for (size_t i = 0; i < t->producer_count; i++)
+        if (t->producers[i]->graph == g) return false;
+    return true;
+}
+
+/* Is this unused tensor of the file still to be written? Not if another one of the level has taken
+ * its name. */
+static bool is_kept(const pgy_gs_graph *g, const pgy_gs_tensor *t)
+{
+    const pgy_gs_tensor *other = pgy_gs_find_tensor(g, t->name);
+    return !other || is_outer(other, g);
+}
+
 /* ---- Weights --------------------------------------------------------------------------------- */
 
 static pgy_onnx_tensor *renamed(exporter *x, const pgy_onnx_tensor *from, const char *name)
@@ -90,12 +107,6 @@ static pgy_onnx_sparse_tensor *export_sparse(exporter *x, const pgy_gs_tensor *t
     return to;
 }
 
-/* Is this unused tensor of the file still to be written? Not if another one has taken its name. */
-static bool is_kept(const pgy_gs_graph *g, const pgy_gs_tensor *t, pgy_gs_kind kind)
-{
-    return t->kind == kind && !pgy_gs_find_tensor(g, t->name);
-}
-
 static pgy_status put_weight(pgy_onnx_tensor **dense, pgy_onnx_sparse_tensor **sparse,
                              pgy_onnx_graph *to, exporter *x, const pgy_gs_tensor *t)
 {
@@ -118,7 +129,7 @@ pgy_status export_weights(pgy_onnx_graph *to, exporter *x, pgy_gs_graph *g, cons
     for (size_t i = 0; i < lt->weights.count && !st; i++)
         st = put_weight(dense, sparse, to, x, lt->weights.items[i]);
     for (size_t i = 0; i < box->kept_count && !st; i++)
-        if (is_kept(g, box->kept[i], PGY_GS_CONSTANT))
+        if (box->kept[i]->kind == PGY_GS_CONSTANT && is_kept(g, box->kept[i]))
             st = put_weight(dense, sparse, to, x, box->kept[i]);
     to->initializers = dense;
     to->sparse_initializers = sparse;
@@ -166,15 +177,6 @@ static pgy_status check_type(exporter *x, const pgy_gs_tensor *t, const char *wh
     return pgy_error_set(x->err, PGY_E_TYPE, "%s '%.200s' has no element type", what, t->name);
 }
 
-/* Taken from an enclosing level, which declares it. */
-static bool is_outer(const pgy_gs_tensor *t, const pgy_gs_graph *g)
-{
-    if (!g->parent || tensor_box(t)->home == g) return false;
-    for (size_t i = 0; i < t->producer_count; i++)
-        if (t->producers[i]->graph == g) return false;
-    return true;
-}
-
 /* Does the file have a value info for a weight that says more than the weight itself? */
 static bool has_own_info(const pgy_gs_tensor *t, const pgy_gs_graph *g)
 {
@@ -203,12 +205,12 @@ pgy_status export_value_infos(pgy_onnx_value_info *const **out, size_t *count, e
         const pgy_gs_tensor *t = lt->all.items[i];
         if (tensor_box(t)->mark == epoch || !is_to_be_declared(t, g)) continue;
         const pgy_status st =
-            g->parent || g->is_function ? PGY_OK : check_type(x, t, "a shape is known of tensor");
+            g->parent || g->is_function ? PGY_OK : check_type(x, t, "tensor with a shape");
         if (st) return st;
         if (!(infos[n++] = export_info(x, t, t->info))) return export_no_memory(x);
     }
     for (size_t i = 0; i < box->kept_count; i++)
-        if (box->kept[i]->info && !pgy_gs_find_tensor(g, box->kept[i]->name))
+        if (box->kept[i]->info && is_kept(g, box->kept[i]))
             infos[n++] = (pgy_onnx_value_info *)box->kept[i]->info;
     *out = infos;
     *count = n;

@@ -31,6 +31,7 @@ pgy_status gs_list_push(pgy_gs_tensor_list *list, pgy_gs_tensor *t, pgy_error *e
 
 typedef struct gathering {
     pgy_gs_tensor_list list;
+    gs_names names; /* those that several tensors of the document have */
     uint64_t walk;
     bool strict, quiet;
     const pgy_gs_graph *g;
@@ -47,14 +48,15 @@ static pgy_status note_duplicate(const gathering *w, const pgy_gs_tensor *t, pgy
     return PGY_OK;
 }
 
-static gs_tensor *seen_namesake(const gathering *w, const gs_tensor *box)
+/* A tensor of this name that was seen before; names that only one tensor of the document has are
+ * not looked up. */
+static pgy_status find_namesake(gs_tensor **out, gathering *w, gs_tensor *box, pgy_error *err)
 {
-    gs_named *item = gs_names_find(&box->document->tensor_names, box->named.name, box->named.hash);
-    for (; item; item = item->next) {
-        gs_tensor *other = tensor_box(item->owner);
-        if (other != box && other->seen == w->walk) return other;
-    }
-    return NULL;
+    *out = NULL;
+    if (!box->named.not_alone) return PGY_OK;
+    const gs_named *item = gs_names_find(&w->names, box->named.name, box->named.hash);
+    if (item) *out = tensor_box(item->owner);
+    return item || gs_names_put(&w->names, &box->named) ? PGY_OK : gs_no_memory(err);
 }
 
 static pgy_status gather(gathering *w, pgy_gs_tensor *t, pgy_error *err)
@@ -62,7 +64,9 @@ static pgy_status gather(gathering *w, pgy_gs_tensor *t, pgy_error *err)
     gs_tensor *box = tensor_box(t);
     if (!*t->name) return PGY_OK;
     if (box->seen != w->walk) {
-        const gs_tensor *other = box->named.not_alone ? seen_namesake(w, box) : NULL;
+        gs_tensor *other = NULL;
+        const pgy_status st = find_namesake(&other, w, box, err);
+        if (st) return st;
         box->seen = w->walk;
         box->place = other ? other->place : w->list.count;
         if (!other) return gs_list_push(&w->list, t, err);
@@ -98,6 +102,7 @@ static pgy_status list_tensors(pgy_gs_tensor_list *out, const pgy_gs_graph *g, b
     gathering w = {
         .walk = ++graph_box(g)->document->walk, .strict = strict, .quiet = quiet, .g = g};
     const pgy_status st = gather_level(&w, err);
+    gs_names_deinit(&w.names);
     if (st)
         pgy_gs_tensor_list_free(&w.list);
     else
