@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "gs/script.h"
 
 enum { CHECKED_NODES = 20000000 };
@@ -67,10 +68,23 @@ static pgy_status run_line(pgy_gs_script *s, const piece_list *words, arena *a, 
     return st ? pgy_error_prefix(err, st, "%s: ", v->text.name) : PGY_OK;
 }
 
+/* A model cannot hold other text. */
+static pgy_status check_text(const char *source, const char *text, pgy_error *err)
+{
+    const char *end = text + strlen(text);
+    uint32_t c;
+    size_t size;
+    for (const char *p = text; p < end; p += size)
+        if (!(size = utf8_read(p, end, &c)))
+            return pgy_error_set(err, PGY_E_FORMAT, "%s:1: text is not UTF-8 at byte %zu", source,
+                                 (size_t)(p - text));
+    return PGY_OK;
+}
+
 pgy_status pgy_gs_script_run(pgy_gs_script *s, const char *source, const char *text, pgy_error *err)
 {
     size_t line = 1;
-    pgy_status st = PGY_OK;
+    pgy_status st = check_text(source, text, err);
     while (!st && *text) {
         arena a = {0};
         piece_list words;

@@ -315,6 +315,12 @@ static void test_script__says_where_and_what_is_wrong(void **state)
     assert_refused("set-io inputs=w", "script:1:1: set-io: 'w' is a weight and cannot be an input");
 }
 
+static void test_script__text_is_utf8(void **state)
+{
+    (void)state;
+    assert_refused("rename t \xff", "script:1: text is not UTF-8 at byte 9");
+}
+
 static void test_script__refuses_circles(void **state)
 {
     (void)state;
