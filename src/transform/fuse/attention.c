@@ -177,6 +177,7 @@ static pgy_value *sizes(pattern *p, const pgy_node *n, int64_t first, int64_t se
 static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v, int64_t heads, int64_t size)
 {
     const pgy_node *cut = pattern_from(v, "Reshape");
+    if (heads < 1 || size > INT64_MAX / heads) return NULL;
     if (cut && pattern_rank(cut->inputs[0]) == 3 && pattern_same_size(cut->inputs[0], 0, v, 0) &&
         pattern_same_size(cut->inputs[0], 1, v, 1) &&
         pattern_size(cut->inputs[0], 2) == heads * size)

@@ -5,7 +5,7 @@
 
 #include "transform/fuse/fuse.h"
 
-enum { MAX_SPATIAL = PGY_MAX_RANK - 2 };
+enum { MAX_SPATIAL = PGY_MAX_RANK - 2, MAX_PAD = 1 << 30 };
 
 /* Spatial pads, begins then ends; false: other axes are padded too, or not with zeros. */
 static bool read_pads(int64_t *out, pattern *p, const pgy_node *pad, size_t rank)
@@ -22,7 +22,7 @@ static bool read_pads(int64_t *out, pattern *p, const pgy_node *pad, size_t rank
     for (size_t side = 0; side < 2; side++)
         for (size_t d = 0; d < rank; d++) {
             const int64_t n = pads[side * rank + d];
-            if (n < 0 || (d < 2 && n != 0)) return false;
+            if (n < 0 || n > MAX_PAD || (d < 2 && n != 0)) return false;
             if (d >= 2) out[side * (rank - 2) + d - 2] = n;
         }
     return true;
@@ -50,7 +50,10 @@ bool fuse_pad_into_conv(pattern *p, pgy_node *n)
         return false;
     const size_t count = 2 * ((size_t)rank - 2);
     if (own && own->int_count != count) return false;
-    for (size_t i = 0; own && i < count; i++) pads[i] += own->ints[i];
+    for (size_t i = 0; own && i < count; i++) {
+        if (own->ints[i] < 0 || own->ints[i] > MAX_PAD) return false;
+        pads[i] += own->ints[i];
+    }
     pgy_value *inputs[] = {pad->inputs[0], pattern_input(n, 1), pattern_input(n, 2)};
     const char *op = n->op_type;
     pgy_node *made = pattern_put(p, n, op, inputs, n->input_count < 3 ? n->input_count : 3);
