@@ -56,3 +56,10 @@ size_t gs_function_index_find(const gs_function_index *x, const pgy_gs_node *n)
     return compare_identity(x->document->functions[place], n->op, n->domain, n->overload) ? SIZE_MAX
                                                                                           : place;
 }
+
+bool gs_function_index_repeats(const gs_function_index *x, size_t i)
+{
+    const pgy_gs_graph *before = x->document->functions[x->sorted[i - 1]];
+    const pgy_gs_graph *f = x->document->functions[x->sorted[i]];
+    return compare_identity(before, f->name, f->domain, f->overload) == 0;
+}

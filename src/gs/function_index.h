@@ -17,5 +17,7 @@ void gs_function_index_deinit(gs_function_index *x);
 /* Place of the function that a node calls (of several with one identity the first); SIZE_MAX: none.
  */
 size_t gs_function_index_find(const gs_function_index *x, const pgy_gs_node *n);
+/* Has the i-th of the sorted ones the identity of the one before it? i > 0 */
+bool gs_function_index_repeats(const gs_function_index *x, size_t i);
 
 #endif

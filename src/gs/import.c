@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gs/document.h"
+#include "gs/function_index.h"
 #include "gs/type.h"
 
 static const char LOG_PATH[] = "onnx_graphsurgeon/importers/onnx_importer.py";
@@ -423,16 +424,26 @@ static pgy_status import_function(gs_document *d, const pgy_onnx_function *from,
     g->overload = from->overload;
     g->doc_string = from->doc_string;
     graph_box(g)->stored_function = from;
-    if (pgy_gs_find_function(d->top, g->domain, g->name, g->overload))
-        LOG(WARNING, "The model defines function '%s' of domain '%s' more than once", g->name,
-            g->domain);
     st = read_imports(g, from->opset_imports, from->opset_import_count, opset, "A function", err);
     if (!st) st = import_parameters(g, from, err);
     if (!st) st = import_function_body(&l, from);
     level_deinit(&l);
     if (st) return st;
     d->functions[d->function_count++] = g;
-    gs_publish_functions(d);
+    return PGY_OK;
+}
+
+/* Of several functions with one identity the first is meant. */
+static pgy_status note_same_functions(const gs_document *d, pgy_error *err)
+{
+    gs_function_index index;
+    const pgy_status st = gs_function_index_init(&index, d, err);
+    if (st) return st;
+    for (size_t i = 1; i < index.count; i++)
+        if (gs_function_index_repeats(&index, i))
+            LOG(WARNING, "The model defines function '%s' of domain '%s' more than once",
+                d->functions[index.sorted[i]]->name, d->functions[index.sorted[i]]->domain);
+    gs_function_index_deinit(&index);
     return PGY_OK;
 }
 
@@ -457,7 +468,9 @@ static pgy_status import_top(gs_document *d, const pgy_onnx_model *from, pgy_err
                       err);
     for (size_t i = 0; i < from->function_count && !st; i++)
         st = import_function(d, from->functions[i], g->opset, err);
+    if (!st) st = note_same_functions(d, err);
     if (!st) st = import_level(&l, graph);
+    gs_publish_functions(d);
     level_deinit(&l);
     return st;
 }
