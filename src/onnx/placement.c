@@ -200,12 +200,19 @@ static pgy_status check_kept_file(const placement *p, const pgy_onnx_tensor *t, 
     return PGY_OK;
 }
 
+/* The elements of a weight may have been taken out of the model. */
+static bool has_elements(const pgy_onnx_tensor *t)
+{
+    return t->raw_data.size || t->float_data.size || t->double_data.size || t->int32_count ||
+           t->int64_count || t->uint64_count || tensor_is_external(t);
+}
+
 /* Has the tensor at least `threshold` bytes of elements that can be put in a file? */
 static bool is_movable(const placement *p, const pgy_onnx_tensor *t, size_t *size)
 {
     enum { STRING = 8 };
     if (t->data_type == STRING || t->segment || tensor_needs_bytes(size, t, NULL)) return false;
-    return *size >= p->threshold && *size > 0;
+    return *size >= p->threshold && *size > 0 && has_elements(t);
 }
 
 pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t,

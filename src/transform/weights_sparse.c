@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/pytext.h"
 #include "graph/graph.h"
+#include "onnx/elements.h"
 #include "onnx/model.h"
 #include "transform/weights.h"
 
@@ -264,7 +265,7 @@ pgy_status sparse_weight_pruned(pgy_tensor **out, pgy_model *m, const pgy_onnx_t
                                 size_t axis, pgy_error *err)
 {
     pgy_tensor *stored = NULL, *pruned = NULL;
-    pgy_status st = pgy_onnx_tensor_load(&stored, m, t, err);
+    pgy_status st = onnx_tensor_load_anywhere(&stored, m, t, err);
     if (!st) st = pgy_tensor_copy(&pruned, pgy_tensor_view(stored), err);
     if (stored) forget(m, t, stored);
     pgy_tensor_release(stored);
