@@ -165,10 +165,13 @@ static pgy_onnx_value_info *export_info(exporter *x, const pgy_gs_tensor *t,
     return info->type || !says_something(t) ? info : NULL;
 }
 
-/* Declared in the file and not touched: also types that this library does not know. */
+/* Declared in the file, and so still: also types that this library does not know. */
 static bool is_declared(const pgy_gs_tensor *t)
 {
-    return t->info && !tensor_box(t)->info_changed && t->info->type;
+    const pgy_onnx_type *type = t->info ? t->info->type : NULL;
+    if (!type || !tensor_box(t)->info_changed) return type;
+    const bool empty = type->tensor_type && !type->tensor_type->elem_type;
+    return !empty && gs_type_agrees(t, t->info);
 }
 
 static pgy_status check_type(exporter *x, const pgy_gs_tensor *t, const char *what)

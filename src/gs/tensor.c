@@ -170,6 +170,7 @@ pgy_status pgy_gs_set_type(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, cons
     const pgy_status st = set_shape(t, rank, dims, err);
     if (st) return st;
     t->dtype = dtype;
+    if (t->type_kind == PGY_VALUE_MAP) t->type_kind = PGY_VALUE_TENSOR;
     tensor_box(t)->info_changed = true;
     gs_touch_tensor(t);
     return PGY_OK;

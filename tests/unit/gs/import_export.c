@@ -541,3 +541,165 @@ static void test_import_export__a_written_model_is_done_with(void **state)
     pgy_model_destroy(first);
     pgy_model_destroy(before);
 }
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+static void test_import_export__types_that_are_no_tensors(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_model *m = load("types");
+    pgy_gs_graph *g = imported(m);
+    static const pgy_value_kind KINDS[] = {PGY_VALUE_SEQUENCE, PGY_VALUE_MAP, PGY_VALUE_OPTIONAL,
+                                           PGY_VALUE_SPARSE, PGY_VALUE_TENSOR};
+    static const char *const NAMES[] = {"a", "b", "c", "d", "e"};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(g->inputs[i]->type_kind, KINDS[i]);
+        assert_int_equal(pgy_gs_rename(g->inputs[i], NAMES[i], &err), PGY_OK);
+    }
+    assert_int_equal(g->inputs[0]->dtype, PGY_I64);
+    assert_int_equal(g->inputs[3]->rank, 2);
+    assert_int_equal(g->inputs[4]->rank, -1);
+    pgy_model *out = written(g);
+    pgy_onnx_value_info *const *from = pgy_model_proto(m)->graph->inputs;
+    pgy_onnx_value_info *const *to = pgy_model_proto(out)->graph->inputs;
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(to[i]->name, NAMES[i]);
+        assert_all_kept(&from[i]->type, 1, &to[i]->type, 1);
+    }
+    pgy_model_destroy(out);
+
+    const pgy_dim three = {3, NULL};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pgy_gs_set_type(g->inputs[i], PGY_F16, i == 3 ? 1 : -1, &three, &err),
+                         PGY_OK);
+    out = written(g);
+    to = pgy_model_proto(out)->graph->inputs;
+    assert_int_equal(to[0]->type->sequence_type->elem_type->tensor_type->elem_type, 10);
+    assert_int_equal(to[1]->type->tensor_type->elem_type, 10);
+    assert_int_equal(to[2]->type->optional_type->elem_type->tensor_type->elem_type, 10);
+    assert_int_equal(to[3]->type->sparse_tensor_type->elem_type, 10);
+    assert_int_equal(to[3]->type->sparse_tensor_type->shape->dim_count, 1);
+    pgy_model_destroy(out);
+    pgy_gs_destroy(g);
+    pgy_model_destroy(m);
+}
+
+/* A new shape keeps what else was said of the tensor. */
+static void test_import_export__a_new_type_keeps_words(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 3");
+    builder_node(&b, "Relu", "x", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_onnx_value_info *info = b.graph->inputs[0];
+    pgy_onnx_string_entry entry = {.key = "k", .value = "v"}, *entries[] = {&entry};
+    info->doc_string = "words";
+    info->metadata_props = entries;
+    info->metadata_prop_count = 1;
+    info->type->denotation = "IMAGE";
+    info->type->tensor_type->shape->dims[0]->denotation = "BATCH";
+    pgy_gs_graph *g = import_built(&b);
+    const pgy_dim dims[] = {{8, NULL}, {-1, "M"}};
+    assert_int_equal(pgy_gs_set_type(g->inputs[0], PGY_F16, 2, dims, &err), PGY_OK);
+    pgy_model *out = written(g);
+    const pgy_onnx_value_info *to = pgy_model_proto(out)->graph->inputs[0];
+    assert_string_equal(to->doc_string, "words");
+    assert_string_equal(to->metadata_props[0]->value, "v");
+    assert_string_equal(to->type->denotation, "IMAGE");
+    assert_int_equal(to->type->tensor_type->elem_type, 10);
+    const pgy_onnx_shape *shape = to->type->tensor_type->shape;
+    assert_string_equal(shape->dims[0]->denotation, "BATCH");
+    assert_int_equal(shape->dims[0]->dim_value, 8);
+    assert_string_equal(shape->dims[1]->dim_param, "M");
+    pgy_model_destroy(out);
+    pgy_gs_destroy(g);
+}
+
+/* ---- Warnings and versions ------------------------------------------------------------------- */
+
+static void count_warnings(pgy_severity severity, const char *text, size_t size_bytes, void *user)
+{
+    (void)text;
+    (void)size_bytes;
+    if (severity == PGY_LOG_WARNING) ++*(int *)user;
+}
+
+static void test_import_export__two_nodes_of_one_name_warn(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *g = text_graph();
+    pgy_model *out = NULL;
+    int warnings = 0;
+    text_node(g, "Op", "same", "x", "y");
+    text_node(g, "Op", "same", "y", "z");
+    text_node(g, "Op", "", "x", "v");
+    text_node(g, "Op", "", "x", "w");
+    text_io(g, "x", "z");
+    pgy_log_set_sink(count_warnings, &warnings);
+    const pgy_status st = pgy_gs_export(&out, g, NULL, &err);
+    pgy_log_set_sink(NULL, NULL);
+    assert_int_equal(st, PGY_OK);
+    assert_int_equal(warnings, 1);
+    pgy_model_destroy(out);
+    pgy_gs_destroy(g);
+}
+
+/* An imported version stays unless something new needs a later one; a given one stays. */
+static void test_import_export__ir_versions(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *f = NULL;
+    model_builder b = builder_start(13);
+    b.proto->ir_version = 5;
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "Relu", "x", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_gs_graph *g = import_built(&b);
+    assert_int_equal(pgy_gs_set_name(g, "renamed", &err), PGY_OK);
+    pgy_model *out = written(g);
+    assert_int_equal(pgy_model_proto(out)->ir_version, 5);
+    assert_string_equal(pgy_model_proto(out)->graph->name, "renamed");
+    pgy_model_destroy(out);
+    assert_int_equal(pgy_gs_function(&f, g, "Fn", NULL, &err), PGY_OK);
+    out = written(g);
+    assert_int_equal(pgy_model_proto(out)->ir_version, 8);
+    pgy_model_destroy(out);
+    pgy_gs_set_ir_version(g, 6);
+    out = written(g);
+    assert_int_equal(pgy_model_proto(out)->ir_version, 6);
+    pgy_model_destroy(out);
+    pgy_gs_destroy(g);
+}
+
+/* One subgraph in two attributes: an edit of it is written in both. */
+static void test_import_export__a_shared_subgraph(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_model *m = load("subgraph_if_loop");
+    pgy_gs_graph *g = imported(m), *branch = NULL;
+    for (size_t i = 0; i < g->node_count && !branch; i++)
+        if (g->nodes[i]->attributes[0].graph_count) branch = g->nodes[i]->attributes[0].graphs[0];
+    assert_non_null(branch);
+    pgy_gs_node *n = text_node(g, "If", "second", "c", "again");
+    const pgy_gs_attr a = pgy_gs_attr_graph("then_branch", branch);
+    assert_int_equal(pgy_gs_set_attr(n, &a, &err), PGY_OK);
+    assert_int_equal(pgy_gs_set_op(branch->nodes[0], "Changed", &err), PGY_OK);
+    pgy_model *out = written(g);
+    const pgy_onnx_graph *to = pgy_model_proto(out)->graph;
+    size_t changed = 0;
+    for (size_t i = 0; i < to->node_count; i++)
+        for (size_t k = 0; k < to->nodes[i]->attribute_count; k++) {
+            const pgy_onnx_graph *inner = to->nodes[i]->attributes[k]->g;
+            changed += inner && strcmp(inner->nodes[0]->op_type, "Changed") == 0;
+        }
+    assert_int_equal(changed, 2);
+    pgy_model_destroy(out);
+    pgy_gs_destroy(g);
+    pgy_model_destroy(m);
+}
