@@ -55,6 +55,7 @@ typedef struct pgy_plugin_instance {
 typedef struct pgy_plugin_places {
     const char *name; /**< of the plugin's folder */
     const char *op;
+    const char *domain; /**< of the operator; "": the default one. An addition of this library */
     const pgy_plugin_instance *instances;
     size_t count;
 } pgy_plugin_places;

@@ -162,6 +162,7 @@ static void read_places(pgy_plugin_places *out, reader *r, const json_value *v)
     const json_value *list = json_get(v, "instances");
     out->name = text(r, json_get(v, "name"), "a plugin needs 'name', 'op' and 'instances'");
     out->op = text(r, json_get(v, "op"), "a plugin needs 'name', 'op' and 'instances'");
+    out->domain = json_get(v, "domain") ? text(r, json_get(v, "domain"), "a domain is a text") : "";
     if (!r->st && (!*out->name || strchr(out->name, '/') || !*out->op))
         bad(r, v, "the name of a plugin is that of its folder, and its operator has one too");
     if (!list || list->type != JSON_ARRAY) {
@@ -266,6 +267,10 @@ static void write_places(str *out, const pgy_plugin_places *p)
     yaml_append_text(out, p->name);
     str_append(out, "\nop: ");
     yaml_append_text(out, p->op);
+    if (*p->domain) {
+        str_append(out, "\ndomain: ");
+        yaml_append_text(out, p->domain);
+    }
     str_append(out, "\ninstances:\n");
     for (size_t i = 0; i < p->count; i++) {
         const pgy_plugin_instance *v = &p->instances[i];

@@ -65,6 +65,13 @@ static void free_name(char *out, size_t size, const pgy_gs_graph *g)
     while (pgy_gs_find_node(g, out));
 }
 
+static pgy_status import_domain(pgy_gs_graph *g, const char *domain, pgy_error *err)
+{
+    bool known = !*domain;
+    for (size_t i = 0; i < g->import_count; i++) known |= !strcmp(g->imports[i].domain, domain);
+    return known ? PGY_OK : pgy_gs_set_import(g, domain, 1, err);
+}
+
 static pgy_status put_node(pgy_gs_graph *g, const pgy_plugin_places *p,
                            const pgy_plugin_instance *v, pgy_gs_tensor **inputs,
                            pgy_gs_tensor **outputs, pgy_error *err)
@@ -76,10 +83,13 @@ static pgy_status put_node(pgy_gs_graph *g, const pgy_plugin_places *p,
     for (size_t i = 0; attrs && i < v->attribute_count; i++)
         if (!make_attribute(&attrs[i], d, &v->attributes[i])) attrs = NULL;
     if (!attrs) return gs_no_memory(err);
+    pgy_status st = import_domain(g, p->domain, err);
+    if (st) return st;
     free_name(name, sizeof name, g);
     return pgy_gs_replace_region(&made, g,
                                  &(pgy_gs_node_spec){.op = p->op,
                                                      .name = name,
+                                                     .domain = p->domain,
                                                      .inputs = inputs,
                                                      .input_count = v->input_count,
                                                      .outputs = outputs,

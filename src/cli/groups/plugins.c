@@ -158,18 +158,27 @@ static pgy_status call_hook(pgy_gs_graph **graph, bool *called, size_t *replaced
     return st;
 }
 
-pgy_status plugins_replace(pgy_gs_graph **graph, const plugins_args *s,
-                           const pgy_plugin_places *plugin, pgy_error *err)
+pgy_status plugins_apply(pgy_gs_graph **graph, size_t *replaced, const plugins_args *s,
+                         const pgy_plugin_places *plugin, pgy_error *err)
 {
-    size_t replaced = 0;
+    size_t count = 0;
     bool called, done;
-    pgy_status st = call_hook(graph, &called, &replaced, s, plugin, err);
+    pgy_status st = call_hook(graph, &called, &count, s, plugin, err);
     for (size_t i = 0; !st && !called && i < plugin->count; i++) {
         st = pgy_plugin_replace(&done, *graph, plugin, i, err);
-        replaced += !st && done;
+        count += !st && done;
     }
     if (!st) st = pgy_gs_cleanup(*graph, NULL, err);
     if (!st) st = pgy_gs_toposort(*graph, NULL, err);
+    if (!st) *replaced = count;
+    return st;
+}
+
+pgy_status plugins_replace(pgy_gs_graph **graph, const plugins_args *s,
+                           const pgy_plugin_places *plugin, pgy_error *err)
+{
+    size_t replaced;
+    const pgy_status st = plugins_apply(graph, &replaced, s, plugin, err);
     if (st) return st;
     LOG(INFO, "replaced %zu instances of %s plugin", replaced, plugin->name);
     if (replaced < plugin->count)

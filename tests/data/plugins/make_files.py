@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the files beside it; needs numpy, onnx and PyYAML. chain.onnx is Relu, Neg, Relu, Neg, Abs; awkward.yaml has texts that need quotes, as PyYAML
+"""Makes the files beside it; needs numpy, onnx and PyYAML. chain.onnx is Relu, Neg, Relu, Neg, Abs, slow.onnx many Erf; awkward.yaml has texts that need quotes, as PyYAML
 writes them; folded.yaml has texts that PyYAML breaks into lines; toys/ has plugins for chain.onnx, bad/ one whose script fails."""
 import os
 
@@ -38,7 +38,19 @@ def chain():
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), os.path.join(HERE, "chain.onnx"))
 
 
+def slow():
+    nodes, x = [], "x"
+    for i in range(24):
+        nodes.append(helper.make_node("Erf", [x], [f"e{i}"], f"erf_{i}"))
+        x = f"e{i}"
+    nodes.append(helper.make_node("Neg", [x], ["y"], "neg"))
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 64, 64, 32]) for n in ("x", "y")]
+    graph = helper.make_graph(nodes, "slow", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), os.path.join(HERE, "slow.onnx"))
+
+
 if __name__ == "__main__":
     chain()
+    slow()
     write("awkward.yaml", TEXTS)
     write("folded.yaml", LONG)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* polygraphy plugin autotune: the model with the plugins that make it fastest on the built-in
+ * engine. Plugins' operators come from shared objects (polygraphy/operator.h). */
+#include <polygraphy/operator.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/pytext.h"
+#include "cli/autotune.h"
+#include "cli/groups/model.h"
+
+static const char LOG_PATH[] = "tools/plugin/subtool/autotune.py";
+
+typedef struct autotune_args {
+    const char *model, *output, *mode, *threshold_text, *timing_cache, *save_config, *load_config;
+    const char *report;
+    pgy_text_list python_plugins, libraries;
+    int64_t max_combinations;
+    bool no_timing_cache, skip;
+    double threshold;
+} autotune_args;
+
+static const char *const MODES[] = {"greedy", "exhaustive", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model", autotune_args, model, .help = "path to the model"),
+    PGY_OPT_TEXT("-o --output", autotune_args, output, .required = true, .meta = "PATH",
+                 .help = "where to save the fastest model"),
+    PGY_OPT_LIST("--python-plugins", autotune_args, python_plugins, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "PATH",
+                 .help = "accepted and not used: the engine runs no Python; see "
+                         "--plugin-libraries"),
+    PGY_OPT_LIST("--plugin-libraries", autotune_args, libraries, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "PATH",
+                 .help = "shared objects with the plugins' operators (polygraphy/operator.h); one "
+                         "that cannot be opened draws a warning"),
+    PGY_OPT_TEXT("--autotune-mode", autotune_args, mode, .choices = MODES,
+                 .help = "greedy: one place after the other, kept if the model gets better; "
+                         "exhaustive: all sets of places; default greedy"),
+    PGY_OPT_INT("--max-combinations", autotune_args, max_combinations, .meta = "N",
+                .help = "exhaustive: sets that are tried at most, the empty one included; default "
+                        "1000"),
+    PGY_OPT_TEXT("--threshold", autotune_args, threshold_text, .meta = "FRACTION",
+                 .help = "exhaustive: stop when the model has become faster by more than this part "
+                         "of its time; default 0.1"),
+    PGY_OPT_TEXT("--timing-cache", autotune_args, timing_cache, .meta = "PATH",
+                 .help = "measured times of kernels, read and added to; kept for this search alone "
+                         "if not given"),
+    PGY_OPT_FLAG("--no-timing-cache", autotune_args, no_timing_cache,
+                 .help = "measure kernels anew for each model"),
+    PGY_OPT_TEXT("--save-config-yaml", autotune_args, save_config, .nargs = PGY_OPTIONAL,
+                 .constant = "", .meta = "PATH",
+                 .help = "where to save what the plugins matched; config.yaml beside the model if "
+                         "there is no value or no such option"),
+    PGY_OPT_TEXT("--load-config-yaml", autotune_args, load_config, .meta = "PATH",
+                 .help = "what the plugins matched, instead of looking for it"),
+    PGY_OPT_FLAG("--skip-autotuning", autotune_args, skip,
+                 .help = "stop when it is known what matches"),
+    PGY_OPT_TEXT("--report", autotune_args, report, .meta = "PATH",
+                 .help = "where to save a report"),
+    PGY_OPT_END,
+};
+
+static void set_defaults(void *settings)
+{
+    *(autotune_args *)settings = (autotune_args){.max_combinations = 1000, .threshold = 0.1};
+}
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    autotune_args *s = settings;
+    char *end;
+    (void)line;
+    if (s->threshold_text) {
+        s->threshold = text_to_double(s->threshold_text, &end);
+        if (end == s->threshold_text || *end || !(s->threshold >= 0))
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "--threshold: '%s' is no number of at least 0", s->threshold_text);
+    }
+    if (s->max_combinations < 1)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--max-combinations: %lld is less than 1",
+                             (long long)s->max_combinations);
+    return PGY_OK;
+}
+
+static const option_group OWN = {.options = OPTIONS,
+                                 .settings_size = sizeof(autotune_args),
+                                 .defaults = set_defaults,
+                                 .finish = finish};
+static const option_group *const GROUPS[] = {&OWN, &GROUP_PLUGINS, &GROUP_LOGGING,
+                                             &GROUP_ONNX_WRITE, NULL};
+
+static void load_libraries(const autotune_args *s)
+{
+    pgy_error why = {0};
+    if (s->python_plugins.given)
+        LOG(WARNING, "--python-plugins has no effect: the engine runs no Python, its operators "
+                     "come from --plugin-libraries");
+    for (size_t i = 0; i < s->libraries.count; i++)
+        if (pgy_operators_load(s->libraries.items[i], &why)) LOG(WARNING, "%s", why.text);
+}
+
+/* ---- What matches --------------------------------------------------------------------------- */
+
+static pgy_status save_config(const pgy_plugin_config *found, const autotune_args *s,
+                              pgy_error *err)
+{
+    const bool given = s->save_config && *s->save_config;
+    char *beside = given ? NULL : plugins_beside(s->model, "config.yaml");
+    const char *path = given ? s->save_config : beside;
+    if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    const pgy_status st = pgy_plugin_config_save(found, path, err);
+    if (!st) LOG(INFO, "Matching subgraphs saved to %s", path);
+    mem_free(beside);
+    return st;
+}
+
+static pgy_status get_config(pgy_plugin_config **out, pgy_model *model, const args *line,
+                             pgy_error *err)
+{
+    const autotune_args *s = args_get(line, &OWN);
+    const plugins_args *plugins = plugins_settings(line);
+    pgy_plugin_names names = {0};
+    pgy_status st = plugins_choose(&names, plugins, err);
+    if (st) return st;
+    LOG(INFO, "Loaded %zu plugin(s) from %s", names.count, plugins->dir);
+    pgy_plugin_names_free(&names);
+    if (s->load_config) {
+        LOG(INFO, "Loading plugin config from %s", s->load_config);
+        return pgy_plugin_config_load(out, s->load_config, err);
+    }
+    st = plugins_match(out, plugins, model, s->model, err);
+    return st ? st : save_config(*out, s, err);
+}
+
+/* ---- The search ----------------------------------------------------------------------------- */
+
+static pgy_status open_cache(pgy_timing_cache **out, const autotune_args *s, pgy_error *err)
+{
+    pgy_error why = {0};
+    if (s->no_timing_cache) return PGY_OK;
+    pgy_status st =
+        s->timing_cache ? pgy_timing_cache_load(out, s->timing_cache, &why) : PGY_E_NOT_FOUND;
+    if (st && st != PGY_E_NOT_FOUND) LOG(WARNING, "%s", why.text);
+    return st ? pgy_timing_cache_create(out, err) : PGY_OK;
+}
+
+static pgy_status save_model(pgy_model *model, const args *line, pgy_error *err)
+{
+    const autotune_args *s = args_get(line, &OWN);
+    pgy_model *saved = NULL;
+    pgy_loader *loader = NULL;
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = model_loader_save(&loader, line, s->output, err);
+    if (!st) st = pgy_loader_call(&saved, loader, err);
+    pgy_model_destroy(saved);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+static pgy_status tune(pgy_model *model, const pgy_plugin_config *found, const args *line,
+                       pgy_error *err)
+{
+    const autotune_args *s = args_get(line, &OWN);
+    autotune a = {0};
+    pgy_timing_cache *cache = NULL;
+    pgy_status st = autotune_init(&a, model, plugins_settings(line), found, err);
+    if (!st) st = open_cache(&cache, s, err);
+    a.cache = cache;
+    a.exhaustive = s->mode && !strcmp(s->mode, "exhaustive");
+    a.max_combinations = s->max_combinations;
+    a.threshold = s->threshold;
+    if (!st) st = autotune_search(&a, err);
+    if (!st && cache && s->timing_cache)
+        st = pgy_timing_cache_save_merged(cache, s->timing_cache, err);
+    if (!st && !a.found) st = pgy_error_set(err, PGY_E_NOT_FOUND, "No optimization strategy found");
+    if (!st) st = save_model(a.best_model, line, err);
+    if (!st && s->report) st = autotune_report(&a, s->report, err);
+    autotune_deinit(&a);
+    pgy_timing_cache_destroy(cache);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const autotune_args *s = args_get(line, &OWN);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_plugin_config *found = NULL;
+    (void)passed;
+    load_libraries(s);
+    pgy_status st = pgy_loader_from_path(&loader, s->model, NULL, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = get_config(&found, model, line, err);
+    if (!st && !s->skip) st = tune(model, found, line, err);
+    pgy_plugin_config_destroy(found);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_plugin_autotune = {
+    .tool = "plugin",
+    .subtool = "autotune",
+    .summary = "Find the plugins that make a model fastest.",
+    .description =
+        "Put plugins' nodes in place of what they match, measure the model on the built-in engine "
+        "with different sets of them, and save the fastest. Results are not compared: see 'run'.",
+    .groups = GROUPS,
+    .run = run,
+};
