@@ -57,12 +57,13 @@ static bool readers_cast_back(const gs_folder *f, const pgy_gs_node *n, pgy_dtyp
     if (!r || !gs_fold_makes(f, n, r) || r->consumer_count == 0 || gs_fold_is_output(f, r))
         return false;
     *dtype = cast_target(r->consumers[0]);
+    if (*dtype != PGY_I32 && *dtype != PGY_I64) return false;
     for (size_t i = 0; i < r->consumer_count; i++) {
         const pgy_gs_node *c = r->consumers[i];
         if (c->graph != n->graph || cast_target(c) != *dtype || !gs_fold_makes(f, c, c->outputs[0]))
             return false;
     }
-    return *dtype == PGY_I32 || *dtype == PGY_I64;
+    return true;
 }
 
 static bool is_whole(float x, pgy_dtype dtype, bool divides)

@@ -125,6 +125,11 @@ static void test_fold_cast__results_that_others_read_stop_it(void **state)
     g = with_two("Add");
     text_io(g, "a b", "z r");
     check_stays(g, "Add(fa, fb -> r)");
+    g = with_two("Add"); /* two readers, neither a Cast, and without outputs */
+    pgy_gs_remove_node(pgy_gs_find_node(g, "out"));
+    text_node(g, "Neg", "neg", "r", "");
+    text_node(g, "Neg", "neg2", "r", "");
+    check_stays(g, "Add(fa, fb -> r)");
 }
 
 static void test_fold_cast__operators_that_take_no_integers_yet_stay(void **state)
