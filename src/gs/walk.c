@@ -149,6 +149,7 @@ typedef struct nesting {
     const struct nesting *up;
     pgy_gs_tensor_list *list;
     uint64_t walk;
+    uint64_t inputs; /* what the inputs of g are marked with as long as nothing notes them */
 } nesting;
 
 static bool is_made_on(const pgy_gs_tensor *t, const pgy_gs_graph *g)
@@ -168,8 +169,16 @@ static bool is_input_of(const pgy_gs_tensor *t, const pgy_gs_graph *g)
 static bool is_outside(const nesting *level, const pgy_gs_tensor *t)
 {
     for (; level; level = level->up)
-        if (is_made_on(t, level->g) || is_input_of(t, level->g)) return false;
+        if (tensor_box(t)->seen == level->inputs || is_made_on(t, level->g)) return false;
     return true;
+}
+
+static nesting enter_level(const pgy_gs_graph *g, const nesting *up, pgy_gs_tensor_list *list,
+                           uint64_t walk)
+{
+    const nesting level = {g, up, list, walk, ++graph_box(g)->document->walk};
+    for (size_t i = 0; i < g->input_count; i++) tensor_box(g->inputs[i])->seen = level.inputs;
+    return level;
 }
 
 static pgy_status note_outside(const nesting *level, pgy_gs_tensor *t, pgy_error *err)
@@ -186,7 +195,7 @@ static pgy_status gather_outside(const nesting *level, pgy_error *err);
 static pgy_status descend(pgy_gs_graph *g, void *user, pgy_error *err)
 {
     const nesting *up = user;
-    const nesting inner = {g, up, up->list, up->walk};
+    const nesting inner = enter_level(g, up, up->list, up->walk);
     return gather_outside(&inner, err);
 }
 
@@ -208,7 +217,7 @@ static pgy_status gather_outside(const nesting *level, pgy_error *err)
 static pgy_status foreign(pgy_gs_tensor_list *list, const pgy_gs_graph *g, uint64_t walk,
                           pgy_error *err)
 {
-    const nesting level = {g, NULL, list, walk};
+    const nesting level = enter_level(g, NULL, list, walk);
     return gather_outside(&level, err);
 }
 
