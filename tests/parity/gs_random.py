@@ -481,7 +481,7 @@ class Writer:
         """Tensors of the usual shape that do not depend on a node."""
         g = self.run.graph
         made = [t for n in g.nodes if n.op in UNARY + BINARY + ("Clip", "If", "Reshape", "Concat") for t in n.outputs if t.name and isinstance(t, gs.Variable)]
-        return [t for t in made + [t for t in g.inputs if t.name != "cond"] if node is None or not depends(t, node)]
+        return [t for t in made + [t for t in g.inputs if t.dtype != bool] if node is None or not depends(t, node)]
 
     def add(self, line):
         self.run.run(line)
@@ -613,9 +613,9 @@ class Writer:
 
     def shape(self):
         if self.run.graph is self.run.top and self.run.graph.inputs:
-            name = self.rng.choice(self.run.graph.inputs).name
-            if name != "cond":
-                self.add(f"set-input-shape {name} [2,3]" + (" --keep-stale" if self.rng.random() < 0.5 else ""))
+            t = self.rng.choice(self.run.graph.inputs)
+            if t.dtype != bool and len(t.shape) == 2:
+                self.add(f"set-input-shape {t.name} [2,3]" + (" --keep-stale" if self.rng.random() < 0.5 else ""))
 
     def fold(self):
         if self.run.graph is not self.run.top:
