@@ -215,6 +215,7 @@ static void drop_outputs(simplifier *s)
 /* What no sample came to is as good as wrong, unless the definitions say otherwise. */
 static void judge_unseen(attempt *a)
 {
+    if (!a->s->fresh) return; /* the run did not come to its end */
     for (size_t i = 0; i < a->count; i++) {
         simplify_rewrite *r = &a->items[i];
         if (r->failed || r->measured || !simplify_rewrite_lives(r)) continue;
@@ -238,9 +239,11 @@ static pgy_status measure(attempt *a, pgy_graph *after, pgy_model *model, pgy_er
         st = simplify_regions_create(&regions, before, after, a->items, a->count,
                                      s->options->max_steps, err);
     drop_outputs(s);
-    for (size_t i = 0; !st && i < s->samples.count; i++)
+    s->fresh = true;
+    for (size_t i = 0; !st && s->fresh && i < s->samples.count; i++) {
         st = simplify_regions_run(&s->outputs[i], regions, s->samples.items[i].feed, err);
-    s->fresh = !st;
+        s->fresh = s->outputs[i] != NULL;
+    }
     judge_unseen(a);
     simplify_regions_destroy(regions);
     pgy_graph_destroy(before);

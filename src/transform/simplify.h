@@ -62,7 +62,8 @@ pgy_status simplify_regions_create(simplify_regions **out, pgy_graph *before, pg
                                    pgy_error *err) PGY_MUST_CHECK;
 void simplify_regions_destroy(simplify_regions *r);
 /* Runs `after` on a feed; while it runs, every rewrite is measured on the values that reach it, the
- * first time also on some at the edge of what may come. */
+ * first time also on some at the edge of what may come. A run that fails makes a rewrite fail; *out
+ * is NULL then. */
 pgy_status simplify_regions_run(pgy_tensor_map **out, simplify_regions *r,
                                 const pgy_tensor_map *feed, pgy_error *err) PGY_MUST_CHECK;
 

@@ -481,6 +481,19 @@ static pgy_status hold_inputs(simplify_regions *r, const pgy_tensor_map *feed, p
     return st;
 }
 
+/* The run ended with an error: the first rewrite that it did not come to is to blame. */
+static bool blame(simplify_regions *r, const char *text)
+{
+    region *first = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        region *of = &r->regions[i];
+        if (of->done || of->rewrite->failed) continue;
+        if (!first || of->after->producer->index < first->after->producer->index) first = of;
+    }
+    if (first) fail(first->rewrite, &state_of(r->after)->memory, -1, text);
+    return first != NULL;
+}
+
 pgy_status simplify_regions_run(pgy_tensor_map **out, simplify_regions *r,
                                 const pgy_tensor_map *feed, pgy_error *err)
 {
@@ -490,13 +503,18 @@ pgy_status simplify_regions_run(pgy_tensor_map **out, simplify_regions *r,
     limits.watch = &watch;
     for (size_t i = 0; i < r->source_count; i++) r->sources[i].pending = r->sources[i].users;
     for (size_t i = 0; i < r->count; i++) r->regions[i].done = false;
+    *out = NULL;
     pgy_status st = hold_inputs(r, feed, err);
     if (!st) st = pgy_tensor_map_create(&made, err);
-    if (!st) st = execute_graph(r->after, feed, made, false, &limits, err);
+    pgy_error why = {0};
+    const pgy_status ran = st ? st : execute_graph(r->after, feed, made, false, &limits, &why);
     release_all(r);
-    if (st)
-        pgy_tensor_map_destroy(made);
-    else
+    if (!st && !ran) {
         *out = made;
+        return PGY_OK;
+    }
+    pgy_tensor_map_destroy(made);
+    if (!st && (ran == PGY_E_MEMORY || !blame(r, why.text)))
+        st = pgy_error_set(err, ran, "%s", why.text);
     return st;
 }

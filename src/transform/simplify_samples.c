@@ -243,9 +243,7 @@ static pgy_status take_one(simplify_samples *s, bool *more, pgy_graph *g, pgy_me
     pgy_status st = options->sample(&feed, inputs, set, options->user, err);
     if (st || !feed) return st;
     const pgy_status failed = run_graph(&outputs, g, feed, false, options->max_steps, &why);
-    if (failed == PGY_E_MEMORY) {
-        st = pgy_error_set(err, failed, "%.500s", why.text);
-    } else if (failed) {
+    if (failed) {
         snprintf(s->why, sizeof s->why, "%.500s", why.text);
         LOG(VERBOSE, "The model cannot be run on inputs of set %zu: %s", set, why.text);
     } else {
@@ -280,8 +278,7 @@ pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
         return PGY_OK;
     }
     pgy_status st = prepare(&g, model, &plans, &why);
-    if (st == PGY_E_MEMORY) pgy_error_set(err, st, "%.500s", why.text);
-    if (st && st != PGY_E_MEMORY) {
+    if (st) {
         snprintf(out->why, sizeof out->why, "%.500s", why.text);
         arena_deinit(&plans);
         return PGY_OK;

@@ -665,6 +665,43 @@ static void test_simplify__imports_without_use_go(void **state)
     end(&r);
 }
 
+/* Two inputs of other sizes than their common name promises. */
+static pgy_status broken_promise(pgy_tensor_map **out, const pgy_metadata *inputs, size_t set,
+                                 void *user, pgy_error *err)
+{
+    size_t *given = user;
+    *out = NULL;
+    if (set || (*given)++) return PGY_OK;
+    assert_int_equal(pgy_tensor_map_create(out, err), 0);
+    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
+        const int64_t shape[] = {i ? 3 : 1, 4};
+        pgy_tensor *t = NULL;
+        assert_int_equal(pgy_tensor_create(&t, PGY_F32, 2, shape, err), 0);
+        assert_int_equal(pgy_tensor_map_adopt(*out, pgy_metadata_at(inputs, i)->name, t, err), 0);
+    }
+    return PGY_OK;
+}
+
+static void test_simplify__what_cannot_be_run_any_more_is_taken_back(void **state)
+{
+    (void)state;
+    size_t given = 0;
+    model_builder b = begin(17, PGY_F32, "N, 4");
+    builder_input(&b, "c", PGY_F32, "N, 4");
+    builder_floats(&b, "w", "4, 4", NULL);
+    builder_node(&b, "MatMul", "x w", "m");
+    builder_node(&b, "Add", "m c", "y");
+    pgy_simplify_options o = pgy_simplify_options_default();
+    o.sample = broken_promise;
+    o.user = &given;
+    result r = simplify(&b, o);
+    assert_string_equal(r.nodes, "MatMul Add");
+    assert_int_equal(r.report->refusal_count, 1);
+    assert_non_null(strstr(r.report->refusals[0].reason, "Gemm"));
+    assert_true(r.report->passed);
+    end(&r);
+}
+
 /* ---- Options -------------------------------------------------------------------------------- */
 
 static void test_simplify__only_and_skip(void **state)
