@@ -281,6 +281,12 @@ class Interpreter:
         if "--clear-attrs" in flags:
             n.attrs.clear()
 
+    def do_replace_region(self, places, named, flags):
+        inputs, outputs = self.items(named["inputs"]), self.items(named["outputs"])
+        for t in outputs:
+            t.inputs.clear()
+        self.new_node(named["op"], named, inputs, outputs)
+
     def do_rename_node(self, places, named, flags):
         self.node(places[0]).name = places[1]
 
@@ -380,7 +386,9 @@ class Interpreter:
         threshold = [int(f.split("=")[1]) for f in flags if f.startswith("--threshold=")]
         if any(n.op == "If" for n in self.graph.nodes):
             self.notes.add(6)
-        self.graph.fold_constants(size_threshold=threshold[0] if threshold else None, fold_shapes="--keep-shapes" not in flags,
+        partitioning = [f.split("=")[1] for f in flags if f.startswith("--partition=")]
+        excluded = [self.node(n) for n in split_list(named.get("exclude", ""))]
+        self.graph.fold_constants(partitioning=partitioning[0] if partitioning else None, should_exclude_node=lambda n: has(excluded, n), size_threshold=threshold[0] if threshold else None, fold_shapes="--keep-shapes" not in flags,
                                   flatten_subgraphs="--keep-ifs" not in flags)
 
     def do_cleanup(self, places, named, flags):
@@ -532,6 +540,13 @@ class Writer:
         if n:
             self.add(f"replace {self.ref(n)} op={self.rng.choice(UNARY)}" + (f" name={self.fresh('n')}" if self.rng.random() < 0.5 else ""))
 
+    def region(self):
+        n = self.pick(*UNARY)
+        first = n.inputs[0].inputs[0] if n and n.inputs and n.inputs[0].inputs else None
+        if first and first.op in UNARY + BINARY and first in self.run.graph.nodes and first.inputs[0].name:
+            self.add(f"replace-region inputs={first.inputs[0].name} outputs={n.outputs[0].name} op=Neg" + (f" name={self.fresh('n')}" if self.rng.random() < 0.5 else ""))
+            self.add("cleanup")
+
     def rename(self):
         inside = [t for t in self.run.graph.tensors().values() if t.name]
         if inside:
@@ -621,7 +636,8 @@ class Writer:
         if self.run.graph is not self.run.top:
             return
         self.add("sort")
-        self.add("fold" + self.rng.choice(["", "", " --threshold=12", " --threshold=8", " --keep-shapes", " --keep-ifs"]))
+        self.add("fold" + self.rng.choice(["", "", " --threshold=12", " --threshold=8", " --keep-shapes", " --keep-ifs", " --partition=basic", " --partition=recursive",
+                                            f" exclude={self.ref(n)}" if (n := self.pick()) else ""]))
         if self.rng.random() < 0.7:
             self.add("cleanup")
 
@@ -652,7 +668,7 @@ class Writer:
         return None
 
     def write(self):
-        verbs = {self.insert: 5, self.append: 2, self.layer: 1, self.remove: 3, self.cut: 1, self.replace: 2, self.rename: 2, self.rename_node: 1, self.place: 1,
+        verbs = {self.insert: 5, self.append: 2, self.layer: 1, self.remove: 3, self.cut: 1, self.replace: 2, self.region: 1, self.rename: 2, self.rename_node: 1, self.place: 1,
                  self.attr: 1, self.attrs: 1, self.set_input: 3, self.slots: 1, self.uses: 1, self.constant: 1, self.values: 1, self.variable: 0.3, self.output: 1,
                  self.extract: 0.3, self.shape: 1, self.fold: 2, self.cleanup: 2, self.sort: 2, self.inside: 1, self.names: 0.3}
         for _ in range(self.rng.randint(1, 14)):
