@@ -353,8 +353,11 @@ static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
             !strvec_push(&l->report.passing, n->name))
             st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     } else if (!lint_node_failed(&l->report, n->name)) {
-        add_runtime(l, is_unknown_operator(why.text) ? LINT_WARNING : LINT_EXCEPTION, n, why.text);
-        st = PGY_OK;
+        const bool tolerated = is_unknown_operator(why.text);
+        add_runtime(l, tolerated ? LINT_WARNING : LINT_EXCEPTION, n, why.text);
+        st = tolerated && !strvec_push(&l->report.passing, n->name)
+                 ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
+                 : PGY_OK;
     } else {
         st = PGY_OK;
     }
@@ -401,7 +404,8 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
         else
             st = whole ? all_passed(l, err) : run_nodes(l, err);
         /* A failure of the whole that no node shows alone must not be lost. */
-        if (!st && !whole && why.text[0] && !lint_has_exception(&l->report))
+        if (!st && !whole && why.text[0] && !is_unknown_operator(why.text) &&
+            !lint_has_exception(&l->report))
             add_runtime(l, LINT_EXCEPTION, NULL, why.text);
     }
     pgy_tensor_map_destroy(outputs);

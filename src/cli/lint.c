@@ -44,12 +44,15 @@ static void drop_source_place(char *text)
 static void drop_runtime_prefix(char *text)
 {
     static const char ADAPTER[] = "ONNX Runtime, ", STATUS[] = "[ONNXRuntimeError] : ";
+    static const char NODE[] = "Non-zero status code returned", MESSAGE[] = "Status Message: ";
     char *from = text;
     if (!strncmp(from, ADAPTER, sizeof ADAPTER - 1) && strstr(from, ": "))
         from = strstr(from, ": ") + 2;
     if (!strncmp(from, STATUS, sizeof STATUS - 1)) {
         for (int i = 0; i < 3 && strstr(from, " : "); i++) from = strstr(from, " : ") + 3;
     }
+    if (!strncmp(from, NODE, sizeof NODE - 1) && strstr(from, MESSAGE))
+        from = strstr(from, MESSAGE) + sizeof MESSAGE - 1;
     memmove(text, from, strlen(from) + 1);
 }
 

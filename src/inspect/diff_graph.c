@@ -71,10 +71,12 @@ static void compare_info(const level *l, pgy_difference e, const pgy_onnx_value_
                    b->metadata_prop_count);
 }
 
-static size_t place_of(diff_value *const *list, size_t count, const diff_value *v)
+/* The first place of a value that is still free: a file may list one twice. */
+static size_t place_of(diff_value *const *list, size_t count, const diff_value *v,
+                       const bool *taken)
 {
     for (size_t i = 0; i < count; i++)
-        if (list[i] == v) return i;
+        if (list[i] == v && !taken[i]) return i;
     return DIFF_NONE;
 }
 
@@ -84,9 +86,9 @@ static size_t counterpart(const level *l, const diff_value *v, bool inputs, cons
     diff_value *const *list = inputs ? l->b.inputs : l->b.outputs;
     const size_t count = inputs ? l->b.input_count : l->b.output_count;
     const diff_value *named = inputs ? NULL : strmap_get(&l->b.names, v->name);
-    size_t at = named ? place_of(list, count, named) : DIFF_NONE;
-    if (at == DIFF_NONE && v->pair) at = place_of(list, count, v->pair);
-    return at != DIFF_NONE && !taken[at] ? at : DIFF_NONE;
+    size_t at = named ? place_of(list, count, named, taken) : DIFF_NONE;
+    if (at == DIFF_NONE && v->pair) at = place_of(list, count, v->pair, taken);
+    return at;
 }
 
 static const pgy_onnx_value_info *info_at(const diff_side *s, bool inputs, size_t i)
