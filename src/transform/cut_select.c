@@ -147,6 +147,9 @@ static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chos
 
 /* ---- Nodes of modules ----------------------------------------------------------------------- */
 
+/* Where PyTorch notes the modules that a node comes from. */
+static const char SCOPES[] = "pkg.torch.onnx.name_scopes";
+
 /* "/encoder/layer.0/Add" as "encoder.layer.0.Add". */
 static void normalise(str *out, const char *name)
 {
@@ -163,13 +166,52 @@ static bool has_scope(const pgy_node *n, const char *module)
     bool found = false;
     for (size_t i = 0; n->proto && i < n->proto->metadata_prop_count; i++) {
         const pgy_onnx_string_entry *e = n->proto->metadata_props[i];
-        if (strcmp(e->key, "pkg.torch.onnx.name_scopes")) continue;
+        if (strcmp(e->key, SCOPES)) continue;
         str_clear(&quoted);
         str_printf(&quoted, "'%s'", module);
         found = found || strstr(e->value, str_text(&quoted));
     }
     str_deinit(&quoted);
     return found;
+}
+
+/* A path in `text` that ends in the module: "model.encoder.layer.0" for "layer.0". Names and quoted
+ * scopes are told by what stands in front of a path. */
+static bool find_longer(str *out, const char *text, const char *module)
+{
+    const size_t size = strlen(module);
+    for (const char *at = strstr(text, module); at && size; at = strstr(at + 1, module)) {
+        const bool ends = !at[size] || at[size] == '.' || at[size] == '\'';
+        if (!ends || at == text || at[-1] != '.') continue;
+        const char *begin = at;
+        while (begin > text && begin[-1] != '\'') begin--;
+        str_append_n(out, begin, (size_t)(at - begin) + size);
+        return true;
+    }
+    return false;
+}
+
+static pgy_status no_module(const pgy_cut *c, const char *wanted, const char *module,
+                            pgy_error *err)
+{
+    str longer = {0}, name = {0};
+    bool found = false;
+    for (size_t i = 0; !found && i < c->level->node_count; i++) {
+        const pgy_node *n = c->level->nodes[i];
+        normalise(&name, n->name);
+        found = find_longer(&longer, str_text(&name), module);
+        for (size_t k = 0; !found && n->proto && k < n->proto->metadata_prop_count; k++)
+            if (!strcmp(n->proto->metadata_props[k]->key, SCOPES))
+                found = find_longer(&longer, n->proto->metadata_props[k]->value, module);
+    }
+    const pgy_status st = pgy_error_set(
+        err, PGY_E_NOT_FOUND,
+        "there is no node of a module '%s': neither names nor scopes of nodes begin "
+        "so%s%s%s",
+        wanted, found ? "; did you mean '" : "", str_text(&longer), found ? "'?" : "");
+    str_deinit(&longer);
+    str_deinit(&name);
+    return st;
 }
 
 static pgy_status select_module(pgy_cut *c, const char *wanted, pgy_error *err)
@@ -187,15 +229,14 @@ static pgy_status select_module(pgy_cut *c, const char *wanted, pgy_error *err)
         take_node(c, i);
         found = true;
     }
-    const bool failed = module.failed || name.failed;
+    pgy_status st = PGY_OK;
+    if (module.failed || name.failed)
+        st = graph_no_memory(err);
+    else if (!found)
+        st = no_module(c, wanted, str_text(&module), err);
     str_deinit(&module);
     str_deinit(&name);
-    if (failed) return graph_no_memory(err);
-    return found ? PGY_OK
-                 : pgy_error_set(err, PGY_E_NOT_FOUND,
-                                 "there is no node of a module '%s': neither names nor scopes of "
-                                 "nodes begin so",
-                                 wanted);
+    return st;
 }
 
 /* ---- Nodes between tensors ------------------------------------------------------------------ */

@@ -201,6 +201,10 @@ static void test_cut__names_that_are_not_there_are_refused(void **state)
         .size = sizeof what, .modules = names("enc.lay", NULL), .module_count = 1};
     expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "module 'enc.lay'");
     b = chain();
+    what = (pgy_cut_selection){
+        .size = sizeof what, .modules = names("layer.1", NULL), .module_count = 1};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "did you mean 'enc.layer.1'?");
+    b = chain();
     what = (pgy_cut_selection){.size = sizeof what, .to = names("nobody", NULL), .to_count = 1};
     expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "no tensor 'nobody'");
     b = chain();
