@@ -53,8 +53,8 @@ struct pgy_gs_tensor {
     void *internal;
 };
 
-/** An attribute. Those that hold graphs have `graphs`, which are edited in place; others have
- * `value`, which is replaced as a whole. */
+/** An attribute. Those that hold graphs have `graphs`, which are edited in place; `value` is
+ * replaced as a whole (of attributes with graphs it gives type and doc string only). */
 typedef struct pgy_gs_attribute {
     const char *name;
     const pgy_onnx_attribute *value;
@@ -121,8 +121,10 @@ typedef struct pgy_gs_export_options {
 /** A new model, which shares what it can with the document and keeps it alive. An unchanged
  * document gives the model it came from, byte for byte. Otherwise nodes are written in list order;
  * initializers and value infos in the order of pgy_gs_tensors, then those of the file that no node
- * uses. Nodes that depend on each other in a circle are PGY_E_FORMAT naming the circle; an input or
- * output of the top graph without type is PGY_E_TYPE. Order and undefined inputs are not checked.
+ * uses. A weight is written on the level it was made for, which may be outside of the subgraph that
+ * reads it; models before IR 4 list weights as inputs too. Nodes that depend on each other in a
+ * circle are PGY_E_FORMAT naming the circle; an input or output of the top graph without type is
+ * PGY_E_TYPE. Order and undefined inputs are not checked.
  * @param options NULL for defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_export(pgy_model **out, pgy_gs_graph *g,
                                                 const pgy_gs_export_options *options,
@@ -330,7 +332,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_tensors(pgy_gs_tensor_list *out, const 
  * those taken from outside. By first appearance. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_foreign_tensors(pgy_gs_tensor_list *out,
                                                          const pgy_gs_graph *g, pgy_error *err);
-/** By name, on this level; NULL: none. The first call after an edit looks at the whole level. */
+/** By name, on this level; NULL: none. At the price of a look-up, whatever was edited. Of several
+ * nodes of one name the first in the list. */
 PGY_API pgy_gs_tensor *pgy_gs_find_tensor(const pgy_gs_graph *g, const char *name);
 PGY_API pgy_gs_node *pgy_gs_find_node(const pgy_gs_graph *g, const char *name);
 /** The same; PGY_E_NOT_FOUND suggests the names that come nearest. */
@@ -402,8 +405,8 @@ typedef struct pgy_gs_layer_spec {
     size_t attr_count;
 } pgy_gs_layer_spec;
 /** Appends a node and makes what its operands ask for, with generated names: one counter per graph,
- * which goes on at every attempt, for each input, then each output, then the node. A lone name must
- * be free among the tensors (the nodes) of the graph. */
+ * which goes on at every attempt, for each input, then each output, then the node. A name that a
+ * tensor (a node) of the graph has is passed over. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_layer(pgy_gs_node **out, pgy_gs_graph *g,
                                                const pgy_gs_layer_spec *spec, pgy_error *err);
 
@@ -467,8 +470,8 @@ typedef struct pgy_gs_cleanup_options {
                                         must have stay, and so do lists (of Split, If, Loop) */
     bool remove_unused_graph_inputs; /**< of g itself: places of inputs mean something in subgraphs
                                         and functions */
-    bool keep_subgraphs; /**< do not go into subgraphs */
-    bool keep_functions; /**< do not go into functions; of a function: the default */
+    bool keep_subgraphs;             /**< do not go into subgraphs */
+    bool keep_functions;             /**< do not go into functions; of a function: the default */
 } pgy_gs_cleanup_options;
 /** Cuts producers off graph inputs, then removes every node that no graph output needs, and weights
  * and value infos that no node uses. Inputs and outputs stay, also those that nothing makes.
