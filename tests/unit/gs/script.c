@@ -380,6 +380,7 @@ static void test_script__changes_are_listed(void **state)
               "to-constant w FLOAT[3]=1\nset-io outputs=u");
     assert_int_equal(pgy_gs_changes(&list, before, g, NULL), PGY_OK);
     char *text = pgy_gs_changes_text(&list, 0), *short_text = pgy_gs_changes_text(&list, 1);
+    assert_true(text && short_text);
     assert_string_equal(text, "~ graph 'onnx_graphsurgeon_graph' outputs y become u\n"
                               "+ node 'n' Neg (t -> u)\n"
                               "~ node 'r' Relu -> Abs, k=1\n"
