@@ -356,8 +356,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     const shape_args *shapes = args_get(line, &SHAPES);
     extraction x = {.line = line};
     pgy_model *extracted = NULL;
-    pgy_status st = surgeon_load(&x.model, line, err);
+    pgy_status st = surgeon_read(&x.model, line, err);
     if (!st && shapes->infer) st = infer_shapes(&x, err);
+    if (!st) st = surgeon_show("Original Model:", x.model, err);
     if (!st) st = complete(&x, err);
     if (!st) st = cut(&x, err);
     if (!st) st = pgy_gs_export(&extracted, x.graph, &LOOSE, err);

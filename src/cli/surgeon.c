@@ -23,19 +23,25 @@ pgy_status surgeon_show(const char *title, pgy_model *model, pgy_error *err)
     return st;
 }
 
-pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err)
+pgy_status surgeon_read(pgy_model **out, args *line, pgy_error *err)
 {
     pgy_loader *loader = NULL;
-    pgy_model *model = NULL;
     pgy_status st = model_loader(&loader, line, err);
-    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = pgy_loader_call(out, loader, err);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    pgy_status st = surgeon_read(&model, line, err);
     if (!st) st = surgeon_show("Original Model:", model, err);
     if (!st) {
         *out = model;
         model = NULL;
     }
     pgy_model_destroy(model);
-    pgy_loader_destroy(loader);
     return st;
 }
 

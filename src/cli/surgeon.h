@@ -9,7 +9,9 @@
 
 /* `title` and the summary of the model, at INFO. */
 pgy_status surgeon_show(const char *title, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
-/* The model of this line, which is shown. */
+/* The model of this line. */
+pgy_status surgeon_read(pgy_model **out, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* The same; it is shown. */
 pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err) PGY_MUST_CHECK;
 /* Saves to `path` as the options say, then shows. `external`: weights go beside the file even if no
  * option says so. */
