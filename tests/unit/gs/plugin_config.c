@@ -11,6 +11,7 @@
 
 #include <polygraphy/plugin.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -132,4 +133,40 @@ static void test_plugin_config__replace(void **state)
     assert_string_equal(g->nodes[2]->op, "Abs");
     pgy_plugin_config_destroy(c);
     pgy_gs_destroy(g);
+}
+
+static pgy_status whole_way(const char *path, pgy_error *err)
+{
+    pgy_plugin_config *c = NULL;
+    pgy_gs_graph *g = NULL;
+    pgy_model *m = NULL;
+    bool done;
+    pgy_status st = pgy_plugin_config_load(&c, FOLDER "awkward.yaml", err);
+    if (!st) st = pgy_plugin_config_save(c, path, err);
+    if (!st) st = pgy_model_load(&m, FOLDER "chain.onnx", NULL, err);
+    if (!st) st = pgy_gs_import(&g, m, err);
+    if (!st) st = pgy_plugin_replace(&done, g, &c->plugins[1], 0, err);
+    pgy_gs_destroy(g);
+    pgy_model_destroy(m);
+    pgy_plugin_config_destroy(c);
+    return st;
+}
+
+static void test_plugin_config__refused_allocations(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_status st = PGY_E_MEMORY;
+    char *path = NULL;
+    assert_int_equal(file_temp_path(&path, ".yaml", &err), PGY_OK);
+    for (uint64_t n = 1; st; n++) {
+        if (!mem_fail_nth(n)) {
+            file_temp_release(path);
+            skip();
+        }
+        st = whole_way(path, &err);
+        mem_fail_nth(0);
+        if (st && st != PGY_E_MEMORY) fail_msg("allocation %d: %s", (int)n, err.text);
+    }
+    file_temp_release(path);
 }

@@ -11,6 +11,7 @@
 
 #include <polygraphy/shard.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
 
 #define FOLDER TEST_SOURCE_DIR "/tests/data/shard/"
@@ -322,4 +323,54 @@ static void test_shard__sizes_that_cannot_be_divided(void **state)
     pgy_shard_hints_destroy(h);
     pgy_gs_destroy(other);
     pgy_gs_destroy(g);
+}
+
+/* ---- Refused allocations ---- */
+
+static pgy_status whole_way(bool context, pgy_error *err)
+{
+    pgy_model *m = NULL, *made = NULL;
+    pgy_gs_graph *g = NULL, *part = NULL;
+    pgy_shard_hints *h = NULL;
+    pgy_shard_options o = pgy_shard_options_default();
+    o.nb_rank = 2;
+    o.fused = true;
+    pgy_status st =
+        pgy_model_load(&m, context ? FOLDER "attention.onnx" : FOLDER "quantized.onnx", NULL, err);
+    if (!st) st = pgy_gs_import(&g, m, err);
+    if (!st) st = pgy_shard_name_nodes(g, err);
+    if (!st) st = pgy_shard_suggest(&h, g, &o, err);
+    if (!st) st = pgy_gs_copy(&part, g, err);
+    if (!st) st = context ? pgy_shard_context(part, h, 0, err) : pgy_shard_tensors(part, h, 1, err);
+    if (!st) st = pgy_gs_export(&made, part, NULL, err);
+    pgy_model_destroy(made);
+    pgy_shard_hints_destroy(h);
+    pgy_gs_destroy(part);
+    pgy_gs_destroy(g);
+    pgy_model_destroy(m);
+    return st;
+}
+
+static void refuse_each(bool context)
+{
+    pgy_status st = PGY_E_MEMORY;
+    for (uint64_t n = 1; st; n++) {
+        pgy_error err = {0};
+        if (!mem_fail_nth(n)) skip();
+        st = whole_way(context, &err);
+        mem_fail_nth(0);
+        if (st && st != PGY_E_MEMORY) fail_msg("allocation %d: %s", (int)n, err.text);
+    }
+}
+
+static void test_shard__refused_allocations_context(void **state)
+{
+    (void)state;
+    refuse_each(true);
+}
+
+static void test_shard__refused_allocations_tensors(void **state)
+{
+    (void)state;
+    refuse_each(false);
 }

@@ -13,6 +13,7 @@
 
 #include <polygraphy/shard.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -113,4 +114,19 @@ static void test_shard_hints__what_may_be_missing(void **state)
     assert_string_equal(h->reduce_op, "max");
     assert_int_equal(h->group_count, 0);
     pgy_shard_hints_destroy(h);
+}
+
+static void test_shard_hints__refused_allocations(void **state)
+{
+    (void)state;
+    pgy_status st = PGY_E_MEMORY;
+    for (uint64_t n = 1; st; n++) {
+        pgy_error err = {0};
+        pgy_shard_hints *h = NULL;
+        if (!mem_fail_nth(n)) skip();
+        st = pgy_shard_hints_load(&h, FOLDER "hints_fused.json", &err);
+        mem_fail_nth(0);
+        pgy_shard_hints_destroy(h);
+        if (st && st != PGY_E_MEMORY) fail_msg("allocation %d: %s", (int)n, err.text);
+    }
 }
