@@ -192,6 +192,13 @@ void pgy_gs_set_ir_version(pgy_gs_graph *g, int64_t version)
     gs_touch(d->top);
 }
 
+bool gs_weights_are_inputs(const gs_document *d)
+{
+    enum { WEIGHTS_ARE_NO_INPUTS = 4 };
+    const int64_t ir = d->top ? d->top->ir_version : 0;
+    return ir > 0 && ir < WEIGHTS_ARE_NO_INPUTS;
+}
+
 /* ---- Opsets --------------------------------------------------------------------------------- */
 
 bool gs_is_default_domain(const char *domain)

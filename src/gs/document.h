@@ -14,6 +14,8 @@ const pgy_gs_graph *gs_root(const pgy_gs_graph *g);
 bool gs_is_default_domain(const char *domain); /* "" and "ai.onnx" are one */
 const pgy_gs_opset *gs_find_import(const pgy_gs_graph *g, const char *domain); /* or NULL */
 
+/* Is the file of a version that lists weights as inputs too? */
+bool gs_weights_are_inputs(const gs_document *d);
 /* A node without anything, in no list. */
 pgy_status gs_node_create(pgy_gs_node **out, gs_document *d, pgy_error *err) PGY_MUST_CHECK;
 

@@ -176,18 +176,11 @@ static bool is_level_unchanged(const pgy_gs_graph *g)
            same_interface(g->inputs, g->input_count) && same_interface(g->outputs, g->output_count);
 }
 
-static bool lists_weights_as_inputs(const exporter *x, const pgy_gs_graph *g)
-{
-    enum { WEIGHTS_ARE_NO_INPUTS = 4 };
-    const int64_t ir = x->document->top->ir_version;
-    return g == x->document->top && ir > 0 && ir < WEIGHTS_ARE_NO_INPUTS;
-}
-
 static pgy_status fill_level(pgy_onnx_graph *to, exporter *x, pgy_gs_graph *g, level_tensors *lt)
 {
     static const pgy_onnx_graph NONE;
     const pgy_onnx_graph *from = g->stored ? g->stored : &NONE;
-    const pgy_gs_tensor_list *extra = lists_weights_as_inputs(x, g) ? &lt->weights : NULL;
+    lt->are_inputs = g == x->document->top && gs_weights_are_inputs(x->document);
     pgy_onnx_node **nodes = NULL;
     pgy_status st = export_tensors_enter(lt, x, g);
     if (!st) st = export_nodes(&nodes, x, g, 0);
@@ -196,10 +189,11 @@ static pgy_status fill_level(pgy_onnx_graph *to, exporter *x, pgy_gs_graph *g, l
     if (!st) st = export_weights(to, x, g, lt);
     if (!st)
         st = export_interface(&to->inputs, &to->input_count, x, g->inputs, g->input_count,
-                              from->inputs, from->input_count, extra);
+                              from->inputs, from->input_count);
+    if (!st && lt->are_inputs) st = export_weight_inputs(to, x, g, lt);
     if (!st)
         st = export_interface(&to->outputs, &to->output_count, x, g->outputs, g->output_count,
-                              from->outputs, from->output_count, NULL);
+                              from->outputs, from->output_count);
     if (!st) st = export_value_infos(&to->value_infos, &to->value_info_count, x, g, lt);
     return st;
 }

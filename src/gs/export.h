@@ -29,6 +29,7 @@ pgy_status export_attribute(pgy_onnx_attribute **out, exporter *x,
 typedef struct level_tensors {
     pgy_gs_tensor_list all;     /* pgy_gs_tensors */
     pgy_gs_tensor_list weights; /* those to be written on this level */
+    bool are_inputs;            /* weights are listed as inputs too, as files before IR 4 do */
 } level_tensors;
 
 /* Finds what a level writes; weights count as written until export_tensors_leave, so that levels
@@ -40,12 +41,13 @@ pgy_status export_weights(pgy_onnx_graph *to, exporter *x, pgy_gs_graph *g,
                           const level_tensors *lt) PGY_MUST_CHECK;
 pgy_status export_value_infos(pgy_onnx_value_info *const **out, size_t *count, exporter *x,
                               pgy_gs_graph *g, const level_tensors *lt) PGY_MUST_CHECK;
-/* Inputs or outputs; stored: those of the file, or NULL. extra: weights that old files list as
- * inputs too, or NULL. */
+/* Inputs or outputs; stored: those of the file, or NULL. */
 pgy_status export_interface(pgy_onnx_value_info *const **out, size_t *count, exporter *x,
                             pgy_gs_tensor *const *tensors, size_t tensor_count,
-                            pgy_onnx_value_info *const *stored, size_t stored_count,
-                            const pgy_gs_tensor_list *extra) PGY_MUST_CHECK;
+                            pgy_onnx_value_info *const *stored, size_t stored_count) PGY_MUST_CHECK;
+/* Lists the weights after the inputs that `to` has already. */
+pgy_status export_weight_inputs(pgy_onnx_graph *to, exporter *x, const pgy_gs_graph *g,
+                                const level_tensors *lt) PGY_MUST_CHECK;
 
 /* ---- export_imports.c ------------------------------------------------------------------------ */
 /* Imports of a top graph or function, and those that its nodes need besides. */

@@ -207,13 +207,15 @@ pgy_status export_value_infos(pgy_onnx_value_info *const **out, size_t *count, e
     for (size_t i = 0; i < lt->all.count; i++) {
         const pgy_gs_tensor *t = lt->all.items[i];
         if (tensor_box(t)->mark == epoch || !is_to_be_declared(t, g)) continue;
+        if (lt->are_inputs && t->kind == PGY_GS_CONSTANT) continue;
         const pgy_status st =
             g->parent || g->is_function ? PGY_OK : check_type(x, t, "tensor with a shape");
         if (st) return st;
         if (!(infos[n++] = export_info(x, t, t->info))) return export_no_memory(x);
     }
     for (size_t i = 0; i < box->kept_count; i++)
-        if (box->kept[i]->info && is_kept(g, box->kept[i]))
+        if (box->kept[i]->info && is_kept(g, box->kept[i]) &&
+            !(lt->are_inputs && box->kept[i]->kind == PGY_GS_CONSTANT))
             infos[n++] = (pgy_onnx_value_info *)box->kept[i]->info;
     *out = infos;
     *count = n;
@@ -227,11 +229,9 @@ static bool same_name(const pgy_onnx_value_info *info, const pgy_gs_tensor *t)
 
 pgy_status export_interface(pgy_onnx_value_info *const **out, size_t *count, exporter *x,
                             pgy_gs_tensor *const *tensors, size_t tensor_count,
-                            pgy_onnx_value_info *const *stored, size_t stored_count,
-                            const pgy_gs_tensor_list *extra)
+                            pgy_onnx_value_info *const *stored, size_t stored_count)
 {
-    const size_t extra_count = extra ? extra->count : 0;
-    pgy_onnx_value_info **infos = export_alloc(x, tensor_count + extra_count, sizeof(*infos));
+    pgy_onnx_value_info **infos = export_alloc(x, tensor_count, sizeof(*infos));
     if (!infos) return export_no_memory(x);
     for (size_t i = 0; i < tensor_count; i++) {
         const pgy_gs_tensor *t = tensors[i];
@@ -241,10 +241,27 @@ pgy_status export_interface(pgy_onnx_value_info *const **out, size_t *count, exp
         infos[i] = export_info(x, t, there && !tensor_box(t)->info_changed ? stored[i] : t->info);
         if (!infos[i]) return export_no_memory(x);
     }
-    for (size_t i = 0; i < extra_count; i++)
-        if (!(infos[tensor_count + i] = export_info(x, extra->items[i], NULL)))
-            return export_no_memory(x);
     *out = infos;
-    *count = tensor_count + extra_count;
+    *count = tensor_count;
+    return PGY_OK;
+}
+
+pgy_status export_weight_inputs(pgy_onnx_graph *to, exporter *x, const pgy_gs_graph *g,
+                                const level_tensors *lt)
+{
+    const gs_graph *box = graph_box(g);
+    const size_t most = to->input_count + lt->weights.count + box->kept_count;
+    pgy_onnx_value_info **infos = export_alloc(x, most, sizeof(*infos));
+    size_t n = to->input_count;
+    if (!infos) return export_no_memory(x);
+    if (n) memcpy(infos, to->inputs, n * sizeof(*infos));
+    for (size_t i = 0; i < lt->weights.count + box->kept_count; i++) {
+        const bool used = i < lt->weights.count;
+        const pgy_gs_tensor *t = used ? lt->weights.items[i] : box->kept[i - lt->weights.count];
+        if (!used && (t->kind != PGY_GS_CONSTANT || !is_kept(g, t))) continue;
+        if (!(infos[n++] = export_info(x, t, t->info))) return export_no_memory(x);
+    }
+    to->inputs = infos;
+    to->input_count = n;
     return PGY_OK;
 }

@@ -122,8 +122,9 @@ static pgy_status import_interface(level *l, pgy_gs_tensor ***items, size_t *cou
         pgy_status st = local_tensor(&t, l, infos[i]->name);
         if (!st) st = gs_type_fill(t, infos[i], l->err);
         if (st) return st;
-        if (are_inputs && t->kind == PGY_GS_CONSTANT) continue;
-        if (!t->info) t->info = infos[i];
+        const bool weight = are_inputs && t->kind == PGY_GS_CONSTANT;
+        if (!t->info && (!weight || gs_weights_are_inputs(l->d))) t->info = infos[i];
+        if (weight) continue;
         list[n++] = t;
     }
     *items = list;

@@ -231,6 +231,8 @@ static void test_import_export__weights_are_no_inputs(void **state)
     builder_input(&b, "w", PGY_F32, "2");
     builder_input(&b, "x", PGY_F32, "2");
     builder_floats(&b, "w", "2", NULL);
+    builder_floats(&b, "unused", "2", NULL);
+    b.graph->inputs[0]->doc_string = "about w";
     builder_node(&b, "Add", "x w", "y");
     builder_output(&b, "y", PGY_F32, "2");
     pgy_gs_graph *g = import_built(&b);
@@ -241,9 +243,12 @@ static void test_import_export__weights_are_no_inputs(void **state)
     pgy_model *out = written(g);
     const pgy_onnx_model *to = pgy_model_proto(out);
     assert_int_equal(to->ir_version, 3);
-    assert_int_equal(to->graph->input_count, 2);
+    assert_int_equal(to->graph->input_count, 3);
     assert_string_equal(to->graph->inputs[0]->name, "x");
     assert_string_equal(to->graph->inputs[1]->name, "w");
+    assert_string_equal(to->graph->inputs[1]->doc_string, "about w");
+    assert_string_equal(to->graph->inputs[2]->name, "unused");
+    assert_int_equal(to->graph->value_info_count, 0);
     pgy_model_destroy(out);
     pgy_gs_destroy(g);
 }
