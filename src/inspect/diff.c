@@ -48,9 +48,9 @@ static const char *prop(pgy_onnx_string_entry *const *items, size_t count, const
 void diff_add_props(pgy_diff *d, pgy_difference e, pgy_onnx_string_entry *const *a, size_t a_count,
                     pgy_onnx_string_entry *const *b, size_t b_count)
 {
-    for (size_t i = 0; i < a_count; i++) {
+    for (size_t i = 0; i < a_count; i++) { /* of a key that stands twice the first one counts */
         e.field = a[i]->key;
-        diff_add_texts(d, e, a[i]->value, prop(b, b_count, a[i]->key));
+        diff_add_texts(d, e, prop(a, a_count, a[i]->key), prop(b, b_count, a[i]->key));
     }
     for (size_t i = 0; i < b_count; i++) {
         e.field = b[i]->key;
@@ -162,14 +162,22 @@ static void compare_headers(pgy_diff *d, const pgy_onnx_model *a, const pgy_onnx
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-static const pgy_onnx_function *find_function(const pgy_onnx_model *m, const pgy_onnx_function *f)
+static bool is_same_function(const pgy_onnx_function *f, const pgy_onnx_function *g)
 {
-    for (size_t i = 0; i < m->function_count; i++) {
-        const pgy_onnx_function *g = m->functions[i];
-        if (!strcmp(g->name, f->name) && !strcmp(g->domain, f->domain) &&
-            !strcmp(g->overload, f->overload))
-            return g;
-    }
+    return !strcmp(g->name, f->name) && !strcmp(g->domain, f->domain) &&
+           !strcmp(g->overload, f->overload);
+}
+
+/* The counterpart of function `at` of `from`: of those that are defined twice, the one of the same
+ * turn. */
+static const pgy_onnx_function *find_function(const pgy_onnx_model *from, size_t at,
+                                              const pgy_onnx_model *m)
+{
+    const pgy_onnx_function *f = from->functions[at];
+    size_t turn = 0;
+    for (size_t i = 0; i < at; i++) turn += is_same_function(from->functions[i], f);
+    for (size_t i = 0; i < m->function_count; i++)
+        if (is_same_function(m->functions[i], f) && !turn--) return m->functions[i];
     return NULL;
 }
 
@@ -224,7 +232,7 @@ static pgy_status compare_functions(pgy_diff *d, const pgy_onnx_model *a, const 
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < a->function_count; i++) {
-        const pgy_onnx_function *f = a->functions[i], *g = find_function(b, f);
+        const pgy_onnx_function *f = a->functions[i], *g = find_function(a, i, b);
         if (!g) {
             diff_add(d, function_entry(f, PGY_DIFF_REMOVED));
             continue;
@@ -233,8 +241,7 @@ static pgy_status compare_functions(pgy_diff *d, const pgy_onnx_model *a, const 
         st = diff_functions(d, f, g, err);
     }
     for (size_t i = 0; i < b->function_count; i++)
-        if (!find_function(a, b->functions[i]))
-            diff_add(d, function_entry(b->functions[i], PGY_DIFF_ADDED));
+        if (!find_function(b, i, a)) diff_add(d, function_entry(b->functions[i], PGY_DIFF_ADDED));
     return st;
 }
 

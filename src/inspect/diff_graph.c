@@ -245,6 +245,7 @@ static void compare_annotations(const level *l)
     for (size_t i = 0; i < a->quantization_annotation_count; i++) {
         const pgy_onnx_quant_annotation *x = a->quantization_annotations[i];
         const diff_value *v = strmap_get(&l->a.names, x->tensor_name);
+        if (annotation(a, x->tensor_name) != x) continue;
         const pgy_onnx_quant_annotation *y =
             annotation(b, v && v->pair ? v->pair->name : x->tensor_name);
         diff_add_props(l->d, entry_of(l, PGY_DIFF_TENSOR, x->tensor_name),

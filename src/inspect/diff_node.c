@@ -157,9 +157,11 @@ static pgy_status compare_attributes(const node_pair *p, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     const pgy_onnx_node *a = p->a->proto, *b = p->b->proto;
-    for (size_t i = 0; !st && i < a->attribute_count; i++)
-        st = compare_attribute(p, a->attributes[i],
-                               pgy_onnx_node_attribute(b, a->attributes[i]->name), err);
+    for (size_t i = 0; !st && i < a->attribute_count; i++) {
+        const pgy_onnx_attribute *x = a->attributes[i];
+        if (pgy_onnx_node_attribute(a, x->name) == x) /* the first of its name */
+            st = compare_attribute(p, x, pgy_onnx_node_attribute(b, x->name), err);
+    }
     for (size_t i = 0; !st && i < b->attribute_count; i++)
         if (!pgy_onnx_node_attribute(a, b->attributes[i]->name))
             st = compare_attribute(p, NULL, b->attributes[i], err);

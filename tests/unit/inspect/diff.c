@@ -341,6 +341,22 @@ static void test_diff__what_is_no_graph_is_compared(void **state)
     expect(broken_model("Relu"), broken_model("Exp"), "node changed back | operator: Relu > Exp\n");
 }
 
+/* Outputs, attributes and metadata that a file lists twice. */
+static void test_diff__what_is_listed_twice_is_equal_to_itself(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1");
+    builder_input(&b, "x", PGY_F32, "1");
+    pgy_onnx_node *n = builder_node(&b, "Softmax", "x", "y");
+    builder_attr_int(&b, n, "axis", 0);
+    builder_attr_int(&b, n, "axis", 1);
+    builder_output(&b, "y", PGY_F32, "1");
+    builder_output(&b, "y", PGY_F32, "1");
+    pgy_model *m = builder_finish_bytes(&b);
+    expect(pgy_model_retain(m), m, "");
+}
+
 /* ---- Weights --------------------------------------------------------------------------------- */
 
 static pgy_model *weight_model(pgy_dtype dtype, size_t count, const void *data, bool constant)
