@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes as calls of graph surgery on a random graph: edges, nodes, tensors, lists, attributes,
- * subgraphs, cleaning, sorting, folding, patterns. After every call both views of all edges must
- * agree; at the end the graph is copied, written and read again. */
+ * subgraphs, functions, cleaning, sorting, folding, patterns, iteration. After every call both
+ * views of all edges must agree; at the end the graph is copied, written and read again. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -270,6 +270,76 @@ static pgy_status replace_region(state *s, pgy_error *err)
     return pgy_gs_replace_region(&n, any_graph(s), &spec, err);
 }
 
+/* A node of any operator behind an Add, or twice the same tensor. */
+static pgy_status match(state *s, pgy_error *err)
+{
+    pgy_gs_pattern *p = NULL;
+    pgy_gs_match *matches = NULL;
+    pgy_gs_slot x = 0, sum = 0, y = 0;
+    size_t count = 0;
+    const bool twice = pick(s, 2);
+    pgy_status st = pgy_gs_pattern_create(&p, err);
+    if (!st) st = pgy_gs_pattern_variable(&x, p, err);
+    const pgy_gs_slot first[] = {x, x};
+    const pgy_gs_pattern_node add = {
+        .name = "a", .op = "Add", .inputs = first, .input_count = twice ? 2 : 1};
+    if (!st) st = pgy_gs_pattern_add(&sum, 1, p, &add, err);
+    const pgy_gs_pattern_node neg = {.name = "n", .op = "Neg", .inputs = &sum, .input_count = 1};
+    if (!st) st = pgy_gs_pattern_add(&y, 1, p, &neg, err);
+    if (!st) st = pgy_gs_pattern_outputs(p, &y, 1, err);
+    if (!st) st = pgy_gs_match_all(&matches, &count, p, any_graph(s), err);
+    for (size_t i = 0; i < count; i++)
+        if (!pgy_gs_match_node(&matches[i], "a") || !pgy_gs_match_node(&matches[i], "n")) abort();
+    pgy_gs_matches_free(matches, count);
+    pgy_gs_pattern_destroy(p);
+    return st;
+}
+
+/* Nodes come and go while the list is walked over. */
+static pgy_status iterate(state *s, pgy_error *err)
+{
+    pgy_gs_graph *g = any_graph(s);
+    pgy_gs_iter it = {0};
+    pgy_gs_node *n;
+    pgy_status st;
+    size_t steps = 0;
+    const size_t most = g->node_count;
+    while (!(st = pgy_gs_next(&n, &it, g, err)) && n) {
+        if (n->graph != g || steps++ > most) abort();
+        if (pick(s, 4) == 0) pgy_gs_remove_node(any_node(s));
+        if (pick(s, 4) == 0 && make_node(s, err)) break;
+    }
+    pgy_gs_iter_end(&it);
+    return PGY_OK;
+}
+
+/* A function of one node, called; calls may end up in circles of functions. */
+static pgy_status call_function(state *s, pgy_error *err)
+{
+    pgy_gs_graph *f = pgy_gs_find_function(s->graphs[0], "d", "F", "");
+    pgy_gs_tensor *in, *out;
+    pgy_gs_node *n;
+    bool done;
+    pgy_status st = PGY_OK;
+    if (f && pick(s, 2)) return pgy_gs_inline_functions(s->graphs[0], err);
+    if (f) return pgy_gs_inline_call(&done, any_node(s), err);
+    st = pgy_gs_function(&f, s->graphs[0], "F", "d", err);
+    if (!st) st = pgy_gs_variable(&in, f, "x", PGY_DTYPE_NONE, -1, NULL, err);
+    if (!st) st = pgy_gs_variable(&out, f, "t1", PGY_DTYPE_NONE, -1, NULL, err);
+    if (st) return st;
+    const pgy_gs_node_spec spec = {.op = pick(s, 8) ? "Neg" : "F",
+                                   .domain = "d",
+                                   .inputs = &in,
+                                   .input_count = 1,
+                                   .outputs = &out,
+                                   .output_count = 1};
+    st = pgy_gs_add_node(&n, f, &spec, err);
+    if (!st) st = pgy_gs_set_graph_inputs(f, &in, 1, err);
+    if (!st) st = pgy_gs_set_graph_outputs(f, &out, 1, err);
+    if (!st) st = pgy_gs_set_domain(any_node(s), "d", err);
+    return st ? st : pgy_gs_set_op(any_node(s), "F", err);
+}
+
 /* ---- The end -------------------------------------------------------------------------------- */
 
 static void check(const pgy_gs_graph *g, const char *what)
@@ -307,9 +377,9 @@ static void round_trip(pgy_gs_graph *g)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static pgy_status (*const CALL[])(state *, pgy_error *) = {
-        make_variable, make_constant, make_omitted,   make_node,     make_layer,
-        make_subgraph, set_slot,      set_slots,      change_tensor, change_node,
-        change_graph,  run_algorithm, replace_region, make_node,     set_slot};
+        make_variable,  make_constant, make_omitted,  make_node,     make_layer,   make_subgraph,
+        set_slot,       set_slots,     change_tensor, change_node,   change_graph, run_algorithm,
+        replace_region, match,         iterate,       call_function, make_node,    set_slot};
     state s = {.data = data, .size = size};
     pgy_error err = {0};
     pgy_set_max_memory(64u << 20);

@@ -410,6 +410,60 @@ static void test_script__no_changes(void **state)
     pgy_gs_destroy(g);
 }
 
+/* ---- A published network -------------------------------------------------------------------- */
+
+static const char NETWORK[] =
+    "variable tensor-0 FLOAT[B,1,28,28]\nconstant w1 FLOAT[32,1,5,5]=0.5\nconstant b1 ones[32]\n"
+    "constant w2 FLOAT[64,32,5,5]=0.25\nconstant b2 ones[64]\nconstant shape INT64[2]=-1,3136\n"
+    "constant m1 ones[3136,1024]\nconstant a1 ones[1024]\nconstant m2 ones[1024,10]\n"
+    "constant a2 ones[10]\n"
+    "insert Conv name=Conv-1 inputs=tensor-0,w1,b1 outputs=tensor-1 attr.kernel_shape=[5,5] "
+    "attr.pads=[2,2,2,2]\n"
+    "insert Relu name=ReLU-2 inputs=tensor-1 outputs=tensor-2\n"
+    "insert MaxPool name=MaxPool-3 inputs=tensor-2 outputs=tensor-3 attr.kernel_shape=[2,2] "
+    "attr.strides=[2,2]\n"
+    "insert Conv name=Conv-4 inputs=tensor-3,w2,b2 outputs=tensor-4 attr.kernel_shape=[5,5] "
+    "attr.pads=[2,2,2,2]\n"
+    "insert Relu name=ReLU-5 inputs=tensor-4 outputs=tensor-5\n"
+    "insert MaxPool name=MaxPool-6 inputs=tensor-5 outputs=tensor-6 attr.kernel_shape=[2,2] "
+    "attr.strides=[2,2]\n"
+    "insert Transpose name=Transpose-7 inputs=tensor-6 outputs=tensor-7 attr.perm=[0,2,3,1]\n"
+    "insert Reshape name=Reshape-7 inputs=tensor-7,shape outputs=tensor-8\n"
+    "insert MatMul name=MatMul-9 inputs=tensor-8,m1 outputs=tensor-9\n"
+    "insert Add name=Add-10 inputs=tensor-9,a1 outputs=tensor-10\n"
+    "insert Relu name=ReLU-11 inputs=tensor-10 outputs=tensor-11\n"
+    "insert MatMul name=MatMul-12 inputs=tensor-11,m2 outputs=tensor-12\n"
+    "insert Add name=Add-13 inputs=tensor-12,a2 outputs=tensor-13\n"
+    "insert Softmax name=Softmax-14 inputs=tensor-13 outputs=tensor-14 attr.axis=1\n"
+    "insert ArgMax name=ArgMax-15 inputs=tensor-14 outputs=tensor-15 attr.axis=1 attr.keepdims=0\n"
+    "set-io inputs=tensor-0 outputs=tensor-15\ninfer-shapes\n";
+
+static void test_script__the_published_network(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = NULL;
+    pgy_gs_tensor_list list = {0};
+    assert_int_equal(pgy_gs_create(&g, NULL), PGY_OK);
+    run_on(g, NETWORK);
+    assert_int_equal(g->node_count, 15);
+    assert_int_equal(pgy_gs_tensors(&list, g, true, NULL), PGY_OK);
+    static const char *const FIRST[] = {"tensor-0", "w1", "b1", "tensor-1"};
+    assert_int_equal(list.count, 25);
+    for (size_t i = 0; i < 4; i++) assert_string_equal(list.items[i]->name, FIRST[i]);
+    assert_string_equal(list.items[24]->name, "tensor-15");
+    assert_int_equal(list.items[24]->dtype, PGY_I64);
+    assert_int_equal(list.items[24]->rank, 1);
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_gs_node *n = g->nodes[i];
+        assert_ptr_equal(pgy_gs_node_i(n, 0, 0), i ? g->nodes[i - 1] : NULL);
+        assert_ptr_equal(pgy_gs_node_o(n, 0, 0), i < 14 ? g->nodes[i + 1] : NULL);
+        assert_ptr_equal(pgy_gs_tensor_i(n->outputs[0], 0, 0), n->inputs[0]);
+        assert_ptr_equal(pgy_gs_tensor_o(n->inputs[0], 0, 0), n->outputs[0]);
+    }
+    pgy_gs_tensor_list_free(&list);
+    pgy_gs_destroy(g);
+}
+
 /* ---- The seed cases as scripts -------------------------------------------------------------- */
 
 static void run_file(pgy_gs_graph *g, const char *folder, const char *script)
