@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/groups/model.h"
+#include "cli/groups/operators.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/edit.py";
 
@@ -54,7 +55,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 static const option_group OWN = {
     .options = OPTIONS, .settings_size = sizeof(edit_args), .finish = finish};
 static const option_group *const GROUPS[] = {
-    &GROUP_MODEL_OPTIONAL, &OWN, &GROUP_LOGGING, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE, NULL};
+    &GROUP_MODEL_OPTIONAL, &OWN, &GROUP_LOGGING, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE,
+    &GROUP_OPERATORS,      NULL};
 
 static void list_verbs(void)
 {
