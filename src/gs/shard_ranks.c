@@ -167,10 +167,8 @@ static pgy_status cut_attention(ranks_work *w, pgy_gs_node *n, pgy_error *err)
 
 static pgy_gs_node *only_product(const pgy_gs_tensor *t)
 {
-    return t->consumer_count == 1 && is_op(t->consumers[0], "Mul") &&
-                   t->consumers[0]->input_count == 2
-               ? t->consumers[0]
-               : NULL;
+    pgy_gs_node *n = t->consumer_count == 1 ? t->consumers[0] : NULL;
+    return is_op(n, "Mul") && n->input_count == 2 && n->output_count == 1 ? n : NULL;
 }
 
 static pgy_gs_tensor *other_factor(const pgy_gs_node *mul, const pgy_gs_tensor *t)
