@@ -384,6 +384,29 @@ static pgy_status all_passed(linter *l, pgy_error *err)
     return PGY_OK;
 }
 
+/* What the runtime warns of while the whole model runs is a finding, not a line of the log. */
+static void hear_runtime(pgy_severity severity, const char *text, size_t size_bytes, void *user)
+{
+    static const char MARK[] = "ONNX Runtime: ";
+    const char *message = severity == PGY_LOG_WARNING ? strstr(text, MARK) : NULL;
+    strvec *warnings = user;
+    if (!message || !strvec_push(warnings, message + sizeof MARK - 1))
+        fwrite(text, 1, size_bytes, severity >= PGY_LOG_CRITICAL ? stderr : stdout);
+}
+
+static bool run_whole(linter *l, pgy_tensor_map **outputs, pgy_error *why)
+{
+    strvec warnings = {0};
+    pgy_log_set_sink(hear_runtime, &warnings);
+    const bool passed = run_model(outputs, l, l->model, why) == PGY_OK;
+    fflush(stdout);
+    pgy_log_open_console();
+    for (size_t i = 0; passed && i < warnings.count; i++)
+        add_runtime(l, LINT_WARNING, NULL, warnings.items[i]);
+    strvec_deinit(&warnings);
+    return passed;
+}
+
 static pgy_status run_runtime(linter *l, pgy_error *err)
 {
     pgy_metadata *inputs = NULL;
@@ -397,8 +420,7 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
         st = PGY_OK;
     } else {
         l->backend = choose_backend();
-        bool whole =
-            !lint_has_exception(&l->report) && run_model(&outputs, l, l->model, &why) == PGY_OK;
+        bool whole = !lint_has_exception(&l->report) && run_whole(l, &outputs, &why);
         if (interrupt_requested())
             st = pgy_error_set(err, PGY_E_CANCELLED, "Interrupted.");
         else
