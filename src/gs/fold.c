@@ -249,6 +249,7 @@ pgy_status pgy_gs_fold_constants(pgy_gs_graph *g, const pgy_gs_fold_options *opt
     if (!st) st = fold_functions(&f, g, err);
     if (!st) warn_of_large(&f);
     gs_function_index_deinit(&f.functions);
+    for (size_t i = 0; i < f.state_capacity; i++) pgy_tensor_release(f.states[i].known);
     mem_free(f.function_allowed);
     mem_free(f.states);
     str_deinit(&f.large);

@@ -15,6 +15,7 @@ typedef struct fold_state {
     uint32_t listed;   /* date of the computation in which it has a slot, or has been seen */
     size_t slot;
     bool is_input, is_output; /* of some graph of the document */
+    pgy_tensor *known;        /* elements of a shape that is too large to become a constant */
 } fold_state;
 
 typedef struct gs_folder {
@@ -48,6 +49,12 @@ static inline bool gs_fold_is_output(const gs_folder *f, const pgy_gs_tensor *t)
 {
     const uint64_t serial = tensor_box(t)->serial;
     return serial < f->state_capacity && f->states[serial].is_output;
+}
+/* Elements of t that only this run knows, or NULL. */
+static inline pgy_tensor *gs_fold_known(const gs_folder *f, const pgy_gs_tensor *t)
+{
+    const uint64_t serial = tensor_box(t)->serial;
+    return serial < f->state_capacity ? f->states[serial].known : NULL;
 }
 /* An operator of the default domain. */
 bool gs_fold_is(const pgy_gs_node *n, const char *op);

@@ -117,7 +117,8 @@ static pgy_status check_dependency(pgy_gs_tensor *t, void *user, pgy_error *err)
 {
     dependencies *d = user;
     (void)err;
-    d->constant &= gs_fold_is_constant(t) || gs_fold_is_foldable(d->f, tensor_box(t)->serial);
+    d->constant &= gs_fold_is_constant(t) || gs_fold_is_foldable(d->f, tensor_box(t)->serial) ||
+                   gs_fold_known(d->f, t);
     return PGY_OK;
 }
 
@@ -126,7 +127,7 @@ static bool makes_its_outputs(const gs_folder *f, const pgy_gs_node *n)
     bool some = false;
     for (size_t i = 0; i < n->output_count; i++) {
         if (pgy_gs_is_omitted(n->outputs[i])) continue;
-        if (!gs_fold_makes(f, n, n->outputs[i])) return false;
+        if (!gs_fold_makes(f, n, n->outputs[i]) || gs_fold_known(f, n->outputs[i])) return false;
         some = true;
     }
     return some;

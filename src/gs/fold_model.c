@@ -47,7 +47,9 @@ static pgy_status add_value(builder *b, pgy_gs_tensor *t, pgy_error *err)
     s->listed = b->date;
     s->slot = m->value_count;
     fold_value *v = &m->values[m->value_count++];
+    pgy_tensor *known = gs_fold_known(b->f, t);
     *v = (fold_value){.tensor = t, .name = tensor_name(b, t)};
+    if (known) v->value = pgy_tensor_retain(known);
     return v->name ? PGY_OK : gs_no_memory(err);
 }
 
@@ -64,7 +66,8 @@ static pgy_status note_function_constant(builder *b, pgy_gs_tensor *t, pgy_error
 /* A constant comes from outside of the nodes. */
 static pgy_status note_constant(builder *b, pgy_gs_tensor *t, pgy_error *err)
 {
-    if (t->kind != PGY_GS_CONSTANT || pgy_gs_is_omitted(t)) return PGY_OK;
+    const bool known = !b->in_function && gs_fold_known(b->f, t);
+    if ((t->kind != PGY_GS_CONSTANT && !known) || pgy_gs_is_omitted(t)) return PGY_OK;
     fold_state *s = gs_fold_state(b->f, tensor_box(t)->serial);
     if (!s) return gs_no_memory(err);
     if (s->listed == b->date) return PGY_OK;

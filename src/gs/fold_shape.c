@@ -146,6 +146,16 @@ static bool whole(selection *s, pgy_gs_node *n, const shape_part *from)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
+/* What is too large to be written may still lead to something that is not. */
+static pgy_status set_known(gs_folder *f, const pgy_gs_tensor *t, pgy_tensor *values,
+                            pgy_error *err)
+{
+    fold_state *s = gs_fold_state(f, tensor_box(t)->serial);
+    if (!s) return gs_no_memory(err);
+    if (!s->known) s->known = pgy_tensor_retain(values);
+    return PGY_OK;
+}
+
 static pgy_status set_result(gs_folder *f, pgy_gs_node *n, const int64_t *items, size_t rank,
                              const int64_t *shape, pgy_error *err)
 {
@@ -156,7 +166,7 @@ static pgy_status set_result(gs_folder *f, pgy_gs_node *n, const int64_t *items,
     const size_t bytes = pgy_tensor_size_bytes(values);
     if (bytes) memcpy(pgy_tensor_data(values), items, bytes);
     st = gs_fold_set(f, n->outputs[0], values, &done, err);
-    if (!st && done) st = gs_fold_drop_outputs(n, err);
+    if (!st) st = done ? gs_fold_drop_outputs(n, err) : set_known(f, n->outputs[0], values, err);
     pgy_tensor_release(values);
     return st;
 }

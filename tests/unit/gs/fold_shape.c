@@ -244,6 +244,31 @@ static void test_fold_shape__reads_the_part_that_shape_gives(void **state)
     pgy_gs_destroy(g);
 }
 
+static void test_fold_shape__shapes_above_the_threshold_lead_to_small_results(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = text_graph();
+    pgy_gs_fold_options o = pgy_gs_fold_options_default();
+    pgy_error err = {0};
+    text_node(g, "Shape", "shape", "x", "s");
+    text_node(g, "ReduceMax", "max", "s", "m");
+    pgy_gs_tensor *in[] = {text_tensor(g, "s"), text_ints(g, "first", "0"),
+                           text_ints(g, "end", "2")};
+    pgy_gs_node *part = text_node(g, "Slice", "part", "", "p");
+    assert_int_equal(pgy_gs_set_inputs(part, in, 3, &err), PGY_OK);
+    text_node(g, "ReduceMin", "min", "p", "n");
+    text_io(g, "x", "s m n");
+    text_type(g, "x", PGY_F32, "2 3 4");
+    o.size_threshold = 8;
+    fold_with(g, o);
+    assert_variable(g, "s");
+    assert_node(g, "shape", "Shape(x -> s)");
+    assert_value(g, "m", "int64 (1): 4");
+    assert_variable(g, "p");
+    assert_value(g, "n", "int64 (1): 2");
+    pgy_gs_destroy(g);
+}
+
 static bool is_shape(const pgy_gs_node *n, void *user)
 {
     (void)user;
