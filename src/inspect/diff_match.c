@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "inspect/diff.h"
 
-enum { WIDE_USE = 64, ROUNDS = 4 };
+enum { WIDE_USE = 64, ROUNDS = 4, SAMPLE_BYTES = 4096 };
 
 typedef struct entry {
     uint64_t key;
@@ -67,7 +67,25 @@ static void pair_nodes(matcher *m, diff_node *a, diff_node *b)
         diff_pair_values(m->d, a->outputs[k], b->outputs[k]);
 }
 
-/* Weights that stand at the same place of a pair; by name where both names are on both sides. */
+/* Do the stored bytes begin alike? */
+static bool same_start(const diff_value *v, const diff_value *w)
+{
+    const pgy_bytes a = v->weight ? v->weight->raw_data : (pgy_bytes){0};
+    const pgy_bytes b = w->weight ? w->weight->raw_data : (pgy_bytes){0};
+    return a.size && a.size == b.size &&
+           memcmp(a.data, b.data, a.size < SAMPLE_BYTES ? a.size : SAMPLE_BYTES) == 0;
+}
+
+/* A weight that is on the other side as it was, under its name, was not renamed: another one stands
+ * in its place. */
+static bool was_replaced(const matcher *m, const diff_value *v, const diff_value *w)
+{
+    const diff_value *named = strmap_get(&m->b->names, v->name);
+    return named && named != w && diff_is_weight(named) && !same_start(v, w) &&
+           same_start(v, named);
+}
+
+/* Weights that stand at the same place of a pair: first those of one name, then the others. */
 static void pair_weights_of(matcher *m, const diff_node *a, const diff_node *b, bool same_names)
 {
     for (size_t k = 0; k < a->proto->input_count && k < b->proto->input_count; k++) {
@@ -75,7 +93,8 @@ static void pair_weights_of(matcher *m, const diff_node *a, const diff_node *b, 
         if (!is_local(v, m->a) || !is_local(w, m->b) || !diff_is_weight(v) || !diff_is_weight(w) ||
             v->is_input || w->is_input)
             continue;
-        if (same_names == same_text(v->name, w->name)) diff_pair_values(m->d, v, w);
+        if (same_names == same_text(v->name, w->name) && (same_names || !was_replaced(m, v, w)))
+            diff_pair_values(m->d, v, w);
     }
 }
 

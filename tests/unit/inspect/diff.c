@@ -425,6 +425,31 @@ static void test_diff__sums_over_many_blocks(void **state)
     free(b);
 }
 
+/* Two weights, in one order or the other: of nodes, or of what they hold. */
+static pgy_model *two_weights(bool swap_uses, bool swap_names)
+{
+    static const float ONE[] = {1, 2}, TWO[] = {3, 4};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_floats(&b, swap_names ? "w2" : "w1", "2", ONE);
+    builder_floats(&b, swap_names ? "w1" : "w2", "2", TWO);
+    builder_node(&b, "Add", swap_uses != swap_names ? "x w2" : "x w1", "h")->name = "first";
+    builder_node(&b, "Mul", swap_uses != swap_names ? "h w1" : "h w2", "y")->name = "second";
+    builder_output(&b, "y", PGY_F32, "2");
+    return builder_finish_bytes(&b);
+}
+
+static void test_diff__exchanged_weights(void **state)
+{
+    (void)state;
+    expect(two_weights(false, false), two_weights(true, false),
+           "node rewired first | input 1: w1 > w2\n"
+           "node rewired second | input 1: w2 > w1\n");
+    expect(two_weights(false, false), two_weights(false, true),
+           "weight renamed w1 > w2\n"
+           "weight renamed w2 > w1\n");
+}
+
 static void test_diff__tolerance(void **state)
 {
     (void)state;
