@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "gs/document.h"
 
-enum { DEFAULT_OPSET = 11, FIRST_CAPACITY = 4 };
+enum { DEFAULT_OPSET = 11, FIRST_CAPACITY = 2 };
 
 static const char DEFAULT_NAME[] = "onnx_graphsurgeon_graph";
 
