@@ -14,7 +14,7 @@ static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
 typedef struct inlining {
     gs_folder *f;
     pgy_gs_graph *g;
-    pgy_gs_node **nodes; /* the new list, of the store */
+    pgy_gs_node **nodes; /* the new list, of the store, with room for all there may be */
     size_t count, capacity;
     pgy_gs_node *node; /* the If */
     pgy_gs_graph *branch;
@@ -112,14 +112,6 @@ static pgy_status rename_tensors(const inlining *x, pgy_error *err)
 }
 
 /* ---- Outputs --------------------------------------------------------------------------------- */
-
-static pgy_status list_node(inlining *x, pgy_gs_node *n, pgy_error *err)
-{
-    const pgy_status st =
-        gs_grow(graph_box(x->g)->document, &x->nodes, x->count, &x->capacity, err);
-    if (!st) x->nodes[x->count++] = n;
-    return st;
-}
 
 /* Subgraphs inside that hand a tensor of the branch out as it is. */
 static void replace_in_outputs(const pgy_gs_graph *g, pgy_gs_tensor *from, pgy_gs_tensor *to)
@@ -220,20 +212,18 @@ static void drop_graph(pgy_gs_graph *g)
     }
 }
 
-static pgy_status move_nodes(inlining *x, pgy_error *err)
+static void move_nodes(inlining *x)
 {
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < x->branch->node_count; i++) {
+    for (size_t i = 0; i < x->branch->node_count; i++) {
         pgy_gs_node *n = x->branch->nodes[i];
-        st = name_node(x, n, err);
-        if (!st) st = list_node(x, n, err);
-        if (st) break;
+        x->nodes[x->count++] = n;
         n->graph = x->g;
         for (size_t k = 0; k < n->attribute_count; k++)
             for (size_t s = 0; s < n->attributes[k].graph_count; s++)
                 n->attributes[k].graphs[s]->parent = x->g;
     }
-    return st;
+    x->branch->node_count = 0;
+    x->branch->output_count = 0;
 }
 
 static pgy_status inline_branch(inlining *x, pgy_error *err)
@@ -245,10 +235,10 @@ static pgy_status inline_branch(inlining *x, pgy_error *err)
     if (*n->name && !strmap_put(&x->names, n->name, NULL)) return gs_no_memory(err);
     for (size_t i = 0; !st && i < n->output_count; i++) st = move_output(x, i, err);
     if (!st) st = rename_tensors(x, err);
-    if (!st) st = move_nodes(x, err);
+    for (size_t i = 0; !st && i < x->branch->node_count; i++)
+        st = name_node(x, x->branch->nodes[i], err);
     if (st) return st;
-    x->branch->node_count = 0;
-    x->branch->output_count = 0;
+    move_nodes(x);
     for (size_t k = 0; k < n->attribute_count; k++)
         for (size_t s = 0; s < n->attributes[k].graph_count; s++)
             drop_graph(n->attributes[k].graphs[s]);
@@ -268,12 +258,37 @@ static bool condition(bool *out, pgy_gs_tensor *t)
     return one;
 }
 
+static size_t count_uses(const pgy_gs_node *n, const pgy_gs_graph *g)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < n->attribute_count; k++)
+        for (size_t s = 0; s < n->attributes[k].graph_count; s++)
+            count += n->attributes[k].graphs[s] == g;
+    return count;
+}
+
+/* Has another attribute a graph of n, too? Then it cannot be taken apart. */
+static bool is_shared(const gs_document *d, const pgy_gs_node *n)
+{
+    size_t uses = 0, own = 0;
+    if (!d->shares_subgraphs) return false;
+    for (size_t k = 0; k < n->attribute_count; k++)
+        for (size_t s = 0; s < n->attributes[k].graph_count; s++) {
+            const pgy_gs_graph *used = n->attributes[k].graphs[s];
+            own++;
+            for (size_t i = 0; i < d->graph_count; i++)
+                for (size_t m = 0; m < d->graphs[i]->node_count; m++)
+                    uses += count_uses(d->graphs[i]->nodes[m], used);
+        }
+    return uses > own;
+}
+
 /* The branch that is taken, or NULL. */
 static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n, bool warn)
 {
     bool taken = false;
     if (!gs_fold_is(n, "If") || n->input_count != 1 || n->output_count == 0 ||
-        !condition(&taken, n->inputs[0]) || gs_fold_is_excluded(f, n))
+        !condition(&taken, n->inputs[0]) || gs_fold_is_excluded(f, n) || is_shared(f->document, n))
         return NULL;
     const pgy_gs_attribute *a = pgy_gs_find_attr(n, taken ? "then_branch" : "else_branch");
     pgy_gs_graph *branch = a && a->graph_count == 1 ? a->graphs[0] : NULL;
@@ -284,28 +299,43 @@ static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n, bool 
     return NULL;
 }
 
+/* *found: some If can be inlined. */
+static pgy_status make_room(inlining *x, bool *found, pgy_error *err)
+{
+    const pgy_gs_graph *g = x->g;
+    x->capacity = g->node_count;
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_gs_graph *branch = find_branch(x->f, g->nodes[i], false);
+        if (branch) x->capacity += branch->node_count + branch->output_count;
+        *found |= branch != NULL;
+    }
+    if (!*found) return PGY_OK;
+    x->nodes = gs_alloc(x->f->document, x->capacity, sizeof(*x->nodes));
+    if (!x->nodes) return gs_no_memory(err);
+    for (size_t i = 0; i < g->node_count; i++)
+        if (!take_name(x, g->nodes[i]->name, 0)) return gs_no_memory(err);
+    return PGY_OK;
+}
+
 pgy_status gs_fold_ifs(gs_folder *f, pgy_gs_graph *g, pgy_error *err)
 {
     inlining x = {.f = f, .g = g};
     bool found = false;
-    pgy_status st = PGY_OK;
     if (f->options.keep_ifs) return PGY_OK;
-    for (size_t i = 0; !found && i < g->node_count; i++)
-        found = find_branch(f, g->nodes[i], false) != NULL;
-    if (!found) return PGY_OK;
-    for (size_t i = 0; !st && i < g->node_count; i++)
-        if (!take_name(&x, g->nodes[i]->name, 0)) st = gs_no_memory(err);
-    for (size_t i = 0; !st && i < g->node_count; i++) {
+    pgy_status st = make_room(&x, &found, err);
+    if (st || !found) goto done;
+    for (size_t i = 0; i < g->node_count; i++) {
         x.node = g->nodes[i];
-        x.branch = find_branch(f, x.node, true);
-        st = x.branch ? inline_branch(&x, err) : list_node(&x, x.node, err);
+        x.branch = st ? NULL : find_branch(f, x.node, true);
+        if (x.branch) st = inline_branch(&x, err);
+        if (!x.branch || st) x.nodes[x.count++] = x.node;
     }
-    strmap_deinit(&x.names);
-    if (st) return st;
     g->nodes = x.nodes;
     g->node_count = x.count;
     graph_box(g)->node_capacity = x.capacity;
     for (size_t i = 0; i < g->node_count; i++) node_box(g->nodes[i])->index_hint = i;
     gs_touch(g);
-    return PGY_OK;
+done:
+    strmap_deinit(&x.names);
+    return st;
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "fold_text.h"
 
 /* An If after "pre"; `condition` is a constant of that name. Its else branch gives x. */
@@ -239,4 +240,37 @@ static void test_fold_if__conditions_that_are_no_single_bool_stay(void **state)
     fold(g);
     assert_nodes(g, "pre if add");
     pgy_gs_destroy(g);
+}
+
+static void test_fold_if__branches_of_two_nodes_stay(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = simple(true);
+    pgy_gs_node *other = text_node(g, "If", "other", "if_condition", "z");
+    text_attr(other, pgy_gs_attr_graph(
+                         "then_branch",
+                         pgy_gs_find_attr(pgy_gs_find_node(g, "if"), "then_branch")->graphs[0]));
+    text_io(g, "x", "o z");
+    fold(g);
+    assert_nodes(g, "pre if add other");
+    pgy_gs_destroy(g);
+}
+
+static void test_fold_if__refused_memory(void **state)
+{
+    (void)state;
+    bool done = false;
+    if (!mem_fail_nth(0)) skip();
+    for (uint64_t n = 1; !done && n < 5000; n++) {
+        pgy_error err = {0};
+        pgy_gs_graph *g = simple(true);
+        mem_fail_nth(n);
+        const pgy_status st = pgy_gs_fold_constants(g, NULL, &err);
+        mem_fail_nth(0);
+        done = st == PGY_OK && g->node_count == 4 && n > 200;
+        assert_true(st == PGY_OK || st == PGY_E_MEMORY);
+        assert_edges(g);
+        pgy_gs_destroy(g);
+    }
+    assert_true(done);
 }
