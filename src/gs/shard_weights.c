@@ -9,10 +9,15 @@
 #include "base/log.h"
 #include "gs/gs.h"
 #include "gs/shard.h"
+#include "onnx/elements.h"
+#include "onnx/model.h"
 
 static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
 
-enum { MAX_STEPS = 16 }; /* nodes between a weight and its product */
+enum {
+    MAX_STEPS = 16, /* nodes between a weight and its product */
+    LARGE_BYTES = 1 << 20
+};
 
 /* A part of a stored tensor; in memory of the store. */
 typedef struct slice {
@@ -33,11 +38,23 @@ void shard_cut_deinit(shard_cut *c)
     strmap_deinit(&c->done);
 }
 
+/* Pages of the file that were read for this tensor need not stay in memory. */
+static void forget(const slice *s, const pgy_tensor *t)
+{
+    const bool inside = s->whole->raw_data.size > 0;
+    const size_t size = inside ? s->whole->raw_data.size : t ? pgy_tensor_size_bytes(t) : 0;
+    size_t offset;
+    if (!t || size < LARGE_BYTES) return;
+    const void *data = inside ? s->whole->raw_data.data : pgy_tensor_data(t);
+    const file_map *map = model_find_map(s->store, data, size, &offset);
+    if (map) file_map_forget(map, offset, size);
+}
+
 static pgy_status make_slice(pgy_tensor **out, void *user, pgy_error *err)
 {
     const slice *s = user;
     pgy_tensor *whole = NULL, *part = NULL;
-    pgy_status st = pgy_onnx_tensor_load(&whole, s->store, s->whole, err);
+    pgy_status st = onnx_tensor_load_anywhere(&whole, s->store, s->whole, err);
     if (!st)
         st = pgy_tensor_create(&part, pgy_tensor_dtype(whole), s->whole->dim_count, s->dims, err);
     if (!st) {
@@ -47,6 +64,7 @@ static pgy_status make_slice(pgy_tensor **out, void *user, pgy_error *err)
             memcpy(to + i * s->part_bytes, from + i * s->row_bytes, s->part_bytes);
         *out = part;
     }
+    forget(s, whole);
     pgy_tensor_release(whole);
     return st;
 }
