@@ -140,12 +140,20 @@ static void print_row(str *out, const pgy_option *row, size_t width)
 
 /* ---- The whole ------------------------------------------------------------------------------ */
 
-static void print_usage_item(str *out, const pgy_option *row, size_t *at, size_t indent,
-                             size_t width)
+/* Rows of which exactly one is needed stand side by side: "(-a A | --b)". */
+static bool is_choice(const pgy_option *row)
+{
+    return row->required && row->exclusive;
+}
+
+static void print_usage_item(str *out, const pgy_option *row, const pgy_option *before, size_t *at,
+                             size_t indent, size_t width)
 {
     str item = {0};
+    const bool first = is_choice(row) && !(before && is_choice(before));
     bool optional =
         row->kind == PGY_OPTION_POSITIONAL ? row->nargs == PGY_OPTIONAL : !row->required;
+    if (first) str_append_char(&item, '(');
     if (optional) str_append_char(&item, '[');
     if (row->kind == PGY_OPTION_POSITIONAL) {
         if (row->nargs == PGY_OPTIONAL)
@@ -160,6 +168,7 @@ static void print_usage_item(str *out, const pgy_option *row, size_t *at, size_t
         print_values(&item, row);
     }
     if (optional) str_append_char(&item, ']');
+    if (is_choice(row)) str_append(&item, is_choice(row + 1) ? " |" : ")");
     if (*at + 1 + item.size > width) {
         str_append_char(out, '\n');
         str_append_fill(out, ' ', indent);
@@ -180,7 +189,8 @@ static void usage_rows(str *out, const args *a, bool positionals, size_t *at, si
         for (const pgy_option *row = a->groups[g]->options; row && row->kind != PGY_OPTION_END;
              row++)
             if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals)
-                print_usage_item(out, row, at, indent, width);
+                print_usage_item(out, row, row == a->groups[g]->options ? NULL : row - 1, at,
+                                 indent, width);
 }
 
 static bool group_has(const option_group *group, bool positionals)
