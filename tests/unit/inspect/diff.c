@@ -559,6 +559,22 @@ static void test_diff__storage_form_is_no_difference(void **state)
            "weight stored differently w: typed > raw\n");
 }
 
+/* The same place of the same file needs no reading. */
+static void test_diff__shared_files_are_equal_without_reading(void **state)
+{
+    (void)state;
+    pgy_model *a = NULL, *b = NULL;
+    const char *path = TEST_SOURCE_DIR "/tests/data/onnx/external.onnx";
+    assert_int_equal(pgy_model_load(&a, path, NULL, NULL), PGY_OK);
+    assert_int_equal(pgy_model_load(&b, path, NULL, NULL), PGY_OK);
+    pgy_diff *d = diff_with(a, b, (pgy_diff_options){0});
+    const pgy_diff_summary *s = pgy_diff_summarize(d);
+    assert_int_equal(s->differences, 0);
+    assert_true(s->weights_equal > 0 && s->bytes_shared > 0);
+    assert_int_equal(s->bytes_read, 0);
+    pgy_diff_destroy(d);
+}
+
 static void test_diff__structure_only_reads_no_values(void **state)
 {
     (void)state;
