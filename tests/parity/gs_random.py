@@ -37,6 +37,7 @@ DEFECTS = {
     6: "an If that is put into its graph leaves nodes of one name",
     12: "an output in the middle that nobody reads is dropped, which moves the others",
     13: "shapes that depend on an input with another shape stay as they were",
+    "inputs": "unused inputs of a loop's body are removed, although they are known by their places",
     "order": "an unchanged model is written with its weights and value infos in another order",
 }
 
@@ -89,8 +90,17 @@ class Maker:
             nodes = [helper.make_node("Add", [x, local], [middle], self.name("n")), helper.make_node("Neg", [middle], [out], self.name("n"))]
         return helper.make_graph(nodes, self.name("branch"), [], [helper.make_tensor_value_info(out, TensorProto.FLOAT, [self.batch, 3])], weights)
 
+    def body(self, x):
+        """Of a loop: the state and a tensor from outside are added."""
+        i, cond, state, go_on, out = (self.name("l") for _ in range(5))
+        nodes = [helper.make_node("Identity", [cond], [go_on], self.name("n")), helper.make_node("Add", [state, x], [out], self.name("n"))]
+        inputs = [helper.make_tensor_value_info(i, TensorProto.INT64, []), helper.make_tensor_value_info(cond, TensorProto.BOOL, []),
+                  helper.make_tensor_value_info(state, TensorProto.FLOAT, [self.batch, 3])]
+        return helper.make_graph(nodes, self.name("body"), inputs, [helper.make_tensor_value_info(go_on, TensorProto.BOOL, []),
+                                                                    helper.make_tensor_value_info(out, TensorProto.FLOAT, [self.batch, 3])])
+
     def step(self):
-        kind = self.rng.choices(("unary", "binary", "clip", "split", "shape", "constant", "if", "folded"), (5, 6, 2, 1, 1, 2, 1, 2))[0]
+        kind = self.rng.choices(("unary", "binary", "clip", "split", "shape", "constant", "if", "loop", "folded"), (5, 6, 2, 1, 1, 2, 1, 0.7, 2))[0]
         if kind == "unary":
             self.keep(self.node(self.rng.choice(UNARY), [self.any()])[0])
         elif kind == "binary":
@@ -115,6 +125,8 @@ class Maker:
             a = self.node("Add", [self.weight(self.small((1, 3))), self.weight(self.small((1, 3)))])[0]
             b = self.node("Neg", [a])[0] if self.rng.random() < 0.5 else a
             self.keep(self.node("Max", [self.any(), b])[0])
+        elif kind == "loop":
+            self.keep(self.node("Loop", [self.weight(np.array(2)), "", self.any()], body=self.body(self.any()))[0])
         else:
             cond = self.weight(np.array(self.rng.random() < 0.5)) if self.rng.random() < 0.4 else "cond"
             x = self.any()
@@ -132,10 +144,10 @@ class Maker:
         outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [self.batch, 3]) for n in made if n in names]
         infos = [i for i in self.infos if i.name not in names]
         if self.rng.random() < 0.4:
-            ifs = [n for n in self.nodes if n.op_type == "If"]
+            ifs = [n for n in self.nodes if n.op_type in ("If", "Loop")]
             self.rng.shuffle(self.nodes)
             # Last, and in order: the package does not see that a subgraph reads what is made further down the list.
-            self.nodes = [n for n in self.nodes if n.op_type != "If"] + ifs
+            self.nodes = [n for n in self.nodes if n.op_type not in ("If", "Loop")] + ifs
         graph = helper.make_graph(self.nodes, "random", inputs, outputs, self.weights, value_info=infos)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
@@ -388,12 +400,14 @@ class Interpreter:
             self.notes.add(6)
         partitioning = [f.split("=")[1] for f in flags if f.startswith("--partition=")]
         excluded = [self.node(n) for n in split_list(named.get("exclude", ""))]
-        self.graph.fold_constants(partitioning=partitioning[0] if partitioning else None, should_exclude_node=lambda n: has(excluded, n), size_threshold=threshold[0] if threshold else None, fold_shapes="--keep-shapes" not in flags,
+        self.graph.fold_constants(partitioning=partitioning[0] if partitioning else None, should_exclude_node=lambda n: n in excluded, size_threshold=threshold[0] if threshold else None, fold_shapes="--keep-shapes" not in flags,
                                   flatten_subgraphs="--keep-ifs" not in flags)
 
     def do_cleanup(self, places, named, flags):
         if "--unused-outputs" in flags:
             self.notes.add(12)
+        if "--unused-inputs" in flags:
+            self.notes.add("inputs")
         self.graph.cleanup(remove_unused_node_outputs="--unused-outputs" in flags, remove_unused_graph_inputs="--unused-inputs" in flags)
 
     def do_sort(self, places, named, flags):
@@ -488,7 +502,7 @@ class Writer:
     def floats(self, node=None):
         """Tensors of the usual shape that do not depend on a node."""
         g = self.run.graph
-        made = [t for n in g.nodes if n.op in UNARY + BINARY + ("Clip", "If", "Reshape", "Concat") for t in n.outputs if t.name and isinstance(t, gs.Variable)]
+        made = [t for n in g.nodes if n.op in UNARY + BINARY + ("Clip", "If", "Loop", "Reshape", "Concat") for t in n.outputs if t.name and isinstance(t, gs.Variable)]
         return [t for t in made + [t for t in g.inputs if t.dtype != bool] if node is None or not depends(t, node)]
 
     def add(self, line):
@@ -569,7 +583,7 @@ class Writer:
 
     def attrs(self):
         n = self.pick()
-        if n and n.op not in ("Constant", "If"):
+        if n and n.op not in ("Constant", "If", "Loop"):
             self.add(f"set-attr {self.ref(n)} alpha=0.25 mode=abc sizes=[1,2] scales=[0.5,2.0]")
             self.add(f"remove-attr {self.ref(n)} sizes")
             for a in ("alpha", "mode", "scales"):
@@ -636,9 +650,14 @@ class Writer:
         if self.run.graph is not self.run.top:
             return
         self.add("sort")
-        self.add("fold" + self.rng.choice(["", "", " --threshold=12", " --threshold=8", " --keep-shapes", " --keep-ifs", " --partition=basic", " --partition=recursive",
-                                            f" exclude={self.ref(n)}" if (n := self.pick()) else ""]))
-        if self.rng.random() < 0.7:
+        n = self.pick(*UNARY, *BINARY)  # Constants become weights in spite of exclude=
+        how = self.rng.choice(["", "", " --threshold=12", " --threshold=8", " --keep-shapes", " --keep-ifs", " --partition=basic", " --partition=recursive",
+                               f" exclude={self.ref(n)}" if n else ""])
+        self.add("fold" + how)
+        if "partition" in how:  # by parts, values in the middle are not kept there, and not all is folded at once
+            self.add("cleanup")
+            self.add("fold")
+        if self.rng.random() < 0.7 or "partition" in how:
             self.add("cleanup")
 
     def cleanup(self):
@@ -648,10 +667,10 @@ class Writer:
         self.add("sort")
 
     def inside(self):
-        n = self.pick("If")
+        n = self.pick("If", "Loop")
         if not n or self.run.outer:
             return
-        self.add(f"enter {self.ref(n)} {self.rng.choice(['then_branch', 'else_branch'])}")
+        self.add(f"enter {self.ref(n)} {'body' if n.op == 'Loop' else self.rng.choice(['then_branch', 'else_branch'])}")
         for _ in range(self.rng.randint(1, 3)):
             self.rng.choice([self.insert, self.replace, self.rename_node, self.sort])()
         self.add("leave")
@@ -716,7 +735,7 @@ def normal(model, notes):
     return "\n".join(sorted(text.split("\n"))) if "order" in notes else text
 
 
-def forgive(graph, notes):
+def forgive(graph, notes, inner=False):
     read = used_names(graph, False)
     for n in graph.node:
         if 6 in notes:
@@ -727,9 +746,13 @@ def forgive(graph, notes):
             n.output.extend(kept)
         for a in n.attribute:
             if a.HasField("g"):
-                forgive(a.g, notes)
+                forgive(a.g, notes, True)
+    if inner and "inputs" in notes:
+        kept = [i for i in graph.input if i.name in read]
+        del graph.input[:]
+        graph.input.extend(kept)
     if 13 in notes:
-        for v in list(graph.output) + list(graph.value_info):
+        for v in list(graph.output) + list(graph.value_info) + (list(graph.input) if inner else []):
             v.type.tensor_type.ClearField("shape")
 
 
