@@ -75,6 +75,24 @@ void str_append_fill(str *s, char c, size_t count)
     s->data[s->size] = '\0';
 }
 
+void str_append_word(str *s, const char *word)
+{
+    static const char PLAIN[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%[]";
+    if (*word && word[strspn(word, PLAIN)] == 0) {
+        str_append(s, word);
+        return;
+    }
+    str_append_char(s, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            str_append(s, "'\\''");
+        else
+            str_append_char(s, *word);
+    }
+    str_append_char(s, '\'');
+}
+
 void str_printf(str *s, const char *format, ...)
 {
     va_list args;

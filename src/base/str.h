@@ -24,6 +24,8 @@ void str_append(str *s, const char *text);
 void str_append_n(str *s, const char *text, size_t size);
 void str_append_char(str *s, char c);
 void str_append_fill(str *s, char c, size_t count);
+/* A word as a shell would need it, so that a printed line can be pasted back. */
+void str_append_word(str *s, const char *word);
 void str_printf(str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void str_vprintf(str *s, const char *format, va_list args);
 

@@ -201,41 +201,22 @@ static pgy_status save_results(const char *path, const border *b, pgy_error *err
     return st;
 }
 
-static void append_word(str *out, const char *word)
-{
-    static const char PLAIN[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-    str_append_char(out, ' ');
-    if (word[strspn(word, PLAIN)] == 0) {
-        str_append(out, word);
-        return;
-    }
-    str_append_char(out, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
-            str_append(out, "'\\''");
-        else
-            str_append_char(out, *word);
-    }
-    str_append_char(out, '\'');
-}
-
 static pgy_status save_values(const border *b, args *line, const char *path, pgy_error *err)
 {
     const char *inputs = beside(path, "inputs", &line->memory);
     const char *outputs = beside(path, "outputs", &line->memory);
     const pgy_tensor_map *const maps[] = {b->inputs};
-    str command = {0};
+    str line_text = {0};
     if (!inputs || !outputs) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     LOG(INFO, "Saving the values of its inputs to %s, those of its outputs to %s", inputs, outputs);
     pgy_status st = pgy_feeds_save(inputs, maps, 1, err);
     if (!st) st = save_results(outputs, b, err);
-    str_append(&command, "polygraphy run");
-    append_word(&command, path);
-    str_append(&command, " --onnxrt --opref --load-inputs");
-    append_word(&command, inputs);
-    if (!st) LOG(INFO, "%s", str_text(&command));
-    str_deinit(&command);
+    str_append(&line_text, "polygraphy run ");
+    str_append_word(&line_text, path);
+    str_append(&line_text, " --onnxrt --opref --load-inputs ");
+    str_append_word(&line_text, inputs);
+    if (!st) LOG(INFO, "%s", str_text(&line_text));
+    str_deinit(&line_text);
     return st;
 }
 

@@ -149,31 +149,12 @@ static int tool_misuse(const char *tool, const char *word)
 
 /* ---- Running a command ---------------------------------------------------------------------- */
 
-/* A word as a shell would need it, so that the printed line can be pasted back. */
-static void append_quoted(str *out, const char *word)
-{
-    static const char PLAIN[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%[]";
-    if (*word && word[strspn(word, PLAIN)] == 0) {
-        str_append(out, word);
-        return;
-    }
-    str_append_char(out, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
-            str_append(out, "'\\''");
-        else
-            str_append_char(out, *word);
-    }
-    str_append_char(out, '\'');
-}
-
 static void command_text(str *out, int argc, const char *const *argv)
 {
     str_append(out, "polygraphy");
     for (int i = 0; i < argc; i++) {
         str_append_char(out, ' ');
-        append_quoted(out, argv[i]);
+        str_append_word(out, argv[i]);
     }
 }
 
