@@ -110,26 +110,68 @@ static pgy_status show_changes(const pgy_gs_graph *before, const pgy_gs_graph *a
     return PGY_OK;
 }
 
-/* The first tensor of the top level that is read before it is made, or made by nobody. */
-static void warn_unfinished(const pgy_gs_graph *g)
+static bool is_input(const pgy_gs_graph *g, const pgy_gs_tensor *t)
 {
-    for (size_t i = 0; i < g->node_count; i++)
-        for (size_t k = 0; k < g->nodes[i]->input_count; k++) {
-            const pgy_gs_tensor *t = g->nodes[i]->inputs[k];
-            bool input = t->kind == PGY_GS_CONSTANT || pgy_gs_is_omitted(t);
-            for (size_t x = 0; t->producer_count == 0 && !input && x < g->input_count; x++)
-                input = g->inputs[x] == t;
-            if (input) continue;
-            if (t->producer_count == 0)
-                LOG(WARNING, "No node makes '%s', which '%s' (%s) reads", t->name,
-                    g->nodes[i]->name, g->nodes[i]->op);
-            else if (t->producers[0]->graph == g && pgy_gs_node_index(t->producers[0]) >= i)
-                LOG(WARNING, "'%s' is read before it is made; the verb sort puts nodes in order",
-                    t->name);
-            else
-                continue;
+    for (size_t i = 0; i < g->input_count; i++)
+        if (g->inputs[i] == t) return true;
+    return false;
+}
+
+/* What node i of the top level reads: made by nobody, or later? */
+static bool warn_inputs(const pgy_gs_graph *g, size_t i)
+{
+    const pgy_gs_node *n = g->nodes[i];
+    for (size_t k = 0; k < n->input_count; k++) {
+        const pgy_gs_tensor *t = n->inputs[k];
+        if (t->kind == PGY_GS_CONSTANT || pgy_gs_is_omitted(t)) continue;
+        if (t->producer_count == 0 && !is_input(g, t)) {
+            LOG(WARNING, "No node makes '%s', which '%s' (%s) reads", t->name, n->name, n->op);
+            return true;
+        }
+        if (t->producer_count && t->producers[0]->graph == g &&
+            pgy_gs_node_index(t->producers[0]) >= i) {
+            LOG(WARNING, "'%s' is read before it is made; the verb sort puts nodes in order",
+                t->name);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What it makes: is there another maker? */
+static bool warn_outputs(const pgy_gs_node *n)
+{
+    for (size_t k = 0; k < n->output_count; k++) {
+        const pgy_gs_tensor *t = n->outputs[k];
+        if (pgy_gs_is_omitted(t) || (t->kind != PGY_GS_CONSTANT && t->producer_count < 2)) continue;
+        LOG(WARNING, "'%s', which '%s' (%s) makes, is %s too", t->name, n->name, n->op,
+            t->kind == PGY_GS_CONSTANT ? "a weight" : "made by another node");
+        return true;
+    }
+    return false;
+}
+
+/* The first of the graph's inputs that a node makes. */
+static void warn_made_inputs(const pgy_gs_graph *g)
+{
+    for (size_t i = 0; i < g->input_count; i++)
+        if (g->inputs[i]->producer_count) {
+            const pgy_gs_node *n = g->inputs[i]->producers[0];
+            LOG(WARNING, "'%s', which '%s' (%s) makes, is an input of the graph too",
+                g->inputs[i]->name, n->name, n->op);
             return;
         }
+}
+
+/* The first thing of each kind, on the top level, for which the model cannot run. */
+static void warn_unfinished(const pgy_gs_graph *g)
+{
+    bool inputs = false, outputs = false;
+    for (size_t i = 0; i < g->node_count && !(inputs && outputs); i++) {
+        if (!inputs) inputs = warn_inputs(g, i);
+        if (!outputs) outputs = warn_outputs(g->nodes[i]);
+    }
+    warn_made_inputs(g);
 }
 
 static pgy_status save(pgy_gs_graph *g, args *line, const char *path, pgy_error *err)

@@ -85,6 +85,13 @@ static pgy_status read_list(pgy_gs_attr *out, const char *name, const cast_value
     return PGY_OK;
 }
 
+/* Digits alone that became no integer. */
+static bool is_too_large(const cast_value *v)
+{
+    const char *text = v->text + (*v->text == '-' || *v->text == '+');
+    return v->kind == CAST_REAL && *text && !text[strspn(text, "0123456789")];
+}
+
 static pgy_status read_attr(pgy_gs_attr *out, const char *word, arena *a, pgy_error *err)
 {
     const char *equals = strrchr(word, '=');
@@ -95,6 +102,8 @@ static pgy_status read_attr(pgy_gs_attr *out, const char *word, arena *a, pgy_er
     pgy_status st = name ? value_cast(&v, equals + 1, a, err) : no_memory(err);
     if (st) return st;
     if (v.kind == CAST_LIST) return read_list(out, name, &v, a, err);
+    if (is_too_large(&v))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--attrs: '%s' is no 64-bit integer", word);
     *out = v.kind == CAST_INT    ? pgy_gs_attr_int(name, v.number.integer)
            : v.kind == CAST_REAL ? pgy_gs_attr_float(name, (float)v.number.real)
                                  : pgy_gs_attr_text(name, v.text);
@@ -107,8 +116,13 @@ static pgy_status read_attrs(void *settings, args *line, pgy_error *err)
     pgy_status st = PGY_OK;
     s->attrs = arena_alloc_array(&line->memory, s->attr_words.count + 1, sizeof *s->attrs);
     if (!s->attrs) return no_memory(err);
-    for (size_t i = 0; !st && i < s->attr_words.count; i++)
+    for (size_t i = 0; !st && i < s->attr_words.count; i++) {
         st = read_attr(&s->attrs[i], s->attr_words.items[i], &line->memory, err);
+        for (size_t k = 0; !st && k < i; k++)
+            if (!strcmp(s->attrs[k].name, s->attrs[i].name))
+                st = pgy_error_set(err, PGY_E_ARGUMENT, "--attrs: '%s' is given twice",
+                                   s->attrs[i].name);
+    }
     return st;
 }
 

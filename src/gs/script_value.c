@@ -357,6 +357,13 @@ static pgy_status attr_texts(pgy_gs_attr *out, const char *name, const piece_lis
     return PGY_OK;
 }
 
+/* Digits alone, be they too many for an int64. */
+static bool is_whole(const char *text)
+{
+    text += *text == '-' || *text == '+';
+    return *text && !text[strspn(text, "0123456789")];
+}
+
 /* 'i': whole numbers, 'f': numbers, 's': texts. What is quoted is text. */
 static char kind_of(const piece_list *list)
 {
@@ -388,6 +395,8 @@ static pgy_status attr_guess(pgy_gs_attr *out, const char *name, piece p, arena 
     int64_t whole = 0;
     if (kind == 'i' && piece_int(&whole, p.text))
         *out = pgy_gs_attr_int(name, whole);
+    else if (kind == 'f' && is_whole(p.text))
+        return bad_element(p.text, pgy_dtype_describe(PGY_I64), err);
     else if (kind == 'f')
         *out = pgy_gs_attr_float(name, strtof(p.text, NULL));
     else
