@@ -13,7 +13,8 @@
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
-#include "cli/model_text.h"
+#include "cli/record.h"
+#include "cli/surgeon.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/sanitize.py";
 
@@ -229,83 +230,20 @@ static pgy_status override_shapes(pgy_graph *graph, const pgy_metadata *shapes, 
     return st;
 }
 
-/* A runner of the model with every tensor an output. */
-static pgy_status make_runner(pgy_runner **out, pgy_model *model, const char *backend,
-                              pgy_error *err)
-{
-    const pgy_output_selection all = {.size = sizeof all, .mark_all = true};
-    const pgy_backend *found = pgy_backend_find(backend);
-    pgy_loader *loader = NULL;
-    pgy_model_source source = {0};
-    pgy_runner *runner = NULL;
-    if (!found) return pgy_error_set(err, PGY_E_NOT_FOUND, "there is no backend '%s'", backend);
-    pgy_status st = pgy_loader_from_model(&loader, model, err);
-    if (!st) st = pgy_loader_select_outputs(&loader, &all, err);
-    if (st) {
-        pgy_loader_destroy(loader);
-        return st;
-    }
-    st = pgy_loader_source(&source, loader, err);
-    if (!st) st = pgy_runner_create(&runner, found, &source, NULL, NULL, err);
-    if (!st) st = pgy_runner_activate(runner, err);
-    if (st)
-        pgy_runner_destroy(runner);
-    else
-        *out = runner;
-    return st;
-}
-
-static pgy_status show_feed(const pgy_tensor_map *feed, pgy_error *err)
-{
-    pgy_metadata *inputs = NULL;
-    char *text = NULL;
-    pgy_status st = pgy_metadata_from_map(&inputs, feed, err);
-    if (!st) st = pgy_metadata_text(&text, inputs, err);
-    if (!st) LOG(INFO, "Running fallback shape inference using input metadata:\n%s", text);
-    pgy_text_free(text);
-    pgy_metadata_destroy(inputs);
-    return st;
-}
-
-static pgy_status declare_results(pgy_graph *graph, pgy_runner *runner, args *line, pgy_error *err)
-{
-    const pgy_metadata *inputs = NULL;
-    pgy_data_loader *data = NULL;
-    pgy_tensor_map *feed = NULL, *results = NULL;
-    pgy_metadata *shapes = NULL;
-    pgy_status st = pgy_runner_inputs(&inputs, runner, err);
-    if (!st) st = data_loader_create(&data, line, NULL, err);
-    if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
-    if (!st) st = pgy_data_loader_next(&feed, data, err);
-    if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
-    if (!st) st = show_feed(feed, err);
-    if (!st) st = pgy_runner_infer(&results, runner, feed, err);
-    for (int i = 0; !st && i < 2; i++) {
-        st = pgy_metadata_from_map(&shapes, i ? results : feed, err);
-        if (!st) st = pgy_graph_declare_shapes(graph, shapes, err);
-        pgy_metadata_destroy(shapes);
-        shapes = NULL;
-    }
-    pgy_tensor_map_destroy(results);
-    pgy_tensor_map_destroy(feed);
-    pgy_data_loader_destroy(data);
-    return st;
-}
-
 static pgy_status run_for_shapes(pgy_graph *graph, args *line, pgy_error *err)
 {
-    static const char *const BACKENDS[] = {"onnxrt", "opref"};
+    const record_request all = {
+        .all = true, .announce = "Running fallback shape inference using input metadata"};
     pgy_model *model = NULL;
-    pgy_runner *runner = NULL;
-    pgy_error why = {0};
+    pgy_tensor_map *values = NULL;
+    pgy_metadata *shapes = NULL;
     LOG(INFO, "Finding shapes by running the model; dynamic dimensions become fixed");
     pgy_status st = pgy_graph_export(&model, graph, err);
-    for (size_t i = 0; !st && !runner && i < sizeof BACKENDS / sizeof *BACKENDS; i++)
-        if (make_runner(&runner, model, BACKENDS[i], &why))
-            LOG(VERBOSE, "%s cannot run the model: %s", BACKENDS[i], why.text);
-    if (!st && !runner) st = pgy_error_set(err, PGY_E_UNSUPPORTED, "%s", why.text);
-    if (!st) st = declare_results(graph, runner, line, err);
-    pgy_runner_destroy(runner);
+    if (!st) st = record_tensors(&values, model, &all, line, err);
+    if (!st) st = pgy_metadata_from_map(&shapes, values, err);
+    if (!st) st = pgy_graph_declare_shapes(graph, shapes, err);
+    pgy_metadata_destroy(shapes);
+    pgy_tensor_map_destroy(values);
     pgy_model_destroy(model);
     return st;
 }
@@ -415,22 +353,11 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
 
 /* ---- The command ---------------------------------------------------------------------------- */
 
-static pgy_status show_model(const char *title, pgy_model *model, pgy_error *err)
-{
-    str text = {0};
-    const model_text_options options = {0};
-    const pgy_status st = model_text(&text, model, options, err);
-    const char *body = strchr(str_text(&text), '\n'); /* behind the heading */
-    if (!st) LOG(INFO, "%s%s\n", title, body ? body : "");
-    str_deinit(&text);
-    return st;
-}
-
 static pgy_status show_graph(const char *title, pgy_graph *graph, pgy_error *err)
 {
     pgy_model *model = NULL;
     pgy_status st = pgy_graph_export(&model, graph, err);
-    if (!st) st = show_model(title, model, err);
+    if (!st) st = surgeon_show(title, model, err);
     pgy_model_destroy(model);
     return st;
 }
@@ -454,15 +381,9 @@ static pgy_status change(pgy_graph *graph, args *line, pgy_error *err)
 static pgy_status save(pgy_graph *graph, args *line, pgy_error *err)
 {
     const sanitize_args *s = args_get(line, &OWN);
-    pgy_model *model = NULL, *saved = NULL;
-    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
     pgy_status st = pgy_graph_export(&model, graph, err);
-    if (!st) st = pgy_loader_from_model(&loader, model, err);
-    if (!st) st = model_loader_save(&loader, line, s->output, err);
-    if (!st) st = pgy_loader_call(&saved, loader, err);
-    if (!st) st = show_model("New Model:", model, err);
-    pgy_model_destroy(saved);
-    pgy_loader_destroy(loader);
+    if (!st) st = surgeon_save(model, line, s->output, false, err);
     pgy_model_destroy(model);
     return st;
 }
@@ -471,11 +392,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
     const shape_args *shapes = args_get(line, &SHAPES);
-    pgy_loader *loader = NULL;
     pgy_model *model = NULL;
     pgy_graph *graph = NULL;
-    pgy_status st = model_loader(&loader, line, err);
-    if (!st) st = pgy_loader_call(&model, loader, err);
+    pgy_status st = surgeon_read(&model, line, err);
     if (!st) st = pgy_graph_import(&graph, model, err);
     if (!st && !shapes->no_inference && !shapes->fallback) infer_shapes(graph);
     if (!st && shapes->bound_count) st = set_bounds(graph, shapes, err);
@@ -484,7 +403,6 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (!st) st = save(graph, line, err);
     pgy_graph_destroy(graph);
     pgy_model_destroy(model);
-    pgy_loader_destroy(loader);
     return st;
 }
 

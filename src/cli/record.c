@@ -16,15 +16,18 @@ static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
 static pgy_status make_runner(pgy_runner **out, pgy_model *model, const record_request *request,
                               const char *backend, pgy_error *err)
 {
-    const pgy_output_selection outputs = {
-        .size = sizeof outputs, .names = request->names, .name_count = request->count};
+    const pgy_output_selection outputs = {.size = sizeof outputs,
+                                          .names = request->names,
+                                          .name_count = request->count,
+                                          .mark_all = request->all};
     const pgy_backend *found = pgy_backend_find(backend);
     pgy_loader *loader = NULL;
     pgy_model_source source = {0};
     pgy_runner *runner = NULL;
     if (!found) return pgy_error_set(err, PGY_E_NOT_FOUND, "there is no backend '%s'", backend);
     pgy_status st = pgy_loader_from_model(&loader, model, err);
-    if (!st && request->count) st = pgy_loader_select_outputs(&loader, &outputs, err);
+    if (!st && (request->count || request->all))
+        st = pgy_loader_select_outputs(&loader, &outputs, err);
     if (st) {
         pgy_loader_destroy(loader);
         return st;
@@ -89,6 +92,18 @@ static pgy_status first_feed(pgy_tensor_map **out, pgy_data_loader *data, pgy_ru
     return st;
 }
 
+static pgy_status show_feed(const char *title, const pgy_tensor_map *feed, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    char *text = NULL;
+    pgy_status st = pgy_metadata_from_map(&inputs, feed, err);
+    if (!st) st = pgy_metadata_text(&text, inputs, err);
+    if (!st) LOG(INFO, "%s:\n%s", title, text);
+    pgy_text_free(text);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
 pgy_status record_tensors(pgy_tensor_map **out, pgy_model *model, const record_request *request,
                           const args *line, pgy_error *err)
 {
@@ -103,6 +118,7 @@ pgy_status record_tensors(pgy_tensor_map **out, pgy_model *model, const record_r
     if (st) pgy_error_set(err, st, "%s", why.text);
     if (!st) st = data_loader_create(&data, line, request->shapes, err);
     if (!st) st = first_feed(&feed, data, runner, err);
+    if (!st && request->announce) st = show_feed(request->announce, feed, err);
     if (!st) st = pgy_runner_infer(&results, runner, feed, err);
     if (!st) st = pgy_tensor_map_create(&all, err);
     if (!st) st = add_all(all, feed, err);
