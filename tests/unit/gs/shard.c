@@ -159,6 +159,25 @@ static void test_shard__whole_outputs_are_not_gathered(void **state)
     pgy_gs_destroy(g);
 }
 
+/* The original gathers what it has gathered already. */
+static void test_shard__shared_keys_are_gathered_once(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *g = open_graph("attention");
+    pgy_shard_hints *h = open_hints("attention");
+    assert_int_equal(
+        pgy_gs_set_input(pgy_gs_find_node(g, "b_scores"), 1, pgy_gs_find_tensor(g, "a_kt"), &err),
+        PGY_OK);
+    shard(g, h, 0);
+    expect_node(g, "shard_7", "DistCollective(a_kt) -> shard_6");
+    expect_node(g, "a_scores", "MatMul(a_q, shard_6) -> a_s");
+    expect_node(g, "b_scores", "MatMul(b_q, shard_6) -> b_s");
+    expect_node(g, "shard_11", "DistCollective(b_v) -> shard_10");
+    pgy_shard_hints_destroy(h);
+    pgy_gs_destroy(g);
+}
+
 static void expect_failure(const char *hints, void (*change)(pgy_shard_hints *h), pgy_status status,
                            const char *part)
 {
