@@ -12,6 +12,8 @@
 
 static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
 
+enum { MAX_RANKS = 4096 }; /* each may become a file of its own */
+
 static const char *const PARALLELISMS[] = {
     [PGY_PARALLEL_CONTEXT] = "CP", [PGY_PARALLEL_TENSOR] = "TP"};
 
@@ -213,7 +215,7 @@ static void collectives(pgy_shard_hints *h, reader *r, const json_value *root)
     h->reduce_op = text(r, v, old ? "reduce_scatter_reduce_op" : "reduce_op", old, "max");
     h->groups = integers(&h->group_count, r, list(r, v, "groups", old), "groups");
     check_reduce_op(r, v, h->reduce_op);
-    if (h->nb_rank < 1) bad(r, v, "nb_rank", "less than 1");
+    if (h->nb_rank < 1 || h->nb_rank > MAX_RANKS) bad(r, v, "nb_rank", "not between 1 and 4096");
 }
 
 static void parallelism(pgy_shard_hints *h, reader *r, const json_value *root)

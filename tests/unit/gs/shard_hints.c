@@ -96,7 +96,7 @@ static void test_shard_hints__hostile(void **state)
            "'groups' is no list of integers");
     refuse(HEAD "\"dist_collectives\": {\"polygraphy_class\": \"DistCollective\", \"nb_rank\": "
                 "0}, " TAIL,
-           "'nb_rank' is less than 1");
+           "'nb_rank' is not between 1 and 4096");
     refuse(HEAD COLLECTIVE "\"attention_layers\": [], \"inputs\": [], \"outputs\": [], "
                            "\"k_seq_len_idx\": 0, \"v_seq_len_idx\": 0, \"kv_rank\": 65}",
            "'kv_rank' is neither null nor a possible rank");
