@@ -47,15 +47,26 @@ static bool reserve(str *s, size_t size)
     return mem_grow((void **)&s->data, &s->capacity, size, 1);
 }
 
-/* Appends what is left in `fd`. Endless devices stop at half of the machine's memory. */
+/* What comes from a pipe may be half of the machine's memory; devices can be endless. */
+static size_t limit_of(const struct stat *info)
+{
+    return S_ISREG(info->st_mode)   ? SIZE_MAX - 1
+           : S_ISCHR(info->st_mode) ? (size_t)256 << 20
+                                    : (size_t)(memory_total_bytes() / 2);
+}
+
+/* Appends what is left in `fd`. */
 static pgy_status read_rest(int fd, const struct stat *info, str *out, const char *path,
                             pgy_error *err)
 {
-    const size_t limit = S_ISREG(info->st_mode) ? SIZE_MAX - 1 : (size_t)(memory_total_bytes() / 2);
+    const size_t limit = limit_of(info);
     size_t wanted = S_ISREG(info->st_mode) && info->st_size > 0 ? (size_t)info->st_size + 1 : 65536;
     for (;;) {
         if (out->size + 1 >= wanted) wanted = wanted * 2;
-        if (out->size > limit || !reserve(out, wanted))
+        if (out->size > limit)
+            return pgy_error_set(err, PGY_E_MEMORY, "'%s' has more than %zu MiB, which is too much",
+                                 path, limit >> 20);
+        if (!reserve(out, wanted))
             return pgy_error_set(err, PGY_E_MEMORY, "no memory to read '%s'", path);
         const ssize_t n = read(fd, out->data + out->size, out->capacity - out->size - 1);
         if (n < 0 && errno == EINTR) continue;

@@ -3,6 +3,7 @@
  * that a run has shown written down. */
 #include <string.h>
 
+#include "base/str.h"
 #include "graph/graph.h"
 
 #include <polygraphy/transform.h>
@@ -92,14 +93,28 @@ static pgy_status forget_level(pgy_graph *g, pgy_error *err)
     return PGY_OK;
 }
 
+static pgy_status not_found(const pgy_graph *g, const char *name, pgy_error *err)
+{
+    const char *nearest = NULL;
+    size_t distance = strlen(name) / 2 + 2;
+    for (size_t i = 0; i < g->input_count; i++) {
+        const size_t own = str_distance(name, g->inputs[i]->name);
+        if (own >= distance) continue;
+        distance = own;
+        nearest = g->inputs[i]->name;
+    }
+    return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s'%s%s%s", name,
+                         nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                         nearest ? "'?" : "");
+}
+
 pgy_status pgy_graph_override_shapes(pgy_graph *g, const pgy_metadata *shapes, pgy_error *err)
 {
     if (!g || g->parent || !shapes)
         return pgy_error_set(err, PGY_E_ARGUMENT, "shapes are given to a whole graph");
     for (size_t i = 0; i < pgy_metadata_count(shapes); i++)
         if (!pgy_graph_find_value(g, pgy_metadata_at(shapes, i)->name))
-            return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s'",
-                                 pgy_metadata_at(shapes, i)->name);
+            return not_found(g, pgy_metadata_at(shapes, i)->name, err);
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < pgy_metadata_count(shapes); i++)
         st = make_input(g, pgy_graph_find_value(g, pgy_metadata_at(shapes, i)->name), err);

@@ -113,6 +113,8 @@ static pgy_status read_order(pgy_shard_order *out, const pgy_text_list *words, c
     return st;
 }
 
+enum { MAX_RANKS = 4096 }; /* each may be a file of its own */
+
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     shard_args *s = settings;
@@ -121,6 +123,9 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     if (o->nb_rank < 1)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--nb-rank: %lld is less than 1",
                              (long long)o->nb_rank);
+    if (o->nb_rank > MAX_RANKS)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--nb-rank: %lld is more than %d",
+                             (long long)o->nb_rank, MAX_RANKS);
     if (s->parallelism && !strcmp(s->parallelism, "TP")) o->parallelism = PGY_PARALLEL_TENSOR;
     if (s->reduce_op) o->reduce_op = s->reduce_op;
     o->fused = s->cp_type && !strcmp(s->cp_type, "fused");
