@@ -85,8 +85,48 @@ static void saving_deinit(saving *s)
     mem_free(s->real_folder);
 }
 
+/* Are these one file, be they links to it? */
+static bool is_one_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Would the data be the file `file_name` of the folder, written as ./name or by a linked folder? */
+static pgy_status is_model_itself(bool *out, const char *data_path, const char *folder,
+                                  const char *file_name, pgy_error *err)
+{
+    char *data_folder = path_dirname(data_path);
+    if (!data_folder) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *out = strcmp(path_basename(data_path), file_name) == 0 &&
+           (strcmp(data_folder, folder) == 0 || is_one_file(data_folder, folder));
+    mem_free(data_folder);
+    return PGY_OK;
+}
+
+/* The data may replace neither the new model nor the one that is read. */
+static pgy_status check_data_path(const saving *s, pgy_model *m, const char *file_name,
+                                  pgy_error *err)
+{
+    const char *name = s->data_name, *source = pgy_model_path(m);
+    bool itself = false;
+    str path = {0};
+    str_printf(&path, "%s/%s", s->folder, name);
+    char *data_path = str_take(&path);
+    if (!data_path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = is_model_itself(&itself, data_path, s->folder, file_name, err);
+    if (!st && itself)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model file itself",
+                           name);
+    else if (!st && source && *source && is_one_file(data_path, source))
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model that is read",
+                           name);
+    mem_free(data_path);
+    return st;
+}
+
 /* The name is joined to the model's folder here and by every reader, so it must stay inside. */
-static pgy_status check_data_name(const char *name, const char *file_name, pgy_error *err)
+static pgy_status check_data_name(const char *name, pgy_error *err)
 {
     const size_t n = strlen(name);
     const bool climbs =
@@ -95,9 +135,6 @@ static pgy_status check_data_name(const char *name, const char *file_name, pgy_e
         return pgy_error_set(
             err, PGY_E_ARGUMENT,
             "external data file '%s' must be a file name relative to the model's folder", name);
-    if (strcmp(name, file_name) == 0)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "external data file '%s' is the model file itself", name);
     return PGY_OK;
 }
 
@@ -126,7 +163,8 @@ static pgy_status saving_init(saving *s, pgy_model *m, const char *path,
         .file_name = file_name,
         .data_name = s->data_name,
     };
-    return check_data_name(s->data_name, file_name, err);
+    const pgy_status st = check_data_name(s->data_name, err);
+    return st || !wanted || !*wanted ? st : check_data_path(s, m, file_name, err);
 }
 
 static bool comes_from_large_file(const pgy_model *m)
