@@ -85,6 +85,8 @@ static void saving_deinit(saving *s)
     mem_free(s->real_folder);
 }
 
+enum { MAX_SOURCES = 8 }; /* models that are looked at along one chain */
+
 /* Are these one file, be they links to it? */
 static bool is_one_file(const char *a, const char *b)
 {
@@ -104,11 +106,20 @@ static pgy_status is_model_itself(bool *out, const char *data_path, const char *
     return PGY_OK;
 }
 
+/* Is it the file of the model, or of one that it was made from? */
+static bool is_source(const char *path, const pgy_model *m, int depth)
+{
+    if (*m->path && is_one_file(path, m->path)) return true;
+    for (size_t i = 0; i < m->kept_count && depth < MAX_SOURCES; i++)
+        if (is_source(path, m->kept[i], depth + 1)) return true;
+    return false;
+}
+
 /* The data may replace neither the new model nor the one that is read. */
 static pgy_status check_data_path(const saving *s, pgy_model *m, const char *file_name,
                                   pgy_error *err)
 {
-    const char *name = s->data_name, *source = pgy_model_path(m);
+    const char *name = s->data_name;
     bool itself = false;
     str path = {0};
     str_printf(&path, "%s/%s", s->folder, name);
@@ -118,7 +129,7 @@ static pgy_status check_data_path(const saving *s, pgy_model *m, const char *fil
     if (!st && itself)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model file itself",
                            name);
-    else if (!st && source && *source && is_one_file(data_path, source))
+    else if (!st && is_source(data_path, m, 0))
         st = pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model that is read",
                            name);
     mem_free(data_path);
