@@ -145,8 +145,10 @@ pgy_status gs_attribute_make(const pgy_onnx_attribute **out, gs_document *d, con
         return pgy_error_set(err, PGY_E_ARGUMENT, "an attribute needs a name");
     if (!a->ref && !has_value(a))
         return pgy_error_set(err, PGY_E_ARGUMENT, "attribute '%.200s' needs a value", a->name);
-    const char *name = gs_strdup(d, a->name);
-    pgy_onnx_attribute *to = name ? new_message(d, name) : NULL;
+    const char *name = NULL;
+    pgy_status st = gs_keep_text(&name, d, a->name, err);
+    if (st) return st;
+    pgy_onnx_attribute *to = new_message(d, name);
     if (!to) return gs_no_memory(err);
     if (!a->ref && a->type == PGY_ATTR_UNDEFINED) {
         if (a->value.stored->g || a->value.stored->graph_count)
@@ -162,8 +164,7 @@ pgy_status gs_attribute_make(const pgy_onnx_attribute **out, gs_document *d, con
         return PGY_OK;
     }
     to->type = a->type;
-    if (a->ref && !(to->ref_attr_name = gs_strdup(d, a->ref))) return gs_no_memory(err);
-    const pgy_status st = a->ref ? PGY_OK : fill(to, d, a, err);
+    st = a->ref ? gs_keep_text(&to->ref_attr_name, d, a->ref, err) : fill(to, d, a, err);
     if (!st) *out = to;
     return st;
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "gs/document.h"
+#include "onnx/text_check.h"
 
 enum { DEFAULT_OPSET = 11, FIRST_CAPACITY = 2 };
 
@@ -24,6 +25,19 @@ void *gs_alloc(gs_document *d, size_t count, size_t item_bytes)
 const char *gs_strdup(gs_document *d, const char *text)
 {
     return *text ? pgy_model_strdup(d->store, text) : "";
+}
+
+pgy_status gs_keep_text(const char **out, gs_document *d, const char *text, pgy_error *err)
+{
+    const uint8_t *bad = text_find_bad((const uint8_t *)text, strlen(text));
+    if (bad)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%.*s' is followed by byte 0x%02x, which is not UTF-8",
+                             (int)(bad - (const uint8_t *)text), text, *bad);
+    const char *kept = gs_strdup(d, text);
+    if (!kept) return gs_no_memory(err);
+    *out = kept;
+    return PGY_OK;
 }
 
 pgy_status gs_grow(gs_document *d, void *items, size_t count, size_t *capacity, pgy_error *err)
@@ -104,9 +118,10 @@ pgy_status gs_graph_create(pgy_gs_graph **out, gs_document *d, pgy_gs_graph *par
                            const char *name, pgy_error *err)
 {
     gs_graph *box = gs_alloc(d, 1, sizeof(*box));
-    const char *kept = name ? gs_strdup(d, name) : "";
-    if (!box || !kept) return gs_no_memory(err);
-    pgy_status st = gs_grow(d, &d->graphs, d->graph_count, &d->graph_capacity, err);
+    const char *kept = "";
+    if (!box) return gs_no_memory(err);
+    pgy_status st = name ? gs_keep_text(&kept, d, name, err) : PGY_OK;
+    if (!st) st = gs_grow(d, &d->graphs, d->graph_count, &d->graph_capacity, err);
     if (st) return st;
     pgy_gs_graph *g = &box->graph;
     g->name = kept;
@@ -157,9 +172,8 @@ void gs_touch_tensor(pgy_gs_tensor *t)
 static pgy_status set_text(const char **field, pgy_gs_graph *g, const char *text, pgy_error *err)
 {
     if (!g || !text) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph or no text");
-    const char *kept = gs_strdup(graph_box(g)->document, text);
-    if (!kept) return gs_no_memory(err);
-    *field = kept;
+    const pgy_status st = gs_keep_text(field, graph_box(g)->document, text, err);
+    if (st) return st;
     gs_touch(g);
     return PGY_OK;
 }
@@ -238,8 +252,10 @@ pgy_status pgy_gs_set_import(pgy_gs_graph *g, const char *domain, int64_t versio
     gs_document *d = graph_box(g)->document;
     pgy_gs_opset *list = gs_alloc(d, root->import_count + 1, sizeof(*list));
     const pgy_gs_opset *old = gs_find_import(root, domain);
-    const char *kept = old ? old->domain : gs_strdup(d, domain ? domain : "");
-    if (!list || !kept) return gs_no_memory(err);
+    const char *kept = old ? old->domain : "";
+    if (!list) return gs_no_memory(err);
+    const pgy_status st = old || !domain ? PGY_OK : gs_keep_text(&kept, d, domain, err);
+    if (st) return st;
     size_t count = 0;
     for (size_t i = 0; i < root->import_count; i++) {
         if (&root->imports[i] == old && version == 0) continue;

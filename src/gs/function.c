@@ -37,8 +37,8 @@ pgy_status pgy_gs_function(pgy_gs_graph **out, pgy_gs_graph *g, const char *name
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "there is a function '%.200s' of domain '%.200s' already", name,
                              domain);
-    const char *kept = gs_strdup(d, domain);
-    pgy_status st = kept ? PGY_OK : gs_no_memory(err);
+    const char *kept = NULL;
+    pgy_status st = gs_keep_text(&kept, d, domain, err);
     if (!st) st = gs_grow(d, &d->functions, d->function_count, &d->function_capacity, err);
     if (!st) st = gs_graph_create(&f, d, NULL, name, err);
     if (!st) st = pgy_gs_set_opset(f, d->top->opset, err);
@@ -70,8 +70,10 @@ pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, const char *name, const 
                              "function '%.200s': parameter '%.200s' cannot have a graph as default",
                              function->name, name);
     pgy_gs_attribute *list = gs_alloc(d, count + 1, sizeof(*list));
-    pgy_gs_attribute made = {.name = gs_strdup(d, name)};
-    if (!list || !made.name) return gs_no_memory(err);
+    pgy_gs_attribute made = {0};
+    if (!list) return gs_no_memory(err);
+    const pgy_status kept = gs_keep_text(&made.name, d, name, err);
+    if (kept) return kept;
     if (value) {
         pgy_gs_attr named = *value;
         named.name = name;

@@ -109,6 +109,9 @@ static inline gs_graph *graph_box(const pgy_gs_graph *g)
 pgy_status gs_no_memory(pgy_error *err);
 void *gs_alloc(gs_document *d, size_t count, size_t item_bytes); /* zeroed; NULL: out of memory */
 const char *gs_strdup(gs_document *d, const char *text);
+/* The same for what a caller gives: PGY_E_ARGUMENT if it is not UTF-8, which no reader takes. */
+pgy_status gs_keep_text(const char **out, gs_document *d, const char *text,
+                        pgy_error *err) PGY_MUST_CHECK;
 /* Makes room for one more pointer in a list of the store. */
 pgy_status gs_grow(gs_document *d, void *items, size_t count, size_t *capacity,
                    pgy_error *err) PGY_MUST_CHECK; /* items: address of the list's pointer */

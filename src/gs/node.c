@@ -26,9 +26,8 @@ pgy_status gs_node_create(pgy_gs_node **out, gs_document *d, pgy_error *err)
 static pgy_status set_text(const char **field, pgy_gs_node *n, const char *text, pgy_error *err)
 {
     if (!n || !text) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no text");
-    const char *kept = gs_strdup(node_box(n)->document, text);
-    if (!kept) return gs_no_memory(err);
-    *field = kept;
+    const pgy_status st = gs_keep_text(field, node_box(n)->document, text, err);
+    if (st) return st;
     node_box(n)->changed = true;
     gs_touch(n->graph);
     return PGY_OK;

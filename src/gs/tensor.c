@@ -39,7 +39,8 @@ static pgy_status set_shape(pgy_gs_tensor *t, int32_t rank, const pgy_dim *dims,
     for (size_t i = 0; i < count; i++) {
         const char *text = dims[i].value < 0 && dims[i].text && *dims[i].text ? dims[i].text : NULL;
         copies[i] = (pgy_dim){dims[i].value < 0 ? -1 : dims[i].value, NULL};
-        if (text && !(copies[i].text = gs_strdup(d, text))) return gs_no_memory(err);
+        const pgy_status st = text ? gs_keep_text(&copies[i].text, d, text, err) : PGY_OK;
+        if (st) return st;
     }
     t->rank = rank < 0 ? -1 : rank;
     t->dims = rank < 0 ? NULL : copies;
@@ -56,9 +57,9 @@ static pgy_status create_named(pgy_gs_tensor **out, pgy_gs_graph *g, const char 
                                pgy_error *err)
 {
     gs_document *d = graph_box(g)->document;
-    const char *kept = gs_strdup(d, name);
-    if (!kept) return gs_no_memory(err);
-    const pgy_status st = gs_tensor_create(out, d, kept, err);
+    const char *kept = NULL;
+    pgy_status st = gs_keep_text(&kept, d, name, err);
+    if (!st) st = gs_tensor_create(out, d, kept, err);
     if (!st) tensor_box(*out)->home = g;
     return st;
 }
@@ -150,9 +151,10 @@ pgy_status pgy_gs_rename(pgy_gs_tensor *t, const char *name, pgy_error *err)
     if (!t || !name) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor or no name");
     gs_tensor *box = tensor_box(t);
     if (strcmp(t->name, name) == 0) return PGY_OK;
-    const char *kept = gs_strdup(box->document, name);
-    if (!kept || !gs_names_rename(&box->document->tensor_names, &box->named, kept))
-        return gs_no_memory(err);
+    const char *kept = NULL;
+    const pgy_status st = gs_keep_text(&kept, box->document, name, err);
+    if (st) return st;
+    if (!gs_names_rename(&box->document->tensor_names, &box->named, kept)) return gs_no_memory(err);
     t->name = kept;
     box->info_changed = true;
     gs_touch_tensor(t);

@@ -165,3 +165,24 @@ static void test_tensor__sparse_values_are_made_dense(void **state)
     pgy_gs_destroy(g);
     pgy_model_destroy(m);
 }
+
+static void test_tensor__names_are_utf_8(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *g = text_graph();
+    pgy_gs_tensor *t = NULL;
+    pgy_gs_node *n = NULL;
+    const pgy_dim dims[] = {{-1, "N\xff"}};
+    assert_int_equal(pgy_gs_variable(&t, g, "a\xff", PGY_F32, -1, NULL, &err), PGY_E_ARGUMENT);
+    assert_string_equal(err.text, "'a' is followed by byte 0xff, which is not UTF-8");
+    assert_int_equal(pgy_gs_variable(&t, g, "a", PGY_F32, 1, dims, &err), PGY_E_ARGUMENT);
+    assert_null(t);
+    assert_int_equal(pgy_gs_variable(&t, g, "\xc3\xa4", PGY_F32, -1, NULL, &err), PGY_OK);
+    assert_int_equal(pgy_gs_rename(t, "\xc3", &err), PGY_E_ARGUMENT);
+    assert_string_equal(t->name, "\xc3\xa4");
+    const pgy_gs_node_spec spec = {.op = "Re\x80lu"};
+    assert_int_equal(pgy_gs_add_node(&n, g, &spec, &err), PGY_E_ARGUMENT);
+    assert_int_equal(pgy_gs_set_import(g, "x\xfe", 1, &err), PGY_E_ARGUMENT);
+    pgy_gs_destroy(g);
+}
