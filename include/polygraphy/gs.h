@@ -171,8 +171,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_values(pgy_tensor **out, pgy_gs_tensor 
 /** Bytes of a constant's elements, or of a variable's of this type and shape; UINT64_MAX: unknown.
  */
 PGY_API uint64_t pgy_gs_size_bytes(const pgy_gs_tensor *t);
+/** With the empty name the tensor becomes an omitted slot. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_rename(pgy_gs_tensor *t, const char *name, pgy_error *err);
-/** Changes what a variable declares; doc string, denotations and metadata stay. PGY_E_ARGUMENT for
+/** Changes what a variable declares (rank < 0: the shape is unknown); doc string, denotations and
+ * metadata stay. PGY_E_ARGUMENT for
  * a constant. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_set_type(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank,
                                                   const pgy_dim *dims, pgy_error *err);

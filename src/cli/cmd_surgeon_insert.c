@@ -224,13 +224,14 @@ static pgy_status find_tensors(pgy_gs_tensor **inputs, pgy_gs_tensor **outputs, 
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < s->inputs.count; i++)
         st = pgy_gs_get_tensor(&inputs[i], g, s->inputs.items[i], err);
-    for (size_t i = 0; !st && i < s->outputs.count; i++)
-        st = pgy_gs_get_tensor(&outputs[i], g, s->outputs.items[i], err);
     for (size_t i = 0; !st && i < s->outputs.count; i++) {
-        if (is_one_of(outputs, i, outputs[i]))
+        st = pgy_gs_get_tensor(&outputs[i], g, s->outputs.items[i], err);
+        if (!st && is_one_of(outputs, i, outputs[i]))
             st = pgy_error_set(err, PGY_E_ARGUMENT, "--outputs: '%s' is given twice",
                                s->outputs.items[i]);
-        else if (is_among(&s->inputs, s->outputs.items[i]))
+    }
+    for (size_t i = 0; !st && i < s->outputs.count; i++) {
+        if (is_among(&s->inputs, s->outputs.items[i]))
             st = take_place(&outputs[i], g, outputs[i], a, err);
         else
             st = take_over(g, outputs[i], err);

@@ -342,6 +342,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_loader *loader = NULL;
     pgy_model *model = NULL;
     if (own->list) return show_rules(err);
+    if (data->iterations == 0 && !own->no_check)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--iterations 0 leaves nothing to check; --no-check says that this is "
+                             "meant");
     if (data->iterations == INT64_MIN && !data->load_inputs.given && !data->script)
         data->iterations = ITERATIONS;
     pgy_status st = model_loader(&loader, line, err);

@@ -407,6 +407,7 @@ pgy_status values_tensors(const pgy_tensor_info **out, size_t *count, const pgy_
         if (st) return st;
         size_t k = 0;
         while (k < n && strcmp(items[k].name, info.name)) k++;
+        if (k < n) LOG(WARNING, "%s: '%s' is given twice, the last one counts", option, info.name);
         items[k] = info;
         if (k == n) n++;
     }
