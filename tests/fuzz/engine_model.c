@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model file is run by the engine: parsed, rewritten by the passes, built and run on inputs of
  * small made-up shapes. It must give outputs or an error, within a limit of memory that stands for
- * the machine's. */
+ * the machine's. A loop may be long as its model says: such a run is cancelled, as a user would. */
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "engine/context.h"
 
@@ -45,6 +47,46 @@ static pgy_status add_input(pgy_tensor_map *feed, const pgy_tensor_info *v, pgy_
     return st;
 }
 
+/* ---- Runs that do not end ------------------------------------------------------------------- */
+
+enum { PATIENCE_S = 2 };
+
+typedef struct watchman {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool over;
+    context *context;
+} watchman;
+
+static void *watch(void *user)
+{
+    watchman *w = user;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += PATIENCE_S;
+    int timed_out = 0;
+    pthread_mutex_lock(&w->lock);
+    while (!w->over && !timed_out) timed_out = pthread_cond_timedwait(&w->changed, &w->lock, &end);
+    pthread_mutex_unlock(&w->lock);
+    if (timed_out) pgy_context_cancel(w->context);
+    return NULL;
+}
+
+static pgy_status run_watched(context *c, pgy_tensor_map *feed, pgy_tensor_map *out, pgy_error *err)
+{
+    watchman w = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .context = c};
+    if (pthread_create(&w.thread, NULL, watch, &w)) __builtin_trap();
+    const pgy_status st = context_run(c, feed, out, NULL, err);
+    pthread_mutex_lock(&w.lock);
+    w.over = true;
+    pthread_cond_signal(&w.changed);
+    pthread_mutex_unlock(&w.lock);
+    pthread_join(w.thread, NULL);
+    return st;
+}
+
 static pgy_status run(pgy_model *model, pgy_error *err)
 {
     const pgy_build_config config = {
@@ -58,7 +100,7 @@ static pgy_status run(pgy_model *model, pgy_error *err)
     if (!st) st = pgy_tensor_map_create(&out, err);
     for (size_t i = 0; !st && i < pgy_metadata_count(engine_inputs(e)); i++)
         st = add_input(feed, pgy_metadata_at(engine_inputs(e), i), err);
-    if (!st) st = context_run(c, feed, out, NULL, err);
+    if (!st) st = run_watched(c, feed, out, err);
     pgy_tensor_map_destroy(feed);
     pgy_tensor_map_destroy(out);
     context_destroy(c);
