@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "gs/yaml_scalar.h"
 
 enum { MAX_DEPTH = 64, MAX_REPEATED = 1 << 20 };
@@ -134,21 +135,8 @@ static int hex(yaml *y, int digits, uint32_t *out)
 
 static void append_utf8(str *out, uint32_t c)
 {
-    if (c < 0x80) {
-        str_append_char(out, (char)c);
-    } else if (c < 0x800) {
-        str_append_char(out, (char)(0xC0 | c >> 6));
-        str_append_char(out, (char)(0x80 | (c & 0x3F)));
-    } else {
-        if (c < 0x10000) {
-            str_append_char(out, (char)(0xE0 | c >> 12));
-        } else {
-            str_append_char(out, (char)(0xF0 | c >> 18));
-            str_append_char(out, (char)(0x80 | (c >> 12 & 0x3F)));
-        }
-        str_append_char(out, (char)(0x80 | (c >> 6 & 0x3F)));
-        str_append_char(out, (char)(0x80 | (c & 0x3F)));
-    }
+    char bytes[4];
+    str_append_n(out, bytes, utf8_write(bytes, c));
 }
 
 /* The end of a line inside a scalar: one stands for a blank, more for one less ends of lines.
@@ -567,12 +555,30 @@ static json_value *read_document(yaml *y)
     return document_ends(y) || y->st ? make(y, JSON_NULL) : read_block(y, -1);
 }
 
+/* Texts go into models and scripts, which are UTF-8. */
+static void check_encoding(yaml y, yaml *told)
+{
+    uint32_t code;
+    for (size_t size; !at_end(&y); y.p += size) {
+        size = utf8_read(y.p, y.end, &code);
+        if (!size) {
+            fail(&y, "bytes that are not UTF-8");
+            told->st = y.st;
+            return;
+        }
+        if (code != '\n') continue;
+        y.line++;
+        y.line_start = y.p + 1;
+    }
+}
+
 pgy_status yaml_parse(json_value **out, const char *text, size_t size_bytes, arena *a,
                       pgy_error *err)
 {
     yaml y = {.p = text, .end = text + size_bytes, .line_start = text, .line = 1};
     y.memory = a;
     y.err = err;
+    check_encoding(y, &y);
     json_value *documents = make(&y, JSON_ARRAY), *last = NULL;
     skip_lines(&y);
     while (!y.st && !at_end(&y)) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/pytext.h"
+#include "base/utf8.h"
 #include "gs/yaml.h"
 
 static bool is_any(const char *text, const char *const *words)
@@ -115,30 +116,23 @@ static bool is_printable(const char *text)
     return true;
 }
 
-/* Bytes that are no UTF-8 stand for themselves, as Latin-1. */
-static size_t take_code(uint32_t *code, const unsigned char *p)
+/* Bytes that are not UTF-8 stand for themselves, as Latin-1. */
+static size_t take_code(uint32_t *code, const char *p, const char *end)
 {
-    const int more = *p >= 0xF0 ? 3 : *p >= 0xE0 ? 2 : *p >= 0xC0 ? 1 : 0;
-    uint32_t c = *p & (0x3F >> more);
-    for (int i = 1; more && i <= more; i++) {
-        if ((p[i] & 0xC0) != 0x80) {
-            *code = *p;
-            return 1;
-        }
-        c = c << 6 | (p[i] & 0x3F);
-    }
-    *code = more ? c : *p;
-    return (size_t)more + 1;
+    const size_t size = utf8_read(p, end, code);
+    if (size) return size;
+    *code = (unsigned char)*p;
+    return 1;
 }
 
 static void append_escaped(str *out, const char *text)
 {
     static const char NAMES[] = "abtnvfre\"\\", VALUES[] = "\a\b\t\n\v\f\r\x1b\"\\";
     str_append_char(out, '"');
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+    for (const char *p = text, *end = text + strlen(text); p < end;) {
         uint32_t code;
         const char *known = strchr(VALUES, *p);
-        const size_t size = take_code(&code, p);
+        const size_t size = take_code(&code, p, end);
         if (known)
             str_printf(out, "\\%c", NAMES[known - VALUES]);
         else if (code >= 0x20 && code < 0x7F)

@@ -119,6 +119,32 @@ static void test_yaml__refused(void **state)
     refuse("a: \"\\q\"\n", "line 1 column 7: an escape that is none, or stands for a zero byte");
     refuse("a: \"\\0\"\n", "line 1 column 7: an escape that is none, or stands for a zero byte");
     refuse("a:\n\t- b\n", "line 2 column 2: a tab in front of a value");
+    refuse("a: 1\nb: x\xFFy\n", "line 2 column 5: bytes that are not UTF-8");
+    refuse("a: \"\xF7\x8C\x8C\x8C\"\n", "line 1 column 5: bytes that are not UTF-8");
+}
+
+/* Names of models can hold any bytes; what is written is read again, as that text or as Latin-1. */
+static void test_yaml__written_texts(void **state)
+{
+    (void)state;
+    static const char *const CASES[][2] = {
+        {"\xF0\x9F\x98\x80", "\"\\U0001F600\""},
+        {"\xC3\xA9", "\"\\xE9\""},
+        {"\xE2\x82\xAC", "\"\\u20AC\""},
+        {"\xF7\x8C\x8C\x8C", "\"\\xF7\\x8C\\x8C\\x8C\""},
+        {"\xFF", "\"\\xFF\""},
+        {"\xC3", "\"\\xC3\""},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        arena memory = {0};
+        json_value *v = NULL;
+        str out = {0};
+        yaml_append_text(&out, CASES[i][0]);
+        assert_string_equal(str_text(&out), CASES[i][1]);
+        assert_int_equal(yaml_parse(&v, str_text(&out), out.size, &memory, NULL), PGY_OK);
+        str_deinit(&out);
+        arena_deinit(&memory);
+    }
 }
 
 static void test_yaml__aliases(void **state)
