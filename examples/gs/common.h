@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of this folder share: weights of equal elements, variables of float32, and saving. */
+/* What the programs of this folder share: weights, nodes, layers, looking up, and saving. */
 #ifndef EXAMPLES_GS_COMMON_H
 #define EXAMPLES_GS_COMMON_H
 
@@ -41,6 +41,31 @@ static inline pgy_status add_node(pgy_gs_graph *g, const char *op, const char *n
     const pgy_gs_node_spec spec = {.op = op, .name = name, .inputs = inputs, .input_count = input_count, .outputs = outputs, .output_count = output_count};
     pgy_gs_node *n;
     return pgy_gs_add_node(&n, g, &spec, err);
+}
+
+/* *out becomes the output "<name>_<n>" of a node that reads `inputs`; its name is made when it is added. */
+static inline pgy_status add_layer(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, const pgy_gs_operand *inputs, size_t count,
+                                   const char *name, const pgy_gs_attr *attrs, size_t attr_count, pgy_error *err)
+{
+    const pgy_gs_operand output = pgy_gs_name_operand(name);
+    const pgy_gs_layer_spec spec = {
+        .op = op, .inputs = inputs, .input_count = count, .outputs = &output, .output_count = 1, .attrs = attrs, .attr_count = attr_count};
+    pgy_gs_node *n;
+    pgy_status st = pgy_gs_layer(&n, g, &spec, err);
+    if (!st) *out = n->outputs[0];
+    return st;
+}
+
+/* The tensors of these names, as operands. */
+static inline pgy_status find_operands(pgy_gs_operand *out, pgy_gs_graph *g, const char *const *names, size_t count, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) {
+        pgy_gs_tensor *found = NULL;
+        st = pgy_gs_get_tensor(&found, g, names[i], err);
+        out[i] = pgy_gs_tensor_operand(found);
+    }
+    return st;
 }
 
 static inline pgy_status set_io(pgy_gs_graph *g, pgy_gs_tensor *in, pgy_gs_tensor *out, pgy_error *err)

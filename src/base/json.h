@@ -72,6 +72,14 @@ void json_uint(json_writer *w, uint64_t v);
 void json_real(json_writer *w, double v); /* Python float repr */
 void json_text(json_writer *w, const char *utf8);
 void json_text_n(json_writer *w, const char *utf8, size_t size);
+/* An item of an object: its key and its value. */
+void json_put_bool(json_writer *w, const char *key, bool v);
+void json_put_int(json_writer *w, const char *key, int64_t v);
+void json_put_uint(json_writer *w, const char *key, uint64_t v);
+void json_put_real(json_writer *w, const char *key, double v);
+void json_put_text(json_writer *w, const char *key, const char *utf8); /* NULL: null */
+void json_put_null(json_writer *w, const char *key);
+void json_put_ints(json_writer *w, const char *key, const int64_t *items, size_t count);
 /* A string given in pieces of base64-encoded bytes: begin, any number of appends, end. */
 void json_base64_begin(json_writer *w);
 void json_base64_append(json_writer *w, const void *data, size_t size_bytes);

@@ -292,6 +292,55 @@ void json_real(json_writer *w, double v)
     }
 }
 
+/* ---- items of objects ----------------------------------------------------------------------- */
+
+void json_put_bool(json_writer *w, const char *key, bool v)
+{
+    json_key(w, key);
+    json_bool(w, v);
+}
+
+void json_put_int(json_writer *w, const char *key, int64_t v)
+{
+    json_key(w, key);
+    json_int(w, v);
+}
+
+void json_put_uint(json_writer *w, const char *key, uint64_t v)
+{
+    json_key(w, key);
+    json_uint(w, v);
+}
+
+void json_put_real(json_writer *w, const char *key, double v)
+{
+    json_key(w, key);
+    json_real(w, v);
+}
+
+void json_put_text(json_writer *w, const char *key, const char *utf8)
+{
+    json_key(w, key);
+    if (utf8)
+        json_text(w, utf8);
+    else
+        json_null(w);
+}
+
+void json_put_null(json_writer *w, const char *key)
+{
+    json_key(w, key);
+    json_null(w);
+}
+
+void json_put_ints(json_writer *w, const char *key, const int64_t *items, size_t count)
+{
+    json_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) json_int(w, items[i]);
+    json_end_array(w);
+}
+
 /* ---- base64 --------------------------------------------------------------------------------- */
 
 static void put_base64(json_writer *w, const uint8_t *data, size_t size)

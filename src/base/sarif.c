@@ -6,17 +6,11 @@
 #include <ctype.h>
 #include <string.h>
 
-static void text(json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    json_text(w, value);
-}
-
 static void message(json_writer *w, const char *key, const char *value)
 {
     json_key(w, key);
     json_begin_object(w);
-    text(w, "text", value);
+    json_put_text(w, "text", value);
     json_end_object(w);
 }
 
@@ -31,7 +25,7 @@ static void uri(json_writer *w, const char *path)
         else
             str_printf(&encoded, "%%%02X", *p);
     }
-    text(w, "uri", str_text(&encoded));
+    json_put_text(w, "uri", str_text(&encoded));
     str_deinit(&encoded);
 }
 
@@ -51,9 +45,9 @@ static void logical(json_writer *w, const sarif_result *r)
     json_key(w, "logicalLocations");
     json_begin_array(w);
     json_begin_object(w);
-    text(w, "name", r->name);
-    if (r->full_name) text(w, "fullyQualifiedName", r->full_name);
-    if (r->kind) text(w, "kind", r->kind);
+    json_put_text(w, "name", r->name);
+    if (r->full_name) json_put_text(w, "fullyQualifiedName", r->full_name);
+    if (r->kind) json_put_text(w, "kind", r->kind);
     json_end_object(w);
     json_end_array(w);
 }
@@ -76,13 +70,13 @@ static void tool(json_writer *w, const sarif_rule *rules, size_t count)
     json_begin_object(w);
     json_key(w, "driver");
     json_begin_object(w);
-    text(w, "name", "polygraphy");
-    text(w, "version", PGY_VERSION);
+    json_put_text(w, "name", "polygraphy");
+    json_put_text(w, "version", PGY_VERSION);
     json_key(w, "rules");
     json_begin_array(w);
     for (size_t i = 0; i < count; i++) {
         json_begin_object(w);
-        text(w, "id", rules[i].id);
+        json_put_text(w, "id", rules[i].id);
         message(w, "shortDescription", rules[i].text);
         json_end_object(w);
     }
@@ -94,8 +88,8 @@ static void tool(json_writer *w, const sarif_rule *rules, size_t count)
 void sarif_begin(json_writer *w, const sarif_rule *rules, size_t count)
 {
     json_begin_object(w);
-    text(w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    text(w, "version", "2.1.0");
+    json_put_text(w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    json_put_text(w, "version", "2.1.0");
     json_key(w, "runs");
     json_begin_array(w);
     json_begin_object(w);
@@ -107,10 +101,9 @@ void sarif_begin(json_writer *w, const sarif_rule *rules, size_t count)
 void sarif_add(json_writer *w, const sarif_rule *rules, const sarif_result *r)
 {
     json_begin_object(w);
-    text(w, "ruleId", rules[r->rule].id);
-    json_key(w, "ruleIndex");
-    json_int(w, (int64_t)r->rule);
-    text(w, "level", r->level);
+    json_put_text(w, "ruleId", rules[r->rule].id);
+    json_put_int(w, "ruleIndex", (int64_t)r->rule);
+    json_put_text(w, "level", r->level);
     message(w, "message", r->message);
     locations(w, r);
     json_end_object(w);

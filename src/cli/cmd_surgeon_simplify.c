@@ -199,21 +199,6 @@ static pgy_status show_report(const pgy_simplify_report *r, pgy_error *err)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static void put_text(json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    if (text)
-        json_text(w, text);
-    else
-        json_null(w);
-}
-
-static void put_count(json_writer *w, const char *key, size_t count)
-{
-    json_key(w, key);
-    json_uint(w, count);
-}
-
 static void put_error(json_writer *w, double error)
 {
     json_key(w, "error");
@@ -223,20 +208,14 @@ static void put_error(json_writer *w, double error)
         json_real(w, error);
 }
 
-static void put_flag(json_writer *w, const char *key, bool flag)
-{
-    json_key(w, key);
-    json_bool(w, flag);
-}
-
 static void put_change(json_writer *w, const pgy_simplify_change *c)
 {
     json_begin_object(w);
-    put_text(w, "rule", c->rule);
-    put_text(w, "node", c->node);
-    put_text(w, "op_type", c->op_type);
-    put_text(w, "output", c->output);
-    put_count(w, "replaced", c->replaced);
+    json_put_text(w, "rule", c->rule);
+    json_put_text(w, "node", c->node);
+    json_put_text(w, "op_type", c->op_type);
+    json_put_text(w, "output", c->output);
+    json_put_uint(w, "replaced", c->replaced);
     put_error(w, c->error);
     json_end_object(w);
 }
@@ -244,9 +223,9 @@ static void put_change(json_writer *w, const pgy_simplify_change *c)
 static void put_report(json_writer *w, const pgy_simplify_report *r)
 {
     json_begin_object(w);
-    put_count(w, "nodes_before", r->nodes_before);
-    put_count(w, "nodes_folded", r->nodes_folded);
-    put_count(w, "nodes_after", r->nodes_after);
+    json_put_uint(w, "nodes_before", r->nodes_before);
+    json_put_uint(w, "nodes_folded", r->nodes_folded);
+    json_put_uint(w, "nodes_after", r->nodes_after);
     json_key(w, "rewrites");
     json_begin_array(w);
     for (size_t i = 0; i < r->change_count; i++) put_change(w, &r->changes[i]);
@@ -255,28 +234,28 @@ static void put_report(json_writer *w, const pgy_simplify_report *r)
     json_begin_array(w);
     for (size_t i = 0; i < r->refusal_count; i++) {
         json_begin_object(w);
-        put_text(w, "rule", r->refusals[i].rule);
-        put_text(w, "at", r->refusals[i].node);
-        put_text(w, "reason", r->refusals[i].reason);
+        json_put_text(w, "rule", r->refusals[i].rule);
+        json_put_text(w, "at", r->refusals[i].node);
+        json_put_text(w, "reason", r->refusals[i].reason);
         put_error(w, r->refusals[i].error);
         json_end_object(w);
     }
     json_end_array(w);
-    put_flag(w, "checked", r->checked);
-    put_text(w, "unchecked", r->unchecked);
-    put_flag(w, "own_precision", r->own_precision);
-    put_count(w, "samples", r->samples);
+    json_put_bool(w, "checked", r->checked);
+    json_put_text(w, "unchecked", r->unchecked);
+    json_put_bool(w, "own_precision", r->own_precision);
+    json_put_uint(w, "samples", r->samples);
     json_key(w, "outputs");
     json_begin_array(w);
     for (size_t i = 0; i < r->output_count; i++) {
         json_begin_object(w);
-        put_text(w, "name", r->outputs[i].name);
+        json_put_text(w, "name", r->outputs[i].name);
         put_error(w, r->outputs[i].error);
-        put_flag(w, "passed", r->outputs[i].passed);
+        json_put_bool(w, "passed", r->outputs[i].passed);
         json_end_object(w);
     }
     json_end_array(w);
-    put_flag(w, "passed", r->passed);
+    json_put_bool(w, "passed", r->passed);
     json_end_object(w);
 }
 

@@ -206,59 +206,36 @@ pgy_status diff_print(str *out, const pgy_diff *d, diff_names names, bool all, p
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void write_text(json_writer *w, const char *key, const char *text)
+static void put_if_given(json_writer *w, const char *key, const char *text)
 {
-    if (!text) return;
-    json_key(w, key);
-    json_text(w, text);
-}
-
-static void write_uint(json_writer *w, const char *key, uint64_t v)
-{
-    json_key(w, key);
-    json_uint(w, v);
-}
-
-static void write_real(json_writer *w, const char *key, double v)
-{
-    json_key(w, key);
-    json_real(w, v);
-}
-
-static void write_dims(json_writer *w, const char *key, const int64_t *dims, size_t rank)
-{
-    json_key(w, key);
-    json_begin_array(w);
-    for (size_t i = 0; i < rank; i++) json_int(w, dims[i]);
-    json_end_array(w);
+    if (text) json_put_text(w, key, text);
 }
 
 static void write_weight(json_writer *w, const pgy_weight_change *c)
 {
     json_key(w, "weight");
     json_begin_object(w);
-    write_text(w, "dtype_before", pgy_dtype_name(c->dtype_a));
-    write_text(w, "dtype_after", pgy_dtype_name(c->dtype_b));
-    write_dims(w, "shape_before", c->dims_a, c->rank_a);
-    write_dims(w, "shape_after", c->dims_b, c->rank_b);
-    write_text(w, "stored_before", c->stored_a);
-    write_text(w, "stored_after", c->stored_b);
-    json_key(w, "compared");
-    json_bool(w, c->compared);
-    write_text(w, "why_not", c->why_not);
+    json_put_text(w, "dtype_before", pgy_dtype_name(c->dtype_a));
+    json_put_text(w, "dtype_after", pgy_dtype_name(c->dtype_b));
+    json_put_ints(w, "shape_before", c->dims_a, c->rank_a);
+    json_put_ints(w, "shape_after", c->dims_b, c->rank_b);
+    put_if_given(w, "stored_before", c->stored_a);
+    put_if_given(w, "stored_after", c->stored_b);
+    json_put_bool(w, "compared", c->compared);
+    put_if_given(w, "why_not", c->why_not);
     if (c->compared) {
-        write_uint(w, "elements", c->count);
-        write_uint(w, "changed", c->changed);
-        write_uint(w, "beyond_tolerance", c->beyond);
-        write_uint(w, "nan_before", c->nan_a);
-        write_uint(w, "nan_after", c->nan_b);
-        write_uint(w, "max_index", c->max_index);
-        write_real(w, "max_abs", c->max_abs);
-        write_real(w, "max_rel", c->max_rel);
-        write_real(w, "mean_abs", c->mean_abs);
-        write_real(w, "rms", c->rms);
-        write_real(w, "cosine", c->cosine);
-        write_real(w, "snr_db", c->snr_db);
+        json_put_uint(w, "elements", c->count);
+        json_put_uint(w, "changed", c->changed);
+        json_put_uint(w, "beyond_tolerance", c->beyond);
+        json_put_uint(w, "nan_before", c->nan_a);
+        json_put_uint(w, "nan_after", c->nan_b);
+        json_put_uint(w, "max_index", c->max_index);
+        json_put_real(w, "max_abs", c->max_abs);
+        json_put_real(w, "max_rel", c->max_rel);
+        json_put_real(w, "mean_abs", c->mean_abs);
+        json_put_real(w, "rms", c->rms);
+        json_put_real(w, "cosine", c->cosine);
+        json_put_real(w, "snr_db", c->snr_db);
     }
     json_end_object(w);
 }
@@ -266,15 +243,15 @@ static void write_weight(json_writer *w, const pgy_weight_change *c)
 static void write_difference(json_writer *w, const pgy_difference *e)
 {
     json_begin_object(w);
-    write_text(w, "part", pgy_diff_part_name(e->part));
-    write_text(w, "change", pgy_diff_change_name(e->change));
-    write_text(w, "path", e->path);
-    write_text(w, "name", e->name);
-    write_text(w, "new_name", e->new_name);
-    write_text(w, "op_type", e->op_type[0] ? e->op_type : NULL);
-    write_text(w, "field", e->field[0] ? e->field : NULL);
-    write_text(w, "before", e->before);
-    write_text(w, "after", e->after);
+    json_put_text(w, "part", pgy_diff_part_name(e->part));
+    json_put_text(w, "change", pgy_diff_change_name(e->change));
+    put_if_given(w, "path", e->path);
+    put_if_given(w, "name", e->name);
+    put_if_given(w, "new_name", e->new_name);
+    put_if_given(w, "op_type", e->op_type[0] ? e->op_type : NULL);
+    put_if_given(w, "field", e->field[0] ? e->field : NULL);
+    put_if_given(w, "before", e->before);
+    put_if_given(w, "after", e->after);
     if (e->weight) write_weight(w, e->weight);
     json_end_object(w);
 }
@@ -284,10 +261,10 @@ static void write_side(json_writer *w, const char *key, const char *path, uint64
 {
     json_key(w, key);
     json_begin_object(w);
-    write_text(w, "path", path);
-    write_uint(w, "nodes", nodes);
-    write_uint(w, "weights", weights);
-    write_uint(w, "weight_bytes", bytes);
+    put_if_given(w, "path", path);
+    json_put_uint(w, "nodes", nodes);
+    json_put_uint(w, "weights", weights);
+    json_put_uint(w, "weight_bytes", bytes);
     json_end_object(w);
 }
 
@@ -295,12 +272,12 @@ static void write_summary(json_writer *w, const pgy_diff_summary *s)
 {
     json_key(w, "summary");
     json_begin_object(w);
-    write_uint(w, "differences", s->differences);
-    write_uint(w, "nodes_matched", s->nodes_matched);
-    write_uint(w, "weights_matched", s->weights_matched);
-    write_uint(w, "weights_equal", s->weights_equal);
-    write_uint(w, "weight_bytes_read", s->bytes_read);
-    write_uint(w, "weight_bytes_shared", s->bytes_shared);
+    json_put_uint(w, "differences", s->differences);
+    json_put_uint(w, "nodes_matched", s->nodes_matched);
+    json_put_uint(w, "weights_matched", s->weights_matched);
+    json_put_uint(w, "weights_equal", s->weights_equal);
+    json_put_uint(w, "weight_bytes_read", s->bytes_read);
+    json_put_uint(w, "weight_bytes_shared", s->bytes_shared);
     json_key(w, "counts");
     json_begin_object(w);
     for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) {
@@ -308,7 +285,7 @@ static void write_summary(json_writer *w, const pgy_diff_summary *s)
         json_begin_object(w);
         for (int c = 0; c < PGY_DIFF_CHANGE_COUNT; c++)
             if (s->counts[p][c])
-                write_uint(w, pgy_diff_change_name((pgy_diff_change)c), s->counts[p][c]);
+                json_put_uint(w, pgy_diff_change_name((pgy_diff_change)c), s->counts[p][c]);
         json_end_object(w);
     }
     json_end_object(w);
@@ -324,10 +301,8 @@ pgy_status diff_save_json(const char *path, const pgy_diff *d, diff_names names,
     if (st) return st;
     json_writer *w = out.json;
     json_begin_object(w);
-    json_key(w, "version");
-    json_int(w, 1);
-    json_key(w, "equal");
-    json_bool(w, equal);
+    json_put_int(w, "version", 1);
+    json_put_bool(w, "equal", equal);
     write_side(w, "before", names.before, s->nodes_a, s->weights_a, s->weight_bytes_a);
     write_side(w, "after", names.after, s->nodes_b, s->weights_b, s->weight_bytes_b);
     write_summary(w, s);

@@ -128,12 +128,9 @@ static void write_names(json_writer *w, const char *key, strvec *names)
 static void write_entry(json_writer *w, const lint_entry *e)
 {
     json_begin_object(w);
-    json_key(w, "level");
-    json_text(w, LEVELS[e->level]);
-    json_key(w, "source");
-    json_text(w, SOURCES[e->source]);
-    json_key(w, "message");
-    json_text(w, e->message);
+    json_put_text(w, "level", LEVELS[e->level]);
+    json_put_text(w, "source", SOURCES[e->source]);
+    json_put_text(w, "message", e->message);
     if (e->node[0]) {
         json_key(w, "nodes");
         json_begin_array(w);

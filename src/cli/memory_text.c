@@ -193,49 +193,24 @@ pgy_status memory_print(str *out, const pgy_memory *m, const char *path, bool al
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void write_text(json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    if (text)
-        json_text(w, text);
-    else
-        json_null(w);
-}
-
-static void write_uint(json_writer *w, const char *key, uint64_t v)
-{
-    json_key(w, key);
-    json_uint(w, v);
-}
-
-static void write_bool(json_writer *w, const char *key, bool v)
-{
-    json_key(w, key);
-    json_bool(w, v);
-}
-
 static void write_tensor(json_writer *w, const pgy_memory_tensor *t)
 {
     json_begin_object(w);
-    write_text(w, "name", t->name);
-    write_text(w, "dtype", pgy_dtype_name(t->dtype));
-    json_key(w, "shape");
-    if (t->rank < 0) {
-        json_null(w);
-    } else {
-        json_begin_array(w);
-        for (int32_t i = 0; i < t->rank; i++) json_int(w, t->shape[i]);
-        json_end_array(w);
-    }
-    write_uint(w, "size_bytes", t->size_bytes);
-    write_uint(w, "first_step", t->first);
-    write_uint(w, "last_step", t->last);
-    write_text(w, "producer", t->producer);
-    write_text(w, "last_user", t->last_user);
-    write_text(w, "shares_with", t->shares_with);
-    write_text(w, "unknown_why", t->unknown_why);
-    write_bool(w, "input", t->is_input);
-    write_bool(w, "output", t->is_output);
+    json_put_text(w, "name", t->name);
+    json_put_text(w, "dtype", pgy_dtype_name(t->dtype));
+    if (t->rank < 0)
+        json_put_null(w, "shape");
+    else
+        json_put_ints(w, "shape", t->shape, (size_t)t->rank);
+    json_put_uint(w, "size_bytes", t->size_bytes);
+    json_put_uint(w, "first_step", t->first);
+    json_put_uint(w, "last_step", t->last);
+    json_put_text(w, "producer", t->producer);
+    json_put_text(w, "last_user", t->last_user);
+    json_put_text(w, "shares_with", t->shares_with);
+    json_put_text(w, "unknown_why", t->unknown_why);
+    json_put_bool(w, "input", t->is_input);
+    json_put_bool(w, "output", t->is_output);
     json_end_object(w);
 }
 
@@ -246,10 +221,10 @@ static void write_steps(json_writer *w, const pgy_memory *m)
     for (size_t i = 0; i < pgy_memory_step_count(m); i++) {
         const pgy_memory_step *s = pgy_memory_step_at(m, i);
         json_begin_object(w);
-        write_text(w, "node", s->node);
-        write_text(w, "op_type", s->op_type);
-        write_uint(w, "live_bytes", s->live_bytes);
-        write_uint(w, "inner_bytes", s->inner_bytes);
+        json_put_text(w, "node", s->node);
+        json_put_text(w, "op_type", s->op_type);
+        json_put_uint(w, "live_bytes", s->live_bytes);
+        json_put_uint(w, "inner_bytes", s->inner_bytes);
         json_end_object(w);
     }
     json_end_array(w);
@@ -264,17 +239,16 @@ pgy_status memory_save_json(const char *path, const pgy_memory *m, const char *m
     if (st) return st;
     json_writer *w = out.json;
     json_begin_object(w);
-    json_key(w, "version");
-    json_int(w, 1);
-    write_text(w, "model", model);
-    write_uint(w, "peak_bytes", s->peak_bytes);
-    write_uint(w, "peak_step", s->peak_step);
-    write_uint(w, "weight_bytes", s->weight_bytes);
-    write_uint(w, "weight_count", s->weight_count);
-    write_uint(w, "input_bytes", s->input_bytes);
-    write_uint(w, "output_bytes", s->output_bytes);
-    write_uint(w, "unknown_count", s->unknown_count);
-    write_bool(w, "out_of_order", s->out_of_order);
+    json_put_int(w, "version", 1);
+    json_put_text(w, "model", model);
+    json_put_uint(w, "peak_bytes", s->peak_bytes);
+    json_put_uint(w, "peak_step", s->peak_step);
+    json_put_uint(w, "weight_bytes", s->weight_bytes);
+    json_put_uint(w, "weight_count", s->weight_count);
+    json_put_uint(w, "input_bytes", s->input_bytes);
+    json_put_uint(w, "output_bytes", s->output_bytes);
+    json_put_uint(w, "unknown_count", s->unknown_count);
+    json_put_bool(w, "out_of_order", s->out_of_order);
     write_steps(w, m);
     json_key(w, "tensors");
     json_begin_array(w);

@@ -272,8 +272,7 @@ static void write_number(json_writer *w, const char *key, pgy_number n)
 
 static void write_class(json_writer *w, const char *name)
 {
-    json_key(w, "polygraphy_class");
-    json_text(w, name);
+    json_put_text(w, "polygraphy_class", name);
     json_end_object(w);
 }
 
@@ -288,8 +287,7 @@ static void write_simple(json_writer *w, const pgy_verdict *v)
     }
     json_key(w, "thresholds");
     json_begin_object(w);
-    json_key(w, "check_error_stat");
-    json_text(w, pgy_error_stat_name(v->stat));
+    json_put_text(w, "check_error_stat", pgy_error_stat_name(v->stat));
     write_number(w, "atol", v->atol);
     write_number(w, "rtol", v->rtol);
     write_class(w, "SimpleThreshold");
@@ -378,8 +376,7 @@ static void write_results(json_writer *w, const pgy_accuracy_results *r)
         json_begin_array(w);
         for (size_t pair = 0; pair < pgy_accuracy_pair_count(a); pair++) write_pair(w, a, pair);
         json_end_array(w);
-        json_key(w, "aggregation");
-        json_text(w, pgy_accuracy_is_average(a) ? "average" : "per_sample");
+        json_put_text(w, "aggregation", pgy_accuracy_is_average(a) ? "average" : "per_sample");
         write_class(w, "AccuracyResult");
     }
     json_end_array(w);

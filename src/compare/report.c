@@ -105,27 +105,10 @@ static void number(json_writer *w, const char *key, double v)
 
 static void setting(json_writer *w, const char *key, pgy_number v)
 {
-    if (v.is_integer) {
-        json_key(w, key);
-        json_int(w, v.integer);
-    } else {
-        number(w, key, v.real);
-    }
-}
-
-static void text(json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    if (value)
-        json_text(w, value);
+    if (v.is_integer)
+        json_put_int(w, key, v.integer);
     else
-        json_null(w);
-}
-
-static void truth(json_writer *w, const char *key, bool value)
-{
-    json_key(w, key);
-    json_bool(w, value);
+        number(w, key, v.real);
 }
 
 static void simple_metrics(json_writer *w, const pgy_verdict *v)
@@ -145,7 +128,7 @@ static void simple_metrics(json_writer *w, const pgy_verdict *v)
     json_end_object(w);
     json_key(w, "thresholds");
     json_begin_object(w);
-    text(w, "check_error_stat", pgy_error_stat_name(v->stat));
+    json_put_text(w, "check_error_stat", pgy_error_stat_name(v->stat));
     setting(w, "atol", v->atol);
     setting(w, "rtol", v->rtol);
     json_end_object(w);
@@ -166,9 +149,9 @@ static void one_metric(json_writer *w, const pgy_verdict *v)
 static void verdict(json_writer *w, const pgy_verdict *v)
 {
     json_begin_object(w);
-    text(w, "output", v->output);
-    truth(w, "passed", v->passed);
-    if (v->kind == PGY_COMPARE_LPIPS) truth(w, "verified", v->verified);
+    json_put_text(w, "output", v->output);
+    json_put_bool(w, "passed", v->passed);
+    if (v->kind == PGY_COMPARE_LPIPS) json_put_bool(w, "verified", v->verified);
     if (v->has_metrics) (v->kind == PGY_COMPARE_SIMPLE ? simple_metrics : one_metric)(w, v);
     json_end_object(w);
 }
@@ -180,12 +163,10 @@ static void pair(json_writer *w, const pgy_accuracy *a, size_t p)
     pgy_accuracy_pair(a, p, &first, &second);
     pgy_accuracy_stats(a, p, &passed, &total);
     json_begin_object(w);
-    text(w, "first", first);
-    text(w, "second", second);
-    json_key(w, "passed");
-    json_uint(w, passed);
-    json_key(w, "total");
-    json_uint(w, total);
+    json_put_text(w, "first", first);
+    json_put_text(w, "second", second);
+    json_put_uint(w, "passed", passed);
+    json_put_uint(w, "total", total);
     json_key(w, "iterations");
     json_begin_array(w);
     for (size_t i = 0; i < pgy_accuracy_iteration_count(a, p); i++) {
@@ -201,9 +182,9 @@ static void pair(json_writer *w, const pgy_accuracy *a, size_t p)
 static void function(json_writer *w, const pgy_accuracy *a)
 {
     json_begin_object(w);
-    text(w, "function", pgy_compare_kind_label(pgy_accuracy_kind(a)));
-    truth(w, "average", pgy_accuracy_is_average(a));
-    truth(w, "passed", pgy_accuracy_passed(a));
+    json_put_text(w, "function", pgy_compare_kind_label(pgy_accuracy_kind(a)));
+    json_put_bool(w, "average", pgy_accuracy_is_average(a));
+    json_put_bool(w, "passed", pgy_accuracy_passed(a));
     json_key(w, "pairs");
     json_begin_array(w);
     for (size_t p = 0; p < pgy_accuracy_pair_count(a); p++) pair(w, a, p);
@@ -214,16 +195,14 @@ static void function(json_writer *w, const pgy_accuracy *a)
 void report_write_json(json_writer *w, const run_facts *facts)
 {
     json_begin_object(w);
-    text(w, "format", "polygraphy-report");
-    json_key(w, "version");
-    json_int(w, JSON_VERSION);
-    text(w, "tool", "polygraphy " PGY_VERSION);
-    text(w, "model", facts->model_path);
-    truth(w, "passed", facts->passed);
-    text(w, "reason", facts->reason);
-    truth(w, "compared", facts->compared);
-    json_key(w, "iterations");
-    json_uint(w, facts->iteration_count);
+    json_put_text(w, "format", "polygraphy-report");
+    json_put_int(w, "version", JSON_VERSION);
+    json_put_text(w, "tool", "polygraphy " PGY_VERSION);
+    json_put_text(w, "model", facts->model_path);
+    json_put_bool(w, "passed", facts->passed);
+    json_put_text(w, "reason", facts->reason);
+    json_put_bool(w, "compared", facts->compared);
+    json_put_uint(w, "iterations", facts->iteration_count);
     number(w, "duration_s", (double)facts->duration_ns / 1e9);
     json_key(w, "runners");
     json_begin_array(w);

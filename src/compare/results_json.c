@@ -125,10 +125,8 @@ pgy_status results_json_write_iteration(json_writer *w, const pgy_iteration *it,
         json_null(w);
     else
         json_real(w, it->runtime_s);
-    json_key(w, "runner_name");
-    json_text(w, it->runner_name);
-    json_key(w, "polygraphy_class");
-    json_text(w, "IterationResult");
+    json_put_text(w, "runner_name", it->runner_name);
+    json_put_text(w, "polygraphy_class", "IterationResult");
     json_end_object(w);
     return PGY_OK;
 }
@@ -156,8 +154,7 @@ void results_json_end_runner(json_writer *w)
 void results_json_end(json_writer *w)
 {
     json_end_array(w);
-    json_key(w, "polygraphy_class");
-    json_text(w, "RunResults");
+    json_put_text(w, "polygraphy_class", "RunResults");
     json_end_object(w);
 }
 

@@ -282,8 +282,7 @@ pgy_status array_json_write(json_writer *w, pgy_view v, pgy_error *err)
     json_base64_append(w, image.header.data, image.header.size);
     json_base64_append(w, image.elements, image.elements_bytes);
     json_base64_end(w);
-    json_key(w, MARKER);
-    json_text(w, "ndarray");
+    json_put_text(w, MARKER, "ndarray");
     json_end_object(w);
     npy_image_deinit(&image);
     return PGY_OK;
@@ -295,8 +294,7 @@ pgy_status lazy_array_json_write(json_writer *w, pgy_view v, pgy_error *err)
     json_key(w, "values");
     pgy_status st = array_json_write(w, v, err);
     if (st) json_null(w); /* keeps the writer's state well-formed; the caller drops the file */
-    json_key(w, MARKER);
-    json_text(w, "LazyArray");
+    json_put_text(w, MARKER, "LazyArray");
     json_end_object(w);
     return st;
 }

@@ -89,13 +89,7 @@ static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
 
 static pgy_status round_output(op_tensor *t, pgy_error *err)
 {
-    pgy_tensor *declared = NULL;
-    if (!t->value || !pgy_dtype_is_float(t->dtype)) return PGY_OK;
-    const pgy_status st = op_from_storage(&declared, t->value, t->dtype, err);
-    if (st) return st;
-    pgy_tensor_release(t->value);
-    t->value = declared;
-    return PGY_OK;
+    return pgy_dtype_is_float(t->dtype) ? op_tensor_settle(t, err) : PGY_OK;
 }
 
 static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
@@ -463,8 +457,8 @@ static pgy_status run_quietly(interpreter *it, pgy_node *n, const op_node *node,
     return st;
 }
 
-static pgy_status show_outputs(const interpreter_watch *w, const pgy_node *n,
-                               op_tensor *outputs, pgy_error *err)
+static pgy_status show_outputs(const interpreter_watch *w, const pgy_node *n, op_tensor *outputs,
+                               pgy_error *err)
 {
     bool goes_on = true;
     for (size_t i = 0; goes_on && i < n->output_count; i++)

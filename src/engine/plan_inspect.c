@@ -25,20 +25,6 @@ static void put_type(json_writer *w, pgy_dtype dtype)
     str_deinit(&text);
 }
 
-static void put_dims(json_writer *w, const char *key, const int64_t *dims, size_t count)
-{
-    json_key(w, key);
-    json_begin_array(w);
-    for (size_t i = 0; i < count; i++) json_int(w, dims[i]);
-    json_end_array(w);
-}
-
-static void put_field(json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    json_text(w, text);
-}
-
 static void put_format(json_writer *w, size_t block)
 {
     str text = {0};
@@ -46,7 +32,7 @@ static void put_format(json_writer *w, size_t block)
         str_append(&text, "Row major linear");
     else
         str_printf(&text, "Channels in blocks of %zu", block);
-    put_field(w, "Format", str_text(&text));
+    json_put_text(w, "Format", str_text(&text));
     str_deinit(&text);
 }
 
@@ -58,8 +44,8 @@ static void put_tensors(json_writer *w, const char *key, const pgy_plan_tensor *
     json_begin_array(w);
     for (size_t i = 0; i < count; i++) {
         json_begin_object(w);
-        put_field(w, "Name", t[i].name);
-        put_dims(w, "Dimensions", t[i].shape, (size_t)t[i].rank);
+        json_put_text(w, "Name", t[i].name);
+        json_put_ints(w, "Dimensions", t[i].shape, (size_t)t[i].rank);
         json_key(w, "Datatype");
         put_type(w, t[i].dtype);
         put_format(w, t[i].block);
@@ -80,7 +66,7 @@ static void put_sources(json_writer *w, const pgy_plan_layer *l)
     str text = {0};
     for (size_t i = 0; i < l->source_count; i++)
         str_printf(&text, "%s[ONNX Layer: %s]", i ? "\x1e" : "", l->sources[i]);
-    put_field(w, "Metadata", str_text(&text));
+    json_put_text(w, "Metadata", str_text(&text));
     str_deinit(&text);
     json_key(w, "Sources");
     json_begin_array(w);
@@ -98,18 +84,14 @@ static void put_layer(json_writer *w, const pgy_plan_layer *l, size_t profile, b
         return;
     }
     json_begin_object(w);
-    put_field(w, "Name", str_text(&name));
-    put_field(w, "LayerType", l->type);
+    json_put_text(w, "Name", str_text(&name));
+    json_put_text(w, "LayerType", l->type);
     put_tensors(w, "Inputs", l->inputs, l->input_count);
     put_tensors(w, "Outputs", l->outputs, l->output_count);
     put_tensors(w, "Constants", l->constants, l->constant_count);
-    if (l->packed_bytes) {
-        json_key(w, "PackedWeightBytes");
-        json_uint(w, l->packed_bytes);
-    }
-    put_field(w, "TacticName", l->tactic ? l->tactic : "reference");
-    json_key(w, "StreamId");
-    json_int(w, 0);
+    if (l->packed_bytes) json_put_uint(w, "PackedWeightBytes", l->packed_bytes);
+    json_put_text(w, "TacticName", l->tactic ? l->tactic : "reference");
+    json_put_int(w, "StreamId", 0);
     put_sources(w, l);
     json_end_object(w);
     str_deinit(&name);
@@ -125,9 +107,9 @@ static void put_profiles(json_writer *w, const pgy_plan *p, size_t input)
         pgy_profile_range r;
         if (pgy_plan_range(&r, p, i, input) == PGY_BOUND_NONE) continue;
         json_begin_object(w);
-        put_dims(w, "MinShape", r.min, r.count);
-        put_dims(w, "OptShape", r.opt, r.count);
-        put_dims(w, "MaxShape", r.max, r.count);
+        json_put_ints(w, "MinShape", r.min, r.count);
+        json_put_ints(w, "OptShape", r.opt, r.count);
+        json_put_ints(w, "MaxShape", r.max, r.count);
         put_format(w, 1);
         json_end_object(w);
     }
@@ -147,14 +129,13 @@ static void put_values(json_writer *w, const pgy_plan *p, const pgy_metadata *m,
     for (size_t i = 0; i < pgy_metadata_count(m); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(m, i);
         json_begin_object(w);
-        put_field(w, "Name", info->name);
-        put_field(w, "IOMode", inputs ? "Input" : "Output");
-        put_dims(w, "Dimensions", info->shape, info->rank < 0 ? 0 : (size_t)info->rank);
+        json_put_text(w, "Name", info->name);
+        json_put_text(w, "IOMode", inputs ? "Input" : "Output");
+        json_put_ints(w, "Dimensions", info->shape, info->rank < 0 ? 0 : (size_t)info->rank);
         json_key(w, "DataType");
         put_type(w, info->dtype);
-        put_field(w, "Location", "Host");
-        json_key(w, "IsShapeInferenceIO");
-        json_bool(w, inputs && is_shape(p, i));
+        json_put_text(w, "Location", "Host");
+        json_put_bool(w, "IsShapeInferenceIO", inputs && is_shape(p, i));
         if (inputs) put_profiles(w, p, i);
         json_end_object(w);
     }

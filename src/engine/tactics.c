@@ -80,9 +80,7 @@ static void write_strides(json_writer *w, const program_tensor *t)
         const int64_t size = d == 1 ? (t->shape[d] + block - 1) / block : t->shape[d];
         stride *= size > 0 ? size : 1;
     }
-    json_begin_array(w);
-    for (int32_t d = 0; d < t->rank; d++) json_int(w, strides[d]);
-    json_end_array(w);
+    json_put_ints(w, "strides", strides, (size_t)t->rank);
 }
 
 static void write_tensors(json_writer *w, const program *p, const uint32_t *tensors, size_t count)
@@ -95,14 +93,10 @@ static void write_tensors(json_writer *w, const program *p, const uint32_t *tens
         json_begin_object(w);
         json_key(w, "dtype");
         write_dtype(w, t->dtype);
-        json_key(w, "strides");
         write_strides(w, t);
-        json_key(w, "vectorized_dim");
-        json_int(w, t->layout == KERNEL_LINEAR ? -1 : 1);
-        json_key(w, "components_per_element");
-        json_uint(w, kernel_block(t->layout));
-        json_key(w, "polygraphy_class");
-        json_text(w, "TensorInfo");
+        json_put_int(w, "vectorized_dim", t->layout == KERNEL_LINEAR ? -1 : 1);
+        json_put_uint(w, "components_per_element", kernel_block(t->layout));
+        json_put_text(w, "polygraphy_class", "TensorInfo");
         json_end_object(w);
     }
     json_end_array(w);
@@ -113,18 +107,14 @@ static void write_step(json_writer *w, const program *p, const program_step *s)
     const char *name = name_of(s->kernel);
     json_key(w, s->label);
     json_begin_object(w);
-    json_key(w, "implementation");
-    json_int(w, number_of(name));
-    json_key(w, "tactic");
-    json_int(w, s->kernel ? s->kernel->version : 0);
+    json_put_int(w, "implementation", number_of(name));
+    json_put_int(w, "tactic", s->kernel ? s->kernel->version : 0);
     json_key(w, "inputs");
     write_tensors(w, p, s->tensors, s->input_count);
     json_key(w, "outputs");
     write_tensors(w, p, s->tensors + s->input_count + s->captured_count, s->output_count);
-    json_key(w, "kernel");
-    json_text(w, name);
-    json_key(w, "polygraphy_class");
-    json_text(w, "Algorithm");
+    json_put_text(w, "kernel", name);
+    json_put_text(w, "polygraphy_class", "Algorithm");
     json_end_object(w);
 }
 
@@ -159,10 +149,8 @@ pgy_status tactics_save(const char *path, const program *p, pgy_error *err)
     st = write_steps(out.json, p, err);
     json_end_object(out.json);
     const char *passes = getenv("POLYGRAPHY_PASSES");
-    json_key(out.json, "passes");
-    json_text(out.json, passes ? passes : "");
-    json_key(out.json, "polygraphy_class");
-    json_text(out.json, "TacticReplayData");
+    json_put_text(out.json, "passes", passes ? passes : "");
+    json_put_text(out.json, "polygraphy_class", "TacticReplayData");
     json_end_object(out.json);
     if (!st) st = json_output_commit(&out, err);
 done:

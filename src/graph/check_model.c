@@ -21,14 +21,6 @@ static int needed_ir(int64_t opset)
     return 1;
 }
 
-static int newest_opset(void)
-{
-    int newest = 0;
-    for (size_t i = 0; i < op_signature_count(); i++)
-        if (op_signature_at(i)->since > newest) newest = op_signature_at(i)->since;
-    return newest;
-}
-
 static void check_versions(checker *c, const pgy_onnx_model *m)
 {
     finding_list *list = &c->list;
@@ -40,10 +32,11 @@ static void check_versions(checker *c, const pgy_onnx_model *m)
                     "IR version %lld is newer than %d, the newest that is known", ir, NEWEST_IR);
     if (m->opset_import_count == 0)
         finding_add(list, c->state, CHECK_OPSET_IMPORT_MISSING, NULL, "The model imports no opset");
-    if (opset > newest_opset())
+    if (opset > op_newest_opset())
         finding_add(list, c->state, CHECK_OPSET_UNKNOWN, NULL,
-                    "Opset %lld is newer than %d, the newest that is known", opset, newest_opset());
-    if (ir > 0 && opset > 0 && opset <= newest_opset() && ir < needed_ir(opset))
+                    "Opset %lld is newer than %d, the newest that is known", opset,
+                    op_newest_opset());
+    if (ir > 0 && opset > 0 && opset <= op_newest_opset() && ir < needed_ir(opset))
         finding_add(list, c->state, CHECK_IR_VERSION_OLD, NULL,
                     "Opset %lld needs IR version %d, but the model has %lld", opset,
                     needed_ir(opset), ir);

@@ -140,7 +140,8 @@ typedef struct attr_refs {
     pgy_tensor **held;
     size_t count;
 } attr_refs;
-pgy_status ref_attrs(attr_refs *out, const call *c, pgy_error *err) PGY_MUST_CHECK;
+pgy_status ref_attrs(attr_refs *out, const pgy_gs_script *s, const call *c,
+                     pgy_error *err) PGY_MUST_CHECK;
 void ref_attrs_release(attr_refs *refs);
 /* A name that no node (no tensor) of the level has, made as pgy_gs_layer makes them. */
 const char *ref_new_name(pgy_gs_graph *g, const char *base, bool of_node, arena *a);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gs/script.h"
+#include "ops/signature.h"
 
 /* ---- Inputs and outputs --------------------------------------------------------------------- */
 
@@ -95,18 +96,32 @@ pgy_status verb_set_input_shape(pgy_gs_script *s, const call *c, pgy_error *err)
 
 /* ---- What the model says of itself ---------------------------------------------------------- */
 
+/* ONNX's own operators of a version that is not known cannot be meant, unless the model has it. */
+static pgy_status check_opset(const pgy_gs_script *s, int64_t version, pgy_error *err)
+{
+    const int newest = op_newest_opset();
+    if (version <= newest || version == s->current->opset) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "opset %lld is newer than %d, the newest that is known",
+                         (long long)version, newest);
+}
+
 pgy_status verb_set_opset(pgy_gs_script *s, const call *c, pgy_error *err)
 {
     int64_t version;
-    const pgy_status st = call_int(&version, c, "version", 1, INT32_MAX, 0, err);
+    pgy_status st = call_int(&version, c, "version", 1, INT32_MAX, 0, err);
+    if (!st) st = check_opset(s, version, err);
     return st ? st : pgy_gs_set_opset(s->current, version, err);
 }
 
 pgy_status verb_set_import(pgy_gs_script *s, const call *c, pgy_error *err)
 {
     int64_t version;
-    const pgy_status st = call_int(&version, c, "version", 0, INT32_MAX, 0, err);
-    return st ? st : pgy_gs_set_import(s->current, call_text(c, "domain"), version, err);
+    const char *domain = call_text(c, "domain");
+    const bool standard = !*domain || strcmp(domain, "ai.onnx") == 0;
+    pgy_status st = call_int(&version, c, "version", 0, INT32_MAX, 0, err);
+    if (!st && standard) st = check_opset(s, version, err);
+    return st ? st : pgy_gs_set_import(s->current, domain, version, err);
 }
 
 pgy_status verb_set_name(pgy_gs_script *s, const call *c, pgy_error *err)

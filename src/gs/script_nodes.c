@@ -200,7 +200,7 @@ pgy_status verb_insert(pgy_gs_script *s, const call *c, pgy_error *err)
         x.inputs.held = arena_alloc_array(c->memory, 1, sizeof(pgy_tensor *));
         if (!x.inputs.held) st = gs_no_memory(err);
     }
-    if (!st) st = ref_attrs(&x.attrs, c, err);
+    if (!st) st = ref_attrs(&x.attrs, s, c, err);
     if (!st)
         st = outputs ? make_outputs(&x.outputs, s, outputs, c->memory, err)
                      : name_output(&x.outputs, call_text(c, "op"), c->memory, err);
@@ -239,7 +239,7 @@ pgy_status verb_layer(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_gs_node *n = NULL;
     const piece *inputs = call_get(c, "inputs"), *outputs = call_get(c, "outputs");
     pgy_status st = inputs ? ref_operands(&x.inputs, s, *inputs, NULL, c->memory, err) : PGY_OK;
-    if (!st) st = ref_attrs(&x.attrs, c, err);
+    if (!st) st = ref_attrs(&x.attrs, s, c, err);
     if (!st && outputs) st = base_outputs(&x.outputs, s, outputs, c->memory, err);
     if (!st) st = build(&n, s, c, &x, err);
     ref_operands_release(&x.outputs);
@@ -341,7 +341,7 @@ pgy_status verb_replace(pgy_gs_script *s, const call *c, pgy_error *err)
     tensor_refs inputs, outputs;
     const piece *in = call_get(c, "inputs"), *out = call_get(c, "outputs");
     pgy_status st = ref_node_arg(&n, s, c, "node", err);
-    if (!st) st = ref_attrs(&attrs, c, err);
+    if (!st) st = ref_attrs(&attrs, s, c, err);
     if (!st && in) st = ref_tensors(&inputs, s, *in, n, c->memory, err);
     if (!st && out) st = ref_tensors(&outputs, s, *out, n, c->memory, err);
     if (!st && call_has(c, "op")) st = pgy_gs_set_op(n, call_text(c, "op"), err);
@@ -362,7 +362,7 @@ pgy_status verb_replace_region(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_gs_node *made;
     pgy_status st = ref_tensors(&inputs, s, *call_get(c, "inputs"), NULL, c->memory, err);
     if (!st) st = ref_tensors(&outputs, s, *call_get(c, "outputs"), NULL, c->memory, err);
-    if (!st) st = ref_attrs(&attrs, c, err);
+    if (!st) st = ref_attrs(&attrs, s, c, err);
     if (!st) {
         const char *name = call_text(c, "name");
         if (!name) name = ref_new_name(s->current, "onnx_graphsurgeon_node", true, c->memory);
@@ -415,7 +415,7 @@ pgy_status verb_set_attr(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_gs_node *n;
     attr_refs attrs = {0};
     pgy_status st = ref_node_arg(&n, s, c, "node", err);
-    if (!st) st = ref_attrs(&attrs, c, err);
+    if (!st) st = ref_attrs(&attrs, s, c, err);
     for (size_t i = 0; !st && i < attrs.count; i++) st = pgy_gs_set_attr(n, &attrs.items[i], err);
     ref_attrs_release(&attrs);
     return st;

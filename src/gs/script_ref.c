@@ -267,7 +267,22 @@ pgy_status ref_tensor_arg(pgy_gs_tensor **out, pgy_gs_script *s, const call *c, 
 
 /* ---- Attributes ----------------------------------------------------------------------------- */
 
-pgy_status ref_attrs(attr_refs *out, const call *c, pgy_error *err)
+/* What an attribute may refer to are the attributes of the function that it stands in. */
+static bool is_in_function(const pgy_gs_graph *g)
+{
+    while (g->parent) g = g->parent;
+    return g->is_function;
+}
+
+static pgy_status check_ref(const pgy_gs_attr *a, const pgy_gs_script *s, pgy_error *err)
+{
+    if (!a->ref || is_in_function(s->current)) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "'ref:%s' refers to an attribute of a function, but the node is in none",
+                         a->ref);
+}
+
+pgy_status ref_attrs(attr_refs *out, const pgy_gs_script *s, const call *c, pgy_error *err)
 {
     attr_refs refs = {0};
     pgy_status st = PGY_OK;
@@ -278,6 +293,7 @@ pgy_status ref_attrs(attr_refs *out, const call *c, pgy_error *err)
         const char *name = c->attr_keys.items[refs.count].text;
         st = value_attr(&refs.items[refs.count], &refs.held[refs.count], name,
                         c->attrs.items[refs.count], c->memory, err);
+        if (!st) st = check_ref(&refs.items[refs.count], s, err);
         if (st) pgy_error_prefix(err, st, "%s: ", name);
     }
     if (st)

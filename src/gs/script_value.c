@@ -364,16 +364,23 @@ static bool is_whole(const char *text)
     return *text && !text[strspn(text, "0123456789")];
 }
 
-/* 'i': whole numbers, 'f': numbers, 's': texts. What is quoted is text. */
+/* What is quoted is text. */
+static bool is_text(piece p)
+{
+    return strchr(p.quoted, '1') || !value_is_number(p.text);
+}
+
+/* 'i': whole numbers, 'f': numbers, 's': texts, '?': numbers and texts. */
 static char kind_of(const piece_list *list)
 {
     char kind = 'i';
     int64_t whole;
+    size_t texts = 0;
     for (size_t i = 0; i < list->count; i++) {
-        const piece p = list->items[i];
-        if (strchr(p.quoted, '1') || !value_is_number(p.text)) return 's';
-        if (!piece_int(&whole, p.text)) kind = 'f';
+        texts += is_text(list->items[i]);
+        if (!piece_int(&whole, list->items[i].text)) kind = 'f';
     }
+    if (texts) return texts == list->count ? 's' : '?';
     return kind;
 }
 
@@ -388,6 +395,10 @@ static pgy_status attr_guess(pgy_gs_attr *out, const char *name, piece p, arena 
         return gs_no_memory(err);
     }
     const char kind = kind_of(&list);
+    if (kind == '?')
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' has numbers and texts; write texts:%s if all are texts", p.text,
+                             p.text);
     if (is_list)
         return kind == 'i'   ? attr_ints(out, name, &list, a, err)
                : kind == 'f' ? attr_floats(out, name, &list, a, err)

@@ -277,21 +277,8 @@ pgy_status pgy_shard_hints_load(pgy_shard_hints **out, const char *path, pgy_err
 
 static void write_class(json_writer *w, const char *name)
 {
-    json_key(w, "polygraphy_class");
-    json_text(w, name);
+    json_put_text(w, "polygraphy_class", name);
     json_end_object(w);
-}
-
-static void write_integer(json_writer *w, const char *key, int64_t v)
-{
-    json_key(w, key);
-    json_int(w, v);
-}
-
-static void write_bool(json_writer *w, const char *key, bool v)
-{
-    json_key(w, key);
-    json_bool(w, v);
 }
 
 static void write_rank(json_writer *w, const char *key, int64_t v)
@@ -303,22 +290,12 @@ static void write_rank(json_writer *w, const char *key, int64_t v)
         json_int(w, v);
 }
 
-static void write_integers(json_writer *w, const char *key, const int64_t *items, size_t count)
-{
-    json_key(w, key);
-    json_begin_array(w);
-    for (size_t i = 0; i < count; i++) json_int(w, items[i]);
-    json_end_array(w);
-}
-
 static void write_order(json_writer *w, const char *key, pgy_shard_order o)
 {
-    if (o.given) {
-        write_integers(w, key, o.axes, o.count);
-        return;
-    }
-    json_key(w, key);
-    json_null(w);
+    if (o.given)
+        json_put_ints(w, key, o.axes, o.count);
+    else
+        json_put_null(w, key);
 }
 
 static void write_fused(json_writer *w, const pgy_fused_attention *f)
@@ -329,21 +306,20 @@ static void write_fused(json_writer *w, const pgy_fused_attention *f)
         return;
     }
     json_begin_object(w);
-    write_bool(w, "is_causal", f->is_causal);
+    json_put_bool(w, "is_causal", f->is_causal);
     write_order(w, "q_shuffle", f->q);
     write_order(w, "k_shuffle", f->k);
     write_order(w, "v_shuffle", f->v);
-    write_integer(w, "nb_rank", f->nb_rank);
+    json_put_int(w, "nb_rank", f->nb_rank);
     write_class(w, "FusedAttention");
 }
 
 static void write_layer(json_writer *w, const pgy_attention_hint *l)
 {
     json_begin_object(w);
-    json_key(w, "q");
-    json_text(w, l->q);
-    write_bool(w, "gather_kv", l->gather_kv);
-    write_bool(w, "gather_q", l->gather_q);
+    json_put_text(w, "q", l->q);
+    json_put_bool(w, "gather_kv", l->gather_kv);
+    json_put_bool(w, "gather_q", l->gather_q);
     write_fused(w, l->replace);
     write_class(w, "AttentionLayerHint");
 }
@@ -352,12 +328,11 @@ static void write_collectives(json_writer *w, const pgy_shard_hints *h)
 {
     json_key(w, "dist_collectives");
     json_begin_object(w);
-    write_integer(w, "group_size", h->group_size);
-    write_integer(w, "root", h->root);
-    write_integer(w, "nb_rank", h->nb_rank);
-    json_key(w, "reduce_op");
-    json_text(w, h->reduce_op);
-    write_integers(w, "groups", h->groups, h->group_count);
+    json_put_int(w, "group_size", h->group_size);
+    json_put_int(w, "root", h->root);
+    json_put_int(w, "nb_rank", h->nb_rank);
+    json_put_text(w, "reduce_op", h->reduce_op);
+    json_put_ints(w, "groups", h->groups, h->group_count);
     write_class(w, "DistCollective");
 }
 
@@ -368,9 +343,8 @@ static void write_tensors(json_writer *w, const char *key, const pgy_shard_tenso
     json_begin_array(w);
     for (size_t i = 0; i < count; i++) {
         json_begin_object(w);
-        json_key(w, "name");
-        json_text(w, items[i].name);
-        write_integer(w, "seq_len_idx", items[i].axis);
+        json_put_text(w, "name", items[i].name);
+        json_put_int(w, "seq_len_idx", items[i].axis);
         write_rank(w, "rank", items[i].rank);
         write_class(w, "ShardTensor");
     }
@@ -380,8 +354,7 @@ static void write_tensors(json_writer *w, const char *key, const pgy_shard_tenso
 static void write_hints(json_writer *w, const pgy_shard_hints *h)
 {
     json_begin_object(w);
-    json_key(w, "parallelism");
-    json_text(w, PARALLELISMS[h->parallelism]);
+    json_put_text(w, "parallelism", PARALLELISMS[h->parallelism]);
     json_key(w, "attention_layers");
     json_begin_array(w);
     for (size_t i = 0; i < h->layer_count; i++) write_layer(w, &h->layers[i]);
@@ -389,8 +362,8 @@ static void write_hints(json_writer *w, const pgy_shard_hints *h)
     write_collectives(w, h);
     write_tensors(w, "inputs", h->inputs, h->input_count);
     write_tensors(w, "outputs", h->outputs, h->output_count);
-    write_integer(w, "k_seq_len_idx", h->k_axis);
-    write_integer(w, "v_seq_len_idx", h->v_axis);
+    json_put_int(w, "k_seq_len_idx", h->k_axis);
+    json_put_int(w, "v_seq_len_idx", h->v_axis);
     write_rank(w, "kv_rank", h->kv_rank);
     write_class(w, "ShardHints");
 }

@@ -98,15 +98,16 @@ __attribute__((target("avx2,no-fma"))) static void run_equal_avx2(lanes *out, co
 #define run_equal_avx2 run_equal_portable
 #endif
 
-static double join(reals v)
+/* By address: how vectors are passed depends on the processor that is compiled for. */
+static double join(const reals *v)
 {
-    return (v[0] + v[1]) + (v[2] + v[3]);
+    return ((*v)[0] + (*v)[1]) + ((*v)[2] + (*v)[3]);
 }
 
-static double largest(reals v)
+static double largest(const reals *v)
 {
-    double m = v[0];
-    for (size_t k = 1; k < LANES; k++) m = v[k] > m ? v[k] : m;
+    double m = (*v)[0];
+    for (size_t k = 1; k < LANES; k++) m = (*v)[k] > m ? (*v)[k] : m;
     return m;
 }
 
@@ -119,16 +120,16 @@ static size_t find_change(const double *a, const double *b, size_t count, double
 
 static void add_lanes(diff_tally *t, const lanes *l, const tally_run *r, size_t first)
 {
-    const double max_abs = largest(l->max_abs), max_rel = largest(l->max_rel);
-    t->changed += join(l->changed);
-    t->beyond += join(l->beyond);
-    t->nan_a += join(l->nan_a);
-    t->nan_b += join(l->nan_b);
-    t->sum_abs += join(l->sum_abs);
-    t->sum_square += join(l->sum_square);
-    t->sum_aa += join(l->sum_aa);
-    t->sum_ab += join(l->sum_ab);
-    t->sum_bb += join(l->sum_bb);
+    const double max_abs = largest(&l->max_abs), max_rel = largest(&l->max_rel);
+    t->changed += join(&l->changed);
+    t->beyond += join(&l->beyond);
+    t->nan_a += join(&l->nan_a);
+    t->nan_b += join(&l->nan_b);
+    t->sum_abs += join(&l->sum_abs);
+    t->sum_square += join(&l->sum_square);
+    t->sum_aa += join(&l->sum_aa);
+    t->sum_ab += join(&l->sum_ab);
+    t->sum_bb += join(&l->sum_bb);
     if (max_rel > t->max_rel) t->max_rel = max_rel;
     if (!(max_abs > t->max_abs)) return;
     t->max_abs = max_abs;
@@ -170,7 +171,7 @@ void diff_tally_add_equal(diff_tally *t, const double *a, size_t count)
     if (count > whole) memcpy(rest, a + whole, (count - whole) * sizeof *a);
     run = (tally_run){.a = rest, .count = count > whole ? LANES : 0};
     run_equal_portable(&l, &run);
-    const double squares = join(l.sum_aa), nans = join(l.nan_a);
+    const double squares = join(&l.sum_aa), nans = join(&l.nan_a);
     t->sum_aa += squares;
     t->sum_ab += squares;
     t->sum_bb += squares;

@@ -46,6 +46,17 @@ pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declar
     return PGY_OK;
 }
 
+pgy_status op_tensor_settle(op_tensor *t, pgy_error *err)
+{
+    pgy_tensor *declared = NULL;
+    if (!t->value) return PGY_OK;
+    const pgy_status st = op_from_storage(&declared, t->value, t->dtype, err);
+    if (st) return st;
+    pgy_tensor_release(t->value);
+    t->value = declared;
+    return PGY_OK;
+}
+
 static void wrap_ints(int64_t *x, size_t count, unsigned bits, bool is_signed)
 {
     const unsigned shift = 64 - bits;

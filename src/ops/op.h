@@ -302,6 +302,8 @@ void op_conform(pgy_tensor *value, pgy_dtype declared, bool round_floats);
 pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared,
                            pgy_error *err) PGY_MUST_CHECK;
+/* A result in storage type goes into its declared one, in place; one without a value stays. */
+pgy_status op_tensor_settle(op_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 
 /* Runs one node: infer with the concrete inputs, allocate, eval, conform. Outputs are the caller's
  * (op_tensor_release). */

@@ -42,6 +42,14 @@ const op_signature *op_signature_at(size_t i)
     return i < ROW_COUNT ? &ROWS[i] : NULL;
 }
 
+int op_newest_opset(void)
+{
+    int newest = 0;
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (ROWS[i].since > newest) newest = ROWS[i].since;
+    return newest;
+}
+
 static const op_signature *find_row(const char *name, int64_t version)
 {
     size_t low = 0, high = ROW_COUNT;

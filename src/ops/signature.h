@@ -50,6 +50,7 @@ pgy_status op_signature_parse(op_signature *out, const char *text, arena *memory
 /* Rows of the generated table, for tests and dumps. */
 size_t op_signature_count(void);
 const op_signature *op_signature_at(size_t i); /* NULL beyond the last */
+int op_newest_opset(void);                     /* of ONNX's own that the table knows */
 /* The kept parse of def->signature; NULL if it is malformed. */
 const op_signature *op_signature_of_text(const op_def *def);
 /* "float16, float32"; replaces what is there. */

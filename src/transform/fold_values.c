@@ -133,18 +133,6 @@ static execute_limits limits_of(const folder *f)
                             .max_steps = MAX_STEPS};
 }
 
-/* Results come in storage types and go into declared ones. */
-static pgy_status settle(op_tensor *t, pgy_error *err)
-{
-    pgy_tensor *declared = NULL;
-    if (!t->value) return PGY_OK;
-    const pgy_status st = op_from_storage(&declared, t->value, t->dtype, err);
-    if (st) return st;
-    pgy_tensor_release(t->value);
-    t->value = declared;
-    return PGY_OK;
-}
-
 static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
@@ -159,7 +147,7 @@ static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)
     if (!st) st = execute_node(n, r->in, r->captured, r->out, true, &limits, err);
     for (size_t i = 0; i < n->input_count; i++) op_tensor_release(&r->in[i]);
     for (size_t i = 0; i < box->captured_count; i++) op_tensor_release(&r->captured[i]);
-    for (size_t i = 0; !st && i < n->output_count; i++) st = settle(&r->out[i], err);
+    for (size_t i = 0; !st && i < n->output_count; i++) st = op_tensor_settle(&r->out[i], err);
     return st;
 }
 

@@ -98,12 +98,7 @@ static pgy_status clip(pgy_gs_graph *g, pgy_error *err)
 {
     static const char *const NAMES[] = {"myMul_6", "tensor5", "tensor4", "myMax_10"};
     pgy_gs_operand t[4];
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < 4; i++) {
-        pgy_gs_tensor *found = NULL;
-        st = pgy_gs_get_tensor(&found, g, NAMES[i], err);
-        t[i] = pgy_gs_tensor_operand(found);
-    }
+    pgy_status st = find_operands(t, g, NAMES, 4, err);
     const pgy_gs_call call = {.inputs = t, .input_count = 3, .outputs = t + 3, .output_count = 1};
     pgy_gs_node *n;
     return st ? st : pgy_gs_invoke(&n, g, "replace_with_clip", &call, err);

@@ -12,19 +12,6 @@ static pgy_status make_array(pgy_tensor **out, float value, float step, pgy_erro
     return st;
 }
 
-/* *x becomes the output "<name>_<n>" of a node that reads `inputs`. */
-static pgy_status add_layer(pgy_gs_tensor **x, pgy_gs_graph *g, const char *op, const pgy_gs_operand *inputs, size_t count, const char *name,
-                            const pgy_gs_attr *attrs, size_t attr_count, pgy_error *err)
-{
-    const pgy_gs_operand output = pgy_gs_name_operand(name);
-    const pgy_gs_layer_spec spec = {
-        .op = op, .inputs = inputs, .input_count = count, .outputs = &output, .output_count = 1, .attrs = attrs, .attr_count = attr_count};
-    pgy_gs_node *n;
-    pgy_status st = pgy_gs_layer(&n, g, &spec, err);
-    if (!st) *x = n->outputs[0];
-    return st;
-}
-
 static pgy_status add_binary(pgy_gs_tensor **x, pgy_gs_graph *g, const char *op, pgy_tensor *array, const char *name, pgy_error *err)
 {
     const pgy_gs_operand inputs[] = {pgy_gs_tensor_operand(*x), pgy_gs_array_operand(array)};

@@ -5,16 +5,14 @@
  */
 #include "../common.h"
 
-static pgy_status add_layer(pgy_gs_tensor **x, pgy_gs_graph *g, const char *op, const float *bound, const char *name, pgy_error *err)
+/* A node that reads *x and, if there is one, a bound; *x becomes its output. */
+static pgy_status add_bounded(pgy_gs_tensor **x, pgy_gs_graph *g, const char *op, const float *bound, const char *name, pgy_error *err)
 {
     pgy_tensor *values = NULL;
     pgy_status st = bound ? pgy_tensor_create(&values, PGY_F32, 0, NULL, err) : PGY_OK;
     if (!st && bound) *(float *)pgy_tensor_data(values) = *bound;
-    const pgy_gs_operand inputs[] = {pgy_gs_tensor_operand(*x), pgy_gs_array_operand(values)}, output = pgy_gs_name_operand(name);
-    const pgy_gs_layer_spec spec = {.op = op, .inputs = inputs, .input_count = bound ? 2 : 1, .outputs = &output, .output_count = 1};
-    pgy_gs_node *n;
-    if (!st) st = pgy_gs_layer(&n, g, &spec, err);
-    if (!st) *x = n->outputs[0];
+    const pgy_gs_operand inputs[] = {pgy_gs_tensor_operand(*x), pgy_gs_array_operand(values)};
+    if (!st) st = add_layer(x, g, op, inputs, bound ? 2 : 1, name, NULL, 0, err);
     pgy_tensor_release(values);
     return st;
 }
@@ -26,10 +24,10 @@ static pgy_status build(pgy_gs_graph *g, pgy_error *err)
     pgy_gs_tensor *x, *y;
     pgy_status st = pgy_gs_variable(&x, g, "input", PGY_F32, 2, square, err);
     y = x;
-    if (!st) st = add_layer(&y, g, "Identity", NULL, "identity_out", err);
-    if (!st) st = add_layer(&y, g, "Min", &six, "min_out", err);
-    if (!st) st = add_layer(&y, g, "Max", &zero, "max_out", err);
-    if (!st) st = add_layer(&y, g, "Identity", NULL, "identity_out", err);
+    if (!st) st = add_bounded(&y, g, "Identity", NULL, "identity_out", err);
+    if (!st) st = add_bounded(&y, g, "Min", &six, "min_out", err);
+    if (!st) st = add_bounded(&y, g, "Max", &zero, "max_out", err);
+    if (!st) st = add_bounded(&y, g, "Identity", NULL, "identity_out", err);
     if (!st) st = pgy_gs_set_type(y, PGY_F32, 2, square, err);
     return st ? st : set_io(g, x, y, err);
 }
@@ -38,12 +36,7 @@ static pgy_status clip(pgy_gs_graph *g, pgy_error *err)
 {
     static const char *const NAMES[] = {"identity_out_0", "onnx_graphsurgeon_constant_5", "onnx_graphsurgeon_constant_2", "max_out_6"};
     pgy_gs_operand t[4];
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < 4; i++) {
-        pgy_gs_tensor *found = NULL;
-        st = pgy_gs_get_tensor(&found, g, NAMES[i], err);
-        t[i] = pgy_gs_tensor_operand(found);
-    }
+    pgy_status st = find_operands(t, g, NAMES, 4, err);
     if (st) return st;
     for (size_t i = 0; i < 3; i++) pgy_gs_clear_consumers(t[i].value.tensor);
     pgy_gs_clear_producers(t[3].value.tensor);

@@ -5,18 +5,6 @@
  */
 #include "../common.h"
 
-static pgy_status add_layer(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, const pgy_gs_operand *inputs, size_t count, const char *name,
-                            const pgy_gs_attr *attrs, size_t attr_count, pgy_error *err)
-{
-    const pgy_gs_operand output = pgy_gs_name_operand(name);
-    const pgy_gs_layer_spec spec = {
-        .op = op, .inputs = inputs, .input_count = count, .outputs = &output, .output_count = 1, .attrs = attrs, .attr_count = attr_count};
-    pgy_gs_node *n;
-    pgy_status st = pgy_gs_layer(&n, g, &spec, err);
-    if (!st) *out = n->outputs[0];
-    return st;
-}
-
 static pgy_status reduce_prod(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor *x, pgy_error *err)
 {
     const pgy_gs_attr attrs[] = {pgy_gs_attr_ints("axes", (int64_t[]){0}, 1), pgy_gs_attr_int("keepdims", 1)};

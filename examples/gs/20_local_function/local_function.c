@@ -9,19 +9,13 @@
 enum { SIZE = 4, LAYERS = 4 };
 static const char *const WEIGHTS[] = {"Wq", "Wk", "Wv"};
 
-/* *out becomes the output of a layer of `count` inputs. */
-static pgy_status add_layer(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, pgy_gs_tensor *const *inputs, size_t count, const char *name,
-                            const pgy_gs_attr *attr, pgy_error *err)
+/* A layer on at most two tensors, with at most one attribute. */
+static pgy_status call_op(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, pgy_gs_tensor *const *inputs, size_t count, const char *name,
+                          const pgy_gs_attr *attr, pgy_error *err)
 {
     pgy_gs_operand operands[2];
     for (size_t i = 0; i < count; i++) operands[i] = pgy_gs_tensor_operand(inputs[i]);
-    const pgy_gs_operand output = pgy_gs_name_operand(name);
-    const pgy_gs_layer_spec spec = {
-        .op = op, .inputs = operands, .input_count = count, .outputs = &output, .output_count = 1, .attrs = attr, .attr_count = attr ? 1 : 0};
-    pgy_gs_node *n;
-    pgy_status st = pgy_gs_layer(&n, g, &spec, err);
-    if (!st) *out = n->outputs[0];
-    return st;
+    return add_layer(out, g, op, operands, count, name, attr, attr ? 1 : 0, err);
 }
 
 /* The product of x with a weight that is an attribute of the call. */
@@ -29,8 +23,8 @@ static pgy_status project(pgy_gs_tensor **out, pgy_gs_graph *f, pgy_gs_tensor *x
 {
     const pgy_gs_attr value = pgy_gs_attr_ref("value", weight, PGY_ATTR_TENSOR);
     pgy_gs_tensor *w;
-    pgy_status st = add_layer(&w, f, "Constant", NULL, 0, weight, &value, err);
-    return st ? st : add_layer(out, f, "MatMul", TENSORS(x, w), name, NULL, err);
+    pgy_status st = call_op(&w, f, "Constant", NULL, 0, weight, &value, err);
+    return st ? st : call_op(out, f, "MatMul", TENSORS(x, w), name, NULL, err);
 }
 
 static pgy_status build_body(pgy_gs_graph *f, pgy_error *err)
@@ -43,12 +37,12 @@ static pgy_status build_body(pgy_gs_graph *f, pgy_error *err)
     if (!st) st = project(&q, f, x, "Wq", "queries", err);
     if (!st) st = project(&k, f, x, "Wk", "keys", err);
     if (!st) st = project(&v, f, x, "Wv", "values", err);
-    if (!st) st = add_layer(&turned, f, "Transpose", TENSORS(k), "turned", &perm, err);
-    if (!st) st = add_layer(&scale, f, "Constant", NULL, 0, "root", &root, err);
-    if (!st) st = add_layer(&scores, f, "MatMul", TENSORS(q, turned), "products", NULL, err);
-    if (!st) st = add_layer(&scores, f, "Div", TENSORS(scores, scale), "scores", NULL, err);
-    if (!st) st = add_layer(&scores, f, "Softmax", TENSORS(scores), "weights", &axis, err);
-    if (!st) st = add_layer(&y, f, "MatMul", TENSORS(scores, v), "attn", NULL, err);
+    if (!st) st = call_op(&turned, f, "Transpose", TENSORS(k), "turned", &perm, err);
+    if (!st) st = call_op(&scale, f, "Constant", NULL, 0, "root", &root, err);
+    if (!st) st = call_op(&scores, f, "MatMul", TENSORS(q, turned), "products", NULL, err);
+    if (!st) st = call_op(&scores, f, "Div", TENSORS(scores, scale), "scores", NULL, err);
+    if (!st) st = call_op(&scores, f, "Softmax", TENSORS(scores), "weights", &axis, err);
+    if (!st) st = call_op(&y, f, "MatMul", TENSORS(scores, v), "attn", NULL, err);
     if (!st) st = pgy_gs_set_type(y, PGY_F32, 3, shape, err);
     return st ? st : set_io(f, x, y, err);
 }
@@ -95,8 +89,8 @@ static pgy_status build(pgy_gs_graph *g, pgy_error *err)
     y = x;
     for (int i = 0; !st && i < LAYERS; i++) {
         st = call_attention(&t, g, y, i, err);
-        if (!st) st = add_layer(&t, g, "Relu", TENSORS(t), "relu_out", NULL, err);
-        if (!st) st = add_layer(&y, g, "Add", TENSORS(t, y), "add_out", NULL, err);
+        if (!st) st = call_op(&t, g, "Relu", TENSORS(t), "relu_out", NULL, err);
+        if (!st) st = call_op(&y, g, "Add", TENSORS(t, y), "add_out", NULL, err);
     }
     if (!st) st = pgy_gs_set_type(y, PGY_F32, 3, shape, err);
     return st ? st : set_io(g, x, y, err);

@@ -265,6 +265,34 @@ static void write_all_kinds(json_writer *w)
     json_end_object(w);
 }
 
+static void test_json__items_of_objects(void **state)
+{
+    const int64_t dims[] = {1, -3};
+    json_writer *w = NULL;
+    str s = {0};
+    (void)state;
+    assert_int_equal(json_writer_create_str(&w, &s, NULL), PGY_OK);
+    json_begin_object(w);
+    json_put_bool(w, "flag", true);
+    json_put_int(w, "least", INT64_MIN);
+    json_put_uint(w, "most", UINT64_MAX);
+    json_put_real(w, "real", 0.5);
+    json_put_text(w, "text", "a\n");
+    json_put_text(w, "none", NULL);
+    json_put_null(w, "null");
+    json_put_ints(w, "dims", dims, 2);
+    json_put_ints(w, "empty", NULL, 0);
+    json_end_object(w);
+    assert_int_equal(json_writer_finish(w, NULL), PGY_OK);
+    json_writer_destroy(w);
+    assert_string_equal(str_text(&s),
+                        "{\n    \"flag\": true,\n    \"least\": -9223372036854775808,\n"
+                        "    \"most\": 18446744073709551615,\n    \"real\": 0.5,\n"
+                        "    \"text\": \"a\\n\",\n    \"none\": null,\n    \"null\": null,\n"
+                        "    \"dims\": [\n        1,\n        -3\n    ],\n    \"empty\": []\n}");
+    str_deinit(&s);
+}
+
 static const char ALL_KINDS[] =
     "{\n    \"a\": [],\n    \"b\": {},\n    \"c\": [\n        1,\n        -2.0,\n        1e-05,\n  "
     "      1e+16,\n"

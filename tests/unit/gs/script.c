@@ -315,6 +315,53 @@ static void test_script__says_where_and_what_is_wrong(void **state)
     assert_refused("set-io inputs=w", "script:1:1: set-io: 'w' is a weight and cannot be an input");
 }
 
+static void test_script__refuses_opsets_that_nobody_knows(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    assert_refused("set-opset 99999",
+                   "script:1:1: set-opset: opset 99999 is newer than 28, the newest that is known");
+    assert_refused("set-import ai.onnx 29",
+                   "script:1:1: set-import: opset 29 is newer than 28, the newest that is known");
+    run_on(g, "set-opset 28\nset-import com.example 99999");
+    assert_int_equal(g->opset, 28);
+    assert_int_equal(pgy_gs_set_opset(g, 30, NULL), PGY_OK);
+    run_on(g, "set-opset 30");
+    assert_int_equal(g->opset, 30);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__refuses_lists_of_numbers_and_texts(void **state)
+{
+    (void)state;
+    assert_refused("set-attr a pads=[1,b]", "script:1:1: set-attr: pads: '[1,b]' has numbers and "
+                                            "texts; write texts:[1,b] if all are texts");
+    assert_refused("set-attr a pads=[1,'2']", "script:1:1: set-attr: pads: '[1,2]' has numbers and "
+                                              "texts; write texts:[1,2] if all are texts");
+    assert_edits("set-attr a p=texts:[1,b] q=['1',b]",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t) {p=['1','b'] q=['1','b']}\n"
+                 "Relu \"r\" (t -> y)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__references_belong_into_functions(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain(), *f = NULL;
+    assert_refused("set-attr a alpha=ref:alpha:FLOAT",
+                   "script:1:1: set-attr: alpha: 'ref:alpha' refers to an attribute of a function, "
+                   "but the node is in none");
+    assert_int_equal(pgy_gs_function(&f, g, "F", NULL, NULL), PGY_OK);
+    run_on(g, "enter-function F\nvariable u\ninsert LeakyRelu name=l inputs=u outputs=v "
+              "attr.alpha=ref:alpha:FLOAT\nset-io inputs=u outputs=v");
+    assert_int_equal(f->node_count, 1);
+    assert_string_equal(f->nodes[0]->attributes[0].name, "alpha");
+    pgy_gs_destroy(g);
+}
+
 static void test_script__text_is_utf8(void **state)
 {
     (void)state;

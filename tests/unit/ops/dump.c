@@ -15,21 +15,6 @@
 #include "base/json.h"
 #include "ops/op.h"
 
-static void text(json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    if (value)
-        json_text(w, value);
-    else
-        json_null(w);
-}
-
-static void number(json_writer *w, const char *key, int64_t value)
-{
-    json_key(w, key);
-    json_int(w, value);
-}
-
 static void write_attributes(json_writer *w, const op_def *row)
 {
     static const char *const KINDS[] = {
@@ -39,12 +24,12 @@ static void write_attributes(json_writer *w, const op_def *row)
     json_begin_array(w);
     for (const op_attr_def *d = row->attrs; d && d->name; d++) {
         json_begin_object(w);
-        text(w, "name", d->name);
-        text(w, "kind", KINDS[d->kind]);
-        number(w, "required", d->required);
-        text(w, "default", d->fallback);
-        text(w, "choices", d->choices);
-        text(w, "range", d->range);
+        json_put_text(w, "name", d->name);
+        json_put_text(w, "kind", KINDS[d->kind]);
+        json_put_int(w, "required", d->required);
+        json_put_text(w, "default", d->fallback);
+        json_put_text(w, "choices", d->choices);
+        json_put_text(w, "range", d->range);
         json_end_object(w);
     }
     json_end_array(w);
@@ -55,15 +40,15 @@ static void write_row(json_writer *w, const op_def *row)
     const pgy_dtype_info *types;
     const size_t count = pgy_dtype_list(&types);
     json_begin_object(w);
-    text(w, "name", row->name);
-    text(w, "domain", row->domain);
-    text(w, "signature", row->signature);
-    number(w, "since", row->since);
-    number(w, "deprecated", row->deprecated);
-    number(w, "min_inputs", row->min_inputs);
-    number(w, "max_inputs", row->flags & OP_VARIADIC_INPUTS ? -1 : row->max_inputs);
-    number(w, "min_outputs", row->min_outputs);
-    number(w, "max_outputs", row->flags & OP_VARIADIC_OUTPUTS ? -1 : row->max_outputs);
+    json_put_text(w, "name", row->name);
+    json_put_text(w, "domain", row->domain);
+    json_put_text(w, "signature", row->signature);
+    json_put_int(w, "since", row->since);
+    json_put_int(w, "deprecated", row->deprecated);
+    json_put_int(w, "min_inputs", row->min_inputs);
+    json_put_int(w, "max_inputs", row->flags & OP_VARIADIC_INPUTS ? -1 : row->max_inputs);
+    json_put_int(w, "min_outputs", row->min_outputs);
+    json_put_int(w, "max_outputs", row->flags & OP_VARIADIC_OUTPUTS ? -1 : row->max_outputs);
     json_key(w, "types");
     json_begin_array(w);
     for (size_t i = 0; row->types && *row->types && i < count; i++)

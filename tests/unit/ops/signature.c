@@ -29,6 +29,7 @@ static void test_signature__versions(void **state)
     assert_null(op_signature_find("", "Convx", 22));
     assert_null(op_signature_find("com.example", "Conv", 22));
     assert_ptr_equal(op_signature_find("ai.onnx", "Conv", 22), find("Conv", 22));
+    assert_int_equal(op_newest_opset(), 28);
     for (size_t i = 0; i + 1 < op_signature_count(); i++) {
         const op_signature *a = op_signature_at(i), *b = op_signature_at(i + 1);
         const int order = strcmp(a->name, b->name);
