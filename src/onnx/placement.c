@@ -40,6 +40,7 @@ void placement_clear(placement *p)
     p->names = (strmap){0};
     p->moved_count = 0;
     p->end = 0;
+    p->refers_out = false;
 }
 
 void placement_deinit(placement *p)
@@ -135,6 +136,7 @@ static pgy_status note_moved(moved_tensor **out, placement *p, const pgy_onnx_te
         p->end = at->offset + size;
     }
     p->moved_count++;
+    p->refers_out = true;
     *out = at;
     return PGY_OK;
 }
@@ -221,7 +223,10 @@ pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor 
     placement *p = user;
     size_t size = 0;
     const bool external = tensor_is_external(t);
-    if (external && stays(p, t)) return check_kept_file(p, t, err);
+    if (external && stays(p, t)) {
+        p->refers_out = true;
+        return check_kept_file(p, t, err);
+    }
     if (p->move_out && initializer && is_movable(p, t, &size))
         return move_out(out, p, t, size, err);
     return external ? embed(out, p, t, err) : PGY_OK;

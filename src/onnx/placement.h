@@ -29,6 +29,7 @@ typedef struct placement {
     moved_tensor *moved;   /* in the order of their offsets */
     size_t moved_count, moved_capacity;
     uint64_t end;           /* of the common file so far */
+    bool refers_out;        /* what was placed last has tensors outside */
     const pgy_model *known; /* the last model whose folder was compared */
     bool known_stays;
 } placement;

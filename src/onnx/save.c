@@ -256,6 +256,21 @@ static pgy_status put_file(void *user, const void *data, size_t size_bytes, pgy_
     return file_writer_put(to->file, to->m, data, size_bytes, err);
 }
 
+/* Every reader looks for weights beside the path it was given, so they lie beside a link, not
+ * beside the file that it leads to. */
+static void warn_of_link(const saving *s)
+{
+    char *real = s->place.refers_out && s->real_folder ? realpath(s->path, NULL) : NULL;
+    char *folder = real ? path_dirname(real) : NULL;
+    if (folder && strcmp(folder, s->real_folder) != 0)
+        LOG(WARNING,
+            "'%s' is a link to '%s': the weights are beside the link, so the model can only be "
+            "loaded by the link",
+            s->path, real);
+    mem_free(folder);
+    mem_free(real);
+}
+
 static pgy_status write_files(saving *s, pgy_error *err)
 {
     pgy_status st = check_replaceable(s->place.m, s->path, err);
@@ -269,6 +284,7 @@ static pgy_status write_files(saving *s, pgy_error *err)
     st = encoder_write(s->encoder, put_file, &to, err);
     if (!st) st = data_files_commit(&s->data, err);
     if (!st) st = file_writer_commit(s->file, err);
+    if (!st) warn_of_link(s);
     return st;
 }
 

@@ -305,6 +305,43 @@ static void test_external__moved_out(void **state)
     scratch_remove();
 }
 
+static void count_warnings(pgy_severity severity, const char *text, size_t size, void *user)
+{
+    (void)size;
+    if (severity == PGY_LOG_WARNING && strstr(text, "is a link to")) ++*(int *)user;
+}
+
+/* Readers look beside the path they are given: ours, ONNX's and ONNX Runtime. */
+static void test_external__moved_out_through_a_link(void **state)
+{
+    (void)state;
+    int warnings = 0;
+    pgy_model *m = load("external.onnx"), *again = NULL;
+    pgy_model_save_options o = pgy_model_save_options_default();
+    o.external_data = true;
+    OK(file_write_all(scratch("there/net.onnx"), "", 0, &test_err));
+    OK(file_write_all(scratch("here/other.onnx"), "", 0, &test_err));
+    assert_int_equal(symlink("../there/net.onnx", scratch("here/net.onnx")), 0);
+    assert_int_equal(symlink("other.onnx", scratch("here/beside.onnx")), 0);
+    pgy_log_set_sink(count_warnings, &warnings);
+    again = save_and_load(m, scratch("here/beside.onnx"), &o);
+    assert_weights(again, "w", 600, 0, 599);
+    pgy_model_destroy(again);
+    OK(pgy_model_save(m, scratch("here/net.onnx"), NULL, &test_err)); /* all in one file */
+    assert_int_equal(warnings, 0);
+    again = save_and_load(m, scratch("here/net.onnx"), &o);
+    assert_weights(again, "w", 600, 0, 599);
+    assert_int_equal(warnings, 1);
+    OK(pgy_model_save(again, scratch("here/net.onnx"), NULL, &test_err)); /* they stay outside */
+    assert_int_equal(warnings, 2);
+    pgy_log_set_sink(NULL, NULL);
+    assert_int_equal(access(scratch("here/net.onnx.data"), R_OK), 0);
+    assert_int_not_equal(access(scratch("there/net.onnx.data"), R_OK), 0);
+    pgy_model_destroy(again);
+    pgy_model_destroy(m);
+    scratch_remove();
+}
+
 static void test_external__moved_tensors_are_aligned(void **state)
 {
     (void)state;
