@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
+#include "base/suggest.h"
 #include "engine/engine.h"
 #include "engine/plan_weights.h"
 
@@ -98,21 +98,18 @@ size_t pgy_refitter_missing_count(const pgy_refitter *r)
 static pgy_status find(size_t *out, const pgy_refitter *r, const char *name, pgy_error *err)
 {
     const uintptr_t place = name ? (uintptr_t)strmap_get(&r->places, name) : 0;
-    const char *like = NULL;
-    size_t best = 4;
+    suggestions near = {.wanted = name ? name : ""};
+    str text = {0};
     if (place) {
         *out = place - 1;
         return PGY_OK;
     }
-    for (size_t i = 0; name && i < r->count; i++) {
-        const size_t distance = str_distance(name, r->graph->initializers[i]->name);
-        if (distance >= best) continue;
-        best = distance;
-        like = r->graph->initializers[i]->name;
-    }
-    return pgy_error_set(err, PGY_E_NOT_FOUND, "the engine has no weight '%s'%s%s%s",
-                         name ? name : "", like ? "; did you mean '" : "", like ? like : "",
-                         like ? "'?" : "");
+    for (size_t i = 0; i < r->count; i++) suggest_offer(&near, r->graph->initializers[i]->name);
+    suggest_append(&text, &near);
+    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "the engine has no weight '%s'%s",
+                                        near.wanted, str_text(&text));
+    str_deinit(&text);
+    return st;
 }
 
 pgy_status pgy_refitter_weights(pgy_tensor **out, pgy_refitter *r, const char *name, pgy_error *err)

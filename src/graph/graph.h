@@ -97,7 +97,7 @@ typedef struct node_origin {
 typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
-    bool wide; /* stays float32 when others become 16-bit */
+    bool wide;                     /* stays float32 when others become 16-bit */
     const op_def *def;             /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;
@@ -238,6 +238,9 @@ pgy_status value_declare(pgy_value *v, const pgy_onnx_type *type, pgy_error *err
 /* What a type of the file says, in the memory of `s`; `name` is for messages. */
 pgy_status type_declare(op_value *out, pgy_value_kind *kind, graph_state *s,
                         const pgy_onnx_type *type, const char *name, pgy_error *err) PGY_MUST_CHECK;
+/* The shape that `info` gives; its rank is known. */
+pgy_status value_set_shape(op_value *out, graph_state *s, const pgy_tensor_info *info,
+                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status value_describe_tensor(pgy_value *v, const pgy_onnx_tensor *t,
                                  pgy_error *err) PGY_MUST_CHECK;
 /* Public fields from what is known. */

@@ -385,22 +385,9 @@ static pgy_status infer_subgraph(void *graph, const op_value *inputs, size_t inp
 
 static pgy_status replace_input(pgy_value *v, const pgy_tensor_info *info, pgy_error *err)
 {
-    graph_state *s = state_of(v->graph);
     op_value *known = &box_of(v)->known;
     if (info->dtype) known->dtype = info->dtype;
-    if (info->rank < 0) return PGY_OK;
-    dim *dims = arena_alloc_array(&s->memory, (size_t)info->rank, sizeof *dims);
-    if (!dims) return graph_no_memory(err);
-    for (int32_t i = 0; i < info->rank; i++) {
-        const char *name = info->dim_names ? info->dim_names[i] : NULL;
-        if (info->shape[i] >= 0)
-            dims[i] = dim_const(info->shape[i]);
-        else
-            dims[i] = name && *name ? dim_symbol(&s->dims, name) : dim_unknown(&s->dims, NULL);
-    }
-    known->rank = info->rank;
-    known->dims = dims;
-    return PGY_OK;
+    return info->rank < 0 ? PGY_OK : value_set_shape(known, state_of(v->graph), info, err);
 }
 
 static const char *input_reason(const pgy_value *v)

@@ -13,6 +13,23 @@ static dim declared_dim(graph_state *s, const pgy_onnx_dim *d)
     return dim_unknown(&s->dims, NULL);
 }
 
+pgy_status value_set_shape(op_value *out, graph_state *s, const pgy_tensor_info *info,
+                           pgy_error *err)
+{
+    dim *dims = arena_alloc_array(&s->memory, (size_t)info->rank, sizeof *dims);
+    if (!dims) return graph_no_memory(err);
+    for (int32_t i = 0; i < info->rank; i++) {
+        const char *name = info->dim_names ? info->dim_names[i] : NULL;
+        if (info->shape[i] >= 0)
+            dims[i] = dim_const(info->shape[i]);
+        else
+            dims[i] = name && *name ? dim_symbol(&s->dims, name) : dim_unknown(&s->dims, NULL);
+    }
+    out->rank = info->rank;
+    out->dims = dims;
+    return PGY_OK;
+}
+
 static pgy_status declare_tensor(op_value *out, graph_state *s, const pgy_onnx_tensor_type *t,
                                  const char *name, pgy_error *err)
 {

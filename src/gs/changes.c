@@ -196,15 +196,6 @@ static bool put_changes(str *s, const pgy_gs_node *a, const pgy_gs_node *b)
     return s->size > start;
 }
 
-static bool same_names(pgy_gs_tensor *const *a, size_t a_count, pgy_gs_tensor *const *b,
-                       size_t b_count)
-{
-    if (a_count != b_count) return false;
-    for (size_t i = 0; i < a_count; i++)
-        if (strcmp(a[i]->name, b[i]->name) != 0) return false;
-    return true;
-}
-
 static void compare_subgraphs(comparison *c, const pgy_gs_node *a, const pgy_gs_node *b)
 {
     const char *outer = c->graph;
@@ -228,8 +219,8 @@ static void compare_nodes(comparison *c, const pgy_gs_node *a, const pgy_gs_node
     str s = {0};
     if (put_changes(&s, a, b)) add(c, PGY_GS_NODE_CHANGED, node_title(b), keep(c, &s));
     str_deinit(&s);
-    if (!same_names(a->inputs, a->input_count, b->inputs, b->input_count) ||
-        !same_names(a->outputs, a->output_count, b->outputs, b->output_count)) {
+    if (!gs_same_names(a->inputs, a->input_count, b->inputs, b->input_count) ||
+        !gs_same_names(a->outputs, a->output_count, b->outputs, b->output_count)) {
         str edges = {0};
         put_edges(&edges, a);
         str_append(&edges, " becomes ");
@@ -348,7 +339,7 @@ static void compare_interfaces(comparison *c, const pgy_gs_graph *before, const 
         const size_t was_count = i ? before->output_count : before->input_count;
         const size_t is_count = i ? after->output_count : after->input_count;
         str s = {0};
-        if (same_names(was, was_count, is, is_count)) continue;
+        if (gs_same_names(was, was_count, is, is_count)) continue;
         str_printf(&s, "%s ", i ? "outputs" : "inputs");
         put_names(&s, was, was_count);
         str_append(&s, " become ");

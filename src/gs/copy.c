@@ -30,13 +30,7 @@ static pgy_status copy_tensor(pgy_gs_tensor **out, copying *c, const pgy_gs_tens
     if (st) return st;
     box->seen = c->walk;
     box->place = c->tensors.count - 1;
-    t->kind = from->kind;
-    t->type_kind = from->type_kind;
-    t->dtype = from->dtype;
-    t->rank = from->rank;
-    t->dims = from->dims;
-    t->stored = from->stored;
-    t->sparse = from->sparse;
+    gs_tensor_take(t, from);
     t->info = from->info;
     tensor_box(t)->info_changed = box->info_changed;
     pgy_gs_graph *home = graph_box(box->home)->twin;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/suggest.h"
 #include "gs/document.h"
 #include "onnx/text_check.h"
 
@@ -313,28 +314,7 @@ pgy_status gs_node_error(const pgy_gs_node *n, pgy_error *err, pgy_status st, co
 
 void gs_suggest(str *out, const char *name, const char *const *names, size_t count)
 {
-    enum { MOST = 3, LONGEST = 200 };
-    const char *best[MOST] = {0};
-    size_t distances[MOST], found = 0;
-    const size_t size = strlen(name), limit = size / 3 + 1;
-    if (size > LONGEST) return;
-    for (size_t i = 0; i < count; i++) {
-        const size_t other = strlen(names[i]);
-        if (!other || other > size + limit || size > other + limit) continue;
-        const size_t distance = str_distance(name, names[i]);
-        size_t at = found;
-        if (distance > limit) continue;
-        while (at > 0 && distances[at - 1] > distance) at--;
-        if (at == MOST) continue;
-        if (found < MOST) found++;
-        for (size_t k = found - 1; k > at; k--) {
-            best[k] = best[k - 1];
-            distances[k] = distances[k - 1];
-        }
-        best[at] = names[i];
-        distances[at] = distance;
-    }
-    for (size_t i = 0; i < found; i++)
-        str_printf(out, "%s'%.200s'", i ? ", " : "; did you mean ", best[i]);
-    if (found) str_append(out, "?");
+    suggestions near = {.wanted = name};
+    for (size_t i = 0; i < count; i++) suggest_offer(&near, names[i]);
+    suggest_append(out, &near);
 }

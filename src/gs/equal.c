@@ -95,8 +95,7 @@ static bool same_attribute(gs_document *da, const pgy_gs_attribute *a, gs_docume
     return !a->value || same_value(da, a->value, db, b->value);
 }
 
-static bool same_names(pgy_gs_tensor *const *a, size_t a_count, pgy_gs_tensor *const *b,
-                       size_t b_count)
+bool gs_same_names(pgy_gs_tensor *const *a, size_t a_count, pgy_gs_tensor *const *b, size_t b_count)
 {
     if (a_count != b_count) return false;
     for (size_t i = 0; i < a_count; i++)
@@ -110,8 +109,8 @@ bool pgy_gs_node_equal(const pgy_gs_node *a, const pgy_gs_node *b)
     if (!a || !b || strcmp(a->name, b->name) != 0 || strcmp(a->op, b->op) != 0 ||
         strcmp(a->domain, b->domain) != 0 || strcmp(a->overload, b->overload) != 0 ||
         a->attribute_count != b->attribute_count ||
-        !same_names(a->inputs, a->input_count, b->inputs, b->input_count) ||
-        !same_names(a->outputs, a->output_count, b->outputs, b->output_count))
+        !gs_same_names(a->inputs, a->input_count, b->inputs, b->input_count) ||
+        !gs_same_names(a->outputs, a->output_count, b->outputs, b->output_count))
         return false;
     for (size_t i = 0; i < a->attribute_count; i++) {
         const pgy_gs_attribute *other = pgy_gs_find_attr(b, a->attributes[i].name);
@@ -150,8 +149,8 @@ bool pgy_gs_graph_equal(const pgy_gs_graph *a, const pgy_gs_graph *b)
     if (a == b) return true;
     if (!a || !b || a->opset != b->opset || a->is_function != b->is_function ||
         a->node_count != b->node_count || !same_imports(a, b) || !same_functions(a, b) ||
-        !same_names(a->inputs, a->input_count, b->inputs, b->input_count) ||
-        !same_names(a->outputs, a->output_count, b->outputs, b->output_count))
+        !gs_same_names(a->inputs, a->input_count, b->inputs, b->input_count) ||
+        !gs_same_names(a->outputs, a->output_count, b->outputs, b->output_count))
         return false;
     if (a->is_function && (strcmp(a->name, b->name) != 0 || strcmp(a->domain, b->domain) != 0 ||
                            strcmp(a->overload, b->overload) != 0))

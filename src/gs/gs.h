@@ -146,6 +146,8 @@ void gs_detach_all(pgy_gs_node *n); /* inputs and outputs */
 /* A tensor without anything but its name (kept, must be of the store). */
 pgy_status gs_tensor_create(pgy_gs_tensor **out, gs_document *d, const char *name,
                             pgy_error *err) PGY_MUST_CHECK;
+/* Becomes what `from` is, but for its name, home, edges and declaration. */
+void gs_tensor_take(pgy_gs_tensor *t, const pgy_gs_tensor *from);
 /* Becomes a constant of this stored record (of the store or the source). */
 pgy_status gs_set_stored(pgy_gs_tensor *t, const pgy_onnx_tensor *stored,
                          pgy_error *err) PGY_MUST_CHECK;
@@ -163,6 +165,11 @@ pgy_status gs_each_subgraph(const pgy_gs_node *n, gs_visit_graph visit, void *us
 bool gs_has_subgraphs(const pgy_gs_node *n);
 pgy_status gs_list_push(pgy_gs_tensor_list *list, pgy_gs_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 bool gs_is_graph_output(const pgy_gs_graph *g, const pgy_gs_tensor *t); /* by identity; linear */
+
+/* ---- equal.c --------------------------------------------------------------------------------- */
+/* Two lists of tensors: as many, with the same names in the same order. */
+bool gs_same_names(pgy_gs_tensor *const *a, size_t a_count, pgy_gs_tensor *const *b,
+                   size_t b_count);
 
 /* ---- toposort.c ------------------------------------------------------------------------------ */
 /* A running order of g's list without changing it; the array is the caller's (mem_free). Cycles are

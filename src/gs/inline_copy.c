@@ -116,13 +116,7 @@ static pgy_status copy_tensor(pgy_gs_tensor **out, copying *c, const pairing *le
     if (!name) return gs_no_memory(c->err);
     pgy_status st = gs_tensor_create(&t, d, name, c->err);
     if (st) return st;
-    t->kind = from->kind;
-    t->type_kind = from->type_kind;
-    t->dtype = from->dtype;
-    t->rank = from->rank;
-    t->dims = from->dims;
-    t->stored = from->stored;
-    t->sparse = from->sparse;
+    gs_tensor_take(t, from);
     tensor_box(t)->home = new_home(c, level, from);
     tensor_box(t)->info_changed = true;
     if (level->up)

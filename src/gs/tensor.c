@@ -26,6 +26,17 @@ pgy_status gs_tensor_create(pgy_gs_tensor **out, gs_document *d, const char *nam
     return PGY_OK;
 }
 
+void gs_tensor_take(pgy_gs_tensor *t, const pgy_gs_tensor *from)
+{
+    t->kind = from->kind;
+    t->type_kind = from->type_kind;
+    t->dtype = from->dtype;
+    t->rank = from->rank;
+    t->dims = from->dims;
+    t->stored = from->stored;
+    t->sparse = from->sparse;
+}
+
 /* dims are copied, texts too. */
 static pgy_status set_shape(pgy_gs_tensor *t, int32_t rank, const pgy_dim *dims, pgy_error *err)
 {

@@ -8,6 +8,7 @@
 #include <polygraphy/diff.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/str.h"
 
 #define DIFF_NONE ((size_t)-1)
@@ -143,6 +144,25 @@ void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
 /* ---- diff_weights.c -------------------------------------------------------------------------- */
 /* Compares what was gathered in d->weights, adds entries, and empties the list. */
 pgy_status diff_weights(pgy_diff *d, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- diff_source.c --------------------------------------------------------------------------- */
+/* Bytes of one side: in a file, or in memory. */
+typedef struct diff_source {
+    const uint8_t *data;
+    const file_map *map; /* NULL: only in memory */
+    size_t offset;       /* in the map */
+    size_t size_bytes;
+    pgy_tensor *decoded; /* owner of `data`, or NULL */
+} diff_source;
+/* PGY_E_FORMAT, PGY_E_IO as pgy_onnx_tensor_load. out->decoded is the caller's. */
+pgy_status diff_locate(diff_source *out, pgy_model *m, const pgy_onnx_tensor *t, pgy_dtype dtype,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* Bytes [at, at + size) of a source; *out points into it or into the buffer. */
+bool diff_fetch(const uint8_t **out, const diff_source *s, size_t at, size_t size,
+                uint8_t *buffer) PGY_MUST_CHECK;
+/* The same bytes of the same file, or of memory. */
+bool diff_same_place(const diff_source *a, const diff_source *b);
+const char *diff_storage(const pgy_onnx_tensor *t); /* "external", "raw", "typed" */
 
 /* ---- diff_tally.c ---------------------------------------------------------------------------- */
 /* Sums over a run of elements; a is before. */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "inspect/diff.h"
+#include "onnx/elements.h"
 
 typedef struct level {
     pgy_diff *d;
@@ -265,11 +266,8 @@ static void compare_annotations(const level *l)
 static void count_weight(pgy_diff *d, const diff_value *v, bool after)
 {
     const pgy_onnx_tensor *t = v->weight ? v->weight : v->sparse->values;
-    pgy_tensor_info info;
-    size_t count = 0, size = 0;
-    if (t && !pgy_onnx_tensor_info(&info, t, NULL) &&
-        !pgy_shape_count(&count, t->dim_count, t->dims, NULL) &&
-        !pgy_dtype_size_bytes(&size, info.dtype, count, NULL))
+    size_t size = 0;
+    if (t && !tensor_needs_bytes(&size, t, NULL))
         *(after ? &d->summary.weight_bytes_b : &d->summary.weight_bytes_a) += size;
     (*(after ? &d->summary.weights_b : &d->summary.weights_a))++;
 }

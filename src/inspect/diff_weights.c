@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of weights. Both sides are read in blocks that fit in a cache: with pread where they lie
- * in files, so that neither page faults nor resident memory grow with the model, else where they
- * are. Blocks of equal bytes are done; numbers are made only of those that differ, and of the rest
- * of such a tensor. The same place of the same file is equal without reading.
+/* Values of weights. Both sides are read in blocks that fit in a cache. Blocks of equal bytes are
+ * done; numbers are made only of those that differ, and of the rest of such a tensor. The same
+ * place of the same file is equal without reading.
  *
  * Tensors are cut into pieces that threads take; sums of pieces are joined in their order, so the
  * result does not depend on the number of threads. */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/system.h"
 #include "inspect/diff.h"
 #include "onnx/elements.h"
-#include "onnx/external.h"
-#include "onnx/model.h"
 #include "tensor/convert.h"
 
 enum {
@@ -27,18 +21,9 @@ enum {
     RUN = 1024,             /* elements as float64 at a time */
 };
 
-/* Bytes of one side: in a file, or in memory. */
-typedef struct source {
-    const uint8_t *data;
-    const file_map *map; /* NULL: only in memory */
-    size_t offset;       /* in the map */
-    size_t size_bytes;
-    pgy_tensor *decoded; /* owner of `data`, or NULL */
-} source;
-
 typedef struct weight_pair {
     diff_weight *weight;
-    source a, b;
+    diff_source a, b;
     pgy_dtype dtype_a, dtype_b; /* of real numbers: halves of complex ones */
     size_t count;               /* of those */
     bool same_place, readable;
@@ -64,67 +49,7 @@ typedef struct job {
     bool equal_blocks; /* second pass */
 } job;
 
-/* ---- Where the elements are ------------------------------------------------------------------ */
-
-/* Typed lists that hold the elements' own bytes need no decoding. */
-static bool typed_bytes(pgy_bytes *out, const pgy_onnx_tensor *t, pgy_dtype dtype)
-{
-    const uint16_t probe = 1;
-    uint8_t low;
-    memcpy(&low, &probe, 1);
-    if (!low) return false; /* lists are little-endian in the file */
-    switch (dtype) {
-    case PGY_F32: *out = t->float_data; return true;
-    case PGY_F64: *out = t->double_data; return true;
-    case PGY_I64: *out = (pgy_bytes){t->int64_data, t->int64_count * 8}; return true;
-    case PGY_U64: *out = (pgy_bytes){t->uint64_data, t->uint64_count * 8}; return true;
-    default: return false;
-    }
-}
-
-static const char *storage_of(const pgy_onnx_tensor *t)
-{
-    if (tensor_is_external(t)) return "external";
-    return t->raw_data.size || t->message.present >> 9 & 1 ? "raw" : "typed";
-}
-
-static pgy_status locate(source *out, pgy_model *m, const pgy_onnx_tensor *t, pgy_dtype dtype,
-                         pgy_error *err)
-{
-    size_t wanted = 0;
-    pgy_bytes bytes = t->raw_data;
-    source s = {0};
-    pgy_status st = tensor_needs_bytes(&wanted, t, err);
-    if (st) return st;
-    const bool typed = strcmp(storage_of(t), "typed") == 0;
-    if (tensor_is_external(t) && !t->segment) {
-        st = external_bytes(&bytes, m, t, wanted, err);
-        if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", t->name);
-    }
-    if (t->segment || dtype == PGY_STRING ||
-        (typed && (!typed_bytes(&bytes, t, dtype) || bytes.size != wanted)) ||
-        (!typed && bytes.size != wanted)) {
-        st = onnx_tensor_load_anywhere(&s.decoded, m, t, err);
-        if (st) return st;
-        bytes = (pgy_bytes){pgy_tensor_data(s.decoded), wanted};
-    }
-    s.data = bytes.data;
-    s.size_bytes = wanted;
-    s.map = s.decoded ? NULL : model_find_map(m, bytes.data, wanted, &s.offset);
-    if (s.map && s.map->fd < 0) s.map = NULL;
-    *out = s;
-    return PGY_OK;
-}
-
-static bool same_place(const source *a, const source *b)
-{
-    struct stat x, y;
-    if (a->data == b->data && a->size_bytes == b->size_bytes) return true;
-    if (!a->map || !b->map || a->offset != b->offset || a->size_bytes != b->size_bytes)
-        return false;
-    if (fstat(a->map->fd, &x) || fstat(b->map->fd, &y)) return false;
-    return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
+/* ---- One piece ------------------------------------------------------------------------------- */
 
 /* What complex numbers are made of. */
 static pgy_dtype part_type(pgy_dtype dtype, size_t *parts)
@@ -133,27 +58,9 @@ static pgy_dtype part_type(pgy_dtype dtype, size_t *parts)
     return dtype == PGY_C64 ? PGY_F32 : dtype == PGY_C128 ? PGY_F64 : dtype;
 }
 
-/* ---- One piece ------------------------------------------------------------------------------- */
-
 static unsigned bits_of(pgy_dtype dtype)
 {
     return pgy_dtype_describe(dtype)->bits;
-}
-
-/* Bytes [at, at + size) of a source; *out points into it or into the buffer. */
-static bool fetch(const uint8_t **out, const source *s, size_t at, size_t size, uint8_t *buffer)
-{
-    *out = s->data + at;
-    if (!s->map) return true;
-    *out = buffer;
-    for (size_t done = 0; done < size;) {
-        const ssize_t n =
-            pread(s->map->fd, buffer + done, size - done, (off_t)(s->offset + at + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        done += (size_t)n;
-    }
-    return true;
 }
 
 typedef float floats __attribute__((vector_size(4 * sizeof(float))));
@@ -275,9 +182,9 @@ static void run_piece(size_t at, void *user)
         const size_t size_a = bytes_for(pair->dtype_a, n), size_b = bytes_for(pair->dtype_b, n);
         const uint8_t *a, *b = NULL;
         if (j->equal_blocks && p->different >> k & 1) continue;
-        if (!fetch(&a, &pair->a, bytes_for(pair->dtype_a, index), size_a, buffer) ||
-            (!j->equal_blocks && !fetch(&b, &pair->b, bytes_for(pair->dtype_b, index), size_b,
-                                        buffer ? buffer + BLOCK_BYTES : NULL))) {
+        if (!diff_fetch(&a, &pair->a, bytes_for(pair->dtype_a, index), size_a, buffer) ||
+            (!j->equal_blocks && !diff_fetch(&b, &pair->b, bytes_for(pair->dtype_b, index), size_b,
+                                             buffer ? buffer + BLOCK_BYTES : NULL))) {
             p->failed_read = true;
             break;
         }
@@ -296,8 +203,8 @@ static pgy_status open_pair(weight_pair *p, pgy_diff *d, diff_weight *w, pgy_err
     size_t parts_a, parts_b;
     pgy_error why = {0};
     *p = (weight_pair){.weight = w};
-    pgy_status st = locate(&p->a, d->a, w->a, w->change.dtype_a, &why);
-    if (!st) st = locate(&p->b, d->b, w->b, w->change.dtype_b, &why);
+    pgy_status st = diff_locate(&p->a, d->a, w->a, w->change.dtype_a, &why);
+    if (!st) st = diff_locate(&p->b, d->b, w->b, w->change.dtype_b, &why);
     if (!st && (w->change.dtype_a == PGY_STRING) != (w->change.dtype_b == PGY_STRING))
         st = pgy_error_set(&why, PGY_E_TYPE, "numbers and texts cannot be compared");
     if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
@@ -312,7 +219,7 @@ static pgy_status open_pair(weight_pair *p, pgy_diff *d, diff_weight *w, pgy_err
     }
     p->readable = true;
     p->count = (size_t)w->change.count * parts_a;
-    p->same_place = p->dtype_a == p->dtype_b && same_place(&p->a, &p->b);
+    p->same_place = p->dtype_a == p->dtype_b && diff_same_place(&p->a, &p->b);
     if (p->same_place)
         d->summary.bytes_shared += p->a.size_bytes;
     else
@@ -448,8 +355,8 @@ static void describe(pgy_diff *d, diff_weight *w)
     c->dims_b = w->b->dims;
     c->rank_a = w->a->dim_count;
     c->rank_b = w->b->dim_count;
-    c->stored_a = w->entry.before ? w->entry.before : storage_of(w->a);
-    c->stored_b = w->entry.after ? w->entry.after : storage_of(w->b);
+    c->stored_a = w->entry.before ? w->entry.before : diff_storage(w->a);
+    c->stored_b = w->entry.after ? w->entry.after : diff_storage(w->b);
     w->dtype_differs = w->a->data_type != w->b->data_type;
     w->shape_differs =
         c->rank_a != c->rank_b ||

@@ -3,31 +3,13 @@
  * once: tensors get the first and the last step at which they are needed, tensors that share memory
  * become one buffer, and sums over the steps come from what begins and what ends at each. A
  * subgraph counts with its own peak at the node that holds it. */
-#include <polygraphy/memory.h>
+#include "inspect/memory.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "graph/graph.h"
-
-typedef struct buffer {
-    size_t first, last;
-    uint64_t size_bytes;
-    bool held; /* by the caller: nobody else may write to it */
-} buffer;
-
-/* One level while it is walked. */
-typedef struct walk {
-    pgy_memory *m;
-    pgy_graph *g;
-    size_t step_count;
-    pgy_memory_tensor *tensors;
-    buffer *buffers; /* per tensor; those that share use that of their root */
-    size_t *roots;   /* per tensor */
-    size_t count;
-    uint64_t *starts, *ends; /* bytes per step */
-    uint64_t *inner;
-} walk;
+#include "base/suggest.h"
+#include "onnx/elements.h"
 
 struct pgy_memory {
     arena memory;
@@ -41,8 +23,6 @@ struct pgy_memory {
     size_t unknown_capacity;
     size_t depth;
 };
-
-#define NO_TENSOR SIZE_MAX
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -62,7 +42,7 @@ static pgy_status add_unknown(pgy_memory *m, const pgy_memory_tensor *t, pgy_err
     return PGY_OK;
 }
 
-static const char *why_unknown(const walk *w, const pgy_value *v)
+static const char *why_unknown(const memory_walk *w, const pgy_value *v)
 {
     static const char *const KINDS[] = {[PGY_VALUE_SEQUENCE] = "it is a sequence",
                                         [PGY_VALUE_OPTIONAL] = "it is optional",
@@ -84,7 +64,7 @@ static const char *why_unknown(const walk *w, const pgy_value *v)
     return NULL;
 }
 
-static pgy_status measure(walk *w, pgy_memory_tensor *t, const pgy_value *v, pgy_error *err)
+static pgy_status measure(memory_walk *w, pgy_memory_tensor *t, const pgy_value *v, pgy_error *err)
 {
     size_t count = 1, size = 0;
     t->name = v->name;
@@ -110,12 +90,9 @@ static pgy_status measure(walk *w, pgy_memory_tensor *t, const pgy_value *v, pgy
 
 static void count_tensor(pgy_memory *m, const pgy_onnx_tensor *t)
 {
-    pgy_tensor_info info;
-    size_t count = 0, size = 0;
+    size_t size = 0;
     m->summary.weight_count++;
-    if (pgy_onnx_tensor_info(&info, t, NULL) || info.dtype == PGY_STRING ||
-        pgy_shape_count(&count, t->dim_count, t->dims, NULL) ||
-        pgy_dtype_size_bytes(&size, info.dtype, count, NULL))
+    if (tensor_needs_bytes(&size, t, NULL) || pgy_dtype_from_onnx(t->data_type) == PGY_STRING)
         return;
     m->summary.weight_bytes += size;
 }
@@ -148,7 +125,7 @@ static const pgy_node *holder_of(const pgy_graph *g, const pgy_node *n)
     return n;
 }
 
-static void find_life(const walk *w, pgy_memory_tensor *t, const pgy_value *v)
+static void find_life(const memory_walk *w, pgy_memory_tensor *t, const pgy_value *v)
 {
     t->first = v->producer ? v->producer->index : 0;
     t->last = t->first;
@@ -171,28 +148,28 @@ static void find_life(const walk *w, pgy_memory_tensor *t, const pgy_value *v)
     if (t->is_output || (t->is_input && !w->m->options.free_inputs)) t->last = end;
 }
 
-static pgy_status add_tensor(walk *w, pgy_value *v, pgy_error *err)
+static pgy_status add_tensor(memory_walk *w, pgy_value *v, pgy_error *err)
 {
     pgy_memory_tensor *t = &w->tensors[w->count];
-    box_of(v)->scratch = NO_TENSOR;
+    box_of(v)->scratch = MEMORY_NO_TENSOR;
     if (is_weight(v)) return PGY_OK;
     *t = (pgy_memory_tensor){0};
     find_life(w, t, v);
     pgy_status st = measure(w, t, v, err);
     if (st) return st;
     box_of(v)->scratch = w->count;
-    w->buffers[w->count] =
-        (buffer){t->first, t->last, t->size_bytes, t->is_input && !w->m->options.free_inputs};
+    w->buffers[w->count] = (memory_buffer){t->first, t->last, t->size_bytes,
+                                           t->is_input && !w->m->options.free_inputs};
     w->roots[w->count] = w->count;
     w->count++;
     return PGY_OK;
 }
 
-static pgy_status add_tensors(walk *w, pgy_error *err)
+static pgy_status add_tensors(memory_walk *w, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < w->g->initializer_count; i++)
-        box_of(w->g->initializers[i])->scratch = NO_TENSOR;
+        box_of(w->g->initializers[i])->scratch = MEMORY_NO_TENSOR;
     for (size_t i = 0; !st && i < w->g->input_count; i++) st = add_tensor(w, w->g->inputs[i], err);
     for (size_t i = 0; !st && i < w->g->node_count; i++)
         for (size_t k = 0; !st && k < w->g->nodes[i]->output_count; k++)
@@ -200,131 +177,11 @@ static pgy_status add_tensors(walk *w, pgy_error *err)
     return st;
 }
 
-/* ---- Sharing --------------------------------------------------------------------------------- */
-
-static const char *const VIEWS[] = {"Reshape",   "Flatten",  "Squeeze",
-                                    "Unsqueeze", "Identity", "Dropout"};
-static const char *const ELEMENTWISE[] = {
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Add",
-    "And",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "Ceil",
-    "Celu",
-    "Clip",
-    "Cos",
-    "Cosh",
-    "Div",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "Greater",
-    "GreaterOrEqual",
-    "HardSigmoid",
-    "HardSwish",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "Max",
-    "Mean",
-    "Min",
-    "Mish",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "PRelu",
-    "Pow",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Selu",
-    "Shrink",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Swish",
-    "Tan",
-    "Tanh",
-    "ThresholdedRelu",
-    "Where",
-    "Xor",
-};
-
-static bool is_among(const pgy_node *n, const char *const *names, size_t count)
-{
-    if (!domain_is_default(n->domain)) return false;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(n->op_type, names[i]) == 0) return true;
-    return false;
-}
-
-static void join(walk *w, size_t out, size_t root)
-{
-    buffer *to = &w->buffers[root];
-    const buffer *from = &w->buffers[out];
-    if (from->last > to->last) to->last = from->last;
-    w->roots[out] = root;
-    w->tensors[out].shares_with = w->tensors[root].name;
-}
-
-static void share_output(walk *w, const pgy_node *n)
-{
-    const bool view = is_among(n, VIEWS, sizeof VIEWS / sizeof *VIEWS);
-    if (!view && !is_among(n, ELEMENTWISE, sizeof ELEMENTWISE / sizeof *ELEMENTWISE)) return;
-    if (!n->output_count || !n->outputs[0]) return;
-    const size_t out = box_of(n->outputs[0])->scratch;
-    for (size_t k = 0; k < n->input_count && (!view || !k); k++) {
-        pgy_value *v = n->inputs[k];
-        if (!v || v->graph != w->g || out == NO_TENSOR || box_of(v)->scratch == NO_TENSOR) continue;
-        const size_t root = w->roots[box_of(v)->scratch];
-        const buffer *b = &w->buffers[root];
-        if (w->tensors[out].unknown_why || w->tensors[root].unknown_why || root == out) continue;
-        if (b->size_bytes != w->buffers[out].size_bytes) continue;
-        if (!view && (b->held || b->last > n->index)) continue;
-        join(w, out, root);
-        return;
-    }
-}
-
-/* Who shares memory lives as long as the memory. */
-static void spread_lives(walk *w)
-{
-    for (size_t i = 0; i < w->count; i++) {
-        w->tensors[i].first = w->buffers[w->roots[i]].first;
-        w->tensors[i].last = w->buffers[w->roots[i]].last;
-    }
-}
-
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
 static pgy_status walk_level(pgy_memory *m, pgy_graph *g, uint64_t *peak, pgy_error *err);
 
-static pgy_status inner_peak(walk *w, const pgy_node *n, pgy_error *err)
+static pgy_status inner_peak(memory_walk *w, const pgy_node *n, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t k = 0; !st && k < n->subgraph_count; k++) {
@@ -346,7 +203,7 @@ static pgy_status inner_peak(walk *w, const pgy_node *n, pgy_error *err)
     return st;
 }
 
-static uint64_t sum_steps(walk *w, pgy_memory_step *steps, size_t *peak_step)
+static uint64_t sum_steps(memory_walk *w, pgy_memory_step *steps, size_t *peak_step)
 {
     uint64_t live = 0, peak = 0;
     for (size_t i = 0; i < w->count; i++) {
@@ -367,7 +224,7 @@ static uint64_t sum_steps(walk *w, pgy_memory_step *steps, size_t *peak_step)
     return peak;
 }
 
-static pgy_status walk_init(walk *w, pgy_error *err)
+static pgy_status walk_init(memory_walk *w, pgy_error *err)
 {
     size_t count = w->g->input_count + 1;
     for (size_t i = 0; i < w->g->node_count; i++) count += w->g->nodes[i]->output_count;
@@ -386,7 +243,7 @@ static pgy_status walk_init(walk *w, pgy_error *err)
 
 static pgy_status walk_level(pgy_memory *m, pgy_graph *g, uint64_t *peak, pgy_error *err)
 {
-    walk w = {.m = m, .g = g};
+    memory_walk w = {.m = m, .g = g};
     size_t at = 0;
     if (m->depth >= GRAPH_MAX_DEPTH)
         return pgy_error_set(err, PGY_E_UNSUPPORTED, "subgraphs are nested more than %d deep",
@@ -396,8 +253,8 @@ static pgy_status walk_level(pgy_memory *m, pgy_graph *g, uint64_t *peak, pgy_er
     count_weights(m, g);
     if (!st) st = add_tensors(&w, err);
     for (size_t i = 0; !st && m->options.in_place && i < g->node_count; i++)
-        share_output(&w, g->nodes[i]);
-    if (!st) spread_lives(&w);
+        memory_share_output(&w, g->nodes[i]);
+    if (!st) memory_spread_lives(&w);
     for (size_t i = 0; !st && i < g->node_count; i++) st = inner_peak(&w, g->nodes[i], err);
     m->depth--;
     if (st) return st;
@@ -428,20 +285,20 @@ static void sum_interface(pgy_memory *m)
 static pgy_status check_names(const pgy_graph *g, const pgy_metadata *inputs, pgy_error *err)
 {
     for (size_t i = 0; inputs && i < pgy_metadata_count(inputs); i++) {
-        const char *name = pgy_metadata_at(inputs, i)->name;
-        const char *nearest = NULL;
-        size_t distance = SIZE_MAX;
+        suggestions near = {.wanted = pgy_metadata_at(inputs, i)->name};
+        str text = {0};
         bool found = false;
         for (size_t k = 0; k < g->input_count && !found; k++) {
-            found = strcmp(g->inputs[k]->name, name) == 0;
-            const size_t d = str_distance(g->inputs[k]->name, name);
-            if (d < distance) nearest = g->inputs[k]->name;
-            if (d < distance) distance = d;
+            found = strcmp(g->inputs[k]->name, near.wanted) == 0;
+            suggest_offer(&near, g->inputs[k]->name);
         }
-        if (!found)
-            return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no input '%.200s'%s%.200s%s",
-                                 name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                                 nearest ? "'?" : "");
+        if (found) continue;
+        suggest_append(&text, &near);
+        const pgy_status st =
+            pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no input '%.200s'%s", near.wanted,
+                          str_text(&text));
+        str_deinit(&text);
+        return st;
     }
     return PGY_OK;
 }

@@ -4,44 +4,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/suggest.h"
 #include "transform/cut.h"
 
-/* ---- Suggestions ---------------------------------------------------------------------------- */
-
-enum { SUGGESTED = 3 };
-
-typedef struct nearest {
-    const char *names[SUGGESTED];
-    size_t distances[SUGGESTED];
-    size_t count;
-} nearest;
-
-static void offer(nearest *n, const char *wanted, const char *name)
-{
-    const size_t length = strlen(wanted), limit = length / 2 + 1;
-    if (!*name || strlen(name) > length + limit) return;
-    const size_t distance = str_distance(wanted, name);
-    size_t at = n->count;
-    for (size_t i = 0; i < n->count; i++)
-        if (!strcmp(n->names[i], name)) return;
-    while (at > 0 && n->distances[at - 1] > distance) at--;
-    if (distance > limit || at >= SUGGESTED) return;
-    if (n->count < SUGGESTED) n->count++;
-    for (size_t i = n->count - 1; i > at; i--) {
-        n->names[i] = n->names[i - 1];
-        n->distances[i] = n->distances[i - 1];
-    }
-    n->names[at] = name;
-    n->distances[at] = distance;
-}
-
-static pgy_status not_found(const nearest *n, const char *what, const char *wanted, pgy_error *err)
+static pgy_status not_found(const suggestions *near, const char *what, const char *wanted,
+                            pgy_error *err)
 {
     str text = {0};
-    for (size_t i = 0; i < n->count; i++)
-        str_printf(&text, "%s'%s'", i ? ", " : "; did you mean ", n->names[i]);
-    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "there is no %s '%s'%s%s", what,
-                                        wanted, str_text(&text), n->count ? "?" : "");
+    suggest_append(&text, near);
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_NOT_FOUND, "there is no %s '%s'%s", what, wanted, str_text(&text));
     str_deinit(&text);
     return st;
 }
@@ -79,10 +51,11 @@ static pgy_status find_level(pgy_cut *c, const char *path, pgy_error *err)
     const char *rest = "";
     c->level = descend(c->graph, path, &rest);
     if (c->level && !*rest) return PGY_OK;
-    nearest n = {0};
+    suggestions near = {.wanted = path};
     for (size_t i = 0; i < c->graph->node_count; i++)
-        if (c->graph->nodes[i]->subgraph_count) offer(&n, path, node_label(c->graph->nodes[i]));
-    return not_found(&n, "subgraph", path, err);
+        if (c->graph->nodes[i]->subgraph_count)
+            suggest_offer(&near, node_label(c->graph->nodes[i]));
+    return not_found(&near, "subgraph", path, err);
 }
 
 /* ---- Nodes by name -------------------------------------------------------------------------- */
@@ -137,10 +110,10 @@ static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chos
         const size_t before = c->inside_count;
         if (take_named(c, deeper ? rest : name) && (c->inside_count > before || !is_pattern(name)))
             continue;
-        nearest n = {0};
+        suggestions near = {.wanted = deeper ? rest : name};
         for (size_t k = 0; k < c->level->node_count; k++)
-            offer(&n, deeper ? rest : name, node_label(c->level->nodes[k]));
-        return not_found(&n, is_pattern(name) ? "node like" : "node", name, err);
+            suggest_offer(&near, node_label(c->level->nodes[k]));
+        return not_found(&near, is_pattern(name) ? "node like" : "node", name, err);
     }
     return PGY_OK;
 }
@@ -243,14 +216,14 @@ static pgy_status select_module(pgy_cut *c, const char *wanted, pgy_error *err)
 
 static pgy_status find_value(pgy_value **out, const pgy_cut *c, const char *name, pgy_error *err)
 {
-    nearest n = {0};
+    suggestions near = {.wanted = name};
     for (const pgy_graph *g = c->level; g; g = g->parent) {
         *out = pgy_graph_find_value(g, name);
         if (*out) return PGY_OK;
         const strmap *values = &level_of(g)->values;
-        for (size_t i = 0; i < values->count; i++) offer(&n, name, values->entries[i].key);
+        for (size_t i = 0; i < values->count; i++) suggest_offer(&near, values->entries[i].key);
     }
-    return not_found(&n, "tensor", name, err);
+    return not_found(&near, "tensor", name, err);
 }
 
 static pgy_status find_values(pgy_value ***out, const pgy_cut *c, const char *const *names,

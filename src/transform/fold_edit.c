@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "onnx/elements.h"
 #include "onnx/model.h"
 #include "tensor/tensor.h"
 #include "transform/fold.h"
@@ -57,13 +58,8 @@ const op_value *fold_known(const pgy_value *v)
 
 uint64_t fold_tensor_bytes(const pgy_onnx_tensor *t)
 {
-    pgy_tensor_info info;
-    size_t count, bytes;
-    if (pgy_onnx_tensor_info(&info, t, NULL) ||
-        pgy_shape_count(&count, (size_t)info.rank, info.shape, NULL) ||
-        pgy_dtype_size_bytes(&bytes, info.dtype, count, NULL))
-        return 0;
-    return bytes;
+    size_t bytes;
+    return tensor_needs_bytes(&bytes, t, NULL) ? 0 : bytes;
 }
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * that a run has shown written down. */
 #include <string.h>
 
-#include "base/str.h"
+#include "base/suggest.h"
 #include "graph/graph.h"
 
 #include <polygraphy/transform.h>
@@ -14,17 +14,8 @@ static pgy_status declare(pgy_value *v, const pgy_tensor_info *info, pgy_error *
     op_value *declared = &box_of(v)->declared;
     if (info->dtype) declared->dtype = info->dtype;
     if (info->rank >= 0) {
-        dim *dims = arena_alloc_array(&s->memory, (size_t)info->rank, sizeof *dims);
-        if (!dims) return graph_no_memory(err);
-        for (int32_t i = 0; i < info->rank; i++) {
-            const char *name = info->dim_names ? info->dim_names[i] : NULL;
-            if (info->shape[i] >= 0)
-                dims[i] = dim_const(info->shape[i]);
-            else
-                dims[i] = name && *name ? dim_symbol(&s->dims, name) : dim_unknown(&s->dims, NULL);
-        }
-        declared->rank = info->rank;
-        declared->dims = dims;
+        const pgy_status st = value_set_shape(declared, s, info, err);
+        if (st) return st;
     }
     box_of(v)->known = *declared;
     box_of(v)->known.data = NULL;
@@ -95,17 +86,14 @@ static pgy_status forget_level(pgy_graph *g, pgy_error *err)
 
 static pgy_status not_found(const pgy_graph *g, const char *name, pgy_error *err)
 {
-    const char *nearest = NULL;
-    size_t distance = strlen(name) / 2 + 2;
-    for (size_t i = 0; i < g->input_count; i++) {
-        const size_t own = str_distance(name, g->inputs[i]->name);
-        if (own >= distance) continue;
-        distance = own;
-        nearest = g->inputs[i]->name;
-    }
-    return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s'%s%s%s", name,
-                         nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                         nearest ? "'?" : "");
+    suggestions near = {.wanted = name};
+    str text = {0};
+    for (size_t i = 0; i < g->input_count; i++) suggest_offer(&near, g->inputs[i]->name);
+    suggest_append(&text, &near);
+    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s'%s",
+                                        name, str_text(&text));
+    str_deinit(&text);
+    return st;
 }
 
 pgy_status pgy_graph_override_shapes(pgy_graph *g, const pgy_metadata *shapes, pgy_error *err)

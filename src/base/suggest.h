@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "Did you mean": the names that are most like one that was not found. */
+#ifndef BASE_SUGGEST_H
+#define BASE_SUGGEST_H
+
+#include "base/str.h"
+
+enum { SUGGEST_MOST = 3 };
+
+/* Zero it but for `wanted`. Names are borrowed until suggest_append. */
+typedef struct suggestions {
+    const char *wanted;
+    const char *names[SUGGEST_MOST]; /* nearest first; of equally near ones as offered */
+    size_t distances[SUGGEST_MOST];
+    size_t count;
+} suggestions;
+
+void suggest_offer(suggestions *s, const char *name);
+/* "; did you mean 'a', 'b'?", or nothing if no name was near. */
+void suggest_append(str *out, const suggestions *s);
+
+#endif
