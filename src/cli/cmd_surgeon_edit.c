@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
+#include "cli/surgeon.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/edit.py";
 
@@ -110,13 +111,6 @@ static pgy_status show_changes(const pgy_gs_graph *before, const pgy_gs_graph *a
     return PGY_OK;
 }
 
-static bool is_input(const pgy_gs_graph *g, const pgy_gs_tensor *t)
-{
-    for (size_t i = 0; i < g->input_count; i++)
-        if (g->inputs[i] == t) return true;
-    return false;
-}
-
 /* What node i of the top level reads: made by nobody, or later? */
 static bool warn_inputs(const pgy_gs_graph *g, size_t i)
 {
@@ -124,7 +118,7 @@ static bool warn_inputs(const pgy_gs_graph *g, size_t i)
     for (size_t k = 0; k < n->input_count; k++) {
         const pgy_gs_tensor *t = n->inputs[k];
         if (t->kind == PGY_GS_CONSTANT || pgy_gs_is_omitted(t)) continue;
-        if (t->producer_count == 0 && !is_input(g, t)) {
+        if (t->producer_count == 0 && !surgeon_is_in(g->inputs, g->input_count, t)) {
             LOG(WARNING, "No node makes '%s', which '%s' (%s) reads", t->name, n->name, n->op);
             return true;
         }

@@ -296,13 +296,6 @@ static pgy_status set_interface(extraction *x, bool outputs, pgy_error *err)
                    : pgy_gs_set_graph_inputs(x->graph, list, count, err);
 }
 
-static bool is_input(const pgy_gs_graph *g, const pgy_gs_tensor *t)
-{
-    for (size_t i = 0; i < g->input_count; i++)
-        if (g->inputs[i] == t) return true;
-    return false;
-}
-
 /* The model is saved all the same, so that it can be looked at. */
 static pgy_status report_undefined(const pgy_gs_graph *g, pgy_error *err)
 {
@@ -311,7 +304,9 @@ static pgy_status report_undefined(const pgy_gs_graph *g, pgy_error *err)
     for (size_t i = 0; !st && i < all.count; i++) {
         const pgy_gs_tensor *t = all.items[i];
         str readers = {0};
-        if (t->kind != PGY_GS_VARIABLE || t->producer_count || is_input(g, t)) continue;
+        if (t->kind != PGY_GS_VARIABLE || t->producer_count ||
+            surgeon_is_in(g->inputs, g->input_count, t))
+            continue;
         for (size_t k = 0; k < t->consumer_count; k++)
             str_printf(&readers, "%sNode: '%s' (Op: %s)", k ? ", " : "", t->consumers[k]->name,
                        t->consumers[k]->op);

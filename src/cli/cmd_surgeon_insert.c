@@ -150,13 +150,6 @@ static bool is_among(const pgy_text_list *list, const char *name)
     return false;
 }
 
-static bool is_one_of(pgy_gs_tensor *const *list, size_t count, const pgy_gs_tensor *t)
-{
-    for (size_t i = 0; i < count; i++)
-        if (list[i] == t) return true;
-    return false;
-}
-
 static pgy_status with_suffix(const char **out, const char *name, arena *a, pgy_error *err)
 {
     *out = arena_printf(a, "%s%s", name, SUFFIX);
@@ -180,7 +173,7 @@ static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor
 {
     const char *name = from->name, *other;
     pgy_gs_tensor *to = NULL;
-    const bool is_output = is_one_of(g->outputs, g->output_count, from);
+    const bool is_output = surgeon_is_in(g->outputs, g->output_count, from);
     pgy_status st = with_suffix(&other, name, a, err);
     if (!st && pgy_gs_find_tensor(g, other))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
@@ -204,7 +197,7 @@ static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor
 /* A tensor that the node makes from now on. */
 static pgy_status take_over(pgy_gs_graph *g, pgy_gs_tensor *t, pgy_error *err)
 {
-    if (is_one_of(g->inputs, g->input_count, t))
+    if (surgeon_is_in(g->inputs, g->input_count, t))
         return pgy_error_set(
             err, PGY_E_ARGUMENT,
             "--outputs: '%s' is an input of the model, which no node can make; name "
@@ -226,7 +219,7 @@ static pgy_status find_tensors(pgy_gs_tensor **inputs, pgy_gs_tensor **outputs, 
         st = pgy_gs_get_tensor(&inputs[i], g, s->inputs.items[i], err);
     for (size_t i = 0; !st && i < s->outputs.count; i++) {
         st = pgy_gs_get_tensor(&outputs[i], g, s->outputs.items[i], err);
-        if (!st && is_one_of(outputs, i, outputs[i]))
+        if (!st && surgeon_is_in(outputs, i, outputs[i]))
             st = pgy_error_set(err, PGY_E_ARGUMENT, "--outputs: '%s' is given twice",
                                s->outputs.items[i]);
     }

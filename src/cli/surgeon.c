@@ -64,3 +64,10 @@ pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool ext
     pgy_loader_destroy(loader);
     return st;
 }
+
+bool surgeon_is_in(pgy_gs_tensor *const *list, size_t count, const pgy_gs_tensor *t)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == t) return true;
+    return false;
+}

@@ -3,6 +3,7 @@
 #ifndef CLI_SURGEON_H
 #define CLI_SURGEON_H
 
+#include <polygraphy/gs.h>
 #include <polygraphy/onnx.h>
 
 #include "cli/command.h"
@@ -17,5 +18,7 @@ pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err) PGY_MUST_CH
  * option says so. */
 pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool external,
                         pgy_error *err) PGY_MUST_CHECK;
+/* Is the tensor one of the list? */
+bool surgeon_is_in(pgy_gs_tensor *const *list, size_t count, const pgy_gs_tensor *t);
 
 #endif

@@ -4,7 +4,7 @@
  * positionals whatever is left. The odd corners (a prefix that fits two spellings of one option is
  * ambiguous, "--x=v" gives exactly one word) are argparse's and are kept because scripts meet them.
  */
-#include "cli/args/parser.h"
+#include "cli/args/parse.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,108 +14,7 @@
 #include "base/alloc.h"
 #include "base/pytext.h"
 
-typedef struct spelling {
-    span text;
-    const pgy_option *row;
-    void *settings;
-} spelling;
-
-/* A word of the command line after classification. */
-typedef struct word {
-    const char *text;
-    char kind;              /* 'A', 'O' or '-' */
-    const spelling *option; /* of an 'O'; NULL = unknown option */
-    const char *value;      /* after "=" or stuck to a short option; NULL = none */
-} word;
-
-typedef struct positional {
-    const pgy_option *row;
-    void *settings;
-    bool done;
-} positional;
-
-typedef struct parse {
-    args *a;
-    spelling *spellings;
-    size_t spelling_count, spelling_capacity;
-    positional *positionals;
-    size_t positional_count, positional_capacity;
-    word *words;
-    size_t word_count;
-    const spelling **used; /* options seen, for exclusion and required */
-    size_t used_count, used_capacity;
-    bool stop, help; /* stop: a usage error was written */
-    bool out_of_memory;
-} parse;
-
-/* ---- Tables --------------------------------------------------------------------------------- */
-
-bool option_spelling(span *out, const pgy_option *row, size_t i)
-{
-    const char *p = row->names;
-    for (;;) {
-        while (*p == ' ') p++;
-        if (!*p) return false;
-        const char *end = strchr(p, ' ');
-        size_t size = end ? (size_t)(end - p) : strlen(p);
-        if (i-- == 0) {
-            *out = (span){p, size};
-            return true;
-        }
-        p += size;
-    }
-}
-
-void args_visit(const option_group *const *groups, args_visitor visit, void *user)
-{
-    for (; *groups; groups++)
-        for (const pgy_option *row = (*groups)->options; row && row->kind != PGY_OPTION_END; row++)
-            visit(*groups, row, user);
-}
-
-pgy_status args_init(args *a, const char *program, const char *description,
-                     const option_group *const *groups, pgy_error *err)
-{
-    *a = (args){.program = program, .description = description, .groups = groups};
-    size_t count = 0;
-    while (groups[count]) count++;
-    a->settings = arena_alloc_array(&a->memory, count + 1, sizeof *a->settings);
-    if (!a->settings) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        a->settings[i] = arena_alloc(&a->memory, groups[i]->settings_size + 1);
-        if (!a->settings[i]) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-        if (groups[i]->defaults) groups[i]->defaults(a->settings[i]);
-    }
-    return PGY_OK;
-}
-
-void args_deinit(args *a)
-{
-    for (size_t i = 0; a->settings && a->groups[i]; i++)
-        if (a->groups[i]->release && a->settings[i]) a->groups[i]->release(a->settings[i]);
-    arena_deinit(&a->memory);
-    str_deinit(&a->message);
-    strvec_deinit(&a->unknown);
-    strvec_deinit(&a->deprecations);
-    *a = (args){0};
-}
-
-void *args_get(const args *a, const option_group *group)
-{
-    for (size_t i = 0; a->groups[i]; i++)
-        if (a->groups[i] == group) return a->settings[i];
-    return NULL;
-}
-
-pgy_status args_finish(args *a, pgy_error *err)
-{
-    for (size_t i = 0; a->groups[i]; i++) {
-        if (!a->groups[i]->finish) continue;
-        pgy_status st = a->groups[i]->finish(a->settings[i], a, err);
-        if (st) return st;
-    }
-    return PGY_OK;
-}
+/* ---- Rows ----------------------------------------------------------------------------------- */
 
 static bool add_row(parse *p, const pgy_option *row, void *settings)
 {
@@ -153,8 +52,7 @@ static bool collect_rows(parse *p)
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-static void fail(parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void fail(parse *p, const char *format, ...)
+void parse_fail(parse *p, const char *format, ...)
 {
     if (p->stop) return;
     va_list list;
@@ -164,8 +62,7 @@ static void fail(parse *p, const char *format, ...)
     p->stop = true;
 }
 
-/* "-o/--output", as argparse names an option in messages. */
-static const char *row_title(parse *p, const pgy_option *row)
+const char *parse_row_title(parse *p, const pgy_option *row)
 {
     char *text = arena_strdup(&p->a->memory, row->names);
     if (!text) return row->names;
@@ -234,7 +131,7 @@ static void classify(parse *p, word *w)
     str names = {0};
     size_t matches = 0;
     find_prefix(p, w, &matches, &names);
-    if (matches > 1) fail(p, "ambiguous option: %s could match %s", s, str_text(&names));
+    if (matches > 1) parse_fail(p, "ambiguous option: %s could match %s", s, str_text(&names));
     str_deinit(&names);
     if (matches == 1) {
         w->kind = 'O';
@@ -303,8 +200,8 @@ static bool check_choice(parse *p, const pgy_option *row, const char *value)
     if (!found) {
         str shown = {0};
         str_append_py_repr(&shown, value);
-        fail(p, "argument %s: invalid choice: %s (choose from %s)", row_title(p, row),
-             str_text(&shown), str_text(&list));
+        parse_fail(p, "argument %s: invalid choice: %s (choose from %s)", parse_row_title(p, row),
+                   str_text(&shown), str_text(&list));
         str_deinit(&shown);
     }
     str_deinit(&list);
@@ -337,8 +234,8 @@ static void store_value(parse *p, const pgy_option *row, void *settings, const c
     case PGY_OPTION_COUNT: ++*(int *)at; break;
     case PGY_OPTION_INT:
         if (!parse_int(at, count ? values[0] : ""))
-            fail(p, "argument %s: invalid int value: '%s'", row_title(p, row),
-                 count ? values[0] : "");
+            parse_fail(p, "argument %s: invalid int value: '%s'", parse_row_title(p, row),
+                       count ? values[0] : "");
         break;
     case PGY_OPTION_TEXT: *(const char **)at = count ? values[0] : row->constant; break;
     case PGY_OPTION_LIST: ok = store_list(p, at, values, count, false, false); break;
@@ -364,8 +261,8 @@ static void note_use(parse *p, const spelling *s)
         const pgy_option *other = p->used[i]->row;
         if (s->row->exclusive && other->exclusive && other != s->row &&
             !strcmp(other->exclusive, s->row->exclusive))
-            fail(p, "argument %s: not allowed with argument %s", row_title(p, s->row),
-                 row_title(p, other));
+            parse_fail(p, "argument %s: not allowed with argument %s", parse_row_title(p, s->row),
+                       parse_row_title(p, other));
     }
     if (!mem_grow((void **)&p->used, &p->used_capacity, p->used_count + 1, sizeof *p->used)) {
         p->out_of_memory = p->stop = true;
@@ -404,14 +301,15 @@ static void take_cluster(parse *p, const word *w)
         char name[3] = {'-', *rest, 0};
         const spelling *next = is_short ? find_exact(p, span_of(name)) : NULL;
         if (!next) {
-            fail(p, "argument %s: ignored explicit argument '%s'", row_title(p, s->row), rest);
+            parse_fail(p, "argument %s: ignored explicit argument '%s'", parse_row_title(p, s->row),
+                       rest);
             return;
         }
         s = next;
         rest++;
         if (s->row->nargs != PGY_NONE) {
             if (!*rest) {
-                fail(p, "argument %s: expected one argument", row_title(p, s->row));
+                parse_fail(p, "argument %s: expected one argument", parse_row_title(p, s->row));
                 return;
             }
             take_option(p, s, &rest, 1);
@@ -459,7 +357,7 @@ static size_t consume_option(parse *p, size_t i)
     const char *why = "";
     long count = option_arity(row->nargs, available, &why);
     if (count < 0) {
-        fail(p, "argument %s: %s", row_title(p, row), why);
+        parse_fail(p, "argument %s: %s", parse_row_title(p, row), why);
         return i;
     }
     const char **values = arena_alloc_array(&p->a->memory, (size_t)count + 1, sizeof *values);
@@ -526,84 +424,7 @@ static void consume_all(parse *p)
     if (!p->stop) consume_positionals(p, i);
 }
 
-/* ---- Completeness --------------------------------------------------------------------------- */
-
-static bool was_used(const parse *p, const pgy_option *row)
-{
-    for (size_t i = 0; i < p->used_count; i++)
-        if (p->used[i]->row == row) return true;
-    return false;
-}
-
-/* A positional that is missing after an option that takes every word was probably taken by it. */
-static void hint_swallowed(parse *p, str *out)
-{
-    for (size_t i = p->used_count; i-- > 0;) {
-        pgy_option_nargs nargs = p->used[i]->row->nargs;
-        if (nargs != PGY_ONE_OR_MORE && nargs != PGY_ZERO_OR_MORE && nargs != PGY_OPTIONAL)
-            continue;
-        str_printf(out,
-                   "\nNote: %.*s takes the words that follow it; put the positional arguments "
-                   "before it, or after '--'.",
-                   (int)p->used[i]->text.size, p->used[i]->text.data);
-        return;
-    }
-}
-
-static bool same_choice(const pgy_option *a, const pgy_option *b)
-{
-    return a->exclusive && b->exclusive && !strcmp(a->exclusive, b->exclusive);
-}
-
-/* Of required rows that exclude each other one is enough. */
-static void check_alternatives(parse *p, const pgy_option *row)
-{
-    str names = {0};
-    const pgy_option *last = NULL;
-    for (size_t i = 0; i < p->used_count; i++)
-        if (same_choice(row, p->used[i]->row)) return;
-    for (size_t i = 0; i < p->spelling_count; i++) {
-        const pgy_option *other = p->spellings[i].row;
-        if (other != last && same_choice(row, other))
-            str_printf(&names, " %s", row_title(p, other));
-        last = other;
-    }
-    fail(p, "one of the arguments%s is required", str_text(&names));
-    str_deinit(&names);
-}
-
-static void check_required(parse *p)
-{
-    str missing = {0};
-    bool positional_missing = false;
-    for (size_t k = 0; k < p->positional_count; k++) {
-        pgy_option_nargs nargs = p->positionals[k].row->nargs;
-        if (p->positionals[k].done || (nargs != PGY_ONE && nargs != PGY_ONE_OR_MORE)) continue;
-        str_printf(&missing, "%s%s", missing.size ? ", " : "", p->positionals[k].row->names);
-        positional_missing = true;
-    }
-    for (size_t i = 0; i < p->spelling_count; i++) {
-        const pgy_option *row = p->spellings[i].row;
-        if (!row->required || was_used(p, row) || (i && p->spellings[i - 1].row == row)) continue;
-        if (row->exclusive) continue;
-        str_printf(&missing, "%s%s", missing.size ? ", " : "", row_title(p, row));
-    }
-    if (missing.size) {
-        if (positional_missing) {
-            str hint = {0};
-            hint_swallowed(p, &hint);
-            fail(p, "the following arguments are required: %s%s", str_text(&missing),
-                 str_text(&hint));
-            str_deinit(&hint);
-        } else {
-            fail(p, "the following arguments are required: %s", str_text(&missing));
-        }
-    }
-    for (size_t i = 0; i < p->spelling_count && !p->stop; i++)
-        if (p->spellings[i].row->required && p->spellings[i].row->exclusive)
-            check_alternatives(p, p->spellings[i].row);
-    str_deinit(&missing);
-}
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *const *argv,
                       pgy_error *err)
@@ -612,7 +433,7 @@ pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *cons
     pgy_status st = PGY_OK;
     if (!collect_rows(&p) || !classify_all(&p, argc, argv)) p.out_of_memory = true;
     if (!p.out_of_memory && !p.stop) consume_all(&p);
-    if (!p.out_of_memory && !p.stop) check_required(&p);
+    if (!p.out_of_memory && !p.stop) parse_check_required(&p);
     if (p.out_of_memory || a->message.failed)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while parsing options");
     *outcome = p.help ? ARGS_HELP : p.stop ? ARGS_USAGE : a->unknown.count ? ARGS_UNKNOWN : ARGS_OK;

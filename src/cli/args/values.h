@@ -40,8 +40,8 @@ pgy_status values_ranges(const pgy_value_range **out, size_t *count, const pgy_t
  * name:1x2x3 gets an error that shows the right form. */
 pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option,
                          arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* NAME:SHAPE:DTYPE (without `shapes`: NAME:DTYPE), where "auto" leaves rank -1 or dtype NONE. Repeated
- * names keep the last item at the place of the first. */
+/* NAME:SHAPE:DTYPE (without `shapes`: NAME:DTYPE), where "auto" leaves rank -1 or dtype NONE.
+ * Repeated names keep the last item at the place of the first. */
 pgy_status values_tensors(const pgy_tensor_info **out, size_t *count, const pgy_text_list *list,
                           const char *option, bool shapes, arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status values_top_k(const pgy_top_k **out, size_t *count, const pgy_text_list *list, arena *a,

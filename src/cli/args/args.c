@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The groups of a command line and their settings; the rows of the tables. */
+#include <string.h>
+
+#include "cli/args/parser.h"
+
+bool option_spelling(span *out, const pgy_option *row, size_t i)
+{
+    const char *p = row->names;
+    for (;;) {
+        while (*p == ' ') p++;
+        if (!*p) return false;
+        const char *end = strchr(p, ' ');
+        size_t size = end ? (size_t)(end - p) : strlen(p);
+        if (i-- == 0) {
+            *out = (span){p, size};
+            return true;
+        }
+        p += size;
+    }
+}
+
+void args_visit(const option_group *const *groups, args_visitor visit, void *user)
+{
+    for (; *groups; groups++)
+        for (const pgy_option *row = (*groups)->options; row && row->kind != PGY_OPTION_END; row++)
+            visit(*groups, row, user);
+}
+
+pgy_status args_init(args *a, const char *program, const char *description,
+                     const option_group *const *groups, pgy_error *err)
+{
+    *a = (args){.program = program, .description = description, .groups = groups};
+    size_t count = 0;
+    while (groups[count]) count++;
+    a->settings = arena_alloc_array(&a->memory, count + 1, sizeof *a->settings);
+    if (!a->settings) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        a->settings[i] = arena_alloc(&a->memory, groups[i]->settings_size + 1);
+        if (!a->settings[i]) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        if (groups[i]->defaults) groups[i]->defaults(a->settings[i]);
+    }
+    return PGY_OK;
+}
+
+void args_deinit(args *a)
+{
+    for (size_t i = 0; a->settings && a->groups[i]; i++)
+        if (a->groups[i]->release && a->settings[i]) a->groups[i]->release(a->settings[i]);
+    arena_deinit(&a->memory);
+    str_deinit(&a->message);
+    strvec_deinit(&a->unknown);
+    strvec_deinit(&a->deprecations);
+    *a = (args){0};
+}
+
+void *args_get(const args *a, const option_group *group)
+{
+    for (size_t i = 0; a->groups[i]; i++)
+        if (a->groups[i] == group) return a->settings[i];
+    return NULL;
+}
+
+pgy_status args_finish(args *a, pgy_error *err)
+{
+    for (size_t i = 0; a->groups[i]; i++) {
+        if (!a->groups[i]->finish) continue;
+        pgy_status st = a->groups[i]->finish(a->settings[i], a, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
