@@ -45,7 +45,7 @@ typedef struct pgy_simplify_options {
     size_t size;             /**< sizeof(pgy_simplify_options) */
     const char *const *only; /**< rules by name; NULL: all that are not on request */
     size_t only_count;
-    const char *const *skip; /**< then removed */
+    const char *const *skip; /**< then removed, with a warning if `only` has it too */
     size_t skip_count;
     bool fuse_batch_norm;       /**< also the rules on request */
     bool no_check;              /**< measure nothing */
@@ -106,8 +106,8 @@ typedef struct pgy_simplify_report {
 PGY_API void pgy_simplify_report_destroy(pgy_simplify_report *report); /**< NULL is fine */
 
 /** *report is given whenever the model could be read through, also when it is not `passed`.
- * PGY_E_NOT_FOUND for rules that do not exist, PGY_E_UNSUPPORTED for an opset the model cannot be
- * expressed in. */
+ * PGY_E_NOT_FOUND for rules and inputs that do not exist, PGY_E_UNSUPPORTED for an opset the model
+ * cannot be expressed in. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_simplify(pgy_model **out, pgy_model *model,
                                                      const pgy_simplify_options *options,
                                                      pgy_simplify_report **report, pgy_error *err);

@@ -128,9 +128,35 @@ static pgy_status choose_rules(simplifier *s, pgy_error *err)
     }
     for (size_t i = 0; !st && i < o->skip_count; i++) {
         st = find_rule(&at, o->skip[i], err);
-        if (!st) s->wanted[at] = false;
+        if (st) break;
+        if (o->only && s->wanted[at])
+            LOG(WARNING, "Rule '%s' is both wanted and to be skipped; it is skipped",
+                RULES[at].name);
+        s->wanted[at] = false;
     }
     return st;
+}
+
+/* Shapes are for inputs that there are; names may be wildcards. */
+static pgy_status check_shapes(const pgy_graph *g, const pgy_metadata *shapes, pgy_error *err)
+{
+    for (size_t i = 0; shapes && i < pgy_metadata_count(shapes); i++) {
+        const char *name = pgy_metadata_at(shapes, i)->name, *nearest = NULL;
+        size_t distance = SIZE_MAX;
+        bool found = false;
+        for (size_t k = 0; k < g->input_count && !found; k++) {
+            const char *own = g->inputs[k]->name;
+            const size_t d = str_distance(own, name);
+            found = d == 0 || str_match_wildcard(name, own);
+            if (d < distance) nearest = own;
+            if (d < distance) distance = d;
+        }
+        if (!found)
+            return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no input '%.200s'%s%.200s%s",
+                                 name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                                 nearest ? "'?" : "");
+    }
+    return PGY_OK;
 }
 
 /* ---- One attempt ---------------------------------------------------------------------------- */
@@ -489,10 +515,13 @@ static pgy_status check_model(simplifier *s, pgy_model *model, pgy_error *err)
     return st || s->box->report.passed ? st : judge_again(s, model, err);
 }
 
-static pgy_status count_model(size_t *out, pgy_model *model, pgy_error *err)
+/* `shapes` must fit its inputs; may be NULL. */
+static pgy_status count_model(size_t *out, pgy_model *model, const pgy_metadata *shapes,
+                              pgy_error *err)
 {
     pgy_graph *g = NULL;
-    const pgy_status st = pgy_graph_import(&g, model, err);
+    pgy_status st = pgy_graph_import(&g, model, err);
+    if (!st) st = check_shapes(g, shapes, err);
     if (!st) *out = count_nodes(g);
     pgy_graph_destroy(g);
     return st;
@@ -511,11 +540,11 @@ pgy_status pgy_model_simplify(pgy_model **out, pgy_model *model,
     pgy_simplify_report *to = &s.box->report;
     to->passed = true;
     if (s.options->no_check) to->unchecked = "it was not wanted";
-    st = count_model(&to->nodes_before, model, err);
+    st = count_model(&to->nodes_before, model, s.options->inputs, err);
     if (!st && s.options->opset) st = convert(&s, &made, err);
     if (!st) st = run_stages(&s, &made, err);
     if (!st && made != model) st = check_model(&s, made, err);
-    if (!st) st = count_model(&to->nodes_after, made, err);
+    if (!st) st = count_model(&to->nodes_after, made, NULL, err);
     if (st) goto done;
     *out = made;
     made = NULL;

@@ -1,72 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax(scale Q K' + mask) V written out becomes Attention. Where queries, keys, values and the
- * result are transposed between [batch, length, heads, size] and [batch, heads, length, size],
- * Attention takes them as they lie. */
+/* softmax(scale Q K' + mask) V written out becomes Attention. From the last product back: the
+ * softmax, masks that are added or choose, a soft cap, factors, and the product of queries and
+ * keys. On the way scores may be seen as [batch * heads, length, length] too. */
+#include "transform/fuse/attention.h"
+
+#include <ctype.h>
 #include <string.h>
 
-#include "transform/fuse/fuse.h"
+enum { MAX_DEPTH = 12 };
 
-enum { Q, K, V, MASK, INPUTS };
-
-/* What was recognised. */
-typedef struct attention {
-    pgy_value *in[INPUTS];    /* [batch, heads, length, size]; K may be turned */
-    pgy_value *apart[INPUTS]; /* the same as [batch, length, heads, size], or NULL */
-    pgy_value *more;          /* another mask, or NULL */
-    bool turned;              /* K is [batch, heads, size, length] */
-    double scale;
-} attention;
-
-static bool has_perm(const pgy_node *n, int64_t a, int64_t b, int64_t c, int64_t d)
+/* What is as good as minus infinity: no score is seen beside it. */
+static bool is_closing(const pgy_value *like, double x)
 {
-    const pgy_onnx_attribute *perm = n ? node_attribute(n, "perm") : NULL;
-    return perm && perm->int_count == 4 && perm->ints[0] == a && perm->ints[1] == b &&
-           perm->ints[2] == c && perm->ints[3] == d;
-}
-
-/* v without a constant factor, which goes into the scale. */
-static pgy_value *unscaled(pattern *p, pgy_value *v, double *scale)
-{
-    if (!pattern_is_inner(v)) return v;
-    const pattern_product q = pattern_factors(p, v);
-    if (q.count != 1) return v;
-    *scale *= q.factor;
-    return q.values[0];
-}
-
-static void read_operand(attention *a, size_t i, pgy_value *v)
-{
-    const pgy_node *t = pattern_from(v, "Transpose");
-    a->in[i] = v;
-    if (has_perm(t, 0, 2, 1, 3)) a->apart[i] = t->inputs[0];
-}
-
-static void read_keys(attention *a, pgy_value *v)
-{
-    const pgy_node *t = pattern_from(v, "Transpose");
-    a->turned = !has_perm(t, 0, 1, 3, 2);
-    if (!a->turned)
-        read_operand(a, K, t->inputs[0]);
-    else
-        a->in[K] = v;
-    if (has_perm(t, 0, 2, 3, 1)) a->apart[K] = t->inputs[0];
-}
-
-static bool is_product(const pgy_node *n)
-{
-    return n && pattern_is(n, "MatMul") && pattern_rank(n->inputs[0]) == 4 &&
-           pattern_rank(n->inputs[1]) == 4;
-}
-
-/* Scores without mask: a product, perhaps times a number. */
-static bool read_scores(attention *a, pattern *p, pgy_value *v)
-{
-    a->scale = 1;
-    const pgy_node *n = pattern_inner(unscaled(p, v, &a->scale), "MatMul");
-    if (!pattern_is_inner(v) || !is_product(n)) return false;
-    read_operand(a, Q, unscaled(p, n->inputs[0], &a->scale));
-    read_keys(a, unscaled(p, n->inputs[1], &a->scale));
-    return true;
+    return x < -1e30 || (pattern_dtype(like) == PGY_F16 && x <= -65504);
 }
 
 /* The engine computes it in float32; float64 is left alone, as ONNX Runtime computes part of it in
@@ -76,196 +22,246 @@ static bool takes(const pattern *p, pgy_dtype dtype)
     return dtype == PGY_F32 || (p->standard && (dtype == PGY_F16 || dtype == PGY_BF16));
 }
 
-/* The mask has a number for each key, and gives the scores no more axes. */
-static bool fits_mask(const pattern *p, const pgy_value *mask, const pgy_value *scores,
-                      const pgy_value *sum)
+/* Does an Einsum multiply the last two axes like MatMul does? *turned: of the second factor as it
+ * lies, [.., columns, shared]. */
+static bool is_matrix_einsum(const pgy_node *n, bool *turned)
 {
-    const int32_t least = p->standard ? 2 : 1;
-    return takes(p, pattern_dtype(mask)) && pattern_rank(mask) >= least &&
-           pattern_rank(mask) <= 4 && pattern_same_size(mask, -1, scores, -1) &&
-           pattern_same_shape(scores, sum);
+    const pgy_onnx_attribute *a = node_attribute(n, "equation");
+    const char *letters = a ? (const char *)a->s.data : NULL;
+    char text[32] = {0};
+    size_t size = 0;
+    for (size_t i = 0; letters && i < a->s.size && size < sizeof text; i++)
+        if (letters[i] != ' ') text[size++] = letters[i];
+    const size_t rank = size > 3 ? (size - 3) / 3 : 0;
+    if (rank < 3 || rank > 5 || size != 3 * rank + 3 || n->input_count != 2) return false;
+    const char *x = text, *y = x + rank + 1, *z = y + rank + 2;
+    if (y[-1] != ',' || z[-2] != '-' || z[-1] != '>' || memcmp(x, y, rank - 2) != 0 ||
+        memcmp(x, z, rank - 1) != 0 || x[rank - 1] == x[rank - 2])
+        return false;
+    *turned = y[rank - 1] == x[rank - 1];
+    const char shared = *turned ? y[rank - 1] : y[rank - 2],
+               column = *turned ? y[rank - 2] : y[rank - 1];
+    for (size_t i = 0; i < rank; i++)
+        if (!isalpha((unsigned char)x[i]) || memchr(x + i + 1, x[i], rank - 1 - i)) return false;
+    return shared == x[rank - 1] && column == z[rank - 1] && !memchr(x, column, rank);
 }
 
-/* v = scores + mask, where scores are what `read` reads. */
-static bool read_sum(attention *a, pattern *p, pgy_value *v, pgy_value **mask,
-                     bool (*read)(attention *a, pattern *p, pgy_value *v))
+static bool is_product(const pattern *p, const pgy_node *n, bool *turned)
 {
-    const pgy_node *add = pattern_inner(v, "Add");
-    for (size_t i = 0; add && i < 2; i++) {
-        pgy_value *other = add->inputs[1 - i];
-        memset(a, 0, sizeof *a);
-        if (!fits_mask(p, other, add->inputs[i], v) || !read(a, p, add->inputs[i])) continue;
-        *mask = other;
-        return true;
+    *turned = false;
+    if (!n || (!pattern_is(n, "MatMul") &&
+               !(p->standard && pattern_is(n, "Einsum") && is_matrix_einsum(n, turned))))
+        return false;
+    const int32_t rank = pattern_rank(n->inputs[0]);
+    return (rank == 4 || (p->standard && (rank == 3 || rank == 5))) &&
+           pattern_rank(n->inputs[1]) == rank;
+}
+
+/* ---- Scores --------------------------------------------------------------------------------- */
+
+static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth);
+
+/* The mask has a number for each key, and gives the scores no more axes. */
+static bool fits_mask(const pattern *p, const attention *a, const pgy_value *mask,
+                      const pgy_value *scores, const pgy_value *result)
+{
+    const int32_t least = p->standard ? 2 : 1;
+    return a->mask_count < ATTENTION_MAX_MASKS && !a->deep && pattern_rank(mask) >= least &&
+           pattern_rank(mask) <= pattern_rank(scores) && pattern_same_size(mask, -1, scores, -1) &&
+           pattern_same_shape(scores, result);
+}
+
+/* Goes on with the scores behind a mask; what was read is forgotten if that fails. */
+static bool read_masked(attention *a, pattern *p, attention_mask mask, pgy_value *scores,
+                        size_t depth)
+{
+    const attention before = *a;
+    mask.scores = scores;
+    a->masks[a->mask_count++] = mask;
+    if (mask.chooses || a->mask_count > 1) a->plain = false;
+    if (read_scores(a, p, scores, depth)) return true;
+    *a = before;
+    return false;
+}
+
+/* n = scores + mask */
+static bool read_sum(attention *a, pattern *p, const pgy_node *n, size_t depth)
+{
+    for (size_t i = 0; i < 2; i++) {
+        pgy_value *scores = n->inputs[i], *mask = n->inputs[1 - i];
+        if (takes(p, pattern_dtype(mask)) && fits_mask(p, a, mask, scores, n->outputs[0]) &&
+            read_masked(a, p, (attention_mask){.v = mask}, scores, depth))
+            return true;
     }
     return false;
 }
 
-/* Scores with a mask. */
-static bool read_once(attention *a, pattern *p, pgy_value *v)
+/* n = condition ? scores : a number far below, or the other way round */
+static bool read_choice(attention *a, pattern *p, const pgy_node *n, size_t depth)
 {
-    return read_sum(a, p, v, &a->in[MASK], read_scores);
+    for (size_t i = 1; i < 3; i++) {
+        attention_mask mask = {.v = n->inputs[0], .chooses = true, .opposite = i == 2};
+        pgy_value *scores = n->inputs[i];
+        if (pattern_scalar(p, n->inputs[3 - i], &mask.closed) && is_closing(scores, mask.closed) &&
+            pattern_dtype(mask.v) == PGY_BOOL && fits_mask(p, a, mask.v, scores, n->outputs[0]))
+            return read_masked(a, p, mask, scores, depth);
+    }
+    return false;
 }
 
-static bool read_masked(attention *a, pattern *p, pgy_value *v)
+/* n = max(scores, a number far below), which only keeps infinity away */
+static bool read_floor(attention *a, pattern *p, const pgy_node *n, size_t depth)
 {
-    if (!pattern_inner(v, "Add")) return read_scores(a, p, v);
-    return read_once(a, p, v) || (p->standard && read_sum(a, p, v, &a->more, read_once));
+    double floor;
+    for (size_t i = 0; n->input_count == 2 && i < 2; i++)
+        if (pattern_scalar(p, n->inputs[1 - i], &floor) && is_closing(n->inputs[i], floor))
+            return read_scores(a, p, n->inputs[i], depth);
+    return false;
 }
 
-/* One head of keys and values for all queries? */
-static bool is_shared(const attention *a)
+/* Scores are multiplied by numbers, or by one for each head. */
+static bool read_factors(attention *a, pattern *p, pgy_value *v, size_t depth)
 {
-    return pattern_size(a->in[K], 1) == 1 && pattern_size(a->in[V], 1) == 1;
+    const pattern_product q = pattern_factors(p, v);
+    if (q.count == 1 && q.values[0] != v) {
+        a->scale *= q.factor;
+        a->deep = true;
+        return read_scores(a, p, q.values[0], depth);
+    }
+    for (size_t i = 0; q.count == 2 && i < 2 && p->standard && !a->gain && !a->cap; i++) {
+        pgy_value *gain = q.values[i], *scores = q.values[1 - i];
+        if (gain == scores || pattern_size(gain, -1) != 1 || pattern_size(gain, -2) != 1 ||
+            pattern_rank(gain) > 4 || !pattern_is_inner(scores) ||
+            pattern_dtype(gain) != pattern_dtype(v) || !pattern_same_shape(scores, v))
+            continue;
+        a->gain = gain;
+        a->gained = scores;
+        a->scale *= q.factor;
+        a->deep = true;
+        a->plain = false;
+        return read_scores(a, p, scores, depth);
+    }
+    return false;
+}
+
+/* cap * tanh(scores / cap), of which the factor outside has been read. */
+static bool read_cap(attention *a, pattern *p, const pgy_node *n, size_t depth)
+{
+    if (a->cap != 0 || a->gain || !(a->scale > 0)) return false;
+    a->cap = a->scale;
+    a->deep = true;
+    a->plain = false;
+    return read_scores(a, p, n->inputs[0], depth);
+}
+
+static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth)
+{
+    if (!pattern_is_inner(v) || depth > MAX_DEPTH) return false;
+    const pgy_node *n = v->producer;
+    bool turned;
+    if (is_product(p, n, &turned)) {
+        attention_read_operand(a, p, ATTENTION_Q, n->inputs[0], false);
+        attention_read_operand(a, p, ATTENTION_K, n->inputs[1], !turned);
+        return true;
+    }
+    if (pattern_is(n, "Add")) return read_sum(a, p, n, depth + 1);
+    if (pattern_is(n, "Mul") || pattern_is(n, "Div")) return read_factors(a, p, v, depth + 1);
+    if (!p->standard) return false;
+    if (pattern_is(n, "Where")) return read_choice(a, p, n, depth + 1);
+    if (pattern_is(n, "Max")) return read_floor(a, p, n, depth + 1);
+    if (pattern_is(n, "Tanh")) return read_cap(a, p, n, depth + 1);
+    pgy_value *seen = attention_seen_through(v, false);
+    return seen && read_scores(a, p, seen, depth + 1);
+}
+
+/* ---- The softmax ---------------------------------------------------------------------------- */
+
+/* softmax(s), or 0 where that is no number: so rows without any key are 0, as Attention has it. */
+static const pgy_node *read_softmax(const pattern *p, pgy_value *v)
+{
+    const pgy_node *plain = pattern_inner(v, "Softmax"), *where = pattern_inner(v, "Where");
+    if (plain || !where || !p->standard) return plain;
+    const pgy_node *test = pattern_inner(where->inputs[0], "IsNaN"),
+                   *softmax = pattern_from(where->inputs[2], "Softmax");
+    const bool fits = test && softmax && test->inputs[0] == where->inputs[2] &&
+                      where->inputs[2]->consumer_count == 2 && !where->inputs[2]->is_output &&
+                      pattern_scalar_is((pattern *)p, where->inputs[1], 0);
+    return fits ? softmax : NULL;
+}
+
+/* softmax(factor (x / factor - m)) with one m for each row is softmax(x): a trick against overflow.
+ */
+static pgy_value *unshifted(pattern *p, pgy_value *v)
+{
+    if (!p->standard || !pattern_is_inner(v)) return v;
+    const pattern_product outer = pattern_factors(p, v);
+    const pgy_node *sub = outer.count == 1 ? pattern_from(outer.values[0], "Sub") : NULL;
+    if (!sub || pattern_size(sub->inputs[1], -1) != 1 || !pattern_same_shape(sub->inputs[0], v))
+        return v;
+    const pattern_product inner = pattern_factors(p, sub->inputs[0]);
+    return inner.count == 1 && inner.values[0] != sub->inputs[0] &&
+                   pattern_close(v, outer.factor * inner.factor, 1)
+               ? inner.values[0]
+               : v;
+}
+
+static pgy_value *whole_view(const pattern *p, pgy_value *v)
+{
+    pgy_value *seen = p->standard ? attention_seen_through(v, false) : NULL;
+    return seen ? seen : v;
+}
+
+/* ---- Does it fit? --------------------------------------------------------------------------- */
+
+static bool same_lead(attention_lead a, attention_lead b)
+{
+    return dim_equal(a.batch, b.batch) && dim_equal(a.heads, b.heads);
+}
+
+/* May `query` heads share `heads`? */
+static bool shares(const pattern *p, attention_lead query, attention_lead heads)
+{
+    if (!dim_equal(query.batch, heads.batch)) return false;
+    if (dim_equal(query.heads, heads.heads)) return true;
+    return p->standard && dim_is_const(query.heads) && dim_is_const(heads.heads) &&
+           heads.heads.value > 0 && query.heads.value % heads.heads.value == 0;
 }
 
 /* Are batches and heads the same everywhere? */
-static bool agree(const pattern *p, const attention *a, const pgy_node *n)
+static bool agree(attention *a, const pattern *p)
 {
-    for (size_t i = Q; i <= V; i++)
-        if (!takes(p, pattern_dtype(a->in[i])) ||
-            !pattern_same_size(a->in[i], 0, n->outputs[0], 0) ||
-            (!pattern_same_size(a->in[i], 1, n->outputs[0], 1) &&
-             !(p->standard && i != Q && is_shared(a))))
-            return false;
-    return a->scale > 0;
+    attention_lead k, v, other;
+    const attention_operand *of = a->of;
+    for (size_t i = 0; i < ATTENTION_OPERANDS; i++)
+        if (!takes(p, pattern_dtype(of[i].v))) return false;
+    if (!(a->scale > 0) || !attention_lead_of(&a->lead, of[ATTENTION_Q].v) ||
+        !attention_lead_of(&k, of[ATTENTION_K].v) || !attention_lead_of(&v, of[ATTENTION_V].v) ||
+        !same_lead(k, v) || !shares(p, a->lead, k))
+        return false;
+    if (a->gain && (!attention_lead_of(&other, a->gained) || !same_lead(other, a->lead)))
+        return false;
+    return (p->standard || a->plain) && attention_masks_fit(a, p);
 }
 
-static bool recognise(attention *a, pattern *p, pgy_node *n)
+static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped)
 {
-    *a = (attention){0};
-    if (!is_product(n) || !takes(p, pattern_dtype(n->outputs[0])) ||
+    *a = (attention){.scale = 1, .plain = true, .grouped = grouped};
+    bool turned;
+    if (!is_product(p, n, &turned) || turned || !takes(p, pattern_dtype(n->outputs[0])) ||
         pgy_graph_opset(n->graph, "") < 23)
         return false;
-    const pgy_node *softmax = pattern_inner(n->inputs[0], "Softmax");
+    const pgy_node *softmax = read_softmax(p, whole_view(p, n->inputs[0]));
     const int64_t axis = softmax ? pattern_int(softmax, "axis", -1) : 0;
-    if ((axis != -1 && axis != 3) || !read_masked(a, p, softmax->inputs[0])) return false;
-    read_operand(a, V, n->inputs[1]);
-    return agree(p, a, n);
-}
-
-/* ---- Making --------------------------------------------------------------------------------- */
-
-static pgy_value *new_value(pattern *p, const pgy_node *n)
-{
-    pgy_value *v = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    if (!v && !p->status) p->status = PGY_E_MEMORY;
-    return v;
-}
-
-static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, int64_t b, int64_t c, int64_t d)
-{
-    pgy_value *made = new_value(p, n);
-    if (!made) return NULL;
-    const int64_t perm[] = {0, b, c, d};
-    pattern_set_ints(p, pattern_add(p, n, "Transpose", &v, 1, made), "perm", perm, 4);
-    return made;
-}
-
-/* The sizes behind batch and length. */
-static pgy_value *sizes(pattern *p, const pgy_node *n, int64_t first, int64_t second)
-{
-    pgy_value *list = NULL;
-    const int64_t shape[] = {0, 0, first, second};
-    const pgy_status st =
-        fold_make_ints(&list, &p->f, n->graph, n->outputs[0]->name, shape, second ? 4 : 3, p->err);
-    if (st && !p->status) p->status = st;
-    return list;
-}
-
-/* Heads side by side in a row; they often were before. */
-static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v, int64_t heads, int64_t size)
-{
-    const pgy_node *cut = pattern_from(v, "Reshape");
-    if (heads < 1 || size > INT64_MAX / heads) return NULL;
-    if (cut && pattern_rank(cut->inputs[0]) == 3 && pattern_same_size(cut->inputs[0], 0, v, 0) &&
-        pattern_same_size(cut->inputs[0], 1, v, 1) &&
-        pattern_size(cut->inputs[0], 2) == heads * size)
-        return cut->inputs[0];
-    pgy_value *inputs[] = {v, sizes(p, n, heads * size, 0)}, *made = new_value(p, n);
-    return made && inputs[1] && pattern_add(p, n, "Reshape", inputs, 2, made) ? made : NULL;
-}
-
-/* With Q, K, V and the result [batch, length, heads, size]. */
-static bool put_apart(pattern *p, pgy_node *n, const attention *a, pgy_node *user)
-{
-    const int64_t heads = pattern_size(a->in[Q], 1), shared = pattern_size(a->in[K], 1);
-    pgy_value *in[INPUTS] = {NULL, NULL, NULL, a->in[MASK]}, *y = new_value(p, n);
-    const int64_t last = pattern_size(n->outputs[0], 3);
-    for (size_t i = Q; i <= V; i++)
-        in[i] = flat(p, n, a->apart[i], i == Q ? heads : shared, pattern_size(a->apart[i], 3));
-    if (!in[Q] || !in[K] || !in[V] || !y) return false;
-    pgy_node *made = pattern_add(p, n, "Attention", in, INPUTS, y);
-    pattern_set_int(p, made, "q_num_heads", heads);
-    pattern_set_int(p, made, "kv_num_heads", shared);
-    pattern_set_float(p, made, "scale", a->scale);
-    pgy_value *inputs[] = {y, sizes(p, n, heads, last)};
-    return inputs[1] && pattern_put(p, user, "Reshape", inputs, 2);
-}
-
-/* The number of queries as a list of one, made where it is needed. */
-static pgy_value *length_of(pattern *p, pgy_node *n, pgy_value *q)
-{
-    pgy_value *made = new_value(p, n);
-    pgy_node *shape = made ? pattern_add(p, n, "Shape", &q, 1, made) : NULL;
-    pattern_set_int(p, shape, "start", 2);
-    pattern_set_int(p, shape, "end", 3);
-    return shape ? made : NULL;
-}
-
-static pgy_value *ints(pattern *p, const pgy_node *n, const int64_t *values, size_t count)
-{
-    pgy_value *list = NULL;
-    const pgy_status st =
-        fold_make_ints(&list, &p->f, n->graph, n->outputs[0]->name, values, count, p->err);
-    if (st && !p->status) p->status = st;
-    return list;
-}
-
-/* ONNX Runtime wants a row of the mask for each query: a single one is repeated. */
-static bool widen_mask(attention *a, pattern *p, pgy_node *n)
-{
-    static const int64_t ONES[] = {1, 1};
-    pgy_value *mask = a->in[MASK], *shape;
-    const bool single = pattern_size(mask, -2) == 1 && (!a->more || pattern_size(a->more, -2) == 1),
-               whole = pattern_same_size(mask, -2, a->in[Q], 2) ||
-                       pattern_same_size(a->more, -2, a->in[Q], 2);
-    if (!p->standard || !mask) return true;
-    if (!single && !whole) return false;
-    if (a->more) {
-        pgy_value *terms[] = {mask, a->more};
-        mask = a->in[MASK] = new_value(p, n);
-        if (!mask || !pattern_add(p, n, "Add", terms, 2, mask)) return false;
-    }
-    if (whole) return true;
-    const int64_t length = pattern_size(a->in[Q], 2), sizes[] = {length, 1};
-    if (length > 0) {
-        shape = ints(p, n, sizes, 2);
-    } else {
-        pgy_value *parts[] = {length_of(p, n, a->in[Q]), ints(p, n, ONES, 1)};
-        shape = parts[0] && parts[1] ? new_value(p, n) : NULL;
-        pattern_set_int(p, shape ? pattern_add(p, n, "Concat", parts, 2, shape) : NULL, "axis", 0);
-    }
-    pgy_value *inputs[] = {mask, shape};
-    a->in[MASK] = shape ? new_value(p, n) : NULL;
-    return a->in[MASK] && pattern_add(p, n, "Expand", inputs, 2, a->in[MASK]);
+    if (!softmax || (axis != -1 && axis != pattern_rank(softmax->outputs[0]) - 1) ||
+        !read_scores(a, p, unshifted(p, softmax->inputs[0]), 0))
+        return false;
+    attention_read_operand(a, p, ATTENTION_V, n->inputs[1], false);
+    return agree(a, p);
 }
 
 bool fuse_attention(pattern *p, pgy_node *n)
 {
     attention a;
-    if (!recognise(&a, p, n) || !widen_mask(&a, p, n)) return false;
-    bool apart = pattern_size(a.in[Q], 1) > 0 && pattern_size(a.in[K], 1) > 0 &&
-                 pattern_size(n->outputs[0], 3) > 0;
-    for (size_t i = Q; i <= V; i++) apart = apart && a.apart[i] && pattern_size(a.apart[i], 3) > 0;
-    pgy_node *user = pattern_user(n);
-    if (apart && user && pattern_is(user, "Transpose") && has_perm(user, 0, 2, 1, 3))
-        return put_apart(p, n, &a, user);
-    if (a.turned)
-        a.in[K] =
-            a.apart[K] ? transpose(p, n, a.apart[K], 2, 1, 3) : transpose(p, n, a.in[K], 1, 3, 2);
-    if (!a.in[K]) return false;
-    pgy_node *made = pattern_put(p, n, "Attention", a.in, INPUTS);
-    pattern_set_float(p, made, "scale", a.scale);
-    return made != NULL;
+    return (recognise(&a, p, n, p->standard) || (p->standard && recognise(&a, p, n, false))) &&
+           attention_make(&a, p, n);
 }

@@ -42,6 +42,36 @@ static pgy_value *fill(pattern *p, const pgy_value *x, double number)
                   : NULL;
 }
 
+/* The shape of `last`'s result from x, or NULL: it is not expressible. */
+static pgy_value *shape_from(pattern *p, const pgy_value *x, const pgy_node *last)
+{
+    const op_value *to = fold_known(last->outputs[0]);
+    int64_t shape[PGY_MAX_RANK];
+    pgy_value *list = NULL;
+    if (to->rank < 1 || to->rank > PGY_MAX_RANK ||
+        !fold_constant_shape(shape, fold_known(x), to->dims, (size_t)to->rank))
+        return NULL;
+    const pgy_status st =
+        fold_make_ints(&list, &p->f, x->graph, x->name, shape, (size_t)to->rank, p->err);
+    if (st && !p->status) p->status = st;
+    return list;
+}
+
+/* The result is in yet another shape: nothing can be scaled behind it. */
+static bool put_before(pattern *p, pgy_node *n, pgy_node *last, int64_t groups, double epsilon)
+{
+    pgy_value *x = n->inputs[0]->producer->inputs[0];
+    pgy_value *inputs[] = {x, fill(p, x, 1), fill(p, x, 0)}, *shape = shape_from(p, x, last);
+    pgy_value *y = value_create_unique(n->graph, n->outputs[0]->name, p->err);
+    if (!y && !p->status) p->status = PGY_E_MEMORY;
+    if (!y || !shape || !inputs[1] || !inputs[2]) return false;
+    pgy_node *made = pattern_add(p, n, "GroupNormalization", inputs, 3, y);
+    pattern_set_int(p, made, "num_groups", groups);
+    pattern_set_float(p, made, "epsilon", epsilon);
+    pgy_value *view[] = {y, shape};
+    return made && pattern_put(p, last, "Reshape", view, 2);
+}
+
 bool fuse_group_norm(pattern *p, pgy_node *n)
 {
     if (!pattern_is(n, "InstanceNormalization") || n->input_count != 3 ||
@@ -53,15 +83,16 @@ bool fuse_group_norm(pattern *p, pgy_node *n)
     const int64_t groups = pattern_size(n->inputs[0], 1), channels = pattern_size(x, 1);
     if (pattern_rank(x) < 3 || groups < 1 || channels < 1 || channels > MAX_CHANNELS ||
         channels % groups || !pattern_same_size(x, 0, n->inputs[0], 0) ||
-        !pattern_same_shape(x, last->outputs[0]) || !is_all(p, n->inputs[1], 1) ||
-        !is_all(p, n->inputs[2], 0))
+        !is_all(p, n->inputs[1], 1) || !is_all(p, n->inputs[2], 0))
         return false;
+    const double epsilon = pattern_float(n, "epsilon", 1e-5);
+    if (!pattern_same_shape(x, last->outputs[0]))
+        return p->standard && put_before(p, n, last, groups, epsilon);
     pgy_value *scale = take(p, &last, "Mul", x);
     pgy_value *shift = take(p, &last, "Add", x);
     if (!scale) scale = fill(p, x, 1);
     if (!shift) shift = fill(p, x, 0);
     if (!scale || !shift) return false;
-    const double epsilon = pattern_float(n, "epsilon", 1e-5);
     pgy_value *inputs[] = {x, scale, shift};
     pgy_node *made = pattern_put(p, last, "GroupNormalization", inputs, 3);
     pattern_set_int(p, made, "num_groups", groups);

@@ -261,6 +261,24 @@ static model_builder group_norm(int64_t opset)
     return b;
 }
 
+/* What follows looks at the result in another shape. */
+static void test_simplify__group_norm_in_another_shape(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(21);
+    const float zeros[3] = {0};
+    builder_input(&b, "x", PGY_F32, "2, 6, 4, 5");
+    builder_output(&b, "y", PGY_F32, "2, 6, 20");
+    builder_ints(&b, "cut", "3", (const int64_t[]){0, 3, -1});
+    builder_ints(&b, "whole", "3", (const int64_t[]){0, 6, 20});
+    builder_floats(&b, "ones", "3", NULL);
+    builder_floats(&b, "zeros", "3", zeros);
+    builder_node(&b, "Reshape", "x cut", "groups");
+    builder_node(&b, "InstanceNormalization", "groups ones zeros", "n");
+    builder_node(&b, "Reshape", "n whole", "y");
+    expect(&b, "GroupNormalization Reshape");
+}
+
 /* In opset 18 its scale is one per group: another operator. */
 static void test_simplify__group_norm_needs_scales_of_channels(void **state)
 {
@@ -722,6 +740,36 @@ static void test_simplify__only_and_skip(void **state)
     r = simplify(&b, o);
     assert_string_equal(r.nodes, "Max Min Gelu Relu");
     end(&r);
+}
+
+/* Also where nothing needs inputs. */
+static void test_simplify__shapes_of_inputs_that_do_not_exist(void **state)
+{
+    (void)state;
+    static const int64_t SHAPE[] = {2, 8};
+    static const char *const NAMES[] = {"*", "x_"};
+    for (size_t i = 0; i < 2; i++) {
+        const pgy_tensor_info info = {
+            .name = NAMES[i], .dtype = PGY_F32, .rank = 2, .shape = SHAPE};
+        pgy_simplify_options o = pgy_simplify_options_default();
+        pgy_simplify_report *report = NULL;
+        pgy_metadata *inputs = NULL;
+        pgy_model *out = NULL;
+        pgy_error err = {0};
+        assert_int_equal(pgy_metadata_create(&inputs, NULL), 0);
+        assert_int_equal(pgy_metadata_set(inputs, &info, NULL), 0);
+        o.inputs = inputs;
+        model_builder b = begin(17, PGY_F32, "2, 8");
+        builder_node(&b, "Relu", "x", "y");
+        pgy_model *model = builder_finish_bytes(&b);
+        const pgy_status st = pgy_model_simplify(&out, model, &o, &report, &err);
+        assert_int_equal(st, i ? PGY_E_NOT_FOUND : PGY_OK);
+        assert_string_equal(err.text, i ? "the model has no input 'x_'; did you mean 'x'?" : "");
+        pgy_simplify_report_destroy(report);
+        pgy_model_destroy(out);
+        pgy_model_destroy(model);
+        pgy_metadata_destroy(inputs);
+    }
 }
 
 static void test_simplify__a_rule_that_does_not_exist(void **state)

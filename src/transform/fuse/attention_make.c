@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention in the place of what was recognised: of three axes, with the heads side by side, where
+ * queries, keys, values and the result all lie so, and of four elsewhere. */
+#include "transform/fuse/attention.h"
+
+/* What the node replaces: the last node, and how its result lies. */
+typedef struct ending {
+    pgy_node *node;
+    int32_t rank;  /* of its result */
+    bool together; /* the result is [batch, length, heads, size], of three axes without the batch */
+} ending;
+
+/* ---- Small makers --------------------------------------------------------------------------- */
+
+pgy_value *attention_value(pattern *p, const pgy_node *n)
+{
+    pgy_value *v = value_create_unique(n->graph, n->outputs[0]->name, p->err);
+    if (!v && !p->status) p->status = PGY_E_MEMORY;
+    return v;
+}
+
+pgy_value *attention_ints(pattern *p, const pgy_node *n, const int64_t *values, size_t count)
+{
+    pgy_value *list = NULL;
+    const pgy_status st =
+        fold_make_ints(&list, &p->f, n->graph, n->outputs[0]->name, values, count, p->err);
+    if (st && !p->status) p->status = st;
+    return list;
+}
+
+pgy_value *attention_axis(pattern *p, pgy_node *n, const char *op, pgy_value *v)
+{
+    static const int64_t FIRST[] = {0};
+    pgy_value *inputs[] = {v, attention_ints(p, n, FIRST, 1)}, *made = attention_value(p, n);
+    return made && inputs[1] && pattern_add(p, n, op, inputs, 2, made) ? made : NULL;
+}
+
+static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, int64_t b, int64_t c, int64_t d)
+{
+    pgy_value *made = attention_value(p, n);
+    if (!made) return NULL;
+    const int64_t perm[] = {0, b, c, d};
+    pattern_set_ints(p, pattern_add(p, n, "Transpose", &v, 1, made), "perm", perm, 4);
+    return made;
+}
+
+/* ---- Heads side by side --------------------------------------------------------------------- */
+
+/* -1: to be found out */
+static int64_t known_size(const pgy_value *v, int32_t d)
+{
+    const int64_t size = pattern_size(v, d);
+    return size > 0 ? size : -1;
+}
+
+/* [batch, length, heads * size] of what lies apart; it often was that before. */
+static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v)
+{
+    const pgy_node *cut = pattern_from(v, "Reshape");
+    const int32_t rank = pattern_rank(v);
+    const int64_t width = pattern_size(v, -2) * pattern_size(v, -1);
+    if (rank == 4 && cut && pattern_rank(cut->inputs[0]) == 3 &&
+        pattern_same_size(cut->inputs[0], 0, v, 0) && pattern_same_size(cut->inputs[0], 1, v, 1) &&
+        pattern_size(cut->inputs[0], 2) == width)
+        return cut->inputs[0];
+    int64_t shape[] = {0, 0, width};
+    if (rank != 4) {
+        shape[0] = rank == 3 ? 1 : known_size(v, 1);
+        shape[1] = known_size(v, -3);
+    }
+    pgy_value *inputs[] = {v, attention_ints(p, n, shape, 3)}, *made = attention_value(p, n);
+    return made && inputs[1] && pattern_add(p, n, "Reshape", inputs, 2, made) ? made : NULL;
+}
+
+/* The opposite, as the result lies. */
+static pgy_value *apart_shape(pattern *p, const pgy_node *n, const pgy_value *result, int64_t heads)
+{
+    const int64_t last = pattern_size(result, -1), length = known_size(result, -3);
+    const int64_t three[] = {length, heads, last}, four[] = {0, 0, heads, last},
+                  five[] = {1, known_size(result, 1), length, heads, last};
+    const int64_t *const shapes[] = {three, four, five};
+    const size_t rank = (size_t)pattern_rank(result);
+    return attention_ints(p, n, shapes[rank - 3], rank);
+}
+
+/* Do all of them lie apart, with sizes that are known? */
+static bool is_apart(const attention *a, const ending *e)
+{
+    if (!e->together || a->gain || pattern_size(e->node->outputs[0], -1) < 1) return false;
+    for (size_t i = 0; i < ATTENTION_OPERANDS; i++) {
+        const pgy_value *v = a->of[i].apart;
+        const int64_t heads = pattern_size(v, -2), size = pattern_size(v, -1);
+        if (!v || heads < 1 || size < 1 || size > INT64_MAX / heads ||
+            (pattern_rank(v) == 5 && known_size(v, 1) < 0 && known_size(v, -3) < 0))
+            return false;
+    }
+    return true;
+}
+
+static void set_numbers(const attention *a, pattern *p, pgy_node *made, bool causal)
+{
+    if (causal) pattern_set_int(p, made, "is_causal", 1);
+    pattern_set_float(p, made, "scale", a->scale);
+    if (a->cap > 0) pattern_set_float(p, made, "softcap", a->cap);
+}
+
+static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending *e)
+{
+    const int64_t heads = pattern_size(a->of[ATTENTION_Q].apart, -2),
+                  shared = pattern_size(a->of[ATTENTION_K].apart, -2);
+    pgy_value *in[4] = {NULL}, *y = attention_value(p, n);
+    bool causal = false;
+    for (size_t i = 0; i < ATTENTION_OPERANDS; i++) {
+        in[i] = flat(p, n, a->of[i].apart);
+        if (!in[i]) return false;
+    }
+    in[3] = attention_make_mask(a, p, n, &causal);
+    if (!y || p->status) return false;
+    pgy_node *made = pattern_add(p, n, "Attention", in, 4, y);
+    pattern_set_int(p, made, "q_num_heads", heads);
+    pattern_set_int(p, made, "kv_num_heads", shared);
+    set_numbers(a, p, made, causal);
+    pgy_value *inputs[] = {y, apart_shape(p, n, e->node->outputs[0], heads)};
+    return inputs[1] && pattern_put(p, e->node, "Reshape", inputs, 2);
+}
+
+/* ---- Four axes ------------------------------------------------------------------------------ */
+
+/* [batch, heads, length, size] */
+static pgy_value *whole(pattern *p, pgy_node *n, const attention_operand *o)
+{
+    const int32_t rank = pattern_rank(o->v);
+    const bool apart = o->apart && (o->turned || (rank != 4 && pattern_is_inner(o->v)));
+    pgy_value *v = apart ? o->apart : o->v;
+    if (rank != 4) v = attention_axis(p, n, rank == 3 ? "Unsqueeze" : "Squeeze", v);
+    if (!v || (!apart && !o->turned)) return v;
+    return apart ? transpose(p, n, v, 2, 1, 3) : transpose(p, n, v, 1, 3, 2);
+}
+
+static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending *e)
+{
+    static const int64_t FIRST[] = {0};
+    pgy_value *in[4] = {NULL}, *y = NULL;
+    pgy_node *made;
+    bool causal = false;
+    for (size_t i = 0; i < ATTENTION_OPERANDS; i++) {
+        in[i] = whole(p, n, &a->of[i]);
+        if (!in[i]) return false;
+    }
+    if (a->gain) {
+        pgy_value *factors[] = {in[0], a->gain};
+        in[0] = attention_value(p, n);
+        if (!in[0] || !pattern_add(p, n, "Mul", factors, 2, in[0])) return false;
+    }
+    in[3] = attention_make_mask(a, p, n, &causal);
+    if (p->status) return false;
+    if (e->rank == 4) {
+        made = pattern_put(p, e->node, "Attention", in, 4);
+    } else {
+        y = attention_value(p, n);
+        made = y ? pattern_add(p, n, "Attention", in, 4, y) : NULL;
+    }
+    set_numbers(a, p, made, causal);
+    if (e->rank == 4 || !made) return made != NULL;
+    pgy_value *inputs[] = {y, attention_ints(p, n, FIRST, 1)};
+    return inputs[1] && pattern_put(p, e->node, e->rank == 3 ? "Squeeze" : "Unsqueeze", inputs, 2);
+}
+
+/* ---- Where it ends -------------------------------------------------------------------------- */
+
+/* The same view as batch and heads of the whole? */
+static bool has_lead(const attention *a, const pgy_value *v)
+{
+    attention_lead own;
+    return attention_lead_of(&own, v) && dim_equal(own.batch, a->lead.batch) &&
+           dim_equal(own.heads, a->lead.heads);
+}
+
+/* The product, or the Reshape behind it that splits batch and heads; false: neither lies so. */
+static bool find_end(ending *e, const attention *a, const pattern *p, pgy_node *n)
+{
+    pgy_node *user = pattern_user(n);
+    *e = (ending){.node = n, .rank = pattern_rank(n->outputs[0])};
+    if (p->standard && e->rank != 4 && user && user->inputs[0] == n->outputs[0] &&
+        attention_seen_through(user->outputs[0], true) == n->outputs[0] &&
+        pattern_rank(user->outputs[0]) == 4 && has_lead(a, user->outputs[0]))
+        *e = (ending){.node = user, .rank = 4};
+    return has_lead(a, e->node->outputs[0]);
+}
+
+bool attention_make(const attention *a, pattern *p, pgy_node *n)
+{
+    static const char *const APART[] = {"102", "0213", "01324"};
+    ending e, together;
+    if (!find_end(&e, a, p, n)) return false;
+    pgy_node *user = pattern_user(e.node);
+    together = (ending){.node = user, .rank = e.rank, .together = true};
+    const bool turns = pattern_is(user, "Transpose") && attention_has_perm(user, APART[e.rank - 3]);
+    if (turns && is_apart(a, &together)) return put_apart(a, p, n, &together);
+    return put_whole(a, p, n, &e);
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The forms of attention that simplification recognises, and those that are something else. Each
+ * rewrite is measured on data, so a form that is read wrongly is refused and the test fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <polygraphy/graph.h>
+#include <polygraphy/simplify.h>
+
+#include "harness/model_builder.h"
+
+/* ---- Helpers -------------------------------------------------------------------------------- */
+
+enum { LENGTH = 5, SIZE = 4 };
+
+static pgy_status sample(pgy_tensor_map **out, const pgy_metadata *inputs, size_t set, void *user,
+                         pgy_error *err)
+{
+    size_t *given = user;
+    pgy_tensor_map *map = NULL;
+    (void)err;
+    *out = NULL;
+    if (set || (*given)++) return PGY_OK;
+    assert_int_equal(pgy_tensor_map_create(&map, NULL), 0);
+    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
+        const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
+        pgy_tensor *t = NULL;
+        assert_int_equal(pgy_tensor_create(&t, PGY_F32, (size_t)info->rank, info->shape, NULL), 0);
+        float *x = pgy_tensor_data(t);
+        for (size_t k = 0; k < pgy_tensor_count(t); k++) x[k] = 2 * sinf((float)(k * 7 + i + 1));
+        assert_int_equal(pgy_tensor_map_set(map, info->name, t, NULL), 0);
+        pgy_tensor_release(t);
+    }
+    *out = map;
+    return PGY_OK;
+}
+
+/* The operators that are left, with what Attention has: its inputs, then attributes by name. */
+static void describe(char *text, size_t size, const pgy_graph *g)
+{
+    size_t n = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_node *node = g->nodes[i];
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? " " : "", node->op_type);
+        if (strcmp(node->op_type, "Attention") != 0) continue;
+        n += (size_t)snprintf(text + n, size - n, "(%zu", node->input_count);
+        for (size_t k = 0; k < node->attribute_count; k++) {
+            const pgy_onnx_attribute *a = node->attributes[k];
+            if (pgy_onnx_attribute_kind(a) == PGY_ATTR_FLOAT)
+                n += (size_t)snprintf(text + n, size - n, " %s=%g", a->name, (double)a->f);
+            else
+                n += (size_t)snprintf(text + n, size - n, " %s=%lld", a->name, (long long)a->i);
+        }
+        n += (size_t)snprintf(text + n, size - n, ")");
+    }
+}
+
+static void check(model_builder *b, const char *expected, size_t refused)
+{
+    pgy_model *model = builder_finish_bytes(b), *made = NULL;
+    pgy_simplify_options o = pgy_simplify_options_default();
+    pgy_simplify_report *report = NULL;
+    pgy_graph *g = NULL;
+    pgy_error err = {0};
+    char text[512];
+    size_t given = 0;
+    o.sample = sample;
+    o.user = &given;
+    if (pgy_model_simplify(&made, model, &o, &report, &err)) fail_msg("%s", err.text);
+    assert_int_equal(pgy_graph_import(&g, made, NULL), 0);
+    describe(text, sizeof text, g);
+    assert_string_equal(text, expected);
+    assert_int_equal(report->refusal_count, refused);
+    assert_true(report->passed);
+    pgy_graph_destroy(g);
+    pgy_simplify_report_destroy(report);
+    pgy_model_destroy(made);
+    pgy_model_destroy(model);
+}
+
+static void expect(model_builder *b, const char *expected)
+{
+    check(b, expected, 0);
+}
+
+static void number(model_builder *b, const char *name, float x)
+{
+    builder_floats(b, name, "", &x);
+}
+
+static void turn(model_builder *b, const char *in, const char *out, size_t rank,
+                 const int64_t *perm)
+{
+    builder_attr_ints(b, builder_node(b, "Transpose", in, out), "perm", rank, perm);
+}
+
+/* Queries, keys and values are three functions of x; scores are the product of the first two, kt
+ * being the keys turned. */
+static model_builder start(const char *shape, size_t rank)
+{
+    static const int64_t LAST[][4] = {{0, 2, 1}, {0, 1, 3, 2}};
+    model_builder b = builder_start(23);
+    builder_input(&b, "x", PGY_F32, shape);
+    builder_output(&b, "y", PGY_F32, shape);
+    builder_node(&b, "Sin", "x", "q");
+    builder_node(&b, "Cos", "x", "k");
+    builder_node(&b, "Neg", "x", "v");
+    turn(&b, "k", "kt", rank, LAST[rank - 3]);
+    return b;
+}
+
+static void end(model_builder *b, const char *scores)
+{
+    builder_attr_int(b, builder_node(b, "Softmax", scores, "p"), "axis", -1);
+    builder_node(b, "MatMul", "p v", "y");
+}
+
+static void bools(model_builder *b, const char *name, const uint8_t *values)
+{
+    pgy_tensor *t = NULL;
+    const int64_t shape[] = {LENGTH, LENGTH};
+    assert_int_equal(pgy_tensor_create(&t, PGY_BOOL, 2, shape, NULL), 0);
+    memcpy(pgy_tensor_data(t), values, LENGTH * LENGTH);
+    builder_initializer(b, name, t);
+    pgy_tensor_release(t);
+}
+
+static void triangle(model_builder *b, const char *name, bool lower)
+{
+    uint8_t values[LENGTH * LENGTH];
+    for (size_t i = 0; i < sizeof values; i++) values[i] = (i % LENGTH <= i / LENGTH) == lower;
+    bools(b, name, values);
+}
+
+/* Every third key is closed. */
+static void gaps(model_builder *b, const char *name)
+{
+    uint8_t values[LENGTH * LENGTH];
+    for (size_t i = 0; i < sizeof values; i++) values[i] = i % 3 != 0;
+    bools(b, name, values);
+}
+
+static void bias(model_builder *b, const char *name, const char *shape, size_t count)
+{
+    float values[256];
+    for (size_t i = 0; i < count; i++) values[i] = cosf((float)i);
+    builder_floats(b, name, shape, values);
+}
+
+/* ---- Scale and cap -------------------------------------------------------------------------- */
+
+static void test_attention__scale_is_split_between_queries_and_keys(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    number(&b, "half", 0.5f);
+    number(&b, "four", 4);
+    builder_node(&b, "Mul", "q half", "qs");
+    builder_node(&b, "Div", "kt four", "ks");
+    builder_node(&b, "MatMul", "qs ks", "s");
+    end(&b, "s");
+    expect(&b, "Sin Cos Neg Attention(3 scale=0.125)");
+}
+
+static model_builder capped(bool mask_inside)
+{
+    model_builder b = start("2, 3, 5, 4", 4);
+    number(&b, "half", 0.5f);
+    number(&b, "cap", 3);
+    bias(&b, "mask", "5, 5", 25);
+    builder_node(&b, "MatMul", "q kt", "qk");
+    builder_node(&b, "Mul", "qk half", "s");
+    if (mask_inside) builder_node(&b, "Add", "s mask", "sm");
+    builder_node(&b, "Div", mask_inside ? "sm cap" : "s cap", "u");
+    builder_node(&b, "Tanh", "u", "t");
+    builder_node(&b, "Mul", "t cap", "c");
+    if (!mask_inside) builder_node(&b, "Add", "c mask", "cm");
+    end(&b, mask_inside ? "c" : "cm");
+    return b;
+}
+
+static void test_attention__soft_cap_comes_before_the_mask(void **state)
+{
+    (void)state;
+    model_builder b = capped(false);
+    expect(&b, "Sin Cos Neg Attention(4 scale=0.5 softcap=3)");
+    b = capped(true);
+    expect(&b, "Sin Cos Neg Transpose MatMul Mul Add Div Tanh Mul Softmax MatMul");
+}
+
+static void test_attention__a_factor_for_each_head_goes_to_the_queries(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    bias(&b, "factors", "3, 1, 1", 3);
+    builder_node(&b, "MatMul", "q kt", "qk");
+    builder_node(&b, "Mul", "factors qk", "s");
+    end(&b, "s");
+    expect(&b, "Sin Cos Neg Mul Attention(3 scale=1)");
+}
+
+/* softmax(32 (s / 32 - m)), where m is the largest of the row. */
+static void test_attention__a_shift_of_rows_goes(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    number(&b, "large", 32);
+    builder_ints(&b, "axes", "1", (const int64_t[]){-1});
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Div", "s large", "d");
+    builder_node(&b, "ReduceMax", "d axes", "m");
+    builder_node(&b, "Sub", "d m", "e");
+    builder_node(&b, "Mul", "e large", "f");
+    end(&b, "f");
+    expect(&b, "Sin Cos Neg Attention(3 scale=1)");
+}
+
+/* ---- Masks ---------------------------------------------------------------------------------- */
+
+static model_builder chosen(bool causal, bool opposite, float closed, bool more)
+{
+    model_builder b = start("2, 3, 5, 4", 4);
+    number(&b, "closed", closed);
+    if (causal)
+        triangle(&b, "open", !opposite);
+    else
+        gaps(&b, "open");
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Where", opposite ? "open closed s" : "open s closed", "w");
+    bias(&b, "bias", "3, 5, 5", 75);
+    if (more) builder_node(&b, "Add", "w bias", "m");
+    end(&b, more ? "m" : "w");
+    return b;
+}
+
+static void test_attention__a_condition_stays_one(void **state)
+{
+    (void)state;
+    model_builder b = chosen(false, false, -INFINITY, false);
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+    b = chosen(false, true, -INFINITY, false);
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+    b = chosen(false, false, -3.4028235e38f, true);
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+    /* A score that is only low is seen. */
+    b = chosen(false, false, -5, false);
+    expect(&b, "Sin Cos Neg Transpose MatMul Where Softmax MatMul");
+}
+
+static void test_attention__the_triangle_is_causal(void **state)
+{
+    (void)state;
+    static const char CAUSAL[] = "Sin Cos Neg Attention(3 is_causal=1 scale=1)";
+    model_builder b = chosen(true, false, -INFINITY, false);
+    expect(&b, CAUSAL);
+    b = chosen(true, true, -3.4028235e38f, false);
+    expect(&b, CAUSAL);
+    b = chosen(true, false, -INFINITY, true);
+    expect(&b, "Sin Cos Neg Attention(4 is_causal=1 scale=1)");
+    /* What is finite could be opened again by another mask. */
+    b = chosen(true, false, -3.4028235e38f, true);
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+    b = start("2, 3, 5, 4", 4);
+    float values[LENGTH * LENGTH];
+    for (size_t i = 0; i < LENGTH * LENGTH; i++)
+        values[i] = i % LENGTH <= i / LENGTH ? 0 : -INFINITY;
+    builder_floats(&b, "mask", "1, 1, 5, 5", values);
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Add", "s mask", "m");
+    end(&b, "m");
+    expect(&b, CAUSAL);
+}
+
+/* Rows that see no key are 0, as Attention has it. */
+static void test_attention__rows_without_keys(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    uint8_t open[LENGTH * LENGTH];
+    for (size_t i = 0; i < sizeof open; i++) open[i] = i / LENGTH != 2;
+    bools(&b, "open", open);
+    number(&b, "closed", -INFINITY);
+    number(&b, "zero", 0);
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Where", "open s closed", "w");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "w", "p"), "axis", -1);
+    builder_node(&b, "IsNaN", "p", "none");
+    builder_node(&b, "Where", "none zero p", "pz");
+    builder_node(&b, "MatMul", "pz v", "y");
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+    /* Without the guard they are no numbers. */
+    b = start("2, 3, 5, 4", 4);
+    bools(&b, "open", open);
+    number(&b, "closed", -INFINITY);
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Where", "open s closed", "w");
+    end(&b, "w");
+    check(&b, "Sin Cos Neg Transpose MatMul Where Softmax MatMul", 1);
+}
+
+static void test_attention__a_floor_below_everything_goes(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    number(&b, "floor", -3.4028235e38f);
+    bias(&b, "mask", "2, 1, 5, 5", 50);
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Add", "s mask", "m");
+    builder_node(&b, "Max", "m floor", "f");
+    end(&b, "f");
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+}
+
+/* ---- Axes ----------------------------------------------------------------------------------- */
+
+/* Heads are part of the batch, a bias is added there, and the mask where they are apart. */
+static void test_attention__heads_in_the_batch(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    builder_ints(&b, "rows", "3", (const int64_t[]){6, 5, 4});
+    builder_ints(&b, "columns", "3", (const int64_t[]){6, 4, 5});
+    builder_ints(&b, "scores", "4", (const int64_t[]){2, 3, 5, 5});
+    builder_ints(&b, "joined", "3", (const int64_t[]){6, 5, 5});
+    builder_ints(&b, "apart", "4", (const int64_t[]){2, 3, 5, 4});
+    bias(&b, "bias", "1, 5, 5", 25);
+    bias(&b, "mask", "2, 1, 1, 5", 10);
+    builder_node(&b, "Reshape", "q rows", "q3");
+    builder_node(&b, "Reshape", "kt columns", "k3");
+    builder_node(&b, "Reshape", "v rows", "v3");
+    builder_node(&b, "MatMul", "q3 k3", "s3");
+    builder_node(&b, "Add", "s3 bias", "b3");
+    builder_node(&b, "Reshape", "b3 scores", "s");
+    builder_node(&b, "Add", "s mask", "m");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "m", "p"), "axis", -1);
+    builder_node(&b, "Reshape", "p joined", "p3");
+    builder_node(&b, "MatMul", "p3 v3", "y3");
+    builder_node(&b, "Reshape", "y3 apart", "y");
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+}
+
+static void test_attention__no_batch(void **state)
+{
+    (void)state;
+    model_builder b = start("3, 5, 4", 3);
+    bias(&b, "mask", "3, 5, 5", 75);
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Add", "s mask", "m");
+    end(&b, "m");
+    expect(&b, "Sin Cos Neg Unsqueeze Unsqueeze Unsqueeze Attention(4 scale=1) Squeeze");
+}
+
+/* [length, heads, size], as torch's MultiheadAttention has it. */
+static void test_attention__length_first(void **state)
+{
+    (void)state;
+    static const int64_t FRONT[] = {1, 0, 2}, TURNED[] = {1, 2, 0};
+    model_builder b = builder_start(23);
+    builder_input(&b, "x", PGY_F32, "5, 3, 4");
+    builder_output(&b, "y", PGY_F32, "5, 3, 4");
+    builder_node(&b, "Sin", "x", "q");
+    builder_node(&b, "Cos", "x", "k");
+    turn(&b, "q", "qh", 3, FRONT);
+    turn(&b, "k", "kt", 3, TURNED);
+    turn(&b, "x", "v", 3, FRONT);
+    builder_node(&b, "MatMul", "qh kt", "s");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "s", "p"), "axis", 2);
+    builder_node(&b, "MatMul", "p v", "z");
+    turn(&b, "z", "y", 3, FRONT);
+    expect(&b, "Sin Cos Reshape Reshape Reshape Attention(3 q_num_heads=3 kv_num_heads=3 scale=1) "
+               "Reshape");
+}
+
+static void test_attention__einsum_of_matrices(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    builder_attr_string(&b, builder_node(&b, "Einsum", "q k", "s"), "equation",
+                        "bhid, bhjd -> bhij");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "s", "p"), "axis", -1);
+    builder_attr_string(&b, builder_node(&b, "Einsum", "p v", "y"), "equation", "bhij,bhjd->bhid");
+    expect(&b, "Sin Cos Neg Attention(3 scale=1)");
+    /* The sum is over the queries. */
+    b = start("2, 3, 4, 4", 4);
+    builder_attr_string(&b, builder_node(&b, "Einsum", "q k", "s"), "equation", "bhdi,bhdj->bhij");
+    end(&b, "s");
+    expect(&b, "Sin Cos Neg Einsum Softmax MatMul");
+}
+
+/* ---- Shared keys ---------------------------------------------------------------------------- */
+
+static model_builder grouped(bool values_too)
+{
+    model_builder b = builder_start(23);
+    builder_input(&b, "x", PGY_F32, "2, 4, 5, 4");
+    builder_input(&b, "k", PGY_F32, "2, 2, 5, 4");
+    builder_output(&b, "y", PGY_F32, "2, 4, 5, 4");
+    builder_ints(&b, "axis", "1", (const int64_t[]){2});
+    builder_ints(&b, "many", "5", (const int64_t[]){2, 2, 2, 5, 4});
+    builder_ints(&b, "whole", "4", (const int64_t[]){2, 4, 5, 4});
+    builder_node(&b, "Neg", "k", "v");
+    for (size_t i = 0; i < 2; i++) {
+        const char *const names[][4] = {{"k axis", "k1", "k1 many", "k2"},
+                                        {"v axis", "v1", "v1 many", "v2"}};
+        builder_node(&b, "Unsqueeze", names[i][0], names[i][1]);
+        builder_node(&b, "Expand", names[i][2], names[i][3]);
+    }
+    builder_node(&b, "Reshape", "k2 whole", "kr");
+    builder_node(&b, "Reshape", "v2 whole", "vr");
+    turn(&b, "kr", "kt", 4, (const int64_t[]){0, 1, 3, 2});
+    builder_node(&b, "MatMul", "x kt", "s");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "s", "p"), "axis", -1);
+    builder_node(&b, "MatMul", values_too ? "p vr" : "p x", "y");
+    return b;
+}
+
+static void test_attention__repeated_keys_are_shared(void **state)
+{
+    (void)state;
+    model_builder b = grouped(true);
+    expect(&b, "Neg Attention(3 scale=1)");
+    /* Values that are not repeated need keys that are. */
+    b = grouped(false);
+    expect(&b, "Unsqueeze Expand Reshape Attention(3 scale=1)");
+}
