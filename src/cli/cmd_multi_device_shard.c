@@ -64,21 +64,9 @@ static pgy_status save(pgy_gs_graph *g, const args *line, const char *path, bool
 {
     const onnx_save_args *s = args_get(line, &GROUP_ONNX_WRITE);
     pgy_model_save_options o = pgy_model_save_options_default();
-    pgy_model *model = NULL, *saved = NULL;
-    pgy_loader *loader = NULL;
     o.external_data = external;
     o.size_threshold = s->threshold;
-    pgy_status st = pgy_gs_export(&model, g, NULL, err);
-    if (!st) st = pgy_loader_from_model(&loader, model, err);
-    if (!st && external)
-        st = pgy_loader_save(&loader, path, &o, err);
-    else if (!st)
-        st = model_loader_save(&loader, line, path, err);
-    if (!st) st = pgy_loader_call(&saved, loader, err);
-    pgy_model_destroy(saved);
-    pgy_loader_destroy(loader);
-    pgy_model_destroy(model);
-    return st;
+    return model_save_graph(g, line, path, external ? &o : NULL, err);
 }
 
 /* "dir/name.onnx": "dir/name_tp4_rank0.onnx" */

@@ -150,19 +150,6 @@ static pgy_status open_cache(pgy_timing_cache **out, const autotune_args *s, pgy
     return st ? pgy_timing_cache_create(out, err) : PGY_OK;
 }
 
-static pgy_status save_model(pgy_model *model, const args *line, pgy_error *err)
-{
-    const autotune_args *s = args_get(line, &OWN);
-    pgy_model *saved = NULL;
-    pgy_loader *loader = NULL;
-    pgy_status st = pgy_loader_from_model(&loader, model, err);
-    if (!st) st = model_loader_save(&loader, line, s->output, err);
-    if (!st) st = pgy_loader_call(&saved, loader, err);
-    pgy_model_destroy(saved);
-    pgy_loader_destroy(loader);
-    return st;
-}
-
 static pgy_status tune(pgy_model *model, const pgy_plugin_config *found, const args *line,
                        pgy_error *err)
 {
@@ -179,7 +166,7 @@ static pgy_status tune(pgy_model *model, const pgy_plugin_config *found, const a
     if (!st && cache && s->timing_cache)
         st = pgy_timing_cache_save_merged(cache, s->timing_cache, err);
     if (!st && !a.found) st = pgy_error_set(err, PGY_E_NOT_FOUND, "No optimization strategy found");
-    if (!st) st = save_model(a.best_model, line, err);
+    if (!st) st = model_save(a.best_model, line, s->output, NULL, err);
     if (!st && s->report) st = autotune_report(&a, s->report, err);
     autotune_deinit(&a);
     pgy_timing_cache_destroy(cache);

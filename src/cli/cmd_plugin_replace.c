@@ -38,36 +38,22 @@ static pgy_status replace_all(pgy_gs_graph **graph, const args *line, const char
     return st;
 }
 
-static pgy_status save(pgy_gs_graph *graph, const char *path, pgy_error *err)
-{
-    pgy_model_save_options o = pgy_model_save_options_default();
-    pgy_model *model = NULL, *saved = NULL;
-    pgy_loader *loader = NULL;
-    o.embed = true;
-    pgy_status st = pgy_gs_export(&model, graph, NULL, err);
-    if (!st) st = pgy_loader_from_model(&loader, model, err);
-    if (!st) st = pgy_loader_save(&loader, path, &o, err);
-    if (!st) st = pgy_loader_call(&saved, loader, err);
-    pgy_model_destroy(saved);
-    pgy_loader_destroy(loader);
-    pgy_model_destroy(model);
-    return st;
-}
-
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const replace_args *s = args_get(line, &OWN);
+    pgy_model_save_options embedded = pgy_model_save_options_default();
     char *config = plugins_beside(model_path(line), "config.yaml");
     char *output = plugins_beside(model_path(line), "replaced.onnx");
     pgy_model *model = NULL;
     pgy_gs_graph *graph = NULL;
     const char *unused;
     (void)passed;
+    embedded.embed = true;
     pgy_status st = config && output ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) st = plugins_load(&model, &unused, line, err);
     if (!st) st = pgy_gs_import(&graph, model, err);
     if (!st) st = replace_all(&graph, line, s->config ? s->config : config, err);
-    if (!st) st = save(graph, s->output ? s->output : output, err);
+    if (!st) st = model_save_graph(graph, line, s->output ? s->output : output, &embedded, err);
     pgy_gs_destroy(graph);
     pgy_model_destroy(model);
     mem_free(output);

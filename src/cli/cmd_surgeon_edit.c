@@ -168,20 +168,6 @@ static void warn_unfinished(const pgy_gs_graph *g)
     warn_made_inputs(g);
 }
 
-static pgy_status save(pgy_gs_graph *g, args *line, const char *path, pgy_error *err)
-{
-    pgy_model *model = NULL, *saved = NULL;
-    pgy_loader *loader = NULL;
-    pgy_status st = pgy_gs_export(&model, g, NULL, err);
-    if (!st) st = pgy_loader_from_model(&loader, model, err);
-    if (!st) st = model_loader_save(&loader, line, path, err);
-    if (!st) st = pgy_loader_call(&saved, loader, err);
-    pgy_model_destroy(saved);
-    pgy_loader_destroy(loader);
-    pgy_model_destroy(model);
-    return st;
-}
-
 static pgy_status load(pgy_gs_graph **g, pgy_gs_graph **before, const edit_args *s, args *line,
                        pgy_error *err)
 {
@@ -214,7 +200,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (!st) st = run_edits(g, s, err);
     if (!st && before) st = show_changes(before, g, s, err);
     if (!st) warn_unfinished(g);
-    if (!st) st = save(g, line, s->output, err);
+    if (!st) st = model_save_graph(g, line, s->output, NULL, err);
     pgy_gs_destroy(before);
     pgy_gs_destroy(g);
     return st;

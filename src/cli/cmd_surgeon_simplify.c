@@ -271,18 +271,6 @@ static pgy_status save_report(const char *path, const pgy_simplify_report *r, pg
 
 /* ---- The command ---------------------------------------------------------------------------- */
 
-static pgy_status save(pgy_model *model, args *line, const char *path, pgy_error *err)
-{
-    pgy_loader *loader = NULL;
-    pgy_model *saved = NULL;
-    pgy_status st = pgy_loader_from_model(&loader, model, err);
-    if (!st) st = model_loader_save(&loader, line, path, err);
-    if (!st) st = pgy_loader_call(&saved, loader, err);
-    pgy_model_destroy(saved);
-    pgy_loader_destroy(loader);
-    return st;
-}
-
 static pgy_status simplify(pgy_model *model, args *line, bool *passed, pgy_error *err)
 {
     const simplify_args *own = args_get(line, &OWN);
@@ -304,7 +292,7 @@ static pgy_status simplify(pgy_model *model, args *line, bool *passed, pgy_error
     if (!st) st = show_report(report, err);
     if (!st && own->report) st = save_report(own->report, report, err);
     if (!st && report->passed)
-        st = save(made, line, own->output, err);
+        st = model_save(made, line, own->output, NULL, err);
     else if (!st)
         LOG(ERROR, "The outputs of the model change beyond rounding; nothing is saved");
     if (!st) *passed = report->passed;

@@ -50,19 +50,10 @@ pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool ext
 {
     const onnx_save_args *s = args_get(line, &GROUP_ONNX_WRITE);
     pgy_model_save_options o = pgy_model_save_options_default();
-    pgy_loader *loader = NULL;
-    pgy_model *saved = NULL;
     o.external_data = external;
-    pgy_status st = pgy_loader_from_model(&loader, model, err);
-    if (!st && external && !s->external.given)
-        st = pgy_loader_save(&loader, path, &o, err);
-    else if (!st)
-        st = model_loader_save(&loader, line, path, err);
-    if (!st) st = pgy_loader_call(&saved, loader, err);
-    if (!st) st = surgeon_show("New Model:", model, err);
-    pgy_model_destroy(saved);
-    pgy_loader_destroy(loader);
-    return st;
+    const bool by_line = !external || s->external.given;
+    const pgy_status st = model_save(model, line, path, by_line ? NULL : &o, err);
+    return st ? st : surgeon_show("New Model:", model, err);
 }
 
 bool surgeon_is_in(pgy_gs_tensor *const *list, size_t count, const pgy_gs_tensor *t)

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "gs/gs.h"
+#include "onnx/equal.h"
 
 typedef struct comparison {
     arena *memory;
@@ -107,16 +108,11 @@ static void put_attribute(str *s, const pgy_gs_attribute *attribute)
     }
 }
 
-static bool bytes_equal(pgy_bytes a, pgy_bytes b)
-{
-    return a.size == b.size && (a.data == b.data || !a.size || memcmp(a.data, b.data, a.size) == 0);
-}
-
 static bool same_stored(const pgy_onnx_tensor *a, const pgy_onnx_tensor *b)
 {
     if (a == b) return true;
-    if (!a || !b || a->data_type != b->data_type || a->dim_count != b->dim_count) return false;
-    if (a->dim_count && memcmp(a->dims, b->dims, a->dim_count * sizeof *a->dims) != 0) return false;
+    if (!a || !b || a->data_type != b->data_type) return false;
+    if (!array_same(a->dims, a->dim_count, b->dims, b->dim_count, sizeof *a->dims)) return false;
     if (a->message.raw.data && a->message.raw.data == b->message.raw.data) return true;
     return a->raw_data.data && a->raw_data.data == b->raw_data.data;
 }
@@ -129,13 +125,13 @@ static bool same_attribute(const pgy_gs_attribute *a, const pgy_gs_attribute *b)
     if (a->value == b->value) return true;
     const pgy_onnx_attribute *x = a->value, *y = b->value;
     if (x->message.raw.data && y->message.raw.data)
-        return bytes_equal(x->message.raw, y->message.raw);
+        return bytes_same(x->message.raw, y->message.raw);
     const pgy_onnx_attribute_type kind = pgy_onnx_attribute_kind(x);
     if (kind != pgy_onnx_attribute_kind(y)) return false;
     if (kind == PGY_ATTR_TENSOR)
         return same_stored(x->t, y->t) ||
                (x->t && y->t && x->t->data_type == y->t->data_type && x->t->raw_data.size &&
-                x->t->dim_count == y->t->dim_count && bytes_equal(x->t->raw_data, y->t->raw_data));
+                x->t->dim_count == y->t->dim_count && bytes_same(x->t->raw_data, y->t->raw_data));
     str p = {0}, q = {0};
     put_attribute(&p, a);
     put_attribute(&q, b);

@@ -3,27 +3,9 @@
 #include <string.h>
 
 #include "gs/document.h"
+#include "onnx/equal.h"
 
 /* ---- Values ---------------------------------------------------------------------------------- */
-
-static bool same_bytes(pgy_bytes a, pgy_bytes b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
-static bool same_array(const void *a, size_t a_count, const void *b, size_t b_count,
-                       size_t item_bytes)
-{
-    return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * item_bytes) == 0);
-}
-
-static bool same_bytes_list(const pgy_bytes *a, size_t a_count, const pgy_bytes *b, size_t b_count)
-{
-    if (a_count != b_count) return false;
-    for (size_t i = 0; i < a_count; i++)
-        if (!same_bytes(a[i], b[i])) return false;
-    return true;
-}
 
 /* Elements however they are stored. */
 static bool same_elements(gs_document *da, const pgy_onnx_tensor *a, gs_document *db,
@@ -41,7 +23,7 @@ static bool same_elements(gs_document *da, const pgy_onnx_tensor *a, gs_document
             same =
                 s[i].size == t[i].size && (!s[i].size || !memcmp(s[i].data, t[i].data, s[i].size));
     } else {
-        same = same_array(pgy_tensor_data(x), pgy_tensor_size_bytes(x), pgy_tensor_data(y),
+        same = array_same(pgy_tensor_data(x), pgy_tensor_size_bytes(x), pgy_tensor_data(y),
                           pgy_tensor_size_bytes(y), 1);
     }
 done:
@@ -55,7 +37,7 @@ static bool same_tensor(gs_document *da, const pgy_onnx_tensor *a, gs_document *
 {
     if (a == b) return true;
     if (!a || !b || a->data_type != b->data_type) return false;
-    if (!same_array(a->dims, a->dim_count, b->dims, b->dim_count, sizeof(int64_t))) return false;
+    if (!array_same(a->dims, a->dim_count, b->dims, b->dim_count, sizeof(int64_t))) return false;
     return same_elements(da, a, db, b);
 }
 
@@ -68,19 +50,16 @@ static bool same_value(gs_document *da, const pgy_onnx_attribute *a, gs_document
         return false;
     if (*a->ref_attr_name) return true;
     switch (kind) {
-    case PGY_ATTR_FLOAT: return memcmp(&a->f, &b->f, sizeof(a->f)) == 0;
-    case PGY_ATTR_INT: return a->i == b->i;
-    case PGY_ATTR_STRING: return same_bytes(a->s, b->s);
-    case PGY_ATTR_TENSOR: return same_tensor(da, a->t, db, b->t);
+    case PGY_ATTR_FLOAT:
+    case PGY_ATTR_INT:
+    case PGY_ATTR_STRING:
     case PGY_ATTR_FLOATS:
-        return same_array(a->floats, a->float_count, b->floats, b->float_count, sizeof(float));
     case PGY_ATTR_INTS:
-        return same_array(a->ints, a->int_count, b->ints, b->int_count, sizeof(int64_t));
-    case PGY_ATTR_STRINGS:
-        return same_bytes_list(a->strings, a->string_count, b->strings, b->string_count);
+    case PGY_ATTR_STRINGS: return attribute_same_plain(a, b);
+    case PGY_ATTR_TENSOR: return same_tensor(da, a->t, db, b->t);
     case PGY_ATTR_GRAPH:
     case PGY_ATTR_GRAPHS: return true;
-    default: return a->message.raw.data && same_bytes(a->message.raw, b->message.raw);
+    default: return a->message.raw.data && bytes_same(a->message.raw, b->message.raw);
     }
 }
 

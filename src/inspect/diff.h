@@ -118,6 +118,7 @@ const char *diff_text_attribute(pgy_diff *d, const pgy_onnx_attribute *a);
 const char *diff_text_props(pgy_diff *d, pgy_onnx_string_entry *const *items, size_t count);
 const char *diff_text_int(pgy_diff *d, int64_t v);
 const char *diff_text_node(pgy_diff *d, const pgy_onnx_node *n); /* its name, or those of outputs */
+const char *diff_domain(const pgy_onnx_node *n);                 /* "" for ONNX's own */
 
 /* ---- diff_graph.c, diff_node.c --------------------------------------------------------------- */
 /* Adds an entry; names and texts must live as long as d. */

@@ -40,15 +40,10 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-static const char *domain_of(const pgy_onnx_node *n)
-{
-    return same_text(n->domain, "ai.onnx") ? "" : n->domain;
-}
-
 static bool same_operator(const diff_node *a, const diff_node *b)
 {
     return same_text(a->proto->op_type, b->proto->op_type) &&
-           same_text(domain_of(a->proto), domain_of(b->proto)) &&
+           same_text(diff_domain(a->proto), diff_domain(b->proto)) &&
            same_text(a->proto->overload, b->proto->overload);
 }
 

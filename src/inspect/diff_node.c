@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inspect/diff.h"
+#include "onnx/equal.h"
 
 typedef struct node_pair {
     pgy_diff *d;
@@ -13,11 +14,6 @@ typedef struct node_pair {
     size_t depth;
     pgy_difference base; /* names the node */
 } node_pair;
-
-static const char *domain_of(const pgy_onnx_node *n)
-{
-    return strcmp(n->domain, "ai.onnx") == 0 ? "" : n->domain;
-}
 
 static void add_field(const node_pair *p, const char *field, const char *a, const char *b)
 {
@@ -35,7 +31,7 @@ static void compare_names(const node_pair *p)
         diff_add(p->d, e);
     }
     add_field(p, "operator", a->op_type, b->op_type);
-    add_field(p, "domain", domain_of(a), domain_of(b));
+    add_field(p, "domain", diff_domain(a), diff_domain(b));
     add_field(p, "overload", a->overload, b->overload);
     if (p->d->options.ignore_notes) return;
     add_field(p, "doc_string", a->doc_string, b->doc_string);
@@ -45,19 +41,9 @@ static void compare_names(const node_pair *p)
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-static bool same_bytes(pgy_bytes a, pgy_bytes b)
-{
-    return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
-}
-
-static bool same_array(const void *a, size_t a_count, const void *b, size_t b_count, size_t item)
-{
-    return a_count == b_count && (!a_count || memcmp(a, b, a_count * item) == 0);
-}
-
 static bool same_sparse(const pgy_onnx_sparse_tensor *a, const pgy_onnx_sparse_tensor *b)
 {
-    return same_array(a->dims, a->dim_count, b->dims, b->dim_count, sizeof *a->dims) &&
+    return array_same(a->dims, a->dim_count, b->dims, b->dim_count, sizeof *a->dims) &&
            !a->values == !b->values && !a->indices == !b->indices;
 }
 
@@ -66,17 +52,12 @@ static bool same_value(pgy_diff *d, const pgy_onnx_attribute *a, const pgy_onnx_
                        pgy_onnx_attribute_type kind)
 {
     switch (kind) {
-    case PGY_ATTR_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0 || a->f == b->f;
-    case PGY_ATTR_INT: return a->i == b->i;
-    case PGY_ATTR_STRING: return same_bytes(a->s, b->s);
+    case PGY_ATTR_FLOAT: return a->f == b->f || attribute_same_plain(a, b);
+    case PGY_ATTR_INT:
+    case PGY_ATTR_STRING:
     case PGY_ATTR_FLOATS:
-        return same_array(a->floats, a->float_count, b->floats, b->float_count, sizeof *a->floats);
     case PGY_ATTR_INTS:
-        return same_array(a->ints, a->int_count, b->ints, b->int_count, sizeof *a->ints);
-    case PGY_ATTR_STRINGS:
-        for (size_t i = 0; i < a->string_count && a->string_count == b->string_count; i++)
-            if (!same_bytes(a->strings[i], b->strings[i])) return false;
-        return a->string_count == b->string_count;
+    case PGY_ATTR_STRINGS: return attribute_same_plain(a, b);
     case PGY_ATTR_TENSOR: return !a->t == !b->t;
     case PGY_ATTR_TENSORS: return a->tensor_count == b->tensor_count;
     case PGY_ATTR_GRAPH: return !a->g == !b->g;

@@ -210,3 +210,8 @@ const char *diff_text_node(pgy_diff *d, const pgy_onnx_node *n)
     str_append_char(&s, ')');
     return diff_text(d, &s);
 }
+
+const char *diff_domain(const pgy_onnx_node *n)
+{
+    return strcmp(n->domain, "ai.onnx") == 0 ? "" : n->domain;
+}

@@ -4,6 +4,7 @@
 #ifndef CLI_GROUPS_MODEL_H
 #define CLI_GROUPS_MODEL_H
 
+#include <polygraphy/gs.h>
 #include <polygraphy/loader.h>
 
 #include "cli/command.h"
@@ -21,7 +22,7 @@ extern const option_group GROUP_MODEL_TYPE;     /* model required, type */
 extern const option_group GROUP_MODEL_CONVERT;  /* model required, type, shapes */
 extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */
 extern const option_group GROUP_MODEL_LISTED;   /* model optional, shapes */
-extern const option_group GROUP_MODEL_RECORD; /* model required, shapes as --model-input-shapes */
+extern const option_group GROUP_MODEL_RECORD;   /* model required, shapes as --model-input-shapes */
 extern const option_group GROUP_MODEL_OVERRIDE; /* model required, shapes to be written into it */
 
 /* Is it a plan of the engine? */
@@ -33,7 +34,7 @@ typedef struct onnx_load_args {
     pgy_text_list outputs, exclude, by_type;
     bool fp16, bf16;
     pgy_text_list keep; /* nodes that stay float32 */
-    bool mark_all; /* outputs is "mark all" or "*" */
+    bool mark_all;      /* outputs is "mark all" or "*" */
 } onnx_load_args;
 extern const option_group GROUP_ONNX_LOAD; /* all of it */
 extern const option_group GROUP_ONNX_READ; /* without outputs */
@@ -73,5 +74,10 @@ bool model_is_edited_inside(const args *line);
 /* Adds the step that saves to `path`, as GROUP_ONNX_WRITE says. */
 pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
                              pgy_error *err) PGY_MUST_CHECK;
+/* Saves a model that is there; `options` NULL: as GROUP_ONNX_WRITE says. */
+pgy_status model_save(pgy_model *model, const args *line, const char *path,
+                      const pgy_model_save_options *options, pgy_error *err) PGY_MUST_CHECK;
+pgy_status model_save_graph(pgy_gs_graph *g, const args *line, const char *path,
+                            const pgy_model_save_options *options, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -228,6 +228,31 @@ pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *
     return add_save(loader, line, args_get(line, &GROUP_ONNX_WRITE), path, err);
 }
 
+pgy_status model_save(pgy_model *model, const args *line, const char *path,
+                      const pgy_model_save_options *options, pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_model *saved = NULL;
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st)
+        st = options ? pgy_loader_save(&loader, path, options, err)
+                     : model_loader_save(&loader, line, path, err);
+    if (!st) st = pgy_loader_call(&saved, loader, err);
+    pgy_model_destroy(saved);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+pgy_status model_save_graph(pgy_gs_graph *g, const args *line, const char *path,
+                            const pgy_model_save_options *options, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    pgy_status st = pgy_gs_export(&model, g, NULL, err);
+    if (!st) st = model_save(model, line, path, options, err);
+    pgy_model_destroy(model);
+    return st;
+}
+
 pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err)
 {
     const onnx_load_args *s = load_settings(line);
