@@ -229,6 +229,10 @@ pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err)
 /* Infers the outputs of one node, whose inputs are known, and what is inside it; for graphs that
  * are built node by node. */
 pgy_status graph_infer_node(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* Every name of `shapes` (NULL: none) is that of an input, or a pattern that one matches;
+ * PGY_E_NOT_FOUND suggests some. */
+pgy_status graph_check_inputs(const pgy_graph *g, const pgy_metadata *shapes, bool patterns,
+                              pgy_error *err) PGY_MUST_CHECK;
 /* Type, rank and every dimension are there. */
 bool value_is_known(const op_value *v);
 /* Weights that are small enough to take part in inference are read into known.data. */

@@ -3,6 +3,7 @@
  * shown in the public struct. */
 #include <string.h>
 
+#include "base/suggest.h"
 #include "graph/graph.h"
 
 static dim declared_dim(graph_state *s, const pgy_onnx_dim *d)
@@ -132,5 +133,29 @@ pgy_status value_publish(pgy_value *v, pgy_error *err)
         if (st) return st;
     }
     v->dims = dims;
+    return PGY_OK;
+}
+
+pgy_status graph_check_inputs(const pgy_graph *g, const pgy_metadata *shapes, bool patterns,
+                              pgy_error *err)
+{
+    for (size_t i = 0; shapes && i < pgy_metadata_count(shapes); i++) {
+        suggestions near = {.wanted = pgy_metadata_at(shapes, i)->name};
+        str text = {0};
+        bool found = false;
+        for (size_t k = 0; k < g->input_count && !found; k++) {
+            const char *name = g->inputs[k]->name;
+            found = strcmp(name, near.wanted) == 0 ||
+                    (patterns && str_match_wildcard(near.wanted, name));
+            suggest_offer(&near, name);
+        }
+        if (found) continue;
+        suggest_append(&text, &near);
+        const pgy_status st =
+            pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no input '%.200s'%s", near.wanted,
+                          str_text(&text));
+        str_deinit(&text);
+        return st;
+    }
     return PGY_OK;
 }

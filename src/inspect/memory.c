@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/suggest.h"
 #include "onnx/elements.h"
 
 struct pgy_memory {
@@ -282,27 +281,6 @@ static void sum_interface(pgy_memory *m)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-static pgy_status check_names(const pgy_graph *g, const pgy_metadata *inputs, pgy_error *err)
-{
-    for (size_t i = 0; inputs && i < pgy_metadata_count(inputs); i++) {
-        suggestions near = {.wanted = pgy_metadata_at(inputs, i)->name};
-        str text = {0};
-        bool found = false;
-        for (size_t k = 0; k < g->input_count && !found; k++) {
-            found = strcmp(g->inputs[k]->name, near.wanted) == 0;
-            suggest_offer(&near, g->inputs[k]->name);
-        }
-        if (found) continue;
-        suggest_append(&text, &near);
-        const pgy_status st =
-            pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no input '%.200s'%s", near.wanted,
-                          str_text(&text));
-        str_deinit(&text);
-        return st;
-    }
-    return PGY_OK;
-}
-
 pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g, const pgy_memory_options *options,
                              pgy_error *err)
 {
@@ -312,7 +290,7 @@ pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g, const pgy_memory_op
     if (!m) return no_memory(err);
     if (options) m->options = *options;
     const pgy_infer_options infer = {.size = sizeof infer, .inputs = m->options.inputs};
-    pgy_status st = check_names(g, m->options.inputs, err);
+    pgy_status st = graph_check_inputs(g, m->options.inputs, false, err);
     if (!st && m->options.sort) st = pgy_graph_sort(g, err);
     if (!st) st = pgy_graph_infer_shapes(g, &infer, err);
     if (!st) st = walk_level(m, g, &peak, err);

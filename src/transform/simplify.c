@@ -18,31 +18,12 @@ static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
 
 enum { MAX_STAGES = 8, OLDEST_OPSET = 7 };
 
-/* ---- Rules ---------------------------------------------------------------------------------- */
-
-static const pgy_simplify_rule RULES[] = {
-#define FUSION(name, opset, kind, text) {#name, opset, PGY_SIMPLIFY_##kind, text},
-#include "transform/fuse/fusions.def"
-#undef FUSION
-};
 static const pattern_rule FUSIONS[] = {
 #define FUSION(name, opset, kind, text) fuse_##name,
 #include "transform/fuse/fusions.def"
 #undef FUSION
     NULL,
 };
-enum { RULE_COUNT = sizeof RULES / sizeof *RULES };
-
-size_t pgy_simplify_rule_list(const pgy_simplify_rule **out)
-{
-    *out = RULES;
-    return RULE_COUNT;
-}
-
-pgy_simplify_options pgy_simplify_options_default(void)
-{
-    return (pgy_simplify_options){.size = sizeof(pgy_simplify_options)};
-}
 
 /* ---- State ---------------------------------------------------------------------------------- */
 
@@ -57,7 +38,7 @@ typedef struct report_box {
 
 typedef struct simplifier {
     const pgy_simplify_options *options;
-    bool wanted[RULE_COUNT];
+    bool wanted[SIMPLIFY_RULE_COUNT];
     pgy_model *original;
     simplify_samples samples;
     bool sampled, exact_only, fresh; /* fresh: the last outputs are those of the present model */
@@ -95,75 +76,11 @@ static void *grow(arena *memory, void *items, size_t count, size_t *room, size_t
     return made;
 }
 
-/* ---- Options -------------------------------------------------------------------------------- */
-
-static pgy_status find_rule(size_t *out, const char *name, pgy_error *err)
-{
-    size_t nearest = 0, distance = SIZE_MAX;
-    for (size_t i = 0; i < RULE_COUNT; i++) {
-        const size_t own = str_distance(name, RULES[i].name);
-        if (own < distance) {
-            distance = own;
-            nearest = i;
-        }
-    }
-    if (distance)
-        return pgy_error_set(err, PGY_E_NOT_FOUND, "there is no rule '%s'; did you mean '%s'?",
-                             name, RULES[nearest].name);
-    *out = nearest;
-    return PGY_OK;
-}
-
-static pgy_status choose_rules(simplifier *s, pgy_error *err)
-{
-    const pgy_simplify_options *o = s->options;
-    pgy_status st = PGY_OK;
-    size_t at = 0;
-    for (size_t i = 0; i < RULE_COUNT; i++)
-        s->wanted[i] = (!o->only && RULES[i].kind != PGY_SIMPLIFY_ON_REQUEST) ||
-                       (o->fuse_batch_norm && RULES[i].kind == PGY_SIMPLIFY_ON_REQUEST);
-    for (size_t i = 0; !st && o->only && i < o->only_count; i++) {
-        st = find_rule(&at, o->only[i], err);
-        if (!st) s->wanted[at] = true;
-    }
-    for (size_t i = 0; !st && i < o->skip_count; i++) {
-        st = find_rule(&at, o->skip[i], err);
-        if (st) break;
-        if (o->only && s->wanted[at])
-            LOG(WARNING, "Rule '%s' is both wanted and to be skipped; it is skipped",
-                RULES[at].name);
-        s->wanted[at] = false;
-    }
-    return st;
-}
-
-/* Shapes are for inputs that there are; names may be wildcards. */
-static pgy_status check_shapes(const pgy_graph *g, const pgy_metadata *shapes, pgy_error *err)
-{
-    for (size_t i = 0; shapes && i < pgy_metadata_count(shapes); i++) {
-        const char *name = pgy_metadata_at(shapes, i)->name, *nearest = NULL;
-        size_t distance = SIZE_MAX;
-        bool found = false;
-        for (size_t k = 0; k < g->input_count && !found; k++) {
-            const char *own = g->inputs[k]->name;
-            const size_t d = str_distance(own, name);
-            found = d == 0 || str_match_wildcard(name, own);
-            if (d < distance) nearest = own;
-            if (d < distance) distance = d;
-        }
-        if (!found)
-            return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no input '%.200s'%s%.200s%s",
-                                 name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                                 nearest ? "'?" : "");
-    }
-    return PGY_OK;
-}
-
 /* ---- One attempt ---------------------------------------------------------------------------- */
 
 static char *refusal_key(size_t rule, const char *at, arena *memory)
 {
-    return arena_printf(memory, "%s %s", RULES[rule].name, at);
+    return arena_printf(memory, "%s %s", simplify_rules[rule].name, at);
 }
 
 static bool admits(size_t rule, const pgy_node *n, void *user)
@@ -171,9 +88,10 @@ static bool admits(size_t rule, const pgy_node *n, void *user)
     const attempt *a = user;
     const simplifier *s = a->s;
     str key = {0};
-    if (!s->wanted[rule] || pgy_graph_opset(n->graph, "") < RULES[rule].opset) return false;
-    if (s->exact_only && RULES[rule].kind != PGY_SIMPLIFY_EXACT) return false;
-    str_printf(&key, "%s %s", RULES[rule].name, n->outputs[0]->name);
+    if (!s->wanted[rule] || pgy_graph_opset(n->graph, "") < simplify_rules[rule].opset)
+        return false;
+    if (s->exact_only && simplify_rules[rule].kind != PGY_SIMPLIFY_EXACT) return false;
+    str_printf(&key, "%s %s", simplify_rules[rule].name, n->outputs[0]->name);
     const bool refused = key.failed || strmap_has(&s->refused, str_text(&key));
     str_deinit(&key);
     return !refused;
@@ -216,7 +134,7 @@ static pgy_status apply(pgy_graph **out, attempt *a, pgy_model *model, pgy_error
 static pgy_status refuse(simplifier *s, const simplify_rewrite *r, pgy_error *err)
 {
     report_box *box = s->box;
-    const pgy_simplify_rule *rule = &RULES[r->rule];
+    const pgy_simplify_rule *rule = &simplify_rules[r->rule];
     const char *at = keep(s, r->at), *reason = keep(s, r->reason),
                *key = refusal_key(r->rule, r->at, &box->memory);
     void *items = grow(&box->memory, box->refusals, box->report.refusal_count, &box->refusal_room,
@@ -245,7 +163,7 @@ static void judge_unseen(attempt *a)
     for (size_t i = 0; i < a->count; i++) {
         simplify_rewrite *r = &a->items[i];
         if (r->failed || r->measured || !simplify_rewrite_lives(r)) continue;
-        if (RULES[r->rule].kind == PGY_SIMPLIFY_EXACT) {
+        if (simplify_rules[r->rule].kind == PGY_SIMPLIFY_EXACT) {
             r->error = -1;
             continue;
         }
@@ -323,7 +241,7 @@ static pgy_status add_changes(attempt *a, pgy_error *err)
         void *items = grow(&box->memory, box->changes, box->report.change_count, &box->change_room,
                            sizeof *box->changes);
         const pgy_node *n = r->output->producer;
-        const pgy_simplify_change made = {.rule = RULES[r->rule].name,
+        const pgy_simplify_change made = {.rule = simplify_rules[r->rule].name,
                                           .node = keep(a->s, node_label(n)),
                                           .op_type = keep(a->s, n->op_type),
                                           .output = keep(a->s, r->output->name),
@@ -521,7 +439,7 @@ static pgy_status count_model(size_t *out, pgy_model *model, const pgy_metadata 
 {
     pgy_graph *g = NULL;
     pgy_status st = pgy_graph_import(&g, model, err);
-    if (!st) st = check_shapes(g, shapes, err);
+    if (!st) st = graph_check_inputs(g, shapes, true, err);
     if (!st) *out = count_nodes(g);
     pgy_graph_destroy(g);
     return st;
@@ -535,7 +453,7 @@ pgy_status pgy_model_simplify(pgy_model **out, pgy_model *model,
     simplifier s = {.options = options ? options : &plain, .original = model};
     pgy_model *made = pgy_model_retain(model);
     s.box = mem_calloc(1, sizeof *s.box);
-    pgy_status st = s.box ? choose_rules(&s, err) : no_memory(err);
+    pgy_status st = s.box ? simplify_choose_rules(s.wanted, s.options, err) : no_memory(err);
     if (st) goto done;
     pgy_simplify_report *to = &s.box->report;
     to->passed = true;

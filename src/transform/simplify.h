@@ -8,6 +8,19 @@
 
 #include "evaluate/execute.h"
 
+/* ---- simplify_rules.c ------------------------------------------------------------------------ */
+
+enum {
+#define FUSION(name, opset, kind, text) SIMPLIFY_RULE_##name,
+#include "transform/fuse/fusions.def"
+#undef FUSION
+    SIMPLIFY_RULE_COUNT
+};
+extern const pgy_simplify_rule simplify_rules[SIMPLIFY_RULE_COUNT];
+/* One flag for each rule. PGY_E_NOT_FOUND names a rule that does not exist and some that do. */
+pgy_status simplify_choose_rules(bool *wanted, const pgy_simplify_options *o,
+                                 pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- simplify_measure.c ---------------------------------------------------------------------- */
 
 /* The largest difference of two tensors in storage type, in units of their declared type; infinite
