@@ -137,12 +137,7 @@ static pgy_status run_operator(executor *e, frame *f, pgy_node *n, pgy_error *er
 {
     const node_box *box = node_box_of(n);
     arena memory = {0};
-    op_node node = {.def = box->def,
-                    .name = node_label(n),
-                    .opset = box->opset,
-                    .input_count = n->input_count,
-                    .output_count = n->output_count,
-                    .signature = box->signature};
+    op_node node = node_op(n);
     pgy_status st = node_attrs(&node.attrs, &node.attr_count, n, f->scope, &memory, err);
     if (!st && box->has_refs) st = op_check_node(&node, err);
     const execute_operators *own = e->operators;

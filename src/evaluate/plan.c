@@ -83,13 +83,7 @@ static void find_narrow(level_plan *plan, const pgy_graph *g)
 static pgy_status check_operator(const pgy_node *n, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
-    const op_node node = {.def = box->def,
-                          .name = node_label(n),
-                          .opset = box->opset,
-                          .attrs = box->attrs,
-                          .attr_count = box->attr_count,
-                          .input_count = n->input_count,
-                          .output_count = n->output_count};
+    const op_node node = node_op(n);
     /* In a function a missing attribute may still come from the call. */
     return box->has_refs ? PGY_OK : op_check_node(&node, err);
 }

@@ -84,12 +84,7 @@ static pgy_status run_constant(pgy_tensor **out, pgy_node *n, pgy_error *err)
     const node_box *box = node_box_of(n);
     if (st) return st;
     if (!box->def) return node_error(n, err, PGY_E_UNSUPPORTED, "this operator is not known");
-    const op_node node = {.def = box->def,
-                          .name = node_label(n),
-                          .opset = box->opset,
-                          .attrs = box->attrs,
-                          .attr_count = box->attr_count,
-                          .output_count = 1};
+    const op_node node = node_op(n);
     const op_host host = {0};
     st = op_check_node(&node, err);
     if (!st) st = op_run(&node, NULL, &result, &wanted, &host, err);

@@ -137,6 +137,19 @@ static inline node_box *node_box_of(const pgy_node *n)
 pgy_status graph_no_memory(pgy_error *err);
 /* A name for messages: the node's, or that of its first output. */
 const char *node_label(const pgy_node *n);
+/* The node as its operator sees it. Attributes that refer to those of a call are not filled in. */
+static inline op_node node_op(const pgy_node *n)
+{
+    const node_box *box = node_box_of(n);
+    return (op_node){.def = box->def,
+                     .name = node_label(n),
+                     .opset = box->opset,
+                     .attrs = box->attrs,
+                     .attr_count = box->attr_count,
+                     .input_count = n->input_count,
+                     .output_count = n->output_count,
+                     .signature = box->signature};
+}
 /* "node 'n3' (Conv)" in front of a text. */
 pgy_status node_error(const pgy_node *n, pgy_error *err, pgy_status st, const char *format, ...)
     PGY_PRINTF(4, 5);

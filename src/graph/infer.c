@@ -159,12 +159,7 @@ static pgy_status gather_inputs(node_arrays *a, pgy_node *n, pgy_error *err)
 static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
-    op_node node = {.def = box->def,
-                    .name = node_label(n),
-                    .opset = box->opset,
-                    .input_count = n->input_count,
-                    .output_count = n->output_count,
-                    .signature = box->signature};
+    op_node node = node_op(n);
     pgy_status st =
         node_attrs(&node.attrs, &node.attr_count, n, run->scope, &run->state->memory, err);
     if (!st) st = op_check_node(&node, err);

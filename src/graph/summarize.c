@@ -84,13 +84,7 @@ static pgy_status node_flops(double *out, pgy_node *n, arena *memory, pgy_error 
         if (wanted[i] && !is_static(&result[i])) known = false;
         if (wanted[i] && known) elements += element_count(&result[i]);
     }
-    const op_node node = {.def = box->def,
-                          .name = node_label(n),
-                          .opset = box->opset,
-                          .attrs = box->attrs,
-                          .attr_count = box->attr_count,
-                          .input_count = n->input_count,
-                          .output_count = n->output_count};
+    const op_node node = node_op(n);
     const op_infer c = {.node = &node,
                         .inputs = in,
                         .present = present,

@@ -102,19 +102,11 @@ static bool is_view(const pgy_node *n)
 /* The shape that n gives its input, if its rule tells. */
 static bool foresee_shape(int64_t *shape, size_t *rank, fold_run *r, pgy_node *n)
 {
-    const node_box *box = node_box_of(n);
     const bool wanted = true;
     const op_host host = {.model_precision = true};
     const op_value *known = NULL;
     arena memory = {0};
-    op_node node = {.def = box->def,
-                    .name = n->name,
-                    .opset = box->opset,
-                    .attrs = box->attrs,
-                    .attr_count = box->attr_count,
-                    .input_count = n->input_count,
-                    .output_count = 1,
-                    .signature = box->signature};
+    op_node node = node_op(n);
     bool done = false;
     memset(r->in, 0, n->input_count * sizeof *r->in);
     for (size_t i = 0; i < n->input_count; i++) {

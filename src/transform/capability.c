@@ -81,13 +81,7 @@ static pgy_status search_node(searcher *s, pgy_node *n, const char *trace, pgy_e
     if (!box->function && !box->def)
         return add_unknown(s, trace, n) ? PGY_OK : graph_no_memory(err);
     if (!box->function && !box->has_refs) {
-        const op_node node = {.def = box->def,
-                              .name = node_label(n),
-                              .opset = box->opset,
-                              .attrs = box->attrs,
-                              .attr_count = box->attr_count,
-                              .input_count = n->input_count,
-                              .output_count = n->output_count};
+        const op_node node = node_op(n);
         st = op_check_node(&node, &failure);
         if (st) return add(s, trace, n, failure.text) ? PGY_OK : graph_no_memory(err);
     }
