@@ -224,11 +224,25 @@ static bool has_code(const pgy_finding *f, const char *code)
     return !strcmp(f->code, code);
 }
 
-/* Contradicting shapes stop a model only if the runtime says so: it uses its own. */
+/* Is it about an output of which only the shape is missing? */
+static bool is_shapeless_output(const linter *l, const pgy_finding *f)
+{
+    const pgy_onnx_graph *g = pgy_model_proto(l->model)->graph;
+    for (size_t i = 0; i < g->output_count && has_code(f, "incomplete-declaration"); i++) {
+        const pgy_onnx_type *t = g->outputs[i]->type;
+        if (!strcmp(g->outputs[i]->name, f->path))
+            return t && t->tensor_type && t->tensor_type->elem_type && !t->tensor_type->shape;
+    }
+    return false;
+}
+
+/* Shapes that contradict each other, or that an output lacks, stop a model only if the runtime says
+ * so: it uses its own. */
 static bool is_exception(const linter *l, const pgy_finding *f)
 {
     const lint_args *s = args_get(l->line, &OWN);
-    return f->severity == PGY_LOG_ERROR && (s->without_runtime || !has_code(f, "declared-shape"));
+    if (f->severity != PGY_LOG_ERROR) return false;
+    return s->without_runtime || !(has_code(f, "declared-shape") || is_shapeless_output(l, f));
 }
 
 /* Structural findings; what does not matter for any output is kept for the end. The order of nodes

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* polygraphy surgeon sanitize: a model with its constants folded, cleaned up, sorted, with other
  * input shapes or limits. The summary is shown before and after. */
+#include <polygraphy/gs.h>
 #include <polygraphy/loader.h>
 #include <polygraphy/transform.h>
 
@@ -388,6 +389,36 @@ static pgy_status save(pgy_graph *graph, args *line, pgy_error *err)
     return st;
 }
 
+/* The same without what no output needs, which may be all that is wrong with a model. */
+static pgy_status import_cleaned(pgy_graph **out, pgy_model *model, pgy_error *err)
+{
+    static const pgy_gs_export_options LOOSE = {.size = sizeof LOOSE, .no_type_check = true};
+    pgy_gs_graph *loose = NULL;
+    pgy_model *cleaned = NULL;
+    pgy_status st = pgy_gs_import(&loose, model, err);
+    if (!st) st = pgy_gs_cleanup(loose, NULL, err);
+    if (!st) st = pgy_gs_export(&cleaned, loose, &LOOSE, err);
+    if (!st) st = pgy_graph_import(out, cleaned, err);
+    pgy_model_destroy(cleaned);
+    pgy_gs_destroy(loose);
+    return st;
+}
+
+static pgy_status import_graph(pgy_graph **out, pgy_model *model, const args *line, pgy_error *err)
+{
+    const sanitize_args *s = args_get(line, &OWN);
+    const fold_args *folding = args_get(line, &FOLD);
+    pgy_error why = {0};
+    pgy_status st = pgy_graph_import(out, model, &why);
+    if (!st) return st;
+    const bool cleans = s->cleanup || (folding->fold && folding->passes != 0);
+    if (st != PGY_E_FORMAT || !cleans) return pgy_error_set(err, st, "%s", why.text);
+    st = import_cleaned(out, model, err);
+    if (!st)
+        LOG(WARNING, "Nodes that no output needs are removed first, since with them: %s", why.text);
+    return st;
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
@@ -395,7 +426,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_model *model = NULL;
     pgy_graph *graph = NULL;
     pgy_status st = surgeon_read(&model, line, err);
-    if (!st) st = pgy_graph_import(&graph, model, err);
+    if (!st) st = import_graph(&graph, model, line, err);
     if (!st && !shapes->no_inference && !shapes->fallback) infer_shapes(graph);
     if (!st && shapes->bound_count) st = set_bounds(graph, shapes, err);
     if (!st) st = show_graph("Original Model:", graph, err);

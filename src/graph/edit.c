@@ -151,6 +151,16 @@ void graph_mark_changed(pgy_graph *g)
     for (; g; g = g->parent) level_of(g)->changed = true;
 }
 
+void graph_suggest(suggestions *out, const pgy_graph *g)
+{
+    const graph_level *level = level_of(g);
+    for (size_t i = 0; i < level->declared_count; i++) suggest_offer(out, level->declared[i]->name);
+    for (size_t i = 0; i < g->node_count; i++)
+        for (size_t k = 0; k < g->nodes[i]->output_count; k++)
+            if (g->nodes[i]->outputs[k]) suggest_offer(out, g->nodes[i]->outputs[k]->name);
+    for (size_t i = 0; i < g->initializer_count; i++) suggest_offer(out, g->initializers[i]->name);
+}
+
 pgy_value *pgy_graph_find_value(const pgy_graph *g, const char *name)
 {
     return strmap_get(&level_of(g)->values, name);

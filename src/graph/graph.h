@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "ops/dim.h"
 #include "ops/op.h"
 
@@ -192,6 +193,8 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
                        size_t input_count, pgy_value *const *outputs, size_t output_count,
                        pgy_error *err) PGY_MUST_CHECK;
 pgy_status node_set_input(pgy_node *n, size_t i, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
+/* Offers the names of a level. */
+void graph_suggest(suggestions *out, const pgy_graph *g);
 void graph_reindex(pgy_graph *g);
 void graph_mark_changed(pgy_graph *g); /* and those around it */
 pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t,

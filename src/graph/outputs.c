@@ -54,23 +54,35 @@ static void append_quoted(str *out, const char *text)
     str_printf(out, out->size ? ", '%s'" : "'%s'", text);
 }
 
-static pgy_status missing_error(chosen *c, const char *const *names, size_t count, pgy_error *err)
+static void append_available(str *out, const chosen *c)
 {
-    str missing = {0}, available = {0};
     const graph_level *level = level_of(c->graph);
-    for (size_t i = 0; i < count; i++)
-        if (!is_pattern(names[i]) && !pgy_graph_find_value(c->graph, names[i]))
-            append_quoted(&missing, names[i]);
-    for (size_t i = 0; i < c->graph->node_count && available.size < 1024; i++)
+    for (size_t i = 0; i < c->graph->node_count && out->size < 1024; i++)
         for (size_t k = 0; k < c->graph->nodes[i]->output_count; k++)
             if (c->graph->nodes[i]->outputs[k])
-                append_quoted(&available, c->graph->nodes[i]->outputs[k]->name);
-    for (size_t i = 0; i < level->declared_count && available.size < 1024; i++)
-        append_quoted(&available, level->declared[i]->name);
+                append_quoted(out, c->graph->nodes[i]->outputs[k]->name);
+    for (size_t i = 0; i < level->declared_count && out->size < 1024; i++)
+        append_quoted(out, level->declared[i]->name);
+}
+
+static pgy_status missing_error(chosen *c, const char *const *names, size_t count, pgy_error *err)
+{
+    str missing = {0}, near = {0}, available = {0};
+    suggestions like = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (is_pattern(names[i]) || pgy_graph_find_value(c->graph, names[i])) continue;
+        append_quoted(&missing, names[i]);
+        if (!like.wanted) like.wanted = names[i];
+    }
+    graph_suggest(&like, c->graph);
+    suggest_append(&near, &like);
+    append_available(&available, c);
     pgy_error_set(err, PGY_E_NOT_FOUND,
-                  "The following outputs were not found in the model: [%s]. Available: [%s%s]",
-                  str_text(&missing), str_text(&available), available.size < 1024 ? "" : ", ...");
+                  "The following outputs were not found in the model: [%s]%s Available: [%s%s]",
+                  str_text(&missing), near.size ? str_text(&near) : ".", str_text(&available),
+                  available.size < 1024 ? "" : ", ...");
     str_deinit(&missing);
+    str_deinit(&near);
     str_deinit(&available);
     return PGY_E_NOT_FOUND;
 }
@@ -89,24 +101,37 @@ static pgy_status choose_names(chosen *c, const char *const *names, size_t count
     return PGY_OK;
 }
 
-static void choose_type(chosen *c, const char *op_type)
+static void unknown_type(const chosen *c, const char *op_type)
 {
-    const char *nearest = NULL;
-    size_t distance = 4, found = 0;
+    suggestions like = {.wanted = op_type};
+    str near = {0}, present = {0};
+    for (size_t i = 0; i < c->graph->node_count; i++) {
+        const char *other = c->graph->nodes[i]->op_type;
+        bool seen = false;
+        suggest_offer(&like, other);
+        for (size_t k = 0; k < i && !seen && present.size < 512; k++)
+            seen = !strcmp(c->graph->nodes[k]->op_type, other);
+        if (!seen && present.size < 512) append_quoted(&present, other);
+    }
+    suggest_append(&near, &like);
+    if (near.size)
+        LOG(ERROR, "The model has no operator '%s'%s", op_type, str_text(&near));
+    else
+        LOG(ERROR, "The model has no operator '%s'. Available: [%s%s]", op_type, str_text(&present),
+            present.size < 512 ? "" : ", ...");
+    str_deinit(&near);
+    str_deinit(&present);
+}
+
+static size_t choose_type(chosen *c, const char *op_type)
+{
+    size_t found = 0;
     for (size_t i = 0; i < c->graph->node_count; i++) {
         const pgy_node *n = c->graph->nodes[i];
-        if (str_equal_nocase(n->op_type, op_type)) {
-            found += 1 + choose_of_node(c, n, NULL);
-        } else if (!found && str_distance(n->op_type, op_type) < distance) {
-            distance = str_distance(n->op_type, op_type);
-            nearest = n->op_type;
-        }
+        if (str_equal_nocase(n->op_type, op_type)) found += 1 + choose_of_node(c, n, NULL);
     }
-    if (found) return;
-    if (nearest)
-        LOG(ERROR, "The model has no operator '%s'. Did you mean '%s'?", op_type, nearest);
-    else
-        LOG(ERROR, "The model has no operator '%s'", op_type);
+    if (!found) unknown_type(c, op_type);
+    return found;
 }
 
 static void exclude(chosen *c, const char *what)
@@ -120,6 +145,16 @@ static void exclude(chosen *c, const char *what)
     }
     if (kept == c->count) LOG(WARNING, "'%s' is to be excluded, but is no output", what);
     c->count = kept;
+}
+
+static pgy_status exclude_names(chosen *c, const char *const *names, size_t count, pgy_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!is_pattern(names[i]) && !pgy_graph_find_value(c->graph, names[i]))
+            return missing_error(c, names, count, err);
+        exclude(c, names[i]);
+    }
+    return PGY_OK;
 }
 
 static void replace_outputs(chosen *c)
@@ -143,14 +178,17 @@ pgy_status pgy_graph_select_outputs(pgy_graph *g, const pgy_output_selection *se
                 .values = arena_alloc_array(&state_of(g)->memory, room, sizeof(pgy_value *))};
     if (!c.values) return graph_no_memory(err);
     state_of(g)->epoch++;
-    const bool keeps = !selection->names && !selection->mark_all && selection->op_type_count == 0;
-    for (size_t i = 0; keeps && i < g->output_count; i++) choose(&c, g->outputs[i]);
-    const pgy_status st =
+    pgy_status st =
         choose_names(&c, selection->names, selection->names ? selection->name_count : 0, err);
     if (st) return st;
     if (selection->mark_all) choose_matching(&c, NULL);
-    for (size_t i = 0; i < selection->op_type_count; i++) choose_type(&c, selection->op_types[i]);
-    for (size_t i = 0; i < selection->exclude_count; i++) exclude(&c, selection->exclude[i]);
+    size_t found = 0;
+    for (size_t i = 0; i < selection->op_type_count; i++)
+        found += choose_type(&c, selection->op_types[i]);
+    const bool asked = selection->names || selection->mark_all || found;
+    for (size_t i = 0; !asked && i < g->output_count; i++) choose(&c, g->outputs[i]);
+    st = exclude_names(&c, selection->exclude, selection->exclude_count, err);
+    if (st) return st;
     if (c.count == 0) return pgy_error_set(err, PGY_E_NOT_FOUND, "No outputs were selected.");
     replace_outputs(&c);
     return PGY_OK;

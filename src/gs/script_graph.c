@@ -17,13 +17,35 @@ static pgy_status check_inputs(const tensor_refs *list, pgy_error *err)
     return PGY_OK;
 }
 
+/* No tensor is twice an input. Bodies of loops and functions may give one out twice. */
+static pgy_status check_twice(const pgy_gs_script *s, pgy_gs_tensor *const *before, size_t count,
+                              const pgy_gs_tensor *t, bool inputs, pgy_error *err)
+{
+    const bool matters = inputs || (!s->current->parent && !s->current->is_function);
+    for (size_t i = 0; matters && i < count; i++)
+        if (before[i] == t)
+            return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' would be an %s of the graph twice",
+                                 t->name, inputs ? "input" : "output");
+    return PGY_OK;
+}
+
+static pgy_status check_list(const pgy_gs_script *s, const tensor_refs *list, bool inputs,
+                             pgy_error *err)
+{
+    pgy_status st = inputs ? check_inputs(list, err) : PGY_OK;
+    for (size_t i = 1; !st && i < list->count; i++)
+        st = check_twice(s, list->items, i, list->items[i], inputs, err);
+    return st;
+}
+
 pgy_status verb_set_io(pgy_gs_script *s, const call *c, pgy_error *err)
 {
     const piece *in = call_get(c, "inputs"), *out = call_get(c, "outputs");
     tensor_refs inputs = {0}, outputs = {0};
     pgy_status st = in ? ref_tensors(&inputs, s, *in, NULL, c->memory, err) : PGY_OK;
-    if (!st) st = check_inputs(&inputs, err);
+    if (!st) st = check_list(s, &inputs, true, err);
     if (!st && out) st = ref_tensors(&outputs, s, *out, NULL, c->memory, err);
+    if (!st) st = check_list(s, &outputs, false, err);
     if (!st && in) st = pgy_gs_set_graph_inputs(s->current, inputs.items, inputs.count, err);
     if (!st && out) st = pgy_gs_set_graph_outputs(s->current, outputs.items, outputs.count, err);
     return st;
@@ -42,7 +64,11 @@ static pgy_status add_each(pgy_gs_script *s, const call *c, bool inputs, pgy_err
         pgy_gs_tensor *t;
         st = ref_tensor(&t, s, c->rest.items[i], NULL, c->memory, err);
         const tensor_refs one = {&t, 1};
-        if (!st && inputs) st = check_inputs(&one, err);
+        if (!st) st = check_list(s, &one, inputs, err);
+        if (!st)
+            st = check_twice(s, inputs ? s->current->inputs : s->current->outputs,
+                             inputs ? s->current->input_count : s->current->output_count, t, inputs,
+                             err);
         if (!st)
             st = inputs ? pgy_gs_add_graph_input(s->current, t, err)
                         : pgy_gs_add_graph_output(s->current, t, err);

@@ -159,6 +159,18 @@ static pgy_status limit_candidates(bounder *b, pgy_error *err)
     return st;
 }
 
+static pgy_status not_found(const pgy_graph *g, const char *name, pgy_error *err)
+{
+    suggestions near = {.wanted = name};
+    str text = {0};
+    graph_suggest(&near, g);
+    suggest_append(&text, &near);
+    pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s' to bound%s", name,
+                  str_text(&text));
+    str_deinit(&text);
+    return PGY_E_NOT_FOUND;
+}
+
 static pgy_status limit_named(bounder *b, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -166,9 +178,7 @@ static pgy_status limit_named(bounder *b, pgy_error *err)
         const pgy_upper_bound *bound = &b->bounds[i];
         if (!*bound->name || is_set(b, bound->name)) continue;
         pgy_value *v = pgy_graph_find_value(b->graph, bound->name);
-        if (!v)
-            return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s' to bound",
-                                 bound->name);
+        if (!v) return not_found(b->graph, bound->name, err);
         LOG(WARNING, "'%s' sets no size without a limit; it is bounded all the same", bound->name);
         st = limit_value(b, v, bound->bound, err);
     }

@@ -88,7 +88,7 @@ static pgy_status not_found(const pgy_graph *g, const char *name, pgy_error *err
 {
     suggestions near = {.wanted = name};
     str text = {0};
-    for (size_t i = 0; i < g->input_count; i++) suggest_offer(&near, g->inputs[i]->name);
+    graph_suggest(&near, g);
     suggest_append(&text, &near);
     const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s'%s",
                                         name, str_text(&text));

@@ -121,12 +121,24 @@ static void test_outputs__missing(void **state)
 {
     (void)state;
     const char *const names[] = {"b0", "ghost", "spook"}, *const none[] = {"zz*"},
-                      *const types[] = {"Relux"};
+                      *const close[] = {"top", "tap", "b"};
     refuse((pgy_output_selection){.names = names, .name_count = 3},
            "['ghost', 'spook']. Available: ['k', 'a0'");
     refuse((pgy_output_selection){.names = none, .name_count = 1}, "No outputs were selected.");
-    refuse((pgy_output_selection){.op_types = types, .op_type_count = 1},
-           "No outputs were selected.");
+    refuse((pgy_output_selection){.names = close, .name_count = 3},
+           "['tap', 'b']; did you mean 'top', 'a0'? Available: ['k', 'a0'");
+    refuse((pgy_output_selection){.exclude = close, .exclude_count = 3}, "['tap', 'b']; did you");
+}
+
+static void test_outputs__unknown_operators_choose_nothing(void **state)
+{
+    (void)state;
+    const char *const names[] = {"b1"}, *const types[] = {"Relux"};
+    select_and_expect((pgy_output_selection){.op_types = types, .op_type_count = 1}, "top");
+    select_and_expect(
+        (pgy_output_selection){
+            .names = names, .name_count = 1, .op_types = types, .op_type_count = 1},
+        "b1");
 }
 
 static void test_outputs__exported(void **state)

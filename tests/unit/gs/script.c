@@ -313,6 +313,14 @@ static void test_script__says_where_and_what_is_wrong(void **state)
     assert_refused("set-input a 0 $out[1]@r",
                    "script:1:1: set-input: '$out[1]@r': node 'r' has 1 outputs");
     assert_refused("set-io inputs=w", "script:1:1: set-io: 'w' is a weight and cannot be an input");
+    assert_refused("set-io inputs=x,t,x",
+                   "script:1:1: set-io: 'x' would be an input of the graph twice");
+    assert_refused("add-input x",
+                   "script:1:1: add-input: 'x' would be an input of the graph twice");
+    assert_refused("set-io outputs=t,t",
+                   "script:1:1: set-io: 't' would be an output of the graph twice");
+    assert_refused("add-output y",
+                   "script:1:1: add-output: 'y' would be an output of the graph twice");
 }
 
 static void test_script__refuses_opsets_that_nobody_knows(void **state)
