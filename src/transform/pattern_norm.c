@@ -104,6 +104,18 @@ bool pattern_norm_centre(pattern_norm *m, pattern *p)
     return true;
 }
 
+void pattern_norm_narrow(pattern_norm *m, pattern *p)
+{
+    const pgy_node *wide = pattern_from(m->x, "Cast");
+    pgy_node *narrow = pattern_user(m->last);
+    if (!p->standard || !wide || !pattern_is(narrow, "Cast") || pattern_dtype(m->x) != PGY_F32 ||
+        pattern_dtype(wide->inputs[0]) != pattern_dtype(narrow->outputs[0]) ||
+        !pattern_is_float(wide->inputs[0]))
+        return;
+    m->x = wide->inputs[0];
+    m->last = narrow;
+}
+
 /* ---- Scale and shift ------------------------------------------------------------------------ */
 
 /* The constant with exactly the axes of a row, or NULL: v has another shape. */

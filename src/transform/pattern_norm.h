@@ -19,6 +19,9 @@ typedef struct pattern_norm {
 bool pattern_norm_find(pattern_norm *out, pattern *p, pgy_node *n);
 /* If x is x' - mean(x') over the same axes, and is used for nothing else, x becomes x'. */
 bool pattern_norm_centre(pattern_norm *m, pattern *p);
+/* If x was widened to float32 for it and the result is made narrow again, both are seen as they
+ * were: the operators compute in float32. For standard operators only. */
+void pattern_norm_narrow(pattern_norm *m, pattern *p);
 /* Takes a multiplication by constants behind it, of the shape of a row, and then, if asked for, an
  * addition. Without the former, scale is made of ones. False: that is not possible. */
 bool pattern_norm_affine(pattern_norm *m, pattern *p, bool shift);

@@ -4,9 +4,6 @@
  * keys. On the way scores may be seen as [batch * heads, length, length] too. */
 #include "transform/fuse/attention.h"
 
-#include <ctype.h>
-#include <string.h>
-
 enum { MAX_DEPTH = 12 };
 
 /* What is as good as minus infinity: no score is seen beside it. */
@@ -22,39 +19,15 @@ static bool takes(const pattern *p, pgy_dtype dtype)
     return dtype == PGY_F32 || (p->standard && (dtype == PGY_F16 || dtype == PGY_BF16));
 }
 
-/* Does an Einsum multiply the last two axes like MatMul does? *turned: of the second factor as it
- * lies, [.., columns, shared]. */
-static bool is_matrix_einsum(const pgy_node *n, bool *turned)
+static attention_product product_of(const pattern *p, const pgy_node *n)
 {
-    const pgy_onnx_attribute *a = node_attribute(n, "equation");
-    const char *letters = a ? (const char *)a->s.data : NULL;
-    char text[32] = {0};
-    size_t size = 0;
-    for (size_t i = 0; letters && i < a->s.size && size < sizeof text; i++)
-        if (letters[i] != ' ') text[size++] = letters[i];
-    const size_t rank = size > 3 ? (size - 3) / 3 : 0;
-    if (rank < 3 || rank > 5 || size != 3 * rank + 3 || n->input_count != 2) return false;
-    const char *x = text, *y = x + rank + 1, *z = y + rank + 2;
-    if (y[-1] != ',' || z[-2] != '-' || z[-1] != '>' || memcmp(x, y, rank - 2) != 0 ||
-        memcmp(x, z, rank - 1) != 0 || x[rank - 1] == x[rank - 2])
-        return false;
-    *turned = y[rank - 1] == x[rank - 1];
-    const char shared = *turned ? y[rank - 1] : y[rank - 2],
-               column = *turned ? y[rank - 2] : y[rank - 1];
-    for (size_t i = 0; i < rank; i++)
-        if (!isalpha((unsigned char)x[i]) || memchr(x + i + 1, x[i], rank - 1 - i)) return false;
-    return shared == x[rank - 1] && column == z[rank - 1] && !memchr(x, column, rank);
-}
-
-static bool is_product(const pattern *p, const pgy_node *n, bool *turned)
-{
-    *turned = false;
-    if (!n || (!pattern_is(n, "MatMul") &&
-               !(p->standard && pattern_is(n, "Einsum") && is_matrix_einsum(n, turned))))
-        return false;
-    const int32_t rank = pattern_rank(n->inputs[0]);
-    return (rank == 4 || (p->standard && (rank == 3 || rank == 5))) &&
-           pattern_rank(n->inputs[1]) == rank;
+    if (!n) return ATTENTION_NO_PRODUCT;
+    const bool plain = pattern_is(n, "MatMul");
+    const int32_t rank = plain || pattern_is(n, "Einsum") ? pattern_rank(n->inputs[0]) : -1;
+    if (rank < 3 || rank > 5 || (!p->standard && (rank != 4 || !plain)) || n->input_count != 2 ||
+        pattern_rank(n->inputs[1]) != rank)
+        return ATTENTION_NO_PRODUCT;
+    return plain ? ATTENTION_MATRICES : attention_einsum(n, (size_t)rank);
 }
 
 /* ---- Scores --------------------------------------------------------------------------------- */
@@ -84,13 +57,14 @@ static bool read_masked(attention *a, pattern *p, attention_mask mask, pgy_value
     return false;
 }
 
-/* n = scores + mask */
+/* n = scores + mask, or scores - mask */
 static bool read_sum(attention *a, pattern *p, const pgy_node *n, size_t depth)
 {
-    for (size_t i = 0; i < 2; i++) {
+    const bool negative = pattern_is(n, "Sub");
+    for (size_t i = 0; i < (negative ? 1 : 2); i++) {
         pgy_value *scores = n->inputs[i], *mask = n->inputs[1 - i];
         if (takes(p, pattern_dtype(mask)) && fits_mask(p, a, mask, scores, n->outputs[0]) &&
-            read_masked(a, p, (attention_mask){.v = mask}, scores, depth))
+            read_masked(a, p, (attention_mask){.v = mask, .negative = negative}, scores, depth))
             return true;
     }
     return false;
@@ -158,15 +132,17 @@ static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth)
 {
     if (!pattern_is_inner(v) || depth > MAX_DEPTH) return false;
     const pgy_node *n = v->producer;
-    bool turned;
-    if (is_product(p, n, &turned)) {
-        attention_read_operand(a, p, ATTENTION_Q, n->inputs[0], false);
-        attention_read_operand(a, p, ATTENTION_K, n->inputs[1], !turned);
+    const attention_product kind = product_of(p, n);
+    if (kind == ATTENTION_MATRICES || kind == ATTENTION_ROWS || kind == ATTENTION_SCORES) {
+        const bool apart = kind == ATTENTION_SCORES;
+        attention_read_operand(a, p, ATTENTION_Q, n->inputs[0], apart, false);
+        attention_read_operand(a, p, ATTENTION_K, n->inputs[1], apart, kind == ATTENTION_MATRICES);
         return true;
     }
     if (pattern_is(n, "Add")) return read_sum(a, p, n, depth + 1);
     if (pattern_is(n, "Mul") || pattern_is(n, "Div")) return read_factors(a, p, v, depth + 1);
     if (!p->standard) return false;
+    if (pattern_is(n, "Sub")) return read_sum(a, p, n, depth + 1);
     if (pattern_is(n, "Where")) return read_choice(a, p, n, depth + 1);
     if (pattern_is(n, "Max")) return read_floor(a, p, n, depth + 1);
     if (pattern_is(n, "Tanh")) return read_cap(a, p, n, depth + 1);
@@ -177,7 +153,7 @@ static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth)
 /* ---- The softmax ---------------------------------------------------------------------------- */
 
 /* softmax(s), or 0 where that is no number: so rows without any key are 0, as Attention has it. */
-static const pgy_node *read_softmax(const pattern *p, pgy_value *v)
+static const pgy_node *read_guarded(pattern *p, pgy_value *v)
 {
     const pgy_node *plain = pattern_inner(v, "Softmax"), *where = pattern_inner(v, "Where");
     if (plain || !where || !p->standard) return plain;
@@ -185,8 +161,25 @@ static const pgy_node *read_softmax(const pattern *p, pgy_value *v)
                    *softmax = pattern_from(where->inputs[2], "Softmax");
     const bool fits = test && softmax && test->inputs[0] == where->inputs[2] &&
                       where->inputs[2]->consumer_count == 2 && !where->inputs[2]->is_output &&
-                      pattern_scalar_is((pattern *)p, where->inputs[1], 0);
+                      pattern_scalar_is(p, where->inputs[1], 0);
     return fits ? softmax : NULL;
+}
+
+/* *scores: what goes into it; 16-bit ones may be widened for it. */
+static const pgy_node *read_softmax(attention *a, pattern *p, pgy_value *v, pgy_value **scores)
+{
+    const pgy_node *narrow = p->standard ? pattern_inner(v, "Cast") : NULL;
+    const pgy_node *softmax = read_guarded(p, narrow ? narrow->inputs[0] : v);
+    if (!softmax) return NULL;
+    *scores = softmax->inputs[0];
+    if (!narrow) return softmax;
+    const pgy_node *wide = pattern_inner(*scores, "Cast");
+    if (!wide || pattern_dtype(*scores) != PGY_F32 ||
+        pattern_dtype(wide->inputs[0]) != pattern_dtype(v))
+        return NULL;
+    *scores = wide->inputs[0];
+    a->wide = true;
+    return softmax;
 }
 
 /* softmax(factor (x / factor - m)) with one m for each row is softmax(x): a trick against overflow.
@@ -234,9 +227,9 @@ static bool agree(attention *a, const pattern *p)
     const attention_operand *of = a->of;
     for (size_t i = 0; i < ATTENTION_OPERANDS; i++)
         if (!takes(p, pattern_dtype(of[i].v))) return false;
-    if (!(a->scale > 0) || !attention_lead_of(&a->lead, of[ATTENTION_Q].v) ||
-        !attention_lead_of(&k, of[ATTENTION_K].v) || !attention_lead_of(&v, of[ATTENTION_V].v) ||
-        !same_lead(k, v) || !shares(p, a->lead, k))
+    if (!(a->scale > 0) || !attention_operand_lead(&a->lead, &of[ATTENTION_Q]) ||
+        !attention_operand_lead(&k, &of[ATTENTION_K]) ||
+        !attention_operand_lead(&v, &of[ATTENTION_V]) || !same_lead(k, v) || !shares(p, a->lead, k))
         return false;
     if (a->gain && (!attention_lead_of(&other, a->gained) || !same_lead(other, a->lead)))
         return false;
@@ -246,16 +239,17 @@ static bool agree(attention *a, const pattern *p)
 static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped)
 {
     *a = (attention){.scale = 1, .plain = true, .grouped = grouped};
-    bool turned;
-    if (!is_product(p, n, &turned) || turned || !takes(p, pattern_dtype(n->outputs[0])) ||
-        pgy_graph_opset(n->graph, "") < 23)
+    const attention_product kind = product_of(p, n);
+    if ((kind != ATTENTION_MATRICES && kind != ATTENTION_VALUES) ||
+        !takes(p, pattern_dtype(n->outputs[0])) || pgy_graph_opset(n->graph, "") < 23)
         return false;
-    const pgy_node *softmax = read_softmax(p, whole_view(p, n->inputs[0]));
+    pgy_value *scores = NULL;
+    const pgy_node *softmax = read_softmax(a, p, whole_view(p, n->inputs[0]), &scores);
     const int64_t axis = softmax ? pattern_int(softmax, "axis", -1) : 0;
     if (!softmax || (axis != -1 && axis != pattern_rank(softmax->outputs[0]) - 1) ||
-        !read_scores(a, p, unshifted(p, softmax->inputs[0]), 0))
+        !read_scores(a, p, unshifted(p, scores), 0))
         return false;
-    attention_read_operand(a, p, ATTENTION_V, n->inputs[1], false);
+    attention_read_operand(a, p, ATTENTION_V, n->inputs[1], kind == ATTENTION_VALUES, false);
     return agree(a, p);
 }
 

@@ -17,6 +17,7 @@ typedef struct attention_lead {
 typedef struct attention_operand {
     pgy_value *v;     /* [batch, heads, length, size] */
     bool turned;      /* v is [batch, heads, size, length] */
+    bool lies_apart;  /* v is [batch, length, heads, size] itself */
     pgy_value *apart; /* the same as [batch, length, heads, size], or NULL; of as many axes */
 } attention_operand;
 
@@ -24,9 +25,19 @@ typedef struct attention_operand {
 typedef struct attention_mask {
     pgy_value *v;
     const pgy_value *scores; /* that it was applied to */
+    bool negative;           /* v is subtracted */
     bool chooses, opposite;  /* v is a condition, which opens or, if opposite, closes */
     double closed;           /* what it puts there */
 } attention_mask;
+
+/* Products by the last axes of their factors and of the result. */
+typedef enum attention_product {
+    ATTENTION_NO_PRODUCT,
+    ATTENTION_MATRICES, /* [i, d] [d, j] is [i, j] */
+    ATTENTION_ROWS,     /* [i, d] [j, d] is [i, j] */
+    ATTENTION_SCORES,   /* [i, heads, d] [j, heads, d] is [heads, i, j] */
+    ATTENTION_VALUES    /* [heads, i, j] [j, heads, d] is [i, heads, d] */
+} attention_product;
 
 typedef struct attention {
     attention_operand of[ATTENTION_OPERANDS];
@@ -35,6 +46,7 @@ typedef struct attention {
     pgy_value *gain; /* a factor for each head, or NULL */
     const pgy_value *gained;
     double scale, cap; /* cap 0: none */
+    bool wide;         /* the softmax is one of float32, the rest of 16 bits */
     bool deep;         /* while reading: a mask would come too late */
     bool grouped;      /* repetition of heads is looked through */
     bool plain;        /* what the engine takes too */
@@ -51,8 +63,18 @@ pgy_value *attention_unscaled(pattern *p, pgy_value *v, double *scale);
 /* What a view of v (inner, or `open`) shows, where the last two axes stay; or NULL. */
 pgy_value *attention_seen_through(pgy_value *v, bool open);
 /* Goes back from a factor of a product, over Transposes, Reshapes, numbers and, if a->grouped, the
- * repetition of heads. `turned`: v is [.., size, length]. */
-void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bool turned);
+ * repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: [.., size, length]. */
+void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bool apart,
+                            bool turned);
+bool attention_operand_lead(attention_lead *out, const attention_operand *o);
+/* The axis of v that is the length. */
+int32_t attention_length_axis(const attention_operand *o);
+
+/* ---- attention_einsum.c ---------------------------------------------------------------------- */
+
+/* Which product of two tensors of this rank an Einsum is; one that lies apart has the rank 4 or 5.
+ */
+attention_product attention_einsum(const pgy_node *n, size_t rank);
 
 /* ---- attention_mask.c ------------------------------------------------------------------------ */
 

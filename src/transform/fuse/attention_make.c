@@ -3,6 +3,8 @@
  * queries, keys, values and the result all lie so, and of four elsewhere. */
 #include "transform/fuse/attention.h"
 
+enum { FLOAT32 = 1 }; /* in TensorProto */
+
 /* What the node replaces: the last node, and how its result lies. */
 typedef struct ending {
     pgy_node *node;
@@ -102,6 +104,7 @@ static void set_numbers(const attention *a, pattern *p, pgy_node *made, bool cau
     if (causal) pattern_set_int(p, made, "is_causal", 1);
     pattern_set_float(p, made, "scale", a->scale);
     if (a->cap > 0) pattern_set_float(p, made, "softcap", a->cap);
+    if (a->wide) pattern_set_int(p, made, "softmax_precision", FLOAT32);
 }
 
 static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending *e)
@@ -130,7 +133,8 @@ static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending 
 static pgy_value *whole(pattern *p, pgy_node *n, const attention_operand *o)
 {
     const int32_t rank = pattern_rank(o->v);
-    const bool apart = o->apart && (o->turned || (rank != 4 && pattern_is_inner(o->v)));
+    const bool apart =
+        o->apart && (o->turned || o->lies_apart || (rank != 4 && pattern_is_inner(o->v)));
     pgy_value *v = apart ? o->apart : o->v;
     if (rank != 4) v = attention_axis(p, n, rank == 3 ? "Unsqueeze" : "Squeeze", v);
     if (!v || (!apart && !o->turned)) return v;
@@ -192,6 +196,10 @@ bool attention_make(const attention *a, pattern *p, pgy_node *n)
 {
     static const char *const APART[] = {"102", "0213", "01324"};
     ending e, together;
+    if (a->of[ATTENTION_V].lies_apart) {
+        together = (ending){.node = n, .rank = pattern_rank(n->outputs[0]), .together = true};
+        return is_apart(a, &together) && put_apart(a, p, n, &together);
+    }
     if (!find_end(&e, a, p, n)) return false;
     pgy_node *user = pattern_user(e.node);
     together = (ending){.node = user, .rank = e.rank, .together = true};

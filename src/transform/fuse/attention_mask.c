@@ -50,11 +50,12 @@ static int opens(const attention_mask *m, const pgy_tensor *t, size_t i, double 
  * masks it must close for good. */
 static bool is_triangle(pattern *p, const attention_mask *m, bool alone)
 {
-    const double most = alone ? -1e30 : -INFINITY;
+    const double lowest = pattern_dtype(m->v) == PGY_F16 ? -65504 : -1e30,
+                 most = alone ? lowest : -INFINITY;
     const int32_t rank = pattern_rank(m->v);
     const int64_t rows = pattern_size(m->v, -2), keys = pattern_size(m->v, -1);
     pgy_tensor *t = NULL;
-    if ((m->chooses && !alone && !isinf(m->closed)) || rows < 2 || keys < 1 ||
+    if (m->negative || (m->chooses && !alone && !isinf(m->closed)) || rows < 2 || keys < 1 ||
         rows > MAX_TRIANGLE / keys || !has_row_for_each(m) || !pattern_is_constant(p, m->v))
         return false;
     for (int32_t d = 0; d < rank - 2; d++)
@@ -95,7 +96,7 @@ static pgy_value *make_term(const attention *a, pattern *p, pgy_node *n, const a
     const pgy_dtype dtype = pattern_dtype(a->of[ATTENTION_Q].v);
     pgy_value *v = m->v;
     if (pattern_rank(v) == 5) v = attention_axis(p, n, "Squeeze", v);
-    if (!m->chooses || !v) return v;
+    if (!m->chooses || !v) return v && m->negative ? operation(p, n, "Neg", &v, 1) : v;
     if (!numbers) return m->opposite ? operation(p, n, "Not", &v, 1) : v;
     /* ONNX Runtime takes the lowest number for minus infinity, which is something else where all
      * of a row is closed. */
@@ -108,12 +109,11 @@ static pgy_value *make_term(const attention *a, pattern *p, pgy_node *n, const a
 /* The number of queries as a list of one, made where it is needed. */
 static pgy_value *length_of(const attention *a, pattern *p, pgy_node *n)
 {
-    const attention_operand *q = &a->of[ATTENTION_Q];
-    const int32_t rank = pattern_rank(q->v);
-    pgy_value *made = attention_value(p, n), *from = q->v;
+    const int32_t axis = attention_length_axis(&a->of[ATTENTION_Q]);
+    pgy_value *made = attention_value(p, n), *from = a->of[ATTENTION_Q].v;
     pgy_node *shape = made ? pattern_add(p, n, "Shape", &from, 1, made) : NULL;
-    pattern_set_int(p, shape, "start", rank - 2);
-    pattern_set_int(p, shape, "end", rank - 1);
+    pattern_set_int(p, shape, "start", axis);
+    pattern_set_int(p, shape, "end", axis + 1);
     return shape ? made : NULL;
 }
 
@@ -121,7 +121,8 @@ static pgy_value *length_of(const attention *a, pattern *p, pgy_node *n)
 static pgy_value *widen(const attention *a, pattern *p, pgy_node *n, pgy_value *mask)
 {
     static const int64_t ONES[] = {1, 1};
-    const int64_t length = pattern_size(a->of[ATTENTION_Q].v, -2), sizes[] = {length, 1};
+    const attention_operand *q = &a->of[ATTENTION_Q];
+    const int64_t length = pattern_size(q->v, attention_length_axis(q)), sizes[] = {length, 1};
     pgy_value *inputs[] = {mask, NULL};
     if (length > 0) {
         inputs[1] = attention_ints(p, n, sizes, 2);

@@ -94,18 +94,35 @@ static bool step_back(attention_operand *o, pattern *p, size_t i)
     return true;
 }
 
-void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bool turned)
+void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bool apart,
+                            bool turned)
 {
     attention_operand *o = &a->of[i];
     bool grouped = a->grouped && i != ATTENTION_Q;
-    *o = (attention_operand){.v = v, .turned = turned};
+    *o = (attention_operand){.v = v, .turned = turned, .lies_apart = apart};
+    if (pattern_rank(v) != 4 || apart) a->plain = false;
     for (size_t step = 0; step < MAX_STEPS; step++) {
         pgy_value *x = i == ATTENTION_V ? o->v : attention_unscaled(p, o->v, &a->scale);
-        if (x == o->v) x = grouped && !o->turned ? ungrouped(o->v) : NULL;
+        if (x == o->v) x = grouped && !o->turned && !apart ? ungrouped(o->v) : NULL;
         if (x)
             o->v = x;
-        else if (!step_back(o, p, i))
+        else if (apart || !step_back(o, p, i))
             break;
     }
-    if (pattern_rank(v) != 4) a->plain = false;
+    if (apart) o->apart = o->v;
+}
+
+bool attention_operand_lead(attention_lead *out, const attention_operand *o)
+{
+    const int32_t rank = pattern_rank(o->v);
+    if (!o->lies_apart) return attention_lead_of(out, o->v);
+    if (rank < 4 || rank > 5 || (rank == 5 && pattern_size(o->v, 0) != 1)) return false;
+    const dim *dims = fold_known(o->v)->dims;
+    *out = (attention_lead){dims[rank - 4], dims[rank - 2]};
+    return true;
+}
+
+int32_t attention_length_axis(const attention_operand *o)
+{
+    return pattern_rank(o->v) - (o->lies_apart ? 3 : 2);
 }

@@ -7,9 +7,9 @@
 bool fuse_layer_norm(pattern *p, pgy_node *n)
 {
     pattern_norm m;
-    if (!pattern_norm_find(&m, p, n) || !pattern_norm_centre(&m, p) ||
-        !pattern_norm_affine(&m, p, true))
-        return false;
+    if (!pattern_norm_find(&m, p, n) || !pattern_norm_centre(&m, p)) return false;
+    pattern_norm_narrow(&m, p);
+    if (!pattern_norm_affine(&m, p, true)) return false;
     pgy_value *inputs[] = {m.x, m.scale, m.shift};
     pgy_node *made = pattern_put(p, m.last, "LayerNormalization", inputs, 3);
     pattern_set_int(p, made, "axis", m.axis);

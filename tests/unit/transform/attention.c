@@ -224,6 +224,24 @@ static void test_attention__a_shift_of_rows_goes(void **state)
     expect(&b, "Sin Cos Neg Attention(3 scale=1)");
 }
 
+/* The softmax of a model of 16 bits in float32. */
+static void test_attention__a_wide_softmax(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    const char *const narrow[][2] = {{"q", "qn"}, {"kt", "kn"}, {"v", "vn"}};
+    for (size_t i = 0; i < 3; i++)
+        builder_attr_int(&b, builder_node(&b, "Cast", narrow[i][0], narrow[i][1]), "to", 10);
+    builder_node(&b, "MatMul", "qn kn", "s");
+    builder_attr_int(&b, builder_node(&b, "Cast", "s", "sw"), "to", 1);
+    builder_attr_int(&b, builder_node(&b, "Softmax", "sw", "p"), "axis", -1);
+    builder_attr_int(&b, builder_node(&b, "Cast", "p", "pn"), "to", 10);
+    builder_node(&b, "MatMul", "pn vn", "yn");
+    builder_attr_int(&b, builder_node(&b, "Cast", "yn", "y"), "to", 1);
+    expect(&b, "Sin Cos Neg Transpose Cast Cast Cast Transpose Attention(3 scale=1 "
+               "softmax_precision=1) Cast");
+}
+
 /* ---- Masks ---------------------------------------------------------------------------------- */
 
 static model_builder chosen(bool causal, bool opposite, float closed, bool more)
@@ -394,6 +412,25 @@ static void test_attention__einsum_of_matrices(void **state)
     builder_attr_string(&b, builder_node(&b, "Einsum", "q k", "s"), "equation", "bhdi,bhdj->bhij");
     end(&b, "s");
     expect(&b, "Sin Cos Neg Einsum Softmax MatMul");
+}
+
+/* [batch, length, heads, size] on all sides; the mask is subtracted. */
+static void test_attention__einsum_of_heads_apart(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(23);
+    builder_input(&b, "x", PGY_F32, "2, 5, 3, 4");
+    builder_output(&b, "y", PGY_F32, "2, 5, 3, 4");
+    bias(&b, "mask", "2, 1, 1, 5", 10);
+    builder_node(&b, "Sin", "x", "q");
+    builder_node(&b, "Cos", "x", "k");
+    builder_attr_string(&b, builder_node(&b, "Einsum", "q k", "s"), "equation",
+                        "...qhd,...khd->...hqk");
+    builder_node(&b, "Sub", "s mask", "m");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "m", "p"), "axis", -1);
+    builder_attr_string(&b, builder_node(&b, "Einsum", "p x", "y"), "equation", "bnij,bjnd->bind");
+    expect(&b, "Sin Cos Reshape Reshape Reshape Attention(4 q_num_heads=3 kv_num_heads=3 scale=1) "
+               "Reshape");
 }
 
 /* ---- Shared keys ---------------------------------------------------------------------------- */

@@ -243,6 +243,33 @@ static void test_simplify__rms_norm(void **state)
     expect(&b, "RMSNormalization");
 }
 
+/* In a model of 16 bits they are computed in float32, as the operators do it. */
+static void test_simplify__norms_of_16_bits(void **state)
+{
+    (void)state;
+    for (size_t centred = 0; centred < 2; centred++) {
+        model_builder b = begin(23, PGY_F16, "2, 3, 8");
+        number(&b, "epsilon", 1e-6, PGY_F32);
+        number(&b, "factor", 0.5, PGY_F16);
+        builder_ints(&b, "axes", "1", (const int64_t[]){2});
+        builder_ints(&b, "row", "1", (const int64_t[]){8});
+        builder_node(&b, "Expand", "factor row", "scale");
+        builder_attr_int(&b, builder_node(&b, "Cast", "x", "w"), "to", 1);
+        if (centred) {
+            builder_node(&b, "ReduceMean", "w axes", "m");
+            builder_node(&b, "Sub", "w m", "d");
+        }
+        builder_node(&b, "Mul", centred ? "d d" : "w w", "square");
+        builder_node(&b, "ReduceMean", "square axes", "mean");
+        builder_node(&b, "Add", "mean epsilon", "s");
+        builder_node(&b, "Sqrt", "s", "root");
+        builder_node(&b, "Div", centred ? "d root" : "w root", "q");
+        builder_attr_int(&b, builder_node(&b, "Cast", "q", "n"), "to", 10);
+        builder_node(&b, "Mul", "n scale", "y");
+        expect(&b, centred ? "LayerNormalization" : "RMSNormalization");
+    }
+}
+
 static model_builder group_norm(int64_t opset)
 {
     model_builder b = begin(opset, PGY_F32, "2, 6, 4, 5");
