@@ -38,6 +38,8 @@ typedef struct pgy_fold_options {
      * (subgraphs included); NULL: not. */
     void (*progress)(size_t pass, size_t nodes_before, size_t nodes_after, void *user);
     void *user;
+    bool keep_channels; /**< leave Mul, Div, Add, Sub and BatchNormalization behind Conv,
+                           ConvTranspose and Gemm, rather than moving them into the weights */
 } pgy_fold_options;
 
 PGY_API pgy_fold_options pgy_fold_options_default(void);

@@ -43,6 +43,8 @@ pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v,
 bool fold_ints(folder *f, pgy_value *v, const int64_t **out, size_t *count);
 /* Every consumer of `from` takes `to`. Outputs of graphs are not touched. */
 pgy_status fold_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err) PGY_MUST_CHECK;
+/* The producer of x, which is no output, writes y itself, which has no producer any more. */
+pgy_status fold_take_over(pgy_value *x, pgy_value *y, pgy_error *err) PGY_MUST_CHECK;
 /* Takes node n, whose output 0 is its input `input`, out. *done: it was possible. */
 pgy_status fold_bypass(folder *f, pgy_node *n, size_t input, bool *done,
                        pgy_error *err) PGY_MUST_CHECK;
@@ -76,6 +78,8 @@ pgy_status fold_ints_attribute(const pgy_onnx_attribute **out, folder *f, const 
 /* What is known of v may be used: inference ran, and v is in no function. */
 const op_value *fold_known(const pgy_value *v);
 uint64_t fold_tensor_bytes(const pgy_onnx_tensor *t);
+/* Releases what was read of a large weight; its pages of the file are not needed any more. */
+void fold_release(pgy_tensor *t, pgy_model *m);
 
 /* ---- fold_allow.c ---------------------------------------------------------------------------- */
 
@@ -84,6 +88,12 @@ pgy_status fold_allows(bool *out, folder *f, pgy_node *n, pgy_error *err) PGY_MU
 /* Marks n as refused: it is not tried again and is listed at the end. */
 pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *format, ...)
     PGY_PRINTF(4, 5) PGY_MUST_CHECK;
+
+/* n makes a tensor of so many bytes, which is too large. */
+pgy_status fold_refuse_size(folder *f, pgy_node *n, uint64_t bytes, pgy_error *err) PGY_MUST_CHECK;
+/* *kept: the model may get `made` bytes for `freed` ones in the place of n. They are counted. */
+pgy_status fold_limits_growth(bool *kept, folder *f, pgy_node *n, uint64_t made, uint64_t freed,
+                              pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- fold_shapes.c --------------------------------------------------------------------------- */
 
@@ -112,6 +122,7 @@ pgy_status fold_branches(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_C
 pgy_status fold_identities(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_shapes(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_channels(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_weights(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_common(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;

@@ -77,3 +77,32 @@ pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *forma
     node_box_of(n)->refused = arena_strdup(&f->state->memory, reason + (named ? size : 0));
     return node_box_of(n)->refused ? PGY_OK : graph_no_memory(err);
 }
+
+pgy_status fold_refuse_size(folder *f, pgy_node *n, uint64_t bytes, pgy_error *err)
+{
+    return fold_refuse(f, n, err, "its result has %llu bytes, more than the limit of %llu",
+                       (unsigned long long)bytes, (unsigned long long)f->options.max_result_bytes);
+}
+
+pgy_status fold_limits_growth(bool *kept, folder *f, pgy_node *n, uint64_t made, uint64_t freed,
+                              pgy_error *err)
+{
+    const uint64_t grown = made > freed ? made - freed : 0;
+    *kept = false;
+    if (grown > f->options.max_node_growth)
+        return fold_refuse(f, n, err,
+                           "its result makes the model %llu bytes larger, more than the limit of "
+                           "%llu for one node",
+                           (unsigned long long)grown,
+                           (unsigned long long)f->options.max_node_growth);
+    const int64_t total = f->growth + ((int64_t)made - (int64_t)freed);
+    if (grown && total > 0 && (uint64_t)total > f->options.max_total_growth)
+        return fold_refuse(f, n, err,
+                           "its %llu bytes would make the model %llu bytes larger, more than the "
+                           "limit of %llu in total",
+                           (unsigned long long)made, (unsigned long long)total,
+                           (unsigned long long)f->options.max_total_growth);
+    f->growth = total;
+    *kept = true;
+    return PGY_OK;
+}

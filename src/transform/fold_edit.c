@@ -62,6 +62,17 @@ uint64_t fold_tensor_bytes(const pgy_onnx_tensor *t)
     return tensor_needs_bytes(&bytes, t, NULL) ? 0 : bytes;
 }
 
+void fold_release(pgy_tensor *t, pgy_model *m)
+{
+    enum { LARGE = 1 << 16 };
+    const size_t bytes = pgy_tensor_size_bytes(t);
+    size_t offset;
+    const file_map *map =
+        bytes >= LARGE ? model_find_map(m, pgy_tensor_data(t), bytes, &offset) : NULL;
+    if (map) file_map_forget(map, offset, bytes);
+    pgy_tensor_release(t);
+}
+
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
 pgy_status fold_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
@@ -106,8 +117,7 @@ void fold_sweep(pgy_graph *level)
     graph_reindex(level);
 }
 
-/* The producer of x writes y itself, so that y, which is an output, keeps its name. */
-static pgy_status take_over(pgy_value *x, pgy_value *y, pgy_error *err)
+pgy_status fold_take_over(pgy_value *x, pgy_value *y, pgy_error *err)
 {
     pgy_node *producer = x->producer;
     const pgy_status st = fold_replace_uses(x, y, err);
@@ -134,7 +144,7 @@ pgy_status fold_bypass(folder *f, pgy_node *n, size_t input, bool *done, pgy_err
         if (!st) fold_drop_node(f, n);
     } else if (x->producer && x->graph == n->graph && !x->is_output) {
         fold_drop_node(f, n);
-        st = take_over(x, y, err);
+        st = fold_take_over(x, y, err);
     } else {
         return PGY_OK;
     }

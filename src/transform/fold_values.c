@@ -264,13 +264,6 @@ static bool known_too_large(const level_run *r, const pgy_node *n, uint64_t *byt
     return false;
 }
 
-static pgy_status refuse_result(level_run *r, pgy_node *n, uint64_t bytes, pgy_error *err)
-{
-    return fold_refuse(r->f, n, err, "its result has %llu bytes, more than the limit of %llu",
-                       (unsigned long long)bytes,
-                       (unsigned long long)r->f->options.max_result_bytes);
-}
-
 /* *kept: the results are within the limits. */
 static pgy_status check_limits(level_run *r, pgy_node *n, bool *kept, pgy_error *err)
 {
@@ -279,27 +272,11 @@ static pgy_status check_limits(level_run *r, pgy_node *n, bool *kept, pgy_error 
     *kept = false;
     for (size_t i = 0; i < n->output_count; i++) {
         const uint64_t bytes = tensor_bytes(r->out[i].value);
-        if (bytes > f->options.max_result_bytes) return refuse_result(r, n, bytes, err);
+        if (bytes > f->options.max_result_bytes) return fold_refuse_size(f, n, bytes, err);
         made += bytes;
     }
     for (size_t i = 0; i < n->input_count; i++) freed += released_bytes(r, n->inputs[i]);
-    const uint64_t grown = made > freed ? made - freed : 0;
-    if (grown > f->options.max_node_growth)
-        return fold_refuse(f, n, err,
-                           "its result makes the model %llu bytes larger, more than the limit of "
-                           "%llu for one node",
-                           (unsigned long long)grown,
-                           (unsigned long long)f->options.max_node_growth);
-    const int64_t total = f->growth + ((int64_t)made - (int64_t)freed);
-    if (grown && total > 0 && (uint64_t)total > f->options.max_total_growth)
-        return fold_refuse(f, n, err,
-                           "its %llu bytes would make the model %llu bytes larger, more than the "
-                           "limit of %llu in total",
-                           (unsigned long long)made, (unsigned long long)total,
-                           (unsigned long long)f->options.max_total_growth);
-    f->growth = total;
-    *kept = true;
-    return PGY_OK;
+    return fold_limits_growth(kept, f, n, made, freed, err);
 }
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
@@ -361,7 +338,7 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
     if (st || !allowed || refers(n)) return st;
     const bool inferred = is_inferred(r, n);
     if (!inferred && !inputs_ready(r, n)) return PGY_OK;
-    if (known_too_large(r, n, &bytes)) return refuse_result(r, n, bytes, err);
+    if (known_too_large(r, n, &bytes)) return fold_refuse_size(r->f, n, bytes, err);
     st = inferred ? take_inferred(r, n, &why) : compute(r, n, &origin, &why);
     if (st)
         st = fold_refuse(r->f, n, err, "%s", why.text);

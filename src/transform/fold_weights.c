@@ -10,7 +10,7 @@
 #include "transform/fold.h"
 
 /* Few samples: each may bring in many pages. */
-enum { SAMPLES = 3, SAMPLE_BYTES = 256, LARGE = 1 << 16 };
+enum { SAMPLES = 3, SAMPLE_BYTES = 256 };
 
 typedef struct table {
     pgy_value **slots;
@@ -27,17 +27,6 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
 static pgy_status load(pgy_tensor **out, pgy_value *v, pgy_error *err)
 {
     return onnx_tensor_load_anywhere(out, v->graph->model, v->initializer, err);
-}
-
-/* Pages of the file that were read are not needed any more. */
-static void release(pgy_tensor *t, pgy_model *m)
-{
-    const size_t bytes = pgy_tensor_size_bytes(t);
-    size_t offset;
-    const file_map *map =
-        bytes >= LARGE ? model_find_map(m, pgy_tensor_data(t), bytes, &offset) : NULL;
-    if (map) file_map_forget(map, offset, bytes);
-    pgy_tensor_release(t);
 }
 
 static uint64_t hash_of(const pgy_tensor *t)
@@ -81,7 +70,7 @@ static pgy_status look_up(pgy_value **out, table *t, pgy_value *v, const pgy_ten
         if (t->hashes[at] != hash) continue;
         st = load(&other, t->slots[at], err);
         if (!st && same(elements, other)) *out = t->slots[at];
-        if (!st) release(other, v->graph->model);
+        if (!st) fold_release(other, v->graph->model);
     }
     if (st || *out) return st;
     t->slots[at] = v;
@@ -95,7 +84,7 @@ static pgy_status merge(folder *f, table *t, pgy_value *v, pgy_error *err)
     pgy_value *equal = NULL;
     if (load(&elements, v, NULL)) return PGY_OK; /* no elements, no merging */
     pgy_status st = look_up(&equal, t, v, elements, err);
-    release(elements, v->graph->model);
+    fold_release(elements, v->graph->model);
     if (st || !equal) return st;
     st = fold_replace_uses(v, equal, err);
     if (!st) f->changes++;

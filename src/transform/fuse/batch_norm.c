@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "transform/channels.h"
 #include "transform/fuse/fuse.h"
 
 /* y = scale * x + shift for each of `count` channels. */
@@ -44,18 +45,6 @@ static bool read_batch_norm(affine *out, pattern *p, const pgy_node *n)
     return good;
 }
 
-/* Is v one number, or one for each channel of x, whose axis is `axis`? */
-static bool is_per_channel(const pgy_value *v, const pgy_value *x, int32_t axis)
-{
-    const int32_t rank = pattern_rank(x), own = pattern_rank(v);
-    if (own < 0 || own > rank) return false;
-    for (int32_t d = 0; d < own; d++) {
-        const bool channel = d + rank - own == axis;
-        if (pattern_size(v, d) != 1 && !(channel && pattern_same_size(v, d, x, axis))) return false;
-    }
-    return true;
-}
-
 /* Mul, Div, Add, Sub of `x` and a constant. */
 static bool read_arithmetic(affine *out, pattern *p, const pgy_node *n, const pgy_value *x,
                             int32_t axis)
@@ -64,7 +53,9 @@ static bool read_arithmetic(affine *out, pattern *p, const pgy_node *n, const pg
     size_t op = 0;
     while (op < 4 && !pattern_is(n, OPS[op])) op++;
     pgy_value *v = op < 4 ? pattern_other(n, x) : NULL;
-    if (!v || (op % 2 && n->inputs[0] != x) || !is_per_channel(v, x, axis)) return false;
+    if (!v || (op % 2 && n->inputs[0] != x) ||
+        !channels_match(v, pattern_rank(x), axis, (int64_t)out->count))
+        return false;
     pgy_tensor *t = pattern_floats(p, v);
     if (!t) return false;
     const size_t step = pgy_tensor_count(t) == out->count && out->count > 1;
@@ -83,36 +74,14 @@ static bool read_arithmetic(affine *out, pattern *p, const pgy_node *n, const pg
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
-/* How a weight's elements belong to channels: `outer` repetitions of `channels` runs of `inner`;
- * with groups, repetition o is of group o / (outer / groups). */
-typedef struct weight_view {
-    size_t outer, channels, inner, groups;
-} weight_view;
-
-static bool view_weight(weight_view *out, const pgy_node *n, const pgy_tensor *w)
-{
-    const int64_t *s = pgy_tensor_shape(w);
-    const size_t rank = pgy_tensor_rank(w);
-    const bool gemm = pattern_is(n, "Gemm") || pattern_is(n, "MatMul"),
-               turned = pattern_is(n, "ConvTranspose");
-    const size_t axis = gemm ? !pattern_int(n, "transB", 0) : turned;
-    *out = (weight_view){1, 1, 1, 1};
-    if (rank < 2) return false;
-    for (size_t d = 0; d < rank; d++) {
-        size_t *to = d < axis ? &out->outer : d == axis ? &out->channels : &out->inner;
-        *to *= (size_t)s[d];
-    }
-    if (turned) out->groups = (size_t)pattern_int(n, "group", 1);
-    return out->groups > 0 && out->outer > 0 && out->outer % out->groups == 0;
-}
-
 static bool scale_weight(pgy_value **out, pattern *p, const pgy_node *n, const affine *a)
 {
     pgy_value *v = n->inputs[1];
     pgy_tensor *w = pattern_floats(p, v);
-    weight_view view;
+    channel_view view;
     *out = NULL;
-    if (w && view_weight(&view, n, w) && view.channels * view.groups == a->count) {
+    if (w && channels_view(&view, n, pgy_tensor_rank(w), pgy_tensor_shape(w)) &&
+        view.channels * view.groups == a->count) {
         double *x = op_f64(w); /* a copy, or the graph's own: never written */
         double *y = mem_alloc(pgy_tensor_count(w) * sizeof *y + 1);
         for (size_t o = 0, at = 0; y && o < view.outer; o++) {

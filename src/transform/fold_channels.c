@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What scales and shifts each channel behind a convolution or a Gemm goes into its weights: Mul,
+ * Div, Add and Sub with a constant, and BatchNormalization. One operator at a time, and every step
+ * rounded to the type of the weights: ONNX Runtime does the same when it loads a model, so that its
+ * results stay what they were. The weights must be used nowhere else; they keep their names, and
+ * the node makes the value that the operator made. */
+#include <math.h>
+#include <string.h>
+
+#include "onnx/elements.h"
+#include "transform/channels.h"
+
+/* A node with weights and what is behind it. */
+typedef struct site {
+    folder *f;
+    pgy_node *n, *user;
+    pgy_value *weight, *bias; /* bias: NULL if there is none */
+    pgy_dtype dtype;
+    size_t count;      /* of channels */
+    channel_view view; /* of the weight */
+    /* In float64, one number for each channel. */
+    pgy_tensor *scale; /* of the weight, or NULL */
+    pgy_tensor *shift; /* the new bias, or NULL */
+    bool divide;       /* by the scale */
+} site;
+
+typedef enum step { ADD, SUB, MUL, DIV } step;
+
+/* ---- Where ---------------------------------------------------------------------------------- */
+
+/* Could it get other elements without anybody but n noticing? */
+static bool is_own(const folder *f, const pgy_value *v, const pgy_node *n)
+{
+    return v->initializer && fold_is_constant(f, v) && !v->is_output && v->consumer_count == 1 &&
+           v->consumers[0] == n;
+}
+
+static bool is_operator(const pgy_node *n)
+{
+    const node_box *box = node_box_of(n);
+    return !box->function && !box->has_refs && !box->refused && box->opset >= 7;
+}
+
+/* The sizes of the weight, and how many channels they mean. */
+static bool measure(site *s)
+{
+    const int32_t rank = pattern_rank(s->weight);
+    int64_t shape[PGY_MAX_RANK];
+    if (rank < (node_is(s->n, "Gemm") ? 2 : 3) || rank > PGY_MAX_RANK) return false;
+    for (int32_t d = 0; d < rank; d++) {
+        shape[d] = pattern_size(s->weight, d);
+        if (shape[d] < 1) return false;
+    }
+    if (!channels_view(&s->view, s->n, (size_t)rank, shape)) return false;
+    s->count = s->view.channels * s->view.groups;
+    return true;
+}
+
+/* The bias is no obstacle: there is none, or it is one constant number for each channel. */
+static bool has_plain_bias(const site *s)
+{
+    const pgy_value *b = s->bias;
+    return !b || (fold_is_constant(s->f, b) && !b->sparse && b->dtype == s->dtype &&
+                  pattern_rank(b) == 1 && pattern_size(b, 0) == (int64_t)s->count);
+}
+
+static bool is_suitable(site *s)
+{
+    const pgy_node *n = s->n;
+    const bool gemm = node_is(n, "Gemm");
+    if (!(gemm || node_is(n, "Conv") || node_is(n, "ConvTranspose")) || n->input_count < 2 ||
+        !n->inputs[1] || !is_operator(n))
+        return false;
+    if (gemm && (pattern_float(n, "alpha", 1) != 1 || pattern_float(n, "beta", 1) != 1))
+        return false;
+    s->weight = n->inputs[1];
+    s->bias = pattern_input(n, 2);
+    s->dtype = s->weight->dtype;
+    return pattern_is_float(s->weight) && is_own(s->f, s->weight, n) && measure(s) &&
+           has_plain_bias(s);
+}
+
+/* ---- What ----------------------------------------------------------------------------------- */
+
+/* x = x step y, rounded. Both hold numbers of the type. */
+static void apply(const site *s, pgy_tensor *x, step what, const pgy_tensor *y)
+{
+    double *to = op_f64(x);
+    const double *by = op_f64(y);
+    for (size_t i = 0; what == ADD && i < s->count; i++) to[i] += by[i];
+    for (size_t i = 0; what == SUB && i < s->count; i++) to[i] -= by[i];
+    for (size_t i = 0; what == MUL && i < s->count; i++) to[i] *= by[i];
+    for (size_t i = 0; what == DIV && i < s->count; i++) to[i] /= by[i];
+    op_conform(x, s->dtype, true);
+}
+
+/* A constant, as one number for each channel. */
+static pgy_status read_channels(pgy_tensor **out, const site *s, pgy_value *v, pgy_error *err)
+{
+    pgy_tensor *stored = NULL, *held = NULL, *t = NULL;
+    const int64_t shape[1] = {(int64_t)s->count};
+    pgy_status st = fold_constant(&stored, s->f, v, err);
+    if (!st) st = op_to_storage(&held, stored, err);
+    if (!st) st = pgy_tensor_create(&t, PGY_F64, 1, shape, err);
+    if (!st) {
+        const size_t stride = pgy_tensor_count(held) > 1;
+        for (size_t i = 0; i < s->count; i++) op_f64(t)[i] = op_f64(held)[i * stride];
+        *out = t;
+    }
+    pgy_tensor_release(held);
+    pgy_tensor_release(stored);
+    return st;
+}
+
+static bool is_constant(const site *s, const pgy_value *v)
+{
+    return v && fold_is_constant(s->f, v) && v->dtype == s->dtype;
+}
+
+static pgy_status read_arithmetic(site *s, bool *good, pgy_error *err)
+{
+    static const char *const OPS[] = {[ADD] = "Add", [SUB] = "Sub", [MUL] = "Mul", [DIV] = "Div"};
+    const pgy_value *x = s->n->outputs[0];
+    pgy_tensor *c = NULL;
+    unsigned what = 0;
+    *good = false;
+    while (what < 4 && !node_is(s->user, OPS[what])) what++;
+    pgy_value *v = what < 4 ? pattern_other(s->user, x) : NULL;
+    if (!is_constant(s, v) || (what % 2 && s->user->inputs[0] != x) ||
+        !channels_match(v, pattern_rank(s->weight), 1, (int64_t)s->count))
+        return PGY_OK;
+    pgy_status st = read_channels(&c, s, v, err);
+    if (!st && s->bias) st = read_channels(&s->shift, s, s->bias, err);
+    if (!st && s->shift) apply(s, s->shift, what, c);
+    if (!st && what >= MUL) {
+        s->scale = c;
+        s->divide = what == DIV;
+        c = NULL;
+    } else if (!st && !s->shift) {
+        for (size_t i = 0; what == SUB && i < s->count; i++) op_f64(c)[i] = -op_f64(c)[i];
+        s->shift = c;
+        c = NULL;
+    }
+    pgy_tensor_release(c);
+    *good = !st;
+    return st;
+}
+
+/* Inference only: nothing else of it is used. */
+static bool is_plain_batch_norm(const site *s)
+{
+    const pgy_node *u = s->user;
+    if (!node_is(u, "BatchNormalization") || u->input_count != 5 ||
+        u->inputs[0] != s->n->outputs[0] || pattern_int(u, "training_mode", 0) != 0 ||
+        pattern_int(u, "spatial", 1) != 1)
+        return false;
+    for (size_t i = 1; i < u->output_count; i++)
+        if (u->outputs[i]) return false;
+    for (size_t i = 1; i < 5; i++)
+        if (!is_constant(s, u->inputs[i]) || pattern_rank(u->inputs[i]) != 1 ||
+            pattern_size(u->inputs[i], 0) != (int64_t)s->count)
+            return false;
+    return true;
+}
+
+/* scale / sqrt(variance + epsilon) of the weight; (bias - mean) * that + shift, or without a bias
+ * shift - mean * that. */
+static pgy_status read_batch_norm(site *s, pgy_error *err)
+{
+    pgy_tensor *t[4] = {0};
+    const double epsilon = pattern_float(s->user, "epsilon", 1e-5F);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < 4; i++) st = read_channels(&t[i], s, s->user->inputs[1 + i], err);
+    if (!st && s->bias) st = read_channels(&s->shift, s, s->bias, err);
+    if (!st) {
+        double *variance = op_f64(t[3]);
+        for (size_t i = 0; i < s->count; i++) variance[i] += epsilon;
+        op_conform(t[3], s->dtype, true);
+        for (size_t i = 0; i < s->count; i++) variance[i] = sqrt(variance[i]);
+        op_conform(t[3], s->dtype, true);
+        apply(s, t[0], DIV, t[3]);
+        if (s->shift) {
+            apply(s, s->shift, SUB, t[2]);
+            apply(s, s->shift, MUL, t[0]);
+            apply(s, s->shift, ADD, t[1]);
+        } else {
+            apply(s, t[2], MUL, t[0]);
+            apply(s, t[1], SUB, t[2]);
+            s->shift = pgy_tensor_retain(t[1]);
+        }
+        s->scale = pgy_tensor_retain(t[0]);
+    }
+    for (size_t i = 0; i < 4; i++) pgy_tensor_release(t[i]);
+    return st;
+}
+
+static bool all_finite(const pgy_tensor *t)
+{
+    bool good = true;
+    for (size_t i = 0; t && i < pgy_tensor_count(t); i++) good &= isfinite(op_f64(t)[i]) != 0;
+    return good;
+}
+
+static pgy_status read_user(site *s, bool *good, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    *good = is_plain_batch_norm(s);
+    if (*good)
+        st = read_batch_norm(s, err);
+    else
+        st = read_arithmetic(s, good, err);
+    *good = !st && *good && all_finite(s->scale) && all_finite(s->shift);
+    return st;
+}
+
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+static uint64_t own_bytes(const site *s, const pgy_value *v, const pgy_node *n)
+{
+    return v && is_own(s->f, v, n) ? fold_tensor_bytes(v->initializer) : 0;
+}
+
+static pgy_status check_limits(const site *s, bool *kept, pgy_error *err)
+{
+    const uint64_t weight = s->scale ? fold_tensor_bytes(s->weight->initializer) : 0;
+    const uint64_t bias = s->shift ? s->count * (pgy_dtype_describe(s->dtype)->bits / 8) : 0;
+    const uint64_t larger = weight > bias ? weight : bias;
+    uint64_t freed = weight + (s->shift ? own_bytes(s, s->bias, s->n) : 0);
+    *kept = false;
+    if (larger > s->f->options.max_result_bytes)
+        return fold_refuse_size(s->f, s->user, larger, err);
+    for (size_t i = 0; i < s->user->input_count; i++)
+        freed += own_bytes(s, s->user->inputs[i], s->user);
+    return fold_limits_growth(kept, s->f, s->user, weight + bias, freed, err);
+}
+
+/* The elements may lie at any address. *wild gets bits of those that are not finite. */
+static void scale_run(float *to, const char *from, size_t count, float scale, bool divide,
+                      uint32_t *wild)
+{
+    uint32_t found = 0;
+    memcpy(to, from, count * sizeof *to);
+    for (size_t i = 0; divide && i < count; i++) to[i] /= scale;
+    for (size_t i = 0; !divide && i < count; i++) to[i] *= scale;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &to[i], sizeof bits);
+        found |= (bits & 0x7f800000u) == 0x7f800000u;
+    }
+    *wild |= found;
+}
+
+static pgy_status scale_f32(pgy_tensor **out, const site *s, bool *good, pgy_error *err)
+{
+    pgy_tensor *w = NULL, *t = NULL;
+    pgy_model *m = s->weight->graph->model;
+    uint32_t wild = 0;
+    pgy_status st = onnx_tensor_load_anywhere(&w, m, s->weight->initializer, err);
+    if (!st) st = pgy_tensor_create(&t, PGY_F32, pgy_tensor_rank(w), pgy_tensor_shape(w), err);
+    if (!st) {
+        const channel_view *view = &s->view;
+        const size_t rows = view->outer / view->groups, run = view->inner;
+        const char *from = pgy_tensor_data(w);
+        float *to = pgy_tensor_data(t);
+        for (size_t o = 0; o < view->outer; o++) {
+            const double *scale = op_f64(s->scale) + o / rows * view->channels;
+            for (size_t c = 0; c < view->channels; c++, from += run * sizeof *to, to += run)
+                scale_run(to, from, run, (float)scale[c], s->divide, &wild);
+        }
+        *good = !wild;
+        *out = t;
+    }
+    if (w) fold_release(w, m);
+    return st;
+}
+
+/* Any type, by way of float64, which holds the products of all others exactly. */
+static pgy_status scale_wide(pgy_tensor **out, const site *s, bool *good, pgy_error *err)
+{
+    pgy_tensor *w = NULL, *held = NULL, *t = NULL, *again = NULL;
+    const channel_view *view = &s->view;
+    pgy_status st = fold_constant(&w, s->f, s->weight, err);
+    if (!st) st = op_to_storage(&held, w, err);
+    if (!st) st = pgy_tensor_copy(&t, pgy_tensor_view(held), err);
+    if (!st) {
+        const size_t rows = view->outer / view->groups;
+        double *x = op_f64(t);
+        for (size_t i = 0; i < pgy_tensor_count(t); i++) {
+            const size_t run = i / view->inner;
+            const double by = op_f64(
+                s->scale)[run / view->channels / rows * view->channels + run % view->channels];
+            x[i] = s->divide ? x[i] / by : x[i] * by;
+        }
+        op_conform(t, s->dtype, true);
+        *good = all_finite(t);
+        st = op_from_storage(&again, t, s->dtype, err);
+    }
+    if (!st) *out = again;
+    pgy_tensor_release(t);
+    pgy_tensor_release(held);
+    pgy_tensor_release(w);
+    return st;
+}
+
+/* ---- Edits ---------------------------------------------------------------------------------- */
+
+/* The weight has other elements from now on. */
+static pgy_status replace_weight(folder *f, pgy_value *v, pgy_tensor *t, pgy_error *err)
+{
+    const pgy_onnx_tensor *stored = NULL;
+    pgy_status st = fold_store_tensor(&stored, f, v->name, t, err);
+    if (!st) st = value_describe_tensor(v, stored, err);
+    if (st) return st;
+    v->initializer = stored;
+    box_of(v)->data_tried = false;
+    graph_mark_changed(v->graph);
+    return PGY_OK;
+}
+
+static pgy_status set_bias(pgy_node *n, pgy_value *v, pgy_error *err)
+{
+    if (n->input_count < 3) {
+        pgy_value **inputs = arena_alloc_array(&state_of(n->graph)->memory, 3, sizeof *inputs);
+        if (!inputs) return graph_no_memory(err);
+        memcpy(inputs, n->inputs, n->input_count * sizeof *inputs);
+        n->inputs = inputs;
+        n->input_count = 3;
+    }
+    return node_set_input(n, 2, v, err);
+}
+
+static pgy_status put_bias(const site *s, pgy_error *err)
+{
+    const pgy_onnx_tensor *stored = NULL;
+    pgy_tensor *t = NULL;
+    pgy_value *v = NULL;
+    pgy_status st = op_from_storage(&t, s->shift, s->dtype, err);
+    if (!st && s->bias && is_own(s->f, s->bias, s->n)) {
+        st = replace_weight(s->f, s->bias, t, err);
+    } else if (!st) {
+        const bool arithmetic = s->user->input_count == 2;
+        const pgy_value *like = s->bias      ? s->bias
+                                : arithmetic ? pattern_other(s->user, s->n->outputs[0])
+                                             : s->user->inputs[2];
+        v = value_create_unique(s->n->graph, like->name, err);
+        if (!v) st = PGY_E_MEMORY;
+        if (!st) st = fold_store_tensor(&stored, s->f, v->name, t, err);
+        if (!st) st = fold_set_weight(s->f, v, stored, err);
+        if (!st) st = set_bias(s->n, v, err);
+    }
+    pgy_tensor_release(t);
+    return st;
+}
+
+static pgy_status move(const site *s, bool *done, pgy_error *err)
+{
+    const int64_t growth = s->f->growth;
+    pgy_tensor *weight = NULL;
+    bool good = true;
+    pgy_status st = check_limits(s, &good, err);
+    if (!st && good && s->scale)
+        st = s->dtype == PGY_F32 ? scale_f32(&weight, s, &good, err)
+                                 : scale_wide(&weight, s, &good, err);
+    if (st || !good) {
+        s->f->growth = growth;
+    } else {
+        pgy_value *x = s->n->outputs[0], *y = s->user->outputs[0];
+        if (s->shift) st = put_bias(s, err);
+        if (!st && weight) st = replace_weight(s->f, s->weight, weight, err);
+        if (!st) fold_drop_node(s->f, s->user);
+        if (!st) st = fold_take_over(x, y, err);
+        *done = !st;
+    }
+    pgy_tensor_release(weight);
+    return st;
+}
+
+static pgy_status try_node(folder *f, pgy_node *n, bool *done, pgy_error *err)
+{
+    site s = {.f = f, .n = n};
+    bool good = false;
+    *done = false;
+    if (!n->graph || !(s.user = pattern_user(n))) return PGY_OK;
+    pgy_status st = node_prepare(n, err);
+    if (!st) st = node_prepare(s.user, err);
+    if (st || !is_suitable(&s) || !is_operator(s.user)) return st;
+    st = read_user(&s, &good, err);
+    if (!st && good) st = move(&s, done, err);
+    pgy_tensor_release(s.scale);
+    pgy_tensor_release(s.shift);
+    return st;
+}
+
+pgy_status fold_channels(folder *f, pgy_graph *level, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    const size_t before = f->changes;
+    if (f->options.keep_channels || level_of(level)->is_function) return PGY_OK;
+    for (size_t i = 0; !st && i < level->node_count; i++) {
+        bool again = true;
+        while (!st && again) st = try_node(f, level->nodes[i], &again, err);
+    }
+    if (f->changes != before) fold_sweep(level);
+    return st;
+}
