@@ -38,8 +38,9 @@ typedef struct pgy_fold_options {
      * (subgraphs included); NULL: not. */
     void (*progress)(size_t pass, size_t nodes_before, size_t nodes_after, void *user);
     void *user;
-    bool keep_channels; /**< leave Mul, Div, Add, Sub and BatchNormalization behind Conv,
-                           ConvTranspose and Gemm, rather than moving them into the weights */
+    bool keep_separate; /**< leave operators that could become a part of the Conv, ConvTranspose,
+                           Gemm or MatMul beside them: Mul, Div, Add, Sub and BatchNormalization
+                           behind it (into its weights), Pad before it */
 } pgy_fold_options;
 
 PGY_API pgy_fold_options pgy_fold_options_default(void);

@@ -25,7 +25,7 @@ typedef struct sanitize_args {
 } sanitize_args;
 
 typedef struct fold_args {
-    bool fold, keep_shapes, keep_channels, keep_inference;
+    bool fold, keep_shapes, keep_separate, keep_inference;
     int64_t passes; /* UNLIMITED: until nothing changes */
     const char *partitioning, *threshold_text, *growth_text;
     uint64_t threshold, node_growth, total_growth;
@@ -63,9 +63,10 @@ static const pgy_option FOLD_OPTIONS[] = {
                          "any case"),
     PGY_OPT_FLAG("--no-fold-shapes", fold_args, keep_shapes,
                  .help = "leave Shape nodes and the arithmetic on shapes"),
-    PGY_OPT_FLAG("--no-fold-into-weights", fold_args, keep_channels,
-                 .help = "leave Mul, Div, Add, Sub and BatchNormalization behind Conv, "
-                         "ConvTranspose and Gemm, rather than moving them into the weights"),
+    PGY_OPT_FLAG("--no-fold-into-weights", fold_args, keep_separate,
+                 .help = "leave operators beside a Conv, ConvTranspose, Gemm or MatMul: Mul, Div, "
+                         "Add, Sub and BatchNormalization, which otherwise go into its weights, "
+                         "and Pad, which goes into its pads"),
     PGY_OPT_FLAG("--no-per-pass-shape-inference", fold_args, keep_inference,
                  .help = "do not infer shapes between the passes"),
     PGY_OPT_TEXT("--fold-size-threshold", fold_args, threshold_text, .meta = "BYTES",
@@ -136,7 +137,7 @@ static void warn_unused(const fold_args *s)
     } options[] = {{s->passes != UNLIMITED, "--num-passes"},
                    {s->partitioning != NULL, "--partitioning"},
                    {s->keep_shapes, "--no-fold-shapes"},
-                   {s->keep_channels, "--no-fold-into-weights"},
+                   {s->keep_separate, "--no-fold-into-weights"},
                    {s->keep_inference, "--no-per-pass-shape-inference"},
                    {s->threshold_text != NULL, "--fold-size-threshold"},
                    {s->growth_text != NULL, "--max-growth"}};
@@ -343,7 +344,7 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
     o.max_node_growth = s->node_growth;
     o.max_total_growth = s->total_growth;
     o.keep_shapes = s->keep_shapes;
-    o.keep_channels = s->keep_channels;
+    o.keep_separate = s->keep_separate;
     o.keep_shape_inference = s->keep_inference || shapes->no_inference || shapes->fallback;
     o.passes = s->passes == UNLIMITED ? 0 : s->passes;
     o.progress = show_progress;

@@ -98,15 +98,22 @@ static pgy_status elements_to_data(infer_run *run, op_value *v, pgy_error *err)
 {
     pgy_tensor *t = NULL;
     const int64_t shape[1] = {(int64_t)v->element_count};
-    if (v->data || !v->elements || v->rank < 0 || v->rank > 1 || op_storage(v->dtype) != PGY_I64)
+    const pgy_dtype held = op_storage(v->dtype);
+    if (v->data || !v->elements || v->rank < 0 || v->rank > 1 ||
+        (held != PGY_I64 && held != PGY_BOOL))
         return PGY_OK;
     for (size_t i = 0; i < v->element_count; i++)
         if (!dim_is_const(v->elements[i])) return PGY_OK;
     if (v->rank == 0 && v->element_count != 1) return PGY_OK;
-    pgy_status st = pgy_tensor_create(&t, PGY_I64, (size_t)v->rank, shape, err);
+    pgy_status st = pgy_tensor_create(&t, held, (size_t)v->rank, shape, err);
     if (!st) st = state_keep_tensor(run->state, t, err);
     if (st) return st;
-    for (size_t i = 0; i < v->element_count; i++) op_i64(t)[i] = v->elements[i].value;
+    for (size_t i = 0; i < v->element_count; i++) {
+        if (held == PGY_BOOL)
+            ((bool *)pgy_tensor_data(t))[i] = v->elements[i].value != 0;
+        else
+            op_i64(t)[i] = v->elements[i].value;
+    }
     op_conform(t, v->dtype, false);
     v->data = t;
     return PGY_OK;

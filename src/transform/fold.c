@@ -18,6 +18,7 @@ static const fold_pass PASSES[] = {
     {"identities", fold_identities, false}, /* nodes that change nothing */
     {"shapes", fold_shapes, false},         /* shapes of Reshape without arithmetic */
     {"chains", fold_chains, false},         /* Transpose of Transpose, Reshape of Reshape... */
+    {"neighbours", fold_neighbours, false}, /* Add behind MatMul, Pad before Conv */
     {"channels", fold_channels, false},     /* Mul, Add... behind a Conv go into its weights */
     {"weights", fold_weights, false},       /* equal weights are one */
     {"common", fold_common, false},         /* equal nodes are one */

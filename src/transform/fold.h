@@ -123,6 +123,7 @@ pgy_status fold_identities(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST
 pgy_status fold_shapes(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_channels(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_neighbours(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_weights(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_common(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two nodes of one kind in a row are one: Transpose of Transpose, and any two of Reshape, Flatten,
- * Squeeze and Unsqueeze, whose sequence is a Reshape. The first stays if others use it. Concat and
- * Slice are in fold_slices.c. */
+ * Squeeze, Unsqueeze and a Transpose that only moves axes of size 1, whose sequence is a Reshape.
+ * The first stays if others use it. Concat and Slice are in fold_slices.c. */
 #include <string.h>
 
 #include "transform/fold.h"
@@ -23,22 +23,6 @@ static pgy_node *before(const pgy_node *n)
     return p && p->output_count == 1 && p->input_count && p->inputs[0] ? p : NULL;
 }
 
-static pgy_status merge_views(folder *f, pgy_node *n, pgy_error *err)
-{
-    int64_t shape[PGY_MAX_RANK];
-    pgy_value *inputs[2] = {NULL, NULL};
-    pgy_node *first = before(n);
-    if (!first || !is_view(first) || !n->outputs[0] || level_of(n->graph)->is_function)
-        return PGY_OK;
-    inputs[0] = first->inputs[0];
-    const op_value *in = fold_known(inputs[0]), *out = fold_known(n->outputs[0]);
-    if (out->rank < 0 || out->rank > PGY_MAX_RANK || in->rank < 0 ||
-        !fold_constant_shape(shape, in, out->dims, (size_t)out->rank))
-        return PGY_OK;
-    pgy_status st = fold_make_ints(&inputs[1], f, n->graph, "shape", shape, (size_t)out->rank, err);
-    return st ? st : fold_rewrite(f, n, "Reshape", inputs, 2, NULL, err);
-}
-
 static bool permutation(int64_t *perm, const pgy_node *n, int32_t rank)
 {
     const pgy_onnx_attribute *a = node_attribute(n, "perm");
@@ -50,6 +34,38 @@ static bool permutation(int64_t *perm, const pgy_node *n, int32_t rank)
         seen[perm[i]] = true;
     }
     return true;
+}
+
+/* Only axes of size 1 change their places: the elements stay in theirs. */
+static bool is_still(const pgy_node *n)
+{
+    const op_value *x = fold_known(n->inputs[0]);
+    int64_t perm[PGY_MAX_RANK], last = -1;
+    if (!node_is(n, "Transpose") || !permutation(perm, n, x->rank)) return false;
+    for (int32_t i = 0; i < x->rank; i++) {
+        const dim size = x->dims[perm[i]];
+        if (dim_is_const(size) && size.value == 1) continue;
+        if (perm[i] < last) return false;
+        last = perm[i];
+    }
+    return true;
+}
+
+static pgy_status merge_views(folder *f, pgy_node *n, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    pgy_value *inputs[2] = {NULL, NULL};
+    pgy_node *first = before(n);
+    if (!first || !(is_view(first) || is_still(first)) || !n->outputs[0] ||
+        level_of(n->graph)->is_function)
+        return PGY_OK;
+    inputs[0] = first->inputs[0];
+    const op_value *in = fold_known(inputs[0]), *out = fold_known(n->outputs[0]);
+    if (out->rank < 0 || out->rank > PGY_MAX_RANK || in->rank < 0 ||
+        !fold_constant_shape(shape, in, out->dims, (size_t)out->rank))
+        return PGY_OK;
+    pgy_status st = fold_make_ints(&inputs[1], f, n->graph, "shape", shape, (size_t)out->rank, err);
+    return st ? st : fold_rewrite(f, n, "Reshape", inputs, 2, NULL, err);
 }
 
 static int32_t rank_of(const pgy_node *first, const pgy_node *second)
@@ -75,6 +91,15 @@ static pgy_status merge_transposes(folder *f, pgy_node *n, pgy_error *err)
     return st ? st : fold_rewrite(f, n, "Transpose", &input, 1, perm, err);
 }
 
+/* Behind a view that is used for nothing else, one that moves no element is a part of it. */
+static pgy_status merge_transpose(folder *f, pgy_node *n, pgy_error *err)
+{
+    const pgy_node *first = before(n);
+    const pgy_value *v = first ? n->inputs[0] : NULL;
+    const bool view = first && is_view(first) && v->consumer_count == 1 && !v->is_output;
+    return view && is_still(n) ? merge_views(f, n, err) : merge_transposes(f, n, err);
+}
+
 pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -82,7 +107,7 @@ pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err)
         pgy_node *n = level->nodes[i];
         if (n->output_count != 1 || !domain_is_default(n->domain)) continue;
         if (node_is(n, "Transpose"))
-            st = merge_transposes(f, n, err);
+            st = merge_transpose(f, n, err);
         else if (is_view(n))
             st = merge_views(f, n, err);
         else if (node_is(n, "Concat"))

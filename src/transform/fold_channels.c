@@ -395,7 +395,7 @@ pgy_status fold_channels(folder *f, pgy_graph *level, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     const size_t before = f->changes;
-    if (f->options.keep_channels || level_of(level)->is_function) return PGY_OK;
+    if (f->options.keep_separate || level_of(level)->is_function) return PGY_OK;
     for (size_t i = 0; !st && i < level->node_count; i++) {
         bool again = true;
         while (!st && again) st = try_node(f, level->nodes[i], &again, err);

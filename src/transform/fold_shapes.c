@@ -4,19 +4,6 @@
  * one other as -1. The arithmetic behind it is then dead. */
 #include "transform/fold.h"
 
-/* The shape that is asked for, as expressions; NULL: not known. */
-static const dim *wanted_shape(const pgy_node *n, size_t *count)
-{
-    const op_value *asked = fold_known(n->inputs[1]);
-    const op_value *out = fold_known(n->outputs[0]);
-    if (asked->elements) {
-        *count = asked->element_count;
-        return asked->elements;
-    }
-    *count = out->rank >= 0 ? (size_t)out->rank : 0;
-    return out->rank >= 0 ? out->dims : NULL;
-}
-
 /* -1 stands for one size; it is unambiguous only if no other can be 0. */
 bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size_t count)
 {
@@ -42,6 +29,21 @@ bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size
     return !open || !may_be_zero;
 }
 
+/* From the shape that is asked for, or else, as that may have a -1 that inference could replace,
+ * from the one that comes out. */
+static bool find_shape(int64_t *to, size_t *count, const pgy_node *n)
+{
+    const op_value *in = fold_known(n->inputs[0]), *asked = fold_known(n->inputs[1]);
+    const op_value *out = fold_known(n->outputs[0]);
+    *count = asked->element_count;
+    if (asked->elements && *count <= PGY_MAX_RANK &&
+        fold_constant_shape(to, in, asked->elements, *count))
+        return true;
+    *count = out->rank > 0 ? (size_t)out->rank : 0;
+    return out->rank >= 0 && out->rank <= PGY_MAX_RANK &&
+           fold_constant_shape(to, in, out->dims, *count);
+}
+
 static bool is_constant_already(const folder *f, const pgy_node *n)
 {
     return fold_is_constant(f, n->inputs[1]);
@@ -57,10 +59,7 @@ static pgy_status try_reshape(folder *f, pgy_node *n, pgy_error *err)
         return PGY_OK;
     const pgy_onnx_attribute *allowzero = node_attribute(n, "allowzero");
     if (allowzero && allowzero->i != 0) return PGY_OK;
-    const dim *wanted = wanted_shape(n, &count);
-    if (!wanted || count > PGY_MAX_RANK ||
-        !fold_constant_shape(shape, fold_known(n->inputs[0]), wanted, count))
-        return PGY_OK;
+    if (!find_shape(shape, &count, n)) return PGY_OK;
     pgy_status st = fold_make_ints(&v, f, n->graph, n->inputs[1]->name, shape, count, err);
     if (!st) st = node_set_input(n, 1, v, err);
     if (!st) f->changes++;

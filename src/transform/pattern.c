@@ -49,15 +49,20 @@ static bool apply(pattern *p, const pattern_rule *rules, size_t i, pgy_node *n)
     return true;
 }
 
+static void run_node(pattern *p, pgy_node *n, const pattern_rule *rules)
+{
+    if (n->output_count == 0 || !n->outputs[0]) return;
+    for (size_t k = 0; rules[k] && n->graph && !p->status; k++)
+        if (apply(p, rules, k, n)) p->count++;
+}
+
 static void run_level(pattern *p, pgy_graph *level, const pattern_rule *rules)
 {
     for (size_t i = 0; !p->status && i < level->node_count; i++) {
         pgy_node *n = level->nodes[i];
         for (size_t k = 0; n->graph && k < n->subgraph_count; k++)
             run_level(p, n->subgraphs[k], rules);
-        if (n->output_count == 0 || !n->outputs[0]) continue;
-        for (size_t k = 0; rules[k] && n->graph && !p->status; k++)
-            if (apply(p, rules, k, n)) p->count++;
+        run_node(p, n, rules);
     }
     fold_sweep(level);
 }
@@ -108,6 +113,17 @@ pgy_status pattern_run_watched(pgy_graph *g, const char *pass, const pattern_rul
     p.standard = true;
     p.watch = watch;
     return run(p, rules, changes, err);
+}
+
+pgy_status pattern_fold_level(folder *f, pgy_graph *level, const pattern_rule *rules,
+                              pgy_error *err)
+{
+    pattern p = {.f = *f, .pass = "fold", .standard = true, .err = err};
+    for (size_t i = 0; !p.status && i < level->node_count; i++)
+        run_node(&p, level->nodes[i], rules);
+    if (p.count) fold_sweep(level);
+    *f = p.f;
+    return p.status;
 }
 
 /* ---- Making nodes --------------------------------------------------------------------------- */

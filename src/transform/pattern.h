@@ -51,6 +51,10 @@ pgy_status pattern_run_watched(pgy_graph *g, const char *pass, const pattern_rul
                                const pattern_watch *watch, size_t *changes,
                                pgy_error *err) PGY_MUST_CHECK;
 
+/* Applies rules to one level, as a pass of folding. */
+pgy_status pattern_fold_level(folder *f, pgy_graph *level, const pattern_rule *rules,
+                              pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- Looking --------------------------------------------------------------------------------- */
 
 /* "Add", or with a domain "com.microsoft:FusedConv". */

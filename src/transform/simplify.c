@@ -309,7 +309,7 @@ static pgy_status fold(simplifier *s, pgy_model **model, bool *changed, pgy_erro
     pgy_graph *g = NULL;
     pgy_model *made = NULL;
     *changed = false;
-    o.keep_channels = true; /* a rule of its own, on request */
+    o.keep_separate = true; /* there are rules for that */
     pgy_status st = pgy_graph_import(&g, *model, err);
     if (st) return st;
     const size_t before = count_nodes(g);

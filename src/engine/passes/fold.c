@@ -8,7 +8,7 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
     pgy_fold_options o = pgy_fold_options_default();
     pgy_fold_report report = {0};
-    o.keep_channels = true; /* fold_batch_norm does it, with one rounding */
+    o.keep_separate = true; /* there are passes for that */
     const pgy_status st = pgy_graph_fold_constants(g, &o, &report, err);
     if (!st) *changes = report.nodes_before - report.nodes_after;
     return st;

@@ -590,6 +590,92 @@ static void test_fold__failing_nodes_are_listed(void **state)
     pgy_graph_destroy(g);
 }
 
+/* A Transpose that moves only axes of size 1 is no more than a Reshape. */
+static void test_fold__transposes_that_move_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape;
+        int64_t perm[4];
+        const char *nodes;
+    } CASES[] = {
+        {"1, N, 4, 1", {1, 0, 3, 2}, "Reshape Relu"},
+        {"1, N, 4, 1", {2, 1, 0, 3}, "Transpose Reshape Relu"},
+        {"M, N, 4, 1", {1, 0, 3, 2}, "Transpose Reshape Relu"}, /* M may be larger than 1 */
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const int64_t flat = -1;
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, CASES[i].shape);
+        builder_ints(&b, "flat", "1", &flat);
+        builder_attr_ints(&b, builder_node(&b, "Transpose", "x", "t"), "perm", 4, CASES[i].perm);
+        builder_node(&b, "Reshape", "t flat", "r");
+        builder_node(&b, "Relu", "r", "y");
+        builder_output(&b, "y", PGY_F32, NULL);
+        pgy_graph *g = fold(&b);
+        expect_nodes(g, CASES[i].nodes);
+        pgy_graph_destroy(g);
+    }
+}
+
+/* Behind a Reshape that nothing else uses it is a part of that; otherwise both stay. */
+static void test_fold__transposes_behind_reshapes(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        const int64_t shape[] = {2, 1, 6}, perm[] = {1, 0, 2};
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, "3, 4");
+        builder_ints(&b, "shape", "3", shape);
+        builder_node(&b, "Reshape", "x shape", "r");
+        builder_attr_ints(&b, builder_node(&b, "Transpose", "r", "y"), "perm", 3, perm);
+        builder_output(&b, "y", PGY_F32, NULL);
+        if (shared) builder_output(&b, "r", PGY_F32, NULL);
+        pgy_graph *g = fold(&b);
+        expect_nodes(g, shared ? "Reshape Transpose" : "Reshape");
+        pgy_graph_destroy(g);
+    }
+}
+
+/* Reshape(x, [Shape(x)[0], 2, -1]): inference knows what the -1 is, so none is needed. */
+static void test_fold__reshapes_with_an_open_size(void **state)
+{
+    (void)state;
+    const int64_t two = 2, open = -1;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 8");
+    builder_ints(&b, "two", "1", &two);
+    builder_ints(&b, "open", "1", &open);
+    pgy_onnx_node *n = builder_node(&b, "Shape", "x", "s");
+    builder_attr_int(&b, n, "end", 1);
+    builder_attr_int(&b, builder_node(&b, "Concat", "s two open", "shape"), "axis", 0);
+    builder_node(&b, "Reshape", "x shape", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Reshape");
+    pgy_graph_destroy(g);
+}
+
+/* Sizes are no -1, so the comparison is known though N is not. */
+static void test_fold__comparisons_of_sizes(void **state)
+{
+    (void)state;
+    const int64_t open = -1, one = 1;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 8");
+    builder_ints(&b, "open", "1", &open);
+    builder_ints(&b, "one", "1", &one);
+    builder_floats(&b, "w", "1", NULL);
+    builder_attr_int(&b, builder_node(&b, "Shape", "x", "s"), "end", 1);
+    builder_node(&b, "Equal", "s open", "is_open");
+    builder_node(&b, "Where", "is_open one s", "shape");
+    builder_node(&b, "Expand", "w shape", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Shape Expand");
+    pgy_graph_destroy(g);
+}
+
 /* ---- Limits --------------------------------------------------------------------------------- */
 
 static pgy_graph *expand_model(pgy_fold_report *report, const pgy_fold_options *o)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folding of what is behind convolutions and products into their weights: numbers, names, and what
- * must stay. Golden numbers are NumPy's, with every step in the type of the weights. */
+/* Folding of what is beside convolutions and products into them: numbers, names, and what must
+ * stay. Golden numbers are NumPy's, with every step in the type of the weights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -279,6 +279,78 @@ static void test_fold_channels__branches(void **state)
     pgy_graph_destroy(g);
 }
 
+/* ---- Products and pads ---------------------------------------------------------------------- */
+
+static void test_fold_channels__product_and_bias_are_gemm(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *input, *bias, *sum, *nodes;
+    } CASES[] = {
+        {"N, 4", "3", "p c", "Gemm"},          {"N, 4", "1, 3", "c p", "Gemm"},
+        {"N, 4", "2, 3", "p c", "MatMul Add"}, /* no bias */
+        {"2, N, 4", "3", "p c", "MatMul Add"}, /* no matrix */
+        {"N, 4", "3", "p p", "MatMul Add"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const float c[] = {1, 2, 3, 4, 5, 6};
+        model_builder b = builder_start(13);
+        builder_input(&b, "x", PGY_F32, CASES[i].input);
+        builder_floats(&b, "w", "4, 3", NULL);
+        builder_floats(&b, "c", CASES[i].bias, c);
+        builder_node(&b, "MatMul", "x w", "p");
+        builder_node(&b, "Add", CASES[i].sum, "y");
+        end(&b, "y");
+        expect_folded(&b, CASES[i].nodes);
+    }
+}
+
+/* The bias is in the Gemm first, then it is scaled with the weights. */
+static void test_fold_channels__gemm_takes_what_follows(void **state)
+{
+    (void)state;
+    const float w[] = {1, 2, 3, 4}, c[] = {1, 2}, d = 10;
+    model_builder b = builder_start(13);
+    builder_input(&b, "x", PGY_F32, "N, 2");
+    builder_floats(&b, "w", "2, 2", w);
+    builder_floats(&b, "c", "2", c);
+    builder_floats(&b, "d", "", &d);
+    builder_node(&b, "MatMul", "x w", "p");
+    builder_node(&b, "Add", "p c", "q");
+    builder_node(&b, "Mul", "q d", "y");
+    end(&b, "y");
+    pgy_graph *g = fold_with(&b, NULL);
+    expect_nodes(g, "Gemm");
+    expect_input(g, 0, 1, 16, (float[]){10, 20, 30, 40});
+    expect_input(g, 0, 2, 8, (float[]){10, 20});
+    pgy_graph_destroy(g);
+}
+
+static void test_fold_channels__pads_of_zeros(void **state)
+{
+    (void)state;
+    const int64_t pads[] = {0, 0, 1, 2, 0, 0, 3, 4}, own[] = {1, 1, 1, 1};
+    for (int one = 0; one < 2; one++) {
+        const float value = (float)one;
+        model_builder b = conv_model(NULL);
+        builder_ints(&b, "pads", "8", pads);
+        builder_floats(&b, "value", "", &value);
+        builder_node(&b, "Pad", "x pads value", "p");
+        builder_attr_ints(&b, builder_node(&b, "Conv", "p w", "y"), "pads", 4, own);
+        end(&b, "y");
+        pgy_graph *g = fold_with(&b, NULL);
+        expect_nodes(g, one ? "Pad Conv" : "Conv");
+        const pgy_onnx_attribute *a = NULL;
+        const pgy_node *conv = g->nodes[g->node_count - 1];
+        for (size_t i = 0; i < conv->attribute_count; i++)
+            if (strcmp(conv->attributes[i]->name, "pads") == 0) a = conv->attributes[i];
+        assert_non_null(a);
+        assert_int_equal(a->int_count, 4);
+        if (!one) assert_memory_equal(a->ints, ((int64_t[]){2, 3, 4, 5}), 32);
+        pgy_graph_destroy(g);
+    }
+}
+
 /* ---- What stays ----------------------------------------------------------------------------- */
 
 typedef struct kept_case {
@@ -420,7 +492,7 @@ static void test_fold_channels__limits_and_option(void **state)
         model_builder b = conv_model(NULL);
         o.max_node_growth = cases[i].growth;
         o.max_result_bytes = cases[i].result;
-        o.keep_channels = cases[i].keep;
+        o.keep_separate = cases[i].keep;
         builder_floats(&b, "c", "", &c);
         builder_node(&b, "Conv", "x w", "p");
         builder_node(&b, "Add", "p c", "y");

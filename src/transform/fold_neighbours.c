@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two operators that are one: a product of matrices and the addition of a bias are Gemm, and a Pad
+ * with zeros goes into the convolution behind it. Rules of fusing, of which folding takes those
+ * that need no other operators than the oldest runtimes have, and that ONNX Runtime applies itself.
+ */
+#include "transform/fuse/fuse.h"
+
+/* One number for each column. */
+static bool is_bias(const pattern *p, const pgy_value *v)
+{
+    const int32_t rank = pattern_rank(v);
+    return pattern_is_constant(p, v) && (rank == 1 || (rank == 2 && pattern_size(v, 0) == 1));
+}
+
+static bool add_bias(pattern *p, pgy_node *n)
+{
+    return pattern_is(n, "Add") && n->input_count == 2 &&
+           (is_bias(p, n->inputs[0]) || is_bias(p, n->inputs[1])) && fuse_gemm(p, n);
+}
+
+pgy_status fold_neighbours(folder *f, pgy_graph *level, pgy_error *err)
+{
+    static const pattern_rule RULES[] = {add_bias, fuse_pad_into_conv, NULL};
+    if (f->options.keep_separate || level_of(level)->is_function) return PGY_OK;
+    return pattern_fold_level(f, level, RULES, err);
+}
