@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     o.max_node_growth = 1 << 12;
     o.max_total_growth = 1 << 14;
     o.keep_shape_inference = size % 5 == 0;
+    o.keep_separate = size % 7 == 0;
     o.passes = 3;
     if (pgy_model_parse(&model, data, size, true, NULL, &err)) return 0;
     pgy_status st = pgy_graph_import(&g, model, &err);

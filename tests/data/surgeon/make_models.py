@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. shapes.onnx is full of arithmetic on shapes and has an unused node; bounds.onnx has
-sizes that depend on data; limits.onnx has a constant that is large, and one that cannot be computed; wide.onnx has one of 2 MiB; branch.onnx has an If that is decided."""
+sizes that depend on data; limits.onnx has a constant that is large, and one that cannot be computed; wide.onnx has one of 2 MiB; branch.onnx has an If that is decided;
+channels.onnx has scales and shifts of channels, a Pad and a bias beside convolutions and a product."""
 import os
 
 import numpy as np
@@ -58,6 +59,20 @@ def branch():
     save("branch", nodes, [value("x", [2])], [value("y", [2])], {"c": np.bool_(True)})
 
 
+def channels():
+    """Numbers are sums of powers of two, so that no order of operations rounds."""
+    nodes = [node("Pad", ["x", "pads"], ["p"], name="pad"), node("Conv", ["p", "w"], ["a"], name="conv"), node("Mul", ["a", "c"], ["b"], name="scale"),
+             node("Add", ["b", "d"], ["e"], name="shift"), node("Relu", ["e"], ["f"], name="relu"), node("Conv", ["f", "v"], ["g"], name="second"),
+             node("BatchNormalization", ["g", "gamma", "beta", "mean", "variance"], ["h"], name="norm", epsilon=0.0),
+             node("GlobalAveragePool", ["h"], ["i"], name="pool"), node("Flatten", ["i"], ["j"], name="flat"),
+             node("MatMul", ["j", "m"], ["k"], name="product"), node("Add", ["k", "bias"], ["y"], name="add")]
+    f = lambda *a: np.array(a, np.float32)
+    save("channels", nodes, [value("x", ["N", 1, 2, 2])], [value("y", ["N", 2])],
+         {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "w": f(1, 2, 3, 4, 0.5, 1, 0, -1).reshape(2, 1, 2, 2), "c": f(2, 4).reshape(2, 1, 1),
+          "d": f(1, -1).reshape(1, 2, 1, 1), "v": f(1, 2, -1, 0.5).reshape(2, 2, 1, 1), "gamma": f(2, 1), "beta": f(1, 3), "mean": f(0.5, -2),
+          "variance": f(4, 0.25), "m": f(1, 2, 3, 4).reshape(2, 2), "bias": f(5, 6)})
+
+
 if __name__ == "__main__":
-    for make in (shapes, bounds, limits, wide, branch):
+    for make in (shapes, bounds, limits, wide, branch, channels):
         make()
