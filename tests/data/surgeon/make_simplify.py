@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the models of `surgeon simplify` beside it; needs numpy and onnx. block.onnx is a layer of a transformer as exporters write it (opset 17, any
-batch and length); double.onnx is a LayerNormalization in float64 whose epsilon is no float32."""
+batch and length); double.onnx is a LayerNormalization in float64 whose epsilon is no float32; decoder.onnx is the attention of a decoder: four heads share two of
+keys and values, scores are capped, and a triangle chooses among them."""
 import os
 
 import numpy as np
@@ -48,6 +49,32 @@ def block():
     save("block", nodes, TensorProto.FLOAT, ["batch", "length", WIDTH], weights)
 
 
+def decoder():
+    batch, length, queries, shared, size = 2, 5, 4, 2, 4
+    rng = np.random.RandomState(1)
+    weights = dict(wq=rng.randn(WIDTH, queries * size).astype(np.float32), wk=rng.randn(WIDTH, shared * size).astype(np.float32),
+                   wv=rng.randn(WIDTH, shared * size).astype(np.float32), wo=rng.randn(queries * size, WIDTH).astype(np.float32),
+                   split=np.int64([batch, length, queries, size]), split_shared=np.int64([batch, length, shared, size]), axis=np.int64([2]),
+                   many=np.int64([batch, shared, queries // shared, length, size]), heads=np.int64([batch, queries, length, size]),
+                   join=np.int64([batch, length, queries * size]), root=np.float32(2 ** -0.5), cap=np.float32(5), closed=np.float32("-inf"),
+                   open=np.tril(np.ones((length, length), bool)))
+    nodes = []
+    for name, shape in (("q", "split"), ("k", "split_shared"), ("v", "split_shared")):
+        nodes += [node("MatMul", ["x", "w" + name], [name + ".p"]), node("Reshape", [name + ".p", shape], [name + ".r"]),
+                  node("Transpose", [name + ".r"], [name], perm=[0, 2, 1, 3])]
+    for name in "kv":
+        nodes += [node("Unsqueeze", [name, "axis"], [name + ".u"]), node("Expand", [name + ".u", "many"], [name + ".e"]),
+                  node("Reshape", [name + ".e", "heads"], [name + ".all"])]
+    nodes += [
+        node("Transpose", ["k.all"], ["k.t"], perm=[0, 1, 3, 2]), node("Mul", ["q", "root"], ["q.s"]), node("Mul", ["k.t", "root"], ["k.s"]),
+        node("MatMul", ["q.s", "k.s"], ["scores"]), node("Div", ["scores", "cap"], ["small"]), node("Tanh", ["small"], ["bent"]),
+        node("Mul", ["bent", "cap"], ["capped"]), node("Where", ["open", "capped", "closed"], ["masked"]), node("Softmax", ["masked"], ["p"], axis=-1),
+        node("MatMul", ["p", "v.all"], ["o"]), node("Transpose", ["o"], ["t"], perm=[0, 2, 1, 3]), node("Reshape", ["t", "join"], ["r"]),
+        node("MatMul", ["r", "wo"], ["y"]),
+    ]
+    save("decoder", nodes, TensorProto.FLOAT, [batch, length, WIDTH], weights)
+
+
 def double():
     weights = {"two": np.float64(2), "epsilon": np.float64(1e-5)}
     save("double", layer_norm("x", "y", "norm", False), TensorProto.DOUBLE, [2, WIDTH], weights)
@@ -60,4 +87,5 @@ def save(name, nodes, kind, shape, weights):
 
 
 block()
+decoder()
 double()

@@ -341,17 +341,16 @@ static void test_attention__a_floor_below_everything_goes(void **state)
 /* ---- Axes ----------------------------------------------------------------------------------- */
 
 /* Heads are part of the batch, a bias is added there, and the mask where they are apart. */
-static void test_attention__heads_in_the_batch(void **state)
+static model_builder merged(const char *shape)
 {
-    (void)state;
-    model_builder b = start("2, 3, 5, 4", 4);
-    builder_ints(&b, "rows", "3", (const int64_t[]){6, 5, 4});
-    builder_ints(&b, "columns", "3", (const int64_t[]){6, 4, 5});
-    builder_ints(&b, "scores", "4", (const int64_t[]){2, 3, 5, 5});
-    builder_ints(&b, "joined", "3", (const int64_t[]){6, 5, 5});
-    builder_ints(&b, "apart", "4", (const int64_t[]){2, 3, 5, 4});
+    model_builder b = start(shape, 4);
+    builder_ints(&b, "rows", "3", (const int64_t[]){-1, 5, 4});
+    builder_ints(&b, "columns", "3", (const int64_t[]){-1, 4, 5});
+    builder_ints(&b, "scores", "4", (const int64_t[]){-1, 3, 5, 5});
+    builder_ints(&b, "joined", "3", (const int64_t[]){-1, 5, 5});
+    builder_ints(&b, "apart", "4", (const int64_t[]){-1, 3, 5, 4});
     bias(&b, "bias", "1, 5, 5", 25);
-    bias(&b, "mask", "2, 1, 1, 5", 10);
+    bias(&b, "mask", "1, 3, 1, 5", 15);
     builder_node(&b, "Reshape", "q rows", "q3");
     builder_node(&b, "Reshape", "kt columns", "k3");
     builder_node(&b, "Reshape", "v rows", "v3");
@@ -363,6 +362,15 @@ static void test_attention__heads_in_the_batch(void **state)
     builder_node(&b, "Reshape", "p joined", "p3");
     builder_node(&b, "MatMul", "p3 v3", "y3");
     builder_node(&b, "Reshape", "y3 apart", "y");
+    return b;
+}
+
+static void test_attention__heads_in_the_batch(void **state)
+{
+    (void)state;
+    model_builder b = merged("2, 3, 5, 4");
+    expect(&b, "Sin Cos Neg Attention(4 scale=1)");
+    b = merged("N, 3, 5, 4");
     expect(&b, "Sin Cos Neg Attention(4 scale=1)");
 }
 
