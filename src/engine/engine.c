@@ -208,6 +208,19 @@ static pgy_status optimise(pgy_graph *g, const pgy_build_config *config, pgy_err
     return st;
 }
 
+/* One that the model lists again is the same output: names tell them apart. */
+static void list_outputs_once(pgy_graph *g)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < g->output_count; i++) {
+        pgy_value *v = g->outputs[i];
+        if (v->is_output) g->outputs[count++] = v;
+        v->is_output = false;
+    }
+    g->output_count = count;
+    for (size_t i = 0; i < count; i++) g->outputs[i]->is_output = true;
+}
+
 pgy_status engine_import_model(engine_import *out, pgy_model *model, const pgy_build_config *config,
                                pgy_error *err)
 {
@@ -215,6 +228,7 @@ pgy_status engine_import_model(engine_import *out, pgy_model *model, const pgy_b
     pgy_graph *g = NULL;
     pgy_status st = pgy_graph_import(&g, model, err);
     if (!st) st = shared_graph_create(&m.graph, g, err);
+    if (!st) list_outputs_once(g);
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = precision_interface(g, config, err);
     if (!st) st = describe(&m.inputs, g->inputs, g->input_count, err);

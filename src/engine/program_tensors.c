@@ -130,8 +130,9 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes
     program *p = b->p;
     const uint64_t start = (p->constant_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const uint64_t end = start + size_bytes;
-    if (end > b->constant_capacity) {
-        const uint64_t wanted = end > 2 * b->constant_capacity ? end : 2 * b->constant_capacity;
+    if (end > b->constant_capacity || !p->constants) { /* empty ones have an address, too */
+        const uint64_t least = b->constant_capacity ? 2 * b->constant_capacity : ALIGNMENT;
+        const uint64_t wanted = end > least ? end : least;
         void *more = mem_alloc_aligned(ALIGNMENT, wanted);
         if (!more) return no_memory(err);
         if (p->constant_bytes) memcpy(more, p->constants, p->constant_bytes);

@@ -11,7 +11,7 @@
 #include "evaluate/interface.h"
 #include "onnx/elements.h"
 
-enum { MAX_FRAMES = 256 };
+enum { MAX_FRAMES = 256, ELEMENTS_OF_A_STEP = 4096 };
 
 typedef struct frame {
     const level_plan *plan;
@@ -28,6 +28,7 @@ typedef struct executor {
     frame *frame; /* that of the node that runs */
     size_t depth;
     uint64_t steps, max_steps;
+    bool weighs;                        /* large results count as many steps */
     const execute_operators *operators; /* NULL: op_run */
     const execute_watch *watch;
     op_host host;
@@ -180,6 +181,15 @@ static pgy_status run_body(executor *e, frame *f, pgy_node *n, const pgy_graph *
     return st;
 }
 
+/* A loop over large tensors takes as long as one of many more nodes. */
+static uint64_t weight_of(const frame *f, const pgy_node *n)
+{
+    uint64_t elements = 0;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (f->out[i].value) elements += pgy_tensor_count(f->out[i].value);
+    return elements / ELEMENTS_OF_A_STEP;
+}
+
 static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
 {
     pgy_graph *body = NULL;
@@ -200,6 +210,7 @@ static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
         st = run_operator(e, f, n, err);
     }
     e->frame = f;
+    if (!st && e->weighs) e->steps += weight_of(f, n);
     if (!st && e->watch) st = e->watch->ran(n, f->in, f->out, e->watch->user, err);
     for (size_t i = 0; i < n->output_count; i++) store(f, n->outputs[i], &f->out[i]);
     for (size_t i = 0; i < n->input_count; i++) use_up(f, n->inputs[i]);
@@ -334,6 +345,21 @@ static pgy_status take_output(frame *f, pgy_value *v, pgy_tensor_map *out, pgy_e
     return st;
 }
 
+/* One that is listed again is the same output. */
+static pgy_status take_outputs(frame *f, const pgy_graph *g, pgy_tensor_map *out, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    bool *taken = mem_calloc(f->plan->slot_count + 1, sizeof *taken);
+    if (!taken) return graph_no_memory(err);
+    for (size_t i = 0; !st && i < g->output_count; i++) {
+        bool *this = &taken[box_of(g->outputs[i])->slot];
+        if (!*this) st = take_output(f, g->outputs[i], out, err);
+        *this = true;
+    }
+    mem_free(taken);
+    return st;
+}
+
 pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_map *out,
                          bool model_precision, const execute_limits *limits, pgy_error *err)
 {
@@ -350,9 +376,9 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
     f.declared = e.operators != NULL;
     if (!st) st = feed_inputs(&f, g, feed, err);
     if (!st) st = run_level(&e, &f, err);
-    for (size_t i = 0; !st && i < g->output_count; i++)
-        st = take_output(&f, g->outputs[i], out, err);
+    if (!st) st = take_outputs(&f, g, out, err);
     frame_deinit(&f);
+    if (limits->spent) *limits->spent += e.steps;
     return st;
 }
 
@@ -436,6 +462,7 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
 {
     executor e = {.max_steps = limits->max_steps,
                   .operators = limits->operators,
+                  .weighs = limits->spent && n->subgraph_count,
                   .host = {.run_graph = run_subgraph,
                            .infer_graph = describe_subgraph,
                            .max_bytes = limits->max_bytes,
@@ -449,5 +476,6 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
         st = run_surrounded(&e, n, inputs, captured, outputs, &memory, err);
     if (n->subgraph_count || node_box_of(n)->function) plan_clear(state_of(n->graph));
     arena_deinit(&memory);
+    if (limits->spent) *limits->spent += e.steps;
     return st;
 }

@@ -26,6 +26,7 @@ typedef struct execute_watch {
 typedef struct execute_limits {
     uint64_t max_bytes; /* of one tensor */
     uint64_t max_steps; /* nodes and bodies that run, each time anew; 0 = no limit */
+    uint64_t *spent;    /* NULL, or where steps are added up; in loops a large result is many */
     const execute_operators *operators; /* NULL: the definitions themselves */
     const execute_watch *watch;         /* NULL: nobody looks */
 } execute_limits;

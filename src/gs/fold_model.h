@@ -42,7 +42,7 @@ void gs_fold_model_deinit(fold_model *m);
 typedef struct fold_run {
     fold_model *model;
     uint64_t size_threshold;               /* results above are dropped after their last use */
-    uint64_t max_steps;                    /* of one node, see execute_limits */
+    uint64_t spent;                        /* steps of loops and functions, see fold_steps_left */
     struct op_tensor *in, *captured, *out; /* of the node that runs */
     uint64_t held_bytes, max_held_bytes;   /* of results that are to become constants */
 } fold_run;

@@ -11,7 +11,6 @@
 #include "gs/fold_model.h"
 #include "transform/fold.h"
 
-static const uint64_t MAX_STEPS = 1u << 18, LEAST_STEPS = 1u << 10;
 static const uint64_t MAX_STORAGE_BYTES = 1ull << 33; /* of one result, eight bytes an element */
 
 static fold_value *value_of(const fold_run *r, pgy_value *v)
@@ -76,7 +75,8 @@ static pgy_status compute_general(fold_run *r, pgy_node *n, pgy_error *err)
     const node_box *box = node_box_of(n);
     const execute_limits limits = {
         .max_bytes = r->max_held_bytes < MAX_STORAGE_BYTES ? r->max_held_bytes : MAX_STORAGE_BYTES,
-        .max_steps = r->max_steps};
+        .max_steps = fold_steps_left(r->spent),
+        .spent = &r->spent};
     pgy_status st = PGY_OK;
     memset(r->in, 0, n->input_count * sizeof *r->in);
     memset(r->captured, 0, box->captured_count * sizeof *r->captured);
@@ -85,8 +85,6 @@ static pgy_status compute_general(fold_run *r, pgy_node *n, pgy_error *err)
     for (size_t i = 0; !st && i < box->captured_count; i++)
         st = storage_value(&r->captured[i], r, box->captured[i], err);
     if (!st) st = execute_node(n, r->in, r->captured, r->out, true, &limits, err);
-    if (st && n->subgraph_count && r->max_steps > LEAST_STEPS)
-        r->max_steps /= 2; /* many endless loops end soon, too */
     for (size_t i = 0; i < n->input_count; i++) op_tensor_release(&r->in[i]);
     for (size_t i = 0; i < box->captured_count; i++) op_tensor_release(&r->captured[i]);
     for (size_t i = 0; !st && i < n->output_count; i++) st = op_tensor_settle(&r->out[i], err);
@@ -259,7 +257,6 @@ pgy_status gs_fold_run_init(fold_run *r, fold_model *m, uint64_t size_threshold,
     bool inside = false;
     *r = (fold_run){.model = m,
                     .size_threshold = size_threshold,
-                    .max_steps = MAX_STEPS,
                     .max_held_bytes = memory ? memory / 2 : UINT64_MAX};
     pgy_status st = link_values(m, err);
     if (st) return st;

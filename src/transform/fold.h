@@ -19,6 +19,7 @@ typedef struct folder {
     size_t level_count, level_capacity;
     arena memory;    /* of one pass */
     int64_t growth;  /* of all weights together, in bytes */
+    uint64_t spent;  /* steps of loops and functions, see fold_steps_left */
     size_t changes;  /* edits of the present round */
     bool changed;    /* some round had edits */
     bool weak_names; /* IR < 4: weights are declared as inputs and are constant all the same */
@@ -29,6 +30,14 @@ typedef struct fold_pass {
     pgy_status (*run)(folder *f, pgy_graph *level, pgy_error *err);
     bool inner_first;
 } fold_pass;
+
+/* Steps (see execute_limits) that the next node with a body may take, when those before took
+ * `spent`: half of what is left of all, so that many endless loops end soon, too. */
+static inline uint64_t fold_steps_left(uint64_t spent)
+{
+    const uint64_t most = 1u << 18, least = 1u << 10;
+    return spent < most - 2 * least ? (most - spent) / 2 : least;
+}
 
 /* ---- fold_edit.c ----------------------------------------------------------------------------- */
 

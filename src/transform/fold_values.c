@@ -11,7 +11,7 @@
 #include "evaluate/execute.h"
 #include "transform/fold.h"
 
-static const uint64_t MAX_STEPS = 1u << 22, LEAST_ROOM = 1u << 24;
+static const uint64_t LEAST_ROOM = 1u << 24;
 
 /* A value of the level that has been computed. */
 typedef struct result {
@@ -121,7 +121,7 @@ static pgy_status storage_tensor(op_tensor *out, const level_run *r, pgy_value *
 
 /* ---- Computing ------------------------------------------------------------------------------ */
 
-static execute_limits limits_of(const folder *f)
+static execute_limits limits_of(folder *f)
 {
     const uint64_t memory = memory_total_bytes();
     const uint64_t most = memory ? memory / 2 : UINT64_MAX;
@@ -130,7 +130,8 @@ static execute_limits limits_of(const folder *f)
      * computes on the way may be larger than its result. */
     const uint64_t storage = wanted < most / 64 ? wanted * 64 : most;
     return (execute_limits){.max_bytes = storage < LEAST_ROOM ? LEAST_ROOM : storage,
-                            .max_steps = MAX_STEPS};
+                            .max_steps = fold_steps_left(f->spent),
+                            .spent = &f->spent};
 }
 
 static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)

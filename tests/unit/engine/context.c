@@ -126,6 +126,41 @@ static pgy_model *views_and_outputs(void)
     return builder_finish_bytes(&b);
 }
 
+static void compare_on_small(pgy_model *model)
+{
+    const int64_t shape[2] = {2, 3};
+    context *s = open(model, 1);
+    pgy_tensor_map *feed = new_feed();
+    give(feed, "x", 2, shape);
+    compare(s, model, feed);
+    context_destroy(s);
+    pgy_model_destroy(model);
+}
+
+static void test_context__an_output_that_is_listed_twice(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_node(&b, "Relu", "x", "y");
+    builder_node(&b, "Neg", "x", "z");
+    for (int i = 0; i < 3; i++) builder_output(&b, "y", PGY_F32, "2, 3");
+    builder_output(&b, "z", PGY_F32, "2, 3");
+    builder_output(&b, "y", PGY_F32, "2, 3");
+    compare_on_small(builder_finish_bytes(&b));
+}
+
+/* No constant has any bytes. */
+static void test_context__a_constant_without_elements(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_attr_int(&b, builder_node(&b, "Shape", "x", "y"), "start", 5);
+    builder_output(&b, "y", PGY_I64, "0");
+    compare_on_small(builder_finish_bytes(&b));
+}
+
 static void test_context__views_and_outputs_at_several_shapes(void **state)
 {
     (void)state;

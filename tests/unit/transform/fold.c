@@ -364,15 +364,10 @@ static void test_fold__if_gives_way_to_its_branch(void **state)
     pgy_graph_destroy(g);
 }
 
-/* Five times v = v + v, from 1. */
-static void test_fold__loop_with_constant_inputs(void **state)
+/* v = v + v, as often as the first of `inputs` says. */
+static void add_doubling_loop(model_builder *b, const char *inputs, const char *output)
 {
-    (void)state;
-    const int64_t count = 5;
-    model_builder b = builder_start(17);
-    builder_ints(&b, "n", "", &count);
-    builder_floats(&b, "v0", "1", NULL);
-    model_builder body = builder_subgraph(&b, "body");
+    model_builder body = builder_subgraph(b, "body");
     builder_input(&body, "i", PGY_I64, "");
     builder_input(&body, "go", PGY_BOOL, "");
     builder_input(&body, "v", PGY_F32, "1");
@@ -380,10 +375,37 @@ static void test_fold__loop_with_constant_inputs(void **state)
     builder_node(&body, "Add", "v v", "w");
     builder_output(&body, "go_on", PGY_BOOL, "");
     builder_output(&body, "w", PGY_F32, "1");
-    builder_attr_graph(&b, builder_node(&b, "Loop", "n - v0", "y"), "body", &body);
-    builder_output(&b, "y", PGY_F32, "1");
+    builder_attr_graph(b, builder_node(b, "Loop", inputs, output), "body", &body);
+    builder_output(b, output, PGY_F32, "1");
+}
+
+static void test_fold__loop_with_constant_inputs(void **state)
+{
+    (void)state;
+    const int64_t count = 5;
+    model_builder b = builder_start(17);
+    builder_ints(&b, "n", "", &count);
+    builder_floats(&b, "v0", "1", NULL);
+    add_doubling_loop(&b, "n - v0", "y");
     pgy_graph *g = fold(&b);
     expect_nodes(g, "");
+    expect_weight(g, "y", "float32[1] 32");
+    pgy_graph_destroy(g);
+}
+
+/* What would run for years stays after its share of the steps, and the rest is folded. */
+static void test_fold__an_endless_loop_stays(void **state)
+{
+    (void)state;
+    const int64_t endless = INT64_MAX, count = 5;
+    model_builder b = builder_start(17);
+    builder_ints(&b, "m", "", &endless);
+    builder_ints(&b, "n", "", &count);
+    builder_floats(&b, "v0", "1", NULL);
+    add_doubling_loop(&b, "m - v0", "p");
+    add_doubling_loop(&b, "n - v0", "y");
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "Loop");
     expect_weight(g, "y", "float32[1] 32");
     pgy_graph_destroy(g);
 }
