@@ -28,9 +28,22 @@ static bool same_axis(const pgy_node *a, const pgy_node *b)
     return x && y && !*x->ref_attr_name && !*y->ref_attr_name && x->i == y->i;
 }
 
-static bool is_inner_concat(const pgy_node *p, const pgy_node *n)
+/* Is input i a Concat along the same axis that is used by such ones only? They all take its inputs,
+ * so it goes; if there are several, the lists must stay short. */
+static const pgy_node *inner_concat(const pgy_node *n, size_t i)
 {
-    return p && node_is(p, "Concat") && same_axis(p, n);
+    enum { MOST_INPUTS = 64 };
+    const pgy_value *v = n->inputs[i];
+    const pgy_node *p = v ? v->producer : NULL;
+    if (!p || p->graph != n->graph || v->is_output || !node_is(p, "Concat") || !same_axis(p, n))
+        return NULL;
+    for (size_t k = 0; v->consumer_count > 1 && k < v->consumer_count; k++) {
+        const pgy_node *c = v->consumers[k];
+        if (c->graph != n->graph || !node_is(c, "Concat") || !same_axis(p, c) ||
+            c->input_count * p->input_count > MOST_INPUTS)
+            return NULL;
+    }
+    return p;
 }
 
 pgy_status fold_merge_concats(folder *f, pgy_node *n, pgy_error *err)
@@ -38,18 +51,17 @@ pgy_status fold_merge_concats(folder *f, pgy_node *n, pgy_error *err)
     size_t count = 0;
     bool found = false;
     for (size_t i = 0; i < n->input_count; i++) {
-        const pgy_node *p = sole_source(n, i);
-        const bool inner = is_inner_concat(p, n);
-        count += inner ? p->input_count : 1;
-        found = found || inner;
+        const pgy_node *p = inner_concat(n, i);
+        count += p ? p->input_count : 1;
+        found = found || p;
     }
     if (!found) return PGY_OK;
     pgy_value **inputs = arena_alloc_array(&f->memory, count, sizeof *inputs);
     if (!inputs) return graph_no_memory(err);
     count = 0;
     for (size_t i = 0; i < n->input_count; i++) {
-        const pgy_node *p = sole_source(n, i);
-        if (!is_inner_concat(p, n)) {
+        const pgy_node *p = inner_concat(n, i);
+        if (!p) {
             inputs[count++] = n->inputs[i];
             continue;
         }

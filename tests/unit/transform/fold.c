@@ -511,6 +511,40 @@ static void test_fold__concat_of_concat(void **state)
     pgy_graph_destroy(g);
 }
 
+/* A Concat that several use goes if all of them can take its inputs; long lists are not made. */
+static void test_fold__concat_of_shared_concats(void **state)
+{
+    (void)state;
+    for (int other = 0; other < 2; other++) {
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, "N, 3");
+        builder_input(&b, "z", PGY_F32, "N, 3");
+        concat(&b, "x z", "a", 1);
+        concat(&b, "x a", "p", 1);
+        concat(&b, "a z", "q", 1);
+        if (other) builder_node(&b, "Relu", "a", "r");
+        for (int i = 0; i < 2 + other; i++)
+            builder_output(&b, (const char *[]){"p", "q", "r"}[i], PGY_F32, NULL);
+        pgy_graph *g = fold(&b);
+        expect_nodes(g, other ? "Concat Concat Concat Relu" : "Concat Concat");
+        pgy_graph_destroy(g);
+    }
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 3");
+    char from[8] = "x", pair[20], to[8];
+    for (int i = 0; i < 20; i++) { /* doubled each time */
+        snprintf(pair, sizeof pair, "%s %s", from, from);
+        snprintf(to, sizeof to, "v%d", i);
+        concat(&b, pair, to, 1);
+        memcpy(from, to, sizeof from);
+    }
+    builder_output(&b, from, PGY_F32, NULL);
+    pgy_graph *g = fold(&b);
+    assert_true(g->node_count > 1);
+    for (size_t i = 0; i < g->node_count; i++) assert_true(g->nodes[i]->input_count <= 64);
+    pgy_graph_destroy(g);
+}
+
 /* Slices x of 10, 10 twice; bounds are the starts, ends, axes and steps of both. */
 static pgy_graph *slice_twice(const int64_t bounds[2][4], bool twice)
 {
