@@ -115,6 +115,14 @@ static pgy_status fill(pgy_onnx_attribute *to, gs_document *d, const pgy_gs_attr
     }
 }
 
+static bool has_texts(const pgy_gs_attr *a)
+{
+    if (!a->value.strings) return !a->count;
+    for (size_t i = 0; i < a->count; i++)
+        if (!a->value.strings[i]) return false;
+    return true;
+}
+
 static bool has_value(const pgy_gs_attr *a)
 {
     switch (a->type) {
@@ -123,7 +131,7 @@ static bool has_value(const pgy_gs_attr *a)
     case PGY_ATTR_GRAPH: return a->value.g;
     case PGY_ATTR_FLOATS: return a->value.floats || !a->count;
     case PGY_ATTR_INTS: return a->value.ints || !a->count;
-    case PGY_ATTR_STRINGS: return a->value.strings || !a->count;
+    case PGY_ATTR_STRINGS: return has_texts(a);
     case PGY_ATTR_UNDEFINED: return a->value.stored;
     default: return true;
     }

@@ -205,6 +205,10 @@ pgy_status pgy_gs_layer(pgy_gs_node **out, pgy_gs_graph *g, const pgy_gs_layer_s
     pgy_gs_node *n = NULL;
     if (!g || !spec || !spec->op)
         return pgy_error_set(err, PGY_E_ARGUMENT, "a layer needs a graph and an operator");
+    if ((spec->input_count && !spec->inputs) || (spec->output_count && !spec->outputs) ||
+        (spec->attr_count && !spec->attrs))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%.200s': a list that is counted is NULL",
+                             spec->op);
     pgy_status st = check_outputs(spec, err);
     if (st) return st;
     c.tensors = mem_calloc(spec->input_count + spec->output_count + 1, sizeof(*c.tensors));

@@ -205,6 +205,10 @@ pgy_status pgy_gs_invoke(pgy_gs_node **out, pgy_gs_graph *g, const char *name,
     pgy_gs_node *n = NULL;
     if (!g || !name) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph or no name");
     if (!call) call = &NOTHING;
+    if ((call->input_count && !call->inputs) || (call->output_count && !call->outputs) ||
+        (call->attr_count && !call->attrs))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "operation '%.200s': a list that is counted is NULL", name);
     gs_document *d = graph_box(g)->document;
     const pgy_gs_operation *o = find(d, name, g->opset);
     pgy_gs_graph *f = o ? NULL : find_local(d, name);

@@ -38,9 +38,13 @@ void gs_tensor_take(pgy_gs_tensor *t, const pgy_gs_tensor *from)
 }
 
 /* dims are copied, texts too. */
-static pgy_status set_shape(pgy_gs_tensor *t, int32_t rank, const pgy_dim *dims, pgy_error *err)
+static pgy_status set_shape(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, const pgy_dim *dims,
+                            pgy_error *err)
 {
     gs_document *d = tensor_box(t)->document;
+    if (pgy_dtype_describe(dtype)->dtype != dtype)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': there is no element type %d",
+                             t->name, (int)dtype);
     if (rank > 0 && !dims)
         return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': a shape of rank %d needs dims",
                              t->name, rank);
@@ -81,7 +85,7 @@ pgy_status pgy_gs_variable(pgy_gs_tensor **out, pgy_gs_graph *g, const char *nam
     pgy_gs_tensor *t = NULL;
     if (!out || !g || !name) return no_argument(err, "a name");
     pgy_status st = create_named(&t, g, name, err);
-    if (!st) st = set_shape(t, rank, dims, err);
+    if (!st) st = set_shape(t, dtype, rank, dims, err);
     if (st) return st;
     t->dtype = dtype;
     *out = t;
@@ -180,7 +184,7 @@ pgy_status pgy_gs_set_type(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, cons
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "tensor '%.200s' is a constant: its type is that of its values",
                              t->name);
-    const pgy_status st = set_shape(t, rank, dims, err);
+    const pgy_status st = set_shape(t, dtype, rank, dims, err);
     if (st) return st;
     t->dtype = dtype;
     if (t->type_kind == PGY_VALUE_MAP) t->type_kind = PGY_VALUE_TENSOR;
@@ -205,7 +209,7 @@ pgy_status pgy_gs_to_variable(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, c
                               pgy_error *err)
 {
     if (!t) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor");
-    const pgy_status st = set_shape(t, rank, dims, err);
+    const pgy_status st = set_shape(t, dtype, rank, dims, err);
     if (st) return st;
     t->kind = PGY_GS_VARIABLE;
     t->stored = NULL;

@@ -172,3 +172,47 @@ static void test_misuse__operands_of_the_wrong_kind(void **state)
     assert_int_equal(g->node_count, 0);
     pgy_gs_destroy(g);
 }
+
+static void test_misuse__lists_and_texts_that_are_not_there(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *g = text_graph();
+    pgy_gs_node *n = NULL;
+    const char *const texts[] = {"a", NULL};
+    text_node(g, "Relu", "n", "x", "y");
+    const pgy_gs_attr list = pgy_gs_attr_texts("names", texts, 2),
+                      none = pgy_gs_attr_texts("names", NULL, 2);
+    assert_int_equal(pgy_gs_set_attr(pgy_gs_find_node(g, "n"), &list, &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "'names'"));
+    assert_int_equal(pgy_gs_set_attr(pgy_gs_find_node(g, "n"), &none, &err), PGY_E_ARGUMENT);
+    const pgy_gs_layer_spec layer = {.op = "Abs", .input_count = 1};
+    assert_int_equal(pgy_gs_layer(&n, g, &layer, &err), PGY_E_ARGUMENT);
+    const pgy_gs_layer_spec made = {.op = "Abs", .output_count = 1};
+    assert_int_equal(pgy_gs_layer(&n, g, &made, &err), PGY_E_ARGUMENT);
+    const pgy_gs_operation o = {.name = "op", .build = build_none, .user = (void *)"Op"};
+    const pgy_gs_call call = {.input_count = 1};
+    assert_int_equal(pgy_gs_register(g, &o, &err), PGY_OK);
+    assert_int_equal(pgy_gs_invoke(&n, g, "op", &call, &err), PGY_E_ARGUMENT);
+    assert_null(n);
+    assert_int_equal(g->node_count, 1);
+    pgy_gs_destroy(g);
+}
+
+static void test_misuse__types_that_do_not_exist(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *g = text_graph();
+    pgy_gs_tensor *t = NULL;
+    text_node(g, "Relu", "n", "x", "y");
+    pgy_gs_tensor *x = pgy_gs_find_tensor(g, "x");
+    assert_int_equal(pgy_gs_variable(&t, g, "t", (pgy_dtype)999, -1, NULL, &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "999"));
+    assert_null(t);
+    assert_null(pgy_gs_find_tensor(g, "t"));
+    assert_int_equal(pgy_gs_set_type(x, (pgy_dtype)-1, -1, NULL, &err), PGY_E_ARGUMENT);
+    assert_int_equal(pgy_gs_to_variable(x, (pgy_dtype)999, -1, NULL, &err), PGY_E_ARGUMENT);
+    assert_int_equal(pgy_gs_set_type(x, PGY_DTYPE_NONE, -1, NULL, &err), PGY_OK);
+    pgy_gs_destroy(g);
+}
