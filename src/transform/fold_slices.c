@@ -9,17 +9,6 @@
 
 enum { STARTS = 1, ENDS, AXES, STEPS, SLICE_INPUTS };
 
-/* The node that makes input i, if nothing else takes its only result. */
-static pgy_node *sole_source(const pgy_node *n, size_t i)
-{
-    const pgy_value *v = n->inputs[i];
-    pgy_node *p = v ? v->producer : NULL;
-    if (!p || p->graph != n->graph || p->output_count != 1 || v->is_output ||
-        v->consumer_count != 1)
-        return NULL;
-    return p;
-}
-
 /* ---- Concat --------------------------------------------------------------------------------- */
 
 static bool same_axis(const pgy_node *a, const pgy_node *b)
@@ -155,10 +144,24 @@ static pgy_status write_cuts(pgy_value **inputs, folder *f, pgy_graph *g, const 
     return st;
 }
 
+/* The Slice before n, if only Slices use it: they may all do without it. */
+static pgy_node *inner_slice(const pgy_node *n)
+{
+    const pgy_value *v = n->input_count ? n->inputs[0] : NULL;
+    pgy_node *p = v ? v->producer : NULL;
+    if (!p || p->graph != n->graph || v->is_output || !node_is(p, "Slice") || p->output_count != 1)
+        return NULL;
+    for (size_t i = 0; i < v->consumer_count; i++) {
+        const pgy_node *user = v->consumers[i];
+        if (user->graph != n->graph || !node_is(user, "Slice")) return NULL;
+    }
+    return p;
+}
+
 pgy_status fold_merge_slices(folder *f, pgy_node *n, pgy_error *err)
 {
     cuts first, second;
-    pgy_node *p = n->input_count ? sole_source(n, 0) : NULL;
+    pgy_node *p = inner_slice(n);
     pgy_value *inputs[SLICE_INPUTS];
     if (!p || !node_is(p, "Slice") || !p->input_count || !p->inputs[0] ||
         level_of(n->graph)->is_function || !read_cuts(&first, f, p) || !read_cuts(&second, f, n))

@@ -593,6 +593,32 @@ static void test_fold__slice_of_slice(void **state)
     pgy_graph_destroy(g);
 }
 
+/* Every other row, of which every other column, as in windows that are merged: the rows go. */
+static void test_fold__slices_of_a_shared_slice(void **state)
+{
+    (void)state;
+    const int64_t zero = 0, one = 1, two = 2, end = INT64_MAX;
+    for (int other = 0; other < 2; other++) {
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, "10, 10");
+        builder_ints(&b, "zero", "1", &zero);
+        builder_ints(&b, "one", "1", &one);
+        builder_ints(&b, "two", "1", &two);
+        builder_ints(&b, "end", "1", &end);
+        builder_node(&b, "Slice", "x zero end zero two", "a");
+        builder_node(&b, "Slice", "a zero end one two", "y");
+        builder_node(&b, "Slice", "a one end one two", "z");
+        if (other) builder_node(&b, "Relu", "a", "r");
+        for (int i = 0; i < 2 + other; i++)
+            builder_output(&b, (const char *[]){"y", "z", "r"}[i], PGY_F32, NULL);
+        pgy_graph *g = fold(&b);
+        expect_nodes(g, other ? "Slice Slice Slice Relu" : "Slice Slice");
+        for (size_t i = 0; !other && i < 2; i++)
+            assert_string_equal(g->nodes[i]->inputs[0]->name, "x");
+        pgy_graph_destroy(g);
+    }
+}
+
 /* ---- What stays ----------------------------------------------------------------------------- */
 
 static void test_fold__random_unknown_and_quantised_stay(void **state)
