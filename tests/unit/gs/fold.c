@@ -131,7 +131,7 @@ static void test_fold__one_failure_undoes_all_without_partitioning(void **state)
 {
     (void)state;
     pgy_gs_graph *g = with_unknown();
-    text_log log;
+    static text_log log;
     text_log_open(&log);
     fold(g);
     assert_variable(g, "c");
@@ -253,7 +253,7 @@ static void test_fold__unknown_operators_of_other_domains_stay_in_silence(void *
     (void)state;
     pgy_gs_graph *g = with_unknown();
     pgy_error err = {0};
-    text_log log;
+    static text_log log;
     assert_int_equal(pgy_gs_set_domain(pgy_gs_find_node(g, "n1"), "acme", &err), PGY_OK);
     text_log_open(&log);
     fold(g);
@@ -336,7 +336,7 @@ static void test_fold__large_results_draw_one_warning(void **state)
 {
     (void)state;
     pgy_gs_graph *g = expanding("300000");
-    text_log log;
+    static text_log log;
     text_log_open(&log);
     fold(g);
     assert_int_equal(log.lines, 1);
@@ -350,7 +350,7 @@ static void test_fold__huge_results_are_refused(void **state)
 {
     (void)state;
     pgy_gs_graph *g = expanding("1000000 1000000");
-    text_log log;
+    static text_log log;
     text_log_open(&log);
     fold(g);
     assert_int_equal(log.lines, 1);

@@ -85,7 +85,7 @@ static void test_fold_lower__malformed_ones_stay_with_a_warning(void **state)
     const pgy_gs_attr two[] = {pgy_gs_attr_int("value_int", 1),
                                pgy_gs_attr_float("value_float", 1)};
     const pgy_gs_attr wrong = pgy_gs_attr_int("value_float", 1);
-    text_log log;
+    static text_log log;
     for (size_t i = 0; i < 3; i++) {
         pgy_gs_graph *g = i == 0 ? with_constant(two, 2) : with_constant(&wrong, i == 1);
         pgy_gs_fold_options o = pgy_gs_fold_options_default();

@@ -124,7 +124,7 @@ static inline void assert_variable(pgy_gs_graph *g, const char *name)
     assert_value(g, name, "variable");
 }
 
-/* What is logged. */
+/* What is logged. Static in tests, as one that fails leaves it open. */
 typedef struct text_log {
     str text;
     size_t lines;
