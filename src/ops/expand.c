@@ -27,7 +27,7 @@ static void propagate(op_infer *c)
 static pgy_status keep_wide(op_infer *c, int32_t rank, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
-    dim *dims = op_dims(c, (size_t)rank + 1);
+    dim *dims = c->outputs[0].rank == rank ? op_dims(c, (size_t)rank + 1) : NULL;
     if (!dims) return rule_no_memory(c->node, err);
     memcpy(dims, c->outputs[0].dims, (size_t)rank * sizeof *dims);
     for (int32_t i = 0; i < x->rank; i++)

@@ -8,7 +8,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[0];
     op_set_unknown(c, 0, PGY_I64, 2, "depends on the values of the input");
     if (x->rank < 0) return PGY_OK;
-    dim *dims = rule_copy_dims(c, &c->outputs[0]);
+    dim *dims = c->outputs[0].rank == 2 ? rule_copy_dims(c, &c->outputs[0]) : NULL;
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] = dim_const(x->rank ? x->rank : 1);
     op_set_output(c, 0, PGY_I64, 2, dims);

@@ -28,7 +28,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     op_set_unknown(c, 0, PGY_STRING, x->rank, WHY);
     if (x->rank != 2) return PGY_OK;
-    dim *dims = op_dims(c, 2);
+    dim *dims = c->outputs[0].rank == 2 ? op_dims(c, 2) : NULL;
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] = dim_const(1);
     dims[1] = c->outputs[0].dims[1];
