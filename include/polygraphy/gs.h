@@ -441,7 +441,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_register(pgy_gs_graph *g,
                                                   pgy_error *err);
 /** Calls what is registered for the graph's opset, else for all, else the local function of that
  * name. PGY_E_NOT_FOUND lists the opsets for which there is one, or similar names; inputs that do
- * not fit are PGY_E_ARGUMENT naming operation and place. */
+ * not fit are PGY_E_ARGUMENT naming operation and place, and so are operations that invoke each other
+ * without end. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_invoke(pgy_gs_node **out, pgy_gs_graph *g,
                                                 const char *name, const pgy_gs_call *call,
                                                 pgy_error *err);

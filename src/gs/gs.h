@@ -40,6 +40,7 @@ typedef struct gs_document {
     size_t function_count, function_capacity;
     gs_registered *operations; /* registry.c */
     size_t operation_count, operation_capacity;
+    int invoke_depth; /* operations may invoke each other */
     gs_names tensor_names, node_names;
     bool shares_subgraphs; /* one is in two attributes: `changed` does not tell all */
     uint64_t edits;        /* counts every change */

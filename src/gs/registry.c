@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "gs/document.h"
 
+enum { MAX_INVOKE_DEPTH = 200 };
+
 static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
 
 struct gs_registered {
@@ -198,6 +200,19 @@ static pgy_status check_call(const pgy_gs_operation *o, const pgy_gs_call *call,
     return PGY_OK;
 }
 
+static pgy_status build(pgy_gs_node **out, gs_document *d, const pgy_gs_operation *o,
+                        pgy_gs_graph *g, const pgy_gs_call *call, pgy_error *err)
+{
+    if (d->invoke_depth >= MAX_INVOKE_DEPTH)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "operation '%.200s': operations invoke each other more than %d deep",
+                             o->name, MAX_INVOKE_DEPTH);
+    d->invoke_depth++;
+    const pgy_status st = o->build(out, g, call, o->user, err);
+    d->invoke_depth--;
+    return st;
+}
+
 pgy_status pgy_gs_invoke(pgy_gs_node **out, pgy_gs_graph *g, const char *name,
                          const pgy_gs_call *call, pgy_error *err)
 {
@@ -214,7 +229,7 @@ pgy_status pgy_gs_invoke(pgy_gs_node **out, pgy_gs_graph *g, const char *name,
     pgy_gs_graph *f = o ? NULL : find_local(d, name);
     if (!o && !f) return not_found(g, name, err);
     pgy_status st = o ? check_call(o, call, err) : gs_call_function(&n, g, f, call, err);
-    if (!st && o) st = o->build(&n, g, call, o->user, err);
+    if (!st && o) st = build(&n, d, o, g, call, err);
     if (st) return st;
     if (out) *out = n;
     return PGY_OK;

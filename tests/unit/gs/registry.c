@@ -114,3 +114,26 @@ static void test_registry__calls_that_do_not_fit_name_their_input(void **state)
     assert_string_equal(err.text, "operation 'pad': 'x' is no kind of input (t, n, c, i, f, ?)");
     pgy_gs_destroy(g);
 }
+
+static pgy_status build_by_itself(pgy_gs_node **out, pgy_gs_graph *g, const pgy_gs_call *call,
+                                  void *user, pgy_error *err)
+{
+    return pgy_gs_invoke(out, g, user, call, err);
+}
+
+static void test_registry__endless_operations_are_refused(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_node *n;
+    pgy_gs_graph *g = text_graph();
+    static char name[] = "again";
+    const pgy_gs_operation operation = {.name = name, .build = build_by_itself, .user = name};
+    assert_int_equal(pgy_gs_register(g, &operation, &err), PGY_OK);
+    for (int i = 0; i < 2; i++) { /* the depth is as before */
+        assert_int_equal(pgy_gs_invoke(&n, g, name, NULL, &err), PGY_E_ARGUMENT);
+        assert_string_equal(err.text,
+                            "operation 'again': operations invoke each other more than 200 deep");
+    }
+    pgy_gs_destroy(g);
+}
