@@ -61,6 +61,7 @@ typedef struct pgy_option {
     size_t offset; /**< of the member in the settings struct */
     bool required;
     const char *const *choices; /**< NULL-ended list, or NULL */
+    bool opens;           /**< values name files that must be readable: a mistake in usage if not */
     const char *constant; /**< PGY_OPTIONAL without a value; RUNNER: the text that is appended */
     const char *meta;     /**< shown in help for the value */
     const char *help;

@@ -18,7 +18,8 @@ typedef struct shard_command_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-s --hint", shard_command_args, hints, .required = true, .exclusive = "hints",
-                 .meta = "PATH", .help = "file of hints, as 'template shard-hints' writes it"),
+                 .opens = true, .meta = "PATH",
+                 .help = "file of hints, as 'template shard-hints' writes it"),
     PGY_OPT_FLAG("--one-shot", shard_command_args, one_shot, .required = true, .exclusive = "hints",
                  .help = "make the hints from the model and the options below"),
     PGY_OPT_TEXT("-o --output", shard_command_args, output, .required = true, .meta = "PATH",

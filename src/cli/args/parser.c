@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/pytext.h"
@@ -208,6 +209,14 @@ static bool check_choice(parse *p, const pgy_option *row, const char *value)
     return found;
 }
 
+static bool check_opens(parse *p, const pgy_option *row, const char *value)
+{
+    if (!row->opens || access(value, R_OK) == 0) return true;
+    parse_fail(p, "argument %s: can't open '%s': %s", parse_row_title(p, row), value,
+               strerror(errno));
+    return false;
+}
+
 /* Puts words behind those a list already has (`keep`) or in their place; `mark_end` adds a NULL
  * item. */
 static bool store_list(parse *p, pgy_text_list *list, const char *const *values, size_t count,
@@ -227,7 +236,7 @@ static void store_value(parse *p, const pgy_option *row, void *settings, const c
 {
     void *at = (char *)settings + row->offset;
     for (size_t i = 0; i < count; i++)
-        if (!check_choice(p, row, values[i])) return;
+        if (!check_choice(p, row, values[i]) || !check_opens(p, row, values[i])) return;
     bool ok = true;
     switch (row->kind) {
     case PGY_OPTION_FLAG: *(bool *)at = true; break;
