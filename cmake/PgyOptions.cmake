@@ -25,6 +25,10 @@ endif()
 find_program(PGY_CCACHE ccache)
 if(PGY_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${PGY_CCACHE})
+  # Notes for coverage name the folder of the build: whatever the user's cache is told, it may not lend them to another folder.
+  if(PGY_COVERAGE)
+    set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR= CCACHE_HASHDIR=1 ${PGY_CCACHE})
+  endif()
 endif()
 
 find_package(Threads REQUIRED)
