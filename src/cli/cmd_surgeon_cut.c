@@ -5,7 +5,9 @@
 #include <polygraphy/compare.h>
 #include <polygraphy/cut.h>
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -18,9 +20,12 @@
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/cut.py";
 
+enum { MAX_LOOPS = 32 };
+
 typedef struct cut_args {
     const char *output, *subgraph;
-    pgy_text_list nodes, modules, from, to;
+    pgy_text_list nodes, modules, from, to, iterations;
+    int64_t times[MAX_LOOPS]; /* of `iterations` */
     bool onnxrt, no_record;
 } cut_args;
 
@@ -29,8 +34,8 @@ static const pgy_option OPTIONS[] = {
                  .help = "where to save the part; the values at its borders go beside it"),
     PGY_OPT_LIST("--nodes", cut_args, nodes, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
                  .help = "nodes of the part: names (of a node without one: that of its first "
-                         "output), wildcards, or paths into subgraphs, as in "
-                         "If_3/then_branch/Add_2"),
+                         "output), wildcards, or paths into subgraphs and into functions, by "
+                         "the name of a call, as in If_3/then_branch/Add_2 or block_1/MatMul"),
     PGY_OPT_LIST("--module", cut_args, modules, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
                  .help =
                      "all nodes of a module, as in encoder.layer.0: those whose name begins so, "
@@ -40,7 +45,14 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_LIST("--to", cut_args, to, .nargs = PGY_ONE_OR_MORE, .meta = "TENSOR",
                  .help = "only what one of these tensors depends on; they become the outputs"),
     PGY_OPT_TEXT("--subgraph", cut_args, subgraph, .meta = "PATH",
-                 .help = "the names above are of this subgraph, as in If_3/then_branch"),
+                 .help = "the names above are of this subgraph, as in If_3/then_branch, or of the "
+                         "function that this node calls"),
+    PGY_OPT_LIST("--iteration", cut_args, iterations, .nargs = PGY_ONE_OR_MORE, .meta = "N",
+                 .exclusive = "recording",
+                 .help =
+                     "which time round is recorded of a loop around the part, from 0; of nested "
+                     "loops the outermost comes first. Loops without: the first time that "
+                     "comes to the part"),
     PGY_OPT_FLAG("--onnxrt", cut_args, onnxrt, .exclusive = "recording",
                  .help = "run the whole model with ONNX Runtime instead of the reference"),
     PGY_OPT_FLAG("--no-record", cut_args, no_record, .exclusive = "recording",
@@ -49,7 +61,32 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_END,
 };
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(cut_args)};
+static bool read_time(int64_t *out, const char *text)
+{
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    *out = value;
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno;
+}
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    cut_args *s = settings;
+    (void)line;
+    if (s->iterations.count > MAX_LOOPS)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "argument --iteration: more than %d loops",
+                             MAX_LOOPS);
+    for (size_t i = 0; i < s->iterations.count; i++)
+        if (!read_time(&s->times[i], s->iterations.items[i]))
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "argument --iteration: '%s' is no whole number from 0 on",
+                                 s->iterations.items[i]);
+    return PGY_OK;
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, .settings_size = sizeof(cut_args), .finish = finish};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_LOGGING,
                                              &GROUP_MODEL_DATA,
@@ -233,13 +270,15 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
                                     .from = s->from.items,
                                     .from_count = s->from.count,
                                     .to = s->to.items,
-                                    .to_count = s->to.count};
+                                    .to_count = s->to.count,
+                                    .iterations = s->times,
+                                    .iteration_count = s->iterations.count};
     border b = {0};
     pgy_model *model = NULL, *part = NULL;
     pgy_cut *cut = NULL;
     pgy_status st = surgeon_load(&model, line, err);
     if (!st) st = pgy_cut_create(&cut, model, &what, err);
-    if (!st) st = record(&b, model, cut, line, err);
+    if (!st) st = record(&b, pgy_cut_source(cut), cut, line, err);
     if (!st) st = pgy_cut_model(&part, cut, b.inputs, b.outputs, err);
     if (!st) st = surgeon_save(part, line, s->output, false, err);
     if (!st && b.inputs) st = save_values(&b, line, s->output, err);
@@ -257,7 +296,8 @@ const command COMMAND_surgeon_cut = {
     .summary = "Take nodes out of a model, with the values at their borders.",
     .description =
         "Save some nodes of a model as a model of their own: those named, those of a module, or "
-        "those between tensors, also of the body of an If or a loop. The whole model runs once on "
+        "those between tensors, also of the body of an If, a loop or a function. The whole model "
+        "runs once on "
         "input data, and what goes into the part and comes out of it is saved beside it as "
         "<part>.inputs.json and <part>.outputs.json. The last line printed is a command that runs "
         "the part on these values.",

@@ -120,6 +120,11 @@ static pgy_status fetch(op_tensor *out, frame *from, pgy_value *v, pgy_error *er
     return PGY_OK;
 }
 
+pgy_status execute_value(op_tensor *out, execute_level *level, pgy_value *v, pgy_error *err)
+{
+    return fetch(out, level, v, err);
+}
+
 static void store(frame *f, pgy_value *v, op_tensor *t)
 {
     const size_t slot = v ? box_of(v)->slot : 0;
@@ -211,7 +216,7 @@ static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
     }
     e->frame = f;
     if (!st && e->weighs) e->steps += weight_of(f, n);
-    if (!st && e->watch) st = e->watch->ran(n, f->in, f->out, e->watch->user, err);
+    if (!st && e->watch && e->watch->ran) st = e->watch->ran(n, f->in, f->out, e->watch->user, err);
     for (size_t i = 0; i < n->output_count; i++) store(f, n->outputs[i], &f->out[i]);
     for (size_t i = 0; i < n->input_count; i++) use_up(f, n->inputs[i]);
     const node_box *box = node_box_of(n);
@@ -232,6 +237,8 @@ static pgy_status run_level(executor *e, frame *f, pgy_error *err)
     if (++e->depth > MAX_FRAMES && !st)
         st = pgy_error_set(err, PGY_E_FORMAT,
                            "subgraphs and functions are nested more than %d deep", MAX_FRAMES);
+    if (!st && e->watch && e->watch->begins)
+        st = e->watch->begins(f->plan->graph, f, e->watch->user, err);
     for (size_t i = 0; !st && i < f->plan->graph->node_count; i++) {
         st = count_step(e, err);
         if (!st) st = run_node(e, f, f->plan->order[i], err);

@@ -14,12 +14,20 @@ typedef struct execute_operators {
     void *user;
 } execute_operators;
 
+/* A level that runs, and those around it. */
+typedef struct frame execute_level;
+/* What a value of these holds now; borrowed, and empty if it holds nothing (any more). */
+pgy_status execute_value(op_tensor *out, execute_level *level, pgy_value *v,
+                         pgy_error *err) PGY_MUST_CHECK;
+
 /* Sees the values of every node that ran, those in subgraphs and functions included; all of them
  * are borrowed. */
 typedef struct execute_watch {
     pgy_status (*ran)(pgy_node *n, const op_tensor *inputs, const op_tensor *outputs, void *user,
-                      pgy_error *err);
+                      pgy_error *err); /* NULL: nobody asks */
     void *user;
+    /* NULL, or sees every level, each time before its nodes run. */
+    pgy_status (*begins)(const pgy_graph *g, execute_level *level, void *user, pgy_error *err);
 } execute_watch;
 
 /* A run that goes beyond these ends with an error. */

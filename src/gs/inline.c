@@ -165,11 +165,9 @@ static void inliner_deinit(inliner *x)
     mem_free(x->levels);
 }
 
-pgy_status pgy_gs_inline_call(bool *done, pgy_gs_node *n, pgy_error *err)
+static pgy_status inline_one(bool *done, pgy_gs_node *n, bool paths, pgy_error *err)
 {
-    if (!n || !n->graph)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "the call to be inlined is in no graph");
-    inliner x = {.document = node_box(n)->document};
+    inliner x = {.document = node_box(n)->document, .paths = paths};
     gs_function_index index;
     pgy_status st = gs_function_index_init(&index, x.document, err);
     if (st) return st;
@@ -179,6 +177,18 @@ pgy_status pgy_gs_inline_call(bool *done, pgy_gs_node *n, pgy_error *err)
     gs_function_index_deinit(&index);
     inliner_deinit(&x);
     return st;
+}
+
+pgy_status pgy_gs_inline_call(bool *done, pgy_gs_node *n, pgy_error *err)
+{
+    if (!n || !n->graph)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the call to be inlined is in no graph");
+    return inline_one(done, n, false, err);
+}
+
+pgy_status gs_inline_call_by_path(pgy_gs_node *n, pgy_error *err)
+{
+    return inline_one(NULL, n, true, err);
 }
 
 /* ---- All calls ------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONG_NAME = 200 };
+enum { LONG_NAME = 200, LONG_PATH = 4000 };
 
 typedef struct copying {
     inliner *x;
@@ -55,12 +55,23 @@ pgy_status inliner_push_level(pgy_gs_graph *g, void *user, pgy_error *err)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* "<name>_<call>", and a number behind it if that is taken. NULL: out of memory. */
+const char *gs_node_path_name(const pgy_gs_node *n)
+{
+    if (*n->name) return n->name;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (*n->outputs[i]->name) return n->outputs[i]->name;
+    return "";
+}
+
+/* "<name>_<call>" or "<call>/<name>", and a number behind it if that is taken. NULL: out of memory.
+ */
 static const char *free_name(const copying *c, const char *name, const gs_names *taken)
 {
     gs_document *d = c->x->document;
     str text = {0};
-    if (strlen(name) + strlen(c->suffix) < LONG_NAME)
+    if (c->x->paths && strlen(name) + strlen(c->suffix) < LONG_PATH)
+        str_printf(&text, "%s/%s", c->suffix, name);
+    else if (strlen(name) + strlen(c->suffix) < LONG_NAME)
         str_printf(&text, "%s_%s", name, c->suffix);
     else
         str_printf(&text, "%.*s_%llu", LONG_NAME / 2, name, (unsigned long long)d->serial);
@@ -246,17 +257,24 @@ static pgy_status attach_copies(pgy_gs_node *to, copying *c, const pairing *leve
     return st;
 }
 
+static pgy_status name_node(pgy_gs_node *n, const copying *c, const pairing *level,
+                            const pgy_gs_node *from)
+{
+    gs_names *names = &c->x->document->node_names;
+    const char *name = c->x->paths ? gs_node_path_name(from) : from->name;
+    if (!*name) return PGY_OK;
+    n->name = c->x->paths && level->up ? name : free_name(c, name, names);
+    return n->name && gs_names_rename(names, &node_box(n)->named, n->name) ? PGY_OK
+                                                                           : gs_no_memory(c->err);
+}
+
 static pgy_status copy_node(pgy_gs_node **out, copying *c, const pairing *level,
                             const pgy_gs_node *from)
 {
     pgy_gs_node *n = NULL;
     pgy_status st = gs_node_create(&n, c->x->document, c->err);
     if (!st) st = node_list_push(&c->x->made, n, c->err);
-    if (!st && *from->name) {
-        n->name = free_name(c, from->name, &c->x->document->node_names);
-        if (!n->name || !gs_names_rename(&c->x->document->node_names, &node_box(n)->named, n->name))
-            st = gs_no_memory(c->err);
-    }
+    if (!st) st = name_node(n, c, level, from);
     if (st) return st;
     n->op = from->op;
     n->domain = from->domain;
@@ -385,7 +403,9 @@ pgy_status inliner_copy_body(node_list *out, inliner *x, const pgy_gs_node *n,
     char digits[24];
     copying c = {x, n, f, into, ++x->document->epoch, n->name, err};
     const pairing level = {f, into, NULL};
-    if (!*n->name) {
+    if (x->paths)
+        c.suffix = gs_node_path_name(n);
+    else if (!*n->name) {
         snprintf(digits, sizeof digits, "%zu", number);
         c.suffix = digits;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that cut a part out of a model share. */
-#ifndef TRANSFORM_CUT_H
-#define TRANSFORM_CUT_H
+#ifndef GS_CUT_H
+#define GS_CUT_H
 
 #include <polygraphy/cut.h>
 
@@ -22,6 +22,10 @@ struct pgy_cut {
     size_t inside_count;
     bool *constant; /* of each node: it depends on weights alone */
     value_list inputs, outputs, weights;
+    const char *only_under;    /* names of nodes that are taken begin so; NULL: any */
+    const int64_t *iterations; /* of the loops around the level, outermost first */
+    size_t iteration_count;
+    arena memory;
 };
 
 /* ---- cut_select.c: which nodes --------------------------------------------------------------- */

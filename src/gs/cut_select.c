@@ -5,7 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/suggest.h"
-#include "transform/cut.h"
+#include "gs/cut.h"
+#include "gs/cut_calls.h"
 
 static pgy_status not_found(const suggestions *near, const char *what, const char *wanted,
                             pgy_error *err)
@@ -20,22 +21,14 @@ static pgy_status not_found(const suggestions *near, const char *what, const cha
 
 /* ---- Levels --------------------------------------------------------------------------------- */
 
-/* What follows `name` and a slash in a path; NULL: it does not begin so. */
-static const char *after(const char *path, const char *name)
-{
-    const size_t size = strlen(name);
-    if (!size || strncmp(path, name, size)) return NULL;
-    return path[size] == '/' ? path + size + 1 : path[size] ? NULL : path + size;
-}
-
 /* The subgraph that the path leads to; *rest is what of the path is left. NULL: none. */
 static pgy_graph *descend(pgy_graph *g, const char *path, const char **rest)
 {
     for (size_t i = 0; i < g->node_count; i++) {
         const pgy_node *n = g->nodes[i];
-        const char *at = n->subgraph_count ? after(path, node_label(n)) : NULL;
+        const char *at = n->subgraph_count ? cut_after(path, node_label(n)) : NULL;
         for (size_t k = 0; at && k < n->subgraph_count; k++) {
-            const char *next = after(at, n->subgraph_names[k]);
+            const char *next = cut_after(at, n->subgraph_names[k]);
             if (!next) continue;
             pgy_graph *deeper = *next ? descend(n->subgraphs[k], next, rest) : NULL;
             if (deeper) return deeper;
@@ -62,6 +55,8 @@ static pgy_status find_level(pgy_cut *c, const char *path, pgy_error *err)
 
 static void take_node(pgy_cut *c, size_t i)
 {
+    const char *within = c->only_under;
+    if (within && strncmp(node_label(c->level->nodes[i]), within, strlen(within))) return;
     if (!c->inside[i]) c->inside_count++;
     c->inside[i] = true;
 }
@@ -73,11 +68,6 @@ static pgy_status alloc_inside(pgy_cut *c, pgy_error *err)
     return c->inside ? PGY_OK : graph_no_memory(err);
 }
 
-static bool is_pattern(const char *name)
-{
-    return strpbrk(name, "*?[") != NULL;
-}
-
 static bool take_named(pgy_cut *c, const char *name)
 {
     bool found = false;
@@ -86,9 +76,9 @@ static bool take_named(pgy_cut *c, const char *name)
             take_node(c, i);
             found = true;
         }
-    for (size_t i = 0; !found && is_pattern(name) && i < c->level->node_count; i++)
+    for (size_t i = 0; !found && cut_is_pattern(name) && i < c->level->node_count; i++)
         if (str_match_wildcard(name, node_label(c->level->nodes[i]))) take_node(c, i);
-    return found || (is_pattern(name) && c->inside_count);
+    return found || (cut_is_pattern(name) && c->inside_count);
 }
 
 static bool is_named(const pgy_graph *g, const char *name)
@@ -108,45 +98,18 @@ static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chos
             return pgy_error_set(err, PGY_E_ARGUMENT, "node '%s' is of another graph than '%s'",
                                  name, s->nodes[0]);
         const size_t before = c->inside_count;
-        if (take_named(c, deeper ? rest : name) && (c->inside_count > before || !is_pattern(name)))
+        if (take_named(c, deeper ? rest : name) &&
+            (c->inside_count > before || !cut_is_pattern(name)))
             continue;
         suggestions near = {.wanted = deeper ? rest : name};
         for (size_t k = 0; k < c->level->node_count; k++)
             suggest_offer(&near, node_label(c->level->nodes[k]));
-        return not_found(&near, is_pattern(name) ? "node like" : "node", name, err);
+        return not_found(&near, cut_is_pattern(name) ? "node like" : "node", name, err);
     }
     return PGY_OK;
 }
 
 /* ---- Nodes of modules ----------------------------------------------------------------------- */
-
-/* Where PyTorch notes the modules that a node comes from. */
-static const char SCOPES[] = "pkg.torch.onnx.name_scopes";
-
-/* "/encoder/layer.0/Add" as "encoder.layer.0.Add". */
-static void normalise(str *out, const char *name)
-{
-    str_clear(out);
-    while (*name == '/' || *name == '.') name++;
-    for (; *name; name++) str_append_char(out, *name == '/' ? '.' : *name);
-    while (out->size && out->data[out->size - 1] == '.') out->data[--out->size] = '\0';
-}
-
-/* Does the list of scopes, "['', 'encoder', 'encoder.layer.0']", have this one? */
-static bool has_scope(const pgy_node *n, const char *module)
-{
-    str quoted = {0};
-    bool found = false;
-    for (size_t i = 0; n->proto && i < n->proto->metadata_prop_count; i++) {
-        const pgy_onnx_string_entry *e = n->proto->metadata_props[i];
-        if (strcmp(e->key, SCOPES)) continue;
-        str_clear(&quoted);
-        str_printf(&quoted, "'%s'", module);
-        found = found || strstr(e->value, str_text(&quoted));
-    }
-    str_deinit(&quoted);
-    return found;
-}
 
 /* A path in `text` that ends in the module: "model.encoder.layer.0" for "layer.0". Names and quoted
  * scopes are told by what stands in front of a path. */
@@ -167,14 +130,15 @@ static bool find_longer(str *out, const char *text, const char *module)
 static pgy_status no_module(const pgy_cut *c, const char *wanted, const char *module,
                             pgy_error *err)
 {
-    str longer = {0}, name = {0};
+    str longer = {0};
     bool found = false;
     for (size_t i = 0; !found && i < c->level->node_count; i++) {
         const pgy_node *n = c->level->nodes[i];
-        normalise(&name, n->name);
-        found = find_longer(&longer, str_text(&name), module);
+        const char *name = cut_normalise(&state_of(c->graph)->memory, n->name);
+        if (!name) return graph_no_memory(err);
+        found = find_longer(&longer, name, module);
         for (size_t k = 0; !found && n->proto && k < n->proto->metadata_prop_count; k++)
-            if (!strcmp(n->proto->metadata_props[k]->key, SCOPES))
+            if (!strcmp(n->proto->metadata_props[k]->key, CUT_SCOPES))
                 found = find_longer(&longer, n->proto->metadata_props[k]->value, module);
     }
     const pgy_status st = pgy_error_set(
@@ -183,33 +147,21 @@ static pgy_status no_module(const pgy_cut *c, const char *wanted, const char *mo
         "so%s%s%s",
         wanted, found ? "; did you mean '" : "", str_text(&longer), found ? "'?" : "");
     str_deinit(&longer);
-    str_deinit(&name);
     return st;
 }
 
 static pgy_status select_module(pgy_cut *c, const char *wanted, pgy_error *err)
 {
-    str module = {0}, name = {0};
+    const char *module = cut_normalise(&state_of(c->graph)->memory, wanted);
     bool found = false;
-    normalise(&module, wanted);
+    if (!module) return graph_no_memory(err);
     for (size_t i = 0; i < c->level->node_count; i++) {
         const pgy_node *n = c->level->nodes[i];
-        normalise(&name, n->name);
-        const bool under = module.size &&
-                           !strncmp(str_text(&name), str_text(&module), module.size) &&
-                           (name.size == module.size || name.data[module.size] == '.');
-        if (!under && !has_scope(n, str_text(&module))) continue;
+        if (!cut_is_under(n->name, module) && !cut_has_scope(n->proto, module)) continue;
         take_node(c, i);
-        found = true;
+        found = found || c->inside[i];
     }
-    pgy_status st = PGY_OK;
-    if (module.failed || name.failed)
-        st = graph_no_memory(err);
-    else if (!found)
-        st = no_module(c, wanted, str_text(&module), err);
-    str_deinit(&module);
-    str_deinit(&name);
-    return st;
+    return found ? PGY_OK : no_module(c, wanted, module, err);
 }
 
 /* ---- Nodes between tensors ------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "transform/cut.h"
+#include "gs/cut.h"
 
 enum { IR_OF_FREE_WEIGHTS = 4 }; /* from here on weights need not be inputs */
 

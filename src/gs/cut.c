@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A part of a model: its borders, what goes along, and the model that is made of it. Messages of
  * nodes and weights are those of the whole model. */
-#include "transform/cut.h"
+#include "gs/cut.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "gs/cut_calls.h"
 
 pgy_status cut_each_use(const pgy_node *n, cut_take take, void *user, pgy_error *err)
 {
@@ -187,6 +188,22 @@ static pgy_status find_borders(pgy_cut *c, const pgy_cut_selection *s, pgy_error
     return st;
 }
 
+static pgy_status copy_iterations(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
+{
+    int64_t *list = arena_alloc_array(&c->memory, s->iteration_count + 1, sizeof *list);
+    if (!list) return graph_no_memory(err);
+    for (size_t i = 0; i < s->iteration_count; i++) {
+        list[i] = s->iterations[i];
+        if (list[i] < 0)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "there is no iteration %lld: they count from 0",
+                                 (long long)list[i]);
+    }
+    c->iterations = list;
+    c->iteration_count = s->iteration_count;
+    return PGY_OK;
+}
+
 pgy_status pgy_cut_create(pgy_cut **out, pgy_model *model, const pgy_cut_selection *selection,
                           pgy_error *err)
 {
@@ -194,15 +211,18 @@ pgy_status pgy_cut_create(pgy_cut **out, pgy_model *model, const pgy_cut_selecti
         return pgy_error_set(err, PGY_E_ARGUMENT, "no model, or nothing to cut out of it");
     pgy_cut *c = mem_calloc(1, sizeof *c);
     if (!c) return graph_no_memory(err);
-    c->model = pgy_model_retain(model);
-    pgy_status st = pgy_graph_import(&c->graph, model, err);
+    pgy_cut_selection s = {0};
+    memcpy(&s, selection, selection->size < sizeof s ? selection->size : sizeof s);
+    pgy_status st = copy_iterations(c, &s, err);
+    if (!st) st = cut_enter_calls(&c->model, &s, &c->only_under, model, &c->memory, err);
+    if (!st) st = pgy_graph_import(&c->graph, c->model, err);
     if (!st) st = pgy_graph_sort(c->graph, err);
-    if (!st) st = cut_level(c, selection, err);
+    if (!st) st = cut_level(c, &s, err);
     for (size_t i = 0; !st && i < c->level->node_count; i++)
         st = node_captures(c->level->nodes[i], err);
-    if (!st) st = cut_select(c, selection, err);
+    if (!st) st = cut_select(c, &s, err);
     if (!st) st = add_constants(c, err);
-    if (!st) st = find_borders(c, selection, err);
+    if (!st) st = find_borders(c, &s, err);
     if (!st) {
         *out = c;
         c = NULL;
@@ -219,6 +239,7 @@ void pgy_cut_destroy(pgy_cut *c)
     value_list_free(&c->weights);
     pgy_graph_destroy(c->graph);
     pgy_model_destroy(c->model);
+    arena_deinit(&c->memory);
     mem_free(c);
 }
 
@@ -237,6 +258,11 @@ const char *const *pgy_cut_outputs(const pgy_cut *c, size_t *count)
 {
     *count = c->outputs.count;
     return c->outputs.names;
+}
+
+pgy_model *pgy_cut_source(const pgy_cut *c)
+{
+    return c->model;
 }
 
 bool pgy_cut_is_top(const pgy_cut *c)
