@@ -89,7 +89,8 @@ typedef struct pgy_shard_options {
     int pattern;                              /**< of attention: 0, or 1 with scaled q and k */
     bool fused;                               /**< ask for Attention nodes, as `attention` says */
     pgy_fused_attention attention;
-    bool no_io; /**< leave inputs and outputs empty */
+    bool no_io;     /**< leave inputs and outputs empty */
+    bool no_gather; /**< K and V are not gathered */
 } pgy_shard_options;
 PGY_API pgy_shard_options pgy_shard_options_default(void);
 

@@ -60,6 +60,9 @@ typedef struct linter {
     pgy_tensor_map *values; /* everything computed so far */
     const pgy_backend *backend;
     bool cyclic; /* cannot be run */
+    /* Options that cannot be followed: no finding of the model. */
+    pgy_status misuse;
+    pgy_error misuse_why;
 } linter;
 
 /* ---- Runtimes ------------------------------------------------------------------------------- */
@@ -72,6 +75,13 @@ static const pgy_backend *choose_backend(void)
     LOG(WARNING, "%s; the float64 reference is used instead",
         wanted ? why : "ONNX Runtime is not available");
     return pgy_backend_find(FALLBACK);
+}
+
+/* A runtime that refuses its settings says nothing of the model. */
+static void note_misuse(linter *l, pgy_status st, const pgy_error *why)
+{
+    if (l->misuse || (st != PGY_E_ARGUMENT && st != PGY_E_NOT_FOUND)) return;
+    l->misuse = pgy_error_set(&l->misuse_why, st, "%s", why->text);
 }
 
 /* Runs a model on what it needs of `values`. */
@@ -89,6 +99,7 @@ static pgy_status run_model(pgy_tensor_map **out, linter *l, pgy_model *model, p
         st = pgy_runner_create(&runner, l->backend, &source,
                                group ? args_get(l->line, group) : NULL, "lint", err);
     if (!st) st = pgy_runner_activate(runner, err);
+    note_misuse(l, st, err);
     if (!st) st = pgy_runner_inputs(&inputs, runner, err);
     if (!st) st = pgy_feed_match(&feed, l->values, inputs, err);
     if (!st) st = pgy_runner_infer(out, runner, feed, err);
@@ -294,6 +305,7 @@ static pgy_status first_feed(linter *l, pgy_metadata **inputs, pgy_error *err)
     pgy_tensor_map *feed = NULL;
     pgy_status st = graph_inputs(inputs, l, err);
     if (!st) st = data_loader_create(&loader, l->line, model->shapes, err);
+    note_misuse(l, st, err);
     if (!st) st = pgy_data_loader_set_metadata(loader, *inputs, err);
     if (!st) st = pgy_data_loader_next(&feed, loader, err);
     if (!st && !feed)
@@ -383,7 +395,7 @@ static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
 static pgy_status run_nodes(linter *l, pgy_error *err)
 {
     pgy_status st = add_weights(l, err);
-    for (size_t i = 0; !st && i < l->graph->node_count; i++)
+    for (size_t i = 0; !st && !l->misuse && i < l->graph->node_count; i++)
         st = interrupt_requested() ? pgy_error_set(err, PGY_E_CANCELLED, "Interrupted.")
                                    : run_node(l, l->graph->nodes[i], err);
     return st;
@@ -427,7 +439,7 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
     pgy_tensor_map *outputs = NULL;
     pgy_error why = {0};
     pgy_status st = first_feed(l, &inputs, &why);
-    if (st == PGY_E_MEMORY || st == PGY_E_CANCELLED) {
+    if (st == PGY_E_MEMORY || st == PGY_E_CANCELLED || l->misuse) {
         pgy_error_set(err, st, "%s", why.text);
     } else if (st) {
         add_runtime(l, LINT_EXCEPTION, NULL, why.text);
@@ -437,8 +449,9 @@ static pgy_status run_runtime(linter *l, pgy_error *err)
         bool whole = !lint_has_exception(&l->report) && run_whole(l, &outputs, &why);
         if (interrupt_requested())
             st = pgy_error_set(err, PGY_E_CANCELLED, "Interrupted.");
-        else
+        else if (!l->misuse)
             st = whole ? all_passed(l, err) : run_nodes(l, err);
+        if (!st && l->misuse) st = pgy_error_set(err, l->misuse, "%s", l->misuse_why.text);
         /* A failure of the whole that no node shows alone must not be lost. */
         if (!st && !whole && why.text[0] && !is_unknown_operator(why.text) &&
             !lint_has_exception(&l->report))

@@ -16,7 +16,7 @@ static const char LOG_PATH[] = "tools/inspect/subtool/capability.py";
 static const char ENGINE[] = "the built-in engine"; /* what was asked */
 
 typedef struct capability_args {
-    bool partition, operators, one_file_per_tensor;
+    bool partition, operators, one_file_per_tensor, no_inference;
     const char *folder, *threshold_text;
     uint64_t threshold;
     pgy_text_list suffixes; /* of --save-external-data */
@@ -40,6 +40,9 @@ static const pgy_option OPTIONS[] = {
                          "number; default 1024"),
     PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", capability_args, one_file_per_tensor,
                  .help = "one file for each weight"),
+    PGY_OPT_FLAG("--no-shape-inference", capability_args, no_inference, .hidden = true,
+                 .deprecated =
+                     "has no effect any more; shapes are inferred with --shape-inference"),
     PGY_OPT_END,
 };
 

@@ -17,7 +17,7 @@ static const char LOG_PATH[] = "tools/inspect/subtool/model.py";
 typedef struct inspect_model_args {
     pgy_text_list show;
     const char *old_mode, *display_as, *combine;
-    bool list_unbounded, summary;
+    bool list_unbounded, summary, explicit_precision;
     model_text_options text;
 } inspect_model_args;
 
@@ -42,6 +42,8 @@ static const pgy_option OPTIONS[] = {
                          "values are added to the tensors of a plan's layers; needs --show layers"),
     PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true,
                  .choices = OLD_MODES, .deprecated = "is an older spelling; use --show"),
+    PGY_OPT_FLAG("--explicit-precision", inspect_model_args, explicit_precision, .hidden = true,
+                 .deprecated = "has no effect any more"),
     PGY_OPT_END,
 };
 

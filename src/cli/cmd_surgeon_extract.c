@@ -167,8 +167,16 @@ static pgy_status look(extraction *x, pgy_error *err)
     return st;
 }
 
+/* A sequence, optional or map is what the model declares: the forms of --inputs have no word for
+ * it. */
+static bool is_other_kind(const end *e)
+{
+    return e->tensor->type_kind != PGY_VALUE_TENSOR && !e->wanted.dtype && e->wanted.rank < 0;
+}
+
 static bool misses(const end *e, bool is_input)
 {
+    if (is_other_kind(e)) return false;
     return !e->dtype || (is_input && e->rank < 0);
 }
 
@@ -287,7 +295,7 @@ static pgy_status set_interface(extraction *x, bool outputs, pgy_error *err)
     for (size_t i = 0; !st && i < count; i++) {
         end *e = &ends[i];
         list[i] = e->tensor;
-        if (e->tensor->kind == PGY_GS_VARIABLE)
+        if (e->tensor->kind == PGY_GS_VARIABLE && !is_other_kind(e))
             st = pgy_gs_set_type(e->tensor, e->dtype, e->rank, e->dims, err);
         if (!outputs) pgy_gs_clear_producers(e->tensor);
     }
@@ -296,28 +304,35 @@ static pgy_status set_interface(extraction *x, bool outputs, pgy_error *err)
                    : pgy_gs_set_graph_inputs(x->graph, list, count, err);
 }
 
-/* The model is saved all the same, so that it can be looked at. */
+static void report_tensor(const pgy_gs_graph *g, const pgy_gs_tensor *t)
+{
+    str readers = {0};
+    if (t->kind != PGY_GS_VARIABLE || t->producer_count ||
+        surgeon_is_in(g->inputs, g->input_count, t))
+        return;
+    for (size_t k = 0; k < t->consumer_count; k++)
+        str_printf(&readers, "%sNode: '%s' (Op: %s)", k ? ", " : "", t->consumers[k]->name,
+                   t->consumers[k]->op);
+    LOG(ERROR,
+        "Tensor: '%s' is read by: [%s], but no node makes it and it is no input of the "
+        "model.\nIt has to be one of --inputs, or one that depends on it has; the saved model "
+        "is not valid.",
+        t->name, str_text(&readers));
+    str_deinit(&readers);
+}
+
+/* What nodes of the graph read, then what only bodies of Ifs and loops take from it. The model is
+ * saved all the same, so that it can be looked at. */
 static pgy_status report_undefined(const pgy_gs_graph *g, pgy_error *err)
 {
-    pgy_gs_tensor_list all = {0};
-    pgy_status st = pgy_gs_tensors(&all, g, false, err);
-    for (size_t i = 0; !st && i < all.count; i++) {
-        const pgy_gs_tensor *t = all.items[i];
-        str readers = {0};
-        if (t->kind != PGY_GS_VARIABLE || t->producer_count ||
-            surgeon_is_in(g->inputs, g->input_count, t))
-            continue;
-        for (size_t k = 0; k < t->consumer_count; k++)
-            str_printf(&readers, "%sNode: '%s' (Op: %s)", k ? ", " : "", t->consumers[k]->name,
-                       t->consumers[k]->op);
-        LOG(ERROR,
-            "Tensor: '%s' is read by: [%s], but no node makes it and it is no input of the "
-            "model.\nIt has to be one of --inputs, or one that depends on it has; the saved model "
-            "is not valid.",
-            t->name, str_text(&readers));
-        str_deinit(&readers);
-    }
-    pgy_gs_tensor_list_free(&all);
+    pgy_gs_tensor_list own = {0}, taken = {0};
+    pgy_status st = pgy_gs_tensors(&own, g, false, err);
+    if (!st) st = pgy_gs_foreign_tensors(&taken, g, err);
+    for (size_t i = 0; !st && i < own.count; i++) report_tensor(g, own.items[i]);
+    for (size_t i = 0; !st && i < taken.count; i++)
+        if (!surgeon_is_in(own.items, own.count, taken.items[i])) report_tensor(g, taken.items[i]);
+    pgy_gs_tensor_list_free(&taken);
+    pgy_gs_tensor_list_free(&own);
     return st;
 }
 

@@ -20,9 +20,10 @@ typedef struct insert_args {
 } insert_args;
 
 typedef struct node_args {
-    pgy_text_list inputs, outputs, attr_words;
+    pgy_text_list inputs, outputs, attr_words, model_inputs;
     const char *op, *name;
     pgy_gs_attr *attrs;
+    size_t attr_count;
 } node_args;
 
 static const pgy_option OPTIONS[] = {
@@ -42,6 +43,8 @@ static const pgy_option NODE_OPTIONS[] = {
     PGY_OPT_LIST("--attrs", node_args, attr_words, .nargs = PGY_ONE_OR_MORE, .meta = "NAME=VALUE",
                  .help = "attributes, for example axis=1 alpha=0.5 mode='linear' axes=[0,1]; a "
                          "number in quotes is a text"),
+    PGY_OPT_LIST("--model-inputs --model-input-shapes", node_args, model_inputs,
+                 .nargs = PGY_ONE_OR_MORE, .hidden = true, .deprecated = "has no effect any more"),
     PGY_OPT_END,
 };
 
@@ -117,11 +120,16 @@ static pgy_status read_attrs(void *settings, args *line, pgy_error *err)
     s->attrs = arena_alloc_array(&line->memory, s->attr_words.count + 1, sizeof *s->attrs);
     if (!s->attrs) return no_memory(err);
     for (size_t i = 0; !st && i < s->attr_words.count; i++) {
-        st = read_attr(&s->attrs[i], s->attr_words.items[i], &line->memory, err);
-        for (size_t k = 0; !st && k < i; k++)
-            if (!strcmp(s->attrs[k].name, s->attrs[i].name))
-                st = pgy_error_set(err, PGY_E_ARGUMENT, "--attrs: '%s' is given twice",
-                                   s->attrs[i].name);
+        pgy_gs_attr a;
+        size_t k = 0;
+        st = read_attr(&a, s->attr_words.items[i], &line->memory, err);
+        if (st) break;
+        while (k < s->attr_count && strcmp(s->attrs[k].name, a.name)) k++;
+        if (k < s->attr_count)
+            LOG(WARNING, "--attrs: '%s' is given twice, the last one counts", a.name);
+        else
+            s->attr_count++;
+        s->attrs[k] = a;
     }
     return st;
 }
@@ -265,7 +273,7 @@ static pgy_status insert(pgy_gs_graph *g, args *line, pgy_error *err)
                                    .outputs = outputs,
                                    .output_count = s->outputs.count,
                                    .attrs = s->attrs,
-                                   .attr_count = s->attr_words.count};
+                                   .attr_count = s->attr_count};
     st = pgy_gs_add_node(&node, g, &spec, err);
     if (!st) st = pgy_gs_place_node(node, g, place, err);
     if (!st) st = pgy_gs_cleanup(g, NULL, err);

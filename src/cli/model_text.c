@@ -15,7 +15,8 @@ static const char LOG_PATH[] = "backend/onnx/util.py";
 /* What is known of each name of a graph: a declared value, or a stored tensor. */
 typedef struct name_table {
     strmap infos;        /* name -> pgy_onnx_value_info */
-    strmap initializers; /* name -> pgy_onnx_tensor */
+    strmap initializers; /* name -> pgy_onnx_tensor; of sparse ones the values */
+    strmap sparse;       /* name -> pgy_onnx_sparse_tensor */
 } name_table;
 
 typedef struct printer {
@@ -73,7 +74,9 @@ static bool fill_names(name_table *t, const pgy_onnx_graph *g)
         ok = strmap_put(&t->initializers, g->initializers[i]->name, g->initializers[i]);
     for (size_t i = 0; ok && i < g->sparse_initializer_count; i++) {
         pgy_onnx_tensor *values = g->sparse_initializers[i]->values;
-        if (values) ok = strmap_put(&t->initializers, values->name, values);
+        if (values)
+            ok = strmap_put(&t->initializers, values->name, values) &&
+                 strmap_put(&t->sparse, values->name, g->sparse_initializers[i]);
     }
     return ok;
 }
@@ -82,6 +85,16 @@ static void names_deinit(name_table *t)
 {
     strmap_deinit(&t->infos);
     strmap_deinit(&t->initializers);
+    strmap_deinit(&t->sparse);
+}
+
+/* The sizes of a stored tensor: a sparse one's are not those of its list of values. */
+static const int64_t *dims_of(size_t *count, const name_table *names, const char *name,
+                              const pgy_onnx_tensor *t)
+{
+    const pgy_onnx_sparse_tensor *sparse = strmap_get(&names->sparse, name);
+    *count = sparse ? sparse->dim_count : t->dim_count;
+    return sparse ? sparse->dims : t->dims;
 }
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
@@ -120,13 +133,16 @@ static void append_value(str *out, const char *name, const name_table *names,
     if (!t && !v && outer) {
         t = strmap_get(&outer->initializers, name);
         v = strmap_get(&outer->infos, name);
+        names = outer;
     }
     bool first = true;
     str_printf(out, "%s%s", t ? "Initializer | " : "", name);
     if (t) {
+        size_t rank;
+        const int64_t *dims = dims_of(&rank, names, name, t);
         append_dtype(out, t->data_type, &first);
         str_append(out, ", shape=");
-        str_append_py_tuple(out, t->dims, t->dim_count);
+        str_append_py_tuple(out, dims, rank);
     } else if (v && v->type && v->type->tensor_type) {
         const pgy_onnx_tensor_type *type = v->type->tensor_type;
         if (type->elem_type) append_dtype(out, type->elem_type, &first);
@@ -361,14 +377,21 @@ static pgy_status append_initializers(str *out, printer *p, const pgy_onnx_graph
         str_append(out, i && !p->options.weights ? ",\n " : "");
         str_printf(out, "%s%s [dtype=%s, shape=", p->options.weights ? "Initializer | " : "",
                    e->key, pgy_dtype_name(pgy_dtype_from_onnx(t->data_type)));
+        size_t rank;
+        const int64_t *dims = dims_of(&rank, names, e->key, t);
         if (p->options.weights)
-            str_append_py_ints(out, t->dims, t->dim_count);
+            str_append_py_ints(out, dims, rank);
         else
-            str_append_py_tuple(out, t->dims, t->dim_count);
+            str_append_py_tuple(out, dims, rank);
         str_append_char(out, ']');
         if (!p->options.weights) continue;
-        str_append(out, " | Values:\n");
+        const pgy_onnx_sparse_tensor *sparse = strmap_get(&names->sparse, e->key);
+        str_append(out, sparse ? " | Sparse, Values:\n" : " | Values:\n");
         st = append_weights(out, p, t);
+        if (!st && sparse && sparse->indices) {
+            str_append(out, "\nIndices:\n");
+            st = append_weights(out, p, sparse->indices);
+        }
         str_append(out, i + 1 < count ? "\n\n" : "");
     }
     str_append(out, p->options.weights && count ? "\n\n" : "}\n\n");

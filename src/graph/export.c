@@ -66,6 +66,36 @@ static pgy_onnx_type *make_type(exporter *x, const pgy_value *v)
     return type;
 }
 
+/* What inference knows to be a sequence or optional, of elements whose type it knows; else NULL. */
+static const op_value *list_of(const pgy_value *v)
+{
+    const op_value *known = &box_of((pgy_value *)v)->known, *element = known->sequence;
+    if (v->kind != PGY_VALUE_TENSOR || v->dtype != PGY_DTYPE_NONE) return NULL;
+    while (element && element->sequence) element = element->sequence;
+    return element && element->dtype != PGY_DTYPE_NONE ? known : NULL;
+}
+
+/* The type of a sequence or optional; shapes of elements are not declared, for they may differ. */
+static pgy_onnx_type *make_list_type(exporter *x, const op_value *list)
+{
+    pgy_onnx_type *outer = make(x, 1, sizeof *outer), *type = outer;
+    for (const op_value *v = list; type; v = v->sequence) {
+        type->denotation = "";
+        if (!v->sequence) {
+            pgy_onnx_tensor_type *tensor = make(x, 1, sizeof *tensor);
+            type->tensor_type = tensor;
+            if (!tensor) return NULL;
+            tensor->elem_type = pgy_dtype_describe(v->dtype)->onnx;
+            return outer;
+        }
+        pgy_onnx_elem_type *inner = make(x, 1, sizeof *inner);
+        if (!inner) return NULL;
+        *(v->optional ? &type->optional_type : &type->sequence_type) = inner;
+        type = inner->elem_type = make(x, 1, sizeof *type);
+    }
+    return NULL;
+}
+
 static bool dim_agrees(const pgy_onnx_dim *d, const pgy_dim *known)
 {
     if (known->value >= 0)
@@ -76,6 +106,7 @@ static bool dim_agrees(const pgy_onnx_dim *d, const pgy_dim *known)
 static bool info_agrees(const pgy_value *v)
 {
     const pgy_onnx_type *type = v->info->type;
+    if (!type && list_of(v)) return false;
     if (v->kind != PGY_VALUE_TENSOR || v->dtype == PGY_DTYPE_NONE)
         return true; /* nothing better to say */
     const pgy_onnx_tensor_type *t = type ? type->tensor_type : NULL;
@@ -98,6 +129,8 @@ static pgy_onnx_value_info *export_info(exporter *x, const pgy_value *v)
     info->message.raw = (pgy_bytes){0};
     info->name = text_of(x, v->name);
     if (!info->doc_string) info->doc_string = "";
+    const op_value *list = list_of(v);
+    if (list && !(info->type = make_list_type(x, list))) return NULL;
     if (v->kind == PGY_VALUE_TENSOR && v->dtype != PGY_DTYPE_NONE &&
         !(info->type = make_type(x, v)))
         return NULL;
@@ -237,7 +270,7 @@ static pgy_status export_inner_infos(pgy_onnx_graph *to, exporter *x, pgy_graph 
     for (size_t i = 0; i < values->count; i++) {
         const pgy_value *v = values->entries[i].value;
         const bool describable =
-            v->info || (v->kind == PGY_VALUE_TENSOR && v->dtype != PGY_DTYPE_NONE);
+            v->info || list_of(v) || (v->kind == PGY_VALUE_TENSOR && v->dtype != PGY_DTYPE_NONE);
         const bool linked = v->producer && v->producer->outputs[v->output_index] == v;
         if (!linked || v->is_output || !describable || v->producer->graph != g) continue;
         if (!(infos[to->value_info_count++] = export_info(x, v))) return no_memory(x);

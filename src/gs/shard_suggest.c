@@ -186,8 +186,8 @@ static pgy_status add_layers(suggestion *s, pgy_error *err)
         const pgy_gs_tensor *k = shard_k(l), *v = shard_v(l);
         LOG(INFO, "Found attention layer with Q tensor %s", shard_q(l)->name);
         if (h->kv_rank < 0) h->kv_rank = k->rank >= 0 ? k->rank : v->rank;
-        items[i] =
-            (pgy_attention_hint){.q = shard_q(l)->name, .gather_kv = !s->o->fused, .replace = f};
+        items[i] = (pgy_attention_hint){
+            .q = shard_q(l)->name, .gather_kv = !s->o->fused && !s->o->no_gather, .replace = f};
     }
     h->layers = items;
     h->layer_count = st ? 0 : s->count;

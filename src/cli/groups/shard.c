@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+
+static const char LOG_PATH[] = "tools/args/multi_device.py";
+
 static const char *const PARALLELISMS[] = {"CP", "TP", NULL};
-static const char *const CP_TYPES[] = {"native", "fused", NULL};
+static const char *const CP_TYPES[] = {"native", "fused", "ring_attention", NULL};
 static const char *const REDUCE_OPS[] = {"sum", "prod", "min", "max", "avg", NULL};
 static const char *const PATTERNS[] = {"0", "1", NULL};
 
@@ -20,8 +24,10 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_LIST("--groups", shard_args, groups, .nargs = PGY_ZERO_OR_MORE, .meta = "INDEX",
                  .help = "indices of communication groups; all ranks if there is none"),
     PGY_OPT_TEXT("--cp-type", shard_args, cp_type, .choices = CP_TYPES,
-                 .help = "attention keeps its nodes and gathers K and V (native, the default), or "
-                         "becomes one Attention node (fused)"),
+                 .help =
+                     "attention keeps its nodes and gathers K and V (native, the default), or "
+                     "becomes one Attention node (fused); ring_attention, of older releases, is "
+                     "native without gathering"),
     PGY_OPT_FLAG("--no-suggest-io", shard_args, options.no_io,
                  .help = "do not suggest inputs and outputs"),
     PGY_OPT_INT("--i-idx", shard_args, options.input_axis, .meta = "AXIS",
@@ -39,6 +45,8 @@ static const pgy_option OPTIONS[] = {
                  .help = "rank of K and V of unknown shape"),
     PGY_OPT_TEXT("--reduce-op", shard_args, reduce_op, .choices = REDUCE_OPS,
                  .help = "how reduce_scatter joins; default max"),
+    PGY_OPT_TEXT("--scatter-op", shard_args, old_reduce_op, .choices = REDUCE_OPS, .hidden = true,
+                 .deprecated = "is an older spelling; use --reduce-op"),
     PGY_OPT_TEXT("--attention-pattern", shard_args, pattern, .choices = PATTERNS,
                  .help = "attention looked for: MatMul, Softmax, MatMul (0, the default), or the "
                          "same with q and k scaled by square roots of one value (1)"),
@@ -127,8 +135,13 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--nb-rank: %lld is more than %d",
                              (long long)o->nb_rank, MAX_RANKS);
     if (s->parallelism && !strcmp(s->parallelism, "TP")) o->parallelism = PGY_PARALLEL_TENSOR;
+    if (s->old_reduce_op) o->reduce_op = s->old_reduce_op;
     if (s->reduce_op) o->reduce_op = s->reduce_op;
-    o->fused = s->cp_type && !strcmp(s->cp_type, "fused");
+    o->fused = s->cp_type && !strcmp(s->cp_type, CP_TYPES[1]);
+    o->no_gather = s->cp_type && !strcmp(s->cp_type, CP_TYPES[2]);
+    if (o->no_gather)
+        LOG(WARNING, "--cp-type ring_attention is of older releases; read as native, with "
+                     "gather_kv left off in the hints");
     o->pattern = s->pattern && *s->pattern == '1';
     o->attention.nb_rank = o->nb_rank;
     pgy_status st = read_rank(&o->input_rank, s->input_rank, "--i-rank", err);

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 
 typedef struct shard_args {
-    const char *parallelism, *cp_type, *reduce_op, *pattern;
+    const char *parallelism, *cp_type, *reduce_op, *old_reduce_op, *pattern;
     const char *input_rank, *output_rank, *kv_rank; /* NULL: not given */
     pgy_text_list groups, q, k, v;
     pgy_shard_options options; /* what they say */
