@@ -25,6 +25,9 @@ static const fold_pass PASSES[] = {
     {"dead", fold_dead, true},              /* what no output needs */
 };
 
+/* When the others change nothing any more: what it makes of single nodes can hide them. */
+static const fold_pass LAST_PASS = {"joined", fold_joined, false}; /* products of one value */
+
 pgy_fold_options pgy_fold_options_default(void)
 {
     return (pgy_fold_options){.size = sizeof(pgy_fold_options),
@@ -96,6 +99,17 @@ static pgy_status run_pass(folder *f, const fold_pass *pass, pgy_error *err)
     return st;
 }
 
+static pgy_status sort_levels(folder *f, pgy_error *err)
+{
+    pgy_status st = list_all_levels(f, err);
+    for (size_t i = 0; !st && i < f->level_count; i++) {
+        if (f->levels[i]->parent) continue;
+        st = pgy_graph_sort(f->levels[i], err);
+        if (level_of(f->levels[i])->changed) graph_mark_changed(f->graph);
+    }
+    return st;
+}
+
 static pgy_status run_round(folder *f, pgy_error *err)
 {
     f->changes = 0;
@@ -103,13 +117,7 @@ static pgy_status run_round(folder *f, pgy_error *err)
         f->options.keep_shape_inference ? PGY_OK : pgy_graph_infer_shapes(f->graph, NULL, err);
     for (size_t i = 0; !st && i < sizeof PASSES / sizeof *PASSES; i++)
         st = run_pass(f, &PASSES[i], err);
-    if (!st) st = list_all_levels(f, err);
-    for (size_t i = 0; !st && i < f->level_count; i++) {
-        if (f->levels[i]->parent) continue;
-        st = pgy_graph_sort(f->levels[i], err);
-        if (level_of(f->levels[i])->changed) graph_mark_changed(f->graph);
-    }
-    return st;
+    return st ? st : sort_levels(f, err);
 }
 
 static void tell(const folder *f, size_t pass, size_t before, size_t after)
@@ -156,19 +164,24 @@ static pgy_status name_all_sizes(folder *f, bool *any, pgy_error *err)
     return st;
 }
 
-static pgy_status run_rounds(folder *f, pgy_fold_report *report, pgy_error *err)
+static int64_t most_rounds(const folder *f)
 {
-    const int64_t most =
-        f->options.passes > 0 && f->options.passes < MAX_ROUNDS ? f->options.passes : MAX_ROUNDS;
+    return f->options.passes > 0 && f->options.passes < MAX_ROUNDS ? f->options.passes : MAX_ROUNDS;
+}
+
+/* `count`: of nodes, before the first round and what led to it. */
+static pgy_status run_rounds(folder *f, size_t count, pgy_fold_report *report, pgy_error *err)
+{
     pgy_status st = PGY_OK;
     bool named = false;
-    for (int64_t round = 1; !st && round <= most; round++) {
-        const size_t before = count_nodes(f);
+    for (int64_t round = (int64_t)report->passes + 1; !st && round <= most_rounds(f); round++) {
+        const size_t before = count;
         tell(f, (size_t)round, before, SIZE_MAX);
         st = run_round(f, err);
         if (st) break;
         report->passes = (size_t)round;
-        tell(f, (size_t)round, before, count_nodes(f));
+        count = count_nodes(f);
+        tell(f, (size_t)round, before, count);
         f->changed |= f->changes != 0;
         if (f->changes == 0 && (named || !f->changed || f->options.keep_shape_inference)) break;
         if (f->changes == 0) st = name_all_sizes(f, &named, err);
@@ -176,6 +189,19 @@ static pgy_status run_rounds(folder *f, pgy_fold_report *report, pgy_error *err)
         if (f->changes) named = false;
     }
     return st;
+}
+
+/* The last pass leaves weights and sizes that are not needed any more: more rounds look at them. */
+static pgy_status run_all(folder *f, pgy_fold_report *report, pgy_error *err)
+{
+    pgy_status st = run_rounds(f, count_nodes(f), report, err);
+    const size_t before = count_nodes(f);
+    if (st || f->changes || (int64_t)report->passes >= most_rounds(f)) return st;
+    st = run_pass(f, &LAST_PASS, err);
+    if (st || !f->changes) return st;
+    f->changed = true;
+    st = sort_levels(f, err);
+    return st ? st : run_rounds(f, before, report, err);
 }
 
 /* IR < 4 wants every weight of the top level among the declared inputs. */
@@ -259,7 +285,7 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
         forget_refusals(&f);
         result.nodes_before = count_nodes(&f);
         result.weight_bytes_before = count_bytes(&f);
-        st = run_rounds(&f, &result, err);
+        st = run_all(&f, &result, err);
     }
     if (!st && f.changed) {
         st = fold_unused(&f, err);

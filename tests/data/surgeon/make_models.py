@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. shapes.onnx is full of arithmetic on shapes and has an unused node; bounds.onnx has
 sizes that depend on data; limits.onnx has a constant that is large, and one that cannot be computed; wide.onnx has one of 2 MiB; branch.onnx has an If that is decided;
-channels.onnx has scales and shifts of channels, a Pad and a bias beside convolutions and a product."""
+channels.onnx has scales and shifts of channels, a Pad and a bias beside convolutions and a product; products.onnx has
+products of one value."""
 import os
 
 import numpy as np
@@ -73,6 +74,21 @@ def channels():
           "variance": f(4, 0.25), "m": f(1, 2, 3, 4).reshape(2, 2), "bias": f(5, 6)})
 
 
+def products():
+    """Attention with one head; queries, keys and values of one value, two more with a bias. Small integers, so that nothing rounds."""
+    count = iter(range(1, 100))
+    w = lambda *shape: (np.arange(next(count), next(count) + np.prod(shape)) % 5 - 2).astype(np.float32)[: np.prod(shape)].reshape(shape)
+    nodes = [node("Relu", ["x"], ["h"], name="relu")]
+    nodes += [node("MatMul", ["h", f"w{i}"], [i], name=f"to_{i}") for i in "qkv"]
+    nodes += [node("Transpose", ["k"], ["t"], perm=[0, 2, 1], name="turn"), node("MatMul", ["q", "t"], ["s"], name="scores"),
+              node("Relu", ["s"], ["p"], name="weigh"), node("MatMul", ["p", "v"], ["c"], name="context")]
+    for i in "ab":
+        nodes += [node("MatMul", ["c", f"w{i}"], [f"m{i}"], name=f"to_{i}"), node("Add", [f"m{i}", f"b{i}"], [i], name=f"add_{i}")]
+    nodes += [node("Mul", ["a", "b"], ["y"], name="gate")]
+    save("products", nodes, [value("x", ["N", 3, 4])], [value("y", ["N", 3, 2])],
+         {"wq": w(4, 4), "wk": w(4, 4), "wv": w(4, 3), "wa": w(3, 2), "wb": w(3, 2), "ba": w(2), "bb": w(2)})
+
+
 if __name__ == "__main__":
-    for make in (shapes, bounds, limits, wide, branch, channels):
+    for make in (shapes, bounds, limits, wide, branch, channels, products):
         make()

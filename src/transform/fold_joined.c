@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of one value with weights of their own, as those for queries, keys and values, are one
+ * product with the weights side by side, and a Split: where that makes fewer nodes, so for three
+ * products, or two with a bias added. Each number is still the same sum in the same order. Only few
+ * products are joined: results that are needed much later would have to be kept. */
+#include <string.h>
+
+#include "onnx/elements.h"
+#include "transform/pattern.h"
+
+enum { MAX_MEMBERS = 4, MAX_USERS = 64 };
+
+typedef struct member {
+    pgy_node *product, *last; /* last: the Add of the bias, or the product itself */
+    pgy_value *weight, *bias; /* bias: NULL if there is none */
+    int64_t depth, width;     /* sizes of the weight: what is summed, and what is made */
+    bool gemm, turned;
+} member;
+
+typedef struct group {
+    pgy_value *x;
+    member members[MAX_MEMBERS];
+    size_t count;
+} group;
+
+/* ---- Looking -------------------------------------------------------------------------------- */
+
+static bool is_own(const pattern *p, const pgy_value *v)
+{
+    return pattern_is_constant(p, v) && v->initializer && !v->is_output && v->consumer_count == 1;
+}
+
+static bool is_row(const pattern *p, const pgy_value *v, const member *m)
+{
+    return is_own(p, v) && v->dtype == m->weight->dtype && pattern_rank(v) == 1 &&
+           pattern_size(v, 0) == m->width;
+}
+
+/* The bias of a Gemm, or of the Add that alone uses a MatMul. */
+static bool read_bias(member *m, const pattern *p)
+{
+    pgy_node *user = m->gemm ? NULL : pattern_user(m->product);
+    m->last = m->product;
+    m->bias = m->gemm ? pattern_input(m->product, 2) : NULL;
+    if (m->bias) return is_row(p, m->bias, m);
+    if (user && pattern_is(user, "Add") && user->input_count == 2) {
+        pgy_value *c = pattern_other(user, m->product->outputs[0]);
+        if (!pattern_is_constant(p, c)) return true;
+        m->bias = c;
+        m->last = user;
+        return is_row(p, c, m);
+    }
+    return true;
+}
+
+/* In float64 ONNX Runtime adds up in an order that depends on the width. */
+static bool has_suitable_type(const pgy_value *v)
+{
+    return v->dtype == PGY_F32 || v->dtype == PGY_F16 || v->dtype == PGY_BF16;
+}
+
+static bool read_member(member *m, const pattern *p, pgy_node *n, const pgy_value *x)
+{
+    m->gemm = pattern_is(n, "Gemm");
+    if (!(m->gemm || pattern_is(n, "MatMul")) || n->input_count < 2 || n->inputs[0] != x ||
+        n->graph != x->graph || !n->outputs[0] || node_box_of(n)->refused)
+        return false;
+    if (m->gemm && (pattern_int(n, "transA", 0) != 0 || pattern_float(n, "alpha", 1) != 1 ||
+                    pattern_float(n, "beta", 1) != 1))
+        return false;
+    m->product = n;
+    m->weight = n->inputs[1];
+    m->turned = m->gemm && pattern_int(n, "transB", 0) != 0;
+    if (!is_own(p, m->weight) || !has_suitable_type(m->weight) || pattern_rank(m->weight) != 2)
+        return false;
+    m->depth = pattern_size(m->weight, m->turned);
+    m->width = pattern_size(m->weight, !m->turned);
+    return m->depth > 0 && m->width > 0 && read_bias(m, p);
+}
+
+static bool alike(const member *a, const member *b)
+{
+    return a->gemm == b->gemm && a->turned == b->turned && !a->bias == !b->bias &&
+           a->depth == b->depth && a->weight->dtype == b->weight->dtype;
+}
+
+/* The products like the first one; false: too many, or it is not the first of its kind. */
+static bool gather(group *g, const pattern *p, pgy_node *first)
+{
+    member own, m;
+    if (g->x->consumer_count > MAX_USERS || !read_member(&own, p, first, g->x)) return false;
+    for (size_t i = 0; i < g->x->consumer_count; i++) {
+        if (!read_member(&m, p, g->x->consumers[i], g->x) || !alike(&m, &own)) continue;
+        if (m.product->index < first->index || g->count == MAX_MEMBERS) return false;
+        size_t at = g->count++;
+        for (; at && g->members[at - 1].product->index > m.product->index; at--)
+            g->members[at] = g->members[at - 1];
+        g->members[at] = m;
+    }
+    return g->count >= (own.bias && !own.gemm ? 2 : 3);
+}
+
+/* ---- Making --------------------------------------------------------------------------------- */
+
+static pgy_status check_limits(bool *kept, const group *g, pattern *p)
+{
+    uint64_t weights = 0, all = 0;
+    for (size_t i = 0; i < g->count; i++) {
+        const member *m = &g->members[i];
+        weights += fold_tensor_bytes(m->weight->initializer);
+        all += m->bias ? fold_tensor_bytes(m->bias->initializer) : 0;
+    }
+    all += weights;
+    *kept = false;
+    if (weights > p->f.options.max_result_bytes)
+        return fold_refuse_size(&p->f, g->members[0].product, weights, p->err);
+    return fold_limits_growth(kept, &p->f, g->members[0].product, all, all, p->err);
+}
+
+/* A weight that is made when it is wanted. */
+typedef struct joined_weight {
+    pgy_model *model;
+    const pgy_onnx_tensor *parts[MAX_MEMBERS];
+    size_t count, rows; /* rows: of each part, which stand side by side */
+    pgy_dtype dtype;
+    size_t rank;
+    int64_t shape[2];
+} joined_weight;
+
+static pgy_status make_joined(pgy_tensor **out, void *user, pgy_error *err)
+{
+    const joined_weight *j = user;
+    pgy_tensor *t = NULL;
+    pgy_status st = pgy_tensor_create(&t, j->dtype, j->rank, j->shape, err);
+    const size_t whole = st ? 0 : pgy_tensor_size_bytes(t) / j->rows;
+    char *to = st ? NULL : pgy_tensor_data(t);
+    for (size_t i = 0; !st && i < j->count; i++) {
+        pgy_tensor *part = NULL;
+        st = onnx_tensor_load_anywhere(&part, j->model, j->parts[i], err);
+        if (st) break;
+        const size_t run = pgy_tensor_size_bytes(part) / j->rows;
+        const char *from = pgy_tensor_data(part);
+        for (size_t r = 0; r < j->rows; r++) memcpy(to + r * whole, from + r * run, run);
+        to += run;
+        fold_release(part, j->model);
+    }
+    if (st)
+        pgy_tensor_release(t);
+    else
+        *out = t;
+    return st;
+}
+
+static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
+{
+    const member *m = &g->members[0];
+    pgy_value *like = bias ? m->bias : m->weight;
+    pgy_model *model = like->graph->model;
+    const bool tall = bias || m->turned;
+    pgy_onnx_tensor *made = NULL;
+    int64_t width = 0;
+    pgy_value *v = value_create_unique(like->graph, like->name, p->err);
+    joined_weight *j = pgy_model_alloc(model, 1, sizeof *j);
+    if (!v || !j) return graph_no_memory(p->err);
+    for (size_t i = 0; i < g->count; i++) {
+        const pgy_value *part = bias ? g->members[i].bias : g->members[i].weight;
+        j->parts[j->count++] = part->initializer;
+        width += g->members[i].width;
+    }
+    j->model = model;
+    j->rows = tall ? 1 : (size_t)m->depth;
+    j->dtype = like->dtype;
+    j->rank = bias ? 1 : 2;
+    j->shape[0] = tall ? width : m->depth;
+    j->shape[1] = m->turned ? m->depth : width;
+    pgy_onnx_tensor *record =
+        fold_rename_tensor(&p->f, like->initializer, v->name, j->shape, j->rank);
+    if (!record) return graph_no_memory(p->err);
+    pgy_status st = pgy_model_computed_tensor(&made, model, record, make_joined, j, p->err);
+    if (!st) st = fold_set_weight(&p->f, v, made, p->err);
+    *out = v;
+    return st;
+}
+
+/* A node like one that goes. */
+static pgy_node *add(pattern *p, pgy_node *like, pgy_value *const *inputs, size_t count)
+{
+    pgy_value *y = value_create_unique(like->graph, "joined", p->err);
+    if (!y) p->status = PGY_E_MEMORY;
+    pgy_node *n = y ? pattern_add(p, like, like->op_type, inputs, count, y) : NULL;
+    if (n) n->name = "";
+    return n;
+}
+
+/* *product is called after all that goes. */
+static pgy_value *add_product(pgy_node **product, pattern *p, const group *g)
+{
+    const member *m = &g->members[0];
+    pgy_value *weight = NULL, *bias = NULL;
+    p->status = join(&weight, p, g, false);
+    if (!p->status && m->bias) p->status = join(&bias, p, g, true);
+    if (p->status) return NULL;
+    pgy_node *n = add(p, m->product, (pgy_value *[]){g->x, weight, bias}, m->gemm && bias ? 3 : 2);
+    *product = n;
+    if (m->turned) pattern_set_int(p, n, "transB", 1);
+    if (n && bias && !m->gemm) n = add(p, m->last, (pgy_value *[]){n->outputs[0], bias}, 2);
+    return n ? n->outputs[0] : NULL;
+}
+
+/* Before opset 13 the sizes are an attribute. */
+static void add_split(pattern *p, const group *g, pgy_value *y)
+{
+    pgy_value *outputs[MAX_MEMBERS], *inputs[2] = {y, NULL};
+    int64_t sizes[MAX_MEMBERS];
+    pgy_graph *level = g->x->graph;
+    const bool wide = pgy_graph_opset(level, "") >= 13;
+    for (size_t i = 0; i < g->count; i++) {
+        outputs[i] = g->members[i].last->outputs[0];
+        sizes[i] = g->members[i].width;
+    }
+    if (wide)
+        p->status = fold_make_ints(&inputs[1], &p->f, level, "split", sizes, g->count, p->err);
+    if (p->status) return;
+    pgy_node *split =
+        pattern_put_outputs(p, g->members[0].last, "Split", inputs, 1 + wide, outputs, g->count);
+    if (split) split->name = "";
+    for (size_t i = 1; split && i < g->count; i++) pattern_drop(p, g->members[i].last);
+    pattern_set_int(p, split, "axis", pattern_rank(g->x) - 1);
+    if (!wide) pattern_set_ints(p, split, "split", sizes, g->count);
+}
+
+static bool join_products(pattern *p, pgy_node *n)
+{
+    group g = {.x = pattern_input(n, 0)};
+    bool kept = false;
+    if (!g.x || pattern_rank(g.x) < 2 || pgy_graph_opset(g.x->graph, "") < 7 || !gather(&g, p, n))
+        return false;
+    p->status = check_limits(&kept, &g, p);
+    if (p->status || !kept) return false;
+    pgy_node *product = NULL;
+    pgy_value *y = add_product(&product, p, &g);
+    if (y) add_split(p, &g, y);
+    p->made = product;
+    return true;
+}
+
+pgy_status fold_joined(folder *f, pgy_graph *level, pgy_error *err)
+{
+    static const pattern_rule RULES[] = {join_products, NULL};
+    if (f->options.keep_separate || level_of(level)->is_function) return PGY_OK;
+    return pattern_fold_level(f, level, RULES, err);
+}
