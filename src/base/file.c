@@ -3,6 +3,7 @@
  * into memory. Writing is in file_write.c, temporaries in file_temp.c, path texts in path.c. */
 #include "base/file.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -172,6 +173,32 @@ void file_map_forget(const file_map *m, size_t offset, size_t size_bytes)
     size_t end = offset + size_bytes;
     if (end < m->size_bytes) end &= ~(page - 1); /* the last page of the file may go whole */
     if (begin < end) madvise((char *)m->data + begin, end - begin, MADV_DONTNEED);
+}
+
+/* By its descriptor, which needs no pages at all; else from the map. The kernel maps pages around
+ * the one that is read, so what is given back reaches as far. */
+pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size_bytes,
+                         pgy_error *err)
+{
+    enum { AROUND = 64 * 1024 };
+    assert(offset <= m->size_bytes && size_bytes <= m->size_bytes - offset);
+    if (m->fd < 0) {
+        const size_t begin = offset & ~(size_t)(AROUND - 1);
+        if (size_bytes) memcpy(to, (const char *)m->data + offset, size_bytes);
+        file_map_forget(m, begin, offset + size_bytes - begin);
+        return PGY_OK;
+    }
+    for (size_t done = 0; done < size_bytes;) {
+        const ssize_t n =
+            pread(m->fd, (char *)to + done, size_bytes - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0)
+            return pgy_error_set(err, PGY_E_IO, "cannot read %zu bytes at %zu of its file: %s",
+                                 size_bytes, offset,
+                                 n < 0 ? strerror(errno) : "it is shorter than it was");
+        done += (size_t)n;
+    }
+    return PGY_OK;
 }
 
 pgy_status file_read(str *out, const char *path, pgy_error *err)

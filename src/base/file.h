@@ -22,6 +22,11 @@ void file_map_drop_fd(file_map *m);
  * files). */
 void file_map_forget(const file_map *m, size_t offset, size_t size_bytes);
 
+/* Reads bytes of an open map into memory, without leaving pages of it mapped where that is
+ * possible: for those who go through files larger than memory. */
+pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size_bytes,
+                         pgy_error *err) PGY_MUST_CHECK;
+
 /* These bytes are about to be read, all of them: what is in the page cache is mapped at once, so
  * that no page faults are left for later. */
 void file_map_need(const file_map *m, size_t offset, size_t size_bytes);

@@ -4,11 +4,14 @@
  * stays float32: a Cast follows every float32 input and precedes every float32 output. So do nodes
  * that are to stay as they are ("wide"), with Casts around them. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "graph/graph.h"
+#include "onnx/computed.h"
+#include "onnx/elements.h"
 #include "ops/signature.h"
 #include "tensor/convert.h"
 
@@ -109,6 +112,25 @@ static bool only_for_wide(const pgy_value *v)
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
+/* @return how many were clamped */
+static size_t halve_numbers(uint16_t *to, const float *x, size_t count, const half_type *type)
+{
+    const float largest = type->largest;
+    size_t clamped = 0;
+    for (size_t i = 0; i < count; i++) {
+        const float limited = x[i] > largest ? largest : x[i] < -largest ? -largest : x[i];
+        clamped += isfinite(x[i]) && limited != x[i];
+        to[i] = type->from((double)(isinf(x[i]) ? x[i] : limited));
+    }
+    return clamped;
+}
+
+static void warn_of_clamped(const char *name, size_t count, const half_type *type)
+{
+    LOG(WARNING, "Tensor '%s': %zu values do not fit %s and are clamped to +-%g", name, count,
+        type->name, (double)type->largest);
+}
+
 static pgy_status halve_elements(pgy_tensor **out, const halver *h, const pgy_tensor *from,
                                  const char *name, pgy_error *err)
 {
@@ -116,19 +138,75 @@ static pgy_status halve_elements(pgy_tensor **out, const halver *h, const pgy_te
     const pgy_status st =
         pgy_tensor_create(&t, h->type->dtype, pgy_tensor_rank(from), pgy_tensor_shape(from), err);
     if (st) return st;
-    const float *x = pgy_tensor_data(from), largest = h->type->largest;
-    uint16_t *to = pgy_tensor_data(t);
-    size_t clamped = 0;
-    for (size_t i = 0; i < pgy_tensor_count(from); i++) {
-        const float limited = x[i] > largest ? largest : x[i] < -largest ? -largest : x[i];
-        clamped += isfinite(x[i]) && limited != x[i];
-        to[i] = h->type->from((double)(isinf(x[i]) ? x[i] : limited));
-    }
-    if (clamped)
-        LOG(WARNING, "Tensor '%s': %zu values do not fit %s and are clamped to +-%g", name, clamped,
-            h->type->name, (double)largest);
+    const size_t clamped =
+        halve_numbers(pgy_tensor_data(t), pgy_tensor_data(from), pgy_tensor_count(from), h->type);
+    if (clamped) warn_of_clamped(name, clamped, h->type);
     *out = t;
     return PGY_OK;
+}
+
+/* A weight whose elements are converted when it is written. */
+typedef struct halved_weight {
+    const half_type *type;
+    const char *name;
+    size_t size_bytes;
+    atomic_flag warned;
+} halved_weight;
+
+enum { PIECE = 32 * 1024 };
+
+/* Of one reading. */
+typedef struct halving {
+    size_t next, clamped; /* next: byte; clamped: numbers before it */
+    float piece[PIECE];
+} halving;
+
+static pgy_status halve_part(const tensor_part *p, void *user, pgy_error *err)
+{
+    halved_weight *w = user;
+    halving *h = p->memory;
+    pgy_status st = PGY_OK;
+    if (p->offset != h->next) h->clamped = 0;
+    for (size_t at = 0; !st && at < p->size_bytes; at += PIECE * sizeof(uint16_t)) {
+        const size_t left = (p->size_bytes - at) / sizeof(uint16_t);
+        const size_t count = left < PIECE ? left : PIECE;
+        st = element_reader_get(p->source, h->piece, 2 * (p->offset + at), count * sizeof(float),
+                                err);
+        if (!st)
+            h->clamped += halve_numbers((uint16_t *)((char *)p->to + at), h->piece, count, w->type);
+    }
+    h->next = p->offset + p->size_bytes;
+    if (!st && h->clamped && h->next == w->size_bytes && !atomic_flag_test_and_set(&w->warned))
+        warn_of_clamped(w->name, h->clamped, w->type);
+    return st;
+}
+
+/* *out stays NULL if the weight is not float32. */
+static pgy_status halve_weight(const pgy_onnx_tensor **out, const halver *h, pgy_graph *g,
+                               const pgy_onnx_tensor *t, const char *name, pgy_error *err)
+{
+    pgy_onnx_tensor *made = NULL;
+    if (t->data_type != ONNX_FLOAT) return PGY_OK;
+    halved_weight *w = pgy_model_alloc(g->model, 1, sizeof *w);
+    if (!w) return graph_no_memory(err);
+    const pgy_onnx_tensor like = {.name = t->name,
+                                  .doc_string = t->doc_string,
+                                  .dims = t->dims,
+                                  .dim_count = t->dim_count,
+                                  .data_type = (int32_t)h->type->onnx};
+    w->type = h->type;
+    w->name = pgy_model_strdup(g->model, name); /* the graph's may go before the model */
+    if (!w->name) return graph_no_memory(err);
+    atomic_flag_clear(&w->warned);
+    pgy_status st = tensor_needs_bytes(&w->size_bytes, &like, err);
+    const parts_maker maker = {.make = halve_part,
+                               .user = w,
+                               .source = t,
+                               .unit_bytes = sizeof(uint16_t),
+                               .memory_bytes = sizeof(halving)};
+    if (!st) st = computed_parts_tensor(&made, g->model, &like, &maker, err);
+    if (!st) *out = made;
+    return st;
 }
 
 /* The converted tensor as a message; *out stays NULL if t is not float32. */
@@ -255,7 +333,7 @@ static pgy_status halve_weights(const halver *h, pgy_graph *g, pgy_error *err)
         pgy_value *v = g->initializers[i];
         const pgy_onnx_tensor *half = NULL;
         if (!v->initializer || v->is_output || only_for_wide(v)) continue;
-        pgy_status st = halve_tensor(&half, h, g, v->initializer, v->name, err);
+        pgy_status st = halve_weight(&half, h, g, v->initializer, v->name, err);
         if (!st && half) st = value_describe_tensor(v, half, err);
         if (st) return st;
         if (!half) continue;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "inspect/diff.h"
+#include "onnx/computed.h"
 #include "onnx/elements.h"
 #include "onnx/external.h"
 #include "onnx/model.h"
@@ -48,7 +49,7 @@ pgy_status diff_locate(diff_source *out, pgy_model *m, const pgy_onnx_tensor *t,
     }
     if (t->segment || dtype == PGY_STRING ||
         (typed && (!typed_bytes(&bytes, t, dtype) || bytes.size != wanted)) ||
-        (!typed && bytes.size != wanted)) {
+        (!typed && bytes.size != wanted) || computed_has(m, bytes)) {
         st = onnx_tensor_load_anywhere(&s.decoded, m, t, err);
         if (st) return st;
         bytes = (pgy_bytes){pgy_tensor_data(s.decoded), wanted};

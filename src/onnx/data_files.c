@@ -12,6 +12,11 @@
 
 enum { PENDING_MAX = 256, KERNEL_COPY_MIN = 64 * 1024 };
 
+static pgy_status put_bytes(void *user, const void *data, size_t size_bytes, pgy_error *err)
+{
+    return file_writer_write(user, data, size_bytes, err);
+}
+
 pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_t size_bytes,
                            pgy_error *err)
 {
@@ -19,11 +24,10 @@ pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_
     const file_map *map =
         size_bytes < KERNEL_COPY_MIN ? NULL : model_find_map(m, data, size_bytes, &offset);
     if (map) return file_writer_copy(w, map, offset, size_bytes, err);
-    pgy_tensor *made = NULL;
-    pgy_status st = computed_tensor_make(&made, m, (pgy_bytes){data, size_bytes}, err);
-    if (!st) st = file_writer_write(w, made ? pgy_tensor_data(made) : data, size_bytes, err);
-    pgy_tensor_release(made);
-    return st;
+    bool sent;
+    const pgy_status st =
+        computed_tensor_send(&sent, m, (pgy_bytes){data, size_bytes}, put_bytes, w, err);
+    return st || sent ? st : file_writer_write(w, data, size_bytes, err);
 }
 
 static pgy_status pad(file_writer *w, uint64_t offset, pgy_error *err)

@@ -86,7 +86,7 @@ static pgy_status load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
                              "(weight-strip); put them in again with weight-reconstruct",
                              name_of(t));
     pgy_tensor *made = NULL;
-    st = computed_tensor_make(&made, m, raw, err);
+    st = computed_tensor_make(&made, m, raw, t, err);
     if (made) *out = made;
     if (st || made) return st;
     st = narrow_ints(&narrow, t, err);

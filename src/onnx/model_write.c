@@ -356,16 +356,22 @@ typedef struct memory_target {
     uint8_t *at;
 } memory_target;
 
+static pgy_status append_bytes(void *user, const void *data, size_t size_bytes, pgy_error *err)
+{
+    memory_target *to = user;
+    (void)err;
+    memcpy(to->at, data, size_bytes);
+    to->at += size_bytes;
+    return PGY_OK;
+}
+
 static pgy_status append_memory(void *user, const void *data, size_t size_bytes, pgy_error *err)
 {
     memory_target *to = user;
-    pgy_tensor *made = NULL;
-    const pgy_status st = computed_tensor_make(&made, to->m, (pgy_bytes){data, size_bytes}, err);
-    if (st) return st;
-    memcpy(to->at, made ? pgy_tensor_data(made) : data, size_bytes);
-    to->at += size_bytes;
-    pgy_tensor_release(made);
-    return PGY_OK;
+    bool sent;
+    const pgy_status st =
+        computed_tensor_send(&sent, to->m, (pgy_bytes){data, size_bytes}, append_bytes, user, err);
+    return st || sent ? st : append_bytes(user, data, size_bytes, err);
 }
 
 pgy_status model_encode(void **out, size_t *size_bytes, pgy_model *m, const encode_options *options,

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "onnx/elements.h"
+#include "base/alloc.h"
+#include "onnx/computed.h"
 #include "transform/channels.h"
 
 /* A node with weights and what is behind it. */
@@ -234,87 +235,185 @@ static pgy_status check_limits(const site *s, bool *kept, pgy_error *err)
     return fold_limits_growth(kept, s->f, s->user, weight + bias, freed, err);
 }
 
-/* The elements may lie at any address. *wild gets bits of those that are not finite. */
-static void scale_run(float *to, const char *from, size_t count, float scale, bool divide,
-                      uint32_t *wild)
+/* A weight whose elements are scaled when they are written. */
+typedef struct scaling {
+    channel_view view;
+    pgy_dtype dtype;
+    bool divide;
+    const double *scale; /* for each channel of each group */
+    const float *narrow; /* the same */
+} scaling;
+
+/* The number for run `run`, and for those behind it up to the end of the repetition. */
+static size_t scale_index(const scaling *s, size_t run)
 {
-    uint32_t found = 0;
-    memcpy(to, from, count * sizeof *to);
-    for (size_t i = 0; divide && i < count; i++) to[i] /= scale;
-    for (size_t i = 0; !divide && i < count; i++) to[i] *= scale;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &to[i], sizeof bits);
-        found |= (bits & 0x7f800000u) == 0x7f800000u;
-    }
-    *wild |= found;
+    const channel_view *v = &s->view;
+    return run / v->channels / (v->outer / v->groups) * v->channels + run % v->channels;
 }
 
-static pgy_status scale_f32(pgy_tensor **out, const site *s, bool *good, pgy_error *err)
+/* x of `count` runs of one element, or one run. */
+static void scale_each(float *x, size_t count, const float *by, bool divide)
 {
-    pgy_tensor *w = NULL, *t = NULL;
-    pgy_model *m = s->weight->graph->model;
-    uint32_t wild = 0;
-    pgy_status st = onnx_tensor_load_anywhere(&w, m, s->weight->initializer, err);
-    if (!st) st = pgy_tensor_create(&t, PGY_F32, pgy_tensor_rank(w), pgy_tensor_shape(w), err);
-    if (!st) {
-        const channel_view *view = &s->view;
-        const size_t rows = view->outer / view->groups, run = view->inner;
-        const char *from = pgy_tensor_data(w);
-        float *to = pgy_tensor_data(t);
-        for (size_t o = 0; o < view->outer; o++) {
-            const double *scale = op_f64(s->scale) + o / rows * view->channels;
-            for (size_t c = 0; c < view->channels; c++, from += run * sizeof *to, to += run)
-                scale_run(to, from, run, (float)scale[c], s->divide, &wild);
-        }
-        *good = !wild;
-        *out = t;
+    for (size_t i = 0; divide && i < count; i++) x[i] /= by[i];
+    for (size_t i = 0; !divide && i < count; i++) x[i] *= by[i];
+}
+
+static void scale_run(float *x, size_t count, float by, bool divide)
+{
+    for (size_t i = 0; divide && i < count; i++) x[i] /= by;
+    for (size_t i = 0; !divide && i < count; i++) x[i] *= by;
+}
+
+/* Elements from `first` on, which may be inside a run. */
+static void scale_narrow(float *x, size_t first, size_t count, const scaling *s)
+{
+    const size_t inner = s->view.inner, channels = s->view.channels;
+    for (size_t i = 0, n; i < count; i += n) {
+        const size_t at = first + i, run = at / inner;
+        const size_t left = inner > 1 ? inner - at % inner : channels - run % channels;
+        n = left < count - i ? left : count - i;
+        if (inner > 1)
+            scale_run(x + i, n, s->narrow[scale_index(s, run)], s->divide);
+        else
+            scale_each(x + i, n, s->narrow + scale_index(s, run), s->divide);
     }
-    if (w) fold_release(w, m);
-    return st;
 }
 
 /* Any type, by way of float64, which holds the products of all others exactly. */
-static pgy_status scale_wide(pgy_tensor **out, const site *s, bool *good, pgy_error *err)
+static pgy_status scale_wide(void *elements, size_t first, size_t count, const scaling *s,
+                             pgy_error *err)
 {
     pgy_tensor *w = NULL, *held = NULL, *t = NULL, *again = NULL;
-    const channel_view *view = &s->view;
-    pgy_status st = fold_constant(&w, s->f, s->weight, err);
+    const int64_t shape[1] = {(int64_t)count};
+    pgy_status st = pgy_tensor_wrap(&w, elements, s->dtype, 1, shape, NULL, NULL, err);
     if (!st) st = op_to_storage(&held, w, err);
     if (!st) st = pgy_tensor_copy(&t, pgy_tensor_view(held), err);
     if (!st) {
-        const size_t rows = view->outer / view->groups;
         double *x = op_f64(t);
-        for (size_t i = 0; i < pgy_tensor_count(t); i++) {
-            const size_t run = i / view->inner;
-            const double by = op_f64(
-                s->scale)[run / view->channels / rows * view->channels + run % view->channels];
+        for (size_t i = 0; i < count; i++) {
+            const double by = s->scale[scale_index(s, (first + i) / s->view.inner)];
             x[i] = s->divide ? x[i] / by : x[i] * by;
         }
         op_conform(t, s->dtype, true);
-        *good = all_finite(t);
         st = op_from_storage(&again, t, s->dtype, err);
     }
-    if (!st) *out = again;
+    if (!st) memcpy(elements, pgy_tensor_data(again), pgy_tensor_size_bytes(again));
+    pgy_tensor_release(again);
     pgy_tensor_release(t);
     pgy_tensor_release(held);
     pgy_tensor_release(w);
     return st;
 }
 
+static pgy_status scale_part(const tensor_part *p, void *user, pgy_error *err)
+{
+    const scaling *s = user;
+    const size_t width = pgy_dtype_describe(s->dtype)->bits / 8;
+    const size_t first = p->offset / width, count = p->size_bytes / width;
+    const pgy_status st = element_reader_get(p->source, p->to, p->offset, p->size_bytes, err);
+    if (st || s->dtype != PGY_F32) return st ? st : scale_wide(p->to, first, count, s, err);
+    scale_narrow(p->to, first, count, s);
+    return PGY_OK;
+}
+
+/* An exponent of nothing but ones is that of infinity and NaN. */
+static bool part_is_finite(const void *elements, size_t size_bytes, pgy_dtype dtype)
+{
+    uint64_t found = 0;
+    if (dtype == PGY_F64) {
+        const uint64_t *x = elements, mask = (uint64_t)0x7ff << 52;
+        for (size_t i = 0; i < size_bytes / 8; i++) found |= (x[i] & mask) == mask;
+    } else if (dtype == PGY_F32) {
+        const uint32_t *x = elements, mask = 0x7f800000u;
+        uint32_t any = 0;
+        for (size_t i = 0; i < size_bytes / 4; i++) any |= (x[i] & mask) == mask;
+        found = any;
+    } else {
+        const uint16_t *x = elements, mask = dtype == PGY_F16 ? 0x7c00 : 0x7f80;
+        uint16_t any = 0;
+        for (size_t i = 0; i < size_bytes / 2; i++) any |= (x[i] & mask) == mask;
+        found = any;
+    }
+    return !found;
+}
+
+static pgy_status copy_scaling(scaling **out, const site *s, pgy_error *err)
+{
+    pgy_model *m = s->f->graph->model;
+    scaling *to = pgy_model_alloc(m, 1, sizeof *to);
+    double *scale = pgy_model_alloc(m, s->count, sizeof *scale);
+    float *narrow = pgy_model_alloc(m, s->count, sizeof *narrow);
+    if (!to || !scale || !narrow) return graph_no_memory(err);
+    for (size_t i = 0; i < s->count; i++) {
+        scale[i] = op_f64(s->scale)[i];
+        narrow[i] = (float)scale[i];
+    }
+    *to = (scaling){s->view, s->dtype, s->divide, scale, narrow};
+    *out = to;
+    return PGY_OK;
+}
+
+/* Would all elements be finite? They are scaled once for this and once when they are written, and
+ * never held. */
+static pgy_status check_scaled(bool *good, const site *s, scaling *how, pgy_error *err)
+{
+    element_reader source = {0};
+    pgy_status st =
+        element_reader_open(&source, s->weight->graph->model, s->weight->initializer, err);
+    if (st) return st;
+    const size_t size = source.size_bytes < PART_BYTES ? source.size_bytes : PART_BYTES;
+    void *buffer = mem_alloc_aligned(64, size);
+    if (!buffer) st = graph_no_memory(err);
+    *good = true;
+    for (size_t at = 0; !st && *good && at < source.size_bytes; at += PART_BYTES) {
+        const size_t left = source.size_bytes - at;
+        const tensor_part part = {buffer, at, left < PART_BYTES ? left : PART_BYTES, &source, NULL};
+        st = scale_part(&part, how, err);
+        if (!st) *good = part_is_finite(buffer, part.size_bytes, s->dtype);
+    }
+    mem_free(buffer);
+    element_reader_close(&source);
+    return st;
+}
+
 /* ---- Edits ---------------------------------------------------------------------------------- */
 
 /* The weight has other elements from now on. */
-static pgy_status replace_weight(folder *f, pgy_value *v, pgy_tensor *t, pgy_error *err)
+static pgy_status set_weight(pgy_value *v, const pgy_onnx_tensor *stored, pgy_error *err)
 {
-    const pgy_onnx_tensor *stored = NULL;
-    pgy_status st = fold_store_tensor(&stored, f, v->name, t, err);
-    if (!st) st = value_describe_tensor(v, stored, err);
+    const pgy_status st = value_describe_tensor(v, stored, err);
     if (st) return st;
     v->initializer = stored;
     box_of(v)->data_tried = false;
     graph_mark_changed(v->graph);
     return PGY_OK;
+}
+
+static pgy_status replace_weight(folder *f, pgy_value *v, pgy_tensor *t, pgy_error *err)
+{
+    const pgy_onnx_tensor *stored = NULL;
+    const pgy_status st = fold_store_tensor(&stored, f, v->name, t, err);
+    return st ? st : set_weight(v, stored, err);
+}
+
+static pgy_status put_scaled(const site *s, scaling *how, pgy_error *err)
+{
+    pgy_value *v = s->weight;
+    const pgy_onnx_tensor *t = v->initializer;
+    pgy_onnx_tensor *made = NULL;
+    pgy_model *m = s->f->graph->model;
+    const pgy_onnx_tensor like = {.name = pgy_model_strdup(m, v->name),
+                                  .doc_string = "",
+                                  .dims = t->dims,
+                                  .dim_count = t->dim_count,
+                                  .data_type = t->data_type};
+    const parts_maker maker = {.make = scale_part,
+                               .user = how,
+                               .source = t,
+                               .unit_bytes = pgy_dtype_describe(s->dtype)->bits / 8};
+    if (!like.name) return graph_no_memory(err);
+    const pgy_status st = computed_parts_tensor(&made, m, &like, &maker, err);
+    return st ? st : set_weight(v, made, err);
 }
 
 static pgy_status set_bias(pgy_node *n, pgy_value *v, pgy_error *err)
@@ -355,23 +454,23 @@ static pgy_status put_bias(const site *s, pgy_error *err)
 static pgy_status move(const site *s, bool *done, pgy_error *err)
 {
     const int64_t growth = s->f->growth;
-    pgy_tensor *weight = NULL;
+    scaling *how = NULL;
     bool good = true;
     pgy_status st = check_limits(s, &good, err);
-    if (!st && good && s->scale)
-        st = s->dtype == PGY_F32 ? scale_f32(&weight, s, &good, err)
-                                 : scale_wide(&weight, s, &good, err);
+    if (!st && good && s->scale) {
+        st = copy_scaling(&how, s, err);
+        if (!st) st = check_scaled(&good, s, how, err);
+    }
     if (st || !good) {
         s->f->growth = growth;
     } else {
         pgy_value *x = s->n->outputs[0], *y = s->user->outputs[0];
         if (s->shift) st = put_bias(s, err);
-        if (!st && weight) st = replace_weight(s->f, s->weight, weight, err);
+        if (!st && how) st = put_scaled(s, how, err);
         if (!st) fold_drop_node(s->f, s->user);
         if (!st) st = fold_take_over(x, y, err);
         *done = !st;
     }
-    pgy_tensor_release(weight);
     return st;
 }
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of one level that are equal in type, shape and every byte become one. A hash of samples
  * sorts out nearly all others, so the bytes of large weights are read only where they are likely to
- * be equal. They are read where they lie in the file, and their pages are given back. */
+ * be equal, a piece at a time. */
 #include <string.h>
 
 #include "base/alloc.h"
-#include "onnx/elements.h"
-#include "onnx/model.h"
+#include "onnx/reader.h"
 #include "transform/fold.h"
 
 /* Few samples: each may bring in many pages. */
-enum { SAMPLES = 3, SAMPLE_BYTES = 256 };
+enum { SAMPLES = 3, SAMPLE_BYTES = 256, PIECE = 256 * 1024 };
 
 typedef struct table {
     pgy_value **slots;
@@ -24,31 +23,59 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
     return (h ^ part) * 0x9E3779B97F4A7C15u + (part >> 29);
 }
 
-static pgy_status load(pgy_tensor **out, pgy_value *v, pgy_error *err)
+/* *hash of type, shape and samples of the elements. */
+static pgy_status hash_of(uint64_t *hash, const pgy_onnx_tensor *t, element_reader *r,
+                          pgy_error *err)
 {
-    return onnx_tensor_load_anywhere(out, v->graph->model, v->initializer, err);
+    char sample[SAMPLES * SAMPLE_BYTES];
+    const size_t bytes = r->size_bytes, all = sizeof sample;
+    pgy_status st = PGY_OK;
+    uint64_t h = mix(0, &t->data_type, sizeof t->data_type);
+    h = mix(h, t->dims, t->dim_count * sizeof *t->dims);
+    if (bytes <= all) {
+        st = element_reader_get(r, sample, 0, bytes, err);
+        *hash = bytes ? mix(h, sample, bytes) : h;
+        return st;
+    }
+    for (size_t i = 0; !st && i < SAMPLES; i++)
+        st = element_reader_get(r, sample + i * SAMPLE_BYTES,
+                                (bytes - SAMPLE_BYTES) / (SAMPLES - 1) * i, SAMPLE_BYTES, err);
+    *hash = mix(h, sample, all);
+    return st;
 }
 
-static uint64_t hash_of(const pgy_tensor *t)
+static bool same_kind(const pgy_onnx_tensor *a, const pgy_onnx_tensor *b)
 {
-    const size_t bytes = pgy_tensor_size_bytes(t);
-    const char *data = pgy_tensor_data(t);
-    const pgy_dtype dtype = pgy_tensor_dtype(t);
-    uint64_t h = mix(0, &dtype, sizeof dtype);
-    h = mix(h, pgy_tensor_shape(t), pgy_tensor_rank(t) * sizeof(int64_t));
-    if (bytes <= SAMPLES * SAMPLE_BYTES) return bytes ? mix(h, data, bytes) : h;
-    for (size_t i = 0; i < SAMPLES; i++)
-        h = mix(h, data + (bytes - SAMPLE_BYTES) / (SAMPLES - 1) * i, SAMPLE_BYTES);
-    return h;
+    return a->data_type == b->data_type && a->dim_count == b->dim_count &&
+           (!a->dim_count || memcmp(a->dims, b->dims, a->dim_count * sizeof *a->dims) == 0);
 }
 
-static bool same(const pgy_tensor *a, const pgy_tensor *b)
+static pgy_status same_elements(bool *out, element_reader *a, element_reader *b, pgy_error *err)
 {
-    return pgy_tensor_dtype(a) == pgy_tensor_dtype(b) &&
-           pgy_view_same_shape(pgy_tensor_view(a), pgy_tensor_view(b)) &&
-           pgy_tensor_size_bytes(a) == pgy_tensor_size_bytes(b) &&
-           (pgy_tensor_size_bytes(a) == 0 ||
-            memcmp(pgy_tensor_data(a), pgy_tensor_data(b), pgy_tensor_size_bytes(a)) == 0);
+    const size_t size = a->size_bytes < PIECE ? a->size_bytes : PIECE;
+    char *pieces = mem_alloc_aligned(64, 2 * size);
+    pgy_status st = pieces ? PGY_OK : graph_no_memory(err);
+    *out = true;
+    for (size_t at = 0; !st && *out && at < a->size_bytes; at += PIECE) {
+        const size_t left = a->size_bytes - at, n = left < PIECE ? left : PIECE;
+        st = element_reader_get(a, pieces, at, n, err);
+        if (!st) st = element_reader_get(b, pieces + size, at, n, err);
+        *out = !st && memcmp(pieces, pieces + size, n) == 0;
+    }
+    mem_free(pieces);
+    return st;
+}
+
+static pgy_status same(bool *out, element_reader *r, const pgy_value *v, const pgy_value *other,
+                       pgy_error *err)
+{
+    element_reader with = {0};
+    *out = false;
+    if (!same_kind(v->initializer, other->initializer)) return PGY_OK;
+    pgy_status st = element_reader_open(&with, other->graph->model, other->initializer, err);
+    if (!st) st = same_elements(out, r, &with, err);
+    element_reader_close(&with);
+    return st;
 }
 
 static bool takes_part(const folder *f, const pgy_value *v)
@@ -58,21 +85,20 @@ static bool takes_part(const folder *f, const pgy_value *v)
 }
 
 /* Finds an equal weight, or puts v in the table. */
-static pgy_status look_up(pgy_value **out, table *t, pgy_value *v, const pgy_tensor *elements,
+static pgy_status look_up(pgy_value **out, table *t, pgy_value *v, element_reader *r,
                           pgy_error *err)
 {
-    const uint64_t hash = hash_of(elements);
-    pgy_status st = PGY_OK;
+    uint64_t hash;
+    bool equal = false;
+    pgy_status st = hash_of(&hash, v->initializer, r, err);
+    if (st) return st;
     size_t at = hash & t->mask;
-    *out = NULL;
-    for (; !st && !*out && t->slots[at]; at = (at + 1) & t->mask) {
-        pgy_tensor *other = NULL;
+    for (; t->slots[at]; at = (at + 1) & t->mask) {
         if (t->hashes[at] != hash) continue;
-        st = load(&other, t->slots[at], err);
-        if (!st && same(elements, other)) *out = t->slots[at];
-        if (!st) fold_release(other, v->graph->model);
+        st = same(&equal, r, v, t->slots[at], err);
+        if (!st && equal) *out = t->slots[at];
+        if (st || equal) return st;
     }
-    if (st || *out) return st;
     t->slots[at] = v;
     t->hashes[at] = hash;
     return PGY_OK;
@@ -80,11 +106,12 @@ static pgy_status look_up(pgy_value **out, table *t, pgy_value *v, const pgy_ten
 
 static pgy_status merge(folder *f, table *t, pgy_value *v, pgy_error *err)
 {
-    pgy_tensor *elements = NULL;
+    element_reader r = {0};
     pgy_value *equal = NULL;
-    if (load(&elements, v, NULL)) return PGY_OK; /* no elements, no merging */
-    pgy_status st = look_up(&equal, t, v, elements, err);
-    fold_release(elements, v->graph->model);
+    if (element_reader_open(&r, v->graph->model, v->initializer, NULL))
+        return PGY_OK; /* no elements, no merging */
+    pgy_status st = look_up(&equal, t, v, &r, err);
+    element_reader_close(&r);
     if (st || !equal) return st;
     st = fold_replace_uses(v, equal, err);
     if (!st) f->changes++;

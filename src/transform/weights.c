@@ -94,20 +94,7 @@ pgy_onnx_tensor *weight_with_doc(pgy_model *m, const pgy_onnx_tensor *like, cons
 
 /* ---- Pruning -------------------------------------------------------------------------------- */
 
-typedef struct pruned_weight {
-    pgy_model *model; /* whose weight it is */
-    const pgy_onnx_tensor *stored;
-    size_t axis;
-} pruned_weight;
-
-static pgy_status make_pruned(pgy_tensor **out, void *user, pgy_error *err)
-{
-    const pruned_weight *w = user;
-    return sparse_weight_pruned(out, w->model, w->stored, w->axis, err);
-}
-
-static pgy_status prune_weight(weight_edit *e, pgy_model *m, const pgy_sparse_weight *w,
-                               pgy_error *err)
+static pgy_status prune_weight(weight_edit *e, const pgy_sparse_weight *w, pgy_error *err)
 {
     const pgy_onnx_tensor *t = w->value->initializer;
     const size_t place = weight_edit_find(e, t);
@@ -117,10 +104,8 @@ static pgy_status prune_weight(weight_edit *e, pgy_model *m, const pgy_sparse_we
                              "weight '%s' is stripped: it has no elements to be pruned; use "
                              "weight-reconstruct",
                              w->value->name);
-    pruned_weight *user = pgy_model_alloc(e->model, 1, sizeof *user);
-    if (!user || place == SIZE_MAX) return graph_no_memory(err);
-    *user = (pruned_weight){m, t, w->axis};
-    const pgy_status st = pgy_model_computed_tensor(&made, e->model, t, make_pruned, user, err);
+    if (place == SIZE_MAX) return graph_no_memory(err);
+    const pgy_status st = sparse_weight_pruned(&made, e->model, t, w->axis, err);
     if (!st) e->initializers[place] = made;
     return st;
 }
@@ -136,7 +121,7 @@ pgy_status pgy_model_prune(pgy_model **out, pgy_model *m, pgy_error *err)
     if (!st) st = sparse_weights_find(&weights, &count, graph, NULL, err);
     if (!st) st = weight_edit_init(&e, m, err);
     if (!st) LOG(START, "Pruning %zu tensors.", count);
-    for (size_t i = 0; !st && i < count; i++) st = prune_weight(&e, m, &weights[i], err);
+    for (size_t i = 0; !st && i < count; i++) st = prune_weight(&e, &weights[i], err);
     if (!st) {
         LOG(FINISH, "Finished pruning %zu tensors. ", count);
         if (count) LOG(INFO, "Replacing weights to build new model object...");

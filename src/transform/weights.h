@@ -26,16 +26,26 @@ size_t weight_edit_find(const weight_edit *e, const pgy_onnx_tensor *t);
 /* The record with this doc string. */
 pgy_onnx_tensor *weight_with_doc(pgy_model *m, const pgy_onnx_tensor *like, const char *doc);
 
-/* Makes 2:4 sparsity in place; the view is compact and of an eligible type and shape. */
-void weight_prune(pgy_view v, size_t axis);
+/* Groups of four elements along an axis: in the elements of a weight they are four runs of `inner`
+ * that follow each other. */
+typedef struct quad_layout {
+    pgy_dtype dtype;
+    size_t inner;
+    size_t run_bytes, bytes; /* of one run, of all four */
+} quad_layout;
+/* Of an eligible weight. */
+pgy_status quads_of(quad_layout *out, const pgy_onnx_tensor *t, size_t axis,
+                    pgy_error *err) PGY_MUST_CHECK;
+/* Makes 2:4 sparsity in place, in `size_bytes` of whole groups. */
+void quads_prune(const quad_layout *q, void *elements, size_t size_bytes);
 /* As pgy_graph_sparse_weights; those of names in `skip` (may be NULL) are left out with a warning.
  */
 pgy_status sparse_weights_find(const pgy_sparse_weight **out, size_t *count, pgy_graph *g,
                                const strmap *skip, pgy_error *err) PGY_MUST_CHECK;
 /* Checks them all and logs what is found; names of sparse ones go into `sparse`. */
 pgy_status sparse_weights_check(strmap *sparse, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
-/* Elements of w's record (of model m), pruned. */
-pgy_status sparse_weight_pruned(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
+/* The record of an eligible weight with its elements pruned; m keeps the model that has it. */
+pgy_status sparse_weight_pruned(pgy_onnx_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
                                 size_t axis, pgy_error *err) PGY_MUST_CHECK;
 bool weight_is_stripped(const pgy_onnx_tensor *t);
 

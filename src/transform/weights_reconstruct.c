@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "graph/graph.h"
+#include "onnx/computed.h"
 #include "transform/weights.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/weight_reconstruct.py";
@@ -19,7 +20,16 @@ typedef struct filled_weight {
     uint32_t seed;
     bool is_sparse;
     size_t axis; /* of a sparse one */
+    pgy_dtype dtype;
+    size_t bits, count;
+    quad_layout groups; /* of a sparse one */
 } filled_weight;
+
+/* Of one reading: where the generator stands. */
+typedef struct filling {
+    mt19937 generator;
+    size_t next; /* element */
+} filling;
 
 /* ---- Numbers -------------------------------------------------------------------------------- */
 
@@ -40,43 +50,53 @@ static void fill_normal(double *out, size_t count, mt19937 *g)
     }
 }
 
-/* In pieces, so that the doubles are never all there. */
-static pgy_status fill(pgy_view to, uint32_t seed, pgy_error *err)
+enum { PIECE = 4096, STEP = 8 /* elements: whole bytes, and whole pairs of numbers */ };
+
+/* The next numbers are those of element `first`. */
+static void go_to(filling *f, const filled_weight *w, size_t first)
 {
-    enum { PIECE = 4096 };
     double piece[PIECE];
-    mt19937 g;
-    mt19937_seed(&g, seed);
-    const size_t count = pgy_view_count(to);
-    char *data = pgy_view_data(to);
+    if (first && first == f->next) return;
+    mt19937_seed(&f->generator, w->seed);
+    for (size_t i = 0; i < first; i += PIECE)
+        fill_normal(piece, first - i < PIECE ? first - i : PIECE, &f->generator);
+}
+
+/* In pieces, so that the doubles are never all there. */
+static pgy_status make_filled(const tensor_part *p, void *user, pgy_error *err)
+{
+    const filled_weight *w = user;
+    filling *f = p->memory;
+    double piece[PIECE];
+    const size_t first = p->offset * 8 / w->bits, room = p->size_bytes * 8 / w->bits;
+    const size_t count = room < w->count - first ? room : w->count - first;
     pgy_status st = PGY_OK;
+    go_to(f, w, first);
+    memset(p->to, 0, p->size_bytes);
     for (size_t i = 0; !st && i < count; i += PIECE) {
         int64_t n = (int64_t)(count - i < PIECE ? count - i : PIECE);
-        size_t offset;
-        fill_normal(piece, (size_t)n, &g);
-        st = pgy_dtype_size_bytes(&offset, to.dtype, i, err);
-        if (!st)
-            st = pgy_view_convert(pgy_view_of(data + offset, to.dtype, 1, &n),
-                                  pgy_view_of(piece, PGY_F64, 1, &n), false, err);
+        fill_normal(piece, (size_t)n, &f->generator);
+        st = pgy_view_convert(pgy_view_of((char *)p->to + i * w->bits / 8, w->dtype, 1, &n),
+                              pgy_view_of(piece, PGY_F64, 1, &n), false, err);
     }
+    f->next = first + count;
+    if (!st && w->is_sparse) quads_prune(&w->groups, p->to, p->size_bytes);
     return st;
 }
 
-static pgy_status make_filled(pgy_tensor **out, void *user, pgy_error *err)
+static pgy_status make_record(pgy_onnx_tensor **out, pgy_model *m, const pgy_onnx_tensor *like,
+                              filled_weight *w, pgy_error *err)
 {
-    const filled_weight *w = user;
-    const pgy_onnx_tensor *t = w->stored;
-    pgy_tensor *made = NULL;
-    pgy_status st =
-        pgy_tensor_create(&made, pgy_dtype_from_onnx(t->data_type), t->dim_count, t->dims, err);
-    if (!st) st = fill(pgy_tensor_view(made), w->seed, err);
-    if (!st && w->is_sparse) weight_prune(pgy_tensor_view(made), w->axis);
-    if (!st) {
-        *out = made;
-        made = NULL;
-    }
-    pgy_tensor_release(made);
-    return st;
+    w->dtype = pgy_dtype_from_onnx(like->data_type);
+    w->bits = pgy_dtype_describe(w->dtype)->bits;
+    pgy_status st = pgy_shape_count(&w->count, like->dim_count, like->dims, err);
+    if (!st && w->is_sparse) st = quads_of(&w->groups, like, w->axis, err);
+    if (st) return st;
+    const parts_maker maker = {.make = make_filled,
+                               .user = w,
+                               .unit_bytes = w->is_sparse ? w->groups.bytes : STEP * w->bits / 8,
+                               .memory_bytes = sizeof(filling)};
+    return computed_parts_tensor(out, m, like, &maker, err);
 }
 
 /* ---- Which weights -------------------------------------------------------------------------- */
@@ -188,8 +208,7 @@ static pgy_status fill_all(rebuilder *b, pgy_error *err)
     for (size_t i = 0; i < e->from->graph->initializer_count; i++) {
         pgy_onnx_tensor *made = NULL;
         if (!b->weights[i]) continue;
-        const pgy_status st = pgy_model_computed_tensor(&made, e->model, e->initializers[i],
-                                                        make_filled, b->weights[i], err);
+        const pgy_status st = make_record(&made, e->model, e->initializers[i], b->weights[i], err);
         if (st) return st;
         e->initializers[i] = b->options->keep_marks ? made : weight_with_doc(e->model, made, "");
         if (!e->initializers[i]) return graph_no_memory(err);

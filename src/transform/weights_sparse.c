@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/pytext.h"
 #include "graph/graph.h"
+#include "onnx/computed.h"
 #include "onnx/elements.h"
-#include "onnx/model.h"
 #include "transform/weights.h"
 
 static const char LOG_PATH[] = "tools/sparse.py";
@@ -37,31 +37,33 @@ typedef uint16_t vector_16 __attribute__((vector_size(16)));
 #undef MAGNITUDE
 #undef NAME
 
-/* Elements behind the axis. */
-static size_t inner_count(pgy_view v, size_t axis)
+pgy_status quads_of(quad_layout *out, const pgy_onnx_tensor *t, size_t axis, pgy_error *err)
 {
-    size_t inner = 1;
-    for (size_t i = axis + 1; i < (size_t)v.rank; i++) inner *= (size_t)v.shape[i];
-    return inner;
+    quad_layout q = {.dtype = pgy_dtype_from_onnx(t->data_type), .inner = 1};
+    size_t whole;
+    const pgy_status st = tensor_needs_bytes(&whole, t, err); /* so products of sizes fit */
+    if (st) return st;
+    for (size_t i = axis + 1; whole && i < t->dim_count; i++) q.inner *= (size_t)t->dims[i];
+    q.run_bytes = q.inner * (pgy_dtype_describe(q.dtype)->bits / 8);
+    q.bytes = 4 * q.run_bytes;
+    *out = q;
+    return PGY_OK;
 }
 
-static bool holds(pgy_view v, size_t axis)
+static bool holds(const quad_layout *q, const void *elements, size_t size_bytes)
 {
-    const size_t inner = inner_count(v, axis), count = pgy_view_count(v);
-    const void *data = pgy_view_data(v);
-    if (count == 0) return true;
-    return v.dtype == PGY_F32 ? holds_32(data, count / 4 / inner, inner)
-                              : holds_16(data, count / 4 / inner, inner);
+    const size_t count = size_bytes / q->bytes;
+    return q->dtype == PGY_F32 ? holds_32(elements, count, q->inner)
+                               : holds_16(elements, count, q->inner);
 }
 
-void weight_prune(pgy_view v, size_t axis)
+void quads_prune(const quad_layout *q, void *elements, size_t size_bytes)
 {
-    const size_t inner = inner_count(v, axis), count = pgy_view_count(v);
-    if (count == 0) return;
-    if (v.dtype == PGY_F32)
-        prune_32(pgy_view_data(v), count / 4 / inner, inner);
+    const size_t count = size_bytes / q->bytes;
+    if (q->dtype == PGY_F32)
+        prune_32(elements, count, q->inner);
     else
-        prune_16(pgy_view_data(v), count / 4 / inner, inner);
+        prune_16(elements, count, q->inner);
 }
 
 /* ---- Which weights -------------------------------------------------------------------------- */
@@ -239,40 +241,125 @@ pgy_status pgy_graph_sparse_weights(const pgy_sparse_weight **out, size_t *count
 
 /* ---- Their elements ------------------------------------------------------------------------- */
 
-/* Pages of the file that were read for this tensor need not stay in memory. */
-static void forget(pgy_model *m, const pgy_onnx_tensor *stored, const pgy_tensor *t)
+/* Groups larger than this are not held whole, but columns of them at a time. */
+enum { WIDE_BYTES = 8 << 20, COLUMN_BYTES = 64 * 1024 };
+
+/* What lies in all four runs of a group between two columns: four shorter runs. */
+static pgy_status read_columns(void *to, element_reader *r, const quad_layout *q, size_t group,
+                               size_t column, size_t size_bytes, pgy_error *err)
 {
-    size_t offset = 0;
-    const bool inside = stored->raw_data.size > 0;
-    const void *data = inside ? stored->raw_data.data : pgy_tensor_data(t);
-    const size_t size = inside ? stored->raw_data.size : pgy_tensor_size_bytes(t);
-    const file_map *map = model_find_map(m, data, size, &offset);
-    if (map) file_map_forget(map, offset, size);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < 4; i++)
+        st = element_reader_get(r, (char *)to + i * size_bytes, group + i * q->run_bytes + column,
+                                size_bytes, err);
+    return st;
+}
+
+static quad_layout columns_of(const quad_layout *q, size_t size_bytes)
+{
+    return (quad_layout){q->dtype, size_bytes / (q->run_bytes / q->inner), size_bytes,
+                         4 * size_bytes};
+}
+
+static pgy_status holds_wide(bool *out, element_reader *r, const quad_layout *q, void *buffer,
+                             pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    bool good = true;
+    for (size_t group = 0; !st && good && group < r->size_bytes; group += q->bytes)
+        for (size_t at = 0; !st && good && at < q->run_bytes; at += COLUMN_BYTES) {
+            const size_t left = q->run_bytes - at, size = left < COLUMN_BYTES ? left : COLUMN_BYTES;
+            const quad_layout part = columns_of(q, size);
+            st = read_columns(buffer, r, q, group, at, size, err);
+            good = st || holds(&part, buffer, part.bytes);
+        }
+    *out = good;
+    return st;
+}
+
+static pgy_status holds_groups(bool *out, element_reader *r, const quad_layout *q, void *buffer,
+                               size_t size_bytes, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    bool good = true;
+    for (size_t at = 0; !st && good && at < r->size_bytes; at += size_bytes) {
+        const size_t left = r->size_bytes - at, size = left < size_bytes ? left : size_bytes;
+        st = element_reader_get(r, buffer, at, size, err);
+        good = st || holds(q, buffer, size);
+    }
+    *out = good;
+    return st;
 }
 
 pgy_status pgy_sparse_weight_holds(bool *out, const pgy_sparse_weight *w, pgy_error *err)
 {
-    pgy_tensor *t = NULL;
-    pgy_status st = pgy_graph_value_data(&t, w->value, err);
+    element_reader r = {0};
+    quad_layout q;
+    const pgy_onnx_tensor *t = w->value->initializer;
+    pgy_status st = quads_of(&q, t, w->axis, err);
+    if (!st) st = element_reader_open(&r, w->value->graph->model, t, err);
     if (st) return st;
-    *out = holds(pgy_tensor_view(t), w->axis);
-    forget(w->value->graph->model, w->value->initializer, t);
-    pgy_tensor_release(t);
-    return PGY_OK;
+    if (!r.size_bytes) {
+        *out = true;
+        element_reader_close(&r);
+        return PGY_OK;
+    }
+    const bool wide = q.bytes > WIDE_BYTES;
+    const size_t size = wide                   ? 4 * COLUMN_BYTES
+                        : q.bytes > PART_BYTES ? q.bytes
+                                               : PART_BYTES / q.bytes * q.bytes;
+    void *buffer = mem_alloc_aligned(64, size);
+    if (!buffer)
+        st = graph_no_memory(err);
+    else if (wide)
+        st = holds_wide(out, &r, &q, buffer, err);
+    else
+        st = holds_groups(out, &r, &q, buffer, size, err);
+    mem_free(buffer);
+    element_reader_close(&r);
+    return st;
 }
 
-pgy_status sparse_weight_pruned(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
+static pgy_status prune_groups(const tensor_part *p, void *user, pgy_error *err)
+{
+    const pgy_status st = element_reader_get(p->source, p->to, p->offset, p->size_bytes, err);
+    if (!st) quads_prune(user, p->to, p->size_bytes);
+    return st;
+}
+
+/* A part of one run, from the same columns of all four. */
+static pgy_status prune_wide(const tensor_part *p, void *user, pgy_error *err)
+{
+    const quad_layout *q = user;
+    pgy_status st = PGY_OK;
+    for (size_t done = 0, size; !st && done < p->size_bytes; done += size) {
+        const size_t at = p->offset + done, group = at / q->bytes * q->bytes;
+        const size_t run = (at - group) / q->run_bytes, column = (at - group) % q->run_bytes;
+        size = q->run_bytes - column < COLUMN_BYTES ? q->run_bytes - column : COLUMN_BYTES;
+        if (size > p->size_bytes - done) size = p->size_bytes - done;
+        const quad_layout part = columns_of(q, size);
+        st = read_columns(p->memory, p->source, q, group, column, size, err);
+        if (st) break;
+        quads_prune(&part, p->memory, part.bytes);
+        memcpy((char *)p->to + done, (char *)p->memory + run * size, size);
+    }
+    return st;
+}
+
+pgy_status sparse_weight_pruned(pgy_onnx_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
                                 size_t axis, pgy_error *err)
 {
-    pgy_tensor *stored = NULL, *pruned = NULL;
-    pgy_status st = onnx_tensor_load_anywhere(&stored, m, t, err);
-    if (!st) st = pgy_tensor_copy(&pruned, pgy_tensor_view(stored), err);
-    if (stored) forget(m, t, stored);
-    pgy_tensor_release(stored);
+    quad_layout *q = pgy_model_alloc(m, 1, sizeof *q);
+    if (!q) return graph_no_memory(err);
+    const pgy_status st = quads_of(q, t, axis, err);
     if (st) return st;
-    weight_prune(pgy_tensor_view(pruned), axis);
-    *out = pruned;
-    return PGY_OK;
+    const bool wide = q->bytes > WIDE_BYTES;
+    const parts_maker maker = {.make = wide ? prune_wide : prune_groups,
+                               .user = q,
+                               .source = t,
+                               .unit_bytes = wide ? q->run_bytes / q->inner : q->bytes,
+                               .memory_bytes = wide ? 4 * COLUMN_BYTES : 0};
+    return computed_parts_tensor(out, m, t, &maker, err);
 }
 
 pgy_status sparse_weights_check(strmap *sparse, pgy_graph *g, pgy_error *err)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading elements piece by piece. Raw and external bytes are read from their file past the map, as
+ * pages of a map count as memory until they are given back; lists of numbers are decoded whole. */
+#include "onnx/reader.h"
+
+#include <string.h>
+
+#include "onnx/computed.h"
+#include "onnx/elements.h"
+#include "onnx/external.h"
+
+enum { RAW_DATA = 9 };
+
+static pgy_status decode(element_reader *r, pgy_model *m, const pgy_onnx_tensor *t, pgy_error *err)
+{
+    const pgy_status st = onnx_tensor_load_anywhere(&r->whole, m, t, err);
+    if (!st) r->memory = pgy_tensor_data(r->whole);
+    return st;
+}
+
+/* Has it no raw data, but a list of float32 for float32? */
+static bool is_float_list(const pgy_onnx_tensor *t)
+{
+    return !tensor_is_external(t) && !t->raw_data.size && !(t->message.present >> RAW_DATA & 1) &&
+           pgy_dtype_from_onnx(t->data_type) == PGY_F32;
+}
+
+pgy_status element_reader_open(element_reader *out, pgy_model *m, const pgy_onnx_tensor *t,
+                               pgy_error *err)
+{
+    element_reader r = {.name = t->name ? t->name : ""};
+    pgy_bytes bytes = t->raw_data;
+    pgy_status st = tensor_needs_bytes(&r.size_bytes, t, err);
+    if (st) return st;
+    if (pgy_dtype_from_onnx(t->data_type) == PGY_STRING)
+        return pgy_error_set(err, PGY_E_TYPE, "tensor '%.200s' has strings", r.name);
+    if (tensor_is_external(t) && !t->segment) {
+        st = external_bytes(&bytes, m, t, r.size_bytes, err);
+        if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", r.name);
+    }
+    if (r.size_bytes && is_float_list(t)) bytes = t->float_data; /* elements as they are */
+    const bool plain = !t->segment && bytes.size && bytes.size == r.size_bytes;
+    if (plain) st = computed_reading_create(&r.made, m, bytes, err);
+    if (!st && plain && !r.made) {
+        r.memory = bytes.data;
+        r.map = model_find_map(m, bytes.data, bytes.size, &r.map_offset);
+    }
+    if (!st && !plain) st = decode(&r, m, t, err);
+    if (!st) *out = r;
+    return st;
+}
+
+pgy_status element_reader_get(element_reader *r, void *to, size_t offset, size_t size_bytes,
+                              pgy_error *err)
+{
+    if (!size_bytes) return PGY_OK;
+    if (r->made) return computed_reading_get(r->made, to, offset, size_bytes, err);
+    if (!r->map) {
+        memcpy(to, (const char *)r->memory + offset, size_bytes);
+        return PGY_OK;
+    }
+    const pgy_status st = file_map_read(r->map, to, r->map_offset + offset, size_bytes, err);
+    return st ? pgy_error_prefix(err, st, "tensor '%.200s': ", r->name) : PGY_OK;
+}
+
+void element_reader_close(element_reader *r)
+{
+    computed_reading_destroy(r->made);
+    pgy_tensor_release(r->whole);
+    *r = (element_reader){0};
+}
