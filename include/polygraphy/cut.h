@@ -68,8 +68,8 @@ PGY_API bool pgy_cut_is_top(const pgy_cut *c);
 
 /** Runs the whole model by the reference and keeps what the tensors at the borders hold, the first
  * time that the part runs, or in the iterations that are selected. PGY_E_NOT_FOUND: the
- * part never runs with this feed (a branch is not taken, a loop ends before that iteration);
- * PGY_E_UNSUPPORTED: what is at a border is no tensor. */
+ * part never runs with this feed (a branch is not taken, a loop ends before that iteration).
+ * Elements of a sequence `s` are `s[0]`, `s[1]`...; of an optional without value there is none. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_cut_record(pgy_tensor_map **inputs, pgy_tensor_map **outputs,
                                                  pgy_cut *c, const pgy_tensor_map *feed,
                                                  pgy_error *err);

@@ -178,6 +178,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_rename(pgy_gs_tensor *t, const char *na
  * a constant. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_set_type(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank,
                                                   const pgy_dim *dims, pgy_error *err);
+/** The same for sequences and optionals, `kinds` from the outside in: {PGY_VALUE_OPTIONAL,
+ * PGY_VALUE_SEQUENCE} is an optional sequence of tensors of this type. They have no shape
+ * themselves. No kinds: a tensor. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_gs_set_nested_type(pgy_gs_tensor *t,
+                                                         const pgy_value_kind *kinds, size_t depth,
+                                                         pgy_dtype dtype, int32_t rank,
+                                                         const pgy_dim *dims, pgy_error *err);
 /** The tensor itself becomes a constant (or has other values): every node that holds it sees it. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_to_constant(pgy_gs_tensor *t, pgy_tensor *values,
                                                      pgy_error *err);
@@ -441,8 +448,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_register(pgy_gs_graph *g,
                                                   pgy_error *err);
 /** Calls what is registered for the graph's opset, else for all, else the local function of that
  * name. PGY_E_NOT_FOUND lists the opsets for which there is one, or similar names; inputs that do
- * not fit are PGY_E_ARGUMENT naming operation and place, and so are operations that invoke each other
- * without end. */
+ * not fit are PGY_E_ARGUMENT naming operation and place, and so are operations that invoke each
+ * other without end. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_invoke(pgy_gs_node **out, pgy_gs_graph *g,
                                                 const char *name, const pgy_gs_call *call,
                                                 pgy_error *err);
@@ -458,6 +465,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, c
                                                        const pgy_gs_attr *value, pgy_error *err);
 PGY_API pgy_gs_graph *pgy_gs_find_function(const pgy_gs_graph *g, const char *domain,
                                            const char *name, const char *overload);
+/** Takes a function out of the document. PGY_E_ARGUMENT names a call of it that is left. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_gs_remove_function(pgy_gs_graph *function, pgy_error *err);
 /** Puts the body of the function that n calls in its place; *done false: n calls none. Names of the
  * body get "_<n's name or number>" so that they are free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_inline_call(bool *done, pgy_gs_node *n, pgy_error *err);

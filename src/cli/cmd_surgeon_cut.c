@@ -158,16 +158,30 @@ static bool is_model_input(const pgy_onnx_graph *g, const char *name)
     return false;
 }
 
+/* A tensor, or the elements of a sequence: name[0], name[1]... */
+static pgy_status pick_one(pgy_tensor_map *out, const pgy_tensor_map *all, const char *name,
+                           pgy_error *err)
+{
+    const size_t size = strlen(name);
+    pgy_tensor *t = pgy_tensor_map_find(all, name);
+    bool found = t;
+    pgy_status st = t ? pgy_tensor_map_set(out, name, t, err) : PGY_OK;
+    for (size_t i = 0; !t && !st && i < pgy_tensor_map_count(all); i++) {
+        const char *element = pgy_tensor_map_name(all, i);
+        if (strncmp(element, name, size) || element[size] != '[') continue;
+        found = true;
+        st = pgy_tensor_map_set(out, element, pgy_tensor_map_at(all, i), err);
+    }
+    return st || found ? st
+                       : pgy_error_set(err, PGY_E_NOT_FOUND, "the run gave no tensor '%s'", name);
+}
+
 static pgy_status pick(pgy_tensor_map **out, const pgy_tensor_map *all, const char *const *names,
                        size_t count, pgy_error *err)
 {
     pgy_tensor_map *map = NULL;
     pgy_status st = pgy_tensor_map_create(&map, err);
-    for (size_t i = 0; !st && i < count; i++) {
-        pgy_tensor *t = pgy_tensor_map_find(all, names[i]);
-        st = t ? pgy_tensor_map_set(map, names[i], t, err)
-               : pgy_error_set(err, PGY_E_NOT_FOUND, "the run gave no tensor '%s'", names[i]);
-    }
+    for (size_t i = 0; !st && i < count; i++) st = pick_one(map, all, names[i], err);
     if (st)
         pgy_tensor_map_destroy(map);
     else

@@ -46,7 +46,7 @@ static void put_names(str *s, pgy_gs_tensor *const *list, size_t count)
     for (size_t i = 0; i < count; i++) str_printf(s, "%s%s", i ? ", " : "", list[i]->name);
 }
 
-static void put_type(str *s, const pgy_gs_tensor *t)
+static void put_element_type(str *s, const pgy_gs_tensor *t)
 {
     str_append(s, t->dtype ? pgy_dtype_describe(t->dtype)->onnx_name : "?");
     if (t->rank < 0) return;
@@ -59,6 +59,16 @@ static void put_type(str *s, const pgy_gs_tensor *t)
             str_append(s, t->dims[i].text ? t->dims[i].text : "?");
     }
     str_append(s, "]");
+}
+
+/* Of sequences and optionals the outermost is named. */
+static void put_type(str *s, const pgy_gs_tensor *t)
+{
+    const bool is_list = t->type_kind == PGY_VALUE_SEQUENCE && t->kind == PGY_GS_VARIABLE;
+    const bool is_optional = t->type_kind == PGY_VALUE_OPTIONAL && t->kind == PGY_GS_VARIABLE;
+    if (is_list || is_optional) str_append(s, is_list ? "seq(" : "optional(");
+    put_element_type(s, t);
+    if (is_list || is_optional) str_append(s, ")");
 }
 
 static void put_edges(str *s, const pgy_gs_node *n)
@@ -271,7 +281,7 @@ static void compare_node_lists(comparison *c, const pgy_gs_graph *before, const 
 
 static bool same_type(const pgy_gs_tensor *a, const pgy_gs_tensor *b)
 {
-    if (a->dtype != b->dtype || a->rank != b->rank) return false;
+    if (a->dtype != b->dtype || a->rank != b->rank || a->type_kind != b->type_kind) return false;
     for (int32_t i = 0; i < a->rank; i++) {
         const char *p = a->dims[i].text ? a->dims[i].text : "", *q = b->dims[i].text;
         if (a->dims[i].value != b->dims[i].value || strcmp(p, q ? q : "") != 0) return false;

@@ -52,24 +52,55 @@ static pgy_onnx_shape *make_shape(maker *m, const pgy_value *v, const pgy_tensor
     return shape;
 }
 
-static pgy_onnx_value_info *make_info(maker *m, const pgy_value *v, const pgy_tensor *t)
+static pgy_onnx_type *make_tensor_type(maker *m, pgy_dtype dtype)
 {
-    pgy_onnx_value_info *info = make(m, 1, sizeof *info);
     pgy_onnx_type *type = make(m, 1, sizeof *type);
     pgy_onnx_tensor_type *tensor = make(m, 1, sizeof *tensor);
-    const pgy_dtype dtype = t ? pgy_tensor_dtype(t) : v->dtype;
-    if (!info || !type || !tensor) return NULL;
-    info->name = v->name;
-    info->doc_string = "";
-    if (!t && v->kind != PGY_VALUE_TENSOR && v->info) info->type = v->info->type;
-    if (dtype == PGY_DTYPE_NONE) return info;
-    info->type = type;
+    if (!type || !tensor) return NULL;
+    tensor->elem_type = pgy_dtype_describe(dtype)->onnx;
     type->denotation = "";
     type->tensor_type = tensor;
-    tensor->elem_type = pgy_dtype_describe(dtype)->onnx;
-    if (!t && v->rank < 0) return info;
-    tensor->shape = make_shape(m, v, t);
-    return tensor->shape ? info : NULL;
+    return type;
+}
+
+/* Sequences and optionals, as far as it is known what is in them. Elements have no shapes: one run
+ * says nothing of others. */
+static pgy_onnx_type *make_nested_type(maker *m, const op_value *known)
+{
+    if (!known->sequence) return make_tensor_type(m, known->dtype);
+    pgy_onnx_type *type = make(m, 1, sizeof *type);
+    pgy_onnx_elem_type *list = make(m, 1, sizeof *list);
+    if (!type || !list) return NULL;
+    type->denotation = "";
+    list->elem_type = make_nested_type(m, known->sequence);
+    if (known->optional)
+        type->optional_type = list;
+    else
+        type->sequence_type = list;
+    return list->elem_type ? type : NULL;
+}
+
+static pgy_onnx_value_info *make_info(maker *m, pgy_value *v, const pgy_tensor *t)
+{
+    pgy_onnx_value_info *info = make(m, 1, sizeof *info);
+    const pgy_dtype dtype = t ? pgy_tensor_dtype(t) : v->dtype;
+    const op_value *known = &box_of(v)->known;
+    if (!info) return NULL;
+    info->name = v->name;
+    info->doc_string = "";
+    if (!t && v->kind != PGY_VALUE_TENSOR && v->info) {
+        info->type = v->info->type;
+        return info;
+    }
+    if (!t && known->sequence) {
+        info->type = make_nested_type(m, known);
+        return info->type ? info : NULL;
+    }
+    if (dtype == PGY_DTYPE_NONE) return info;
+    info->type = make_tensor_type(m, dtype);
+    if (!info->type || (!t && v->rank < 0)) return info->type ? info : NULL;
+    info->type->tensor_type->shape = make_shape(m, v, t);
+    return info->type->tensor_type->shape ? info : NULL;
 }
 
 static pgy_onnx_value_info **make_infos(maker *m, const value_list *list,
@@ -77,7 +108,7 @@ static pgy_onnx_value_info **make_infos(maker *m, const value_list *list,
 {
     pgy_onnx_value_info **infos = make(m, list->count, sizeof *infos);
     for (size_t i = 0; infos && i < list->count; i++) {
-        const pgy_value *v = list->items[i];
+        pgy_value *v = list->items[i];
         infos[i] = make_info(m, v, values ? pgy_tensor_map_find(values, v->name) : NULL);
         if (!infos[i]) return NULL;
     }

@@ -9,6 +9,7 @@
 #include "evaluate/execute.h"
 #include "evaluate/interface.h"
 #include "gs/cut.h"
+#include "tensor/elements.h"
 
 enum { MAX_LEVELS = GRAPH_MAX_DEPTH + 1 };
 
@@ -24,6 +25,7 @@ typedef struct around {
 typedef struct recording {
     const pgy_cut *c;
     pgy_tensor_map *values; /* by name: inputs and outputs of one level have different ones */
+    strmap kept; /* names of those whose values are there; of an empty optional none is */
     around levels[MAX_LEVELS];
     size_t level_count; /* the outermost first */
     bool runs, ran;     /* the part's graph, the one time that counts */
@@ -80,12 +82,8 @@ static bool is_time(recording *r, size_t at)
 
 static pgy_status keep(recording *r, const pgy_value *v, const op_tensor *value, pgy_error *err)
 {
-    if (pgy_tensor_map_find(r->values, v->name)) return PGY_OK;
-    if (!value->value)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "'%s' at the border of the part is no tensor but a sequence, which "
-                             "cannot be an input or output",
-                             v->name);
+    if (strmap_has(&r->kept, v->name)) return PGY_OK;
+    if (!strmap_put(&r->kept, v->name, NULL)) return graph_no_memory(err);
     return interface_take(r->values, v, value, err);
 }
 
@@ -176,22 +174,36 @@ static pgy_status never_ran(const recording *r, pgy_error *err)
     return st;
 }
 
-/* Moves what belongs to one side to a map of its own; inputs of the model that only the feed has
- * are taken from there. */
-static pgy_status collect(pgy_tensor_map **out, const value_list *list,
-                          const pgy_tensor_map *values, const pgy_tensor_map *feed, pgy_error *err)
+/* A tensor, or the elements of a sequence. *found: there are some. */
+static pgy_status collect_value(bool *found, pgy_tensor_map *out, const char *name,
+                                const pgy_tensor_map *from, pgy_error *err)
+{
+    pgy_tensor *t = pgy_tensor_map_find(from, name);
+    pgy_status st = t ? pgy_tensor_map_set(out, name, t, err) : PGY_OK;
+    *found = t;
+    for (size_t i = 0; !t && !st && i < pgy_tensor_map_count(from); i++) {
+        const char *element = pgy_tensor_map_name(from, i);
+        if (!elements_belongs(element, name)) continue;
+        *found = true;
+        st = pgy_tensor_map_set(out, element, pgy_tensor_map_at(from, i), err);
+    }
+    return st;
+}
+
+/* Moves what belongs to one side to a map of its own; inputs of the model are as they were fed. */
+static pgy_status collect(pgy_tensor_map **out, const recording *r, const value_list *list,
+                          const pgy_tensor_map *feed, pgy_error *err)
 {
     pgy_tensor_map *map = NULL;
     pgy_status st = pgy_tensor_map_create(&map, err);
     for (size_t i = 0; !st && i < list->count; i++) {
         const pgy_value *v = list->items[i];
-        pgy_tensor *t =
-            v->is_input && !v->graph->parent ? pgy_tensor_map_find(feed, v->name) : NULL;
-        if (!t) t = pgy_tensor_map_find(values, v->name);
-        st = t ? pgy_tensor_map_set(map, v->name, t, err)
-               : pgy_error_set(err, PGY_E_NOT_FOUND,
-                               "'%s' at the border of the part is never computed with these "
-                               "inputs",
+        bool found = false;
+        if (v->is_input && !v->graph->parent) st = collect_value(&found, map, v->name, feed, err);
+        if (!st && !found) st = collect_value(&found, map, v->name, r->values, err);
+        if (!st && !found && !strmap_has(&r->kept, v->name))
+            st = pgy_error_set(err, PGY_E_NOT_FOUND,
+                               "'%s' at the border of the part is never computed with these inputs",
                                v->name);
     }
     if (!st) {
@@ -213,13 +225,14 @@ pgy_status pgy_cut_record(pgy_tensor_map **inputs, pgy_tensor_map **outputs, pgy
     if (!st) st = pgy_tensor_map_create(&r.values, err);
     if (!st) st = run(&r, feed, err);
     if (!st && !r.ran) st = never_ran(&r, err);
-    if (!st) st = collect(&before, &c->inputs, r.values, feed, err);
-    if (!st) st = collect(outputs, &c->outputs, r.values, feed, err);
+    if (!st) st = collect(&before, &r, &c->inputs, feed, err);
+    if (!st) st = collect(outputs, &r, &c->outputs, feed, err);
     if (!st) {
         *inputs = before;
         before = NULL;
     }
     pgy_tensor_map_destroy(before);
     pgy_tensor_map_destroy(r.values);
+    strmap_deinit(&r.kept);
     return st;
 }

@@ -88,6 +88,55 @@ pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, const char *name, const 
     return PGY_OK;
 }
 
+/* ---- Removing ------------------------------------------------------------------------------- */
+
+typedef struct call_search {
+    const pgy_gs_graph *function;
+    const pgy_gs_node *found;
+} call_search;
+
+static pgy_status find_call(pgy_gs_graph *g, void *user, pgy_error *err)
+{
+    call_search *x = user;
+    const pgy_gs_graph *f = x->function;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && !x->found && i < g->node_count; i++) {
+        const pgy_gs_node *n = g->nodes[i];
+        if (!strcmp(n->op, f->name) && !strcmp(n->domain, f->domain) &&
+            !strcmp(n->overload, f->overload))
+            x->found = n;
+        else
+            st = gs_each_subgraph(n, find_call, user, err);
+    }
+    return st;
+}
+
+pgy_status pgy_gs_remove_function(pgy_gs_graph *function, pgy_error *err)
+{
+    if (!function || !function->is_function)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no function to be removed");
+    gs_document *d = graph_box(function)->document;
+    call_search x = {.function = function};
+    size_t at = 0;
+    while (at < d->function_count && d->functions[at] != function) at++;
+    if (at == d->function_count)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "function '%.200s' is in no document",
+                             function->name);
+    pgy_status st = find_call(d->top, &x, err);
+    for (size_t i = 0; !st && i < d->function_count; i++)
+        if (i != at) st = find_call(d->functions[i], &x, err);
+    if (!st && x.found)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "function '%.200s' is called by '%.200s'",
+                           function->name, gs_node_label(x.found));
+    if (st) return st;
+    memmove(&d->functions[at], &d->functions[at + 1],
+            (d->function_count - at - 1) * sizeof *d->functions);
+    d->function_count--;
+    gs_publish_functions(d);
+    gs_touch(d->top);
+    return PGY_OK;
+}
+
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 static void warn_call(const pgy_gs_graph *f, const pgy_gs_call *call)

@@ -75,13 +75,18 @@ bool piece_int(int64_t *out, const char *text); /* the whole text is a whole num
 /* ---- Values (script_value.c) ----------------------------------------------------------------- */
 
 typedef struct type_spec {
-    pgy_dtype dtype; /* NONE: not given */
-    bool has_shape;  /* "[...]" was there */
-    int32_t rank;    /* -1: unknown */
+    pgy_value_kind kinds[8]; /* of sequences and optionals, from the outside in */
+    size_t depth;            /* of `kinds`; 0: a tensor */
+    bool has_kind;           /* seq(...), optional(...) or tensor(...) was written */
+    pgy_dtype dtype;         /* NONE: not given */
+    bool has_shape;          /* "[...]" was there */
+    int32_t rank;            /* -1: unknown */
     pgy_dim *dims;
 } type_spec;
-/* FLOAT, FLOAT[2,N,?], [2,3], FLOAT[*] */
+/* FLOAT, FLOAT[2,N,?], [2,3], FLOAT[*], seq(FLOAT[N]), optional(seq(FLOAT)), tensor(FLOAT) */
 pgy_status value_type(type_spec *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
+/* Declares a variable to be so: as a sequence or optional where one is written or it is one. */
+pgy_status value_apply_type(pgy_gs_tensor *t, const type_spec *type, pgy_error *err) PGY_MUST_CHECK;
 /* 2,3,N or [2,3,N] */
 pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
 /* ones[2,3], INT64[2]=1,2, FLOAT=0.5, [1,2], 3, @file.npy. *plain: a number or a list without type.
@@ -134,6 +139,9 @@ typedef struct operand_refs {
 pgy_status ref_operands(operand_refs *out, pgy_gs_script *s, piece p, const pgy_gs_node *anchor,
                         arena *a, pgy_error *err) PGY_MUST_CHECK;
 void ref_operands_release(operand_refs *refs);
+/* The same for what a new node makes: names that are not there yet are made as they are. */
+pgy_status ref_new_outputs(operand_refs *out, pgy_gs_script *s, const piece *list, arena *a,
+                           pgy_error *err) PGY_MUST_CHECK;
 /* The attributes of a call; tensors in them are in `held`, count of them. */
 typedef struct attr_refs {
     pgy_gs_attr *items;
@@ -187,6 +195,11 @@ VERB(verb_set_name);
 VERB(verb_set_doc);
 VERB(verb_set_producer);
 VERB(verb_set_ir_version);
+VERB(verb_new_subgraph);
+VERB(verb_new_function);
+VERB(verb_add_parameter);
+VERB(verb_call);
+VERB(verb_remove_function);
 VERB(verb_enter);
 VERB(verb_enter_function);
 VERB(verb_leave);

@@ -108,8 +108,9 @@ pgy_status verb_variable(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_status st = check_free(s, call_text(c, "name"), err);
     if (!st && p) st = value_type(&type, *p, c->memory, err);
     if (!st)
-        st = pgy_gs_variable(&made, s->current, call_text(c, "name"), type.dtype, type.rank,
-                             type.dims, err);
+        st =
+            pgy_gs_variable(&made, s->current, call_text(c, "name"), PGY_DTYPE_NONE, -1, NULL, err);
+    if (!st && p) st = value_apply_type(made, &type, err);
     return st ? st : gs_list_push(&s->declared, made, err);
 }
 
@@ -144,12 +145,12 @@ pgy_status verb_set_type(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_status st = ref_tensor_arg(&t, s, c, "tensor", err);
     if (!st) st = value_type(&type, *call_get(c, "type"), c->memory, err);
     if (st) return st;
-    if (!type.has_shape) {
+    if (!type.has_shape && !type.depth) {
         type.rank = t->rank;
-        type.dims = NULL;
+        type.dims = (pgy_dim *)t->dims;
     }
-    return pgy_gs_set_type(t, type.dtype ? type.dtype : t->dtype, type.rank,
-                           type.has_shape ? type.dims : t->dims, err);
+    if (!type.dtype) type.dtype = t->dtype;
+    return value_apply_type(t, &type, err);
 }
 
 pgy_status verb_to_constant(pgy_gs_script *s, const call *c, pgy_error *err)
@@ -173,5 +174,7 @@ pgy_status verb_to_variable(pgy_gs_script *s, const call *c, pgy_error *err)
     type_spec type = {.rank = -1};
     pgy_status st = ref_tensor_arg(&t, s, c, "tensor", err);
     if (!st && p) st = value_type(&type, *p, c->memory, err);
+    if (!st && type.depth)
+        st = pgy_error_set(err, PGY_E_TYPE, "what was a weight is no sequence and no optional");
     return st ? st : pgy_gs_to_variable(t, type.dtype, type.rank, type.dims, err);
 }

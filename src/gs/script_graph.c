@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs on whole graphs: inputs and outputs, folding, cleaning, sorting, what the model says of
- * itself, and which subgraph or function the verbs are for. */
+/* Verbs on whole graphs: inputs and outputs, folding, cleaning, sorting, and what the model says of
+ * itself. */
 #include <string.h>
 
 #include "gs/script.h"
@@ -278,52 +278,4 @@ pgy_status verb_inline(pgy_gs_script *s, const call *c, pgy_error *err)
     st = pgy_gs_inline_call(&done, n, err);
     if (!st && !done) st = gs_node_error(n, err, PGY_E_ARGUMENT, "calls no function of the model");
     return st;
-}
-
-/* ---- Subgraphs and functions ---------------------------------------------------------------- */
-
-pgy_status verb_enter(pgy_gs_script *s, const call *c, pgy_error *err)
-{
-    pgy_gs_node *n;
-    int64_t index;
-    const char *name = call_text(c, "attribute");
-    pgy_status st = ref_node_arg(&n, s, c, "node", err);
-    if (!st) st = call_int(&index, c, "index", 0, INT32_MAX, 0, err);
-    if (st) return st;
-    const pgy_gs_attribute *a = pgy_gs_find_attr(n, name);
-    if (!a || !a->graphs || (uint64_t)index >= a->graph_count)
-        return gs_node_error(n, err, PGY_E_NOT_FOUND, "has no graph %lld in an attribute '%s'",
-                             (long long)index, name);
-    s->current = a->graphs[index];
-    return PGY_OK;
-}
-
-pgy_status verb_enter_function(pgy_gs_script *s, const call *c, pgy_error *err)
-{
-    const char *name = call_text(c, "name"), *domain = call_text(c, "domain");
-    const char **names = arena_alloc_array(c->memory, s->top->function_count + 1, sizeof *names);
-    str near = {0};
-    if (!names) return gs_no_memory(err);
-    for (size_t i = 0; i < s->top->function_count; i++) {
-        pgy_gs_graph *f = s->top->functions[i];
-        names[i] = f->name;
-        if (strcmp(f->name, name) == 0 && (!domain || strcmp(f->domain, domain) == 0)) {
-            s->current = f;
-            return PGY_OK;
-        }
-    }
-    gs_suggest(&near, name, names, s->top->function_count);
-    const pgy_status st =
-        pgy_error_set(err, PGY_E_NOT_FOUND, "there is no function '%s'%s", name, str_text(&near));
-    str_deinit(&near);
-    return st;
-}
-
-pgy_status verb_leave(pgy_gs_script *s, const call *c, pgy_error *err)
-{
-    (void)c;
-    if (s->current == s->top)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph around this one");
-    s->current = s->current->parent ? s->current->parent : s->top;
-    return PGY_OK;
 }

@@ -88,24 +88,6 @@ static pgy_status name_output(operand_refs *out, const char *op, arena *a, pgy_e
     return PGY_OK;
 }
 
-/* Outputs of insert: names that are not there yet are made as they are. */
-static pgy_status make_outputs(operand_refs *out, pgy_gs_script *s, const piece *list, arena *a,
-                               pgy_error *err)
-{
-    piece_list names;
-    pgy_status st = piece_split(&names, *list, a, err);
-    if (st) return st;
-    for (size_t i = 0; !st && i < names.count; i++) {
-        const piece p = names.items[i];
-        pgy_gs_tensor *made;
-        const bool plain = p.text[0] && !(p.text[0] == '$' && p.quoted[0] == '0');
-        if (!plain || ref_find_tensor(s, p.text)) continue;
-        st = pgy_gs_variable(&made, s->current, p.text, PGY_DTYPE_NONE, -1, NULL, err);
-        if (!st) st = gs_list_push(&s->declared, made, err);
-    }
-    return st ? st : ref_operands(out, s, *list, NULL, a, err);
-}
-
 static pgy_status set_output_type(const pgy_gs_node *n, const call *c, pgy_error *err)
 {
     const piece *p = call_get(c, "type");
@@ -114,7 +96,7 @@ static pgy_status set_output_type(const pgy_gs_node *n, const call *c, pgy_error
     if (n->output_count == 0 || pgy_gs_is_omitted(n->outputs[0]))
         return pgy_error_set(err, PGY_E_ARGUMENT, "type=: there is no output");
     const pgy_status st = value_type(&type, *p, c->memory, err);
-    return st ? st : pgy_gs_set_type(n->outputs[0], type.dtype, type.rank, type.dims, err);
+    return st ? st : value_apply_type(n->outputs[0], &type, err);
 }
 
 static pgy_status build(pgy_gs_node **out, pgy_gs_script *s, const call *c, const insertion *x,
@@ -202,7 +184,7 @@ pgy_status verb_insert(pgy_gs_script *s, const call *c, pgy_error *err)
     }
     if (!st) st = ref_attrs(&x.attrs, s, c, err);
     if (!st)
-        st = outputs ? make_outputs(&x.outputs, s, outputs, c->memory, err)
+        st = outputs ? ref_new_outputs(&x.outputs, s, outputs, c->memory, err)
                      : name_output(&x.outputs, call_text(c, "op"), c->memory, err);
     if (!st) st = build(&n, s, c, &x, err);
     if (!st) st = wire(s, &x, n, c, err);

@@ -2,6 +2,7 @@
 /* What edit scripts call nodes and tensors: names, @tensor, $in and $out, $none, const:... */
 #include <string.h>
 
+#include "gs/document.h"
 #include "gs/script.h"
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
@@ -53,8 +54,11 @@ pgy_gs_tensor *ref_find_tensor(const pgy_gs_script *s, const char *name)
         pgy_gs_tensor *found = pgy_gs_find_tensor(g, name);
         if (found) return found;
     }
-    for (size_t i = s->declared.count; i-- > 0;)
-        if (strcmp(s->declared.items[i]->name, name) == 0) return s->declared.items[i];
+    for (size_t i = s->declared.count; i-- > 0;) {
+        pgy_gs_tensor *t = s->declared.items[i];
+        if (strcmp(t->name, name) == 0 && gs_root(tensor_box(t)->home) == gs_root(s->current))
+            return t;
+    }
     return NULL;
 }
 
@@ -208,6 +212,23 @@ void ref_operands_release(operand_refs *refs)
 {
     for (size_t i = 0; i < refs->count; i++) pgy_tensor_release(refs->held[i]);
     refs->count = 0;
+}
+
+pgy_status ref_new_outputs(operand_refs *out, pgy_gs_script *s, const piece *list, arena *a,
+                           pgy_error *err)
+{
+    piece_list names;
+    pgy_status st = piece_split(&names, *list, a, err);
+    if (st) return st;
+    for (size_t i = 0; !st && i < names.count; i++) {
+        const piece p = names.items[i];
+        pgy_gs_tensor *made;
+        const bool plain = p.text[0] && !(p.text[0] == '$' && p.quoted[0] == '0');
+        if (!plain || ref_find_tensor(s, p.text)) continue;
+        st = pgy_gs_variable(&made, s->current, p.text, PGY_DTYPE_NONE, -1, NULL, err);
+        if (!st) st = gs_list_push(&s->declared, made, err);
+    }
+    return st ? st : ref_operands(out, s, *list, NULL, a, err);
 }
 
 /* The tensor that an operand stands for, as pgy_gs_layer would make it. */

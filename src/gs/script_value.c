@@ -77,15 +77,59 @@ pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err)
     return st;
 }
 
+/* Takes "seq(" and what else is around a type off a piece. */
+static pgy_status read_kinds(type_spec *out, piece *p, arena *a, pgy_error *err)
+{
+    static const struct {
+        const char *text;
+        pgy_value_kind kind;
+    } KINDS[] = {{"seq(", PGY_VALUE_SEQUENCE},
+                 {"optional(", PGY_VALUE_OPTIONAL},
+                 {"tensor(", PGY_VALUE_TENSOR}};
+    for (size_t i = 0; i < 3;) {
+        const size_t size = strlen(KINDS[i].text), whole = strlen(p->text);
+        if (!piece_starts(*p, KINDS[i].text)) {
+            i++;
+            continue;
+        }
+        if (p->text[whole - 1] != ')' || p->quoted[whole - 1] != '0')
+            return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' lacks its ')'", p->text);
+        if (out->depth == sizeof out->kinds / sizeof *out->kinds)
+            return pgy_error_set(err, PGY_E_ARGUMENT, "types are nested too deep");
+        piece inner = piece_from(*p, size);
+        inner.text = arena_strndup(a, inner.text, whole - size - 1);
+        inner.quoted = arena_strndup(a, inner.quoted, whole - size - 1);
+        if (!inner.text || !inner.quoted) return gs_no_memory(err);
+        *p = inner;
+        out->has_kind = true;
+        if (KINDS[i].kind != PGY_VALUE_TENSOR) out->kinds[out->depth++] = KINDS[i].kind;
+        i = KINDS[i].kind == PGY_VALUE_TENSOR ? 3 : 0;
+    }
+    return PGY_OK;
+}
+
+pgy_status value_apply_type(pgy_gs_tensor *t, const type_spec *type, pgy_error *err)
+{
+    if (type->has_kind)
+        return pgy_gs_set_nested_type(t, type->kinds, type->depth, type->dtype, type->rank,
+                                      type->dims, err);
+    return pgy_gs_set_type(t, type->dtype, type->rank, type->dims, err);
+}
+
 pgy_status value_type(type_spec *out, piece p, arena *a, pgy_error *err)
 {
-    const char *bracket = piece_find(p, '[');
     type_spec type = {.rank = -1};
-    pgy_status st = PGY_OK;
+    pgy_status st = read_kinds(&type, &p, a, err);
+    if (st) return st;
+    const char *bracket = piece_find(p, '[');
     const size_t size = bracket ? (size_t)(bracket - p.text) : strlen(p.text);
     const char *name = arena_strndup(a, p.text, size);
     if (!name) return gs_no_memory(err);
-    if (bracket) st = value_shape(&type, piece_from(p, size), a, err);
+    type_spec shape = {.rank = -1};
+    if (bracket) st = value_shape(&shape, piece_from(p, size), a, err);
+    type.has_shape = shape.has_shape;
+    type.rank = shape.rank;
+    type.dims = shape.dims;
     if (!st && (size || !bracket)) st = read_dtype(&type.dtype, name, err);
     if (!st) *out = type;
     return st;
@@ -240,6 +284,7 @@ static pgy_status make_filled(pgy_tensor **out, const char *fill, const type_spe
 
 static pgy_status check_static(const type_spec *type, const char *text, pgy_error *err)
 {
+    if (type->depth) return pgy_error_set(err, PGY_E_TYPE, "'%s': only tensors have values", text);
     if (type->has_shape && type->rank < 0)
         return pgy_error_set(err, PGY_E_SHAPE, "'%s': values need a shape", text);
     for (int32_t i = 0; i < type->rank; i++)

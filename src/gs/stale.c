@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/graph.h"
 #include "gs/gs.h"
 
 /* ---- Forgetting ----------------------------------------------------------------------------- */
@@ -82,10 +83,30 @@ pgy_status pgy_gs_forget_shapes(pgy_gs_graph *g, pgy_gs_tensor *from, bool ranks
 
 /* ---- Inferring ------------------------------------------------------------------------------ */
 
-/* Sizes that nothing is known of have made-up names, which are of no use to a reader. */
-static pgy_status copy_type(pgy_gs_tensor *t, const pgy_value *v, pgy_error *err)
+enum { MAX_NESTED = 8 };
+
+/* Sequences and optionals: the type of what is in them. */
+static pgy_status copy_nested(pgy_gs_tensor *t, const op_value *known, pgy_error *err)
 {
+    pgy_value_kind kinds[MAX_NESTED];
     pgy_dim dims[PGY_MAX_RANK];
+    size_t depth = 0;
+    for (; known->sequence && depth < MAX_NESTED; known = known->sequence)
+        kinds[depth++] = known->optional ? PGY_VALUE_OPTIONAL : PGY_VALUE_SEQUENCE;
+    if (known->sequence || known->dtype == PGY_DTYPE_NONE || known->rank > PGY_MAX_RANK)
+        return PGY_OK;
+    for (int32_t i = 0; i < known->rank; i++)
+        dims[i] = (pgy_dim){.value = dim_is_const(known->dims[i]) ? known->dims[i].value : -1};
+    return pgy_gs_set_nested_type(t, kinds, depth, known->dtype, known->rank, dims, err);
+}
+
+/* Sizes that nothing is known of have made-up names, which are of no use to a reader. */
+static pgy_status copy_type(pgy_gs_tensor *t, pgy_value *v, pgy_error *err)
+{
+    const op_value *known = &box_of(v)->known;
+    pgy_dim dims[PGY_MAX_RANK];
+    if (known->sequence && t->kind == PGY_GS_VARIABLE && t->dtype == PGY_DTYPE_NONE && t->rank < 0)
+        return copy_nested(t, known, err);
     const pgy_dtype dtype = t->dtype ? t->dtype : v->dtype;
     if (t->kind == PGY_GS_CONSTANT || v->kind != PGY_VALUE_TENSOR || v->rank > PGY_MAX_RANK)
         return PGY_OK;
@@ -104,7 +125,7 @@ static pgy_status copy_types(pgy_gs_graph *g, const pgy_graph *inferred, pgy_err
     pgy_gs_tensor_list list = {0};
     pgy_status st = pgy_gs_tensors(&list, g, false, err);
     for (size_t i = 0; !st && i < list.count; i++) {
-        const pgy_value *v = pgy_graph_find_value(inferred, list.items[i]->name);
+        pgy_value *v = pgy_graph_find_value(inferred, list.items[i]->name);
         if (v) st = copy_type(list.items[i], v, err);
     }
     pgy_gs_tensor_list_free(&list);

@@ -9,6 +9,8 @@
 #include "gs/sparse.h"
 #include "gs/type.h"
 
+enum { MAX_NESTED = 16 };
+
 pgy_status gs_tensor_create(pgy_gs_tensor **out, gs_document *d, const char *name, pgy_error *err)
 {
     gs_tensor *box = gs_alloc(d, 1, sizeof(*box));
@@ -188,6 +190,63 @@ pgy_status pgy_gs_set_type(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, cons
     if (st) return st;
     t->dtype = dtype;
     if (t->type_kind == PGY_VALUE_MAP) t->type_kind = PGY_VALUE_TENSOR;
+    tensor_box(t)->info_changed = true;
+    gs_touch_tensor(t);
+    return PGY_OK;
+}
+
+static pgy_status check_nested(const pgy_gs_tensor *t, const pgy_value_kind *kinds, size_t depth,
+                               pgy_dtype dtype, pgy_error *err)
+{
+    if (t->kind == PGY_GS_CONSTANT)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "tensor '%.200s' is a constant: its type is that of its values",
+                             t->name);
+    if (dtype == PGY_DTYPE_NONE)
+        return pgy_error_set(err, PGY_E_TYPE,
+                             "tensor '%.200s': a sequence or optional needs an element type",
+                             t->name);
+    if (depth > MAX_NESTED)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': types are nested too deep",
+                             t->name);
+    for (size_t i = 0; i < depth; i++)
+        if (kinds[i] != PGY_VALUE_SEQUENCE && kinds[i] != PGY_VALUE_OPTIONAL)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "tensor '%.200s': kind %d is no sequence and no optional", t->name,
+                                 (int)kinds[i]);
+    return PGY_OK;
+}
+
+/* What is nested has no place in the struct: a declaration of its own holds it. */
+pgy_status pgy_gs_set_nested_type(pgy_gs_tensor *t, const pgy_value_kind *kinds, size_t depth,
+                                  pgy_dtype dtype, int32_t rank, const pgy_dim *dims,
+                                  pgy_error *err)
+{
+    if (!t || (depth && !kinds))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor, or no kinds");
+    if (!depth && t->kind != PGY_GS_CONSTANT) t->type_kind = PGY_VALUE_TENSOR;
+    if (!depth) return pgy_gs_set_type(t, dtype, rank, dims, err);
+    pgy_model *store = tensor_box(t)->document->store;
+    pgy_onnx_value_info *info = pgy_model_alloc(store, 1, sizeof *info);
+    pgy_gs_tensor inner = *t;
+    pgy_status st = info ? check_nested(t, kinds, depth, dtype, err) : gs_no_memory(err);
+    if (!st) st = set_shape(&inner, dtype, rank, dims, err);
+    if (st) return st;
+    inner.type_kind = PGY_VALUE_TENSOR;
+    inner.dtype = dtype;
+    if (t->info) *info = *t->info;
+    info->message.raw = (pgy_bytes){0};
+    info->name = t->name;
+    if (!info->doc_string) info->doc_string = "";
+    info->type = gs_type_make(store, &inner, NULL);
+    for (size_t i = depth; info->type && i-- > 0;)
+        info->type = gs_type_wrap(store, kinds[i], info->type);
+    if (!info->type) return gs_no_memory(err);
+    t->info = info;
+    t->type_kind = kinds[0];
+    t->dtype = dtype;
+    t->rank = -1;
+    t->dims = NULL;
     tensor_box(t)->info_changed = true;
     gs_touch_tensor(t);
     return PGY_OK;

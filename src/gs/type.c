@@ -131,7 +131,7 @@ static pgy_onnx_shape *make_shape(pgy_model *to, const pgy_gs_tensor *t, const p
     return shape;
 }
 
-static pgy_onnx_type *wrap(pgy_model *to, pgy_value_kind kind, pgy_onnx_type *inner)
+pgy_onnx_type *gs_type_wrap(pgy_model *to, pgy_value_kind kind, pgy_onnx_type *inner)
 {
     pgy_onnx_type *type = pgy_model_alloc(to, 1, sizeof(*type));
     pgy_onnx_elem_type *list = pgy_model_alloc(to, 1, sizeof(*list));
@@ -162,5 +162,5 @@ pgy_onnx_type *gs_type_make(pgy_model *to, const pgy_gs_tensor *t, const pgy_onn
     }
     type->tensor_type = part;
     if (t->type_kind == PGY_VALUE_TENSOR) return type;
-    return wrap(to, t->type_kind, type);
+    return gs_type_wrap(to, t->type_kind, type);
 }

@@ -15,5 +15,7 @@ pgy_status gs_type_of_stored(pgy_gs_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 /* A type message for what is known of t; denotations are those of `from` (may be NULL). NULL: out
  * of memory. */
 pgy_onnx_type *gs_type_make(pgy_model *to, const pgy_gs_tensor *t, const pgy_onnx_type *from);
+/* A sequence or optional of `inner`. NULL: out of memory. */
+pgy_onnx_type *gs_type_wrap(pgy_model *to, pgy_value_kind kind, pgy_onnx_type *inner);
 
 #endif

@@ -570,3 +570,196 @@ static void test_script__examples(void **state)
     assert_example("08_isolate_a_subgraph", "after", 1, 2);
     assert_example("09_build_with_operations", "after", 1, 2);
 }
+
+/* ---- Functions and subgraphs ---------------------------------------------------------------- */
+
+#define SCALED                                                                  \
+    "new-function Scaled domain=my inputs=p outputs=q\nadd-parameter f\n"       \
+    "add-parameter g 0.5\nset-type q FLOAT[N,3]\n"                              \
+    "insert Constant name=k inputs='' outputs=c attr.value_float=ref:f:FLOAT\n" \
+    "insert Mul name=m inputs=p,c outputs=q\nleave\n"
+
+static void test_script__a_function_is_made_and_called(void **state)
+{
+    (void)state;
+    assert_edits(SCALED "call Scaled name=one inputs=y outputs=z attr.f=2.0\n"
+                        "call Scaled inputs=z attr.f=3.0 attr.g=1.0",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t)\n"
+                 "Relu \"r\" (t -> y)\n"
+                 "my.Scaled \"one\" (y -> z) {f=2.0}\n"
+                 "my.Scaled \"onnx_graphsurgeon_node_2\" (z -> q_1) {f=3.0 g=1.0}\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "vi   z:FLOAT['N',3]\n"
+                 "vi   q_1:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n"
+                 "function my.Scaled (p -> q) [f] {g=0.5}\n"
+                 "  opset \"\" 11\n"
+                 "  Constant \"k\" ( -> c) {value_float=@f:FLOAT}\n"
+                 "  Mul \"m\" (p, c -> q)\n");
+}
+
+static void test_script__calls_have_the_types_of_the_function(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    run_on(g, SCALED "call Scaled name=one inputs=y outputs=z attr.f=2.0");
+    const pgy_gs_tensor *z = pgy_gs_find_tensor(g, "z");
+    assert_int_equal(z->dtype, PGY_F32);
+    assert_int_equal(z->dims[1].value, 3);
+    assert_int_equal(g->function_count, 1);
+    assert_int_equal(g->functions[0]->parameter_count, 2);
+    assert_null(g->functions[0]->parameters[0].value);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__a_subgraph_is_made(void **state)
+{
+    (void)state;
+    assert_edits("insert If name=i inputs=x outputs=z\n"
+                 "new-subgraph i then_branch name=yes outputs=u\ninsert Neg inputs=t outputs=u\n"
+                 "leave\nnew-subgraph i else_branch outputs=v\ninsert Abs inputs=x outputs=v\n"
+                 "leave\nreplace r op=Tanh",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t)\n"
+                 "Tanh \"r\" (t -> y)\n"
+                 "If \"i\" (x -> z) {then_branch=<GRAPH> else_branch=<GRAPH>}\n"
+                 "  graph then_branch \"yes\"\n"
+                 "    Neg \"onnx_graphsurgeon_node_0\" (t -> u)\n"
+                 "    out  u:(no type)\n"
+                 "  graph else_branch \"else_branch\"\n"
+                 "    Abs \"onnx_graphsurgeon_node_0\" (x -> v)\n"
+                 "    out  v:(no type)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__an_input_may_be_an_output_of_a_new_graph(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    run_on(g, "new-function Same inputs=a,b outputs=b,c");
+    const pgy_gs_graph *f = g->functions[0];
+    assert_ptr_equal(f->inputs[1], f->outputs[0]);
+    assert_string_equal(f->domain, "onnx_graphsurgeon");
+    pgy_gs_destroy(g);
+}
+
+static void test_script__functions_see_their_own_tensors_only(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    run_on(g, "variable lonely FLOAT\nnew-function F inputs=x outputs=lonely\n"
+              "insert Neg inputs=x outputs=lonely\nleave");
+    assert_int_equal(g->functions[0]->inputs[0]->consumer_count, 1);
+    assert_int_equal(pgy_gs_find_tensor(g, "x")->consumer_count, 1);
+    pgy_gs_destroy(g);
+    assert_refused("variable lonely FLOAT\nnew-function F inputs=p\ninsert Neg inputs=lonely",
+                   "script:3:1: insert: graph 'F' has no tensor 'lonely'");
+}
+
+static void test_script__a_function_that_nothing_calls_is_removed(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    run_on(g, SCALED "new-function G inputs=p outputs=q\ncall Scaled domain=my inputs=p outputs=q "
+                     "attr.f=1.0\nremove-function G\nremove-function Scaled domain=my\n"
+                     "insert Neg inputs=y");
+    assert_int_equal(g->function_count, 0);
+    assert_int_equal(g->node_count, 3);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__functions_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(SCALED "call Scald inputs=x",
+                   "script:8:1: call: there is no function 'Scald'; did you mean 'Scaled'?");
+    assert_refused(SCALED "enter-function Scaled\ncall Scaled inputs=p",
+                   "script:9:1: call: function 'Scaled' cannot call itself");
+    assert_refused(SCALED "new-function Scaled domain=my",
+                   "script:8:1: new-function: there is a function 'Scaled' of domain 'my' already");
+    assert_refused(SCALED "new-function Scaled domain=b\nleave\ncall Scaled inputs=x",
+                   "script:10:1: call: domains 'my' and 'b' have a function 'Scaled': write "
+                   "domain=");
+    assert_refused(SCALED "call Scaled inputs=y\nremove-function Scaled",
+                   "script:9:1: remove-function: function 'Scaled' is called by "
+                   "'onnx_graphsurgeon_node_1'");
+    assert_refused("add-parameter f",
+                   "script:1:1: add-parameter: graph 'onnx_graphsurgeon_graph' is no function: "
+                   "new-function and enter-function go to one");
+    assert_refused("new-function F inputs=a,a",
+                   "script:1:1: new-function: inputs: there is a tensor 'a' already");
+    assert_refused("new-subgraph a body inputs=x",
+                   "script:1:1: new-subgraph: inputs: there is a tensor 'x' already");
+    assert_refused("new-subgraph a body\nleave\nnew-subgraph a body",
+                   "script:3:1: new-subgraph: node 'a' (Add): has an attribute 'body' already");
+    assert_refused("new-function F inputs=p\nnew-function G inputs=p\ncall F inputs=p\n"
+                   "enter-function F\ncall G inputs=p",
+                   "script:5:1: call: functions call each other in a cycle: function F "
+                   "-> function G -> function F");
+}
+
+/* ---- Sequences ------------------------------------------------------------------------------ */
+
+static void test_script__sequences_have_types(void **state)
+{
+    (void)state;
+    assert_edits("insert SequenceConstruct name=s inputs=t,y outputs=l\n"
+                 "set-type l seq(FLOAT[N,3])\nvariable o optional(seq(INT64))\n"
+                 "insert Optional inputs=l outputs=o\nadd-output l o",
+                 "in   x:FLOAT['N',3]\n"
+                 "Add \"a\" (x, w -> t)\n"
+                 "Relu \"r\" (t -> y)\n"
+                 "SequenceConstruct \"s\" (t, y -> l)\n"
+                 "Optional \"onnx_graphsurgeon_node_0\" (l -> o)\n"
+                 "out  y:FLOAT['N',3]\n"
+                 "out  l:sequence_type\n"
+                 "out  o:optional_type\n"
+                 "vi   t:FLOAT['N',3]\n"
+                 "init w FLOAT[1,3] = [1,2,3]\n");
+}
+
+static void test_script__types_of_sequences_are_inferred(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    run_on(g, "insert SequenceConstruct name=s inputs=t,y outputs=l\n"
+              "insert Optional inputs=l outputs=o\nset-opset 17\ninfer-shapes\nadd-output l o");
+    assert_int_equal(pgy_gs_find_tensor(g, "l")->type_kind, PGY_VALUE_SEQUENCE);
+    assert_int_equal(pgy_gs_find_tensor(g, "l")->dtype, PGY_F32);
+    assert_int_equal(pgy_gs_find_tensor(g, "o")->type_kind, PGY_VALUE_OPTIONAL);
+    pgy_model *model = NULL;
+    pgy_error err = {0};
+    if (pgy_gs_export(&model, g, NULL, &err)) fail_msg("%s", err.text);
+    const pgy_onnx_type *o = pgy_model_proto(model)->graph->outputs[2]->type;
+    const pgy_onnx_type *element = o->optional_type->elem_type->sequence_type->elem_type;
+    assert_int_equal(element->tensor_type->elem_type, 1);
+    assert_int_equal(element->tensor_type->shape->dims[1]->dim_value, 3);
+    pgy_model_destroy(model);
+    pgy_gs_destroy(g);
+}
+
+static void test_script__a_sequence_can_become_a_tensor_again(void **state)
+{
+    (void)state;
+    pgy_gs_graph *g = chain();
+    run_on(g, "set-type t seq(FLOAT)\nset-type t INT64\nset-type y seq(FLOAT[N])\n"
+              "set-type y tensor(FLOAT[N,3])");
+    assert_int_equal(pgy_gs_find_tensor(g, "t")->type_kind, PGY_VALUE_SEQUENCE);
+    assert_int_equal(pgy_gs_find_tensor(g, "t")->dtype, PGY_I64);
+    assert_int_equal(pgy_gs_find_tensor(g, "y")->type_kind, PGY_VALUE_TENSOR);
+    assert_int_equal(pgy_gs_find_tensor(g, "y")->rank, 2);
+    pgy_gs_destroy(g);
+    assert_refused("set-type t seq(FLOAT", "script:1:1: set-type: 'seq(FLOAT' lacks its ')'");
+    assert_refused("variable v seq([2])",
+                   "script:1:1: variable: tensor 'v': a sequence or optional "
+                   "needs an element type");
+    assert_refused(
+        "set-type w seq(FLOAT)",
+        "script:1:1: set-type: tensor 'w' is a constant: its type is that of its values");
+    assert_refused("insert Add inputs=x,const:seq(FLOAT)=1",
+                   "script:1:1: insert: 'seq(FLOAT)': only tensors have values");
+}
