@@ -173,7 +173,7 @@ static pgy_status take_types(pgy_gs_node *n, const pgy_gs_graph *f, const pgy_gs
 }
 
 pgy_status gs_call_function(pgy_gs_node **out, pgy_gs_graph *g, pgy_gs_graph *f,
-                            const pgy_gs_call *call, pgy_error *err)
+                            const pgy_gs_call *call, const char *name, pgy_error *err)
 {
     pgy_gs_node *n = NULL;
     const bool own = call->output_count == 0;
@@ -185,6 +185,7 @@ pgy_status gs_call_function(pgy_gs_node **out, pgy_gs_graph *g, pgy_gs_graph *f,
     warn_call(f, call);
     const pgy_gs_layer_spec spec = {
         .op = f->name,
+        .name = name,
         .domain = f->domain,
         .inputs = call->inputs,
         .input_count = call->input_count,

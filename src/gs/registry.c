@@ -228,7 +228,7 @@ pgy_status pgy_gs_invoke(pgy_gs_node **out, pgy_gs_graph *g, const char *name,
     const pgy_gs_operation *o = find(d, name, g->opset);
     pgy_gs_graph *f = o ? NULL : find_local(d, name);
     if (!o && !f) return not_found(g, name, err);
-    pgy_status st = o ? check_call(o, call, err) : gs_call_function(&n, g, f, call, err);
+    pgy_status st = o ? check_call(o, call, err) : gs_call_function(&n, g, f, call, NULL, err);
     if (!st && o) st = build(&n, d, o, g, call, err);
     if (st) return st;
     if (out) *out = n;

@@ -208,9 +208,8 @@ pgy_status verb_call(pgy_gs_script *s, const call *c, pgy_error *err)
                               .output_count = outputs.count,
                               .attrs = attrs.items,
                               .attr_count = attrs.count};
-    if (!st) st = gs_call_function(&n, s->current, f, &what, err);
+    if (!st) st = gs_call_function(&n, s->current, f, &what, call_text(c, "name"), err);
     if (!st) st = take_types(n, f, err);
-    if (!st && call_has(c, "name")) st = pgy_gs_set_node_name(n, call_text(c, "name"), err);
     if (!st && gs_root(s->current)->is_function) st = check_recursion(s, err);
     ref_operands_release(&outputs);
     ref_attrs_release(&attrs);

@@ -38,6 +38,7 @@ DEFECTS = {
     12: "an output in the middle that nobody reads is dropped, which moves the others",
     13: "shapes that depend on an input with another shape stay as they were",
     "inputs": "unused inputs of a loop's body are removed, although they are known by their places",
+    "imports": "a domain stays imported whose nodes are gone, because folding wrote the graph while they were there",
     "order": "an unchanged model is written with its weights and value infos in another order",
 }
 
@@ -395,6 +396,8 @@ class Interpreter:
         self.graph.name = places[0]
 
     def do_fold(self, places, named, flags):
+        if any(n.domain == "my" for n in self.graph.nodes):
+            self.notes.add("imports")
         threshold = [int(f.split("=")[1]) for f in flags if f.startswith("--threshold=")]
         if any(n.op == "If" for n in self.graph.nodes):
             self.notes.add(6)
@@ -411,7 +414,45 @@ class Interpreter:
         self.graph.cleanup(remove_unused_node_outputs="--unused-outputs" in flags, remove_unused_graph_inputs="--unused-inputs" in flags)
 
     def do_sort(self, places, named, flags):
-        self.graph.toposort()
+        # Sorting functions as well never ends there if the graph has a subgraph; these do not call each other.
+        self.graph.toposort(mode="nodes" if self.top.functions else "full")
+
+    # Functions and subgraphs
+
+    def interface(self, named):
+        inputs = {n: gs.Variable(n) for n in split_list(named.get("inputs", ""))}
+        return list(inputs.values()), [inputs.get(n) or gs.Variable(n) for n in split_list(named.get("outputs", ""))]
+
+    def do_new_function(self, places, named, flags):
+        inputs, outputs = self.interface(named)
+        f = gs.Function(places[0], named.get("domain"), inputs=inputs, outputs=outputs, opset=self.top.opset)
+        self.top.functions.append(f)
+        self.graph, self.outer = f, []
+
+    def do_add_parameter(self, places, named, flags):
+        self.graph.attrs[places[0]] = value_of(places[1]) if len(places) > 1 else None
+
+    def do_call(self, places, named, flags):
+        f = next(f for f in self.top.functions if f.name == places[0])
+        attrs = {k[5:]: value_of(v) for k, v in named.items() if k.startswith("attr.")}
+        more = {"name": named["name"]} if "name" in named else {}
+        outputs = None
+        if "outputs" in named:
+            outputs = [gs.Variable(n, o.dtype, o.shape) for n, o in zip(split_list(named["outputs"]), f.outputs)]
+        f(self.graph, inputs=self.items(named.get("inputs", "")), outputs=outputs, attrs=attrs, **more)
+
+    def do_remove_function(self, places, named, flags):
+        self.top.functions[:] = [f for f in self.top.functions if f.name != places[0]]
+
+    def do_enter_function(self, places, named, flags):
+        self.graph, self.outer = next(f for f in self.top.functions if f.name == places[0]), []
+
+    def do_new_subgraph(self, places, named, flags):
+        inputs, outputs = self.interface(named)
+        inner = gs.Graph(inputs=inputs, outputs=outputs, name=named.get("name", places[1]), opset=self.top.opset)
+        self.node(places[0]).attrs[places[1]] = inner
+        self.outer.append(self.graph)
+        self.graph = inner
 
     def do_enter(self, places, named, flags):
         inner = self.node(places[0]).attrs[places[1]]
@@ -419,7 +460,7 @@ class Interpreter:
         self.graph = inner
 
     def do_leave(self, places, named, flags):
-        self.graph = self.outer.pop()
+        self.graph = self.outer.pop() if self.outer else self.top
 
 
 def split_list(text):
@@ -438,6 +479,8 @@ def shape_of(text):
 
 
 def value_of(text):
+    if text.startswith("ref:"):
+        return gs.Node.AttributeRef(text.split(":")[1], float)
     if text.startswith("["):
         return [value_of(t) for t in text[1:-1].split(",")]
     try:
@@ -675,6 +718,58 @@ class Writer:
             self.rng.choice([self.insert, self.replace, self.rename_node, self.sort])()
         self.add("leave")
 
+    def function(self):
+        """Made, and called once or twice."""
+        pool = self.floats()
+        if self.run.graph is not self.run.top or not pool:
+            return
+        f, p, q, c = self.fresh("F"), self.fresh("p"), self.fresh("q"), self.fresh("c")
+        scaled, default = self.rng.random() < 0.6, self.rng.random() < 0.5
+        self.add(f"new-function {f} domain=my inputs={p} outputs={q}")
+        self.add(f"set-type {q} FLOAT[?,3]")
+        if scaled:
+            self.add(f"add-parameter factor {self.rng.choice(['0.5', '2.0'])}" if default else "add-parameter factor")
+            self.add(f"insert Constant name={self.fresh('n')} inputs= outputs={c} attr.value_float=ref:factor:FLOAT")
+            self.add(f"insert Mul name={self.fresh('n')} inputs={p},{c} outputs={q}")
+        else:
+            self.add(f"insert {self.rng.choice(UNARY)} name={self.fresh('n')} inputs={p} outputs={q}")
+        self.add("leave")
+        for _ in range(self.rng.randint(1, 2)):
+            out = f" outputs={self.fresh('t')}" if self.rng.random() < 0.6 else ""
+            name = f" name={self.fresh('n')}" if self.rng.random() < 0.6 else ""
+            given = " attr.factor=1.5" if scaled and (not default or self.rng.random() < 0.5) else ""
+            self.add(f"call {f}{name} inputs={self.rng.choice(pool).name}{out}{given}")
+        made = self.run.graph.nodes[-1].outputs[0]
+        if self.rng.random() < 0.7:
+            self.add(f"insert Add name={self.fresh('n')} inputs={made.name},{self.rng.choice(pool).name} outputs={self.fresh('t')} type=FLOAT[?,3]")
+            self.add(f"add-output {self.run.graph.nodes[-1].outputs[0].name}")
+        if self.rng.random() < 0.3:
+            self.add(f"enter-function {f}")
+            self.insert()
+            self.add("leave")
+
+    def unused_function(self):
+        f = self.fresh("F")
+        if self.run.graph is self.run.top:
+            self.add(f"new-function {f} inputs={self.fresh('p')}")
+            self.add("leave")
+            self.add(f"remove-function {f}")
+
+    def branches(self):
+        """An If with new graphs."""
+        pool, g = self.floats(), self.run.graph
+        if g is not self.run.top or not pool or not any(t.name == "cond" for t in g.inputs):
+            return
+        name, out = self.fresh("n"), self.fresh("t")
+        self.add(f"insert If name={name} inputs=cond outputs={out} type=FLOAT[?,3]")
+        for attribute in ("then_branch", "else_branch"):
+            inner = self.fresh("u")
+            self.add(f"new-subgraph {name} {attribute} outputs={inner}")
+            self.add(f"set-type {inner} FLOAT[?,3]")
+            self.add(f"insert {self.rng.choice(UNARY)} name={self.fresh('n')} inputs={self.rng.choice(pool).name} outputs={inner}")
+            self.add("leave")
+        self.add(f"add-output {out}")
+
     def names(self):
         self.add(f"set-name {self.fresh('g')}")
 
@@ -689,7 +784,8 @@ class Writer:
     def write(self):
         verbs = {self.insert: 5, self.append: 2, self.layer: 1, self.remove: 3, self.cut: 1, self.replace: 2, self.region: 1, self.rename: 2, self.rename_node: 1, self.place: 1,
                  self.attr: 1, self.attrs: 1, self.set_input: 3, self.slots: 1, self.uses: 1, self.constant: 1, self.values: 1, self.variable: 0.3, self.output: 1,
-                 self.extract: 0.3, self.shape: 1, self.fold: 2, self.cleanup: 2, self.sort: 2, self.inside: 1, self.names: 0.3}
+                 self.extract: 0.3, self.shape: 1, self.fold: 2, self.cleanup: 2, self.sort: 2, self.inside: 1, self.names: 0.3,
+                 self.function: 1, self.unused_function: 0.2, self.branches: 0.7}
         for _ in range(self.rng.randint(1, 14)):
             self.rng.choices(list(verbs), list(verbs.values()))[0]()
         if self.rng.random() < 0.5:
@@ -731,6 +827,10 @@ def normal(model, notes):
     m.CopyFrom(model)
     prune(m.graph)
     forgive(m.graph, notes)
+    if "imports" in notes and not any(n.domain == "my" for n in m.graph.node):
+        kept = [o for o in m.opset_import if o.domain != "my"]
+        del m.opset_import[:]
+        m.opset_import.extend(kept)
     text = model_text(m)
     return "\n".join(sorted(text.split("\n"))) if "order" in notes else text
 
