@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files: memory maps, whole-file reads, and writes that appear only when complete. A writer fills a
- * temporary beside the target; commit renames it (fsync first if it replaces a file); abort, a
- * signal or exit removes it. */
+ * file without a name, where there is such a thing, else a temporary beside the target, which
+ * abort, a signal or exit removes; commit puts it in place (fsync first if it replaces a file). */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The atomic writer. Small writes gather in a buffer; large ones and copies of mapped files go
- * straight to the kernel. The target appears, whole, at commit. What is not a regular file
- * (/dev/null, a FIFO) or lies in a folder where nothing may be created is written in place. */
+ * straight to the kernel. The target appears, whole, at commit. Until then the file has no name
+ * where the file system can do that (O_TMPFILE), so that a process that is killed leaves nothing;
+ * elsewhere it has one beside the target. What is not a regular file (/dev/null, a FIFO) or lies
+ * in a folder where nothing may be created is written in place. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,25 +19,26 @@
 #include "base/file.h"
 #include "base/file_temp.h"
 
-enum { BUFFER_SIZE = 256 << 10, KERNEL_COPY_MIN = 64 << 10, NAME_KEPT = 200 };
+enum { BUFFER_SIZE = 256 << 10, KERNEL_COPY_MIN = 64 << 10, NAME_KEPT = 200, MAX_TRIES = 1000 };
 
 struct file_writer {
     int fd;
     char *path;      /* as given, for messages */
     char *target;    /* symlinks followed */
-    char *temporary; /* NULL when written in place */
+    char *temporary; /* its name until commit; NULL: it has none, or is written in place */
     uint64_t offset;
     size_t buffered;
-    bool is_stream; /* nothing to sync */
-    bool replaces;  /* an older file is there: it must not be lost to a power failure */
+    bool is_nameless; /* gets its name at commit */
+    bool is_stream;   /* nothing to sync */
+    bool replaces;    /* an older file is there: it must not be lost to a power failure */
     char buffer[BUFFER_SIZE];
 };
 
 static pgy_status write_error(const file_writer *w, int number, pgy_error *err)
 {
     const bool absent = number == ENOENT || number == ENOTDIR;
-    return pgy_error_set(err, absent ? PGY_E_NOT_FOUND : PGY_E_IO, "cannot write '%s': %s", w->path,
-                         strerror(number));
+    const pgy_status st = number == ENOMEM ? PGY_E_MEMORY : absent ? PGY_E_NOT_FOUND : PGY_E_IO;
+    return pgy_error_set(err, st, "cannot write '%s': %s", w->path, strerror(number));
 }
 
 /* Beside the target, so that the rename stays inside one file system. */
@@ -67,22 +70,68 @@ static pgy_status open_in_place(file_writer *w, pgy_error *err)
     return PGY_OK;
 }
 
-/* `old` describes the file that will be replaced, or is NULL. */
-static pgy_status open_temporary(file_writer *w, const struct stat *old, pgy_error *err)
+static int make_named(file_writer *w, const char *name)
 {
-    char *name = temporary_name(w->target);
-    if (!name) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", w->path);
-    temp_register(name); /* before it exists: a signal in between finds nothing to remove */
     w->fd = open_retry(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (w->fd < 0) {
+    return w->fd < 0 ? -1 : 0;
+}
+
+static void own_link(const file_writer *w, char link[32])
+{
+    snprintf(link, 32, "/proc/self/fd/%d", w->fd);
+}
+
+static int name_nameless(file_writer *w, const char *name)
+{
+    char link[32];
+    own_link(w, link);
+    return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* `make` puts the file under a temporary name. What a killed process left is stepped over: in
+ * containers, where numbers of processes come again, it would have just this name. @return 0 or
+ * the number of the error */
+static int take_temporary(file_writer *w, int (*make)(file_writer *, const char *))
+{
+    for (int tries = 0;; tries++) {
+        char *name = temporary_name(w->target);
+        if (!name) return ENOMEM;
+        temp_register(name); /* before it exists: a signal in between finds nothing to remove */
+        if (make(w, name) == 0) {
+            w->temporary = name;
+            return 0;
+        }
         const int number = errno;
         temp_forget(name);
         mem_free(name);
-        if (old && (number == EACCES || number == EPERM || number == EROFS))
-            return open_in_place(w, err);
-        return write_error(w, number, err);
+        if (number != EEXIST || tries == MAX_TRIES) return number;
     }
-    w->temporary = name;
+}
+
+/* False: not possible here. */
+static bool open_nameless(file_writer *w)
+{
+    char link[32];
+    char *folder = path_dirname(w->target);
+    if (!folder) return false;
+    w->fd = open_retry(folder, O_WRONLY | O_TMPFILE, 0666);
+    mem_free(folder);
+    if (w->fd < 0) return false;
+    own_link(w, link);
+    w->is_nameless = access(link, F_OK) == 0; /* without /proc it could get no name */
+    if (w->is_nameless) return true;
+    close(w->fd);
+    w->fd = -1;
+    return false;
+}
+
+/* `old` describes the file that will be replaced, or is NULL. */
+static pgy_status open_temporary(file_writer *w, const struct stat *old, pgy_error *err)
+{
+    const int number = open_nameless(w) ? 0 : take_temporary(w, make_named);
+    if (old && (number == EACCES || number == EPERM || number == EROFS))
+        return open_in_place(w, err);
+    if (number) return write_error(w, number, err);
     w->replaces = old != NULL;
     if (old && fchmod(w->fd, old->st_mode & 07777)) return write_error(w, errno, err);
     return PGY_OK;
@@ -224,20 +273,31 @@ static int close_fd(file_writer *w)
     return close(fd) && errno != EINTR ? errno : 0;
 }
 
-pgy_status file_writer_commit(file_writer *w, pgy_error *err)
+/* A new file gets its name at once; one that takes another's place can do so by a rename only. */
+static pgy_status put_in_place(file_writer *w, pgy_error *err)
 {
-    pgy_status st = flush(w, err);
-    if (st) return st;
-    if (!w->is_stream && w->replaces && fsync(w->fd) && errno != EINVAL && errno != EROFS)
-        return write_error(w, errno, err);
-    const int number = close_fd(w);
-    if (number) return write_error(w, number, err);
+    if (w->is_nameless) {
+        if (!w->replaces && name_nameless(w, w->target) == 0) return PGY_OK;
+        const int number = take_temporary(w, name_nameless);
+        if (number) return write_error(w, number, err);
+    }
     if (!w->temporary) return PGY_OK;
     if (rename(w->temporary, w->target)) return write_error(w, errno, err);
     temp_forget(w->temporary);
     mem_free(w->temporary);
     w->temporary = NULL;
     return PGY_OK;
+}
+
+pgy_status file_writer_commit(file_writer *w, pgy_error *err)
+{
+    pgy_status st = flush(w, err);
+    if (st) return st;
+    if (!w->is_stream && w->replaces && fsync(w->fd) && errno != EINVAL && errno != EROFS)
+        return write_error(w, errno, err);
+    /* Closing may tell of a failure, so it comes first; what has no name would be lost by it. */
+    const int number = w->is_nameless ? 0 : close_fd(w);
+    return number ? write_error(w, number, err) : put_in_place(w, err);
 }
 
 void file_writer_destroy(file_writer *w)

@@ -99,6 +99,7 @@ typedef struct node_box {
     pgy_node node;
     bool prepared, has_refs, changed;
     bool wide;                     /* stays float32 when others become 16-bit */
+    bool endless;                  /* folding has taken all the steps it may: not tried again */
     const op_def *def;             /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;

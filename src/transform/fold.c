@@ -227,11 +227,15 @@ static pgy_status declare_weights(folder *f, pgy_error *err)
     return PGY_OK;
 }
 
+/* Those of earlier foldings, whose limits may have been others; that of steps is always the same.
+ */
 static void forget_refusals(const folder *f)
 {
     for (size_t i = 0; i < f->level_count; i++)
-        for (size_t k = 0; k < f->levels[i]->node_count; k++)
-            node_box_of(f->levels[i]->nodes[k])->refused = NULL;
+        for (size_t k = 0; k < f->levels[i]->node_count; k++) {
+            node_box *box = node_box_of(f->levels[i]->nodes[k]);
+            if (!box->endless) box->refused = NULL;
+        }
 }
 
 /* Of the nodes that are still there, in order. */

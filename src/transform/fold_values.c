@@ -138,6 +138,7 @@ static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
     const execute_limits limits = limits_of(r->f);
+    const uint64_t before = r->f->spent;
     pgy_status st = PGY_OK;
     memset(r->in, 0, n->input_count * sizeof *r->in);
     memset(r->captured, 0, box->captured_count * sizeof *r->captured);
@@ -146,6 +147,7 @@ static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)
     for (size_t i = 0; !st && i < box->captured_count; i++)
         st = storage_tensor(&r->captured[i], r, box->captured[i], err);
     if (!st) st = execute_node(n, r->in, r->captured, r->out, true, &limits, err);
+    if (st) node_box_of(n)->endless = r->f->spent - before > limits.max_steps;
     for (size_t i = 0; i < n->input_count; i++) op_tensor_release(&r->in[i]);
     for (size_t i = 0; i < box->captured_count; i++) op_tensor_release(&r->captured[i]);
     for (size_t i = 0; !st && i < n->output_count; i++) st = op_tensor_settle(&r->out[i], err);

@@ -410,6 +410,27 @@ static void test_fold__an_endless_loop_stays(void **state)
     pgy_graph_destroy(g);
 }
 
+/* A folding that comes later does not begin anew, and gives the same reason. */
+static void test_fold__an_endless_loop_is_refused_again(void **state)
+{
+    (void)state;
+    const int64_t endless = INT64_MAX;
+    pgy_fold_report first, second;
+    pgy_error err = {0};
+    model_builder b = builder_start(17);
+    builder_ints(&b, "m", "", &endless);
+    builder_floats(&b, "v0", "1", NULL);
+    add_doubling_loop(&b, "m - v0", "p");
+    pgy_graph *g = import(&b);
+    if (pgy_graph_fold_constants(g, NULL, &first, &err)) fail_msg("%s", err.text);
+    if (pgy_graph_fold_constants(g, NULL, &second, &err)) fail_msg("%s", err.text);
+    assert_int_equal(first.refused_count, 1);
+    assert_non_null(strstr(first.refused[0].reason, "runs more than 131072 nodes"));
+    assert_int_equal(second.refused_count, 1);
+    assert_string_equal(second.refused[0].reason, first.refused[0].reason);
+    pgy_graph_destroy(g);
+}
+
 /* f(x) = x * (1 + 1): the sum is folded in the body, and a call with a constant altogether. */
 static void test_fold__functions(void **state)
 {
