@@ -20,6 +20,7 @@ static const fold_pass PASSES[] = {
     {"chains", fold_chains, false},         /* Transpose of Transpose, Reshape of Reshape... */
     {"neighbours", fold_neighbours, false}, /* Add behind MatMul, Pad before Conv */
     {"channels", fold_channels, false},     /* Mul, Add... behind a Conv go into its weights */
+    {"rows", fold_flat, false},             /* Reshapes around elementwise nodes */
     {"weights", fold_weights, false},       /* equal weights are one */
     {"common", fold_common, false},         /* equal nodes are one */
     {"dead", fold_dead, true},              /* what no output needs */

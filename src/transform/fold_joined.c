@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of one value with weights of their own, as those for queries, keys and values, are one
  * product with the weights side by side, and a Split: where that makes fewer nodes, so for three
- * products, or two with a bias added. Each number is still the same sum in the same order. Only few
- * products are joined: results that are needed much later would have to be kept. */
+ * products, or two with a bias added. Each number is still the same sum in the same order. A factor
+ * of one of them, as queries have, goes into its weights. Only few products are joined: results
+ * that are needed much later would have to be kept. */
 #include <string.h>
 
 #include "onnx/elements.h"
@@ -11,8 +12,9 @@
 enum { MAX_MEMBERS = 4, MAX_USERS = 64 };
 
 typedef struct member {
-    pgy_node *product, *last; /* last: the Add of the bias, or the product itself */
+    pgy_node *product, *last; /* last: the Mul or Div, the Add of the bias, or the product itself */
     pgy_value *weight, *bias; /* bias: NULL if there is none */
+    double scale;             /* of both */
     int64_t depth, width;     /* sizes of the weight: what is summed, and what is made */
     bool gemm, turned;
 } member;
@@ -32,8 +34,8 @@ static bool is_own(const pattern *p, const pgy_value *v)
 
 static bool is_row(const pattern *p, const pgy_value *v, const member *m)
 {
-    return is_own(p, v) && v->dtype == m->weight->dtype && pattern_rank(v) == 1 &&
-           pattern_size(v, 0) == m->width;
+    return pattern_is_constant(p, v) && v->initializer && v->dtype == m->weight->dtype &&
+           pattern_rank(v) == 1 && pattern_size(v, 0) == m->width;
 }
 
 /* The bias of a Gemm, or of the Add that alone uses a MatMul. */
@@ -53,13 +55,48 @@ static bool read_bias(member *m, const pattern *p)
     return true;
 }
 
+/* Mul or Div that makes all results smaller by one factor. */
+static void read_scale(member *m, pattern *p)
+{
+    static const double LEAST = 1e-6;
+    pgy_node *user = pattern_user(m->last);
+    const pgy_value *y = m->last->outputs[0];
+    const bool divides = user && pattern_is(user, "Div") && user->inputs[0] == y;
+    double x;
+    m->scale = 1;
+    if (m->weight->dtype != PGY_F32 || !(divides || (user && pattern_is(user, "Mul"))) ||
+        user->input_count != 2 || !pattern_scalar(p, pattern_other(user, y), &x) ||
+        !pattern_same_shape(user->outputs[0], y))
+        return;
+    const double scale = divides ? 1 / x : x;
+    if (!(scale >= LEAST && scale <= 1)) return;
+    m->scale = scale;
+    m->last = user;
+}
+
+/* What is behind moves the result or multiplies it, as heads of attention do: ONNX Runtime joins
+ * functions with the product before them. */
+static bool is_looked_at(const member *m)
+{
+    static const char *const LOOKS[] = {"Reshape", "Transpose", "Unsqueeze", "Squeeze", "Flatten",
+                                        "Split",   "Slice",     "Gather",    "Concat",  "MatMul"};
+    const pgy_value *y = m->last->outputs[0];
+    for (size_t i = 0; i < y->consumer_count && i < MAX_USERS; i++) {
+        bool looks = false;
+        for (size_t k = 0; !looks && k < sizeof LOOKS / sizeof *LOOKS; k++)
+            looks = pattern_is(y->consumers[i], LOOKS[k]);
+        if (!looks) return false;
+    }
+    return y->consumer_count <= MAX_USERS;
+}
+
 /* In float64 ONNX Runtime adds up in an order that depends on the width. */
 static bool has_suitable_type(const pgy_value *v)
 {
     return v->dtype == PGY_F32 || v->dtype == PGY_F16 || v->dtype == PGY_BF16;
 }
 
-static bool read_member(member *m, const pattern *p, pgy_node *n, const pgy_value *x)
+static bool read_member(member *m, pattern *p, pgy_node *n, const pgy_value *x)
 {
     m->gemm = pattern_is(n, "Gemm");
     if (!(m->gemm || pattern_is(n, "MatMul")) || n->input_count < 2 || n->inputs[0] != x ||
@@ -75,7 +112,9 @@ static bool read_member(member *m, const pattern *p, pgy_node *n, const pgy_valu
         return false;
     m->depth = pattern_size(m->weight, m->turned);
     m->width = pattern_size(m->weight, !m->turned);
-    return m->depth > 0 && m->width > 0 && read_bias(m, p);
+    if (m->depth < 1 || m->width < 1 || !read_bias(m, p)) return false;
+    read_scale(m, p);
+    return is_looked_at(m);
 }
 
 static bool alike(const member *a, const member *b)
@@ -85,7 +124,7 @@ static bool alike(const member *a, const member *b)
 }
 
 /* The products like the first one; false: too many, or it is not the first of its kind. */
-static bool gather(group *g, const pattern *p, pgy_node *first)
+static bool gather(group *g, pattern *p, pgy_node *first)
 {
     member own, m;
     if (g->x->consumer_count > MAX_USERS || !read_member(&own, p, first, g->x)) return false;
@@ -121,11 +160,20 @@ static pgy_status check_limits(bool *kept, const group *g, pattern *p)
 typedef struct joined_weight {
     pgy_model *model;
     const pgy_onnx_tensor *parts[MAX_MEMBERS];
+    double scales[MAX_MEMBERS];
     size_t count, rows; /* rows: of each part, which stand side by side */
     pgy_dtype dtype;
     size_t rank;
     int64_t shape[2];
 } joined_weight;
+
+static void put_row(char *to, const char *from, size_t size_bytes, double scale)
+{
+    float *x = (float *)to;
+    memcpy(to, from, size_bytes);
+    if (scale == 1) return;
+    for (size_t i = 0; i < size_bytes / sizeof *x; i++) x[i] = (float)(x[i] * scale);
+}
 
 static pgy_status make_joined(pgy_tensor **out, void *user, pgy_error *err)
 {
@@ -140,7 +188,8 @@ static pgy_status make_joined(pgy_tensor **out, void *user, pgy_error *err)
         if (st) break;
         const size_t run = pgy_tensor_size_bytes(part) / j->rows;
         const char *from = pgy_tensor_data(part);
-        for (size_t r = 0; r < j->rows; r++) memcpy(to + r * whole, from + r * run, run);
+        for (size_t r = 0; r < j->rows; r++)
+            put_row(to + r * whole, from + r * run, run, j->scales[i]);
         to += run;
         fold_release(part, j->model);
     }
@@ -164,6 +213,7 @@ static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
     if (!v || !j) return graph_no_memory(p->err);
     for (size_t i = 0; i < g->count; i++) {
         const pgy_value *part = bias ? g->members[i].bias : g->members[i].weight;
+        j->scales[j->count] = g->members[i].scale;
         j->parts[j->count++] = part->initializer;
         width += g->members[i].width;
     }
@@ -182,12 +232,13 @@ static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
     return st;
 }
 
-/* A node like one that goes. */
-static pgy_node *add(pattern *p, pgy_node *like, pgy_value *const *inputs, size_t count)
+/* A node without a name. */
+static pgy_node *add(pattern *p, pgy_node *before, const char *op, pgy_value *const *inputs,
+                     size_t count)
 {
-    pgy_value *y = value_create_unique(like->graph, "joined", p->err);
+    pgy_value *y = value_create_unique(before->graph, "joined", p->err);
     if (!y) p->status = PGY_E_MEMORY;
-    pgy_node *n = y ? pattern_add(p, like, like->op_type, inputs, count, y) : NULL;
+    pgy_node *n = y ? pattern_add(p, before, op, inputs, count, y) : NULL;
     if (n) n->name = "";
     return n;
 }
@@ -200,10 +251,11 @@ static pgy_value *add_product(pgy_node **product, pattern *p, const group *g)
     p->status = join(&weight, p, g, false);
     if (!p->status && m->bias) p->status = join(&bias, p, g, true);
     if (p->status) return NULL;
-    pgy_node *n = add(p, m->product, (pgy_value *[]){g->x, weight, bias}, m->gemm && bias ? 3 : 2);
+    pgy_value *inputs[] = {g->x, weight, m->gemm ? bias : NULL};
+    pgy_node *n = add(p, m->product, m->product->op_type, inputs, inputs[2] ? 3 : 2);
     *product = n;
     if (m->turned) pattern_set_int(p, n, "transB", 1);
-    if (n && bias && !m->gemm) n = add(p, m->last, (pgy_value *[]){n->outputs[0], bias}, 2);
+    if (n && bias && !m->gemm) n = add(p, m->last, "Add", (pgy_value *[]){n->outputs[0], bias}, 2);
     return n ? n->outputs[0] : NULL;
 }
 

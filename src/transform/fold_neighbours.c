@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two operators that are one: a product of matrices and the addition of a bias are Gemm, and a Pad
- * with zeros goes into the convolution behind it. Rules of fusing, of which folding takes those
- * that need no other operators than the oldest runtimes have, and that ONNX Runtime applies itself.
+ * with zeros goes into the convolution behind it; and what a Reshape parts from its Gemm. Rules of
+ * fusing, of which folding takes those that need no other operators than the oldest runtimes have,
+ * and that ONNX Runtime applies itself.
  */
 #include "transform/fuse/fuse.h"
 
@@ -20,7 +21,7 @@ static bool add_bias(pattern *p, pgy_node *n)
 
 pgy_status fold_neighbours(folder *f, pgy_graph *level, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {add_bias, fuse_pad_into_conv, NULL};
+    static const pattern_rule RULES[] = {add_bias, fuse_pad_into_conv, fuse_through_view, NULL};
     if (f->options.keep_separate || level_of(level)->is_function) return PGY_OK;
     return pattern_fold_level(f, level, RULES, err);
 }

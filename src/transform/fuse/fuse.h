@@ -17,4 +17,7 @@ bool fuse_batch_norm_product(pattern *p, pgy_node *n);
 /* The functions of x times a function of x, all of them. */
 bool fuse_swish_like(pattern *p, pgy_node *n);
 
+/* For folding: what is behind a view of a Gemm goes before it, to become a part of the Gemm. */
+bool fuse_through_view(pattern *p, pgy_node *n);
+
 #endif

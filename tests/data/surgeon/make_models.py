@@ -75,18 +75,22 @@ def channels():
 
 
 def products():
-    """Attention with one head; queries, keys and values of one value, two more with a bias. Small integers, so that nothing rounds."""
+    """Attention with one head: queries, keys and values of one value, and behind it a Gemm of rows, an activation and a scale between Reshapes.
+    Small integers, so that nothing rounds."""
     count = iter(range(1, 100))
-    w = lambda *shape: (np.arange(next(count), next(count) + np.prod(shape)) % 5 - 2).astype(np.float32)[: np.prod(shape)].reshape(shape)
+    w = lambda *shape: ((np.arange(np.prod(shape)) * next(count) + next(count)) % 5 - 2).astype(np.float32).reshape(shape)
     nodes = [node("Relu", ["x"], ["h"], name="relu")]
-    nodes += [node("MatMul", ["h", f"w{i}"], [i], name=f"to_{i}") for i in "qkv"]
-    nodes += [node("Transpose", ["k"], ["t"], perm=[0, 2, 1], name="turn"), node("MatMul", ["q", "t"], ["s"], name="scores"),
-              node("Relu", ["s"], ["p"], name="weigh"), node("MatMul", ["p", "v"], ["c"], name="context")]
-    for i in "ab":
-        nodes += [node("MatMul", ["c", f"w{i}"], [f"m{i}"], name=f"to_{i}"), node("Add", [f"m{i}", f"b{i}"], [i], name=f"add_{i}")]
-    nodes += [node("Mul", ["a", "b"], ["y"], name="gate")]
-    save("products", nodes, [value("x", ["N", 3, 4])], [value("y", ["N", 3, 2])],
-         {"wq": w(4, 4), "wk": w(4, 4), "wv": w(4, 3), "wa": w(3, 2), "wb": w(3, 2), "ba": w(2), "bb": w(2)})
+    nodes += [node("MatMul", ["h", f"w{i}"], [f"p{i}"], name=f"to_{i}") for i in "qkv"]
+    nodes += [node("Mul", ["pq", "quarter"], ["sq"], name="scale"), node("Reshape", ["sq", "heads"], ["q"], name="q"),
+              node("Transpose", ["pk"], ["k"], perm=[0, 2, 1], name="turn"), node("Reshape", ["pv", "heads"], ["v"], name="v"),
+              node("MatMul", ["q", "k"], ["s"], name="scores"), node("Relu", ["s"], ["p"], name="weigh"), node("MatMul", ["p", "v"], ["c"], name="context"),
+              node("Reshape", ["c", "rows"], ["r"], name="rows"), node("Gemm", ["r", "wa", "ba"], ["g"], name="up"),
+              node("Reshape", ["g", "parted"], ["a"], name="part"), node("Relu", ["a"], ["l"], name="activate"), node("Mul", ["l", "two"], ["t"], name="double"),
+              node("Reshape", ["t", "rows"], ["z"], name="join"), node("Gemm", ["z", "wb", "bb"], ["e"], name="down"),
+              node("Reshape", ["e", "columns"], ["f"], name="columns"), node("Mul", ["f", "two"], ["y"], name="last")]
+    save("products", nodes, [value("x", [2, 3, 4])], [value("y", [6, 2, 2])],
+         {"wq": w(4, 4), "wk": w(4, 4), "wv": w(4, 4), "wa": w(4, 4), "wb": w(4, 4), "ba": w(4), "bb": w(4), "quarter": np.float32(0.25),
+          "two": np.float32(2), "heads": [0, -1, 4], "rows": [-1, 4], "parted": [2, 3, 4], "columns": [-1, 2, 2]})
 
 
 if __name__ == "__main__":

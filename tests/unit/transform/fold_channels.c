@@ -205,6 +205,62 @@ static void test_fold_channels__gemm_columns(void **state)
     }
 }
 
+/* Behind a Reshape that takes the columns apart, numbers stand in the order of the columns. */
+static void test_fold_channels__gemm_columns_taken_apart(void **state)
+{
+    (void)state;
+    const float w[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, c[] = {10, 100}, e[6] = {0};
+    const float d[] = {1, 2, 3, 4, 5, 6};
+    const int64_t shape[] = {-1, 2, 3};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 2");
+    builder_floats(&b, "w", "2, 6", w);
+    builder_floats(&b, "e", "6", e);
+    builder_floats(&b, "c", "1, 2, 1", c);
+    builder_floats(&b, "d", "2, 3", d);
+    builder_ints(&b, "shape", "3", shape);
+    builder_node(&b, "Gemm", "x w e", "p");
+    builder_node(&b, "Reshape", "p shape", "q");
+    builder_node(&b, "Mul", "c q", "r");
+    builder_node(&b, "Sub", "r d", "y");
+    end(&b, "y");
+    pgy_graph *g = fold_with(&b, NULL);
+    expect_nodes(g, "Gemm Reshape");
+    expect_input(g, 0, 1, 48, (float[]){10, 20, 30, 400, 500, 600, 70, 80, 90, 1000, 1100, 1200});
+    expect_input(g, 0, 2, 24, (float[]){-1, -2, -3, -4, -5, -6});
+    assert_string_equal(g->nodes[1]->outputs[0]->name, "y");
+    pgy_graph_destroy(g);
+}
+
+/* Numbers for rows, for parts of columns that go over the end of a row, and a divisor. */
+static void test_fold_channels__gemm_rows_taken_apart_stay(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op, *constant, *inputs;
+        int64_t sizes[3];
+    } CASES[] = {
+        {"Mul", "2, 1, 1", "q c", {2, 2, 3}},
+        {"Mul", "4", "q c", {3, 1, 4}},
+        {"Div", "2, 3", "c q", {-1, 2, 3}},
+        {"Add", "2, 2, 3", "q c", {-1, 2, 3}},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char wanted[32];
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, "2, 2");
+        builder_floats(&b, "w", "2, 6", NULL);
+        builder_floats(&b, "c", CASES[i].constant, (float[]){2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5});
+        builder_ints(&b, "shape", "3", CASES[i].sizes);
+        builder_node(&b, "Gemm", "x w", "p");
+        builder_node(&b, "Reshape", "p shape", "q");
+        builder_node(&b, CASES[i].op, CASES[i].inputs, "y");
+        end(&b, "y");
+        snprintf(wanted, sizeof wanted, "Gemm Reshape %s", CASES[i].op);
+        expect_folded(&b, wanted);
+    }
+}
+
 static void add_halves(model_builder *b, const char *name, size_t rank, const uint16_t *values)
 {
     const int64_t shape[] = {2, 1, 1, 1};

@@ -159,6 +159,31 @@ static void test_fold_joined__biases(void **state)
     pgy_graph_destroy(g);
 }
 
+/* Queries are scaled, in one case after a bias, by division in the other. */
+static void test_fold_joined__scale(void **state)
+{
+    (void)state;
+    const float c[] = {16, 32}, by[2] = {0.25F, 4};
+    for (size_t i = 0; i < 2; i++) {
+        model_builder b = start(17, "N, 3, 2");
+        builder_floats(&b, "c", "2", c);
+        builder_floats(&b, "d", "2", c);
+        builder_floats(&b, "by", "", &by[i]);
+        product(&b, "MatMul", "q", "p0");
+        product(&b, "MatMul", "v", "p2");
+        builder_node(&b, "Add", "p0 c", "s0");
+        builder_node(&b, "Add", "p2 d", "y2");
+        builder_node(&b, i ? "Div" : "Mul", "s0 by", "y0");
+        end(&b, "y0");
+        end(&b, "y2");
+        pgy_graph *g = fold_with(&b, NULL);
+        expect_nodes(g, "MatMul Add Split");
+        expect_input(g, 0, 1, 32, (float[]){0.25F, 0.5F, 7, 8, 0.75F, 1, 9, 10});
+        expect_input(g, 1, 1, 16, (float[]){4, 8, 16, 32});
+        pgy_graph_destroy(g);
+    }
+}
+
 static void test_fold_joined__gemm(void **state)
 {
     (void)state;
@@ -268,6 +293,25 @@ static void test_fold_joined__other_weights_stay(void **state)
         if (i == 0) builder_input(&b, "v", PGY_F32, "2, 2");
         if (i == 1) builder_output(&b, "v", PGY_F32, "2, 2");
         expect_folded(&b, "MatMul MatMul MatMul");
+    }
+}
+
+/* ONNX Runtime joins these with what is before them; a factor above 1 could overflow. */
+static void test_fold_joined__functions_stay_beside_products(void **state)
+{
+    (void)state;
+    const float two = 2;
+    for (size_t i = 0; i < 2; i++) {
+        model_builder b = start(17, "N, 3, 2");
+        builder_floats(&b, "two", "", &two);
+        product(&b, "MatMul", "q", "p0");
+        product(&b, "MatMul", "k", "y1");
+        product(&b, "MatMul", "v", "y2");
+        builder_node(&b, i ? "Mul" : "Sigmoid", i ? "p0 two" : "p0", "y0");
+        end(&b, "y0");
+        end(&b, "y1");
+        end(&b, "y2");
+        expect_folded(&b, i ? "MatMul MatMul MatMul Mul" : "MatMul MatMul MatMul Sigmoid");
     }
 }
 

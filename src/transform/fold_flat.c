@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Reshape that takes rows apart, elementwise operators, and Reshapes that put the rows together
+ * again: the operators work on the rows as they were, and the Reshapes go. */
+#include <string.h>
+
+#include "transform/pattern.h"
+
+enum { MAX_NODES = 32, MAX_USERS = 16 };
+
+/* The first input is taken apart; others, where there are any, are limits (Clip). */
+static const char *const UNARY[] = {"Abs",         "Celu",
+                                    "Clip",        "Cos",
+                                    "Elu",         "Erf",
+                                    "Exp",         "Gelu",
+                                    "HardSigmoid", "HardSwish",
+                                    "LeakyRelu",   "Log",
+                                    "Mish",        "Neg",
+                                    "Reciprocal",  "Relu",
+                                    "Selu",        "Sigmoid",
+                                    "Sign",        "Sin",
+                                    "Softplus",    "Softsign",
+                                    "Sqrt",        "Swish",
+                                    "Tanh",        "ThresholdedRelu"};
+static const char *const BINARY[] = {"Add", "Div", "Max", "Min", "Mul", "Pow", "Sub"};
+
+/* What is between the Reshapes. */
+typedef struct region {
+    pattern *p;
+    pgy_value *wide[MAX_NODES + 1], *flat[MAX_NODES + 1]; /* values: as they are, and as rows */
+    size_t count;
+    pgy_node *nodes[MAX_NODES], *ends[MAX_NODES]; /* ends: the last Reshapes */
+    size_t node_count, end_count;
+} region;
+
+/* ---- Looking -------------------------------------------------------------------------------- */
+
+static bool is_one_of(const pgy_node *n, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pattern_is(n, names[i])) return true;
+    return false;
+}
+
+static bool is_unary(const pgy_node *n)
+{
+    return is_one_of(n, UNARY, sizeof UNARY / sizeof *UNARY);
+}
+
+static bool is_binary(const pgy_node *n)
+{
+    return n->input_count == 2 && is_one_of(n, BINARY, sizeof BINARY / sizeof *BINARY);
+}
+
+/* One shape shows the other's rows: their last sizes are equal. */
+static bool shows_rows(const pgy_node *n, const pgy_value *in, int32_t in_rank, int32_t out_rank)
+{
+    if (!pattern_is(n, "Reshape") || n->inputs[0] != in || !n->outputs[0]) return false;
+    const pgy_value *out = n->outputs[0];
+    return pattern_rank(in) >= 2 && pattern_rank(out) >= 2 &&
+           (in_rank ? pattern_rank(in) == in_rank : pattern_rank(in) > 2) &&
+           (out_rank ? pattern_rank(out) == out_rank : pattern_rank(out) > 2) &&
+           pattern_same_size(in, -1, out, -1) && pattern_size(in, -1) > 0;
+}
+
+static size_t find(const region *r, const pgy_value *v)
+{
+    size_t i = 0;
+    while (i < r->count && r->wide[i] != v) i++;
+    return i;
+}
+
+/* A constant that rows can take: of one element, or of the last axis alone. */
+static bool is_row_constant(const region *r, const pgy_value *v)
+{
+    const int32_t rank = pattern_rank(v);
+    if (!v || !pattern_is_constant(r->p, v) || rank < 0 || rank > pattern_rank(r->wide[0]))
+        return false;
+    for (int32_t d = 2; d <= rank; d++)
+        if (pattern_size(v, -d) != 1) return false;
+    return rank == 0 || pattern_size(v, -1) == 1 || pattern_same_size(v, -1, r->wide[0], -1);
+}
+
+/* Everything it takes is in the region or a constant. */
+static bool is_inside(const region *r, const pgy_node *n)
+{
+    for (size_t i = 0; i < n->input_count; i++) {
+        const pgy_value *v = n->inputs[i];
+        if (v && find(r, v) == r->count && !is_row_constant(r, v)) return false;
+        if (i && v && is_unary(n) && (pattern_rank(v) != 0 || find(r, v) != r->count)) return false;
+    }
+    return true;
+}
+
+static bool has_node(const region *r, const pgy_node *n)
+{
+    for (size_t i = 0; i < r->node_count; i++)
+        if (r->nodes[i] == n) return true;
+    return false;
+}
+
+static bool add_node(region *r, pgy_node *n)
+{
+    if (has_node(r, n)) return true;
+    if (r->node_count == MAX_NODES || n->output_count != 1 || !n->outputs[0] ||
+        n->outputs[0]->is_output || !pattern_same_shape(n->outputs[0], r->wide[0]))
+        return false;
+    r->nodes[r->node_count++] = n;
+    r->wide[r->count++] = n->outputs[0];
+    return true;
+}
+
+/* Goes from value to value; false: something needs one as it is. */
+static bool grow(region *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const pgy_value *v = r->wide[i];
+        if (v->consumer_count > MAX_USERS || v->consumer_count == 0) return false;
+        for (size_t k = 0; k < v->consumer_count; k++) {
+            pgy_node *user = v->consumers[k];
+            if (user->graph != v->graph || user->output_count == 0) return false;
+            if (shows_rows(user, v, 0, 2)) {
+                if (r->end_count == MAX_NODES || user->outputs[0]->is_output) return false;
+                r->ends[r->end_count++] = user;
+            } else if (!(is_unary(user) || is_binary(user)) || !add_node(r, user)) {
+                return false;
+            }
+        }
+    }
+    for (size_t i = 0; i < r->node_count; i++)
+        if (!is_inside(r, r->nodes[i])) return false;
+    return r->end_count > 0;
+}
+
+/* ---- Making --------------------------------------------------------------------------------- */
+
+/* The input as it is for rows; a constant may have too many axes. */
+static pgy_value *operand(region *r, pgy_value *v)
+{
+    const size_t at = v ? find(r, v) : r->count;
+    if (at < r->count) return r->flat[at];
+    if (!v || pattern_rank(v) <= 2) return v;
+    const int64_t size = pattern_size(v, -1);
+    return pattern_reshaped(r->p, v, 1, &size);
+}
+
+/* Nodes come in the order of the region, where one may stand before what it needs: values first. */
+static void make_nodes(region *r)
+{
+    pattern *p = r->p;
+    for (size_t i = 1; i < r->count; i++) {
+        r->flat[i] = value_create_unique(r->wide[i]->graph, r->wide[i]->name, p->err);
+        if (!r->flat[i]) p->status = PGY_E_MEMORY;
+        if (p->status) return;
+    }
+    for (size_t i = 0; i < r->node_count; i++) {
+        pgy_node *n = r->nodes[i];
+        pgy_value *inputs[8] = {0};
+        for (size_t k = 0; k < n->input_count; k++) inputs[k] = operand(r, n->inputs[k]);
+        pgy_node *made =
+            pattern_add(p, n, n->op_type, inputs, n->input_count, r->flat[find(r, n->outputs[0])]);
+        if (p->status) return;
+        made->name = n->name;
+        made->attributes = n->attributes;
+        made->attribute_count = n->attribute_count;
+        p->status = node_prepare(made, p->err);
+    }
+}
+
+static void take_out_ends(region *r)
+{
+    for (size_t i = 0; !r->p->status && i < r->end_count; i++) {
+        pgy_node *end = r->ends[i];
+        pgy_value *flat = r->flat[find(r, end->inputs[0])];
+        r->p->status = fold_replace_uses(end->outputs[0], flat, r->p->err);
+        if (!r->p->status) pattern_drop(r->p, end);
+    }
+}
+
+static bool flatten(pattern *p, pgy_node *n)
+{
+    region r = {.p = p};
+    if (!n->input_count || !n->inputs[0] || !shows_rows(n, n->inputs[0], 2, 0) ||
+        n->outputs[0]->is_output)
+        return false;
+    r.wide[r.count++] = n->outputs[0];
+    r.flat[0] = n->inputs[0];
+    if (!grow(&r) || r.node_count == 0) return false;
+    for (size_t i = 0; i < r.node_count; i++)
+        if (r.nodes[i]->input_count > 8) return false;
+    make_nodes(&r);
+    take_out_ends(&r);
+    p->made = NULL;
+    return true;
+}
+
+pgy_status fold_flat(folder *f, pgy_graph *level, pgy_error *err)
+{
+    static const pattern_rule RULES[] = {flatten, NULL};
+    if (f->options.keep_separate || level_of(level)->is_function) return PGY_OK;
+    return pattern_fold_level(f, level, RULES, err);
+}
