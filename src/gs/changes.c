@@ -361,8 +361,54 @@ static void compare_interfaces(comparison *c, const pgy_gs_graph *before, const 
                          (long long)after->opset));
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static int64_t version_of(const pgy_gs_graph *g, const char *domain)
+{
+    for (size_t i = 0; i < g->import_count; i++)
+        if (same_text(g->imports[i].domain, domain)) return g->imports[i].version;
+    return 0;
+}
+
+/* Imports of other domains than the default one, of which the opset tells. */
+static void compare_imports(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
+{
+    for (int gone = 0; gone < 2; gone++) {
+        const pgy_gs_graph *g = gone ? before : after, *other = gone ? after : before;
+        for (size_t i = 0; i < g->import_count; i++) {
+            const char *domain = g->imports[i].domain;
+            const int64_t now = g->imports[i].version, was = version_of(other, domain);
+            if (!domain || !*domain || now == was || (gone && was)) continue;
+            add(c, PGY_GS_GRAPH_CHANGED, after->name,
+                arena_printf(c->memory, "opset of '%s' %lld -> %lld", domain,
+                             (long long)(gone ? now : was), (long long)(gone ? was : now)));
+        }
+    }
+}
+
+/* What is written around the nodes. */
+static void compare_headers(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
+{
+    compare_imports(c, before, after);
+    if (!same_text(before->doc_string, after->doc_string))
+        add(c, PGY_GS_GRAPH_CHANGED, after->name, "has another doc string");
+    if (!same_text(before->producer_name, after->producer_name) ||
+        !same_text(before->producer_version, after->producer_version))
+        add(c, PGY_GS_GRAPH_CHANGED, after->name,
+            arena_printf(c->memory, "producer '%s' %s", after->producer_name,
+                         after->producer_version));
+    if (before->ir_version != after->ir_version)
+        add(c, PGY_GS_GRAPH_CHANGED, after->name,
+            arena_printf(c->memory, "IR version %lld -> %lld", (long long)before->ir_version,
+                         (long long)after->ir_version));
+}
+
 static void compare_levels(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
 {
+    compare_headers(c, before, after);
     compare_interfaces(c, before, after);
     compare_node_lists(c, before, after);
     compare_tensor_lists(c, before, after);

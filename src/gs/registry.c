@@ -3,6 +3,7 @@
  * comes before what is for all, that before local functions; of several the newest. */
 #include "gs/registry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -183,13 +184,21 @@ static bool fits(char letter, const pgy_gs_operand *o)
     }
 }
 
+static pgy_status wrong_count(const pgy_gs_operation *o, size_t given, pgy_error *err)
+{
+    char most[32] = "";
+    if (o->max_inputs && o->max_inputs != o->min_inputs)
+        snprintf(most, sizeof most, " to %zu", o->max_inputs);
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "operation '%.200s' takes %s%zu%s inputs and was called with %zu", o->name,
+                         o->max_inputs ? "" : "at least ", o->min_inputs, most, given);
+}
+
 static pgy_status check_call(const pgy_gs_operation *o, const pgy_gs_call *call, pgy_error *err)
 {
     const size_t most = o->max_inputs ? o->max_inputs : SIZE_MAX;
     if (call->input_count < o->min_inputs || call->input_count > most)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "operation '%.200s' takes %zu to %zu inputs and was called with %zu",
-                             o->name, o->min_inputs, most, call->input_count);
+        return wrong_count(o, call->input_count, err);
     const char *kinds = o->input_kinds ? o->input_kinds : "";
     for (size_t i = 0; i < call->input_count && kinds[i]; i++) {
         const bool left_out = call->inputs[i].kind == PGY_GS_OMITTED && i >= o->min_inputs;

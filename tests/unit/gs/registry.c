@@ -99,6 +99,12 @@ static void test_registry__calls_that_do_not_fit_name_their_input(void **state)
     pgy_gs_call call = {.inputs = inputs, .input_count = 1};
     assert_int_equal(pgy_gs_invoke(&n, g, "pad", &call, &err), PGY_E_ARGUMENT);
     assert_string_equal(err.text, "operation 'pad' takes 2 to 3 inputs and was called with 1");
+    o.max_inputs = 0;
+    assert_int_equal(pgy_gs_register(g, &o, &err), PGY_OK);
+    assert_int_equal(pgy_gs_invoke(&n, g, "pad", &call, &err), PGY_E_ARGUMENT);
+    assert_string_equal(err.text, "operation 'pad' takes at least 2 inputs and was called with 1");
+    o.max_inputs = 3;
+    assert_int_equal(pgy_gs_register(g, &o, &err), PGY_OK);
     call.input_count = 4;
     assert_int_equal(pgy_gs_invoke(&n, g, "pad", &call, &err), PGY_E_ARGUMENT);
     call.input_count = 3;
