@@ -206,6 +206,7 @@ static pgy_status infer_shapes(extraction *x, pgy_error *err)
         LOG(WARNING, "Shapes cannot be inferred: %s", why.text);
         return PGY_OK;
     }
+    LOG(VERBOSE, "Shape inference completed successfully");
     pgy_model_destroy(x->model);
     x->model = inferred;
     return look(x, err);

@@ -204,6 +204,8 @@ static void infer_shapes(pgy_graph *graph)
     pgy_error why = {0};
     if (pgy_graph_infer_shapes(graph, NULL, &why))
         LOG(WARNING, "Shapes cannot be inferred: %s", why.text);
+    else
+        LOG(VERBOSE, "Shape inference completed successfully");
 }
 
 static pgy_status override_shapes(pgy_graph *graph, const pgy_metadata *shapes, pgy_error *err)

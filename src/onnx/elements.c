@@ -81,7 +81,7 @@ static pgy_status load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
         has_raw = true;
     }
     if (wanted && !raw.size && t->doc_string && !strncmp(t->doc_string, STRIPPED, strlen(STRIPPED)))
-        return pgy_error_set(err, PGY_E_FORMAT,
+        return pgy_error_set(err, PGY_E_NOT_FOUND,
                              "tensor '%.200s': its elements were taken out of the model "
                              "(weight-strip); put them in again with weight-reconstruct",
                              name_of(t));
