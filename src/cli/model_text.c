@@ -14,15 +14,17 @@ static const char LOG_PATH[] = "backend/onnx/util.py";
 
 /* What is known of each name of a graph: a declared value, or a stored tensor. */
 typedef struct name_table {
-    strmap infos;        /* name -> pgy_onnx_value_info */
-    strmap initializers; /* name -> pgy_onnx_tensor; of sparse ones the values */
-    strmap sparse;       /* name -> pgy_onnx_sparse_tensor */
+    strmap infos;                   /* name -> pgy_onnx_value_info */
+    strmap initializers;            /* name -> pgy_onnx_tensor; of sparse ones the values */
+    strmap sparse;                  /* name -> pgy_onnx_sparse_tensor */
+    const struct name_table *outer; /* of the graph around this one, or NULL */
 } name_table;
 
 typedef struct printer {
     pgy_model *model;
     model_text_options options;
     pgy_error *err;
+    size_t depth; /* graphs around the one that is printed */
 } printer;
 
 static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind,
@@ -124,19 +126,19 @@ static void append_dims(str *out, const pgy_onnx_shape *shape, bool *first)
     str_append_char(out, ')');
 }
 
-/* "x [dtype=float32, shape=('batch', 3)]" */
-static void append_value(str *out, const char *name, const name_table *names,
-                         const name_table *outer)
+/* "x [dtype=float32, shape=('batch', 3)]". Only weights of the graph itself are marked as such. */
+static void append_value(str *out, const char *name, const name_table *names)
 {
-    const pgy_onnx_tensor *t = strmap_get(&names->initializers, name);
-    const pgy_onnx_value_info *v = strmap_get(&names->infos, name);
-    if (!t && !v && outer) {
-        t = strmap_get(&outer->initializers, name);
-        v = strmap_get(&outer->infos, name);
-        names = outer;
+    const name_table *own = names;
+    const pgy_onnx_tensor *t = NULL;
+    const pgy_onnx_value_info *v = NULL;
+    for (const name_table *level = names; level && !t && !v; level = level->outer) {
+        t = strmap_get(&level->initializers, name);
+        v = strmap_get(&level->infos, name);
+        names = level;
     }
     bool first = true;
-    str_printf(out, "%s%s", t ? "Initializer | " : "", name);
+    str_printf(out, "%s%s", t && names == own ? "Initializer | " : "", name);
     if (t) {
         size_t rank;
         const int64_t *dims = dims_of(&rank, names, name, t);
@@ -161,13 +163,12 @@ static void append_value(str *out, const char *name, const name_table *names,
     if (!first) str_append_char(out, ']');
 }
 
-static void append_names(str *out, const char *const *items, size_t count, const name_table *names,
-                         const name_table *outer)
+static void append_names(str *out, const char *const *items, size_t count, const name_table *names)
 {
     str_append_char(out, '{');
     for (size_t i = 0; i < count; i++) {
         if (i) str_append(out, ",\n ");
-        if (items[i][0]) append_value(out, items[i], names, outer);
+        if (items[i][0]) append_value(out, items[i], names);
     }
     str_append_char(out, '}');
 }
@@ -182,7 +183,7 @@ static void append_infos(str *out, pgy_onnx_value_info *const *infos, size_t cou
         if (skip_initializers && strmap_has(&names->initializers, infos[i]->name)) continue;
         if (!first) str_append(out, ",\n ");
         first = false;
-        append_value(out, infos[i]->name, &only, NULL);
+        append_value(out, infos[i]->name, &only);
     }
     str_append_char(out, '}');
 }
@@ -219,9 +220,10 @@ static pgy_status append_subgraph(str *out, printer *p, const pgy_onnx_graph *g,
                                   const name_table *names)
 {
     str text = {0};
+    p->depth++;
     pgy_status st = print_graph(&text, p, g, "Subgraph", names);
     str_append_char(out, '\n');
-    append_block(out, &text, 8);
+    append_block(out, &text, 8 * p->depth--);
     return st;
 }
 
@@ -325,7 +327,7 @@ static pgy_status append_attributes(str *out, printer *p, const pgy_onnx_node *n
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
 static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size_t index,
-                              const name_table *names, const name_table *outer)
+                              const name_table *names)
 {
     str io = {0}, outputs = {0};
     if (p->options.network)
@@ -336,8 +338,8 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
                    trt_layer_of(n->op_type));
     else
         str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, n->name, n->op_type);
-    append_names(&io, n->inputs, n->input_count, names, outer);
-    append_names(&outputs, n->outputs, n->output_count, names, outer);
+    append_names(&io, n->inputs, n->input_count, names);
+    append_names(&outputs, n->outputs, n->output_count, names);
     str_append(&io, n->input_count && n->output_count ? "\n -> " : " -> ");
     append_hanging(&io, str_text(&outputs), 4);
     io.failed = io.failed || outputs.failed;
@@ -347,13 +349,13 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
 }
 
 static pgy_status append_nodes(str *out, printer *p, const pgy_onnx_graph *g,
-                               const name_table *names, const name_table *outer)
+                               const name_table *names)
 {
     pgy_status st = PGY_OK;
     str_printf(out, "---- %zu %s(s) ----\n", g->node_count, p->options.network ? "Layer" : "Node");
     for (size_t i = 0; !st && p->options.layers && i < g->node_count; i++) {
         if (i) str_append(out, "\n\n");
-        st = append_node(out, p, g->nodes[i], i, names, outer);
+        st = append_node(out, p, g->nodes[i], i, names);
     }
     if (p->options.layers && g->node_count) str_append_char(out, '\n');
     return st;
@@ -409,7 +411,7 @@ static size_t real_input_count(const pgy_onnx_graph *g, const name_table *names)
 static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind,
                               const name_table *outer)
 {
-    name_table names = {0};
+    name_table names = {.outer = outer};
     pgy_status st = fill_names(&names, g) ? PGY_OK : no_memory(p);
     if (!st) {
         if (p->options.attrs && g->doc_string[0])
@@ -421,7 +423,7 @@ static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, con
         str_append(out, "\n\n");
         if (!p->options.network || p->options.weights) st = append_initializers(out, p, g, &names);
     }
-    if (!st) st = append_nodes(out, p, g, &names, outer);
+    if (!st) st = append_nodes(out, p, g, &names);
     names_deinit(&names);
     return st;
 }
@@ -448,7 +450,7 @@ static void append_opsets(str *out, const pgy_onnx_model *m)
 pgy_status model_text(str *out, pgy_model *model, model_text_options options, pgy_error *err)
 {
     const pgy_onnx_model *m = pgy_model_proto(model);
-    printer p = {model, options, err};
+    printer p = {.model = model, .options = options, .err = err};
     str_printf(out, "==== %s ====\nName: %s",
                options.network ? "Built-in Engine Network" : "ONNX Model", m->graph->name);
     if (options.network)

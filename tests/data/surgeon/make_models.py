@@ -3,7 +3,7 @@
 """Makes the small models beside it; needs numpy and onnx. shapes.onnx is full of arithmetic on shapes and has an unused node; bounds.onnx has
 sizes that depend on data; limits.onnx has a constant that is large, and one that cannot be computed; wide.onnx has one of 2 MiB; branch.onnx has an If that is decided;
 channels.onnx has scales and shifts of channels, a Pad and a bias beside convolutions and a product; products.onnx has
-products of one value."""
+products of one value; nested.onnx has an If within an If, both of which read a weight from outside."""
 import os
 
 import numpy as np
@@ -93,6 +93,16 @@ def products():
           "two": np.float32(2), "heads": [0, -1, 4], "rows": [-1, 4], "parted": [2, 3, 4], "columns": [-1, 2, 2]})
 
 
+def nested():
+    deep = helper.make_graph([node("Mul", ["a", "w"], ["d"], name="deep")], "deep", [], [value("d", [2])])
+    flat = helper.make_graph([node("Neg", ["a"], ["f"], name="flat")], "flat", [], [value("f", [2])])
+    inner = [node("Add", ["r", "w"], ["a"], name="sum"), node("If", ["c"], ["i"], name="inner", then_branch=deep, else_branch=flat)]
+    yes = helper.make_graph(inner, "yes", [], [value("i", [2])])
+    no = helper.make_graph([node("Identity", ["w"], ["n"], name="keep")], "no", [], [value("n", [2])])
+    nodes = [node("Relu", ["x"], ["r"], name="relu"), node("If", ["c"], ["y"], name="outer", then_branch=yes, else_branch=no)]
+    save("nested", nodes, [value("x", [2]), value("c", [], TensorProto.BOOL)], [value("y", [2])], {"w": np.ones(2, np.float32)})
+
+
 if __name__ == "__main__":
-    for make in (shapes, bounds, limits, wide, branch, channels, products):
+    for make in (shapes, bounds, limits, wide, branch, channels, products, nested):
         make()
