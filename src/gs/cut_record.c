@@ -148,7 +148,8 @@ static pgy_status run(recording *r, const pgy_tensor_map *feed, pgy_error *err)
     pgy_status st = plan_build(g, &plans, err);
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = pgy_tensor_map_create(&results, err);
-    if (!st) st = execute_graph(g, feed, results, false, &limits, err);
+    if (!st)
+        st = execute_graph(g, feed, results, true, &limits, err); /* so borders are what is saved */
     pgy_tensor_map_destroy(results);
     plan_clear(state_of(g));
     arena_deinit(&plans);
@@ -162,9 +163,10 @@ static pgy_status never_ran(const recording *r, pgy_error *err)
         const around *a = &r->levels[i];
         if (!a->loop || a->wanted < a->most) continue;
         return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "loop '%s' around the part runs %lld times with these inputs: "
+                             "loop '%s' around the part runs %lld time%s with these inputs: "
                              "there is no iteration %lld",
-                             node_label(a->loop), (long long)a->most, (long long)a->wanted);
+                             node_label(a->loop), (long long)a->most, a->most == 1 ? "" : "s",
+                             (long long)a->wanted);
     }
     level_path(&path, r->c->level);
     const pgy_status st =

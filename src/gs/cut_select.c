@@ -266,15 +266,93 @@ static pgy_status select_between(pgy_cut *c, const pgy_cut_selection *s, pgy_err
                          s->to_count ? s->to[0] : "the outputs");
 }
 
+/* ---- Names that are inside of subgraphs ----------------------------------------------------- */
+
+enum { SHOWN_LEVELS = 6 };
+
+typedef bool (*level_has)(const pgy_graph *g, const char *name);
+
+static bool has_node(const pgy_graph *g, const char *name)
+{
+    if (is_named(g, name)) return true;
+    for (size_t i = 0; cut_is_pattern(name) && i < g->node_count; i++)
+        if (str_match_wildcard(name, node_label(g->nodes[i]))) return true;
+    return false;
+}
+
+static bool has_module(const pgy_graph *g, const char *module)
+{
+    for (size_t i = 0; i < g->node_count; i++)
+        if (cut_is_under(g->nodes[i]->name, module) || cut_has_scope(g->nodes[i]->proto, module))
+            return true;
+    return false;
+}
+
+static bool has_value(const pgy_graph *g, const char *name)
+{
+    return pgy_graph_find_value(g, name) != NULL;
+}
+
+typedef struct found_levels {
+    level_has has;
+    const char *name;
+    pgy_graph *items[SHOWN_LEVELS]; /* the first ones */
+    size_t count;
+} found_levels;
+
+static void find_levels(found_levels *out, pgy_graph *g)
+{
+    if (out->has(g, out->name)) {
+        if (out->count < SHOWN_LEVELS) out->items[out->count] = g;
+        out->count++;
+    }
+    for (size_t i = 0; i < g->node_count; i++)
+        for (size_t k = 0; k < g->nodes[i]->subgraph_count; k++)
+            find_levels(out, g->nodes[i]->subgraphs[k]);
+}
+
+/* A name without a path that the top graph does not have is enough if one subgraph has it. */
+static pgy_status find_below(pgy_cut *c, const char *what, const char *name, level_has has,
+                             pgy_error *err)
+{
+    found_levels found = {.has = has, .name = name};
+    if (has(c->graph, name)) return PGY_OK;
+    find_levels(&found, c->graph);
+    if (found.count == 1) c->level = found.items[0];
+    if (found.count < 2) return PGY_OK;
+    str list = {0};
+    for (size_t i = 0; i < found.count && i < SHOWN_LEVELS; i++) {
+        str path = {0};
+        level_path(&path, found.items[i]);
+        str_printf(&list, "%s'%s'", i ? ", " : "", str_text(&path));
+        str_deinit(&path);
+    }
+    if (found.count > SHOWN_LEVELS) str_append(&list, ", ...");
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' is inside %zu subgraphs; choose one of %s",
+                      what, name, found.count, str_text(&list));
+    str_deinit(&list);
+    return st;
+}
+
 pgy_status cut_level(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
 {
     const char *rest = "";
     c->level = c->graph;
     if (s->subgraph) return find_level(c, s->subgraph, err);
-    if (!s->node_count || is_named(c->graph, s->nodes[0])) return PGY_OK;
-    pgy_graph *deeper = descend(c->graph, s->nodes[0], &rest);
-    if (deeper && *rest) c->level = deeper;
-    return PGY_OK;
+    if (s->node_count) {
+        pgy_graph *deeper =
+            is_named(c->graph, s->nodes[0]) ? NULL : descend(c->graph, s->nodes[0], &rest);
+        if (!deeper || !*rest) return find_below(c, "node", s->nodes[0], has_node, err);
+        c->level = deeper;
+        return PGY_OK;
+    }
+    if (s->module_count) {
+        const char *module = cut_normalise(&state_of(c->graph)->memory, s->modules[0]);
+        return module ? find_below(c, "module", module, has_module, err) : graph_no_memory(err);
+    }
+    if (!s->from_count && !s->to_count) return PGY_OK;
+    return find_below(c, "tensor", s->from_count ? s->from[0] : s->to[0], has_value, err);
 }
 
 pgy_status cut_select(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)

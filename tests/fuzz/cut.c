@@ -37,6 +37,41 @@ static void cut(pgy_model *m, const pgy_cut_selection *what)
     pgy_cut_destroy(c);
 }
 
+static bool join(char path[512], const char *a, const char *b)
+{
+    if (strlen(a) + strlen(b) > 500) return false;
+    strcat(strcat(strcpy(path, a), "/"), b);
+    return true;
+}
+
+/* What is in the body of a function: by the path of a node, and alone. */
+static void cut_function(pgy_model *m, const pgy_onnx_function *f, const pgy_onnx_node *call,
+                         size_t choice)
+{
+    if (!f->node_count) return;
+    const pgy_onnx_node *n = f->nodes[choice % f->node_count];
+    const char *label = *n->name ? n->name : n->output_count ? n->outputs[0] : "";
+    const char *const alone[] = {label}, *const any[] = {"*/*"}, *const tensor[] = {"*"};
+    char path[512];
+    cut(m,
+        &(pgy_cut_selection){.size = sizeof(pgy_cut_selection), .nodes = alone, .node_count = 1});
+    cut(m, &(pgy_cut_selection){.size = sizeof(pgy_cut_selection), .nodes = any, .node_count = 1});
+    cut(m, &(pgy_cut_selection){
+               .size = sizeof(pgy_cut_selection), .modules = alone, .module_count = 1});
+    if (!join(path, *call->name || !call->output_count ? call->name : call->outputs[0], label))
+        return;
+    const char *const inside[] = {path};
+    cut(m,
+        &(pgy_cut_selection){.size = sizeof(pgy_cut_selection), .nodes = inside, .node_count = 1});
+    if (n->output_count && join(path, call->name, n->outputs[0]))
+        cut(m,
+            &(pgy_cut_selection){.size = sizeof(pgy_cut_selection), .to = inside, .to_count = 1});
+    cut(m, &(pgy_cut_selection){.size = sizeof(pgy_cut_selection),
+                                .subgraph = call->name,
+                                .nodes = tensor,
+                                .node_count = 1});
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const pgy_model_load_options load = {.size = sizeof load, .ignore_external_data = true};
@@ -53,6 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cut(m, &(pgy_cut_selection){.size = sizeof(pgy_cut_selection), .to = tensor, .to_count = 1});
     cut(m, &(pgy_cut_selection){
                .size = sizeof(pgy_cut_selection), .modules = name, .module_count = 1});
+    for (size_t i = 0; n && i < pgy_model_proto(m)->function_count; i++)
+        if (i < 4) cut_function(m, pgy_model_proto(m)->functions[i], n, data[size - 1] / 4);
     for (size_t i = 0; n && i < n->attribute_count; i++) {
         char path[256] = "";
         if (!n->attributes[i]->g || strlen(n->name) + strlen(n->attributes[i]->name) > 250)

@@ -231,6 +231,37 @@ static void test_cut__what_comes_from_outside_is_an_input(void **state)
     pgy_cut_destroy(c);
 }
 
+static void test_cut__a_name_that_one_subgraph_has_needs_no_path(void **state)
+{
+    (void)state;
+    model_builder b = branch();
+    pgy_cut *c = cut_nodes(builder_finish_bytes(&b), "su?", NULL);
+    expect_borders(c, "a", "t");
+    pgy_cut_destroy(c);
+    b = branch();
+    pgy_cut_selection what = {.size = sizeof what, .to = names("t", NULL), .to_count = 1};
+    c = cut(builder_finish_bytes(&b), &what);
+    expect_borders(c, "a", "t");
+    pgy_cut_destroy(c);
+    b = branch();
+    what = (pgy_cut_selection){.size = sizeof what, .nodes = names("n*", NULL), .node_count = 1};
+    c = cut(builder_finish_bytes(&b), &what); /* those of the top graph */
+    assert_true(pgy_cut_is_top(c));
+    pgy_cut_destroy(c);
+}
+
+static void test_cut__names_that_several_subgraphs_have_are_refused(void **state)
+{
+    (void)state;
+    model_builder b = branch();
+    b.graph->nodes[1]->attributes[1]->g->nodes[0]->name = "sum";
+    const pgy_cut_selection what = {
+        .size = sizeof what, .nodes = names("sum", NULL), .node_count = 1};
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_ARGUMENT,
+                   "node 'sum' is inside 2 subgraphs; choose one of 'choice/1/then_branch', "
+                   "'choice/1/else_branch'");
+}
+
 static pgy_tensor *filled(pgy_dtype dtype, size_t rank, const int64_t *shape, double value)
 {
     pgy_tensor *from = NULL, *t = NULL;
