@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of YAML that plugin configurations are written in: documents of block mappings and
- * sequences, plain and quoted scalars, [] and {}. Anchors, tags, block scalars, directives and
- * complex keys are refused. A document becomes the same kind of tree as JSON does. */
+ * sequences, plain and quoted scalars, [] and {}, anchors. Tags (but that of tuples), block
+ * scalars, directives and complex keys are refused. A document becomes the same kind of tree as
+ * JSON does. */
 #ifndef GS_YAML_H
 #define GS_YAML_H
 
