@@ -161,10 +161,12 @@ typedef struct pgy_half_options {
 PGY_API pgy_half_options pgy_half_options_default(void); /**< float16, nothing kept */
 /** float32 to 16 bits: initializers, Constant values, Cast targets and internal types; graph inputs
  * and outputs keep their types through added Casts. Nodes stay float32, with Casts around them, if
- * they are named, if their operator has no such type in this opset, if they call a function, and
- * those that need the precision (Resize, Range, TopK...). Values beyond the range are clamped to
- * the largest finite value with one warning per tensor. options NULL: the defaults. PGY_E_NOT_FOUND
- * for a name that nothing has, PGY_E_UNSUPPORTED for bfloat16 before opset 13. */
+ * they are named, if their operator has no such type in this opset, and those that need the
+ * precision (Resize, Range, TopK...). Calls of local functions give way to what they do; those that
+ * are named, or whose function is of other opset versions, stay calls, and float32. Values beyond
+ * the range are clamped to the largest finite value with one warning per tensor. options NULL: the
+ * defaults. PGY_E_NOT_FOUND for a name that nothing has, PGY_E_UNSUPPORTED for bfloat16 before
+ * opset 13. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_half(pgy_graph *g,
                                                          const pgy_half_options *options,
                                                          pgy_error *err);

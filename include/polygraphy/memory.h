@@ -11,8 +11,9 @@
  *
  * A tensor lives from the node that makes it to the last one that uses it, both included. Inputs
  * are held by the caller all the time, outputs from their making to the end. Weights (initializers
- * and Constant nodes) stand apart. What runtimes need besides (workspaces, alignment, packed
- * weights) is not in it: see pgy_plan_profile of engine.h for what the engine reserves.
+ * and Constant nodes) stand apart. Calls of local functions count as what they do, node by node.
+ * What runtimes need besides (workspaces, alignment, packed weights) is not in it: see
+ * pgy_plan_profile of engine.h for what the engine reserves.
  */
 #ifndef POLYGRAPHY_MEMORY_H
 #define POLYGRAPHY_MEMORY_H
@@ -40,16 +41,17 @@ typedef struct pgy_memory_tensor {
     pgy_dtype dtype;
     int32_t rank;
     const int64_t *shape;
-    uint64_t size_bytes;     /**< 0 if unknown */
+    uint64_t size_bytes;     /**< 0 if unknown; the most that it can be if `is_bound` */
     size_t first, last;      /**< steps; of a tensor that shares memory: those of all who do */
     const char *producer;    /**< node; "" for inputs */
     const char *last_user;   /**< node; "" if nobody uses it */
     const char *shares_with; /**< whose memory it takes; NULL: its own */
     const char *unknown_why; /**< NULL: the size is known */
     bool is_input, is_output;
+    bool is_bound; /**< a size depends on data; `shape` and `size_bytes` are the most it can be */
 } pgy_memory_tensor;
 
-/** A node of the main graph. */
+/** A node of the main graph, calls of local functions being replaced by what they do. */
 typedef struct pgy_memory_step {
     const char *node, *op_type;
     uint64_t live_bytes;  /**< while it runs, what is inside it included */
@@ -61,11 +63,13 @@ typedef struct pgy_memory_summary {
     size_t peak_step;
     uint64_t weight_bytes, weight_count;
     uint64_t input_bytes, output_bytes;
-    size_t unknown_count; /**< tensors and functions whose size is not known: the peak is larger */
+    size_t unknown_count; /**< tensors whose size is not known: the peak is larger */
     bool out_of_order;    /**< the order of the file cannot be run */
+    size_t bound_count;   /**< tensors of which only the most is known: so of the peak */
 } pgy_memory_summary;
 
 /** Infers shapes, and with `sort` reorders the graph. Texts are the graph's: it must outlive *out.
+ * Functions are followed in a copy.
  *  @return what pgy_graph_infer_shapes and pgy_graph_sort return; PGY_E_NOT_FOUND for a name in
  *  `inputs` that is no input; PGY_E_SHAPE for sizes that no machine has */
 PGY_API PGY_MUST_CHECK pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g,
@@ -77,8 +81,11 @@ PGY_API size_t pgy_memory_step_count(const pgy_memory *m);
 PGY_API const pgy_memory_step *pgy_memory_step_at(const pgy_memory *m, size_t i);
 PGY_API size_t pgy_memory_tensor_count(const pgy_memory *m);
 PGY_API const pgy_memory_tensor *pgy_memory_tensor_at(const pgy_memory *m, size_t i);
-/** What is unknown, subgraphs included: tensors and functions. */
+/** What is unknown, subgraphs included: tensors, and calls of functions too large to be followed.
+ */
 PGY_API const pgy_memory_tensor *pgy_memory_unknown_at(const pgy_memory *m, size_t i);
+/** Tensors of which the most is known, subgraphs included; `unknown_why` tells why no more is. */
+PGY_API const pgy_memory_tensor *pgy_memory_bound_at(const pgy_memory *m, size_t i);
 
 #ifdef __cplusplus
 }

@@ -46,20 +46,58 @@ static const option_group OWN = {
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_DATA, &GROUP_ONNX_READ, &GROUP_OPERATORS, NULL};
 
+/* "image:[?,1,8,8]" for every input with open sizes; empty if there is none. */
+static void append_open_inputs(str *out, const pgy_memory *m)
+{
+    for (size_t i = 0; i < pgy_memory_tensor_count(m); i++) {
+        const pgy_memory_tensor *t = pgy_memory_tensor_at(m, i);
+        if (!t->is_input || !t->unknown_why || t->rank < 0) continue;
+        str_printf(out, " %s:[", t->name);
+        for (int32_t d = 0; d < t->rank; d++) {
+            if (d) str_append_char(out, ',');
+            if (t->shape[d] < 0)
+                str_append_char(out, '?');
+            else
+                str_printf(out, "%lld", (long long)t->shape[d]);
+        }
+        str_append_char(out, ']');
+    }
+}
+
+static void report_unknown(const pgy_memory *m)
+{
+    const size_t count = pgy_memory_summarize(m)->unknown_count;
+    const pgy_memory_tensor *first = pgy_memory_unknown_at(m, 0);
+    str open = {0};
+    append_open_inputs(&open, m);
+    if (open.size)
+        LOG(ERROR,
+            "The peak is larger: %zu size%s not known, as those of inputs are open. Give them with "
+            "--input-shapes%s",
+            count, count == 1 ? " is" : "s are", str_text(&open));
+    else
+        LOG(ERROR,
+            "The peak is larger: %zu size%s not known and nothing limits %s. The first: '%s': %s",
+            count, count == 1 ? " is" : "s are", count == 1 ? "it" : "them", first->name,
+            first->unknown_why);
+    str_deinit(&open);
+}
+
 static bool keeps_limit(const pgy_memory *m, const inspect_memory_args *s)
 {
     const pgy_memory_summary *sum = pgy_memory_summarize(m);
     const uint64_t bytes = sum->peak_bytes + (s->with_weights ? sum->weight_bytes : 0);
     bool good = true;
     if (sum->unknown_count) {
-        LOG(ERROR, "%zu sizes are not known; --input-shapes may tell them", sum->unknown_count);
+        report_unknown(m);
         good = false;
     }
     if (s->limit_text && bytes > s->limit) {
         str text = {0};
         memory_append_bytes(&text, bytes - s->limit);
-        LOG(ERROR, "The peak of %llu bytes is beyond the limit of %llu by %s",
-            (unsigned long long)bytes, (unsigned long long)s->limit, str_text(&text));
+        LOG(ERROR, "The peak of %s%llu bytes is beyond the limit of %llu by %s",
+            sum->bound_count ? "at most " : "", (unsigned long long)bytes,
+            (unsigned long long)s->limit, str_text(&text));
         str_deinit(&text);
         good = false;
     }

@@ -48,11 +48,13 @@ static void append_sums(str *out, const pgy_memory *m, const char *path)
     append_sum(out, "Inputs", s->input_bytes);
     append_sum(out, "Outputs", s->output_bytes);
     append_sum(out, "Peak of activations", s->peak_bytes);
+    if (s->bound_count) str_append(out, " at most,");
     if (pgy_memory_step_count(m)) {
         str_append(out, " at ");
         append_node(out, m, s->peak_step);
     }
     append_sum(out, "Peak with weights", s->peak_bytes + s->weight_bytes);
+    if (s->bound_count) str_append(out, " at most");
     if (s->out_of_order)
         str_append(out, "\n    The order of the file cannot be run: --sort uses one that can");
 }
@@ -61,7 +63,7 @@ static void append_sums(str *out, const pgy_memory *m, const char *path)
 
 static void append_type(str *out, const pgy_memory_tensor *t)
 {
-    str_printf(out, " [%s", pgy_dtype_name(t->dtype));
+    str_printf(out, t->is_bound ? " [%s at most" : " [%s", pgy_dtype_name(t->dtype));
     if (t->rank >= 0) {
         str_append_char(out, ' ');
         str_append_py_tuple(out, t->shape, (size_t)t->rank);
@@ -77,6 +79,21 @@ static void append_unknown(str *out, const pgy_memory *m, bool all)
     for (size_t i = 0; i < count && (all || i < SHOWN); i++) {
         const pgy_memory_tensor *t = pgy_memory_unknown_at(m, i);
         str_printf(out, "\n    %s: %s", t->name, t->unknown_why);
+    }
+    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+}
+
+static void append_bounds(str *out, const pgy_memory *m, bool all)
+{
+    const size_t count = pgy_memory_summarize(m)->bound_count;
+    if (!count) return;
+    str_printf(out, "\n\n---- %zu Depend on Data: counted with the most that they can be ----",
+               count);
+    for (size_t i = 0; i < count && (all || i < SHOWN); i++) {
+        const pgy_memory_tensor *t = pgy_memory_bound_at(m, i);
+        str_printf(out, "\n    %s", t->name);
+        append_type(out, t);
+        str_printf(out, ": %s", t->unknown_why);
     }
     if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
 }
@@ -186,6 +203,7 @@ pgy_status memory_print(str *out, const pgy_memory *m, const char *path, bool al
 {
     append_sums(out, m, path);
     append_unknown(out, m, all);
+    append_bounds(out, m, all);
     pgy_status st = append_peak(out, m, all, err);
     append_timeline(out, m, all);
     return !st && out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : st;
@@ -211,6 +229,7 @@ static void write_tensor(json_writer *w, const pgy_memory_tensor *t)
     json_put_text(w, "unknown_why", t->unknown_why);
     json_put_bool(w, "input", t->is_input);
     json_put_bool(w, "output", t->is_output);
+    json_put_bool(w, "bound", t->is_bound);
     json_end_object(w);
 }
 
@@ -248,6 +267,7 @@ pgy_status memory_save_json(const char *path, const pgy_memory *m, const char *m
     json_put_uint(w, "input_bytes", s->input_bytes);
     json_put_uint(w, "output_bytes", s->output_bytes);
     json_put_uint(w, "unknown_count", s->unknown_count);
+    json_put_uint(w, "bound_count", s->bound_count);
     json_put_bool(w, "out_of_order", s->out_of_order);
     write_steps(w, m);
     json_key(w, "tensors");
@@ -258,6 +278,10 @@ pgy_status memory_save_json(const char *path, const pgy_memory *m, const char *m
     json_key(w, "unknown");
     json_begin_array(w);
     for (size_t i = 0; i < s->unknown_count; i++) write_tensor(w, pgy_memory_unknown_at(m, i));
+    json_end_array(w);
+    json_key(w, "bounds");
+    json_begin_array(w);
+    for (size_t i = 0; i < s->bound_count; i++) write_tensor(w, pgy_memory_bound_at(m, i));
     json_end_array(w);
     json_end_object(w);
     st = json_output_commit(&out, err);

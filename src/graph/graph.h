@@ -194,6 +194,11 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
                        size_t input_count, pgy_value *const *outputs, size_t output_count,
                        pgy_error *err) PGY_MUST_CHECK;
 pgy_status node_set_input(pgy_node *n, size_t i, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
+/* Every consumer of `from` takes `to`. Outputs of graphs are not touched. */
+pgy_status value_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err) PGY_MUST_CHECK;
+/* Unlinks n and what is inside it from what they use, and its outputs from n; the list of its level
+ * still has it. */
+void node_unlink(pgy_node *n);
 /* Offers the names of a level. */
 void graph_suggest(suggestions *out, const pgy_graph *g);
 void graph_reindex(pgy_graph *g);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "graph/graph.h"
+#include "graph/inline.h"
 #include "onnx/computed.h"
 #include "onnx/elements.h"
 #include "ops/signature.h"
@@ -410,20 +410,6 @@ static void like(pgy_value *to, const pgy_value *from, pgy_dtype dtype)
     if (!box_of(to)->declared.dims) box_of(to)->declared.rank = box_of(to)->known.rank = -1;
 }
 
-static pgy_status replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
-{
-    for (size_t i = from->consumer_count; i-- > 0;) {
-        pgy_node *n = from->consumers[i];
-        for (size_t k = 0; k < n->input_count; k++) {
-            if (n->inputs[k] != from) continue;
-            const pgy_status st = node_set_input(n, k, to, err);
-            if (st) return st;
-            break; /* one use per entry of the list */
-        }
-    }
-    return PGY_OK;
-}
-
 static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     char stem[256];
@@ -435,7 +421,7 @@ static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_er
     if (!half) return PGY_E_MEMORY;
     like(half, v, h->type->dtype);
     box_of(half)->halved = true;
-    const pgy_status st = replace_uses(v, half, err);
+    const pgy_status st = value_replace_uses(v, half, err);
     return st ? st : add_cast(g, v, half, h->type->onnx, err);
 }
 
@@ -451,7 +437,7 @@ static pgy_status cast_after(pgy_graph *g, pgy_value *v, const char *suffix, pgy
     if (!inner) return PGY_E_MEMORY;
     like(inner, v, dtype);
     box_of(inner)->halved = dtype != PGY_F32;
-    const pgy_status st = reuse ? replace_uses(v, inner, err) : PGY_OK;
+    const pgy_status st = reuse ? value_replace_uses(v, inner, err) : PGY_OK;
     if (st) return st;
     producer->outputs[index] = inner;
     inner->producer = producer;
@@ -537,6 +523,25 @@ static pgy_status convert(const halver *h, pgy_graph *g, pgy_error *err)
     return st ? st : pgy_graph_sort(g, err);
 }
 
+/* Functions that are to be kept, by the name of the call or as an operator, are. */
+static bool is_inlined(const pgy_node *call, void *user)
+{
+    return !is_named(user, call);
+}
+
+/* The types at the border must be known, and those of the kept operators. */
+static pgy_status prepare(halver *h, pgy_graph *g, pgy_error *err)
+{
+    const inline_choice choice = {.wanted = is_inlined, .user = h};
+    size_t calls = 0;
+    pgy_status st = pgy_graph_infer_shapes(g, NULL, err);
+    if (!st) st = graph_inline_calls(g, &choice, &calls, err);
+    if (st || !calls) return st;
+    LOG(INFO, "Calls of local functions gave way to what they do: %zu", calls);
+    st = pgy_graph_sort(g, err);
+    return st ? st : pgy_graph_infer_shapes(g, NULL, err);
+}
+
 static const half_type *type_find(pgy_dtype dtype)
 {
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
@@ -574,8 +579,7 @@ pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options,
                              BFLOAT16_OPSET, (long long)pgy_graph_opset(g, ""));
     h.used = arena_alloc_array(&state_of(g)->memory, h.options->keep_count + 1, sizeof *h.used);
     if (!h.used) return graph_no_memory(err);
-    /* The types at the border must be known, and those of the kept operators. */
-    const pgy_status st = pgy_graph_infer_shapes(g, NULL, err);
+    const pgy_status st = prepare(&h, g, err);
     if (st) return st;
     mark_wide(&h, g, false);
     const pgy_status unknown = check_keep(&h, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/inline.h"
 #include "onnx/elements.h"
 
 struct pgy_memory {
@@ -18,10 +19,13 @@ struct pgy_memory {
     size_t step_count;
     pgy_memory_tensor *tensors;
     size_t tensor_count;
-    pgy_memory_tensor *unknown;
-    size_t unknown_capacity;
+    pgy_memory_tensor *unknown, *bounds;
+    size_t unknown_capacity, bound_capacity;
+    pgy_graph *flat; /* what is measured in place of a graph with functions, or NULL */
     size_t depth;
 };
+
+static const size_t MOST_BYTES = SIZE_MAX / 4;
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -30,15 +34,25 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
+static pgy_status add_to(pgy_memory_tensor **list, size_t *count, size_t *capacity,
+                         const pgy_memory_tensor *t, pgy_error *err)
+{
+    void *items = *list;
+    const bool grown = mem_grow(&items, capacity, *count + 1, sizeof **list);
+    *list = items;
+    if (!grown) return no_memory(err);
+    (*list)[(*count)++] = *t;
+    return PGY_OK;
+}
+
 static pgy_status add_unknown(pgy_memory *m, const pgy_memory_tensor *t, pgy_error *err)
 {
-    void *items = m->unknown;
-    const size_t at = m->summary.unknown_count;
-    const bool grown = mem_grow(&items, &m->unknown_capacity, at + 1, sizeof *m->unknown);
-    m->unknown = items;
-    if (!grown) return no_memory(err);
-    m->unknown[m->summary.unknown_count++] = *t;
-    return PGY_OK;
+    return add_to(&m->unknown, &m->summary.unknown_count, &m->unknown_capacity, t, err);
+}
+
+static pgy_status add_bound(pgy_memory *m, const pgy_memory_tensor *t, pgy_error *err)
+{
+    return add_to(&m->bounds, &m->summary.bound_count, &m->bound_capacity, t, err);
 }
 
 static const char *why_unknown(const memory_walk *w, const pgy_value *v)
@@ -63,6 +77,21 @@ static const char *why_unknown(const memory_walk *w, const pgy_value *v)
     return NULL;
 }
 
+/* Puts the most that they can be in the place of sizes that are not known; false: there is some
+ * that nothing limits, or the product is no size. */
+static bool bound_shape(int64_t *shape, const pgy_value *v)
+{
+    const op_value *known = &box_of((pgy_value *)v)->known;
+    size_t count, size;
+    if (v->kind != PGY_VALUE_TENSOR || v->dtype == PGY_STRING || !v->dtype || v->rank < 0 ||
+        known->rank != v->rank)
+        return false;
+    for (int32_t i = 0; i < v->rank; i++)
+        if (shape[i] < 0 && !dim_upper(&shape[i], known->dims[i])) return false;
+    return pgy_shape_count(&count, (size_t)v->rank, shape, NULL) == PGY_OK &&
+           pgy_dtype_size_bytes(&size, v->dtype, count, NULL) == PGY_OK && size <= MOST_BYTES;
+}
+
 static pgy_status measure(memory_walk *w, pgy_memory_tensor *t, const pgy_value *v, pgy_error *err)
 {
     size_t count = 1, size = 0;
@@ -75,14 +104,17 @@ static pgy_status measure(memory_walk *w, pgy_memory_tensor *t, const pgy_value 
     if (!shape) return no_memory(err);
     for (int32_t i = 0; i < v->rank; i++) shape[i] = v->dims[i].value;
     t->shape = shape;
-    if (t->unknown_why) return add_unknown(w->m, t, err);
+    t->is_bound = t->unknown_why && bound_shape(shape, v);
+    for (int32_t i = 0; t->unknown_why && !t->is_bound && i < v->rank; i++)
+        shape[i] = v->dims[i].value;
+    if (t->unknown_why && !t->is_bound) return add_unknown(w->m, t, err);
     pgy_status st = pgy_shape_count(&count, (size_t)v->rank, shape, err);
     if (!st) st = pgy_dtype_size_bytes(&size, v->dtype, count, err);
-    if (!st && size > INT64_MAX / 2)
+    if (!st && size > MOST_BYTES)
         st = pgy_error_set(err, PGY_E_SHAPE, "%zu bytes are more than there can be", size);
     if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", v->name);
     t->size_bytes = size;
-    return PGY_OK;
+    return t->is_bound ? add_bound(w->m, t, err) : PGY_OK;
 }
 
 /* ---- Weights --------------------------------------------------------------------------------- */
@@ -195,8 +227,8 @@ static pgy_status inner_peak(memory_walk *w, const pgy_node *n, pgy_error *err)
                                      .last_user = "",
                                      .first = n->index,
                                      .last = n->index,
-                                     .unknown_why =
-                                         "what a local function needs inside is not counted"};
+                                     .unknown_why = "what this call of a local function needs "
+                                                    "inside cannot be followed"};
         st = add_unknown(w->m, &t, err);
     }
     return st;
@@ -281,6 +313,22 @@ static void sum_interface(pgy_memory *m)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
+/* Functions are followed by putting their nodes in the place of the calls. */
+static pgy_status flatten(pgy_memory *m, pgy_graph **g, const pgy_infer_options *infer,
+                          pgy_error *err)
+{
+    const inline_choice choice = {.any_opset = true};
+    pgy_model *copy = NULL;
+    size_t calls = 0;
+    pgy_status st = pgy_graph_export(&copy, *g, err);
+    if (!st) st = pgy_graph_import(&m->flat, copy, err);
+    if (!st) st = graph_inline_calls(m->flat, &choice, &calls, err);
+    if (!st) st = pgy_graph_infer_shapes(m->flat, infer, err);
+    if (!st) *g = m->flat;
+    pgy_model_destroy(copy);
+    return st;
+}
+
 pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g, const pgy_memory_options *options,
                              pgy_error *err)
 {
@@ -293,6 +341,7 @@ pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g, const pgy_memory_op
     pgy_status st = graph_check_inputs(g, m->options.inputs, false, err);
     if (!st && m->options.sort) st = pgy_graph_sort(g, err);
     if (!st) st = pgy_graph_infer_shapes(g, &infer, err);
+    if (!st && state_of(g)->functions.count) st = flatten(m, &g, &infer, err);
     if (!st) st = walk_level(m, g, &peak, err);
     m->options.inputs = NULL;
     if (st) {
@@ -309,6 +358,8 @@ void pgy_memory_destroy(pgy_memory *m)
 {
     if (!m) return;
     mem_free(m->unknown);
+    mem_free(m->bounds);
+    pgy_graph_destroy(m->flat);
     arena_deinit(&m->memory);
     mem_free(m);
 }
@@ -341,4 +392,9 @@ const pgy_memory_tensor *pgy_memory_tensor_at(const pgy_memory *m, size_t i)
 const pgy_memory_tensor *pgy_memory_unknown_at(const pgy_memory *m, size_t i)
 {
     return i < m->summary.unknown_count ? &m->unknown[i] : NULL;
+}
+
+const pgy_memory_tensor *pgy_memory_bound_at(const pgy_memory *m, size_t i)
+{
+    return i < m->summary.bound_count ? &m->bounds[i] : NULL;
 }

@@ -95,6 +95,12 @@ static void join(memory_walk *w, size_t out, size_t root)
     w->tensors[out].shares_with = w->tensors[root].name;
 }
 
+/* Are their sizes known? Of bounds that are equal the sizes need not be. */
+static bool is_shareable(const memory_walk *w, size_t out, size_t root)
+{
+    return root != out && !w->tensors[out].unknown_why && !w->tensors[root].unknown_why;
+}
+
 void memory_share_output(memory_walk *w, const pgy_node *n)
 {
     const bool view = is_among(n, VIEWS, sizeof VIEWS / sizeof *VIEWS);
@@ -108,8 +114,7 @@ void memory_share_output(memory_walk *w, const pgy_node *n)
             continue;
         const size_t root = w->roots[box_of(v)->scratch];
         const memory_buffer *b = &w->buffers[root];
-        if (w->tensors[out].unknown_why || w->tensors[root].unknown_why || root == out) continue;
-        if (b->size_bytes != w->buffers[out].size_bytes) continue;
+        if (!is_shareable(w, out, root) || b->size_bytes != w->buffers[out].size_bytes) continue;
         if (!view && (b->held || b->last > n->index)) continue;
         join(w, out, root);
         return;

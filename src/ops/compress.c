@@ -33,7 +33,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *dims = flat ? op_dims(c, 1) : rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
-    dims[axis] = dim_unknown(c->dims, "depends on the values of the condition");
+    dim most = flat ? dim_const(0) : x->dims[axis];
+    if (flat) (void)rule_count(c, &most, x->rank, x->dims);
+    dims[axis] = dim_unknown_upto(c->dims, "depends on the values of the condition", most);
     op_set_output(c, 0, x->dtype, flat ? 1 : x->rank, dims);
     return PGY_OK;
 }

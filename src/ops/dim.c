@@ -188,8 +188,12 @@ static dim function_atom(dim_table *t, atom_kind kind, dim a, dim b)
     if (depth > MAX_DEPTH) return dim_unknown(t, "expression too large");
     snprintf(key, sizeof key, "f%d:%zx,%" PRId64 ":%zx,%" PRId64, (int)kind,
              a.expr ? a.expr->id : 0, a.value, b.expr ? b.expr->id : 0, b.value);
-    const atom wanted = {
-        .kind = kind, .depth = depth, .a = a, .b = b, .least = function_least(kind, a, b)};
+    const atom wanted = {.kind = kind,
+                         .depth = depth,
+                         .a = a,
+                         .b = b,
+                         .least = function_least(kind, a, b),
+                         .most = dim_function_most(kind, a, b)};
     return dim_intern_atom(t, key, &wanted);
 }
 

@@ -31,6 +31,8 @@ dim dim_const(int64_t v);
 dim dim_symbol(dim_table *t, const char *name); /* named, >= 0 by definition */
 dim dim_unknown(dim_table *t, const char *why); /* fresh, printed as "?" until it is named; `why`
                                                    (may be NULL) is kept for reports */
+/* The same, being the size of something that is at most `limit`. */
+dim dim_unknown_upto(dim_table *t, const char *why, dim limit);
 bool dim_is_const(dim d);
 bool dim_is_unknown(dim d);   /* exactly one fresh unknown */
 bool dim_has_unknown(dim d);  /* somewhere in the expression */
@@ -51,9 +53,10 @@ dim dim_min(dim_table *t, dim a, dim b);
 dim dim_max(dim_table *t, dim a, dim b);
 dim dim_neg(dim_table *t, dim a);
 
-bool dim_equal(dim a, dim b);  /* certainly equal */
-bool dim_differ(dim a, dim b); /* certainly different */
-bool dim_is_positive(dim d);   /* certainly > 0, symbols counted as >= 0 */
+bool dim_equal(dim a, dim b);        /* certainly equal */
+bool dim_differ(dim a, dim b);       /* certainly different */
+bool dim_is_positive(dim d);         /* certainly > 0, symbols counted as >= 0 */
+bool dim_upper(int64_t *out, dim d); /* the most that it can be; false: that is not known */
 bool dim_is_capped(
     dim a, dim b); /* a is Min(b, limit) with a limit > 0: where both broadcast, it is to b */
 /* Text as exporters write it: "N", "2*N + 1", "floor((H - 1)/2)". */

@@ -12,7 +12,8 @@
 
 enum { KEY_BYTES = 512 };
 
-static const atom LOST_ATOM = {.kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = "out of memory"};
+static const atom LOST_ATOM = {
+    .kind = ATOM_UNKNOWN, .least = INT64_MIN, .most = DIM_NO_LIMIT, .text = "out of memory"};
 static const term LOST_TERM = {.degree = 1, .atoms = {&LOST_ATOM}};
 static const item LOST_ITEM = {1, &LOST_TERM};
 const dim_expr DIM_LOST = {.count = 1, .items = &LOST_ITEM};
@@ -97,7 +98,7 @@ dim dim_symbol(dim_table *t, const char *name)
     str_printf(&key, "s%s", name);
     const atom *found = strmap_get(&t->terms, str_text(&key));
     const char *text = found ? found->text : arena_strdup(&t->memory, name);
-    const atom wanted = {.kind = ATOM_SYMBOL, .least = 0, .text = text};
+    const atom wanted = {.kind = ATOM_SYMBOL, .least = 0, .most = DIM_NO_LIMIT, .text = text};
     const dim d = key.failed || !text ? dim_lost(t) : dim_intern_atom(t, str_text(&key), &wanted);
     str_deinit(&key);
     return d;
@@ -105,10 +106,19 @@ dim dim_symbol(dim_table *t, const char *name)
 
 dim dim_unknown(dim_table *t, const char *why)
 {
+    return dim_unknown_upto(t, why, (dim){.value = DIM_NO_LIMIT});
+}
+
+dim dim_unknown_upto(dim_table *t, const char *why, dim limit)
+{
     char key[32];
     const char *text = why ? arena_strdup(&t->memory, why) : NULL;
     if (why && !text) return dim_lost(t);
-    const atom wanted = {.kind = ATOM_UNKNOWN, .least = INT64_MIN, .text = text, .owner = t->owner};
+    const atom wanted = {.kind = ATOM_UNKNOWN,
+                         .least = INT64_MIN,
+                         .most = dim_most(limit),
+                         .text = text,
+                         .owner = t->owner};
     snprintf(key, sizeof key, "u%" PRIu64, t->unknown_count++);
     return dim_intern_atom(t, key, &wanted);
 }

@@ -15,6 +15,7 @@ typedef struct atom {
     size_t id;
     int depth;         /* of nesting in a and b */
     int64_t least;     /* lower bound; INT64_MIN: none */
+    int64_t most;      /* upper bound; DIM_NO_LIMIT: none */
     const char *text;  /* name of a symbol; why an unknown is one */
     const void *owner; /* of an unknown */
     uint64_t number;   /* in the name of an unknown, from 1; 0: it has none */
@@ -46,6 +47,14 @@ typedef struct poly {
     item items[DIM_MAX_ITEMS];
     bool overflow;
 } poly;
+
+/* ---- dim_upper.c ----------------------------------------------------------------------------- */
+
+#define DIM_NO_LIMIT INT64_MAX
+int64_t dim_most(dim d); /* or DIM_NO_LIMIT */
+int64_t dim_function_most(atom_kind kind, dim a, dim b);
+
+/* ---- dim_expr.c ------------------------------------------------------------------------------ */
 
 /* What an operation gives when memory has run out: equal to nothing, itself included. */
 extern const dim_expr DIM_LOST;

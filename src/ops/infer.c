@@ -159,7 +159,7 @@ static bool broadcast_dim(dim_table *t, dim *out, dim a, dim b)
     } else if (dim_is_capped(a, b) || dim_is_capped(b, a)) {
         *out = dim_is_capped(a, b) ? b : a;
     } else {
-        *out = dim_unknown(t, "two symbolic dimensions are broadcast");
+        *out = dim_unknown_upto(t, "two symbolic dimensions are broadcast", dim_max(t, a, b));
     }
     return true;
 }

@@ -35,6 +35,7 @@ static bool has_truth(const op_value *v, bool truth)
 /* Number of iterations: M where the condition never ends it. */
 static dim trip_count(op_infer *c, const op_value *condition_out)
 {
+    static const char WHY[] = "the number of iterations is not known";
     const dim *most;
     size_t count;
     if (rule_values(c, 0, &most, &count) && count == 1 && dim_is_const(*most) && most->value <= 0)
@@ -42,8 +43,11 @@ static dim trip_count(op_infer *c, const op_value *condition_out)
     if (op_has_input(c, 1) && has_truth(&c->inputs[1], false)) return dim_const(0);
     const bool endless =
         (!op_has_input(c, 1) || has_truth(&c->inputs[1], true)) && has_truth(condition_out, true);
-    if (!endless || !rule_values(c, 0, &most, &count) || count != 1)
-        return dim_unknown(c->dims, "the number of iterations is not known");
+    if (!rule_values(c, 0, &most, &count) || count != 1) return dim_unknown(c->dims, WHY);
+    if (!endless) /* a number that large only says that there is no limit */
+        return dim_is_const(*most) && most->value >= INT32_MAX
+                   ? dim_unknown(c->dims, WHY)
+                   : dim_unknown_upto(c->dims, WHY, *most);
     return rule_is_natural(c->dims, *most) ? *most : dim_max(c->dims, dim_const(0), *most);
 }
 

@@ -14,6 +14,19 @@ enum { BOXES, SCORES, MOST, IOU, SCORE };
 static const op_attr_def ATTRS[] = {{"center_point_box", OP_ATTR_INT, false, "0", NULL, "0..1"},
                                     {NULL}};
 
+/* Every class of every image keeps so many boxes. */
+static dim most(op_infer *c)
+{
+    const op_value *scores = &c->inputs[SCORES];
+    const dim *values;
+    size_t count;
+    if (scores->rank != 3) return dim_unknown(c->dims, NULL);
+    dim boxes = scores->dims[2];
+    if (op_has_input(c, 2) && rule_values(c, 2, &values, &count) && count == 1)
+        boxes = dim_min(c->dims, boxes, values[0]);
+    return dim_mul(c->dims, dim_mul(c->dims, scores->dims[0], scores->dims[1]), boxes);
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     pgy_status st = rank_check(c, BOXES, 3, 3, err);
@@ -26,7 +39,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *dims = op_dims(c, 2);
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = dim_unknown(c->dims, "it depends on the data");
+    dims[0] = dim_unknown_upto(c->dims, "it depends on the data", most(c));
     dims[1] = dim_const(3);
     op_set_output(c, 0, PGY_I64, 2, dims);
     return PGY_OK;

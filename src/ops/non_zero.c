@@ -5,12 +5,15 @@
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
+    static const char WHY[] = "depends on the values of the input";
     const op_value *x = &c->inputs[0];
-    op_set_unknown(c, 0, PGY_I64, 2, "depends on the values of the input");
+    op_set_unknown(c, 0, PGY_I64, 2, WHY);
     if (x->rank < 0) return PGY_OK;
     dim *dims = c->outputs[0].rank == 2 ? rule_copy_dims(c, &c->outputs[0]) : NULL;
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] = dim_const(x->rank ? x->rank : 1);
+    dim most;
+    if (rule_count(c, &most, x->rank, x->dims)) dims[1] = dim_unknown_upto(c->dims, WHY, most);
     op_set_output(c, 0, PGY_I64, 2, dims);
     return PGY_OK;
 }

@@ -60,7 +60,7 @@ static dim backward(dim_table *t, dim size, dim start, dim end, int64_t step)
     const bool whole = dim_is_const(start) && dim_is_const(end) && end.value <= -INT32_MAX &&
                        (start.value == -1 || start.value >= INT32_MAX) && step > -INT32_MAX;
     return whole ? dim_div_ceil(t, size, dim_const(-step))
-                 : dim_unknown(t, "a slice backwards of a symbolic dimension");
+                 : dim_unknown_upto(t, "a slice backwards of a symbolic dimension", size);
 }
 
 /* The length of start:end:step of a dimension. */
@@ -77,7 +77,7 @@ static dim length(dim_table *t, dim size, dim start, dim end, int64_t step)
         return dim_div_ceil(t, limit(t, dim_neg(t, start), size), dim_const(step));
     const bool from_end = !rule_is_natural(t, end); /* then it is at most size already */
     if (!from_front(t, &start, size) || !from_front(t, &end, size))
-        return dim_unknown(t, "a slice with bounds of unknown sign");
+        return dim_unknown_upto(t, "a slice with bounds of unknown sign", size);
     const dim distance = dim_sub(t, from_end ? end : limit(t, end, size), start);
     const dim positive =
         rule_is_natural(t, distance) ? distance : dim_max(t, dim_const(0), distance);
@@ -191,7 +191,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         const size_t axis = b.axes[i];
         dims[axis] = b.known ? length(c->dims, x->dims[axis], b.starts[i], b.ends[i],
                                       b.steps ? b.steps[i].value : 1)
-                             : dim_unknown(c->dims, "the bounds of a slice are computed");
+                             : dim_unknown_upto(c->dims, "the bounds of a slice are computed",
+                                                x->dims[axis]);
     }
     op_set_output(c, 0, x->dtype, x->rank, dims);
     if (b.known) propagate(c, &b);

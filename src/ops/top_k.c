@@ -26,7 +26,7 @@ static const op_attr_def ATTRS_11[] = {
     {NULL},
 };
 
-static pgy_status find_k(dim *k, op_infer *c, pgy_error *err)
+static pgy_status find_k(dim *k, op_infer *c, dim size, pgy_error *err)
 {
     const dim *values = NULL;
     size_t count = 0;
@@ -35,7 +35,7 @@ static pgy_status find_k(dim *k, op_infer *c, pgy_error *err)
         return PGY_OK;
     }
     if (!rule_values(c, 1, &values, &count)) {
-        *k = dim_unknown(c->dims, "k is not known");
+        *k = dim_unknown_upto(c->dims, "k is not known", size);
         return PGY_OK;
     }
     if (count != 1)
@@ -49,16 +49,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[0];
     size_t axis = 0;
     dim k;
-    pgy_status st = find_k(&k, c, err);
-    if (st) return st;
     if (x->rank < 0) {
         op_set_unknown(c, 0, x->dtype, -1, "the input's shape is not known");
         op_set_unknown(c, 1, PGY_I64, -1, "the input's shape is not known");
         return PGY_OK;
     }
-    st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), x->rank, err);
+    pgy_status st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), x->rank, err);
+    const dim extent = st ? dim_const(0) : x->dims[axis];
+    if (!st) st = find_k(&k, c, extent, err);
     if (st) return st;
-    dim extent = x->dims[axis];
     if (dim_is_const(k) && (k.value < 0 || (dim_is_const(extent) && k.value > extent.value)))
         return op_error(c->node, err, PGY_E_SHAPE,
                         "k is %" PRId64 ", but axis %zu has %" PRId64 " elements", k.value, axis,

@@ -24,13 +24,22 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const bool flat = !op_attr_find(c->node, "axis");
     op_set_unknown(c, 0, x->dtype, flat ? 1 : x->rank, WHY);
     for (size_t i = 1; i < c->node->output_count; i++) op_set_unknown(c, i, PGY_I64, 1, WHY);
-    if (flat || x->rank < 0) return PGY_OK;
-    pgy_status st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", 0), x->rank, err);
+    if (x->rank < 0) return PGY_OK;
+    pgy_status st =
+        flat ? PGY_OK : op_axis(&axis, c->node, op_attr_int(c->node, "axis", 0), x->rank, err);
     if (st) return st;
-    dim *dims = rule_copy_dims(c, x);
-    if (!dims) return rule_no_memory(c->node, err);
-    dims[axis] = dim_unknown(c->dims, WHY);
-    op_set_output(c, 0, x->dtype, x->rank, dims);
+    dim *dims = flat ? op_dims(c, 1) : rule_copy_dims(c, x), *lists = op_dims(c, 2), most;
+    if (!dims || !lists) return rule_no_memory(c->node, err);
+    if (flat)
+        (void)rule_count(c, &most, x->rank, x->dims);
+    else
+        most = x->dims[axis];
+    lists[0] = dims[axis] = dim_unknown_upto(c->dims, WHY, most);
+    lists[1] = most;
+    op_set_output(c, 0, x->dtype, flat ? 1 : x->rank, dims);
+    /* Where each first is, which of them each element is, and how often each is there. */
+    for (size_t i = 1; i < c->node->output_count; i++)
+        op_set_output(c, i, PGY_I64, 1, &lists[i == 2]);
     return PGY_OK;
 }
 

@@ -77,34 +77,12 @@ void fold_release(pgy_tensor *t, pgy_model *m)
 
 pgy_status fold_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
-    for (size_t i = from->consumer_count; !st && i-- > 0;) {
-        pgy_node *n = from->consumers[i];
-        for (size_t k = 0; k < n->input_count; k++) {
-            if (n->inputs[k] != from) continue;
-            st = node_set_input(n, k, to, err);
-            break; /* one use per entry of the list */
-        }
-    }
-    return st;
-}
-
-static void drop_uses(pgy_node *n)
-{
-    for (size_t i = 0; i < n->input_count; i++)
-        if (n->inputs[i]) value_remove_consumer(n->inputs[i], n);
-    for (size_t i = 0; i < n->subgraph_count; i++)
-        for (size_t k = 0; k < n->subgraphs[i]->node_count; k++)
-            drop_uses(n->subgraphs[i]->nodes[k]);
+    return value_replace_uses(from, to, err);
 }
 
 void fold_drop_node(folder *f, pgy_node *n)
 {
-    drop_uses(n);
-    for (size_t i = 0; i < n->output_count; i++)
-        if (n->outputs[i] && n->outputs[i]->producer == n) n->outputs[i]->producer = NULL;
-    graph_mark_changed(n->graph);
-    n->graph = NULL;
+    node_unlink(n);
     f->changes++;
 }
 

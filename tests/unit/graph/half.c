@@ -238,3 +238,84 @@ static void test_half__sequences_keep_their_type(void **state)
     assert_int_equal(pgy_graph_find_value(g, "s")->producer->inputs[0]->dtype, PGY_F32);
     pgy_graph_destroy(g);
 }
+
+/* scale(x) = x * 0.5 ^ n, twice(x) = scale(x) + its own constant */
+static model_builder start_functions(void)
+{
+    model_builder b = builder_start(17);
+    builder_opset(&b, "own", 1);
+    model_builder f = builder_function(&b, "own", "scale", "x", "y", "by");
+    builder_attr_ref(&f, builder_node(&f, "Constant", "", "k"), "value_float", PGY_ATTR_FLOAT,
+                     "by");
+    builder_node(&f, "Mul", "x k", "m")->name = "mul";
+    builder_node(&f, "Softmax", "m", "y")->name = "soft";
+    builder_end_function(&f);
+    model_builder g = builder_function(&b, "own", "twice", "x", "y", "");
+    pgy_onnx_node *inner = builder_node(&g, "scale", "x", "s");
+    inner->domain = "own";
+    inner->name = "inner";
+    builder_attr_float(&g, inner, "by", 0.5f);
+    builder_attr_float(&g, builder_node(&g, "Constant", "", "c"), "value_float", 3);
+    builder_node(&g, "Add", "s c", "y");
+    builder_end_function(&g);
+    builder_input(&b, "x", PGY_F32, "2, 4");
+    pgy_onnx_node *one = builder_node(&b, "twice", "x", "a"),
+                  *two = builder_node(&b, "twice", "a", "y");
+    one->domain = two->domain = "own";
+    one->name = "one";
+    two->name = "two";
+    builder_output(&b, "y", PGY_F32, "2, 4");
+    return b;
+}
+
+static size_t count_nodes(const pgy_graph *g, const char *op, pgy_dtype dtype)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < g->node_count; i++)
+        count += strcmp(g->nodes[i]->op_type, op) == 0 && g->nodes[i]->outputs[0]->dtype == dtype;
+    return count;
+}
+
+static void test_half__functions_are_converted_inside(void **state)
+{
+    (void)state;
+    model_builder b = start_functions();
+    pgy_graph *g = convert(&b);
+    assert_int_equal(count_nodes(g, "twice", PGY_F32) + count_nodes(g, "scale", PGY_F32), 0);
+    assert_int_equal(count_nodes(g, "Mul", PGY_F16), 2);
+    assert_int_equal(count_nodes(g, "Softmax", PGY_F16), 2);
+    assert_int_equal(count_nodes(g, "Add", PGY_F16), 2);
+    assert_int_equal(count_nodes(g, "Cast", PGY_F16), 1);
+    assert_int_equal(count_nodes(g, "Cast", PGY_F32), 1);
+    assert_int_equal(pgy_model_proto(g->model)->function_count, 0);
+    assert_int_equal(type_of(g, "a"), PGY_F16);
+    assert_int_equal(type_of(g, "y"), PGY_F32);
+    assert_non_null(pgy_graph_find_node(g, "one/inner/mul"));
+    pgy_graph_destroy(g);
+}
+
+static void test_half__functions_may_be_kept(void **state)
+{
+    (void)state;
+    model_builder b = start_functions();
+    const char *const inside[] = {"one/inner/*"}, *const call[] = {"two"}, *const fn[] = {"scale"};
+    pgy_half_options o = pgy_half_options_default();
+    o.keep = inside;
+    o.keep_count = 1;
+    pgy_graph *g = convert_to(&b, &o);
+    assert_int_equal(count_nodes(g, "Softmax", PGY_F32), 1);
+    assert_int_equal(count_nodes(g, "Softmax", PGY_F16), 1);
+    pgy_graph_destroy(g);
+    b = start_functions();
+    o.keep = call;
+    g = convert_to(&b, &o);
+    assert_int_equal(count_nodes(g, "twice", PGY_F32), 1);
+    assert_int_equal(count_nodes(g, "Softmax", PGY_F16), 1);
+    pgy_graph_destroy(g);
+    b = start_functions();
+    o.keep = fn;
+    g = convert_to(&b, &o);
+    assert_int_equal(count_nodes(g, "scale", PGY_F32), 2);
+    assert_int_equal(count_nodes(g, "Add", PGY_F16), 2);
+    pgy_graph_destroy(g);
+}

@@ -220,6 +220,114 @@ static void test_memory__order_that_cannot_be_run(void **state)
     }
 }
 
+/* pair(x) = block(block(x)), block(x) = Relu(Concat(x, x) + w): as calls, or written out. */
+static pgy_model *nested_model(bool calls)
+{
+    model_builder b = builder_start(17);
+    builder_opset(&b, "own", 1);
+    model_builder f = builder_function(&b, "own", "block", "x", "y", "side");
+    pgy_onnx_node *cat = builder_node(&f, "Concat", "x x", "c");
+    builder_attr_ref(&f, cat, "axis", PGY_ATTR_INT, "side");
+    builder_node(&f, "Neg", "c", "n");
+    builder_node(&f, "Add", "c n", "y");
+    builder_end_function(&f);
+    model_builder p = builder_function(&b, "own", "pair", "x", "z x2", "");
+    for (int i = 0; i < 2; i++) {
+        pgy_onnx_node *n = builder_node(&p, "block", i ? "x2" : "x", i ? "z" : "x2");
+        n->domain = "own";
+        builder_attr_int(&p, n, "side", i);
+    }
+    builder_end_function(&p);
+    builder_input(&b, "x", PGY_F32, "4, 3");
+    builder_node(&b, "Exp", "x", "e");
+    if (calls) {
+        builder_node(&b, "pair", "e", "y other")->domain = "own";
+    } else {
+        builder_attr_int(&b, builder_node(&b, "Concat", "e e", "c1"), "axis", 0);
+        builder_node(&b, "Neg", "c1", "n1");
+        builder_node(&b, "Add", "c1 n1", "other");
+        builder_attr_int(&b, builder_node(&b, "Concat", "other other", "c2"), "axis", 1);
+        builder_node(&b, "Neg", "c2", "n2");
+        builder_node(&b, "Add", "c2 n2", "y");
+    }
+    builder_node(&b, "Relu", "other", "z");
+    builder_output(&b, "y", PGY_F32, NULL);
+    builder_output(&b, "z", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static void test_memory__functions_count_as_what_they_do(void **state)
+{
+    (void)state;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        const pgy_memory_options options = {.in_place = in_place};
+        measured m = measure(nested_model(true), options);
+        measured flat = measure(nested_model(false), options);
+        const size_t steps = pgy_memory_step_count(flat.memory);
+        assert_int_equal(steps, 8);
+        assert_int_equal(pgy_memory_step_count(m.memory), steps);
+        for (size_t i = 0; i < steps; i++) {
+            assert_int_equal(pgy_memory_step_at(m.memory, i)->live_bytes,
+                             pgy_memory_step_at(flat.memory, i)->live_bytes);
+            assert_string_equal(pgy_memory_step_at(m.memory, i)->op_type,
+                                pgy_memory_step_at(flat.memory, i)->op_type);
+        }
+        assert_int_equal(pgy_memory_summarize(m.memory)->unknown_count, 0);
+        assert_int_equal(pgy_memory_summarize(m.memory)->peak_bytes,
+                         pgy_memory_summarize(flat.memory)->peak_bytes);
+        /* The graph itself keeps its calls. */
+        assert_int_equal(m.graph->node_count, 3);
+        measured_deinit(&flat);
+        measured_deinit(&m);
+    }
+}
+
+/* Each node is inferred by the opset of the function it comes from. */
+static void test_memory__functions_of_another_opset(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(11);
+    builder_opset(&b, "own", 1);
+    const int64_t axes[] = {0};
+    model_builder f = builder_function(&b, "own", "f", "x", "y", "");
+    builder_attr_ints(&f, builder_node(&f, "Squeeze", "x", "s"), "axes", 1, axes);
+    builder_node(&f, "Neg", "s", "y");
+    builder_end_function(&f);
+    b.proto->opset_imports[0]->version = 17;
+    builder_input(&b, "x", PGY_F32, "1, 4");
+    builder_node(&b, "f", "x", "a")->domain = "own";
+    builder_node(&b, "Relu", "a", "y");
+    builder_output(&b, "y", PGY_F32, "4");
+    const uint64_t wanted[] = {32, 48, 48};
+    measured m = measure(builder_finish_bytes(&b), (pgy_memory_options){0});
+    expect_steps(m.memory, 3, wanted);
+    assert_int_equal(pgy_memory_summarize(m.memory)->unknown_count, 0);
+    measured_deinit(&m);
+}
+
+static void test_memory__sizes_of_data_count_with_their_most(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4, 3");
+    builder_node(&b, "NonZero", "x", "where"); /* int64[2, <= 12] */
+    builder_attr_int(&b, builder_node(&b, "Concat", "where where", "both"), "axis", 1);
+    builder_node(&b, "Neg", "both", "y"); /* int64[2, <= 24] */
+    builder_output(&b, "y", PGY_I64, NULL);
+    const uint64_t wanted[] = {48 + 192, 48 + 192 + 384, 48 + 384 + 384};
+    measured m = measure(builder_finish_bytes(&b), (pgy_memory_options){0});
+    const pgy_memory_summary *s = pgy_memory_summarize(m.memory);
+    expect_steps(m.memory, 3, wanted);
+    assert_int_equal(s->unknown_count, 0);
+    assert_int_equal(s->bound_count, 3);
+    const pgy_memory_tensor *t = pgy_memory_bound_at(m.memory, 0);
+    assert_string_equal(t->name, "where");
+    assert_true(t->is_bound && t->shape[1] == 12);
+    assert_non_null(t->unknown_why);
+    assert_null(pgy_memory_bound_at(m.memory, 3));
+    measured_deinit(&m);
+}
+
 static void test_memory__texts_are_unknown(void **state)
 {
     (void)state;

@@ -202,6 +202,29 @@ static void test_dim__knows_what_holds_an_unknown(void **state)
     assert_false(dim_has_unknown(num(3)));
 }
 
+static void test_dim__upper_limits(void **state)
+{
+    (void)state;
+    int64_t most = -1;
+    const dim n = sym("N"), u = dim_unknown_upto(&table, NULL, num(10)),
+              w = dim_unknown_upto(&table, NULL, dim_add(&table, u, num(2)));
+    assert_false(dim_upper(&most, n));
+    assert_false(dim_upper(&most, dim_unknown(&table, NULL)));
+    assert_false(dim_upper(&most, dim_unknown_upto(&table, NULL, n)));
+    assert_false(dim_upper(&most, dim_add(&table, u, n)));
+    assert_true(dim_upper(&most, num(7)) && most == 7);
+    assert_true(dim_upper(&most, u) && most == 10);
+    assert_true(dim_upper(&most, w) && most == 12);
+    assert_true(dim_upper(&most, dim_sub(&table, dim_mul(&table, u, num(3)), w)) && most == 30);
+    assert_true(dim_upper(&most, dim_mul(&table, u, w)) && most == 120);
+    assert_true(dim_upper(&most, dim_div_floor(&table, w, num(5))) && most == 2);
+    assert_true(dim_upper(&most, dim_min(&table, n, num(4))) && most == 4);
+    assert_true(dim_upper(&most, dim_max(&table, w, num(40))) && most == 40);
+    assert_false(dim_upper(&most, dim_max(&table, n, num(4))));
+    assert_true(dim_upper(&most, dim_sub(&table, num(5), n)) && most == 5);
+    assert_true(dim_upper(&most, num(-3)) && most == 0);
+}
+
 static void test_dim__numbers_do_not_touch_the_table(void **state)
 {
     (void)state;
