@@ -238,6 +238,13 @@ pgy_node *pattern_add(pattern *p, pgy_node *before, const char *op, pgy_value *c
     return create(p, before->graph, op, inputs, count, &output, 1);
 }
 
+pgy_node *pattern_add_outputs(pattern *p, pgy_node *before, const char *op,
+                              pgy_value *const *inputs, size_t count, pgy_value *const *outputs,
+                              size_t output_count)
+{
+    return create(p, before->graph, op, inputs, count, outputs, output_count);
+}
+
 /* ---- Attributes ----------------------------------------------------------------------------- */
 
 static rewrite setter(pattern *p, pgy_node *n)

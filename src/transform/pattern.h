@@ -79,6 +79,9 @@ bool pattern_same_shape(const pgy_value *a, const pgy_value *b);
 /* Are they equal in axis d of a and e of b? Negative axes count from the end. */
 bool pattern_same_size(const pgy_value *a, int32_t d, const pgy_value *b, int32_t e);
 
+/* The same, or the axis of a is cut off at a number that is meant to be enough for that of b. */
+bool pattern_covers(const pgy_value *a, int32_t d, const pgy_value *b, int32_t e);
+
 bool pattern_is_constant(const pattern *p, const pgy_value *v);
 /* Elements of a float constant as float64 (released by the caller), or NULL. */
 pgy_tensor *pattern_floats(pattern *p, pgy_value *v);
@@ -116,6 +119,10 @@ pgy_node *pattern_put_outputs(pattern *p, pgy_node *last, const char *op, pgy_va
 /* A node before `before` that makes a value of its own; nothing goes. */
 pgy_node *pattern_add(pattern *p, pgy_node *before, const char *op, pgy_value *const *inputs,
                       size_t count, pgy_value *output);
+/* The same with several outputs, some of which nodes may still make that the caller drops. */
+pgy_node *pattern_add_outputs(pattern *p, pgy_node *before, const char *op,
+                              pgy_value *const *inputs, size_t count, pgy_value *const *outputs,
+                              size_t output_count);
 /* n goes, and whatever only it needed. */
 void pattern_drop(pattern *p, pgy_node *n);
 void pattern_set_int(pattern *p, pgy_node *n, const char *name, int64_t value);

@@ -99,6 +99,12 @@ bool pattern_same_shape(const pgy_value *a, const pgy_value *b)
     return true;
 }
 
+bool pattern_covers(const pgy_value *a, int32_t d, const pgy_value *b, int32_t e)
+{
+    const dim *x = dim_of(a, d), *y = dim_of(b, e);
+    return x && y && (dim_equal(*x, *y) || dim_is_capped(*x, *y));
+}
+
 /* ---- Constants ------------------------------------------------------------------------------ */
 
 bool pattern_is_constant(const pattern *p, const pgy_value *v)

@@ -39,8 +39,9 @@ static bool fits_mask(const pattern *p, const attention *a, const pgy_value *mas
                       const pgy_value *scores, const pgy_value *result)
 {
     const int32_t least = p->standard ? 2 : 1;
-    return a->mask_count < ATTENTION_MAX_MASKS && !a->deep && pattern_rank(mask) >= least &&
-           pattern_rank(mask) <= pattern_rank(scores) && pattern_same_size(mask, -1, scores, -1) &&
+    return a->mask_count < ATTENTION_MAX_MASKS && !a->deep && a->scale > 0 &&
+           (p->standard || a->scale == 1) && pattern_rank(mask) >= least &&
+           pattern_rank(mask) <= pattern_rank(scores) && pattern_covers(mask, -1, scores, -1) &&
            pattern_same_shape(scores, result);
 }
 
@@ -50,6 +51,8 @@ static bool read_masked(attention *a, pattern *p, attention_mask mask, pgy_value
 {
     const attention before = *a;
     mask.scores = scores;
+    mask.factor = a->scale;
+    mask.closed *= a->scale;
     a->masks[a->mask_count++] = mask;
     if (mask.chooses || a->mask_count > 1) a->plain = false;
     if (read_scores(a, p, scores, depth)) return true;
@@ -99,7 +102,6 @@ static bool read_factors(attention *a, pattern *p, pgy_value *v, size_t depth)
     const pattern_product q = pattern_factors(p, v);
     if (q.count == 1 && q.values[0] != v) {
         a->scale *= q.factor;
-        a->deep = true;
         return read_scores(a, p, q.values[0], depth);
     }
     for (size_t i = 0; q.count == 2 && i < 2 && p->standard && !a->gain && !a->cap; i++) {
@@ -137,6 +139,11 @@ static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth)
         const bool apart = kind == ATTENTION_SCORES;
         attention_read_operand(a, p, ATTENTION_Q, n->inputs[0], apart, false);
         attention_read_operand(a, p, ATTENTION_K, n->inputs[1], apart, kind == ATTENTION_MATRICES);
+        return true;
+    }
+    if (kind == ATTENTION_LEADING_SCORES) {
+        attention_read_leading(a, p, ATTENTION_Q, n->inputs[0]);
+        attention_read_leading(a, p, ATTENTION_K, n->inputs[1]);
         return true;
     }
     if (pattern_is(n, "Add")) return read_sum(a, p, n, depth + 1);
@@ -240,7 +247,8 @@ static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped)
 {
     *a = (attention){.scale = 1, .plain = true, .grouped = grouped};
     const attention_product kind = product_of(p, n);
-    if ((kind != ATTENTION_MATRICES && kind != ATTENTION_VALUES) ||
+    if ((kind != ATTENTION_MATRICES && kind != ATTENTION_VALUES &&
+         kind != ATTENTION_LEADING_VALUES) ||
         !takes(p, pattern_dtype(n->outputs[0])) || pgy_graph_opset(n->graph, "") < 23)
         return false;
     pgy_value *scores = NULL;
@@ -249,7 +257,11 @@ static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped)
     if (!softmax || (axis != -1 && axis != pattern_rank(softmax->outputs[0]) - 1) ||
         !read_scores(a, p, unshifted(p, scores), 0))
         return false;
-    attention_read_operand(a, p, ATTENTION_V, n->inputs[1], kind == ATTENTION_VALUES, false);
+    if (kind == ATTENTION_LEADING_VALUES)
+        attention_read_leading(a, p, ATTENTION_V, n->inputs[1]);
+    else
+        attention_read_operand(a, p, ATTENTION_V, n->inputs[1], kind == ATTENTION_VALUES, false);
+    attention_split_cache(a, p);
     return agree(a, p);
 }
 

@@ -18,6 +18,8 @@ typedef struct attention_operand {
     pgy_value *v;     /* [batch, heads, length, size] */
     bool turned;      /* v is [batch, heads, size, length] */
     bool lies_apart;  /* v is [batch, length, heads, size] itself */
+    bool leads;       /* v is [length, batch, heads, size] itself */
+    pgy_node *joined; /* the Concat of a cache and v, which is all that attention sees; or NULL */
     pgy_value *apart; /* the same as [batch, length, heads, size], or NULL; of as many axes */
 } attention_operand;
 
@@ -25,6 +27,7 @@ typedef struct attention_operand {
 typedef struct attention_mask {
     pgy_value *v;
     const pgy_value *scores; /* that it was applied to */
+    double factor;           /* of v, where scores with their mask are multiplied */
     bool negative;           /* v is subtracted */
     bool chooses, opposite;  /* v is a condition, which opens or, if opposite, closes */
     double closed;           /* what it puts there */
@@ -33,10 +36,13 @@ typedef struct attention_mask {
 /* Products by the last axes of their factors and of the result. */
 typedef enum attention_product {
     ATTENTION_NO_PRODUCT,
-    ATTENTION_MATRICES, /* [i, d] [d, j] is [i, j] */
-    ATTENTION_ROWS,     /* [i, d] [j, d] is [i, j] */
-    ATTENTION_SCORES,   /* [i, heads, d] [j, heads, d] is [heads, i, j] */
-    ATTENTION_VALUES    /* [heads, i, j] [j, heads, d] is [i, heads, d] */
+    ATTENTION_MATRICES,       /* [i, d] [d, j] is [i, j] */
+    ATTENTION_ROWS,           /* [i, d] [j, d] is [i, j] */
+    ATTENTION_SCORES,         /* [i, heads, d] [j, heads, d] is [heads, i, j] */
+    ATTENTION_VALUES,         /* [heads, i, j] [j, heads, d] is [i, heads, d] */
+    ATTENTION_LEADING_SCORES, /* [i, batch, heads, d] [j, batch, heads, d] is [batch, heads, i, j]
+                               */
+    ATTENTION_LEADING_VALUES /* [batch, heads, i, j] [j, batch, heads, d] is [i, batch, heads, d] */
 } attention_product;
 
 typedef struct attention {
@@ -62,6 +68,11 @@ bool attention_has_perm(const pgy_node *n, const char *digits); /* "0213" */
 pgy_value *attention_unscaled(pattern *p, pgy_value *v, double *scale);
 /* What a view of v (inner, or `open`) shows, where the last two axes stay; or NULL. */
 pgy_value *attention_seen_through(pgy_value *v, bool open);
+/* The same of one that is [length, batch, heads, size]. */
+void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v);
+/* Keys and values that are joined from a cache and what is new, both being outputs of their level:
+ * they become what is new. */
+void attention_split_cache(attention *a, pattern *p);
 /* Goes back from a factor of a product, over Transposes, Reshapes, numbers and, if a->grouped, the
  * repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: [.., size, length]. */
 void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bool apart,
@@ -82,6 +93,18 @@ attention_product attention_einsum(const pgy_node *n, size_t rank);
 bool attention_masks_fit(const attention *a, const pattern *p);
 /* The input, or NULL: there is none, or p->status. *causal: the rest is the triangle. */
 pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool *causal);
+
+/* ---- attention_causal.c ---------------------------------------------------------------------- */
+
+/* Is it the triangle? Beside other masks (not `alone`) it must close for good. */
+bool attention_mask_is_causal(pattern *p, const attention_mask *m, bool alone);
+
+/* ---- attention_floor.c ----------------------------------------------------------------------- */
+
+/* A number that closes as well as the lowest one. */
+double attention_floor(pgy_dtype dtype);
+/* May a mask of numbers hold the lowest number, or the largest? */
+bool attention_needs_floor(pattern *p, pgy_value *v);
 
 /* ---- attention_make.c ------------------------------------------------------------------------ */
 

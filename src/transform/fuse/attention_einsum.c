@@ -18,6 +18,8 @@ static const char *const TEMPLATES[][TERMS] = {
     [ATTENTION_ROWS] = {"id", "jd", "ij"},
     [ATTENTION_SCORES] = {"ihd", "jhd", "hij"},
     [ATTENTION_VALUES] = {"hij", "jhd", "ihd"},
+    [ATTENTION_LEADING_SCORES] = {"ibhd", "jbhd", "bhij"},
+    [ATTENTION_LEADING_VALUES] = {"bhij", "jbhd", "ibhd"},
 };
 
 /* One term of `size` characters without blanks. Capitals in it are as good as any: a clash with
@@ -76,8 +78,11 @@ attention_product attention_einsum(const pgy_node *n, size_t rank)
 {
     equation e = {0};
     if (rank < 3 || rank > MAX_RANK || !read_equation(&e, n, rank)) return ATTENTION_NO_PRODUCT;
-    for (size_t kind = ATTENTION_MATRICES; kind <= ATTENTION_VALUES; kind++)
-        if ((rank > 3 || kind < ATTENTION_SCORES) && matches(&e, rank, TEMPLATES[kind]))
+    for (size_t kind = ATTENTION_MATRICES; kind <= ATTENTION_LEADING_VALUES; kind++) {
+        const size_t most = kind < ATTENTION_LEADING_SCORES ? MAX_RANK : 4;
+        if (rank <= most && (rank > 3 || kind < ATTENTION_SCORES) &&
+            matches(&e, rank, TEMPLATES[kind]))
             return (attention_product)kind;
+    }
     return ATTENTION_NO_PRODUCT;
 }

@@ -9,6 +9,7 @@ enum { FLOAT32 = 1 }; /* in TensorProto */
 typedef struct ending {
     pgy_node *node;
     int32_t rank;  /* of its result */
+    bool leads;    /* the result is [length, batch, heads, size] */
     bool together; /* the result is [batch, length, heads, size], of three axes without the batch */
 } ending;
 
@@ -37,11 +38,10 @@ pgy_value *attention_axis(pattern *p, pgy_node *n, const char *op, pgy_value *v)
     return made && inputs[1] && pattern_add(p, n, op, inputs, 2, made) ? made : NULL;
 }
 
-static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, int64_t b, int64_t c, int64_t d)
+static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const int64_t *perm)
 {
     pgy_value *made = attention_value(p, n);
     if (!made) return NULL;
-    const int64_t perm[] = {0, b, c, d};
     pattern_set_ints(p, pattern_add(p, n, "Transpose", &v, 1, made), "perm", perm, 4);
     return made;
 }
@@ -107,24 +107,50 @@ static void set_numbers(const attention *a, pattern *p, pgy_node *made, bool cau
     if (a->wide) pattern_set_int(p, made, "softmax_precision", FLOAT32);
 }
 
+/* Queries, keys, values, the mask, and caches; the result, and what caches become. */
+typedef struct ends {
+    pgy_value *in[6], *out[3];
+    size_t out_count;
+} ends;
+
+static void add_caches(ends *e, const attention *a)
+{
+    e->out_count = 1;
+    for (size_t i = ATTENTION_K; i <= ATTENTION_V && a->of[i].joined; i++) {
+        e->in[3 + i] = a->of[i].joined->inputs[0];
+        e->out[e->out_count++] = a->of[i].joined->outputs[0];
+    }
+}
+
+/* The Concats that Attention has taken the outputs of. */
+static void drop_caches(const attention *a, pattern *p)
+{
+    for (size_t i = ATTENTION_K; i <= ATTENTION_V; i++)
+        if (a->of[i].joined && !p->status) pattern_drop(p, a->of[i].joined);
+}
+
 static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending *e)
 {
     const int64_t heads = pattern_size(a->of[ATTENTION_Q].apart, -2),
                   shared = pattern_size(a->of[ATTENTION_K].apart, -2);
-    pgy_value *in[4] = {NULL}, *y = attention_value(p, n);
+    pgy_value *y = attention_value(p, n);
+    ends put = {.out = {y}};
     bool causal = false;
     for (size_t i = 0; i < ATTENTION_OPERANDS; i++) {
-        in[i] = flat(p, n, a->of[i].apart);
-        if (!in[i]) return false;
+        put.in[i] = flat(p, n, a->of[i].apart);
+        if (!put.in[i]) return false;
     }
-    in[3] = attention_make_mask(a, p, n, &causal);
+    put.in[3] = attention_make_mask(a, p, n, &causal);
     if (!y || p->status) return false;
-    pgy_node *made = pattern_add(p, n, "Attention", in, 4, y);
+    add_caches(&put, a);
+    pgy_node *made = pattern_add_outputs(p, n, "Attention", put.in, 6, put.out, put.out_count);
     pattern_set_int(p, made, "q_num_heads", heads);
     pattern_set_int(p, made, "kv_num_heads", shared);
     set_numbers(a, p, made, causal);
     pgy_value *inputs[] = {y, apart_shape(p, n, e->node->outputs[0], heads)};
-    return inputs[1] && pattern_put(p, e->node, "Reshape", inputs, 2);
+    if (!inputs[1] || !pattern_put(p, e->node, "Reshape", inputs, 2)) return false;
+    drop_caches(a, p);
+    return true;
 }
 
 /* ---- Four axes ------------------------------------------------------------------------------ */
@@ -132,42 +158,54 @@ static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending 
 /* [batch, heads, length, size] */
 static pgy_value *whole(pattern *p, pgy_node *n, const attention_operand *o)
 {
+    static const int64_t APART[] = {0, 2, 1, 3}, TURNED[] = {0, 1, 3, 2}, LEADING[] = {1, 2, 0, 3};
     const int32_t rank = pattern_rank(o->v);
+    if (o->leads) return transpose(p, n, o->v, LEADING);
     const bool apart =
         o->apart && (o->turned || o->lies_apart || (rank != 4 && pattern_is_inner(o->v)));
     pgy_value *v = apart ? o->apart : o->v;
     if (rank != 4) v = attention_axis(p, n, rank == 3 ? "Unsqueeze" : "Squeeze", v);
     if (!v || (!apart && !o->turned)) return v;
-    return apart ? transpose(p, n, v, 2, 1, 3) : transpose(p, n, v, 1, 3, 2);
+    return transpose(p, n, v, apart ? APART : TURNED);
+}
+
+/* From [batch, heads, length, size] to what the replaced node made. */
+static bool put_view(pattern *p, pgy_node *n, const ending *e, pgy_value *y)
+{
+    static const int64_t FIRST[] = {0}, LEADING[] = {2, 0, 1, 3};
+    if (e->leads) {
+        pgy_node *turn = pattern_put(p, e->node, "Transpose", &y, 1);
+        pattern_set_ints(p, turn, "perm", LEADING, 4);
+        return turn != NULL;
+    }
+    pgy_value *inputs[] = {y, attention_ints(p, n, FIRST, 1)};
+    return inputs[1] && pattern_put(p, e->node, e->rank == 3 ? "Squeeze" : "Unsqueeze", inputs, 2);
 }
 
 static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending *e)
 {
-    static const int64_t FIRST[] = {0};
-    pgy_value *in[4] = {NULL}, *y = NULL;
+    const bool direct = e->rank == 4 && !e->leads;
+    ends put = {.out = {direct ? e->node->outputs[0] : attention_value(p, n)}};
     pgy_node *made;
     bool causal = false;
     for (size_t i = 0; i < ATTENTION_OPERANDS; i++) {
-        in[i] = whole(p, n, &a->of[i]);
-        if (!in[i]) return false;
+        put.in[i] = whole(p, n, &a->of[i]);
+        if (!put.in[i]) return false;
     }
     if (a->gain) {
-        pgy_value *factors[] = {in[0], a->gain};
-        in[0] = attention_value(p, n);
-        if (!in[0] || !pattern_add(p, n, "Mul", factors, 2, in[0])) return false;
+        pgy_value *factors[] = {put.in[0], a->gain};
+        put.in[0] = attention_value(p, n);
+        if (!put.in[0] || !pattern_add(p, n, "Mul", factors, 2, put.in[0])) return false;
     }
-    in[3] = attention_make_mask(a, p, n, &causal);
-    if (p->status) return false;
-    if (e->rank == 4) {
-        made = pattern_put(p, e->node, "Attention", in, 4);
-    } else {
-        y = attention_value(p, n);
-        made = y ? pattern_add(p, n, "Attention", in, 4, y) : NULL;
-    }
+    put.in[3] = attention_make_mask(a, p, n, &causal);
+    if (p->status || !put.out[0]) return false;
+    add_caches(&put, a);
+    made = direct ? pattern_put_outputs(p, e->node, "Attention", put.in, 6, put.out, put.out_count)
+                  : pattern_add_outputs(p, n, "Attention", put.in, 6, put.out, put.out_count);
     set_numbers(a, p, made, causal);
-    if (e->rank == 4 || !made) return made != NULL;
-    pgy_value *inputs[] = {y, attention_ints(p, n, FIRST, 1)};
-    return inputs[1] && pattern_put(p, e->node, e->rank == 3 ? "Squeeze" : "Unsqueeze", inputs, 2);
+    if (!made || (!direct && !put_view(p, n, e, put.out[0]))) return false;
+    drop_caches(a, p);
+    return true;
 }
 
 /* ---- Where it ends -------------------------------------------------------------------------- */
@@ -199,6 +237,10 @@ bool attention_make(const attention *a, pattern *p, pgy_node *n)
     if (a->of[ATTENTION_V].lies_apart) {
         together = (ending){.node = n, .rank = pattern_rank(n->outputs[0]), .together = true};
         return is_apart(a, &together) && put_apart(a, p, n, &together);
+    }
+    if (a->of[ATTENTION_V].leads) {
+        e = (ending){.node = n, .rank = 4, .leads = true};
+        return put_whole(a, p, n, &e);
     }
     if (!find_end(&e, a, p, n)) return false;
     pgy_node *user = pattern_user(e.node);

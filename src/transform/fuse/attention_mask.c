@@ -5,9 +5,6 @@
 #include "transform/fuse/attention.h"
 
 #include <math.h>
-#include <string.h>
-
-enum { MAX_TRIANGLE = 1 << 24 };
 
 /* ---- Looking -------------------------------------------------------------------------------- */
 
@@ -22,7 +19,7 @@ static bool fits_lead(const attention *a, const attention_mask *m)
 
 static bool has_row_for_each(const attention_mask *m)
 {
-    return pattern_same_size(m->v, -2, m->scores, -2);
+    return pattern_covers(m->v, -2, m->scores, -2);
 }
 
 bool attention_masks_fit(const attention *a, const pattern *p)
@@ -34,43 +31,6 @@ bool attention_masks_fit(const attention *a, const pattern *p)
         whole |= has_row_for_each(&a->masks[i]);
     }
     return single || whole || !p->standard;
-}
-
-/* ---- The triangle --------------------------------------------------------------------------- */
-
-/* Does element i of the constant let the score pass? Neither: 2. */
-static int opens(const attention_mask *m, const pgy_tensor *t, size_t i, double most)
-{
-    if (m->chooses) return (((const uint8_t *)pgy_tensor_data(t))[i] != 0) != m->opposite;
-    const double x = op_f64(t)[i];
-    return x == 0 ? 1 : x <= most ? 0 : 2;
-}
-
-/* A constant that lets every query see the keys up to its own place, and no others. Beside other
- * masks it must close for good. */
-static bool is_triangle(pattern *p, const attention_mask *m, bool alone)
-{
-    const double lowest = pattern_dtype(m->v) == PGY_F16 ? -65504 : -1e30,
-                 most = alone ? lowest : -INFINITY;
-    const int32_t rank = pattern_rank(m->v);
-    const int64_t rows = pattern_size(m->v, -2), keys = pattern_size(m->v, -1);
-    pgy_tensor *t = NULL;
-    if (m->negative || (m->chooses && !alone && !isinf(m->closed)) || rows < 2 || keys < 1 ||
-        rows > MAX_TRIANGLE / keys || !has_row_for_each(m) || !pattern_is_constant(p, m->v))
-        return false;
-    for (int32_t d = 0; d < rank - 2; d++)
-        if (pattern_size(m->v, d) != 1) return false;
-    if (!m->chooses)
-        t = pattern_floats(p, m->v);
-    else if (fold_constant(&t, &p->f, m->v, NULL))
-        t = NULL;
-    bool good = t && pgy_tensor_count(t) == (size_t)(rows * keys);
-    for (size_t i = 0; good && i < (size_t)(rows * keys); i++) {
-        const int wanted = (int64_t)i % keys <= (int64_t)i / keys;
-        good = opens(m, t, i, most) == wanted;
-    }
-    pgy_tensor_release(t);
-    return good;
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
@@ -89,21 +49,54 @@ static pgy_value *operation(pattern *p, pgy_node *n, const char *op, pgy_value *
     return made && pattern_add(p, n, op, inputs, count, made) ? made : NULL;
 }
 
-/* The mask with at most four axes, as a condition that opens or as numbers. */
-static pgy_value *make_term(const attention *a, pattern *p, pgy_node *n, const attention_mask *m,
-                            bool numbers)
+/* condition ? open : closed, `closed` being no lower than what closes everywhere */
+static pgy_value *make_choice(pattern *p, pgy_node *n, const pgy_value *like, pgy_value *condition,
+                              bool opposite, double closed)
 {
-    const pgy_dtype dtype = pattern_dtype(a->of[ATTENTION_Q].v);
+    const pgy_dtype dtype = pattern_dtype(like);
+    const double finite = isinf(closed) ? closed : fmax(closed, attention_floor(dtype));
+    pgy_value *yes = number(p, n, dtype, opposite ? finite : 0),
+              *no = number(p, n, dtype, opposite ? 0 : finite);
+    pgy_value *inputs[] = {condition, yes, no};
+    return operation(p, n, "Where", inputs, 3);
+}
+
+/* A mask of numbers that holds nothing too low: a choice between 0 and such a number is made anew.
+ */
+static pgy_value *make_floored(pattern *p, pgy_node *n, pgy_value *v)
+{
+    const pgy_node *where = pattern_from(v, "Where");
+    double number_of[2];
+    if (!attention_needs_floor(p, v)) return v;
+    if (where && pattern_scalar(p, where->inputs[1], &number_of[0]) &&
+        pattern_scalar(p, where->inputs[2], &number_of[1]))
+        for (size_t i = 0; i < 2; i++)
+            if (number_of[1 - i] == 0)
+                return make_choice(p, n, v, where->inputs[0], i == 0, number_of[i]);
+    pgy_value *inputs[] = {v, number(p, n, pattern_dtype(v), attention_floor(pattern_dtype(v)))};
+    return operation(p, n, "Max", inputs, 2);
+}
+
+/* The mask with at most four axes, as a condition that opens or as numbers. */
+static pgy_value *make_term(pattern *p, pgy_node *n, const attention_mask *m, bool numbers)
+{
     pgy_value *v = m->v;
     if (pattern_rank(v) == 5) v = attention_axis(p, n, "Squeeze", v);
-    if (!m->chooses || !v) return v && m->negative ? operation(p, n, "Neg", &v, 1) : v;
-    if (!numbers) return m->opposite ? operation(p, n, "Not", &v, 1) : v;
-    /* ONNX Runtime takes the lowest number for minus infinity, which is something else where all
-     * of a row is closed. */
-    const double finite = isinf(m->closed) ? m->closed : fmax(m->closed, -1e30);
-    pgy_value *zero = number(p, n, dtype, 0), *closed = number(p, n, dtype, finite);
-    pgy_value *inputs[] = {v, m->opposite ? closed : zero, m->opposite ? zero : closed};
-    return operation(p, n, "Where", inputs, 3);
+    if (!v) return NULL;
+    if (m->chooses && numbers) return make_choice(p, n, m->scores, v, m->opposite, m->closed);
+    if (m->chooses) return m->opposite ? operation(p, n, "Not", &v, 1) : v;
+    if (m->factor != 1) {
+        pgy_value *factors[] = {
+            v, number(p, n, pattern_dtype(m->v), m->negative ? -m->factor : m->factor)};
+        v = operation(p, n, "Mul", factors, 2);
+    } else if (m->negative) {
+        v = operation(p, n, "Neg", &v, 1);
+    }
+    if (!v || v == m->v) return v ? make_floored(p, n, v) : NULL;
+    if (!attention_needs_floor(p, m->v)) return v;
+    pgy_value *limits[] = {v,
+                           number(p, n, pattern_dtype(m->v), attention_floor(pattern_dtype(m->v)))};
+    return operation(p, n, "Max", limits, 2);
 }
 
 /* The number of queries as a list of one, made where it is needed. */
@@ -140,12 +133,15 @@ pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool
     const attention_mask *kept[ATTENTION_MAX_MASKS];
     size_t count = 0;
     bool numbers = false, whole = false;
+    /* Behind a cache the operator's own triangle begins elsewhere. */
+    const bool can_be_causal = !a->of[ATTENTION_K].joined;
     pgy_value *mask = NULL;
     *causal = false;
     if (!p->standard) return a->mask_count ? a->masks[0].v : NULL;
     for (size_t i = 0; i < a->mask_count; i++) {
         const attention_mask *m = &a->masks[i];
-        if (is_triangle(p, m, a->mask_count == 1)) {
+        if (can_be_causal && has_row_for_each(m) &&
+            attention_mask_is_causal(p, m, a->mask_count == 1)) {
             *causal = true;
             continue;
         }
@@ -154,7 +150,7 @@ pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool
         whole |= has_row_for_each(m);
     }
     for (size_t i = 0; i < count; i++) {
-        pgy_value *terms[] = {mask, make_term(a, p, n, kept[i], numbers)};
+        pgy_value *terms[] = {mask, make_term(p, n, kept[i], numbers)};
         mask = mask ? operation(p, n, numbers ? "Add" : "And", terms, 2) : terms[1];
     }
     return mask && !whole ? widen(a, p, n, mask) : mask;

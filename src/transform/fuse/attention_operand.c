@@ -112,9 +112,57 @@ void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bo
     if (apart) o->apart = o->v;
 }
 
+void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v)
+{
+    attention_operand *o = &a->of[i];
+    a->plain = false;
+    if (i != ATTENTION_V) v = attention_unscaled(p, v, &a->scale);
+    *o = (attention_operand){.v = v, .leads = true};
+}
+
+/* The Concat that makes v, [batch, heads, length, size], of a cache and what is new. */
+static pgy_node *joined_from_cache(const attention_operand *o)
+{
+    pgy_node *n = pattern_from(o->v, "Concat");
+    if (!n || n->input_count != 2 || pattern_rank(o->v) != 4 || o->turned || o->lies_apart ||
+        o->leads || !o->v->is_output || o->v->consumer_count != 1 ||
+        o->v->producer->graph != n->graph)
+        return NULL;
+    const int64_t axis = pattern_int(n, "axis", 0);
+    if (axis != 2 && axis != -2) return NULL;
+    for (int32_t d = 0; d < 4; d++)
+        if (d != 2 && !pattern_same_size(n->inputs[0], d, n->inputs[1], d)) return NULL;
+    return n;
+}
+
+void attention_split_cache(attention *a, pattern *p)
+{
+    attention_operand *k = &a->of[ATTENTION_K], *v = &a->of[ATTENTION_V];
+    pgy_node *keys = joined_from_cache(k), *values = joined_from_cache(v);
+    if (!p->standard || !keys || !values || keys == values ||
+        !pattern_same_size(keys->inputs[0], 2, values->inputs[0], 2))
+        return;
+    const attention before = *a;
+    attention_read_operand(a, p, ATTENTION_K, keys->inputs[1], false, false);
+    attention_read_operand(a, p, ATTENTION_V, values->inputs[1], false, false);
+    a->plain = false;
+    if (a->scale != before.scale || k->v != keys->inputs[1] || v->v != values->inputs[1]) {
+        /* What is done to new keys alone stays outside. */
+        *a = before;
+        *k = (attention_operand){.v = keys->inputs[1]};
+        *v = (attention_operand){.v = values->inputs[1]};
+    }
+    k->joined = keys;
+    v->joined = values;
+}
+
 bool attention_operand_lead(attention_lead *out, const attention_operand *o)
 {
     const int32_t rank = pattern_rank(o->v);
+    if (o->leads && rank == 4) {
+        *out = (attention_lead){fold_known(o->v)->dims[1], fold_known(o->v)->dims[2]};
+        return true;
+    }
     if (!o->lies_apart) return attention_lead_of(out, o->v);
     if (rank < 4 || rank > 5 || (rank == 5 && pattern_size(o->v, 0) != 1)) return false;
     const dim *dims = fold_known(o->v)->dims;
@@ -124,5 +172,5 @@ bool attention_operand_lead(attention_lead *out, const attention_operand *o)
 
 int32_t attention_length_axis(const attention_operand *o)
 {
-    return pattern_rank(o->v) - (o->lies_apart ? 3 : 2);
+    return o->leads ? 0 : pattern_rank(o->v) - (o->lies_apart ? 3 : 2);
 }

@@ -298,6 +298,143 @@ static void test_attention__the_triangle_is_causal(void **state)
     expect(&b, CAUSAL);
 }
 
+/* What a query sees of `k` keys up to its own place, `k` being whatever x has. */
+static model_builder any_length(void)
+{
+    model_builder b = start("N, 3, L, 4", 4);
+    pgy_onnx_node *shape = builder_node(&b, "Shape", "x", "length");
+    builder_attr_int(&b, shape, "start", 2);
+    builder_attr_int(&b, shape, "end", 3);
+    number(&b, "closed", -INFINITY);
+    builder_ints(&b, "none", "", (const int64_t[]){0});
+    builder_ints(&b, "one", "", (const int64_t[]){1});
+    builder_ints(&b, "first", "1", (const int64_t[]){0});
+    builder_ints(&b, "second", "1", (const int64_t[]){1});
+    builder_node(&b, "MatMul", "q kt", "s");
+    return b;
+}
+
+static model_builder compared(const char *op, const char *places, bool opposite)
+{
+    model_builder b = any_length();
+    builder_node(&b, "Squeeze", "length", "l");
+    builder_node(&b, "Range", "none l one", "r");
+    builder_node(&b, "Unsqueeze", "r first", "keys");
+    builder_node(&b, "Unsqueeze", "r second", "queries");
+    builder_node(&b, op, places, "open");
+    builder_node(&b, "Where", opposite ? "open closed s" : "open s closed", "w");
+    end(&b, "w");
+    return b;
+}
+
+static void test_attention__a_triangle_of_any_length(void **state)
+{
+    (void)state;
+    static const char CAUSAL[] = "Sin Cos Neg Attention(3 is_causal=1 scale=1)";
+    model_builder b = compared("LessOrEqual", "keys queries", false);
+    expect(&b, CAUSAL);
+    b = compared("GreaterOrEqual", "queries keys", false);
+    expect(&b, CAUSAL);
+    b = compared("Greater", "keys queries", true);
+    expect(&b, CAUSAL);
+    b = compared("Less", "queries keys", true);
+    expect(&b, CAUSAL);
+    /* Keys from the query's own place on. */
+    b = compared("GreaterOrEqual", "keys queries", false);
+    expect(&b, "Sin Cos Neg Shape Squeeze Range Unsqueeze Unsqueeze GreaterOrEqual "
+               "Attention(4 scale=1)");
+}
+
+static void test_attention__a_triangle_of_one_number(void **state)
+{
+    (void)state;
+    model_builder b = any_length();
+    const float closed = -INFINITY;
+    pgy_tensor *value = NULL;
+    assert_int_equal(pgy_tensor_create(&value, PGY_F32, 1, (const int64_t[]){1}, NULL), 0);
+    *(float *)pgy_tensor_data(value) = closed;
+    builder_attr_int(&b, builder_node(&b, "Concat", "length length", "both"), "axis", 0);
+    builder_attr_tensor(&b, builder_node(&b, "ConstantOfShape", "both", "all"), "value", value);
+    builder_node(&b, "Trilu", "all one", "above");
+    builder_node(&b, "Add", "s above", "m");
+    end(&b, "m");
+    expect(&b, "Sin Cos Neg Attention(3 is_causal=1 scale=1)");
+    pgy_tensor_release(value);
+}
+
+/* The front of a triangle that is large enough, for Where and for an addition. */
+static void test_attention__a_part_of_a_triangle(void **state)
+{
+    (void)state;
+    float values[16 * 16];
+    for (size_t i = 0; i < 256; i++) values[i] = i % 16 <= i / 16;
+    for (int added = 0; added < 2; added++) {
+        model_builder b = any_length();
+        builder_floats(&b, "bias", "1, 1, 16, 16", values);
+        builder_ints(&b, "rows", "1", (const int64_t[]){2});
+        builder_ints(&b, "columns", "1", (const int64_t[]){3});
+        number(&b, "low", -3.4028235e38f);
+        number(&b, "unit", 1);
+        number(&b, "zero", 0);
+        builder_node(&b, "Slice", "bias first length rows", "top");
+        builder_node(&b, "Slice", "top first length columns", "part");
+        if (added) {
+            builder_node(&b, "Sub", "unit part", "rest");
+            builder_node(&b, "Mul", "rest low", "mask");
+            builder_node(&b, "Add", "s mask", "m");
+        } else {
+            builder_node(&b, "Equal", "part zero", "shut");
+            builder_node(&b, "Where", "shut closed s", "m");
+        }
+        end(&b, "m");
+        expect(&b, "Sin Cos Neg Attention(3 is_causal=1 scale=1)");
+    }
+}
+
+/* Scores and mask are multiplied together. */
+static void test_attention__a_mask_before_the_scale(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    number(&b, "half", 0.5f);
+    bias(&b, "mask", "5, 5", 25);
+    builder_node(&b, "MatMul", "q kt", "qk");
+    builder_node(&b, "Add", "qk mask", "sm");
+    builder_node(&b, "Mul", "sm half", "s");
+    end(&b, "s");
+    expect(&b, "Sin Cos Neg Attention(4 scale=0.5)");
+}
+
+/* ONNX Runtime gives 0 for a row that is closed with the lowest number, where a mean was. */
+static void test_attention__no_mask_closes_with_the_lowest_number(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 5, 4", 4);
+    builder_input(&b, "mask", PGY_F32, "2, 1, 5, 5");
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Add", "s mask", "m");
+    end(&b, "m");
+    expect(&b, "Sin Cos Neg Max Attention(4 scale=1)");
+    b = start("2, 3, 5, 4", 4);
+    builder_input(&b, "seen", PGY_F32, "2, 1, 5, 5");
+    number(&b, "zero", 0);
+    number(&b, "low", -3.4028235e38f);
+    builder_node(&b, "Greater", "seen zero", "open");
+    builder_node(&b, "Where", "open zero low", "mask");
+    builder_node(&b, "MatMul", "q kt", "s");
+    builder_node(&b, "Add", "s mask", "m");
+    end(&b, "m");
+    expect(&b, "Sin Cos Neg Greater Where Attention(4 scale=1)");
+    /* What is computed otherwise is no mask that closes. */
+    b = start("2, 3, 5, 4", 4);
+    builder_node(&b, "MatMul", "v kt", "s");
+    builder_node(&b, "Tanh", "s", "bias");
+    builder_node(&b, "MatMul", "q kt", "s2");
+    builder_node(&b, "Add", "s2 bias", "m");
+    end(&b, "m");
+    expect(&b, "Sin Cos Neg Transpose MatMul Tanh Attention(4 scale=1)");
+}
+
 /* Rows that see no key are 0, as Attention has it. */
 static void test_attention__rows_without_keys(void **state)
 {
@@ -439,6 +576,56 @@ static void test_attention__einsum_of_heads_apart(void **state)
     builder_attr_string(&b, builder_node(&b, "Einsum", "p x", "y"), "equation", "bnij,bjnd->bind");
     expect(&b, "Sin Cos Reshape Reshape Reshape Attention(4 q_num_heads=3 kv_num_heads=3 scale=1) "
                "Reshape");
+}
+
+/* [length, batch, heads, size] on all sides, as XLNet has it. */
+static void test_attention__einsum_of_lengths_first(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(23);
+    builder_input(&b, "x", PGY_F32, "5, 2, 3, 4");
+    builder_output(&b, "y", PGY_F32, "5, 2, 3, 4");
+    number(&b, "half", 0.5f);
+    bias(&b, "mask", "2, 3, 5, 5", 150);
+    builder_node(&b, "Sin", "x", "q");
+    builder_node(&b, "Cos", "x", "k");
+    builder_attr_string(&b, builder_node(&b, "Einsum", "q k", "s"), "equation", "ibnd,jbnd->bnij");
+    builder_node(&b, "Add", "s mask", "sm");
+    builder_node(&b, "Mul", "sm half", "m");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "m", "p"), "axis", 3);
+    builder_attr_string(&b, builder_node(&b, "Einsum", "p x", "y"), "equation", "bnij,jbnd->ibnd");
+    expect(&b, "Sin Cos Transpose Transpose Transpose Attention(4 scale=0.5) Transpose");
+}
+
+/* ---- Caches --------------------------------------------------------------------------------- */
+
+/* Keys and values are those of a cache and new ones; both are given back. */
+static model_builder cached(const char *values, bool given_back)
+{
+    model_builder b = start("2, 3, 5, 4", 4);
+    builder_input(&b, "old_k", PGY_F32, "2, 3, P, 4");
+    builder_input(&b, "old_v", PGY_F32, "2, 3, P, 4");
+    builder_attr_int(&b, builder_node(&b, "Concat", "old_k k", "all_k"), "axis", 2);
+    builder_attr_int(&b, builder_node(&b, "Concat", values, "all_v"), "axis", -2);
+    builder_output(&b, "all_k", PGY_F32, NULL);
+    if (given_back) builder_output(&b, "all_v", PGY_F32, NULL);
+    turn(&b, "all_k", "at", 4, (const int64_t[]){0, 1, 3, 2});
+    builder_node(&b, "MatMul", "q at", "s");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "s", "p"), "axis", -1);
+    builder_node(&b, "MatMul", "p all_v", "y");
+    return b;
+}
+
+static void test_attention__a_cache_is_an_input(void **state)
+{
+    (void)state;
+    model_builder b = cached("old_v v", true);
+    expect(&b, "Sin Cos Neg Attention(6 scale=1)");
+    /* New values that come first, and a cache that nobody gets. */
+    b = cached("v old_v", true);
+    expect(&b, "Sin Cos Neg Concat Concat Attention(3 scale=1)");
+    b = cached("old_v v", false);
+    expect(&b, "Sin Cos Neg Concat Concat Attention(3 scale=1)");
 }
 
 /* ---- Shared keys ---------------------------------------------------------------------------- */
