@@ -32,7 +32,8 @@ typedef struct pgy_cut_selection {
     size_t size;          /**< sizeof(pgy_cut_selection) */
     const char *subgraph; /**< path of the graph that the names are of, "If_3/then_branch", or of a
                              call, whose function they are of, "layer_1/attention"; NULL: the top
-                             graph, or the one that the first node's path leads to */
+                             graph, or the one that the first node's path leads to. Alone: all of
+                             its nodes */
     const char *const *nodes; /**< names (of nodes without one: of their first output), wildcards,
                                  or paths "If_3/then_branch/Add_2", "layer_1/attention/MatMul_0".
                                  Paths of calls are needed where more than one can be meant */

@@ -46,7 +46,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "only what one of these tensors depends on; they become the outputs"),
     PGY_OPT_TEXT("--subgraph", cut_args, subgraph, .meta = "PATH",
                  .help = "the names above are of this subgraph, as in If_3/then_branch, or of the "
-                         "function that this node calls"),
+                         "function that this node calls; without names, all of it"),
     PGY_OPT_LIST("--iteration", cut_args, iterations, .nargs = PGY_ONE_OR_MORE, .meta = "N",
                  .exclusive = "recording",
                  .help =
@@ -252,6 +252,14 @@ static pgy_status save_results(const char *path, const border *b, pgy_error *err
     return st;
 }
 
+/* ONNX Runtime's interface cannot make a sequence without elements, which is saved as "name[]". */
+static bool has_empty_sequence(const pgy_tensor_map *m)
+{
+    for (size_t i = 0; i < pgy_tensor_map_count(m); i++)
+        if (str_ends_with(pgy_tensor_map_name(m, i), "[]")) return true;
+    return false;
+}
+
 static pgy_status save_values(const border *b, args *line, const char *path, pgy_error *err)
 {
     const char *inputs = beside(path, "inputs", &line->memory);
@@ -264,7 +272,8 @@ static pgy_status save_values(const border *b, args *line, const char *path, pgy
     if (!st) st = save_results(outputs, b, err);
     str_append(&line_text, "polygraphy run ");
     str_append_word(&line_text, path);
-    str_append(&line_text, " --onnxrt --opref --load-inputs ");
+    str_append(&line_text, has_empty_sequence(b->inputs) ? " --opref --load-inputs "
+                                                         : " --onnxrt --opref --load-inputs ");
     str_append_word(&line_text, inputs);
     if (!st) LOG(INFO, "%s", str_text(&line_text));
     str_deinit(&line_text);

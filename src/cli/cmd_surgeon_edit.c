@@ -187,6 +187,17 @@ static pgy_status load(pgy_gs_graph **g, pgy_gs_graph **before, const edit_args 
     return st;
 }
 
+/* Outputs may have no type because nobody looked for it. */
+static pgy_status save(pgy_gs_graph *g, const edit_args *s, args *line, pgy_error *err)
+{
+    pgy_error why = {0};
+    const pgy_status st = model_save_graph(g, line, s->output, NULL, &why);
+    if (!st) return PGY_OK;
+    return pgy_error_set(err, st, "%s%s", why.text,
+                         st == PGY_E_TYPE ? ": the verb infer-shapes finds it, set-type says it"
+                                          : "");
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
@@ -200,7 +211,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (!st) st = run_edits(g, s, err);
     if (!st && before) st = show_changes(before, g, s, err);
     if (!st) warn_unfinished(g);
-    if (!st) st = model_save_graph(g, line, s->output, NULL, err);
+    if (!st) st = save(g, s, line, err);
     pgy_gs_destroy(before);
     pgy_gs_destroy(g);
     return st;

@@ -357,7 +357,10 @@ pgy_status cut_level(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
 
 pgy_status cut_select(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
 {
+    const bool only_level = !s->node_count && !s->module_count && !s->from_count && !s->to_count &&
+                            (s->subgraph || c->only_under);
     pgy_status st = alloc_inside(c, err);
+    for (size_t i = 0; !st && only_level && i < c->level->node_count; i++) take_node(c, i);
     if (!st) st = select_nodes(c, s, s->subgraph != NULL, err);
     for (size_t i = 0; !st && i < s->module_count; i++) st = select_module(c, s->modules[i], err);
     if (!st && (s->from_count || s->to_count)) st = select_between(c, s, err);

@@ -250,6 +250,17 @@ static void test_cut__a_name_that_one_subgraph_has_needs_no_path(void **state)
     pgy_cut_destroy(c);
 }
 
+static void test_cut__a_subgraph_alone_is_cut_whole(void **state)
+{
+    (void)state;
+    model_builder b = branch();
+    const pgy_cut_selection what = {.size = sizeof what, .subgraph = "choice/1/then_branch"};
+    pgy_cut *c = cut(builder_finish_bytes(&b), &what);
+    expect_borders(c, "a", "u");
+    assert_int_equal(pgy_cut_node_count(c), 2);
+    pgy_cut_destroy(c);
+}
+
 static void test_cut__names_that_several_subgraphs_have_are_refused(void **state)
 {
     (void)state;
@@ -507,6 +518,12 @@ static void test_cut__patterns_and_modules_reach_into_functions(void **state)
         .size = sizeof what, .modules = names("net.second.scale", NULL), .module_count = 1};
     c = cut(builder_finish_bytes(&b), &what);
     expect_borders(c, "net/second/h", "net/second/s");
+    pgy_cut_destroy(c);
+    b = blocks();
+    what = (pgy_cut_selection){.size = sizeof what, .subgraph = "net/first"};
+    c = cut(builder_finish_bytes(&b), &what);
+    expect_borders(c, "x", "a");
+    assert_int_equal(pgy_cut_node_count(c), 3);
     pgy_cut_destroy(c);
     b = blocks();
     what = (pgy_cut_selection){.size = sizeof what,
