@@ -123,9 +123,12 @@ static void fold(yaml_scan *s, str *out, bool escaped)
 static void escape(yaml_scan *s, str *out)
 {
     static const char NAMES[] = "0abtnvfre \"/\\", VALUES[] = "\0\a\b\t\n\v\f\r\x1b \"/\\";
+    /* Ends of lines and the blank that are not ASCII, as PyYAML writes them. */
+    static const char WIDE[] = "N_LP";
+    static const uint32_t WIDE_CODES[] = {0x85, 0xA0, 0x2028, 0x2029};
     uint32_t code;
     const char c = yaml_peek(s, 0);
-    const char *known = c ? strchr(NAMES, c) : NULL;
+    const char *known = c ? strchr(NAMES, c) : NULL, *wide = c ? strchr(WIDE, c) : NULL;
     if (c == '\n' || c == '\r') {
         fold(s, out, true);
         return;
@@ -133,6 +136,10 @@ static void escape(yaml_scan *s, str *out)
     s->p++;
     if (known && VALUES[known - NAMES]) {
         str_append_char(out, VALUES[known - NAMES]);
+        return;
+    }
+    if (wide) {
+        append_utf8(out, WIDE_CODES[wide - WIDE]);
         return;
     }
     const int digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;

@@ -85,6 +85,7 @@ static void test_yaml__scalars(void **state)
            "[[true false true false true false 'y' null null null]]");
     expect("['1', \"true\", 'it''s', \"a\\tb\\x41\\u00e9\\n\"]",
            "[['1' 'true' 'it's' 'a\tbA\xC3\xA9\n']]");
+    expect("[\"\\N\\_\\L\\P\"]", "[['\xC2\x85\xC2\xA0\xE2\x80\xA8\xE2\x80\xA9']]");
     expect("99999999999999999999", "[1e+20f]");
     expect("a: onnx::Add_1\nb: -x\nc: http://a/b?c=d\n",
            "[{a='onnx::Add_1' b='-x' c='http://a/b?c=d'}]");
