@@ -230,10 +230,10 @@ static pgy_status several_calls(const found_calls *calls, pgy_error *err)
         str_printf(&list, "%s'%s%s%s'", i ? ", " : "", calls->paths[i] ? calls->paths[i] : "",
                    module ? "" : "/", module ? "" : calls->name);
     if (calls->count > SHOWN_CALLS) str_append(&list, ", ...");
-    const pgy_status st = pgy_error_set(
-        err, PGY_E_ARGUMENT, "%s '%s' is inside a function that is called %zu times; %s %s",
-        WHAT[calls->what], calls->name, calls->count,
-        module ? "choose one as the subgraph:" : "write one of", str_text(&list));
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' is in the bodies of %zu calls; %s %s",
+                      WHAT[calls->what], calls->name, calls->count,
+                      module ? "choose one as the subgraph:" : "write one of", str_text(&list));
     str_deinit(&list);
     return st;
 }

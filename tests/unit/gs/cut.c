@@ -566,7 +566,7 @@ static void test_cut__names_that_several_calls_have_are_refused(void **state)
     model_builder b = blocks();
     pgy_cut_selection what = {.size = sizeof what, .nodes = names("times", NULL), .node_count = 1};
     expect_refused(builder_finish_bytes(&b), &what, PGY_E_ARGUMENT,
-                   "node 'times' is inside a function that is called 2 times; write one of "
+                   "node 'times' is in the bodies of 2 calls; write one of "
                    "'net/first/times', 'net/second/times'");
     b = blocks();
     what = (pgy_cut_selection){.size = sizeof what, .to = names("h", NULL), .to_count = 1};
