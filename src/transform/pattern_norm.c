@@ -6,27 +6,9 @@
 
 enum { MAX_ROW = 1 << 20 };
 
-/* ---- The quotient --------------------------------------------------------------------------- */
+/* ---- Means ---------------------------------------------------------------------------------- */
 
-/* s, if v = sqrt(s) */
-static pgy_value *root_of(pattern *p, pgy_value *v)
-{
-    const pgy_node *root = pattern_inner(v, "Sqrt"), *pow = pattern_inner(v, "Pow");
-    if (root) return root->inputs[0];
-    return pow && pattern_scalar_is(p, pattern_input(pow, 1), 0.5) ? pow->inputs[0] : NULL;
-}
-
-/* s, if v = 1 / sqrt(s) */
-static pgy_value *inverse_root_of(pattern *p, pgy_value *v)
-{
-    const pgy_node *one = pattern_inner(v, "Reciprocal"), *div = pattern_inner(v, "Div"),
-                   *pow = pattern_inner(v, "Pow");
-    if (one) return root_of(p, one->inputs[0]);
-    if (div) return pattern_scalar_is(p, div->inputs[0], 1) ? root_of(p, div->inputs[1]) : NULL;
-    return pow && pattern_scalar_is(p, pattern_input(pow, 1), -0.5) ? pow->inputs[0] : NULL;
-}
-
-/* Are the axes of a reduction the last ones, which stay as 1? */
+/* Are the axes of a reduction the last ones? */
 static bool read_axis(int32_t *axis, pattern *p, const pgy_node *reduce)
 {
     const pgy_onnx_attribute *a = node_attribute(reduce, "axes");
@@ -34,7 +16,7 @@ static bool read_axis(int32_t *axis, pattern *p, const pgy_node *reduce)
     const int64_t *axes = a ? a->ints : NULL;
     size_t count = a ? a->int_count : 0;
     uint32_t seen = 0;
-    if (rank < 1 || rank > 31 || pattern_int(reduce, "keepdims", 1) != 1) return false;
+    if (rank < 1 || rank > 31) return false;
     if (!a && !pattern_ints(p, pattern_input(reduce, 1), &axes, &count)) return false;
     for (size_t i = 0; i < count; i++) {
         const int64_t d = axes[i] < 0 ? axes[i] + rank : axes[i];
@@ -47,61 +29,288 @@ static bool read_axis(int32_t *axis, pattern *p, const pgy_node *reduce)
     return false;
 }
 
-static bool is_square(pattern *p, const pgy_node *n, const pgy_value *x)
+/* v has 1 in the place of the sizes of x from the axis on. */
+static bool stays_as_one(const pgy_value *v, const pgy_value *x, int32_t axis)
 {
-    if (pattern_is(n, "Mul")) return n->inputs[0] == x && n->inputs[1] == x;
-    return pattern_is(n, "Pow") && n->inputs[0] == x &&
-           pattern_scalar_is(p, pattern_input(n, 1), 2);
+    if (pattern_rank(v) != pattern_rank(x)) return false;
+    for (int32_t d = 0; d < pattern_rank(v); d++)
+        if (d < axis ? !pattern_same_size(v, d, x, d) : pattern_size(v, d) != 1) return false;
+    return true;
 }
 
-/* Is s = mean(x * x) + epsilon? */
-static bool is_mean_square(pattern_norm *m, pattern *p, pgy_value *s)
+/* How many elements a row of x has; 0: not known. */
+static double row_size(const pgy_value *x, int32_t axis)
+{
+    double size = 1;
+    for (int32_t d = axis; d < pattern_rank(x); d++)
+        size *= pattern_size(x, d) > 0 ? (double)pattern_size(x, d) : 0;
+    return size;
+}
+
+/* What v, of any use, is the mean of over the last axes, which stay as 1; or NULL. *squared: it is
+ * the mean of squares. */
+static pgy_value *mean_of(int32_t *axis, bool *squared, pattern *p, pgy_value *v)
+{
+    const pattern_product q = pattern_factors(p, v);
+    pgy_value *sum = q.count == 1 ? q.values[0] : NULL;
+    if (!sum || (sum != v && !pattern_is_inner(sum))) return NULL;
+    const pgy_node *shape = pattern_from(sum, "Unsqueeze");
+    if (!shape) shape = pattern_from(sum, "Reshape");
+    if (shape && pattern_is_inner(shape->inputs[0])) sum = shape->inputs[0];
+    const pgy_node *mean = pattern_from(sum, "ReduceMean"), *add = pattern_from(sum, "ReduceSum"),
+                   *squares = pattern_from(sum, "ReduceSumSquare");
+    const pgy_node *reduce = mean ? mean : add ? add : squares;
+    if (!reduce || !read_axis(axis, p, reduce) || !stays_as_one(v, reduce->inputs[0], *axis))
+        return NULL;
+    const double size = mean ? 1 : row_size(reduce->inputs[0], *axis);
+    *squared = squares != NULL;
+    return size > 0 && pattern_close(v, q.factor * size, 1) ? reduce->inputs[0] : NULL;
+}
+
+/* What n squares, or NULL. */
+static pgy_value *squared_by(pattern *p, const pgy_node *n)
+{
+    if (pattern_is(n, "Mul")) return n->inputs[0] == n->inputs[1] ? n->inputs[0] : NULL;
+    if (pattern_is(n, "ReduceSumSquare")) return n->inputs[0];
+    return pattern_is(n, "Pow") && pattern_scalar_is(p, pattern_input(n, 1), 2) ? n->inputs[0]
+                                                                                : NULL;
+}
+
+/* What inner v is the mean of the squares of, or NULL. */
+static pgy_value *mean_square_of(int32_t *axis, pattern *p, pgy_value *v)
+{
+    bool squared;
+    pgy_value *x = pattern_is_inner(v) ? mean_of(axis, &squared, p, v) : NULL;
+    if (!x || squared) return x;
+    return pattern_is_inner(x) ? squared_by(p, x->producer) : NULL;
+}
+
+/* ---- The quotient --------------------------------------------------------------------------- */
+
+/* s, if v = sqrt(s) */
+static pgy_value *root_of(pattern *p, const pgy_value *v)
+{
+    const pgy_node *root = pattern_from(v, "Sqrt"), *pow = pattern_from(v, "Pow");
+    if (root) return root->inputs[0];
+    return pow && pattern_scalar_is(p, pattern_input(pow, 1), 0.5) ? pow->inputs[0] : NULL;
+}
+
+/* x * gain / sqrt(s): one of each, gain being a constant; NULL where there is none. */
+typedef struct quotient {
+    pgy_value *x, *gain, *s;
+    const pgy_node *user; /* of x */
+} quotient;
+
+static bool take_apart(quotient *q, pattern *p, pgy_value *v, const pgy_node *user, bool below,
+                       bool open);
+
+static bool take_node(quotient *q, pattern *p, pgy_value *v, bool below)
+{
+    const pgy_node *n = v->producer;
+    pgy_value *s = root_of(p, v);
+    if (!s && pattern_is(n, "Pow") && pattern_scalar_is(p, pattern_input(n, 1), -0.5)) {
+        s = n->inputs[0];
+        below = !below;
+    }
+    if (s) {
+        if (!below || q->s) return false;
+        q->s = s;
+        return true;
+    }
+    if (pattern_is(n, "Reciprocal")) return take_apart(q, p, n->inputs[0], n, !below, false);
+    return take_apart(q, p, n->inputs[0], n, below, false) &&
+           take_apart(q, p, n->inputs[1], n, pattern_is(n, "Div") ? !below : below, false);
+}
+
+/* Is n one that a quotient is made of? */
+static bool is_step(pattern *p, const pgy_node *n)
+{
+    return (n->input_count == 2 && (pattern_is(n, "Mul") || pattern_is(n, "Div"))) ||
+           pattern_is(n, "Reciprocal") || pattern_is(n, "Sqrt") ||
+           (pattern_is(n, "Pow") && (pattern_scalar_is(p, pattern_input(n, 1), 0.5) ||
+                                     pattern_scalar_is(p, pattern_input(n, 1), -0.5)));
+}
+
+static bool take_apart(quotient *q, pattern *p, pgy_value *v, const pgy_node *user, bool below,
+                       bool open)
+{
+    if (!v) return false;
+    if (pattern_is_constant(p, v)) {
+        if (pattern_scalar_is(p, v, 1)) return true;
+        if (below || q->gain) return false;
+        q->gain = v;
+        return true;
+    }
+    if (v->producer && v->producer->graph == v->graph && (open || pattern_is_inner(v)) &&
+        is_step(p, v->producer))
+        return take_node(q, p, v, below);
+    if (below || q->x) return false;
+    q->x = v;
+    q->user = user;
+    return true;
+}
+
+/* ---- The variance --------------------------------------------------------------------------- */
+
+/* mean(x * x) - mean(x) * mean(x), not below 0; x or NULL. */
+static pgy_value *fast_variance(int32_t *axis, const pgy_value **mean, pattern *p, pgy_value *v)
+{
+    const pgy_node *most = pattern_inner(v, "Max"), *relu = pattern_inner(v, "Relu");
+    bool squared;
+    int32_t own;
+    for (size_t i = 0; most && most->input_count == 2 && i < 2; i++)
+        if (pattern_scalar_is(p, most->inputs[i], 0)) v = most->inputs[1 - i];
+    if (relu) v = relu->inputs[0];
+    const pgy_node *sub = pattern_inner(v, "Sub");
+    pgy_value *x = sub ? mean_square_of(axis, p, sub->inputs[0]) : NULL;
+    pgy_value *m =
+        x && pattern_is_inner(sub->inputs[1]) ? squared_by(p, sub->inputs[1]->producer) : NULL;
+    if (!m || mean_of(&own, &squared, p, m) != x || squared || own != *axis) return NULL;
+    *mean = m;
+    return x;
+}
+
+/* s = mean(x * x) + epsilon, or that of x - mean; sets axis and epsilon. */
+static bool read_spread(pattern_norm *m, pattern *p, pgy_value *s, pgy_value **x,
+                        const pgy_value **mean)
 {
     const pgy_node *add = pattern_inner(s, "Add");
+    *mean = NULL;
     for (size_t i = 0; add && i < 2; i++) {
-        const pgy_node *mean = pattern_inner(add->inputs[i], "ReduceMean");
-        if (!mean || !pattern_scalar(p, add->inputs[1 - i], &m->epsilon) || m->epsilon < 0)
-            continue;
-        return pattern_is_inner(mean->inputs[0]) && is_square(p, mean->inputs[0]->producer, m->x) &&
-               read_axis(&m->axis, p, mean);
+        if (!pattern_scalar(p, add->inputs[1 - i], &m->epsilon) || m->epsilon < 0) continue;
+        *x = mean_square_of(&m->axis, p, add->inputs[i]);
+        if (!*x) *x = fast_variance(&m->axis, mean, p, add->inputs[i]);
+        return *x != NULL;
     }
     return false;
+}
+
+/* d = x - mean(x), over the same axes: x, or NULL. */
+static pgy_value *centred(const pattern_norm *m, pattern *p, const pgy_value *d,
+                          const pgy_value **mean)
+{
+    const pgy_node *sub = pattern_from(d, "Sub");
+    bool squared;
+    int32_t axis;
+    if (!sub || d->is_output || mean_of(&axis, &squared, p, sub->inputs[1]) != sub->inputs[0] ||
+        squared || axis != m->axis)
+        return NULL;
+    *mean = sub->inputs[1];
+    return sub->inputs[0];
 }
 
 bool pattern_norm_find(pattern_norm *out, pattern *p, pgy_node *n)
 {
+    quotient q = {0};
+    pgy_value *x;
+    const pgy_value *own, *mean;
     *out = (pattern_norm){.last = n};
-    if (n->input_count != 2 || !pattern_is_float(n->outputs[0])) return false;
-    const bool div = pattern_is(n, "Div");
-    if (!div && !pattern_is(n, "Mul")) return false;
-    for (size_t i = 0; i < (div ? 1 : 2); i++) {
-        pgy_value *root = n->inputs[1 - i];
-        pgy_value *s = div ? root_of(p, root) : inverse_root_of(p, root);
-        out->x = n->inputs[i];
-        if (s && is_mean_square(out, p, s)) return true;
+    if (n->input_count != 2 || !pattern_is_float(n->outputs[0]) ||
+        (!pattern_is(n, "Mul") && !pattern_is(n, "Div")) ||
+        !take_apart(&q, p, n->outputs[0], NULL, false, true) || !q.s || !q.x ||
+        !pattern_is_inner(q.s) || !read_spread(out, p, q.s, &x, &mean))
+        return false;
+    /* Of a fast variance only the centre is divided. */
+    if (mean ? centred(out, p, q.x, &own) != x || own != mean : x != q.x) return false;
+    out->x = q.x;
+    out->user = q.user;
+    out->gain = q.gain;
+    out->fast = mean != NULL;
+    return true;
+}
+
+/* The quotient and the square use it: twice, or three times if that is a product; of a fast
+ * variance only the quotient does. */
+static bool used_for_norm_only(const pattern_norm *m, pattern *p, const pgy_value *d)
+{
+    size_t others = 0, products = 0, squares = 0;
+    for (size_t i = 0; i < d->consumer_count; i++) {
+        const pgy_node *n = d->consumers[i];
+        const bool square = n != m->user && squared_by(p, n) == d;
+        products += square && pattern_is(n, "Mul");
+        squares += square;
+        others += !square && n != m->user;
     }
-    return false;
+    const size_t wanted = (m->user != NULL) + (m->fast ? 0 : products ? 2 : 1);
+    return !others && d->consumer_count == wanted && (squares > 0) == !m->fast;
 }
 
 bool pattern_norm_centre(pattern_norm *m, pattern *p)
 {
-    const pgy_node *sub = pattern_from(m->x, "Sub");
-    if (!sub || m->x->is_output) return false;
-    const pgy_node *mean = pattern_inner(sub->inputs[1], "ReduceMean");
-    int32_t axis;
-    if (!mean || mean->inputs[0] != sub->inputs[0] || !read_axis(&axis, p, mean) || axis != m->axis)
-        return false;
-    /* The quotient and the square: two uses, or three if that is a product. */
-    size_t others = 0, products = 0;
-    for (size_t i = 0; i < m->x->consumer_count; i++) {
-        const pgy_node *n = m->x->consumers[i];
-        const bool square = n != m->last && is_square(p, n, m->x);
-        products += square && pattern_is(n, "Mul");
-        others += !square && n != m->last;
-    }
-    if (others || m->x->consumer_count != (products ? 3 : 2)) return false;
-    m->x = sub->inputs[0];
+    const pgy_value *mean = NULL;
+    pgy_value *x = centred(m, p, m->x, &mean);
+    if (!x || !used_for_norm_only(m, p, m->x)) return false;
+    m->x = x;
     return true;
+}
+
+/* ---- Scale and shift apart ------------------------------------------------------------------ */
+
+/* The product of w and something else; that, or NULL. */
+static pgy_value *times(const pgy_value *v, const pgy_value *w)
+{
+    const pgy_node *mul = pattern_inner(v, "Mul");
+    for (size_t i = 0; mul && i < 2; i++)
+        if (mul->inputs[i] == w) return mul->inputs[1 - i];
+    return NULL;
+}
+
+/* v = shift - mean * w, in any way to write it; *shift is NULL where there is none and `negative`
+ * is expected: v is subtracted. */
+static const pgy_value *read_offset(pgy_value **shift, const pattern *p, pgy_value *v,
+                                    const pgy_value *w)
+{
+    const pgy_node *sub = pattern_inner(v, "Sub"), *add = pattern_inner(v, "Add");
+    *shift = NULL;
+    if (sub) {
+        *shift = sub->inputs[0];
+        return pattern_is_constant(p, *shift) ? times(sub->inputs[1], w) : NULL;
+    }
+    for (size_t i = 0; add && i < 2; i++) {
+        const pgy_node *outer = pattern_inner(add->inputs[i], "Neg");
+        const pgy_value *part = outer ? times(outer->inputs[0], w) : times(add->inputs[i], w);
+        const pgy_node *inner = outer ? NULL : pattern_from(part, "Neg");
+        *shift = add->inputs[1 - i];
+        if (part && (outer || inner) && pattern_is_constant(p, *shift))
+            return inner ? inner->inputs[0] : part;
+    }
+    return NULL;
+}
+
+/* n = x * w + (shift - mean * w), w being gain / sqrt(s). */
+static bool find_apart(pattern_norm *out, pattern *p, pgy_node *n, size_t i)
+{
+    const bool sub = pattern_is(n, "Sub");
+    const pgy_node *product = pattern_inner(n->inputs[i], "Mul");
+    pgy_value *shift = NULL, *d, *x;
+    const pgy_value *mean, *own;
+    for (size_t k = 0; product && k < 2; k++) {
+        pgy_value *w = product->inputs[1 - k];
+        quotient q = {0};
+        *out = (pattern_norm){.last = n};
+        mean = sub ? times(n->inputs[1], w) : read_offset(&shift, p, n->inputs[1 - i], w);
+        if (!mean || w->consumer_count != 2 || w->is_output ||
+            !take_apart(&q, p, w, NULL, false, true) || q.x || !q.s || !pattern_is_inner(q.s) ||
+            !read_spread(out, p, q.s, &d, &own))
+            continue;
+        x = product->inputs[k];
+        out->fast = own != NULL;
+        if (own ? d != x || own != mean
+                : centred(out, p, d, &own) != x || own != mean || !used_for_norm_only(out, p, d))
+            continue;
+        out->x = x;
+        out->gain = q.gain;
+        out->offset = shift;
+        return true;
+    }
+    return false;
+}
+
+bool pattern_norm_find_apart(pattern_norm *out, pattern *p, pgy_node *n)
+{
+    if (n->input_count != 2 || !pattern_is_float(n->outputs[0])) return false;
+    if (pattern_is(n, "Sub")) return find_apart(out, p, n, 0);
+    return pattern_is(n, "Add") && (find_apart(out, p, n, 0) || find_apart(out, p, n, 1));
 }
 
 void pattern_norm_narrow(pattern_norm *m, pattern *p)
@@ -163,8 +372,11 @@ static pgy_value *take(pattern *p, pattern_norm *m, const char *op)
 
 bool pattern_norm_affine(pattern_norm *m, pattern *p, bool shift)
 {
-    m->scale = take(p, m, "Mul");
-    if (!m->scale) m->scale = ones(p, m);
-    if (m->scale && shift) m->shift = take(p, m, "Add");
-    return m->scale != NULL;
+    m->scale = m->gain ? row_of(p, m, m->gain) : take(p, m, "Mul");
+    if (!m->scale && !m->gain) m->scale = ones(p, m);
+    if (m->scale && m->offset)
+        m->shift = row_of(p, m, m->offset);
+    else if (m->scale && shift)
+        m->shift = take(p, m, "Add");
+    return m->scale && (m->shift || !m->offset);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GroupNormalization as exporters write it: channels become groups by a Reshape, these are
- * normalised by InstanceNormalization with ones and zeros, brought back, scaled and shifted. */
+ * normalised by InstanceNormalization with ones and zeros, by LayerNormalization or step by step,
+ * brought back, scaled and shifted. */
 #include "transform/fuse/fuse.h"
+#include "transform/pattern_norm.h"
 
 enum { MAX_CHANNELS = 1 << 20 };
 
@@ -58,9 +60,9 @@ static pgy_value *shape_from(pattern *p, const pgy_value *x, const pgy_node *las
 }
 
 /* The result is in yet another shape: nothing can be scaled behind it. */
-static bool put_before(pattern *p, pgy_node *n, pgy_node *last, int64_t groups, double epsilon)
+static bool put_before(pattern *p, pgy_value *x, pgy_node *n, pgy_node *last, int64_t groups,
+                       double epsilon)
 {
-    pgy_value *x = n->inputs[0]->producer->inputs[0];
     pgy_value *inputs[] = {x, fill(p, x, 1), fill(p, x, 0)}, *shape = shape_from(p, x, last);
     pgy_value *y = value_create_unique(n->graph, n->outputs[0]->name, p->err);
     if (!y && !p->status) p->status = PGY_E_MEMORY;
@@ -72,22 +74,58 @@ static bool put_before(pattern *p, pgy_node *n, pgy_node *last, int64_t groups, 
     return made && pattern_put(p, last, "Reshape", view, 2);
 }
 
+/* The mean is 0 and the variance 1 of everything behind the second axis of `rows`. */
+typedef struct groups {
+    pgy_value *rows;
+    pgy_node *last;
+    double epsilon;
+} groups;
+
+static bool is_plain(pattern *p, const pgy_node *n)
+{
+    pgy_value *shift = pattern_input(n, 2);
+    return is_all(p, n->inputs[1], 1) && (!shift || is_all(p, shift, 0));
+}
+
+/* InstanceNormalization, LayerNormalization, or the latter written out. */
+static bool find_groups(groups *g, pattern *p, pgy_node *n)
+{
+    pattern_norm m;
+    *g = (groups){.rows = n->input_count ? n->inputs[0] : NULL, .last = n};
+    if (pattern_is(n, "InstanceNormalization") && n->input_count == 3) {
+        g->epsilon = pattern_float(n, "epsilon", 1e-5);
+        return is_plain(p, n);
+    }
+    if (!p->standard) return false;
+    if (pattern_is(n, "LayerNormalization")) {
+        const int64_t axis = pattern_int(n, "axis", -1), rank = pattern_rank(g->rows);
+        g->epsilon = pattern_float(n, "epsilon", 1e-5);
+        return (axis == 2 || axis + rank == 2) && n->output_count == 1 && is_plain(p, n);
+    }
+    if (!pattern_norm_find(&m, p, n) || m.gain || !pattern_norm_centre(&m, p) || m.axis != 2)
+        return false;
+    *g = (groups){m.x, m.last, m.epsilon};
+    return true;
+}
+
 bool fuse_group_norm(pattern *p, pgy_node *n)
 {
-    if (!pattern_is(n, "InstanceNormalization") || n->input_count != 3 ||
-        pgy_graph_opset(n->graph, "") < 21 || !pattern_is_float(n->outputs[0]))
+    groups g;
+    if (!pattern_is_float(n->outputs[0]) || pgy_graph_opset(n->graph, "") < 21 ||
+        !find_groups(&g, p, n))
         return false;
-    pgy_node *before = pattern_inner(n->inputs[0], "Reshape"), *last = pattern_user(n);
-    if (!before || !pattern_is(last, "Reshape") || last->inputs[0] != n->outputs[0]) return false;
+    const pgy_node *before = pattern_from(g.rows, "Reshape");
+    pgy_node *last = pattern_user(g.last);
+    if (!before || g.rows->is_output || !pattern_is(last, "Reshape") ||
+        last->inputs[0] != g.last->outputs[0])
+        return false;
     pgy_value *x = before->inputs[0];
-    const int64_t groups = pattern_size(n->inputs[0], 1), channels = pattern_size(x, 1);
-    if (pattern_rank(x) < 3 || groups < 1 || channels < 1 || channels > MAX_CHANNELS ||
-        channels % groups || !pattern_same_size(x, 0, n->inputs[0], 0) ||
-        !is_all(p, n->inputs[1], 1) || !is_all(p, n->inputs[2], 0))
+    const int64_t count = pattern_size(g.rows, 1), channels = pattern_size(x, 1);
+    if (pattern_rank(x) < 3 || count < 1 || channels < 1 || channels > MAX_CHANNELS ||
+        channels % count || !pattern_same_size(x, 0, g.rows, 0))
         return false;
-    const double epsilon = pattern_float(n, "epsilon", 1e-5);
     if (!pattern_same_shape(x, last->outputs[0]))
-        return p->standard && put_before(p, n, last, groups, epsilon);
+        return p->standard && put_before(p, x, g.last, last, count, g.epsilon);
     pgy_value *scale = take(p, &last, "Mul", x);
     pgy_value *shift = take(p, &last, "Add", x);
     if (!scale) scale = fill(p, x, 1);
@@ -95,7 +133,7 @@ bool fuse_group_norm(pattern *p, pgy_node *n)
     if (!scale || !shift) return false;
     pgy_value *inputs[] = {x, scale, shift};
     pgy_node *made = pattern_put(p, last, "GroupNormalization", inputs, 3);
-    pattern_set_int(p, made, "num_groups", groups);
-    pattern_set_float(p, made, "epsilon", epsilon);
+    pattern_set_int(p, made, "num_groups", count);
+    pattern_set_float(p, made, "epsilon", g.epsilon);
     return true;
 }

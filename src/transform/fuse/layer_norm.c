@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LayerNormalization written out: the mean is subtracted, the rest divided by its standard
- * deviation, scaled and shifted by constants. */
+ * deviation, scaled and shifted by constants; or it is scaled first, and the mean as well. */
 #include "transform/fuse/fuse.h"
 #include "transform/pattern_norm.h"
 
 bool fuse_layer_norm(pattern *p, pgy_node *n)
 {
     pattern_norm m;
-    if (!pattern_norm_find(&m, p, n) || !pattern_norm_centre(&m, p)) return false;
-    pattern_norm_narrow(&m, p);
+    const bool apart = pattern_norm_find_apart(&m, p, n);
+    if (!apart && (!pattern_norm_find(&m, p, n) || !pattern_norm_centre(&m, p))) return false;
+    if (!apart) pattern_norm_narrow(&m, p);
     if (!pattern_norm_affine(&m, p, true)) return false;
     pgy_value *inputs[] = {m.x, m.scale, m.shift};
     pgy_node *made = pattern_put(p, m.last, "LayerNormalization", inputs, 3);

@@ -9,7 +9,7 @@ bool fuse_rms_norm(pattern *p, pgy_node *n)
     pattern_norm m, centred;
     if (!pattern_norm_find(&m, p, n)) return false;
     centred = m;
-    if (pattern_norm_centre(&centred, p)) return false;
+    if (m.fast || pattern_norm_centre(&centred, p)) return false;
     pattern_norm_narrow(&m, p);
     if (!pattern_norm_affine(&m, p, false)) return false;
     const bool has = pgy_graph_opset(n->graph, "") >= 23;

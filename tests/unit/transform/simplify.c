@@ -243,6 +243,119 @@ static void test_simplify__rms_norm(void **state)
     expect(&b, "RMSNormalization");
 }
 
+/* A model of steps "operator:inputs:output", with the constants that norms and Gelu have. */
+static model_builder steps(const char *text)
+{
+    static const float GAIN[] = {1, -2, 3, 0.5f, 5, 6, -7, 0.25f};
+    static const struct {
+        const char *name;
+        double value;
+    } NUMBERS[] = {{"epsilon", 1e-5},
+                   {"eight", 8},
+                   {"eighth", 0.125},
+                   {"zero", 0},
+                   {"one", 1},
+                   {"half", 0.5},
+                   {"root_half", 0.70710678118654752},
+                   {"minus", -0.70710678118654752},
+                   {"cubic", 0.044715},
+                   {"three", 3},
+                   {"two_roots", 1.5957691216057308},
+                   {"root", 0.79788456080286536}};
+    model_builder b = begin(23, PGY_F32, "2, 3, 8");
+    char copy[512], *at = copy;
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++)
+        number(&b, NUMBERS[i].name, NUMBERS[i].value, PGY_F32);
+    builder_ints(&b, "axes", "1", (const int64_t[]){-1});
+    builder_floats(&b, "gain", "8", GAIN);
+    builder_floats(&b, "shift", "8", GAIN);
+    assert_true((size_t)snprintf(copy, sizeof copy, "%s", text) < sizeof copy);
+    while (*at) {
+        char *inputs = strchr(at, ':'), *output = strchr(inputs + 1, ':');
+        char *end_of = output + 1 + strcspn(output + 1, ";");
+        const bool more = *end_of != 0;
+        *inputs = *output = *end_of = 0;
+        const bool flat = at[0] == '-'; /* a reduction that drops its axis */
+        pgy_onnx_node *n = builder_node(&b, at + flat, inputs + 1, output + 1);
+        if (flat) builder_attr_int(&b, n, "keepdims", 0);
+        at = end_of + more;
+        while (*at == ' ') at++;
+    }
+    return b;
+}
+
+#define CENTRE "ReduceMean:x axes:m; Sub:x m:d; "
+#define SPREAD CENTRE "Mul:d d:s; ReduceMean:s axes:v; "
+#define ROOT "Add:v epsilon:e; Sqrt:e:r; "
+
+static void test_simplify__layer_norm_in_other_forms(void **state)
+{
+    (void)state;
+    static const char *const FORMS[] = {
+        /* scale and shift go to both sides of the difference */
+        SPREAD ROOT "Reciprocal:r:i; Mul:i gain:w; Mul:x w:a; Mul:m w:b; Sub:shift b:c; Add:a c:y",
+        SPREAD ROOT "Reciprocal:r:w; Mul:x w:a; Mul:m w:b; Sub:a b:c; Mul:c gain:g; Add:g shift:y",
+        SPREAD ROOT "Div:gain r:w; Neg:m:k; Mul:w x:a; Mul:k w:b; Add:b shift:c; Add:c a:y",
+        /* the scale comes before the quotient, or is a part of it */
+        SPREAD ROOT "Mul:gain d:g; Div:g r:q; Add:q shift:y",
+        SPREAD ROOT "Div:gain r:w; Mul:d w:q; Add:q shift:y",
+        SPREAD ROOT "Reciprocal:r:i; Mul:i gain:w; Mul:w d:q; Add:q shift:y",
+        /* means as sums */
+        CENTRE "ReduceSumSquare:d axes:s; Div:s eight:v; " ROOT
+               "Div:d r:q; Mul:q gain:g; Add:g shift:y",
+        "ReduceSum:x axes:t; Mul:t eighth:m; Sub:x m:d; Mul:d d:s; ReduceSum:s axes:u; "
+        "Div:u eight:v; " ROOT "Div:d r:q; Mul:q gain:g; Add:g shift:y",
+        "-ReduceMean:x axes:t; Unsqueeze:t axes:m; Sub:x m:d; Mul:d d:s; -ReduceMean:s axes:u; "
+        "Unsqueeze:u axes:v; " ROOT "Div:d r:q; Mul:q gain:g; Add:g shift:y",
+        /* the mean of squares less the square of the mean */
+        CENTRE "Mul:x x:s; ReduceMean:s axes:u; Mul:m m:k; Sub:u k:t; Max:t zero:v; " ROOT
+               "Div:d r:q; Mul:q gain:g; Add:g shift:y",
+    };
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
+        model_builder b = steps(FORMS[i]);
+        expect(&b, "LayerNormalization");
+    }
+    /* Another mean is subtracted than the variance is of. */
+    model_builder b = steps(SPREAD ROOT "ReduceSum:x axes:t; Sub:x t:f; Div:f r:y");
+    expect_same(&b, "ReduceMean Sub Mul ReduceMean Add Sqrt ReduceSum Sub Div");
+    /* A sum that is no mean. */
+    b = steps(CENTRE "ReduceSumSquare:d axes:v; " ROOT "Div:d r:y");
+    expect_same(&b, "ReduceMean Sub ReduceSumSquare Add Sqrt Div");
+}
+
+static void test_simplify__rms_norm_in_other_forms(void **state)
+{
+    (void)state;
+    static const char *const FORMS[] = {
+        "Mul:x x:s; ReduceMean:s axes:v; " ROOT "Reciprocal:r:i; Mul:gain i:w; Mul:x w:y",
+        "Mul:x x:s; ReduceMean:s axes:v; " ROOT "Reciprocal:r:i; Mul:x gain:g; Mul:g i:y",
+        "ReduceSumSquare:x axes:s; Div:s eight:v; " ROOT "Div:x r:q; Mul:q gain:y",
+        "Mul:x x:s; ReduceSum:s axes:u; Mul:u eighth:v; " ROOT "Div:x r:q; Mul:q gain:y",
+    };
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
+        model_builder b = steps(FORMS[i]);
+        expect(&b, "RMSNormalization");
+    }
+}
+
+static void test_simplify__gelu_in_other_forms(void **state)
+{
+    (void)state;
+    static const char *const FORMS[] = {
+        "Mul:x half:h; Mul:x root_half:a; Erf:a:e; Mul:h e:f; Add:h f:y",
+        "Mul:x minus:a; Erf:a:e; Sub:one e:o; Mul:x o:f; Mul:f half:y",
+        "Pow:x three:c; Mul:c cubic:k; Add:x k:a; Mul:a root:u; Tanh:u:t; Mul:x half:h; "
+        "Mul:h t:f; Add:h f:y",
+        "Pow:x three:c; Mul:c cubic:k; Add:x k:a; Mul:a two_roots:u; Sigmoid:u:t; Mul:x t:y",
+    };
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
+        model_builder b = steps(FORMS[i]);
+        expect(&b, "Gelu");
+    }
+    model_builder b = steps("Mul:x minus:a; Erf:a:e; Add:one e:o; Mul:x o:f; Mul:f half:y");
+    expect_same(&b, "Mul Erf Add Mul Mul");
+}
+
 /* In a model of 16 bits they are computed in float32, as the operators do it. */
 static void test_simplify__norms_of_16_bits(void **state)
 {
@@ -307,6 +420,39 @@ static void test_simplify__group_norm_in_another_shape(void **state)
 }
 
 /* In opset 18 its scale is one per group: another operator. */
+/* Step by step, and with a LayerNormalization of ones. */
+static void test_simplify__group_norm_in_other_forms(void **state)
+{
+    (void)state;
+    for (int written_out = 0; written_out < 2; written_out++) {
+        model_builder b = begin(21, PGY_F32, "2, 6, 4, 5");
+        const float scale[] = {1, 2, 3, 4, 5, 6};
+        builder_ints(&b, "cut", "3", (const int64_t[]){0, 3, -1});
+        builder_ints(&b, "whole", "4", (const int64_t[]){2, 6, 4, 5});
+        builder_ints(&b, "axes", "1", (const int64_t[]){-1});
+        number(&b, "epsilon", 1e-5, PGY_F32);
+        builder_floats(&b, "ones", "40", NULL);
+        builder_floats(&b, "scale", "6, 1, 1", scale);
+        builder_floats(&b, "shift", "6, 1, 1", scale);
+        builder_node(&b, "Reshape", "x cut", "g");
+        if (written_out) {
+            builder_node(&b, "ReduceMean", "g axes", "mean");
+            builder_node(&b, "Sub", "g mean", "d");
+            builder_node(&b, "Mul", "d d", "square");
+            builder_node(&b, "ReduceMean", "square axes", "v");
+            builder_node(&b, "Add", "v epsilon", "e");
+            builder_node(&b, "Sqrt", "e", "root");
+            builder_node(&b, "Div", "d root", "n");
+        } else {
+            builder_node(&b, "LayerNormalization", "g ones", "n");
+        }
+        builder_node(&b, "Reshape", "n whole", "r");
+        builder_node(&b, "Mul", "r scale", "m");
+        builder_node(&b, "Add", "m shift", "y");
+        expect(&b, "GroupNormalization");
+    }
+}
+
 static void test_simplify__group_norm_needs_scales_of_channels(void **state)
 {
     (void)state;
