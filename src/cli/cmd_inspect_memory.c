@@ -96,7 +96,7 @@ static bool keeps_limit(const pgy_memory *m, const inspect_memory_args *s)
         str text = {0};
         memory_append_bytes(&text, bytes - s->limit);
         LOG(ERROR, "The peak of %s%llu bytes is beyond the limit of %llu by %s",
-            sum->bound_count ? "at most " : "", (unsigned long long)bytes,
+            sum->bound_count && !sum->unknown_count ? "at most " : "", (unsigned long long)bytes,
             (unsigned long long)s->limit, str_text(&text));
         str_deinit(&text);
         good = false;

@@ -41,6 +41,7 @@ static void append_node(str *out, const pgy_memory *m, size_t i)
 static void append_sums(str *out, const pgy_memory *m, const char *path)
 {
     const pgy_memory_summary *s = pgy_memory_summarize(m);
+    const bool at_most = s->bound_count && !s->unknown_count;
     str_printf(out, "==== Memory ====\n%s | %zu nodes\n\n---- Sums ----", path,
                pgy_memory_step_count(m));
     append_sum(out, "Weights", s->weight_bytes);
@@ -48,13 +49,13 @@ static void append_sums(str *out, const pgy_memory *m, const char *path)
     append_sum(out, "Inputs", s->input_bytes);
     append_sum(out, "Outputs", s->output_bytes);
     append_sum(out, "Peak of activations", s->peak_bytes);
-    if (s->bound_count) str_append(out, " at most,");
+    if (at_most) str_append(out, " at most,");
     if (pgy_memory_step_count(m)) {
         str_append(out, " at ");
         append_node(out, m, s->peak_step);
     }
     append_sum(out, "Peak with weights", s->peak_bytes + s->weight_bytes);
-    if (s->bound_count) str_append(out, " at most");
+    if (at_most) str_append(out, " at most");
     if (s->out_of_order)
         str_append(out, "\n    The order of the file cannot be run: --sort uses one that can");
 }

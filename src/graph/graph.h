@@ -80,6 +80,7 @@ typedef struct value_box {
     pgy_value value;
     op_value declared; /* from the file */
     op_value known;    /* after inference */
+    const dim *sizes;  /* that inference gave, where the file may have another name for them */
     bool data_tried;   /* small weights are read once */
     bool halved;       /* by the conversion to 16 bits */
     bool absent;       /* input of a function body that the present call omits */

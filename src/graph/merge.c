@@ -136,6 +136,7 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
     if (!st && !known.sequence) st = merge_shape(&known, n, v, declared, strict, err);
     if (st) return st;
     box->known = known;
+    box->sizes = computed->rank == known.rank ? computed->dims : NULL;
     v->unknown_why = value_is_known(&known) ? NULL : first_reason(n, &known, why);
     return PGY_OK;
 }

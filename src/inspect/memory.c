@@ -81,13 +81,16 @@ static const char *why_unknown(const memory_walk *w, const pgy_value *v)
  * that nothing limits, or the product is no size. */
 static bool bound_shape(int64_t *shape, const pgy_value *v)
 {
-    const op_value *known = &box_of((pgy_value *)v)->known;
+    const value_box *box = box_of((pgy_value *)v);
+    const op_value *known = &box->known;
     size_t count, size;
     if (v->kind != PGY_VALUE_TENSOR || v->dtype == PGY_STRING || !v->dtype || v->rank < 0 ||
         known->rank != v->rank)
         return false;
     for (int32_t i = 0; i < v->rank; i++)
-        if (shape[i] < 0 && !dim_upper(&shape[i], known->dims[i])) return false;
+        if (shape[i] < 0 && !dim_upper(&shape[i], known->dims[i]) &&
+            !(v->producer && box->sizes && dim_upper(&shape[i], box->sizes[i])))
+            return false;
     return pgy_shape_count(&count, (size_t)v->rank, shape, NULL) == PGY_OK &&
            pgy_dtype_size_bytes(&size, v->dtype, count, NULL) == PGY_OK && size <= MOST_BYTES;
 }

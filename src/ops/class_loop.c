@@ -22,12 +22,19 @@ pgy_status loop_infer_graph(op_infer *c, const char *attr, const op_value *input
                                 err);
 }
 
+/* Does it cover every size? One with a limit does not. */
+static bool is_open(dim d)
+{
+    int64_t most;
+    return dim_is_unknown(d) && !dim_upper(&most, d);
+}
+
 static bool merge_dims(op_infer *c, op_value *to, const op_value *from, const char *why)
 {
     bool changed = false;
     dim *dims = NULL;
     for (int32_t d = 0; d < to->rank; d++) {
-        if (dim_is_unknown(to->dims[d]) || dim_equal(to->dims[d], from->dims[d])) continue;
+        if (is_open(to->dims[d]) || dim_equal(to->dims[d], from->dims[d])) continue;
         if (!dims) dims = rule_copy_dims(c, to);
         if (!dims) {
             to->rank = -1;

@@ -15,6 +15,19 @@ static const char *branch(bool condition)
     return condition ? "then_branch" : "else_branch";
 }
 
+static const char WHY[] = "the branches of an If differ";
+
+/* Sizes that differ are not beyond the larger one. */
+static void limit(op_infer *c, op_value *v, const op_value *a, const op_value *b)
+{
+    if (v->rank < 1 || a->rank != v->rank || b->rank != v->rank) return;
+    dim *dims = rule_copy_dims(c, v);
+    for (int32_t d = 0; dims && d < v->rank; d++)
+        if (dim_is_unknown(v->dims[d]) && !dim_equal(a->dims[d], b->dims[d]))
+            dims[d] = dim_unknown_upto(c->dims, WHY, dim_max(c->dims, a->dims[d], b->dims[d]));
+    if (dims) v->dims = dims;
+}
+
 static pgy_status infer_both(op_infer *c, pgy_error *err)
 {
     const size_t count = c->node->output_count;
@@ -23,8 +36,11 @@ static pgy_status infer_both(op_infer *c, pgy_error *err)
     if (!other) return rule_no_memory(c->node, err);
     pgy_status st = loop_infer_graph(c, branch(true), NULL, 0, c->outputs, count, &known, err);
     if (!st && known) st = loop_infer_graph(c, branch(false), NULL, 0, other, count, &known, err);
-    for (size_t i = 0; !st && known && i < count; i++)
-        loop_merge(c, &c->outputs[i], &other[i], "the branches of an If differ");
+    for (size_t i = 0; !st && known && i < count; i++) {
+        const op_value first = c->outputs[i];
+        loop_merge(c, &c->outputs[i], &other[i], WHY);
+        limit(c, &c->outputs[i], &first, &other[i]);
+    }
     return st;
 }
 

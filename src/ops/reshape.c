@@ -23,7 +23,12 @@ static pgy_status resolve(op_infer *c, dim *dims, size_t rank, int32_t *open, pg
     *open = -1;
     for (size_t i = 0; i < rank; i++) {
         if (dim_is_unknown(dims[i])) {
-            dims[i] = dim_unknown(c->dims, "the new shape is computed");
+            /* A size of 0 would be a copy. */
+            const bool has = x->rank > (int32_t)i;
+            const dim most = !copies ? dims[i]
+                             : has   ? dim_max(c->dims, dims[i], x->dims[i])
+                                     : dim_const(INT64_MAX);
+            dims[i] = dim_unknown_upto(c->dims, "the new shape is computed", most);
         } else if (is_value(dims[i], -1)) {
             if (*open >= 0)
                 return op_error(c->node, err, PGY_E_SHAPE, "the shape has more than one -1");
