@@ -238,6 +238,31 @@ static void test_fold_joined__large_weights(void **state)
     pgy_graph_destroy(g);
 }
 
+/* Weights of the outer graph, products in a branch. */
+static void test_fold_joined__branches(void **state)
+{
+    (void)state;
+    model_builder b = start(17, "N, 3, 2");
+    builder_input(&b, "on", PGY_BOOL, "");
+    model_builder yes = builder_subgraph(&b, "yes"), no = builder_subgraph(&b, "no");
+    builder_node(&yes, "Neg", "x", "h");
+    builder_node(&yes, "MatMul", "h q", "p0");
+    builder_node(&yes, "MatMul", "h k", "p1");
+    builder_node(&yes, "MatMul", "h v", "p2");
+    builder_attr_int(&yes, builder_node(&yes, "Concat", "p0 p1 p2", "r"), "axis", 2);
+    end(&yes, "r");
+    builder_attr_int(&no, builder_node(&no, "Concat", "x x", "t"), "axis", 2);
+    end(&no, "t");
+    pgy_onnx_node *n = builder_node(&b, "If", "on", "y");
+    builder_attr_graph(&b, n, "then_branch", &yes);
+    builder_attr_graph(&b, n, "else_branch", &no);
+    end(&b, "y");
+    pgy_graph *g = fold_with(&b, NULL);
+    expect_nodes(g->nodes[0]->subgraphs[0], "Neg MatMul Split Concat");
+    expect_input(g->nodes[0]->subgraphs[0], 1, 1, 40, (float[]){1, 2, 5, 7, 8, 3, 4, 6, 9, 10});
+    pgy_graph_destroy(g);
+}
+
 /* ---- What stays ----------------------------------------------------------------------------- */
 
 static void test_fold_joined__two_products_stay(void **state)
