@@ -40,7 +40,8 @@ typedef struct pgy_fold_options {
     void *user;
     bool keep_separate; /**< leave operators that could become a part of the Conv, ConvTranspose,
                            Gemm or MatMul beside them: Mul, Div, Add, Sub and BatchNormalization
-                           behind it (into its weights), Pad before it */
+                           behind it (into its weights), Pad before it; products of one value
+                           (into one), Reshapes around elementwise operators */
 } pgy_fold_options;
 
 PGY_API pgy_fold_options pgy_fold_options_default(void);

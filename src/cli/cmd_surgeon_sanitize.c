@@ -66,7 +66,9 @@ static const pgy_option FOLD_OPTIONS[] = {
     PGY_OPT_FLAG("--no-fold-into-weights", fold_args, keep_separate,
                  .help = "leave operators beside a Conv, ConvTranspose, Gemm or MatMul: Mul, Div, "
                          "Add, Sub and BatchNormalization, which otherwise go into its weights, "
-                         "and Pad, which goes into its pads"),
+                         "and Pad, which goes into its pads; leave products of one value, which "
+                         "otherwise are one product and a Split, and Reshapes around elementwise "
+                         "operators"),
     PGY_OPT_FLAG("--no-per-pass-shape-inference", fold_args, keep_inference,
                  .help = "do not infer shapes between the passes"),
     PGY_OPT_TEXT("--fold-size-threshold", fold_args, threshold_text, .meta = "BYTES",
