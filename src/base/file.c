@@ -183,7 +183,7 @@ pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size
     enum { AROUND = 64 * 1024 };
     assert(offset <= m->size_bytes && size_bytes <= m->size_bytes - offset);
     if (m->fd < 0) {
-        const size_t begin = offset & ~(size_t)(AROUND - 1);
+        const size_t begin = offset > AROUND ? offset - AROUND : 0;
         if (size_bytes) memcpy(to, (const char *)m->data + offset, size_bytes);
         file_map_forget(m, begin, offset + size_bytes - begin);
         return PGY_OK;

@@ -247,6 +247,22 @@ static pgy_status kernel_copy(file_writer *w, int from, size_t offset, size_t si
     return PGY_OK;
 }
 
+/* By way of the buffer, so that no pages of the map stay in memory. */
+static pgy_status pass_on(file_writer *w, const file_map *from, size_t offset, size_t size,
+                          pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t done = 0, n; !st && done < size; done += n) {
+        n = size - done < BUFFER_SIZE ? size - done : BUFFER_SIZE;
+        if (n > BUFFER_SIZE - w->buffered) st = flush(w, err);
+        if (!st) st = file_map_read(from, w->buffer + w->buffered, offset + done, n, err);
+        if (st) break;
+        w->buffered += n;
+        w->offset += n;
+    }
+    return st;
+}
+
 pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset, size_t size_bytes,
                             pgy_error *err)
 {
@@ -258,7 +274,7 @@ pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset,
         if (st) return st;
         w->offset += done;
     }
-    return file_writer_write(w, (const char *)from->data + offset + done, size_bytes - done, err);
+    return pass_on(w, from, offset + done, size_bytes - done, err);
 }
 
 uint64_t file_writer_offset(const file_writer *w)

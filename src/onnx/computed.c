@@ -116,17 +116,22 @@ static size_t part_bytes(const parts_maker *maker)
     return maker->unit_bytes * (units ? units : 1);
 }
 
+static pgy_status open_source(computed_reading *r, pgy_error *err)
+{
+    const parts_maker *maker = &r->of.parts;
+    if (!maker->source || r->is_open) return PGY_OK;
+    const pgy_status st = element_reader_open(&r->source, r->of.model, maker->source, err);
+    r->is_open = !st;
+    return st;
+}
+
 /* Of whole units. */
 static pgy_status make_parts(computed_reading *r, char *to, size_t offset, size_t size_bytes,
                              pgy_error *err)
 {
     const parts_maker *maker = &r->of.parts;
     const size_t most = part_bytes(maker);
-    pgy_status st = PGY_OK;
-    if (maker->source && !r->is_open) {
-        st = element_reader_open(&r->source, r->of.model, maker->source, err);
-        r->is_open = !st;
-    }
+    pgy_status st = open_source(r, err);
     for (size_t done = 0; !st && done < size_bytes; done += most) {
         const size_t left = size_bytes - done;
         const tensor_part part = {.to = to + done,
@@ -159,6 +164,19 @@ static pgy_status copy_from_unit(computed_reading *r, char *to, size_t offset, s
     return PGY_OK;
 }
 
+static pgy_status pick(computed_reading *r, void *to, size_t offset, size_t size_bytes,
+                       pgy_error *err)
+{
+    const parts_maker *maker = &r->of.parts;
+    const tensor_part part = {.to = to,
+                              .offset = offset,
+                              .size_bytes = size_bytes,
+                              .source = maker->source ? &r->source : NULL,
+                              .memory = r->memory};
+    const pgy_status st = open_source(r, err);
+    return st ? st : maker->pick(&part, maker->user, err);
+}
+
 static pgy_status copy_whole(computed_reading *r, void *to, size_t offset, size_t size_bytes,
                              pgy_error *err)
 {
@@ -171,6 +189,7 @@ pgy_status computed_reading_get(computed_reading *r, void *to, size_t offset, si
                                 pgy_error *err)
 {
     if (r->of.whole) return copy_whole(r, to, offset, size_bytes, err);
+    if (r->of.parts.pick && size_bytes <= PICK_BYTES) return pick(r, to, offset, size_bytes, err);
     const size_t unit = r->of.parts.unit_bytes;
     char *at = to;
     pgy_status st = PGY_OK;

@@ -19,13 +19,15 @@ typedef struct tensor_part {
  * may begin anywhere, and leave some out. Several readings may be under way at once. */
 typedef struct parts_maker {
     pgy_status (*make)(const tensor_part *part, void *user, pgy_error *err);
+    /* Any bytes, PICK_BYTES at most, where that is cheaper than a unit; or NULL. */
+    pgy_status (*pick)(const tensor_part *part, void *user, pgy_error *err);
     void *user;                    /* lives as long as the model */
     const pgy_onnx_tensor *source; /* of the model or one that it keeps; or NULL */
     size_t unit_bytes;   /* parts begin at multiples of it, and end there or at the end; they have
                             PART_BYTES or one unit at most */
     size_t memory_bytes; /* that a reading has, zero at its start */
 } parts_maker;
-enum { PART_BYTES = 512 * 1024 };
+enum { PART_BYTES = 512 * 1024, PICK_BYTES = 1024 };
 
 /* The record `like` with elements that are made in parts: a model is saved with one part of one
  * tensor in memory. Fails at once if the source cannot be found. */

@@ -9,7 +9,11 @@
 #include "onnx/elements.h"
 #include "onnx/external.h"
 
-enum { RAW_DATA = 9 };
+enum {
+    RAW_DATA = 9,
+    NEAR_BYTES = 64 * 1024, /* the kernel maps as much around a page that is read */
+    KEPT_BYTES = 2 << 20
+};
 
 static pgy_status decode(element_reader *r, pgy_model *m, const pgy_onnx_tensor *t, pgy_error *err)
 {
@@ -61,6 +65,36 @@ pgy_status element_reader_get(element_reader *r, void *to, size_t offset, size_t
     }
     const pgy_status st = file_map_read(r->map, to, r->map_offset + offset, size_bytes, err);
     return st ? pgy_error_prefix(err, st, "tensor '%.200s': ", r->name) : PGY_OK;
+}
+
+/* Pieces that are near each other in a file share pages: they are read from its map, which costs no
+ * calls, and what was read is given back as it goes. */
+static void gather_mapped(const element_reader *r, char *to, size_t offset, size_t size_bytes,
+                          size_t step, size_t count)
+{
+    const char *from = (const char *)r->map->data + r->map_offset + offset;
+    size_t kept = 0; /* the first piece whose pages are still there */
+    for (size_t i = 0; i < count; i++) {
+        memcpy(to + i * size_bytes, from + i * step, size_bytes);
+        if ((i + 1 - kept) * step < KEPT_BYTES && i + 1 < count) continue;
+        const size_t first = r->map_offset + offset + kept * step;
+        const size_t begin = first > NEAR_BYTES ? first - NEAR_BYTES : 0;
+        file_map_forget(r->map, begin, r->map_offset + offset + i * step + size_bytes - begin);
+        kept = i + 1;
+    }
+}
+
+pgy_status element_reader_gather(element_reader *r, void *to, size_t offset, size_t size_bytes,
+                                 size_t step, size_t count, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (r->map && step <= NEAR_BYTES && step > size_bytes) {
+        gather_mapped(r, to, offset, size_bytes, step, count);
+        return PGY_OK;
+    }
+    for (size_t i = 0; !st && i < count; i++)
+        st = element_reader_get(r, (char *)to + i * size_bytes, offset + i * step, size_bytes, err);
+    return st;
 }
 
 void element_reader_close(element_reader *r)

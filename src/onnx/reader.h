@@ -23,6 +23,9 @@ pgy_status element_reader_open(element_reader *out, pgy_model *m, const pgy_onnx
 /* Copies bytes of the elements, which must exist. */
 pgy_status element_reader_get(element_reader *r, void *to, size_t offset, size_t size_bytes,
                               pgy_error *err) PGY_MUST_CHECK;
+/* `count` pieces whose beginnings are `step` bytes apart, put behind each other. */
+pgy_status element_reader_gather(element_reader *r, void *to, size_t offset, size_t size_bytes,
+                                 size_t step, size_t count, pgy_error *err) PGY_MUST_CHECK;
 void element_reader_close(element_reader *r); /* of zeros: nothing */
 
 #endif

@@ -144,5 +144,11 @@ pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK
  * those of the input. */
 pgy_status fold_move(pgy_tensor **out, bool *shared, pgy_node *n, pgy_tensor *input,
                      pgy_error *err) PGY_MUST_CHECK;
+/* The source axis of each axis of a Transpose's result; false: that is no permutation. */
+bool fold_permutation(size_t *perm, const pgy_node *n, size_t rank);
+/* The result of n, whose only input is this weight, as a record that is computed when it is
+ * written; NULL where that does not apply. */
+pgy_status fold_later(const pgy_onnx_tensor **out, folder *f, pgy_node *n,
+                      const pgy_onnx_tensor *source, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -27,7 +27,7 @@ static bool known_shape(int64_t *shape, size_t *rank, const pgy_value *v)
     return true;
 }
 
-static bool permutation(size_t *perm, const pgy_node *n, size_t rank)
+bool fold_permutation(size_t *perm, const pgy_node *n, size_t rank)
 {
     bool seen[PGY_MAX_RANK] = {0};
     const pgy_onnx_attribute *a = node_attribute(n, "perm");
@@ -53,7 +53,7 @@ static pgy_status transpose(pgy_tensor **out, const pgy_node *n, const pgy_tenso
     pgy_tensor *y = NULL;
     const size_t rank = pgy_tensor_rank(x), bits = pgy_dtype_describe(pgy_tensor_dtype(x))->bits;
     if (rank > PGY_MAX_RANK || bits == 0 || bits % 8 || pgy_tensor_dtype(x) == PGY_STRING ||
-        !permutation(perm, n, rank))
+        !fold_permutation(perm, n, rank))
         return PGY_OK;
     for (size_t i = 0; i < rank; i++) shape[i] = pgy_tensor_shape(x)[perm[i]];
     const pgy_status st = pgy_tensor_create(&y, pgy_tensor_dtype(x), rank, shape, err);

@@ -17,6 +17,7 @@ static const uint64_t LEAST_ROOM = 1u << 24;
 typedef struct result {
     op_tensor value;               /* tensors in their declared type */
     const pgy_onnx_tensor *origin; /* the weight whose bytes these are, or NULL */
+    bool later;                    /* only origin is there: it is computed when it is written */
     size_t left;                   /* uses that are not folded, outputs included */
 } result;
 
@@ -38,7 +39,7 @@ static result *result_of(const level_run *r, pgy_value *v)
 static bool is_held(const level_run *r, pgy_value *v)
 {
     const result *held = result_of(r, v);
-    return held && (held->value.value || held->value.sequence);
+    return held && (held->value.value || held->value.sequence || held->later);
 }
 
 static pgy_status run_init(level_run *r, folder *f, pgy_graph *level, pgy_error *err)
@@ -99,6 +100,7 @@ static pgy_status declared_tensor(pgy_tensor **out, const level_run *r, pgy_valu
 {
     if (!is_held(r, v)) return pgy_graph_value_data(out, v, err);
     const result *held = result_of(r, v);
+    if (held->later) return pgy_onnx_tensor_load(out, r->level->model, held->origin, err);
     *out = held->value.value ? pgy_tensor_retain(held->value.value) : NULL;
     return PGY_OK;
 }
@@ -171,11 +173,23 @@ static pgy_status compute_move(level_run *r, pgy_node *n, const pgy_onnx_tensor 
     return st;
 }
 
+/* The weight that a value is, as it is stored. */
+static const pgy_onnx_tensor *stored_weight(const level_run *r, pgy_value *v)
+{
+    if (!v) return NULL;
+    if (is_held(r, v)) return result_of(r, v)->later ? result_of(r, v)->origin : NULL;
+    return v->initializer;
+}
+
+/* Where nothing is computed yet, there is an origin and no value. */
 static pgy_status compute(level_run *r, pgy_node *n, const pgy_onnx_tensor **origin, pgy_error *err)
 {
+    const pgy_onnx_tensor *weight = n->input_count ? stored_weight(r, n->inputs[0]) : NULL;
     memset(r->out, 0, n->output_count * sizeof *r->out);
     *origin = NULL;
-    pgy_status st = compute_move(r, n, origin, err);
+    pgy_status st = weight ? fold_later(origin, r->f, n, weight, err) : PGY_OK;
+    if (st || *origin) return st;
+    st = compute_move(r, n, origin, err);
     if (!st && !r->out[0].value) st = compute_general(r, n, err);
     return st;
 }
@@ -242,6 +256,7 @@ static uint64_t tensor_bytes(const pgy_tensor *t)
 static uint64_t released_bytes(const level_run *r, pgy_value *v)
 {
     if (!v || v->graph != r->level || result_of(r, v)->left != 1) return 0;
+    if (is_held(r, v) && result_of(r, v)->later) return fold_tensor_bytes(result_of(r, v)->origin);
     if (is_held(r, v)) return tensor_bytes(result_of(r, v)->value.value);
     return v->initializer ? fold_tensor_bytes(v->initializer) : 0;
 }
@@ -268,13 +283,14 @@ static bool known_too_large(const level_run *r, const pgy_node *n, uint64_t *byt
 }
 
 /* *kept: the results are within the limits. */
-static pgy_status check_limits(level_run *r, pgy_node *n, bool *kept, pgy_error *err)
+static pgy_status check_limits(level_run *r, pgy_node *n, const pgy_onnx_tensor *later, bool *kept,
+                               pgy_error *err)
 {
     folder *f = r->f;
     uint64_t made = 0, freed = 0;
     *kept = false;
     for (size_t i = 0; i < n->output_count; i++) {
-        const uint64_t bytes = tensor_bytes(r->out[i].value);
+        const uint64_t bytes = later ? fold_tensor_bytes(later) : tensor_bytes(r->out[i].value);
         if (bytes > f->options.max_result_bytes) return fold_refuse_size(f, n, bytes, err);
         made += bytes;
     }
@@ -287,7 +303,9 @@ static pgy_status check_limits(level_run *r, pgy_node *n, bool *kept, pgy_error 
 static void use_up(level_run *r, pgy_value *v)
 {
     result *held = v ? result_of(r, v) : NULL;
-    if (held && held->left && --held->left == 0) op_tensor_release(&held->value);
+    if (!held || !held->left || --held->left) return;
+    op_tensor_release(&held->value);
+    held->later = false;
 }
 
 static void use_up_inputs(level_run *r, const pgy_node *n)
@@ -310,6 +328,7 @@ static void hold_results(level_run *r, pgy_node *n, const pgy_onnx_tensor *origi
     for (size_t i = 0; i < n->output_count; i++) {
         result *to = n->outputs[i] ? result_of(r, n->outputs[i]) : NULL;
         if (to && to->left) {
+            to->later = i == 0 && origin && !r->out[i].value;
             to->value = r->out[i];
             to->origin = i == 0 ? origin : NULL;
             r->out[i] = (op_tensor){0};
@@ -346,7 +365,7 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
     if (st)
         st = fold_refuse(r->f, n, err, "%s", why.text);
     else
-        st = check_limits(r, n, &kept, err);
+        st = check_limits(r, n, r->out[0].value ? NULL : origin, &kept, err);
     if (kept)
         hold_results(r, n, origin);
     else
@@ -382,8 +401,13 @@ static pgy_status keep_result(level_run *r, pgy_value *v, pgy_error *err)
     const pgy_tensor *t = from->value.value;
     const pgy_onnx_tensor *stored = NULL;
     pgy_status st = PGY_OK;
-    if (!t) return PGY_OK;
-    if (from->origin) {
+    if (from->later) {
+        stored = fold_rename_tensor(r->f, from->origin, v->name, from->origin->dims,
+                                    from->origin->dim_count);
+        if (!stored) st = graph_no_memory(err);
+    } else if (!t) {
+        return PGY_OK;
+    } else if (from->origin) {
         stored = fold_rename_tensor(r->f, from->origin, v->name, pgy_tensor_shape(t),
                                     pgy_tensor_rank(t));
         if (!stored) st = graph_no_memory(err);

@@ -103,6 +103,47 @@ static model_builder sum_model(void)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
+/* What is computed when it is written: beyond a megabyte. */
+static void test_fold__large_weights_are_cast_and_turned(void **state)
+{
+    (void)state;
+    enum { ROWS = 700, COLUMNS = 800 };
+    pgy_error err = {0};
+    pgy_tensor *floats = NULL, *half = NULL, *t = NULL;
+    const int64_t shape[] = {ROWS, COLUMNS};
+    model_builder b = builder_start(17);
+    assert_int_equal(pgy_tensor_create(&floats, PGY_F32, 2, shape, &err), PGY_OK);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        ((float *)pgy_tensor_data(floats))[i] = (float)(i % 2039);
+    assert_int_equal(pgy_tensor_cast(&half, pgy_tensor_view(floats), PGY_F16, &err), PGY_OK);
+    builder_input(&b, "x", PGY_F32, "2, 800");
+    builder_input(&b, "z", PGY_F32, "2, 700");
+    builder_initializer(&b, "h", half);
+    builder_attr_int(&b, builder_node(&b, "Cast", "h", "c"), "to", 1);
+    builder_node(&b, "Transpose", "c", "w");
+    builder_node(&b, "MatMul", "x w", "y");
+    builder_node(&b, "MatMul", "z c", "u");
+    builder_output(&b, "y", PGY_F32, NULL);
+    builder_output(&b, "u", PGY_F32, NULL);
+    pgy_graph *g = fold(&b);
+    expect_nodes(g, "MatMul MatMul");
+    for (int turned = 0; turned < 2; turned++) {
+        if (pgy_graph_value_data(&t, pgy_graph_find_value(g, turned ? "w" : "c"), &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(pgy_tensor_dtype(t), PGY_F32);
+        assert_int_equal(pgy_tensor_shape(t)[0], turned ? COLUMNS : ROWS);
+        for (int i = 0; i < ROWS * COLUMNS; i++) {
+            const int at = turned ? i % ROWS * COLUMNS + i / ROWS : i;
+            if (((float *)pgy_tensor_data(t))[i] != (float)(at % 2039))
+                fail_msg("element %d of %s", i, turned ? "w" : "c");
+        }
+        pgy_tensor_release(t);
+    }
+    pgy_graph_destroy(g);
+    pgy_tensor_release(half);
+    pgy_tensor_release(floats);
+}
+
 static void test_fold__constants_are_computed(void **state)
 {
     (void)state;

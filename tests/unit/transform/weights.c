@@ -11,7 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <polygraphy/graph.h>
+#include <polygraphy/transform.h>
 #include <polygraphy/weights.h>
 
 #include "base/alloc.h"
@@ -153,6 +158,14 @@ static void test_weights__large_weights_are_pruned_as_small_ones_are(void **stat
     (void)state;
     expect_pruned("MatMul", PGY_F32, 2, (const int64_t[]){256, 129}, 0);
     expect_pruned("MatMul", PGY_BF16, 2, (const int64_t[]){256, 258}, 0);
+}
+
+/* Four rows of these are more than is held: they are read by columns. */
+static void test_weights__very_wide_weights_are_pruned_as_small_ones_are(void **state)
+{
+    (void)state;
+    expect_pruned("MatMul", PGY_F16, 2, (const int64_t[]){4, 1100001}, 0);
+    expect_pruned("MatMul", PGY_F32, 2, (const int64_t[]){8, 600000}, 0);
 }
 
 static void test_weights__what_is_no_weight_stays(void **state)
@@ -394,6 +407,135 @@ static void test_weights__marks_that_do_not_fit_are_errors(void **state)
     assert_non_null(strstr(err.text, "weight-reconstruct"));
     pgy_model_destroy(m);
 }
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+enum { LARGE_MIB = 160, MOST_MIB = 40 };
+
+/* A model with one weight of LARGE_MIB of zeros, in a file of holes. */
+static pgy_model *large_model(const char *folder)
+{
+    static pgy_onnx_string_entry entries[] = {{.key = "location", .value = "w"}};
+    static pgy_onnx_string_entry *list[] = {&entries[0]};
+    static const int64_t dims[] = {4096, LARGE_MIB * 64};
+    static pgy_onnx_tensor weight = {.name = "w",
+                                     .doc_string = "",
+                                     .dims = dims,
+                                     .dim_count = 2,
+                                     .data_type = 1,
+                                     .external_data = list,
+                                     .external_data_count = 1,
+                                     .data_location = 1};
+    char path[96];
+    pgy_error err = {0};
+    pgy_model *m = NULL;
+    snprintf(path, sizeof path, "%s/w", folder);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), (off_t)LARGE_MIB << 20), 0);
+    fclose(f);
+    /* What is built has the folder of a model that it keeps. */
+    model_builder empty = builder_start(17), b = builder_start(17);
+    pgy_model *built = builder_finish(&empty);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    if (pgy_model_save(built, path, NULL, &err)) fail_msg("%s", err.text);
+    pgy_model_destroy(built);
+    if (pgy_model_load(&m, path, NULL, &err)) fail_msg("%s", err.text);
+    assert_int_equal(pgy_model_keep(b.model, m, &err), PGY_OK);
+    pgy_model_destroy(m);
+    builder_input(&b, "x", PGY_F32, "N, 4096");
+    builder_floats(&b, "w", "1", NULL);
+    builder_floats(&b, "c", "1", NULL);
+    builder_node(&b, "Gemm", "x w", "g");
+    builder_node(&b, "Mul", "g c", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    ((pgy_onnx_tensor **)b.graph->initializers)[0] = &weight;
+    return builder_finish(&b);
+}
+
+static pgy_status fold_model(pgy_model **out, pgy_model *m, pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    pgy_status st = pgy_graph_import(&g, m, err);
+    if (!st) st = pgy_graph_fold_constants(g, NULL, NULL, err);
+    if (!st && g->node_count != 1) st = pgy_error_set(err, PGY_E_INTERNAL, "nothing was folded");
+    if (!st) st = pgy_graph_export(out, g, err);
+    pgy_graph_destroy(g);
+    return st;
+}
+
+static pgy_status halve_model(pgy_model **out, pgy_model *m, pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    pgy_status st = pgy_graph_import(&g, m, err);
+    if (!st) st = pgy_graph_convert_half(g, NULL, err);
+    if (!st) st = pgy_graph_export(out, g, err);
+    pgy_graph_destroy(g);
+    return st;
+}
+
+static pgy_status strip_model(pgy_model **out, pgy_model *m, pgy_error *err)
+{
+    return pgy_model_strip_weights(out, NULL, m, NULL, err);
+}
+
+static pgy_status refill_model(pgy_model **out, pgy_model *m, pgy_error *err)
+{
+    pgy_model *stripped = NULL;
+    pgy_status st = strip_model(&stripped, m, err);
+    if (!st) st = pgy_model_reconstruct_weights(out, NULL, stripped, NULL, err);
+    pgy_model_destroy(stripped);
+    return st;
+}
+
+static long peak_kib(void)
+{
+    struct rusage used;
+    return getrusage(RUSAGE_SELF, &used) ? 0 : used.ru_maxrss;
+}
+
+/* In a process of its own, as a peak never falls. */
+static int change_and_write(pgy_model *m,
+                            pgy_status (*change)(pgy_model **, pgy_model *, pgy_error *))
+{
+    const long before = peak_kib();
+    pgy_error err = {0};
+    pgy_model *changed = NULL;
+    pgy_model_save_options o = pgy_model_save_options_default();
+    o.embed = true;
+    pgy_status st = change(&changed, m, &err);
+    if (!st) st = pgy_model_save(changed, "/dev/null", &o, &err);
+    if (st) fprintf(stderr, "%s\n", err.text);
+    const long grown = (peak_kib() - before) >> 10;
+    if (grown > MOST_MIB) fprintf(stderr, "%ld MiB\n", grown);
+    return st ? 1 : grown > MOST_MIB ? 2 : 0;
+}
+
+static void test_weights__changes_hold_parts_of_weights(void **state)
+{
+    (void)state;
+    static pgy_status (*const CHANGES[])(pgy_model **, pgy_model *, pgy_error *) = {
+        pgy_model_prune, strip_model, refill_model, fold_model, halve_model};
+    char folder[] = "/tmp/pgy_weights_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    pgy_model *m = large_model(folder);
+    for (size_t i = 0; i < sizeof CHANGES / sizeof *CHANGES; i++) {
+        int status = -1;
+        const pid_t child = fork();
+        if (child == 0) _exit(change_and_write(m, CHANGES[i]));
+        assert_true(child > 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status) fail_msg("change %zu ends with %d", i, WEXITSTATUS(status));
+    }
+    pgy_model_destroy(m);
+    snprintf(path, sizeof path, "%s/w", folder);
+    remove(path);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    remove(path);
+    rmdir(folder);
+}
+
+/* ---- Failures ------------------------------------------------------------------------------- */
 
 static void test_weights__refused_allocations_are_errors(void **state)
 {
