@@ -328,6 +328,34 @@ static void test_memory__sizes_of_data_count_with_their_most(void **state)
     measured_deinit(&m);
 }
 
+/* Of branches that differ the larger one, and what a shape made of such a size says. */
+static void test_memory__limits_of_branches_and_shapes(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "c", PGY_BOOL, "");
+    builder_input(&b, "x", PGY_F32, "4");
+    model_builder one = builder_subgraph(&b, "one"), two = builder_subgraph(&b, "two");
+    builder_node(&one, "Neg", "x", "t");
+    builder_output(&one, "t", PGY_F32, NULL);
+    builder_attr_int(&two, builder_node(&two, "Concat", "x x", "e"), "axis", 0);
+    builder_output(&two, "e", PGY_F32, NULL);
+    pgy_onnx_node *n = builder_node(&b, "If", "c", "some");
+    builder_attr_graph(&b, n, "then_branch", &one);
+    builder_attr_graph(&b, n, "else_branch", &two);
+    builder_ints(&b, "pair", "1", (const int64_t[]){2});
+    builder_node(&b, "Shape", "some", "length");
+    builder_attr_int(&b, builder_node(&b, "Concat", "pair length", "shape"), "axis", 0);
+    builder_node(&b, "Expand", "some shape", "y");
+    builder_output(&b, "y", PGY_F32, "2, named");
+    measured m = measure(builder_finish_bytes(&b), (pgy_memory_options){0});
+    assert_int_equal(pgy_memory_summarize(m.memory)->unknown_count, 0);
+    const pgy_memory_tensor *some = pgy_memory_bound_at(m.memory, 0),
+                            *y = pgy_memory_bound_at(m.memory, 1);
+    assert_true(some && y && some->shape[0] == 8 && y->shape[0] == 2 && y->shape[1] == 8);
+    measured_deinit(&m);
+}
+
 static void test_memory__texts_are_unknown(void **state)
 {
     (void)state;
