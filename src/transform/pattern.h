@@ -82,6 +82,9 @@ bool pattern_same_size(const pgy_value *a, int32_t d, const pgy_value *b, int32_
 /* The same, or the axis of a is cut off at a number that is meant to be enough for that of b. */
 bool pattern_covers(const pgy_value *a, int32_t d, const pgy_value *b, int32_t e);
 
+/* Are all sizes known, and are there so many elements at most? */
+bool pattern_has_at_most(const pgy_value *v, int64_t count);
+
 bool pattern_is_constant(const pattern *p, const pgy_value *v);
 /* Elements of a float constant as float64 (released by the caller), or NULL. */
 pgy_tensor *pattern_floats(pattern *p, pgy_value *v);
@@ -97,11 +100,12 @@ double pattern_float(const pgy_node *n, const char *name, double fallback);
 bool pattern_text_is(const pgy_node *n, const char *name, const char *text, const char *fallback);
 
 /* A product, taken apart through inner values: factor times the values. */
-enum { PATTERN_MAX_FACTORS = 6 };
+enum { PATTERN_MAX_FACTORS = 6, PATTERN_MAX_STEPS = 64 };
 typedef struct pattern_product {
     double factor;
     pgy_value *values[PATTERN_MAX_FACTORS];
     size_t count; /* PATTERN_MAX_FACTORS + 1: too many */
+    size_t steps; /* taken while it was taken apart: chains may be long */
 } pattern_product;
 /* Mul, Div by a constant, Pow with 2 or 3; a value that is none of these is one factor. */
 pattern_product pattern_factors(pattern *p, pgy_value *v);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "transform/pattern.h"
 
 /* ---- Nodes and values ----------------------------------------------------------------------- */
@@ -103,6 +104,14 @@ bool pattern_covers(const pgy_value *a, int32_t d, const pgy_value *b, int32_t e
 {
     const dim *x = dim_of(a, d), *y = dim_of(b, e);
     return x && y && (dim_equal(*x, *y) || dim_is_capped(*x, *y));
+}
+
+bool pattern_has_at_most(const pgy_value *v, int64_t count)
+{
+    int64_t product = 1;
+    for (int32_t d = 0; d < pattern_rank(v); d++)
+        if (pattern_size(v, d) < 0 || !i64_mul(&product, product, pattern_size(v, d))) return false;
+    return pattern_rank(v) >= 0 && product <= count;
 }
 
 /* ---- Constants ------------------------------------------------------------------------------ */
@@ -209,8 +218,8 @@ static void take_apart(pattern *p, pattern_product *q, pgy_value *v, bool open)
     if (!v || q->count > PATTERN_MAX_FACTORS) return;
     if (pattern_scalar(p, v, &x))
         q->factor *= x;
-    else if (!(v->producer && v->producer->graph == v->graph && (open || pattern_is_inner(v)) &&
-               take_node(p, q, v->producer)))
+    else if (!(++q->steps <= PATTERN_MAX_STEPS && v->producer && v->producer->graph == v->graph &&
+               (open || pattern_is_inner(v)) && take_node(p, q, v->producer)))
         add_factor(q, v);
 }
 

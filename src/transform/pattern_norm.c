@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-enum { MAX_ROW = 1 << 20 };
+enum { MAX_ROW = 1 << 20, MAX_STEPS = 16 };
 
 /* ---- Means ---------------------------------------------------------------------------------- */
 
@@ -99,6 +99,7 @@ static pgy_value *root_of(pattern *p, const pgy_value *v)
 typedef struct quotient {
     pgy_value *x, *gain, *s;
     const pgy_node *user; /* of x */
+    size_t steps;
 } quotient;
 
 static bool take_apart(quotient *q, pattern *p, pgy_value *v, const pgy_node *user, bool below,
@@ -134,7 +135,7 @@ static bool is_step(pattern *p, const pgy_node *n)
 static bool take_apart(quotient *q, pattern *p, pgy_value *v, const pgy_node *user, bool below,
                        bool open)
 {
-    if (!v) return false;
+    if (!v || ++q->steps > MAX_STEPS) return false;
     if (pattern_is_constant(p, v)) {
         if (pattern_scalar_is(p, v, 1)) return true;
         if (below || q->gain) return false;

@@ -23,7 +23,9 @@ static bool read(triangle *t, pattern *p, pgy_value *v, size_t depth);
 static pgy_tensor *elements(pattern *p, pgy_value *v)
 {
     pgy_tensor *stored = NULL, *wide = NULL;
-    if (!pattern_is_constant(p, v) || pattern_dtype(v) == PGY_STRING) return NULL;
+    if (!pattern_is_constant(p, v) || pattern_dtype(v) == PGY_STRING ||
+        !pattern_has_at_most(v, MAX_TRIANGLE))
+        return NULL;
     if (fold_constant(&stored, &p->f, v, NULL) == PGY_OK && stored &&
         pgy_tensor_cast(&wide, pgy_tensor_view(stored), PGY_F64, NULL) != PGY_OK)
         wide = NULL;
@@ -36,7 +38,7 @@ static bool read_number(pattern *p, pgy_value *v, double *out)
 {
     pgy_tensor *t = elements(p, v);
     const size_t count = t ? pgy_tensor_count(t) : 0;
-    bool good = count > 0 && count <= MAX_TRIANGLE;
+    bool good = count > 0;
     const double *x = good ? op_f64(t) : NULL;
     for (size_t i = 1; good && i < count; i++) good = x[i] == x[0];
     if (good) *out = x[0];

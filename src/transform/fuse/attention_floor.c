@@ -29,11 +29,10 @@ static bool is_lowest(pgy_dtype dtype, double x)
 
 static bool holds_lowest(pattern *p, pgy_value *v)
 {
-    pgy_tensor *t = pattern_floats(p, v);
+    pgy_tensor *t = pattern_has_at_most(v, MAX_ELEMENTS) ? pattern_floats(p, v) : NULL;
     const size_t count = t ? pgy_tensor_count(t) : 0;
     bool found = false;
-    for (size_t i = 0; !found && i < count && i < MAX_ELEMENTS; i++)
-        found = is_lowest(pattern_dtype(v), op_f64(t)[i]);
+    for (size_t i = 0; !found && i < count; i++) found = is_lowest(pattern_dtype(v), op_f64(t)[i]);
     pgy_tensor_release(t);
     return found;
 }
