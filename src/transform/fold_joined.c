@@ -6,7 +6,7 @@
  * that are needed much later would have to be kept. */
 #include <string.h>
 
-#include "onnx/elements.h"
+#include "onnx/computed.h"
 #include "transform/pattern.h"
 
 enum { MAX_MEMBERS = 4, MAX_USERS = 64 };
@@ -156,47 +156,47 @@ static pgy_status check_limits(bool *kept, const group *g, pattern *p)
     return fold_limits_growth(kept, &p->f, g->members[0].product, all, all, p->err);
 }
 
-/* A weight that is made when it is wanted. */
+/* A weight that is made when it is written: rows of all parts side by side. */
 typedef struct joined_weight {
     pgy_model *model;
     const pgy_onnx_tensor *parts[MAX_MEMBERS];
+    size_t runs[MAX_MEMBERS]; /* bytes of a row of each */
     double scales[MAX_MEMBERS];
-    size_t count, rows; /* rows: of each part, which stand side by side */
-    pgy_dtype dtype;
-    size_t rank;
-    int64_t shape[2];
+    size_t count, row_bytes;
 } joined_weight;
 
-static void put_row(char *to, const char *from, size_t size_bytes, double scale)
+static void scale_run(float *x, size_t count, double scale)
 {
-    float *x = (float *)to;
-    memcpy(to, from, size_bytes);
     if (scale == 1) return;
-    for (size_t i = 0; i < size_bytes / sizeof *x; i++) x[i] = (float)(x[i] * scale);
+    for (size_t i = 0; i < count; i++) x[i] = (float)(x[i] * scale);
 }
 
-static pgy_status make_joined(pgy_tensor **out, void *user, pgy_error *err)
+/* The piece at `offset` up to the end of its part's row. */
+static pgy_status copy_run(size_t *done, char *to, size_t offset, size_t most,
+                           const joined_weight *j, element_reader *readers, pgy_error *err)
+{
+    const size_t row = offset / j->row_bytes;
+    size_t at = offset % j->row_bytes, i = 0;
+    while (at >= j->runs[i]) at -= j->runs[i++];
+    const size_t left = j->runs[i] - at, size = left < most ? left : most;
+    const pgy_status st = element_reader_get(&readers[i], to, row * j->runs[i] + at, size, err);
+    if (!st) scale_run((float *)to, size / sizeof(float), j->scales[i]);
+    *done = size;
+    return st;
+}
+
+static pgy_status make_part(const tensor_part *p, void *user, pgy_error *err)
 {
     const joined_weight *j = user;
-    pgy_tensor *t = NULL;
-    pgy_status st = pgy_tensor_create(&t, j->dtype, j->rank, j->shape, err);
-    const size_t whole = st ? 0 : pgy_tensor_size_bytes(t) / j->rows;
-    char *to = st ? NULL : pgy_tensor_data(t);
-    for (size_t i = 0; !st && i < j->count; i++) {
-        pgy_tensor *part = NULL;
-        st = onnx_tensor_load_anywhere(&part, j->model, j->parts[i], err);
-        if (st) break;
-        const size_t run = pgy_tensor_size_bytes(part) / j->rows;
-        const char *from = pgy_tensor_data(part);
-        for (size_t r = 0; r < j->rows; r++)
-            put_row(to + r * whole, from + r * run, run, j->scales[i]);
-        to += run;
-        fold_release(part, j->model);
-    }
-    if (st)
-        pgy_tensor_release(t);
-    else
-        *out = t;
+    element_reader readers[MAX_MEMBERS] = {0};
+    pgy_status st = PGY_OK;
+    size_t done = 0, size = 0;
+    for (size_t i = 0; !st && i < j->count; i++)
+        st = element_reader_open(&readers[i], j->model, j->parts[i], err);
+    for (; !st && done < p->size_bytes; done += size)
+        st = copy_run(&size, (char *)p->to + done, p->offset + done, p->size_bytes - done, j,
+                      readers, err);
+    for (size_t i = 0; i < j->count; i++) element_reader_close(&readers[i]);
     return st;
 }
 
@@ -206,27 +206,27 @@ static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
     pgy_value *like = bias ? m->bias : m->weight;
     pgy_model *model = like->graph->model;
     const bool tall = bias || m->turned;
+    const size_t element = pgy_dtype_describe(like->dtype)->bits / 8;
     pgy_onnx_tensor *made = NULL;
     int64_t width = 0;
     pgy_value *v = value_create_unique(like->graph, like->name, p->err);
     joined_weight *j = pgy_model_alloc(model, 1, sizeof *j);
     if (!v || !j) return graph_no_memory(p->err);
-    for (size_t i = 0; i < g->count; i++) {
-        const pgy_value *part = bias ? g->members[i].bias : g->members[i].weight;
-        j->scales[j->count] = g->members[i].scale;
-        j->parts[j->count++] = part->initializer;
-        width += g->members[i].width;
-    }
     j->model = model;
-    j->rows = tall ? 1 : (size_t)m->depth;
-    j->dtype = like->dtype;
-    j->rank = bias ? 1 : 2;
-    j->shape[0] = tall ? width : m->depth;
-    j->shape[1] = m->turned ? m->depth : width;
+    for (; j->count < g->count; j->count++) {
+        const member *one = &g->members[j->count];
+        j->parts[j->count] = (bias ? one->bias : one->weight)->initializer;
+        j->runs[j->count] = fold_tensor_bytes(j->parts[j->count]) / (tall ? 1 : (size_t)m->depth);
+        j->scales[j->count] = one->scale;
+        j->row_bytes += j->runs[j->count];
+        width += one->width;
+    }
+    const int64_t shape[2] = {tall ? width : m->depth, m->turned ? m->depth : width};
+    const parts_maker maker = {.make = make_part, .user = j, .unit_bytes = element};
     pgy_onnx_tensor *record =
-        fold_rename_tensor(&p->f, like->initializer, v->name, j->shape, j->rank);
+        fold_rename_tensor(&p->f, like->initializer, v->name, shape, bias ? 1 : 2);
     if (!record) return graph_no_memory(p->err);
-    pgy_status st = pgy_model_computed_tensor(&made, model, record, make_joined, j, p->err);
+    pgy_status st = computed_parts_tensor(&made, model, record, &maker, p->err);
     if (!st) st = fold_set_weight(&p->f, v, made, p->err);
     *out = v;
     return st;
