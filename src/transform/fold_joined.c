@@ -156,6 +156,25 @@ static pgy_status check_limits(bool *kept, const group *g, pattern *p)
     return fold_limits_growth(kept, &p->f, g->members[0].product, all, all, p->err);
 }
 
+/* Can the elements be read? Those of a file may be missing. */
+static bool is_readable(const pgy_value *v)
+{
+    element_reader r = {0};
+    if (!v) return true;
+    if (!fold_tensor_bytes(v->initializer) ||
+        element_reader_open(&r, v->graph->model, v->initializer, NULL))
+        return false;
+    element_reader_close(&r);
+    return true;
+}
+
+static bool are_readable(const group *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (!is_readable(g->members[i].weight) || !is_readable(g->members[i].bias)) return false;
+    return true;
+}
+
 /* A weight that is made when it is written: rows of all parts side by side. */
 typedef struct joined_weight {
     pgy_model *model;
@@ -285,7 +304,8 @@ static bool join_products(pattern *p, pgy_node *n)
 {
     group g = {.x = pattern_input(n, 0)};
     bool kept = false;
-    if (!g.x || pattern_rank(g.x) < 2 || pgy_graph_opset(g.x->graph, "") < 7 || !gather(&g, p, n))
+    if (!g.x || pattern_rank(g.x) < 2 || pgy_graph_opset(g.x->graph, "") < 7 || !gather(&g, p, n) ||
+        !are_readable(&g))
         return false;
     p->status = check_limits(&kept, &g, p);
     if (p->status || !kept) return false;
