@@ -60,6 +60,7 @@ typedef struct pgy_option {
     pgy_option_nargs nargs;
     size_t offset; /**< of the member in the settings struct */
     bool required;
+    bool alone;                 /**< tells something and ends: nothing else is required beside it */
     const char *const *choices; /**< NULL-ended list, or NULL */
     bool opens;           /**< values name files that must be readable: a mistake in usage if not */
     const char *constant; /**< PGY_OPTIONAL without a value; RUNNER: the text that is appended */

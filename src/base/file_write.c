@@ -114,7 +114,7 @@ static bool open_nameless(file_writer *w)
     char link[32];
     char *folder = path_dirname(w->target);
     if (!folder) return false;
-    w->fd = open_retry(folder, O_WRONLY | O_TMPFILE, 0666);
+    w->fd = open_retry(folder, O_RDWR | O_TMPFILE, 0666);
     mem_free(folder);
     if (w->fd < 0) return false;
     own_link(w, link);
@@ -289,13 +289,38 @@ static int close_fd(file_writer *w)
     return close(fd) && errno != EINTR ? errno : 0;
 }
 
+/* Where nothing without a name may be given one (some confined processes): by way of a copy. */
+static pgy_status become_named(file_writer *w, pgy_error *err)
+{
+    const int from = w->fd;
+    struct stat info;
+    ssize_t n;
+    off_t at = 0;
+    w->is_nameless = false;
+    int number = fstat(from, &info) ? errno : 0;
+    w->fd = -1;
+    if (!number) number = take_temporary(w, make_named);
+    pgy_status st = number || fchmod(w->fd, info.st_mode & 07777)
+                        ? write_error(w, number ? number : errno, err)
+                        : PGY_OK;
+    while (!st && (n = pread(from, w->buffer, BUFFER_SIZE, at)) != 0) {
+        if (n < 0 && errno == EINTR) continue;
+        st = n < 0 ? write_error(w, errno, err) : write_through(w, w->buffer, (size_t)n, err);
+        at += n;
+    }
+    close(from);
+    if (!st && w->replaces && fsync(w->fd)) st = write_error(w, errno, err);
+    if (!st && (number = close_fd(w))) st = write_error(w, number, err);
+    return st;
+}
+
 /* A new file gets its name at once; one that takes another's place can do so by a rename only. */
 static pgy_status put_in_place(file_writer *w, pgy_error *err)
 {
     if (w->is_nameless) {
         if (!w->replaces && name_nameless(w, w->target) == 0) return PGY_OK;
-        const int number = take_temporary(w, name_nameless);
-        if (number) return write_error(w, number, err);
+        const pgy_status st = take_temporary(w, name_nameless) ? become_named(w, err) : PGY_OK;
+        if (st) return st;
     }
     if (!w->temporary) return PGY_OK;
     if (rename(w->temporary, w->target)) return write_error(w, errno, err);

@@ -24,7 +24,7 @@ typedef struct edit_args {
 } edit_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_TEXT("-o --output", edit_args, output, .meta = "PATH",
+    PGY_OPT_TEXT("-o --output", edit_args, output, .required = true, .meta = "PATH",
                  .help = "where to save the model"),
     PGY_OPT_TEXT("--script", edit_args, script, .meta = "PATH",
                  .help = "a file of verbs, one a line"),
@@ -34,7 +34,8 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--new", edit_args, fresh, .help = "begin with an empty graph instead of a model"),
     PGY_OPT_FLAG("--all-changes", edit_args, all_changes,
                  .help = "show every change, not only the first 200"),
-    PGY_OPT_FLAG("--help-verbs", edit_args, help_verbs, .help = "list the verbs and end"),
+    PGY_OPT_FLAG("--help-verbs", edit_args, help_verbs, .alone = true,
+                 .help = "list the verbs and end"),
     PGY_OPT_END,
 };
 
@@ -43,9 +44,6 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     const edit_args *s = settings;
     const model_args *model = args_get(line, &GROUP_MODEL_OPTIONAL);
     if (s->help_verbs) return PGY_OK;
-    if (!s->output)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "the following arguments are required: -o/--output");
     if (!model->path == !s->fresh)
         return pgy_error_set(err, PGY_E_ARGUMENT, "write either a model or --new");
     if (!s->script && !s->edits.given)

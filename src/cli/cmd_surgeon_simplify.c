@@ -24,7 +24,7 @@ typedef struct simplify_args {
 } simplify_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_TEXT("-o --output", simplify_args, output, .meta = "PATH",
+    PGY_OPT_TEXT("-o --output", simplify_args, output, .required = true, .meta = "PATH",
                  .help = "where to save the model"),
     PGY_OPT_TEXT("--report", simplify_args, report, .meta = "PATH",
                  .help = "where to save what was done and refused, as JSON"),
@@ -41,26 +41,14 @@ static const pgy_option OPTIONS[] = {
                         "model's own if not given"),
     PGY_OPT_FLAG("--no-check", simplify_args, no_check,
                  .help = "do not measure rewrites and results on data"),
-    PGY_OPT_FLAG("--list", simplify_args, list, .help = "show the rules and stop"),
+    PGY_OPT_FLAG("--list", simplify_args, list, .alone = true, .help = "show the rules and stop"),
     PGY_OPT_END,
 };
 
-/* --list alone needs neither a model nor a place for one. */
-static pgy_status finish(void *settings, args *line, pgy_error *err)
-{
-    const simplify_args *s = settings;
-    if (s->list) return PGY_OK;
-    if (!model_path(line) || !s->output)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "the following arguments are required: %s",
-                             model_path(line) ? "-o/--output" : "model_file");
-    return PGY_OK;
-}
-
-static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(simplify_args), .finish = finish};
+static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(simplify_args)};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_LOGGING,
-                                             &GROUP_MODEL_LISTED,
+                                             &GROUP_MODEL_DATA,
                                              &GROUP_DATA,
                                              &GROUP_ONNX_READ,
                                              &GROUP_ONNX_WRITE,
@@ -285,7 +273,7 @@ static pgy_status simplify(pgy_model *model, args *line, bool *passed, pgy_error
     o.fuse_batch_norm = own->batch_norm;
     o.no_check = own->no_check;
     o.opset = own->opset;
-    o.inputs = ((const model_args *)args_get(line, &GROUP_MODEL_LISTED))->shapes;
+    o.inputs = ((const model_args *)args_get(line, &GROUP_MODEL_DATA))->shapes;
     o.sample = sample;
     o.user = &inputs;
     pgy_status st = pgy_model_simplify(&made, model, &o, &report, err);

@@ -48,10 +48,18 @@ static void check_alternatives(parse *p, const pgy_option *row)
     str_deinit(&names);
 }
 
+static bool stands_alone(const parse *p)
+{
+    for (size_t i = 0; i < p->used_count; i++)
+        if (p->used[i]->row->alone) return true;
+    return false;
+}
+
 void parse_check_required(parse *p)
 {
     str missing = {0};
     bool positional_missing = false;
+    if (stands_alone(p)) return;
     for (size_t k = 0; k < p->positional_count; k++) {
         pgy_option_nargs nargs = p->positionals[k].row->nargs;
         if (p->positionals[k].done || (nargs != PGY_ONE && nargs != PGY_ONE_OR_MORE)) continue;

@@ -62,12 +62,6 @@ static const pgy_option DATA_OPTIONS[] = {
     OLD_SHAPES_ROW,
     PGY_OPT_END,
 };
-static const pgy_option LISTED_OPTIONS[] = {
-    PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL,
-                       .help = "path to the model"),
-    SHAPES_ROW,
-    PGY_OPT_END,
-};
 static const pgy_option OVERRIDE_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     PGY_OPT_LIST("--override-input-shapes --override-inputs", model_args, shape_words,
@@ -150,6 +144,5 @@ const option_group GROUP_MODEL_OPTIONAL = MODEL_GROUP(OPTIONAL_OPTIONS, finish_o
 const option_group GROUP_MODEL_TYPE = MODEL_GROUP(TYPE_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_CONVERT = MODEL_GROUP(CONVERT_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_DATA = MODEL_GROUP(DATA_OPTIONS, finish_onnx);
-const option_group GROUP_MODEL_LISTED = MODEL_GROUP(LISTED_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_RECORD = MODEL_GROUP(RECORD_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_OVERRIDE = MODEL_GROUP(OVERRIDE_OPTIONS, finish_onnx);

@@ -21,7 +21,6 @@ extern const option_group GROUP_MODEL_OPTIONAL; /* the same, not required */
 extern const option_group GROUP_MODEL_TYPE;     /* model required, type */
 extern const option_group GROUP_MODEL_CONVERT;  /* model required, type, shapes */
 extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */
-extern const option_group GROUP_MODEL_LISTED;   /* model optional, shapes */
 extern const option_group GROUP_MODEL_RECORD;   /* model required, shapes as --model-input-shapes */
 extern const option_group GROUP_MODEL_OVERRIDE; /* model required, shapes to be written into it */
 

@@ -174,9 +174,8 @@ bool model_is_edited(const args *line)
 static const model_args *model_settings(const args *line)
 {
     const option_group *const forms[] = {
-        &GROUP_MODEL_RUN,    &GROUP_MODEL_FILE,     &GROUP_MODEL_OPTIONAL,
-        &GROUP_MODEL_TYPE,   &GROUP_MODEL_CONVERT,  &GROUP_MODEL_DATA,
-        &GROUP_MODEL_LISTED, &GROUP_MODEL_OVERRIDE, &GROUP_MODEL_RECORD};
+        &GROUP_MODEL_RUN,     &GROUP_MODEL_FILE, &GROUP_MODEL_OPTIONAL, &GROUP_MODEL_TYPE,
+        &GROUP_MODEL_CONVERT, &GROUP_MODEL_DATA, &GROUP_MODEL_OVERRIDE, &GROUP_MODEL_RECORD};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (args_get(line, forms[i])) return args_get(line, forms[i]);
     return NULL;

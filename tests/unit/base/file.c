@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/alloc.h"
@@ -267,6 +272,59 @@ static void test_file__made_by_another_meanwhile(void **state)
     file_writer_destroy(w);
     expect_text(path, "ours");
     assert_int_equal(count_files(scratch("race")), 1);
+}
+
+/* The calling process gets EPERM for linkat from now on. */
+static bool forbid_links(void)
+{
+    struct sock_filter lines[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_linkat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof lines / sizeof *lines, lines};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* In a child that may not link; 7: it cannot be told so here. */
+static int without_links(const char *new, const char *old)
+{
+    enum { SIZE = 700000 };
+    static char data[SIZE];
+    memset(data, 'd', SIZE);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct stat info;
+        str text = {0};
+        if (!forbid_links()) _exit(7);
+        if (file_write_all(new, data, SIZE, NULL) || file_write_all(old, data, SIZE, NULL))
+            _exit(1);
+        if (stat(old, &info) || (info.st_mode & 07777) != 0640) _exit(2);
+        if (file_read(&text, new, NULL) || text.size != SIZE) _exit(3);
+        if (memcmp(str_text(&text), data, SIZE) != 0) _exit(4);
+        _exit(stat(new, &info) || info.st_size != SIZE ? 5 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_file__where_nothing_may_be_linked(void **state)
+{
+    (void)state;
+    char new[256], old[256];
+    snprintf(new, sizeof new, "%s", scratch("links/new"));
+    snprintf(old, sizeof old, "%s", scratch("links/old"));
+    write_text(old, "before");
+    assert_int_equal(chmod(old, 0640), 0);
+    const int ended = without_links(new, old);
+    if (ended == 7) skip();
+    assert_int_equal(ended, 0);
+    assert_int_equal(count_files(scratch("links")), 2);
 }
 
 /* In a child that sees no /proc, so that a file cannot get its name later. 7: not allowed here. */
