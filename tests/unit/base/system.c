@@ -177,9 +177,8 @@ static void test_system__works_after_fork(void **state)
         if (child == 0) {
             atomic_int present = 0;
             tally mine = {0};
-            alarm(getenv("POLYGRAPHY_TEST_FAIL_ALLOC")
-                      ? 1
-                      : 20); /* without memory for a thread nobody comes */
+            /* Without memory for a thread nobody comes. */
+            alarm(getenv("POLYGRAPHY_TEST_FAIL_ALLOC") ? 1 : 20);
             parallel_for(4, meet, &present);
             parallel_for(1000, hit, &mine);
             for (size_t k = 0; k < 1000; k++)
