@@ -9,12 +9,12 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/pass.h"
 #include "evaluate/execute.h"
+#include "harness/graph_case.h"
 
 /* ---- Models --------------------------------------------------------------------------------- */
 
@@ -105,16 +105,6 @@ static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
                 fail_msg("%s[%zu] is %.9g, not %.9g", pgy_tensor_map_name(got, i), k, (double)x[k],
                          (double)y[k]);
     }
-}
-
-static void expect_nodes(const pgy_graph *g, const char *wanted)
-{
-    char text[1024] = "";
-    size_t at = 0;
-    for (size_t i = 0; i < g->node_count; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "",
-                               g->nodes[i]->op_type);
-    assert_string_equal(text, wanted);
 }
 
 /* The graph after all passes has these nodes and gives what it gave; so does what it is saved as.

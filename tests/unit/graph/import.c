@@ -12,18 +12,7 @@
 
 #include <polygraphy/graph.h>
 
-#include "harness/model_builder.h"
-
-static pgy_graph *import(model_builder *b)
-{
-    pgy_error err = {0};
-    pgy_graph *g = NULL;
-    pgy_model *model = builder_finish_bytes(b);
-    const pgy_status st = pgy_graph_import(&g, model, &err);
-    pgy_model_destroy(model);
-    if (st) fail_msg("%s", err.text);
-    return g;
-}
+#include "harness/graph_case.h"
 
 static void expect_refusal(model_builder *b, const char *text)
 {
@@ -45,7 +34,7 @@ static void test_import__links(void **state)
     builder_node(&b, "MatMul", "x w", "y");
     builder_node(&b, "Add", "y y", "z");
     builder_output(&b, "z", PGY_F32, "N, 4");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(g->input_count, 1);
     assert_int_equal(g->initializer_count, 1);
     pgy_value *x = pgy_graph_find_value(g, "x"), *y = pgy_graph_find_value(g, "y"),
@@ -80,7 +69,7 @@ static void test_import__input_with_a_weight_is_not_asked_for(void **state)
     builder_floats(&b, "w", "2", NULL);
     builder_node(&b, "Add", "x w", "y");
     builder_output(&b, "y", PGY_F32, "2");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(g->input_count, 1);
     assert_string_equal(g->inputs[0]->name, "x");
     pgy_graph_destroy(g);
@@ -102,7 +91,7 @@ static void test_import__subgraphs_see_outer_values(void **state)
     builder_attr_graph(&b, n, "else_branch", &no);
     builder_node(&b, "Relu", "x", "late");
     builder_output(&b, "y", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     pgy_node *node = g->nodes[0];
     assert_int_equal(node->subgraph_count, 2);
     assert_string_equal(node->subgraph_names[0], "then_branch");
@@ -208,7 +197,7 @@ static void test_import__sparse_weights_become_dense(void **state)
     for (int form = 0; form < 2; form++) {
         model_builder b = builder_start(17);
         add_sparse(&b, form ? rows : linear, form ? 2 : 1);
-        pgy_graph *g = import(&b);
+        pgy_graph *g = import_graph(&b);
         pgy_tensor *t = NULL;
         assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "w"), NULL), PGY_OK);
         assert_int_equal(pgy_tensor_count(t), 6);
@@ -221,7 +210,7 @@ static void test_import__sparse_weights_become_dense(void **state)
     }
     model_builder b = builder_start(17);
     add_sparse(&b, outside, 1);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     pgy_tensor *t = NULL;
     pgy_error err = {0};
     assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "w"), &err), PGY_E_FORMAT);
@@ -239,7 +228,7 @@ static void test_import__constants_of_every_form(void **state)
     builder_attr_ints(&b, builder_node(&b, "Constant", "", "l"), "value_ints", 2, list);
     builder_attr_float(&b, builder_node(&b, "Constant", "", "f"), "value_float", 0.5f);
     builder_output(&b, "i", PGY_I64, "");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, "i"), NULL), PGY_OK);
     assert_int_equal(*(const int64_t *)pgy_tensor_data(t), 9);
     pgy_tensor_release(t);
@@ -266,7 +255,7 @@ static void test_import__sequence_types(void **state)
     sequence->elem_type = b.graph->inputs[0]->type;
     b.graph->inputs[0]->type = outer;
     builder_output(&b, "s", PGY_DTYPE_NONE, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(g->inputs[0]->kind, PGY_VALUE_SEQUENCE);
     assert_int_equal(g->inputs[0]->dtype, PGY_DTYPE_NONE);
     assert_int_equal(g->inputs[0]->rank, -1);

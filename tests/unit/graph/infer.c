@@ -13,23 +13,12 @@
 
 #include <polygraphy/graph.h>
 
-#include "harness/model_builder.h"
-
-static pgy_graph *import(model_builder *b)
-{
-    pgy_error err = {0};
-    pgy_graph *g = NULL;
-    pgy_model *model = builder_finish_bytes(b);
-    const pgy_status st = pgy_graph_import(&g, model, &err);
-    pgy_model_destroy(model);
-    if (st) fail_msg("%s", err.text);
-    return g;
-}
+#include "harness/graph_case.h"
 
 static pgy_graph *infer(model_builder *b)
 {
     pgy_error err = {0};
-    pgy_graph *g = import(b);
+    pgy_graph *g = import_graph(b);
     if (pgy_graph_infer_shapes(g, NULL, &err)) fail_msg("%s", err.text);
     return g;
 }
@@ -267,7 +256,7 @@ static void test_infer__node_that_cannot_work(void **state)
     builder_input(&b, "y", PGY_F32, "4, 3");
     builder_node(&b, "Add", "x y", "z");
     builder_output(&b, "z", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_E_SHAPE);
     assert_non_null(strstr(err.text, "Add 'n0'"));
     assert_non_null(strstr(err.text, "(2, 3) and (4, 3)"));
@@ -277,14 +266,14 @@ static void test_infer__node_that_cannot_work(void **state)
     builder_input(&b, "y", PGY_F16, "2");
     builder_node(&b, "MatMul", "x y", "z");
     builder_output(&b, "z", PGY_F32, NULL);
-    g = import(&b);
+    g = import_graph(&b);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_E_TYPE);
     pgy_graph_destroy(g);
     b = builder_start(17);
     builder_input(&b, "x", PGY_F32, "2");
     builder_node(&b, "Relu", "x x", "z");
     builder_output(&b, "z", PGY_F32, NULL);
-    g = import(&b);
+    g = import_graph(&b);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "Relu 'n0': has 2 inputs, but takes at most 1"));
     pgy_graph_destroy(g);
@@ -323,7 +312,7 @@ static void test_infer__function_failures_name_the_call(void **state)
     builder_input(&b, "x", PGY_F32, "N, 3");
     builder_node(&b, "local:Join", "x x", "y");
     builder_output(&b, "y", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "Join 'n0'"));
     assert_non_null(strstr(err.text, "'where'"));
@@ -349,7 +338,7 @@ static void test_infer__function_bomb(void **state)
     builder_input(&b, "x", PGY_F32, "2");
     builder_node(&b, "local:F29", "x", "y");
     builder_output(&b, "y", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "expand to more than"));
     pgy_graph_destroy(g);

@@ -14,54 +14,13 @@
 #include <polygraphy/transform.h>
 
 #include "base/alloc.h"
-#include "harness/model_builder.h"
+#include "harness/fold_case.h"
 
 /* ---- Helpers -------------------------------------------------------------------------------- */
-
-static pgy_graph *import(model_builder *b)
-{
-    pgy_error err = {0};
-    pgy_graph *g = NULL;
-    pgy_model *model = builder_finish_bytes(b);
-    const pgy_status st = pgy_graph_import(&g, model, &err);
-    pgy_model_destroy(model);
-    if (st) fail_msg("%s", err.text);
-    return g;
-}
-
-/* Folds, writes the result out, and reads it again: what is tested is what a user gets. */
-static pgy_graph *fold_with(model_builder *b, const pgy_fold_options *options)
-{
-    pgy_error err = {0};
-    pgy_model *model = NULL, *again = NULL;
-    pgy_graph *g = import(b), *result = NULL;
-    void *bytes = NULL;
-    size_t size = 0;
-    if (pgy_graph_fold_constants(g, options, NULL, &err)) fail_msg("%s", err.text);
-    if (pgy_graph_export(&model, g, &err)) fail_msg("%s", err.text);
-    if (pgy_model_serialize(&bytes, &size, model, &err)) fail_msg("%s", err.text);
-    if (pgy_model_parse(&again, bytes, size, false, NULL, &err)) fail_msg("%s", err.text);
-    if (pgy_graph_import(&result, again, &err)) fail_msg("%s", err.text);
-    pgy_text_free(bytes);
-    pgy_model_destroy(again);
-    pgy_model_destroy(model);
-    pgy_graph_destroy(g);
-    return result;
-}
 
 static pgy_graph *fold(model_builder *b)
 {
     return fold_with(b, NULL);
-}
-
-/* "Add Relu" in order. */
-static void expect_nodes(const pgy_graph *g, const char *wanted)
-{
-    char text[256] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < g->node_count; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, i ? " %s" : "%s", g->nodes[i]->op_type);
-    assert_string_equal(text, wanted);
 }
 
 /* The elements of a weight as text: "int64[2] 3 4". */
@@ -462,7 +421,7 @@ static void test_fold__an_endless_loop_is_refused_again(void **state)
     builder_ints(&b, "m", "", &endless);
     builder_floats(&b, "v0", "1", NULL);
     add_doubling_loop(&b, "m - v0", "p");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     if (pgy_graph_fold_constants(g, NULL, &first, &err)) fail_msg("%s", err.text);
     if (pgy_graph_fold_constants(g, NULL, &second, &err)) fail_msg("%s", err.text);
     assert_int_equal(first.refused_count, 1);
@@ -725,7 +684,7 @@ static void test_fold__failing_nodes_are_listed(void **state)
     builder_ints(&b, "at", "", &at);
     builder_node(&b, "Gather", "a at", "bad");
     builder_output(&b, "bad", PGY_F32, "");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_fold_constants(g, NULL, &report, &err), PGY_OK);
     expect_nodes(g, "Add Gather");
     assert_int_equal(report.refused_count, 1);
@@ -833,7 +792,7 @@ static pgy_graph *expand_model(pgy_fold_report *report, const pgy_fold_options *
     builder_node(&b, "Expand", "one shape", "e");
     builder_node(&b, "Add", "x e", "y");
     builder_output(&b, "y", PGY_F32, "100");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     if (pgy_graph_fold_constants(g, o, report, &err)) fail_msg("%s", err.text);
     return g;
 }
@@ -878,7 +837,7 @@ static void test_fold__report_and_passes(void **state)
     model_builder b = sum_model();
     pgy_fold_options o = pgy_fold_options_default();
     o.passes = 1;
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_fold_constants(g, &o, &report, &err), PGY_OK);
     assert_int_equal(report.passes, 1);
     assert_int_equal(report.nodes_before, 2);
@@ -899,7 +858,7 @@ static void test_fold__refused_memory(void **state)
     for (uint64_t n = 1; !done && n < 5000; n++) {
         pgy_error err = {0};
         model_builder b = if_model(&yes);
-        pgy_graph *g = import(&b);
+        pgy_graph *g = import_graph(&b);
         mem_fail_nth(n);
         const pgy_status st = pgy_graph_fold_constants(g, NULL, NULL, &err);
         done = mem_fail_nth(0) && st == PGY_OK && g->node_count == 3;

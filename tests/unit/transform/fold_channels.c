@@ -14,69 +14,9 @@
 #include <polygraphy/transform.h>
 
 #include "base/alloc.h"
-#include "harness/model_builder.h"
+#include "harness/fold_case.h"
 
 /* ---- Helpers -------------------------------------------------------------------------------- */
-
-static pgy_graph *import(model_builder *b)
-{
-    pgy_error err = {0};
-    pgy_graph *g = NULL;
-    pgy_model *model = builder_finish_bytes(b);
-    const pgy_status st = pgy_graph_import(&g, model, &err);
-    pgy_model_destroy(model);
-    if (st) fail_msg("%s", err.text);
-    return g;
-}
-
-/* Folds, writes the result out, and reads it again. */
-static pgy_graph *fold_with(model_builder *b, const pgy_fold_options *options)
-{
-    pgy_error err = {0};
-    pgy_model *model = NULL, *again = NULL;
-    pgy_graph *g = import(b), *result = NULL;
-    void *bytes = NULL;
-    size_t size = 0;
-    if (pgy_graph_fold_constants(g, options, NULL, &err)) fail_msg("%s", err.text);
-    if (pgy_graph_export(&model, g, &err)) fail_msg("%s", err.text);
-    if (pgy_model_serialize(&bytes, &size, model, &err)) fail_msg("%s", err.text);
-    if (pgy_model_parse(&again, bytes, size, false, NULL, &err)) fail_msg("%s", err.text);
-    if (pgy_graph_import(&result, again, &err)) fail_msg("%s", err.text);
-    pgy_text_free(bytes);
-    pgy_model_destroy(again);
-    pgy_model_destroy(model);
-    pgy_graph_destroy(g);
-    return result;
-}
-
-/* "Conv Relu" in order. */
-static void expect_nodes(const pgy_graph *g, const char *wanted)
-{
-    char text[256] = "";
-    for (size_t i = 0; i < g->node_count; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
-                 g->nodes[i]->op_type);
-    assert_string_equal(text, wanted);
-}
-
-static void expect_folded(model_builder *b, const char *wanted)
-{
-    pgy_graph *g = fold_with(b, NULL);
-    expect_nodes(g, wanted);
-    pgy_graph_destroy(g);
-}
-
-/* Input i of node n has these bytes. */
-static void expect_input(const pgy_graph *g, size_t n, size_t i, size_t size, const void *wanted)
-{
-    pgy_error err = {0};
-    pgy_tensor *t = NULL;
-    assert_true(n < g->node_count && i < g->nodes[n]->input_count);
-    if (pgy_graph_value_data(&t, g->nodes[n]->inputs[i], &err)) fail_msg("%s", err.text);
-    assert_int_equal(pgy_tensor_size_bytes(t), size);
-    assert_memory_equal(pgy_tensor_data(t), wanted, size);
-    pgy_tensor_release(t);
-}
 
 /* x [N, 2, 3, 3] and a weight [2, 2, 1, 1]. */
 static model_builder conv_model(const float *weight)
@@ -576,7 +516,7 @@ static void test_fold_channels__refused_memory(void **state)
         builder_node(&b, "BatchNormalization", "p g b m v", "q");
         builder_node(&b, "Mul", "q c", "y");
         end(&b, "y");
-        pgy_graph *g = import(&b);
+        pgy_graph *g = import_graph(&b);
         mem_fail_nth(n);
         const pgy_status st = pgy_graph_fold_constants(g, NULL, NULL, &err);
         done = mem_fail_nth(0) && st == PGY_OK && g->node_count == 1;

@@ -12,38 +12,7 @@
 
 #include <polygraphy/transform.h>
 
-#include "harness/model_builder.h"
-
-static pgy_graph *fold_with(model_builder *b, const pgy_fold_options *options)
-{
-    pgy_error err = {0};
-    pgy_model *before = builder_finish_bytes(b), *model = NULL;
-    pgy_graph *g = NULL, *result = NULL;
-    if (pgy_graph_import(&g, before, &err)) fail_msg("%s", err.text);
-    pgy_model_destroy(before);
-    if (pgy_graph_fold_constants(g, options, NULL, &err)) fail_msg("%s", err.text);
-    if (pgy_graph_export(&model, g, &err)) fail_msg("%s", err.text);
-    if (pgy_graph_import(&result, model, &err)) fail_msg("%s", err.text);
-    pgy_model_destroy(model);
-    pgy_graph_destroy(g);
-    return result;
-}
-
-static void expect_nodes(const pgy_graph *g, const char *wanted)
-{
-    char text[256] = "";
-    for (size_t i = 0; i < g->node_count; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
-                 g->nodes[i]->op_type);
-    assert_string_equal(text, wanted);
-}
-
-static void expect_folded(model_builder *b, const char *wanted)
-{
-    pgy_graph *g = fold_with(b, NULL);
-    expect_nodes(g, wanted);
-    pgy_graph_destroy(g);
-}
+#include "harness/fold_case.h"
 
 /* x [6, 4], which Gemm makes r; rows of it in a, [2, 3, 4]. `back` puts them together again. */
 static model_builder start(void)

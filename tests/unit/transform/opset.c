@@ -11,24 +11,14 @@
 
 #include <polygraphy/transform.h>
 
-#include "harness/model_builder.h"
+#include "harness/graph_case.h"
 #include "transform/normalise.h"
-
-static pgy_graph *import(model_builder *b)
-{
-    pgy_error err = {0};
-    pgy_graph *g = NULL;
-    pgy_model *model = builder_finish_bytes(b);
-    if (pgy_graph_import(&g, model, &err)) fail_msg("%s", err.text);
-    pgy_model_destroy(model);
-    return g;
-}
 
 /* Converted, exported and read again. */
 static pgy_graph *convert(model_builder *b, int64_t version)
 {
     pgy_error err = {0};
-    pgy_graph *g = import(b);
+    pgy_graph *g = import_graph(b);
     pgy_model *model = NULL;
     if (pgy_graph_convert_opset(g, version, NULL, &err)) fail_msg("%s", err.text);
     if (pgy_graph_export(&model, g, &err)) fail_msg("%s", err.text);
@@ -219,7 +209,7 @@ static void test_opset__all_that_cannot_be_expressed_is_listed(void **state)
     pgy_error err = {0};
     pgy_opset_report report = {0};
     model_builder b = computed_axes();
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_convert_opset(g, 17, &report, &err), PGY_E_UNSUPPORTED);
     assert_int_equal(report.from, 18);
     assert_int_equal(report.to, 17);
@@ -238,7 +228,7 @@ static void test_opset__a_failure_leaves_the_graph_as_it_was(void **state)
     (void)state;
     pgy_error err = {0};
     model_builder b = computed_axes();
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     pgy_model *model = NULL;
     void *before = NULL, *after = NULL;
     size_t size_before = 0, size_after = 0;
@@ -262,7 +252,7 @@ static void test_opset__types_of_the_older_version_are_judged(void **state)
     builder_input(&b, "x", PGY_BF16, "2");
     builder_node(&b, "Relu", "x", "y");
     builder_output(&b, "y", PGY_BF16, "2");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_convert_opset(g, 12, NULL, &err), PGY_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "bfloat16"));
     assert_int_equal(pgy_graph_convert_opset(g, 13, NULL, &err), PGY_OK);
@@ -277,7 +267,7 @@ static void test_opset__versions_out_of_range_are_refused(void **state)
     builder_input(&b, "x", PGY_F32, "2");
     builder_node(&b, "Relu", "x", "y");
     builder_output(&b, "y", PGY_F32, "2");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_convert_opset(g, 6, NULL, &err), PGY_E_UNSUPPORTED);
     assert_int_equal(pgy_graph_convert_opset(g, 29, NULL, &err), PGY_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "7 to 28"));
@@ -311,7 +301,7 @@ static void test_opset__the_normal_form_remembers_the_model(void **state)
     pgy_onnx_node *n = builder_node(&b, "LogSoftmax", "x", "y");
     n->name = "head";
     builder_output(&b, "y", PGY_F32, "2, 3, 4");
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     if (graph_normalise(g, &err)) fail_msg("%s", err.text);
     assert_int_equal(pgy_graph_opset(g, ""), 28);
     const node_origin *o = node_origin_of(maker_of(g, "y"));
