@@ -282,6 +282,14 @@ uint64_t file_writer_offset(const file_writer *w)
     return w->offset;
 }
 
+/* Before it takes an older file's place. Some file systems cannot, and need not. @return 0 or the
+ * number of the error */
+static int sync_file(const file_writer *w)
+{
+    if (w->is_stream || !w->replaces || fsync(w->fd) == 0) return 0;
+    return errno == EINVAL || errno == EROFS ? 0 : errno;
+}
+
 static int close_fd(file_writer *w)
 {
     const int fd = w->fd;
@@ -309,8 +317,8 @@ static pgy_status become_named(file_writer *w, pgy_error *err)
         at += n;
     }
     close(from);
-    if (!st && w->replaces && fsync(w->fd)) st = write_error(w, errno, err);
-    if (!st && (number = close_fd(w))) st = write_error(w, number, err);
+    if (!st && ((number = sync_file(w)) != 0 || (number = close_fd(w)) != 0))
+        st = write_error(w, number, err);
     return st;
 }
 
@@ -334,10 +342,9 @@ pgy_status file_writer_commit(file_writer *w, pgy_error *err)
 {
     pgy_status st = flush(w, err);
     if (st) return st;
-    if (!w->is_stream && w->replaces && fsync(w->fd) && errno != EINVAL && errno != EROFS)
-        return write_error(w, errno, err);
+    int number = sync_file(w);
     /* Closing may tell of a failure, so it comes first; what has no name would be lost by it. */
-    const int number = w->is_nameless ? 0 : close_fd(w);
+    if (!number && !w->is_nameless) number = close_fd(w);
     return number ? write_error(w, number, err) : put_in_place(w, err);
 }
 
