@@ -36,8 +36,42 @@ static pgy_status pad(file_writer *w, uint64_t offset, pgy_error *err)
     return file_writer_write(w, ZEROS, (size_t)(offset - file_writer_offset(w)), err);
 }
 
+/* Tensors that lie side by side in a mapped file, and will again: copied in one go. */
+typedef struct neighbours {
+    file_writer *to;
+    const file_map *from;
+    size_t offset, size_bytes;
+} neighbours;
+
+static pgy_status copy_neighbours(neighbours *n, pgy_error *err)
+{
+    const size_t size = n->size_bytes;
+    n->size_bytes = 0;
+    return size ? file_writer_copy(n->to, n->from, n->offset, size, err) : PGY_OK;
+}
+
+/* The bytes join the neighbours before them or, if there are enough of them, become the first.
+ * False: they are to be written on their own, when the neighbours are. */
+static bool join_neighbours(neighbours *n, file_writer *w, pgy_model *m, pgy_bytes bytes,
+                            uint64_t to)
+{
+    size_t offset = 0;
+    const file_map *map = bytes.size ? model_find_map(m, bytes.data, bytes.size, &offset) : NULL;
+    if (!map) return false;
+    if (n->size_bytes) {
+        if (n->to != w || n->from != map || n->offset + n->size_bytes != offset ||
+            file_writer_offset(w) + n->size_bytes != to)
+            return false;
+        n->size_bytes += bytes.size;
+        return true;
+    }
+    if (bytes.size < KERNEL_COPY_MIN || file_writer_offset(w) != to) return false;
+    *n = (neighbours){w, map, offset, bytes.size};
+    return true;
+}
+
 /* Raw and external bytes go as they are; typed lists are decoded, one tensor at a time. */
-static pgy_status put_tensor(file_writer *w, pgy_model *m, const moved_tensor *moved,
+static pgy_status put_tensor(neighbours *n, file_writer *w, pgy_model *m, const moved_tensor *moved,
                              pgy_error *err)
 {
     pgy_tensor *t = NULL;
@@ -50,8 +84,12 @@ static pgy_status put_tensor(file_writer *w, pgy_model *m, const moved_tensor *m
         st = pgy_onnx_tensor_load(&t, m, moved->tensor, err);
         if (!st) bytes = (pgy_bytes){pgy_tensor_data(t), pgy_tensor_size_bytes(t)};
     }
-    if (!st) st = pad(w, moved->offset, err);
-    if (!st) st = file_writer_put(w, m, bytes.data, bytes.size, err);
+    if (!st && !join_neighbours(n, w, m, bytes, moved->offset)) {
+        st = copy_neighbours(n, err);
+        if (!st) st = pad(w, moved->offset, err);
+        if (!st && !join_neighbours(n, w, m, bytes, moved->offset))
+            st = file_writer_put(w, m, bytes.data, bytes.size, err);
+    }
     pgy_tensor_release(t);
     return st;
 }
@@ -74,11 +112,15 @@ static pgy_status open_next(data_files *d, const char *folder, const char *name,
 pgy_status data_files_write(data_files *d, const placement *p, const char *folder, pgy_error *err)
 {
     pgy_status st = PGY_OK;
+    neighbours n = {0};
     for (size_t i = 0; i < p->moved_count && !st; i++) {
-        if (i == 0 || p->one_file_per_tensor) st = open_next(d, folder, p->moved[i].location, err);
-        if (!st) st = put_tensor(d->items[d->count - 1], p->m, &p->moved[i], err);
+        if (i == 0 || p->one_file_per_tensor) {
+            st = copy_neighbours(&n, err);
+            if (!st) st = open_next(d, folder, p->moved[i].location, err);
+        }
+        if (!st) st = put_tensor(&n, d->items[d->count - 1], p->m, &p->moved[i], err);
     }
-    return st;
+    return st ? st : copy_neighbours(&n, err);
 }
 
 pgy_status data_files_commit(data_files *d, pgy_error *err)

@@ -427,6 +427,86 @@ static void test_external__initializers_of_subgraphs_move_and_attributes_stay(vo
     scratch_remove();
 }
 
+/* Neighbours are copied together, if they will be neighbours: bytes follow each other, lie apart,
+ * overlap, come in another order, from another file, and are small or large. */
+static void test_external__neighbours_move_together(void **state)
+{
+    (void)state;
+    enum { K = 1024, FILE_SIZE = 3 << 20 };
+    static const struct {
+        int file;
+        uint32_t offset, size;
+    } PLACES[] = {{0, 0, 70 * K},
+                  {0, 70 * K, 100},
+                  {0, 70 * K + 100, 80 * K},
+                  {0, 160 * K, 66 * K},
+                  {0, 66 * K, 66 * K},
+                  {1, 132 * K, 66 * K},
+                  {0, 198 * K, 66 * K},
+                  {0, 264 * K, 66 * K},
+                  {0, 1 << 20, 1 << 20},
+                  {0, 2 << 20, 1 << 20},
+                  {1, 0, 10},
+                  {1, 10, 90 * K},
+                  {1, 90 * K + 10, 1 << 20},
+                  {1, 0, 64 * K},
+                  {1, 64 * K, 64 * K}};
+    static const char *const FILES[] = {"one.bin", "two.bin"};
+    enum { COUNT = sizeof PLACES / sizeof *PLACES };
+    uint8_t *data[2];
+    str graph = {0};
+    for (int i = 0; i < 2; i++) {
+        data[i] = mem_alloc(FILE_SIZE);
+        for (uint32_t k = 0; k < FILE_SIZE; k++)
+            data[i][k] = (uint8_t)(k * 2654435761u >> 24 ^ (uint32_t)i);
+        OK(file_write_all(scratch(FILES[i]), data[i], FILE_SIZE, &test_err));
+    }
+    for (int i = 0; i < COUNT; i++) {
+        str t = {0}, name = {0}, offset = {0}, size = {0};
+        str_printf(&name, "t%d", i);
+        str_printf(&offset, "%u", PLACES[i].offset);
+        str_printf(&size, "%u", PLACES[i].size);
+        const char *const entries[][2] = {
+            {"location", FILES[PLACES[i].file]}, {"offset", offset.data}, {"length", size.data}};
+        put_int(&t, 1, PLACES[i].size);
+        put_int(&t, 2, 2);
+        put_text(&t, 8, name.data);
+        for (int k = 0; k < 3; k++) {
+            str entry = {0};
+            put_text(&entry, 1, entries[k][0]);
+            put_text(&entry, 2, entries[k][1]);
+            put_message(&t, 13, &entry);
+        }
+        put_int(&t, 14, 1);
+        put_message(&graph, 5, &t);
+        str_deinit(&name);
+        str_deinit(&offset);
+        str_deinit(&size);
+    }
+    str bytes = model_of(&graph);
+    pgy_model *m = NULL;
+    OK(file_write_all(scratch("net.onnx"), bytes.data, bytes.size, &test_err));
+    OK(pgy_model_load(&m, scratch("net.onnx"), NULL, &test_err));
+    pgy_model_save_options o = pgy_model_save_options_default();
+    o.external_data = true;
+    o.size_threshold = 1;
+    pgy_model *again = save_and_load(m, scratch("new.onnx"), &o);
+    for (size_t i = 0; i < COUNT; i++) {
+        pgy_tensor *t = NULL;
+        OK(pgy_onnx_tensor_load(&t, again, pgy_model_proto(again)->graph->initializers[i],
+                                &test_err));
+        assert_int_equal(pgy_tensor_size_bytes(t), PLACES[i].size);
+        assert_memory_equal(pgy_tensor_data(t), data[PLACES[i].file] + PLACES[i].offset,
+                            PLACES[i].size);
+        pgy_tensor_release(t);
+    }
+    pgy_model_destroy(again);
+    pgy_model_destroy(m);
+    str_deinit(&bytes);
+    for (int i = 0; i < 2; i++) mem_free(data[i]);
+    scratch_remove();
+}
+
 /* Three tensors whose names become the same file name. */
 static void test_external__one_file_per_tensor(void **state)
 {
