@@ -9,36 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "ops/class_regex_program.h"
 
 enum { MAX_PROGRAM = 100000, MAX_REPEAT = 1000, MAX_NESTING = 200 };
 enum flags { FLAG_NOCASE = 1, FLAG_MULTILINE = 2, FLAG_DOT_ALL = 4 };
-
-typedef enum opcode {
-    OP_SET,   /* one character of ranges [x, y); of the others if `negated` */
-    OP_SPLIT, /* x and y */
-    OP_JUMP,  /* x */
-    OP_BEGIN, /* of the text, or of a line if x */
-    OP_END,
-    OP_BOUNDARY, /* of a word; not one if x */
-    OP_MATCH
-} opcode;
-
-typedef struct instruction {
-    opcode op;
-    bool negated, nocase;
-    uint32_t x, y;
-} instruction;
-
-typedef struct range {
-    uint32_t low, high;
-} range;
-
-struct regex {
-    instruction *code;
-    size_t count, capacity;
-    range *ranges;
-    size_t range_count, range_capacity;
-};
 
 typedef struct parser {
     regex *r;
@@ -118,11 +92,6 @@ static pgy_status insert(parser *p, size_t at, instruction i)
 }
 
 /* ---- Characters and classes ----------------------------------------------------------------- */
-
-static bool is_word(int64_t c)
-{
-    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
-}
 
 static pgy_status read_char(parser *p, uint32_t *c)
 {
@@ -236,7 +205,7 @@ static pgy_status read_escape(parser *p, uint32_t *c)
     const char *letter = !st && *c && *c < 128 ? strchr(LETTERS, (int)*c) : NULL;
     if (letter)
         *c = (unsigned char)MEANT[letter - LETTERS];
-    else if (!st && (*c > 127 || is_word(*c)))
+    else if (!st && (*c > 127 || regex_is_word(*c)))
         st = fail(p, PGY_E_ARGUMENT, "the escape does not exist");
     return st;
 }
@@ -537,104 +506,4 @@ void regex_destroy(regex *r)
     mem_free(r->code);
     mem_free(r->ranges);
     mem_free(r);
-}
-
-/* ---- Matching ------------------------------------------------------------------------------- */
-
-typedef struct states {
-    uint32_t *list, *place; /* a set: place[i] tells where i is in the list */
-    size_t count;
-} states;
-
-static bool has_state(const states *s, uint32_t i)
-{
-    return s->place[i] < s->count && s->list[s->place[i]] == i;
-}
-
-static void put_state(states *s, uint32_t i)
-{
-    s->place[i] = (uint32_t)s->count;
-    s->list[s->count++] = i;
-}
-
-/* Does the assertion hold between two characters? -1 stands for the ends of the text. */
-static bool holds(const instruction *i, int64_t before, int64_t after)
-{
-    if (i->op == OP_BEGIN) return before < 0 || (i->x && before == '\n');
-    if (i->op == OP_END) return after < 0 || (i->x && after == '\n');
-    return (is_word(before) != is_word(after)) != (i->x != 0);
-}
-
-/* Adds a state with all that follow from it without a character. The set's own list is the stack of
- * those to be looked at. */
-static void follow(states *s, const regex *r, uint32_t first, int64_t before, int64_t after)
-{
-    size_t next = s->count;
-    if (!has_state(s, first)) put_state(s, first);
-    for (; next < s->count; next++) {
-        const instruction *i = &r->code[s->list[next]];
-        const bool jumps = i->op == OP_JUMP || i->op == OP_SPLIT;
-        if (jumps && !has_state(s, i->x)) put_state(s, i->x);
-        if (i->op == OP_SPLIT && !has_state(s, i->y)) put_state(s, i->y);
-        const bool asserts = i->op == OP_BEGIN || i->op == OP_END || i->op == OP_BOUNDARY;
-        const uint32_t behind = s->list[next] + 1;
-        if (asserts && holds(i, before, after) && !has_state(s, behind)) put_state(s, behind);
-    }
-}
-
-static bool in_ranges(const regex *r, const instruction *i, uint32_t c)
-{
-    for (uint32_t k = i->x; k < i->y; k++)
-        if (c >= r->ranges[k].low && c <= r->ranges[k].high) return true;
-    return false;
-}
-
-static bool accepts(const regex *r, const instruction *i, uint32_t c)
-{
-    bool found = in_ranges(r, i, c);
-    if (!found && i->nocase && (c | 32) >= 'a' && (c | 32) <= 'z') found = in_ranges(r, i, c ^ 32);
-    return found != i->negated;
-}
-
-/* The next character, -1 at the end; a byte that is no UTF-8 is one that nothing names. */
-static int64_t next_char(const char **p, const char *end)
-{
-    uint32_t c;
-    if (*p >= end) return -1;
-    const size_t size = utf8_read(*p, end, &c);
-    *p += size ? size : 1;
-    return size ? (int64_t)c : 0xFFFD;
-}
-
-static bool run(states *now, states *then, const regex *r, span text)
-{
-    const char *p = text.data, *end = text.size ? text.data + text.size : text.data;
-    int64_t c = next_char(&p, end);
-    follow(now, r, 0, -1, c);
-    while (c >= 0 && now->count) {
-        const int64_t after = next_char(&p, end);
-        then->count = 0;
-        for (size_t k = 0; k < now->count; k++) {
-            const instruction *i = &r->code[now->list[k]];
-            if (i->op == OP_SET && accepts(r, i, (uint32_t)c))
-                follow(then, r, now->list[k] + 1, c, after);
-        }
-        states *swap = now;
-        now = then;
-        then = swap;
-        c = after;
-    }
-    for (size_t k = 0; k < now->count; k++)
-        if (r->code[now->list[k]].op == OP_MATCH) return c < 0;
-    return false;
-}
-
-pgy_status regex_matches(bool *out, const regex *r, span text, pgy_error *err)
-{
-    uint32_t *room = mem_calloc(4 * r->count, sizeof *room);
-    if (!room) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    states now = {room, room + r->count, 0}, then = {room + 2 * r->count, room + 3 * r->count, 0};
-    *out = run(&now, &then, r, text);
-    mem_free(room);
-    return PGY_OK;
 }

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** The layers of a network (network.h, which includes this), a function each, with loops and
+ * conditionals. */
+#ifndef POLYGRAPHY_NETWORK_LAYERS_H
+#define POLYGRAPHY_NETWORK_LAYERS_H
+
+#include <polygraphy/network.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Constants, types ----------------------------------------------------------------------- */
+
+/** Retains the tensor. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_constant(pgy_layer **out, pgy_network *net,
+                                                           pgy_tensor *t, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_identity(pgy_layer **out, pgy_network *net,
+                                                           pgy_value *input, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_cast(pgy_layer **out, pgy_network *net,
+                                                       pgy_value *input, pgy_dtype to,
+                                                       pgy_error *err);
+/** int64, rank 1. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_shape(pgy_layer **out, pgy_network *net,
+                                                        pgy_value *input, pgy_error *err);
+
+/* ---- Element by element --------------------------------------------------------------------- */
+
+typedef enum pgy_activation_type {
+    PGY_ACTIVATION_RELU,
+    PGY_ACTIVATION_SIGMOID,
+    PGY_ACTIVATION_TANH,
+    PGY_ACTIVATION_LEAKY_RELU,       /**< x >= 0 ? x : alpha x */
+    PGY_ACTIVATION_ELU,              /**< x >= 0 ? x : alpha (exp x - 1) */
+    PGY_ACTIVATION_SELU,             /**< beta (x > 0 ? x : alpha (exp x - 1)) */
+    PGY_ACTIVATION_SOFTSIGN,         /**< x / (1 + |x|) */
+    PGY_ACTIVATION_SOFTPLUS,         /**< alpha log(exp(beta x) + 1) */
+    PGY_ACTIVATION_CLIP,             /**< max(alpha, min(beta, x)) */
+    PGY_ACTIVATION_HARD_SIGMOID,     /**< max(0, min(1, alpha x + beta)) */
+    PGY_ACTIVATION_SCALED_TANH,      /**< alpha tanh(beta x) */
+    PGY_ACTIVATION_THRESHOLDED_RELU, /**< x > alpha ? x : 0 */
+    PGY_ACTIVATION_GELU_ERF,
+    PGY_ACTIVATION_GELU_TANH
+} pgy_activation_type;
+/** alpha and beta are taken as they are by the kinds that have them. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_activation(pgy_layer **out, pgy_network *net,
+                                                             pgy_value *input,
+                                                             pgy_activation_type type, double alpha,
+                                                             double beta, pgy_error *err);
+
+typedef enum pgy_unary_operation {
+    PGY_UNARY_EXP,
+    PGY_UNARY_LOG,
+    PGY_UNARY_SQRT,
+    PGY_UNARY_RECIP,
+    PGY_UNARY_ABS,
+    PGY_UNARY_NEG,
+    PGY_UNARY_SIN,
+    PGY_UNARY_COS,
+    PGY_UNARY_TAN,
+    PGY_UNARY_SINH,
+    PGY_UNARY_COSH,
+    PGY_UNARY_ASIN,
+    PGY_UNARY_ACOS,
+    PGY_UNARY_ATAN,
+    PGY_UNARY_ASINH,
+    PGY_UNARY_ACOSH,
+    PGY_UNARY_ATANH,
+    PGY_UNARY_CEIL,
+    PGY_UNARY_FLOOR,
+    PGY_UNARY_ERF,
+    PGY_UNARY_NOT,
+    PGY_UNARY_SIGN,
+    PGY_UNARY_ROUND, /**< halves to even */
+    PGY_UNARY_ISINF,
+    PGY_UNARY_ISNAN
+} pgy_unary_operation;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_unary(pgy_layer **out, pgy_network *net,
+                                                        pgy_value *input,
+                                                        pgy_unary_operation operation,
+                                                        pgy_error *err);
+
+typedef enum pgy_elementwise_operation {
+    PGY_ELEMENTWISE_SUM,
+    PGY_ELEMENTWISE_PROD,
+    PGY_ELEMENTWISE_MAX,
+    PGY_ELEMENTWISE_MIN,
+    PGY_ELEMENTWISE_SUB,
+    PGY_ELEMENTWISE_DIV, /**< of integers: towards zero */
+    PGY_ELEMENTWISE_POW,
+    PGY_ELEMENTWISE_FLOOR_DIV,
+    PGY_ELEMENTWISE_AND,
+    PGY_ELEMENTWISE_OR,
+    PGY_ELEMENTWISE_XOR,
+    PGY_ELEMENTWISE_EQUAL,
+    PGY_ELEMENTWISE_GREATER,
+    PGY_ELEMENTWISE_LESS
+} pgy_elementwise_operation;
+/** Sizes of 1 are repeated; a missing axis in front counts as 1. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_elementwise(pgy_layer **out, pgy_network *net,
+                                                              pgy_value *a, pgy_value *b,
+                                                              pgy_elementwise_operation operation,
+                                                              pgy_error *err);
+/** slopes: a shape that can be repeated to that of the input. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_parametric_relu(pgy_layer **out, pgy_network *net,
+                                                                  pgy_value *input,
+                                                                  pgy_value *slopes,
+                                                                  pgy_error *err);
+/** condition ? a : b */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_select(pgy_layer **out, pgy_network *net,
+                                                         pgy_value *condition, pgy_value *a,
+                                                         pgy_value *b, pgy_error *err);
+
+typedef enum pgy_scale_mode {
+    PGY_SCALE_UNIFORM, /**< one number */
+    PGY_SCALE_CHANNEL, /**< a number for each channel */
+    PGY_SCALE_ELEMENTWISE
+} pgy_scale_mode;
+/** (x * scale + shift) ^ power; NULL leaves a part out. */
+typedef struct pgy_scale {
+    pgy_scale_mode mode;
+    pgy_value *shift, *scale, *power;
+    int32_t channel_axis; /**< 0: 1 */
+} pgy_scale;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_scale(pgy_layer **out, pgy_network *net,
+                                                        pgy_value *input, const pgy_scale *p,
+                                                        pgy_error *err);
+
+/* ---- Windows -------------------------------------------------------------------------------- */
+
+typedef enum pgy_padding_mode {
+    PGY_PADDING_EXPLICIT_ROUND_DOWN,
+    PGY_PADDING_EXPLICIT_ROUND_UP, /**< windows that begin inside count, even if they reach out */
+    PGY_PADDING_SAME_UPPER,        /**< output size = input size / stride, rounded up; odd padding
+                                      goes behind */
+    PGY_PADDING_SAME_LOWER
+} pgy_padding_mode;
+
+enum { PGY_MAX_SPATIAL = 3 };
+/** How a window moves over the spatial axes, which are all behind the first two. */
+typedef struct pgy_window {
+    int64_t stride[PGY_MAX_SPATIAL], dilation[PGY_MAX_SPATIAL]; /**< 0: 1 */
+    int64_t pre_padding[PGY_MAX_SPATIAL], post_padding[PGY_MAX_SPATIAL];
+    pgy_padding_mode padding_mode; /**< the SAME modes take no paddings */
+} pgy_window;
+
+typedef struct pgy_convolution {
+    pgy_value *kernel; /**< [outputs, inputs / groups, spatial...]; of a deconvolution [inputs,
+                          outputs / groups, spatial...] */
+    pgy_value *bias;   /**< [outputs] or NULL */
+    pgy_window window;
+    int64_t groups; /**< 0: 1 */
+} pgy_convolution;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_convolution(pgy_layer **out, pgy_network *net,
+                                                              pgy_value *input,
+                                                              const pgy_convolution *p,
+                                                              pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_deconvolution(pgy_layer **out, pgy_network *net,
+                                                                pgy_value *input,
+                                                                const pgy_convolution *p,
+                                                                pgy_error *err);
+
+typedef enum pgy_pooling_type {
+    PGY_POOLING_MAX,
+    PGY_POOLING_AVERAGE,
+    PGY_POOLING_MAX_AVERAGE_BLEND /**< (1 - blend_factor) max + blend_factor average */
+} pgy_pooling_type;
+typedef struct pgy_pooling {
+    pgy_pooling_type type;
+    int64_t window_size[PGY_MAX_SPATIAL];
+    pgy_window window;
+    double blend_factor;
+    bool average_counts_padding; /**< TensorRT's averageCountExcludesPadding, negated */
+} pgy_pooling;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_pooling(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *input, const pgy_pooling *p,
+                                                          pgy_error *err);
+
+/** x / (k + alpha / window * sum of squares of the neighbouring channels) ^ beta; window is odd. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_lrn(pgy_layer **out, pgy_network *net,
+                                                      pgy_value *input, int64_t window,
+                                                      double alpha, double beta, double k,
+                                                      pgy_error *err);
+/** Zeros around the last `count` axes; negative numbers cut off. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_padding(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *input, size_t count,
+                                                          const int64_t *pre_padding,
+                                                          const int64_t *post_padding,
+                                                          pgy_error *err);
+
+typedef enum pgy_interpolation {
+    PGY_INTERPOLATION_NEAREST,
+    PGY_INTERPOLATION_LINEAR,
+    PGY_INTERPOLATION_CUBIC
+} pgy_interpolation;
+typedef enum pgy_coordinates {
+    PGY_COORDINATES_ASYMMETRIC,
+    PGY_COORDINATES_ALIGN_CORNERS,
+    PGY_COORDINATES_HALF_PIXEL
+} pgy_coordinates;
+typedef enum pgy_resize_round {
+    PGY_RESIZE_ROUND_FLOOR,
+    PGY_RESIZE_ROUND_CEIL,
+    PGY_RESIZE_ROUND_HALF_UP,
+    PGY_RESIZE_ROUND_HALF_DOWN
+} pgy_resize_round;
+/** One of `dims`, `scales` (rank of the input each) and `size` is given. */
+typedef struct pgy_resize {
+    const int64_t *dims;
+    const double *scales;
+    pgy_value *size; /**< int64, rank 1 */
+    pgy_interpolation mode;
+    pgy_coordinates coordinates;
+    pgy_resize_round nearest_rounding;
+    bool single_pixel_is_upper; /**< an axis of one pixel takes the first of the input */
+    double cubic_coefficient;   /**< 0: -0.75 */
+    bool exclude_outside;
+} pgy_resize;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_resize(pgy_layer **out, pgy_network *net,
+                                                         pgy_value *input, const pgy_resize *p,
+                                                         pgy_error *err);
+
+/** What lies outside of an axis. */
+typedef enum pgy_sample_mode {
+    PGY_SAMPLE_STRICT_BOUNDS, /**< nothing: slices must stay inside */
+    PGY_SAMPLE_WRAP,
+    PGY_SAMPLE_CLAMP,
+    PGY_SAMPLE_FILL,
+    PGY_SAMPLE_REFLECT /**< the pixels at the edge are not repeated */
+} pgy_sample_mode;
+/** Samples at the positions of `grid`, where -1 and 1 are the borders. mode: FILL (with zeros),
+ * CLAMP or REFLECT. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_grid_sample(pgy_layer **out, pgy_network *net,
+                                                              pgy_value *input, pgy_value *grid,
+                                                              pgy_interpolation interpolation,
+                                                              pgy_sample_mode mode,
+                                                              bool align_corners, pgy_error *err);
+
+/* ---- Shapes --------------------------------------------------------------------------------- */
+
+/** Transpose, reshape, transpose; each may be left out. */
+typedef struct pgy_shuffle {
+    const int32_t *first_transpose; /**< rank of the input entries; NULL: none */
+    const int64_t *reshape; /**< reshape_rank entries; -1: what is left; 0: as the input, if not
+                               zero_is_size. NULL: none */
+    size_t reshape_rank;
+    pgy_value *reshape_to;           /**< the same at run time: int64, rank 1 */
+    const int32_t *second_transpose; /**< NULL: none */
+    bool zero_is_size;               /**< TensorRT's zeroIsPlaceholder, negated */
+} pgy_shuffle;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_shuffle(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *input, const pgy_shuffle *p,
+                                                          pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_squeeze(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *input, size_t count,
+                                                          const int64_t *axes, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_unsqueeze(pgy_layer **out, pgy_network *net,
+                                                            pgy_value *input, size_t count,
+                                                            const int64_t *axes, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_concatenation(pgy_layer **out, pgy_network *net,
+                                                                pgy_value *const *inputs,
+                                                                size_t count, int32_t axis,
+                                                                pgy_error *err);
+
+/** output[i] = input[start + i * stride], i < size: numbers for all axes, or for those of `axes`. A
+ * tensor (int64, rank 1) takes the place of the numbers. */
+typedef struct pgy_slice {
+    size_t count;                         /**< entries of the lists; 0: the rank of the input */
+    const int64_t *axes;                  /**< NULL: 0, 1 ... */
+    const int64_t *start, *size, *stride; /**< stride NULL: ones */
+    pgy_value *start_at, *size_at, *stride_at;
+    pgy_sample_mode mode;
+    pgy_value *fill; /**< of PGY_SAMPLE_FILL: one number; NULL: 0 */
+} pgy_slice;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_slice(pgy_layer **out, pgy_network *net,
+                                                        pgy_value *input, const pgy_slice *p,
+                                                        pgy_error *err);
+
+typedef enum pgy_fill_operation {
+    PGY_FILL_LINSPACE,       /**< alpha + sum of index k * beta[k] */
+    PGY_FILL_RANDOM_UNIFORM, /**< from alpha to beta */
+    PGY_FILL_RANDOM_NORMAL   /**< mean alpha, standard deviation beta */
+} pgy_fill_operation;
+typedef struct pgy_fill {
+    pgy_fill_operation operation;
+    size_t rank;
+    const int64_t *dims;
+    pgy_value *shape; /**< in place of dims: int64, rank 1 */
+    pgy_dtype dtype;  /**< NONE: float32 */
+    double alpha;
+    const double *beta; /**< LINSPACE: a number for each axis; else one */
+    pgy_value *alpha_at,
+        *beta_at; /**< of LINSPACE, of the type of the output, in place of numbers */
+    bool has_seed;
+    double seed;
+} pgy_fill;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_fill(pgy_layer **out, pgy_network *net,
+                                                       const pgy_fill *p, pgy_error *err);
+
+/* ---- Sums and orders ------------------------------------------------------------------------ */
+
+/** Axes as a mask: bit i is axis i. */
+#define PGY_AXIS(i) ((uint32_t)1 << (i))
+
+typedef enum pgy_reduce_operation {
+    PGY_REDUCE_SUM,
+    PGY_REDUCE_PROD,
+    PGY_REDUCE_MAX,
+    PGY_REDUCE_MIN,
+    PGY_REDUCE_AVG
+} pgy_reduce_operation;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_reduce(pgy_layer **out, pgy_network *net,
+                                                         pgy_value *input,
+                                                         pgy_reduce_operation operation,
+                                                         uint32_t axes, bool keep_dims,
+                                                         pgy_error *err);
+/** axes: one bit; 0: the third axis from the end, or the first. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_softmax(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *input, uint32_t axes,
+                                                          pgy_error *err);
+typedef enum pgy_topk_operation { PGY_TOPK_MAX, PGY_TOPK_MIN } pgy_topk_operation;
+/** Outputs: values in order, and their indices. axes: one bit. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_topk(pgy_layer **out, pgy_network *net,
+                                                       pgy_value *input,
+                                                       pgy_topk_operation operation, int64_t k,
+                                                       uint32_t axes, pgy_dtype indices_type,
+                                                       pgy_error *err);
+/** The same with k from a tensor: int64, one element. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_topk_of(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *input,
+                                                          pgy_topk_operation operation,
+                                                          pgy_value *k, uint32_t axes,
+                                                          pgy_dtype indices_type, pgy_error *err);
+typedef enum pgy_cumulative_operation { PGY_CUMULATIVE_SUM } pgy_cumulative_operation;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_cumulative(pgy_layer **out, pgy_network *net,
+                                                             pgy_value *input, int32_t axis,
+                                                             pgy_cumulative_operation operation,
+                                                             bool exclusive, bool reverse,
+                                                             pgy_error *err);
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over `axes`. */
+typedef struct pgy_normalization {
+    pgy_value *scale,
+        *bias; /**< of shapes that can be repeated to that of the input; may be NULL */
+    uint32_t axes;
+    double epsilon; /**< 0: 1e-5 */
+    int64_t
+        groups; /**< above 1: of axis 1, each with all spatial axes; `axes` must not name axis 1 */
+} pgy_normalization;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_normalization(pgy_layer **out, pgy_network *net,
+                                                                pgy_value *input,
+                                                                const pgy_normalization *p,
+                                                                pgy_error *err);
+
+typedef enum pgy_matrix_operation {
+    PGY_MATRIX_NONE,
+    PGY_MATRIX_TRANSPOSE, /**< of the last two axes */
+    PGY_MATRIX_VECTOR /**< the last axis is a vector: a row on the left, a column on the right */
+} pgy_matrix_operation;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_matrix_multiply(
+    pgy_layer **out, pgy_network *net, pgy_value *a, pgy_matrix_operation a_is, pgy_value *b,
+    pgy_matrix_operation b_is, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_einsum(pgy_layer **out, pgy_network *net,
+                                                         pgy_value *const *inputs, size_t count,
+                                                         const char *equation, pgy_error *err);
+
+/* ---- By index ------------------------------------------------------------------------------- */
+
+typedef enum pgy_gather_mode {
+    PGY_GATHER_DEFAULT, /**< slices along an axis */
+    PGY_GATHER_ELEMENT, /**< an element for each index */
+    PGY_GATHER_ND       /**< the last axis of the indices is a place */
+} pgy_gather_mode;
+/** @param axis         of DEFAULT and ELEMENT
+ *  @param elementwise  leading axes that data and indices share: of DEFAULT 0 or 1, of ND any */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_gather(pgy_layer **out, pgy_network *net,
+                                                         pgy_value *data, pgy_value *indices,
+                                                         pgy_gather_mode mode, int32_t axis,
+                                                         int32_t elementwise, pgy_error *err);
+typedef enum pgy_scatter_mode { PGY_SCATTER_ELEMENT, PGY_SCATTER_ND } pgy_scatter_mode;
+/** @param axis  of ELEMENT */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_scatter(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *data, pgy_value *indices,
+                                                          pgy_value *updates, pgy_scatter_mode mode,
+                                                          int32_t axis, pgy_error *err);
+/** values: [off, on]; depth: one element. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_one_hot(pgy_layer **out, pgy_network *net,
+                                                          pgy_value *indices, pgy_value *values,
+                                                          pgy_value *depth, int32_t axis,
+                                                          pgy_error *err);
+/** [rank, count]: places of the elements that are not zero. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_non_zero(pgy_layer **out, pgy_network *net,
+                                                           pgy_value *input, pgy_dtype indices_type,
+                                                           pgy_error *err);
+typedef enum pgy_box_format {
+    PGY_BOX_CORNER_PAIRS, /**< x1, y1, x2, y2 */
+    PGY_BOX_CENTER_SIZES  /**< x, y, width, height */
+} pgy_box_format;
+typedef struct pgy_nms {
+    pgy_value *boxes;         /**< [batch, boxes, 4] */
+    pgy_value *scores;        /**< [batch, boxes, classes] */
+    pgy_value *max_per_class; /**< one element */
+    double iou_threshold;
+    bool has_score_threshold;
+    double score_threshold;
+    pgy_box_format format;
+    pgy_dtype indices_type; /**< NONE: int32 */
+} pgy_nms;
+/** Outputs: [count, 3] (batch, class, box), and the count as a scalar. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_nms(pgy_layer **out, pgy_network *net,
+                                                      const pgy_nms *p, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_reverse_sequence(
+    pgy_layer **out, pgy_network *net, pgy_value *input, pgy_value *lengths, int32_t batch_axis,
+    int32_t sequence_axis, pgy_error *err);
+
+/* ---- Quantisation --------------------------------------------------------------------------- */
+
+typedef struct pgy_quantization {
+    pgy_value *scale, *zero_point; /**< zero_point NULL: 0 */
+    pgy_dtype dtype; /**< of the output: when quantizing NONE is int8, when dequantizing the type of
+                        the scale */
+    int32_t axis;    /**< of scales for each channel; 0: 1 */
+    bool axis_is_first;
+    int64_t block_size; /**< of scales for blocks along the axis; 0: none */
+} pgy_quantization;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_quantize(pgy_layer **out, pgy_network *net,
+                                                           pgy_value *input,
+                                                           const pgy_quantization *p,
+                                                           pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_dequantize(pgy_layer **out, pgy_network *net,
+                                                             pgy_value *input,
+                                                             const pgy_quantization *p,
+                                                             pgy_error *err);
+/** Blocks along an axis, each with a scale of its own. Outputs: data and scales.
+ *  @param to  PGY_F8E4M3FN (scales are powers of two) or PGY_F4E2M1 (scales are float8)
+ *  @param double_scale  of F4E2M1: the scale of the scales, one element; else NULL */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_dynamic_quantize(
+    pgy_layer **out, pgy_network *net, pgy_value *input, int32_t axis, int64_t block_size,
+    pgy_dtype to, pgy_value *double_scale, pgy_error *err);
+
+/* ---- Sequences ------------------------------------------------------------------------------ */
+
+typedef struct pgy_attention {
+    pgy_value *query, *key, *value; /**< [batch, heads, length, size]; the query is taken as it is
+                                       scaled */
+    pgy_value *mask;                /**< bool (true: seen) or added; NULL: none */
+    bool causal;
+    bool no_softmax; /**< TensorRT's normalization kNONE */
+} pgy_attention;
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_attention(pgy_layer **out, pgy_network *net,
+                                                            const pgy_attention *p, pgy_error *err);
+typedef struct pgy_rotary_embedding {
+    pgy_value *cos_cache, *sin_cache;
+    pgy_value
+        *positions; /**< [batch, length], or NULL: then the caches are [batch, length, size] */
+    bool interleaved;
+    int64_t dim; /**< elements of a head that are turned; 0: all */
+} pgy_rotary_embedding;
+/** input: [batch, heads, length, size] */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_rotary_embedding(pgy_layer **out,
+                                                                   pgy_network *net,
+                                                                   pgy_value *input,
+                                                                   const pgy_rotary_embedding *p,
+                                                                   pgy_error *err);
+/** cache [batch, heads, room, size] with update [batch, heads, length, size] written at
+ * write_indices [batch], int64. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_kvcache_update(pgy_layer **out, pgy_network *net,
+                                                                 pgy_value *cache,
+                                                                 pgy_value *update,
+                                                                 pgy_value *write_indices,
+                                                                 pgy_error *err);
+typedef enum pgy_rnn_direction {
+    PGY_RNN_FORWARD,
+    PGY_RNN_REVERSE,
+    PGY_RNN_BIDIRECTIONAL
+} pgy_rnn_direction;
+/** Weights as ONNX has them: w [directions, gates * hidden, inputs], r [directions, gates * hidden,
+ * hidden], bias [directions, 2 * gates * hidden]; gates of an LSTM are i o f c, of a GRU z r h. */
+typedef struct pgy_recurrent {
+    int64_t hidden_size;
+    pgy_rnn_direction direction;
+    pgy_value *w, *r, *bias;
+    pgy_value *sequence_lengths;      /**< int32 [batch], or NULL */
+    pgy_value *initial_h, *initial_c; /**< [directions, batch, hidden], or NULL; c of an LSTM */
+    bool linear_before_reset;         /**< of a GRU */
+} pgy_recurrent;
+/** type: PGY_LAYER_RNN (tanh), LSTM or GRU. input: [length, batch, inputs]. Outputs: all states
+ * [length, directions, batch, hidden], the last h, and of an LSTM the last c. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_recurrent(pgy_layer **out, pgy_network *net,
+                                                            pgy_layer_type type, pgy_value *input,
+                                                            const pgy_recurrent *p, pgy_error *err);
+
+/* ---- Assertions and plug-ins ---------------------------------------------------------------- */
+
+/** All of `condition` must be true when the network runs, or the run fails with the message. False
+ * constants fail at once. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_assertion(pgy_layer **out, pgy_network *net,
+                                                            pgy_value *condition,
+                                                            const char *message, pgy_error *err);
+
+/** An attribute ("field") of a plug-in: the member that is set. */
+typedef struct pgy_plugin_field {
+    const char *name;
+    enum { PGY_FIELD_INT, PGY_FIELD_FLOAT, PGY_FIELD_TEXT, PGY_FIELD_INTS, PGY_FIELD_FLOATS } kind;
+    int64_t i;
+    double f;
+    const char *text;
+    const int64_t *ints;
+    const float *floats;
+    size_t count;
+} pgy_plugin_field;
+/** An operator of another domain, of the library or loaded by pgy_operators_load. PGY_E_NOT_FOUND:
+ * none is known by that name. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_plugin(pgy_layer **out, pgy_network *net,
+                                                         const char *domain, const char *op_type,
+                                                         pgy_value *const *inputs,
+                                                         size_t input_count, size_t output_count,
+                                                         const pgy_plugin_field *fields,
+                                                         size_t field_count, pgy_error *err);
+
+/* ---- Loops ---------------------------------------------------------------------------------- */
+
+/** Layers of the body are added to the body's network; they may use tensors from outside. What
+ * leaves the loop is there when it is closed. */
+typedef struct pgy_loop pgy_loop;
+typedef enum pgy_loop_output_kind {
+    PGY_LOOP_LAST_VALUE,  /**< of a recurrence: after the last iteration */
+    PGY_LOOP_CONCATENATE, /**< the values of all iterations, along a new axis */
+    PGY_LOOP_REVERSE      /**< the same, the last one first */
+} pgy_loop_output_kind;
+
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_loop(pgy_loop **out, pgy_network *net,
+                                                       pgy_error *err);
+PGY_API pgy_network *pgy_loop_body(pgy_loop *loop);
+/** At most so many iterations: an integer scalar from outside. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_trip_count(pgy_layer **out, pgy_loop *loop,
+                                                          pgy_value *count, pgy_error *err);
+/** An iteration begins only while the condition, a bool scalar computed in the body from
+ * recurrences and tensors from outside, is true. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_while(pgy_layer **out, pgy_loop *loop,
+                                                     pgy_value *condition, pgy_error *err);
+/** A value that goes from iteration to iteration: outputs[0] is the present one, of the body. Its
+ * type and shape stay those of `initial`. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_recurrence(pgy_layer **out, pgy_loop *loop,
+                                                          pgy_value *initial, pgy_error *err);
+/** What a recurrence becomes in the next iteration. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loop_set_next(pgy_layer *recurrence, pgy_value *next,
+                                                    pgy_error *err);
+/** outputs[0], of the body: slice after slice of a tensor from outside. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_iterator(pgy_layer **out, pgy_loop *loop,
+                                                        pgy_value *tensor, int32_t axis,
+                                                        bool reverse, pgy_error *err);
+/** outputs[0] is there when the loop is closed. axis: of the new axis of CONCATENATE and REVERSE.
+ */
+PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_output(pgy_layer **out, pgy_loop *loop, pgy_value *v,
+                                                      pgy_loop_output_kind kind, int32_t axis,
+                                                      pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_loop_close(pgy_loop *loop, pgy_error *err);
+
+/* ---- Conditionals --------------------------------------------------------------------------- */
+
+/** Only the branch that is taken is computed. Branches may use tensors from outside. */
+typedef struct pgy_conditional pgy_conditional;
+/** condition: a bool scalar */
+PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_conditional(pgy_conditional **out,
+                                                              pgy_network *net,
+                                                              pgy_value *condition, pgy_error *err);
+PGY_API pgy_network *pgy_conditional_branch(pgy_conditional *c, bool taken_if_true);
+/** outputs[0]: the tensor, for the branches. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_conditional_add_input(pgy_layer **out, pgy_conditional *c,
+                                                            pgy_value *v, pgy_error *err);
+/** What the branches give for one output, of the same type and rank. outputs[0] is there when the
+ * conditional is closed. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_conditional_add_output(pgy_layer **out, pgy_conditional *c,
+                                                             pgy_value *if_true,
+                                                             pgy_value *if_false, pgy_error *err);
+PGY_API PGY_MUST_CHECK pgy_status pgy_conditional_close(pgy_conditional *c, pgy_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

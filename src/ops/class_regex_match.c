@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running the program of a regular expression: over all its states at once, a character at a time.
+ */
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "ops/class_regex_program.h"
+
+typedef struct states {
+    uint32_t *list, *place; /* a set: place[i] tells where i is in the list */
+    size_t count;
+} states;
+
+static bool has_state(const states *s, uint32_t i)
+{
+    return s->place[i] < s->count && s->list[s->place[i]] == i;
+}
+
+static void put_state(states *s, uint32_t i)
+{
+    s->place[i] = (uint32_t)s->count;
+    s->list[s->count++] = i;
+}
+
+/* Does the assertion hold between two characters? -1 stands for the ends of the text. */
+static bool holds(const instruction *i, int64_t before, int64_t after)
+{
+    if (i->op == OP_BEGIN) return before < 0 || (i->x && before == '\n');
+    if (i->op == OP_END) return after < 0 || (i->x && after == '\n');
+    return (regex_is_word(before) != regex_is_word(after)) != (i->x != 0);
+}
+
+/* Adds a state with all that follow from it without a character. The set's own list is the stack of
+ * those to be looked at. */
+static void follow(states *s, const regex *r, uint32_t first, int64_t before, int64_t after)
+{
+    size_t next = s->count;
+    if (!has_state(s, first)) put_state(s, first);
+    for (; next < s->count; next++) {
+        const instruction *i = &r->code[s->list[next]];
+        const bool jumps = i->op == OP_JUMP || i->op == OP_SPLIT;
+        if (jumps && !has_state(s, i->x)) put_state(s, i->x);
+        if (i->op == OP_SPLIT && !has_state(s, i->y)) put_state(s, i->y);
+        const bool asserts = i->op == OP_BEGIN || i->op == OP_END || i->op == OP_BOUNDARY;
+        const uint32_t behind = s->list[next] + 1;
+        if (asserts && holds(i, before, after) && !has_state(s, behind)) put_state(s, behind);
+    }
+}
+
+static bool in_ranges(const regex *r, const instruction *i, uint32_t c)
+{
+    for (uint32_t k = i->x; k < i->y; k++)
+        if (c >= r->ranges[k].low && c <= r->ranges[k].high) return true;
+    return false;
+}
+
+static bool accepts(const regex *r, const instruction *i, uint32_t c)
+{
+    bool found = in_ranges(r, i, c);
+    if (!found && i->nocase && (c | 32) >= 'a' && (c | 32) <= 'z') found = in_ranges(r, i, c ^ 32);
+    return found != i->negated;
+}
+
+/* The next character, -1 at the end; a byte that is no UTF-8 is one that nothing names. */
+static int64_t next_char(const char **p, const char *end)
+{
+    uint32_t c;
+    if (*p >= end) return -1;
+    const size_t size = utf8_read(*p, end, &c);
+    *p += size ? size : 1;
+    return size ? (int64_t)c : 0xFFFD;
+}
+
+static bool run(states *now, states *then, const regex *r, span text)
+{
+    const char *p = text.data, *end = text.size ? text.data + text.size : text.data;
+    int64_t c = next_char(&p, end);
+    follow(now, r, 0, -1, c);
+    while (c >= 0 && now->count) {
+        const int64_t after = next_char(&p, end);
+        then->count = 0;
+        for (size_t k = 0; k < now->count; k++) {
+            const instruction *i = &r->code[now->list[k]];
+            if (i->op == OP_SET && accepts(r, i, (uint32_t)c))
+                follow(then, r, now->list[k] + 1, c, after);
+        }
+        states *swap = now;
+        now = then;
+        then = swap;
+        c = after;
+    }
+    for (size_t k = 0; k < now->count; k++)
+        if (r->code[now->list[k]].op == OP_MATCH) return c < 0;
+    return false;
+}
+
+pgy_status regex_matches(bool *out, const regex *r, span text, pgy_error *err)
+{
+    uint32_t *room = mem_calloc(4 * r->count, sizeof *room);
+    if (!room) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    states now = {room, room + r->count, 0}, then = {room + 2 * r->count, room + 3 * r->count, 0};
+    *out = run(&now, &then, r, text);
+    mem_free(room);
+    return PGY_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program that a regular expression becomes. */
+#ifndef OPS_CLASS_REGEX_PROGRAM_H
+#define OPS_CLASS_REGEX_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ops/class_regex.h"
+
+typedef enum opcode {
+    OP_SET,   /* one character of ranges [x, y); of the others if `negated` */
+    OP_SPLIT, /* x and y */
+    OP_JUMP,  /* x */
+    OP_BEGIN, /* of the text, or of a line if x */
+    OP_END,
+    OP_BOUNDARY, /* of a word; not one if x */
+    OP_MATCH
+} opcode;
+
+typedef struct instruction {
+    opcode op;
+    bool negated, nocase;
+    uint32_t x, y;
+} instruction;
+
+typedef struct range {
+    uint32_t low, high;
+} range;
+
+struct regex {
+    instruction *code;
+    size_t count, capacity;
+    range *ranges;
+    size_t range_count, range_capacity;
+};
+
+static inline bool regex_is_word(int64_t c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+#endif
