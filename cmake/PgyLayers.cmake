@@ -18,6 +18,23 @@ function(pgy_layer layer)
     target_compile_options(pgy_${layer} PRIVATE -fno-trapping-math)
   endif()
   set(PGY_LAYER_USES_${layer} "${ARG_USES}" PARENT_SCOPE)
+  if(PGY_SHARED_LAYERS)
+    add_library(pgy_shared_${layer} SHARED $<TARGET_OBJECTS:pgy_${layer}>)
+    list(TRANSFORM ARG_USES PREPEND pgy_shared_)
+    target_link_libraries(pgy_shared_${layer} PRIVATE ${ARG_USES} pgy_settings)
+    set_target_properties(pgy_shared_${layer} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/layers)
+  endif()
+endfunction()
+
+# Links these layers into a test, whichever way is faster to build.
+function(pgy_test_layers target)
+  if(PGY_SHARED_LAYERS)
+    list(TRANSFORM ARGN PREPEND pgy_shared_)
+    target_link_libraries(${target} PRIVATE ${ARGN})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:pgy_sanitizer>)
+  else()
+    pgy_link_layers(${target} ${ARGN})
+  endif()
 endfunction()
 
 # Links the objects of these layers into an executable.

@@ -14,7 +14,12 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_C_VISIBILITY_PRESET hidden)
+# Tests with sanitizers are many and large: most of the time to build them would go into linking the same objects.
+if(PGY_SANITIZE AND PGY_TESTS)
+  set(PGY_SHARED_LAYERS ON)
+else()
+  set(CMAKE_C_VISIBILITY_PRESET hidden)
+endif()
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 # Where lines are needed for reports only, variables would make objects and links several times as large.
 if(PGY_FUZZ)

@@ -10,22 +10,6 @@
 #include <malloc.h>
 #endif
 
-#ifdef __SANITIZE_ADDRESS__
-/* A hostile size must come back as NULL under the sanitizers too. */
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1";
-}
-#endif
-#ifdef __SANITIZE_THREAD__
-__attribute__((visibility("default"))) const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-    return "allocator_may_return_null=1";
-}
-#endif
-
 #ifdef NDEBUG
 
 bool mem_fail_nth(uint64_t n)

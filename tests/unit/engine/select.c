@@ -19,10 +19,10 @@ static pgy_model *convolutions(size_t count)
 {
     model_builder b = builder_start(17);
     const int64_t pads[4] = {1, 1, 1, 1};
-    char in[16] = "x";
+    char in[32] = "x";
     builder_input(&b, "x", PGY_F32, "1, 64, 28, 28");
     for (size_t i = 0; i < count; i++) {
-        char out[16], weights[16], inputs[40], name[16];
+        char out[32], weights[32], inputs[80], name[32];
         snprintf(out, sizeof out, "y%zu", i);
         snprintf(weights, sizeof weights, "w%zu", i);
         snprintf(inputs, sizeof inputs, "%s %s", in, weights);
