@@ -26,12 +26,14 @@ function(pgy_layer layer)
   endif()
 endfunction()
 
-# Links these layers into a test, whichever way is faster to build.
+# Links these layers into a test or fuzz target, whichever way is faster to build.
 function(pgy_test_layers target)
   if(PGY_SHARED_LAYERS)
     list(TRANSFORM ARGN PREPEND pgy_shared_)
-    target_link_libraries(${target} PRIVATE ${ARGN})
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:pgy_sanitizer>)
+    target_link_libraries(${target} PRIVATE pgy_settings ${ARGN})
+    if(TARGET pgy_sanitizer)
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:pgy_sanitizer>)
+    endif()
   else()
     pgy_link_layers(${target} ${ARGN})
   endif()

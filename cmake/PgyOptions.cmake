@@ -14,8 +14,8 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# Tests with sanitizers are many and large: most of the time to build them would go into linking the same objects.
-if(PGY_SANITIZE AND PGY_TESTS)
+# Tests with sanitizers and fuzz targets are many and large: much of the time would go into linking the same objects.
+if(PGY_FUZZ OR (PGY_SANITIZE AND PGY_TESTS))
   set(PGY_SHARED_LAYERS ON)
 else()
   set(CMAKE_C_VISIBILITY_PRESET hidden)

@@ -102,6 +102,7 @@ typedef struct pgy_simplify_report {
     bool own_precision; /**< outputs were compared in the model's own precision: in float64 some
                            differ, as folding rounds what it computes like the model does */
     bool passed;        /**< no output of the model changed beyond the bound */
+    size_t functions;   /**< model-local functions that are left, which no rule looks into */
 } pgy_simplify_report;
 PGY_API void pgy_simplify_report_destroy(pgy_simplify_report *report); /**< NULL is fine */
 

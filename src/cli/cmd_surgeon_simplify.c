@@ -178,6 +178,12 @@ static pgy_status show_report(const pgy_simplify_report *r, pgy_error *err)
         str_printf(&text, "\nRefused: %zu", r->refusal_count);
         add_refusals(&text, r);
     }
+    if (r->functions)
+        str_printf(
+            &text,
+            "\nNot looked into: %zu local function(s); 'inline' of surgeon edit puts them in "
+            "place of their calls",
+            r->functions);
     add_check(&text, r);
     const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
     if (!st) LOG(INFO, "%s", str_text(&text));
@@ -214,6 +220,7 @@ static void put_report(json_writer *w, const pgy_simplify_report *r)
     json_put_uint(w, "nodes_before", r->nodes_before);
     json_put_uint(w, "nodes_folded", r->nodes_folded);
     json_put_uint(w, "nodes_after", r->nodes_after);
+    json_put_uint(w, "functions", r->functions);
     json_key(w, "rewrites");
     json_begin_array(w);
     for (size_t i = 0; i < r->change_count; i++) put_change(w, &r->changes[i]);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of weights and Constants: are they there, once, as many as the shape says; are they
  * finite; do they fit what they are cast to; can they be quantisation scales. Every weight is read
- * once, in one pass of integer comparisons. */
+ * once, in pieces, in one pass of integer comparisons. */
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "graph/check.h"
 #include "onnx/model.h"
+#include "onnx/reader.h"
 #include "ops/signature.h"
 
 /* ---- How a tensor is stored ----------------------------------------------------------------- */
@@ -62,6 +64,18 @@ const char *tensor_field_problem(const pgy_onnx_tensor *t)
 
 /* ---- Scans ---------------------------------------------------------------------------------- */
 
+enum { PIECE_BYTES = 256 * 1024 };
+
+/* What is known of the elements so far. */
+typedef struct scan {
+    pgy_dtype dtype;
+    bool wants_largest;
+    size_t count;
+    size_t wild;    /* infinite or NaN */
+    size_t wide;    /* beyond int32, but not the ends of int64, which stand for "to the end" */
+    double largest; /* finite magnitude, of float32 and float64 */
+} scan;
+
 static size_t count_wild_16(const uint16_t *x, size_t count, uint16_t exponent)
 {
     size_t wild = 0;
@@ -84,60 +98,84 @@ static size_t count_wild_64(const uint64_t *x, size_t count)
     return wild;
 }
 
-/* Elements that are infinite or NaN. */
-static size_t count_wild(const pgy_tensor *t)
+static size_t count_wide(const int64_t *x, size_t count)
 {
-    const void *data = pgy_tensor_data(t);
-    const size_t count = pgy_tensor_count(t);
-    switch (pgy_tensor_dtype(t)) {
-    case PGY_F16: return count_wild_16(data, count, 0x7c00);
-    case PGY_BF16: return count_wild_16(data, count, 0x7f80);
-    case PGY_F32: return count_wild_32(data, count);
-    case PGY_F64: return count_wild_64(data, count);
-    default: return 0;
-    }
-}
-
-/* Beyond int32, but not the ends of int64, which stand for "to the end". */
-static size_t count_wide(const pgy_tensor *t)
-{
-    const int64_t *x = pgy_tensor_data(t);
     size_t wide = 0;
-    if (pgy_tensor_dtype(t) != PGY_I64) return 0;
-    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+    for (size_t i = 0; i < count; i++)
         wide += (x[i] > INT32_MAX || x[i] < INT32_MIN) && x[i] != INT64_MAX && x[i] != INT64_MIN;
     return wide;
 }
 
-/* The largest finite magnitude of a float32 or float64 tensor. */
-static double largest(const pgy_tensor *t)
+static double largest(pgy_dtype dtype, const void *data, size_t count)
 {
     double most = 0;
-    for (size_t i = 0; i < pgy_tensor_count(t); i++) {
-        const double x = pgy_tensor_dtype(t) == PGY_F32
-                             ? (double)((const float *)pgy_tensor_data(t))[i]
-                             : ((const double *)pgy_tensor_data(t))[i];
+    for (size_t i = 0; i < count; i++) {
+        const double x =
+            dtype == PGY_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
         if (isfinite(x) && fabs(x) > most) most = fabs(x);
     }
     return most;
 }
 
+static void scan_piece(scan *s, const void *data, size_t count)
+{
+    switch (s->dtype) {
+    case PGY_F16: s->wild += count_wild_16(data, count, 0x7c00); break;
+    case PGY_BF16: s->wild += count_wild_16(data, count, 0x7f80); break;
+    case PGY_F32: s->wild += count_wild_32(data, count); break;
+    case PGY_F64: s->wild += count_wild_64(data, count); break;
+    case PGY_I64: s->wide += count_wide(data, count); break;
+    default: break;
+    }
+    if (!s->wants_largest) return;
+    const double most = largest(s->dtype, data, count);
+    if (most > s->largest) s->largest = most;
+}
+
+static bool is_looked_at(pgy_dtype dtype)
+{
+    return dtype == PGY_F16 || dtype == PGY_BF16 || dtype == PGY_F32 || dtype == PGY_F64 ||
+           dtype == PGY_I64;
+}
+
+/* Weights may be larger than memory: they are read in pieces. Those of other types are only looked
+ * for. */
+static pgy_status scan_elements(scan *s, pgy_model *m, const pgy_onnx_tensor *t, pgy_error *err)
+{
+    element_reader r = {0};
+    pgy_status st = element_reader_open(&r, m, t, err);
+    if (st || !is_looked_at(s->dtype)) {
+        element_reader_close(&r);
+        return st;
+    }
+    const size_t width = pgy_dtype_describe(s->dtype)->bits / 8;
+    char *piece = mem_alloc(PIECE_BYTES);
+    if (!piece) st = graph_no_memory(err);
+    for (size_t done = 0, n; !st && done < r.size_bytes; done += n) {
+        n = r.size_bytes - done < PIECE_BYTES ? r.size_bytes - done : PIECE_BYTES;
+        st = element_reader_get(&r, piece, done, n, err);
+        if (!st) scan_piece(s, piece, n / width);
+    }
+    s->count = r.size_bytes / width;
+    mem_free(piece);
+    element_reader_close(&r);
+    return st;
+}
+
 /* ---- Findings about a value ----------------------------------------------------------------- */
 
-static void report_elements(checker *c, const pgy_value *v, const pgy_tensor *t)
+static void report_elements(checker *c, const pgy_value *v, const scan *s)
 {
-    const pgy_dtype dtype = pgy_tensor_dtype(t);
-    const size_t wild = count_wild(t), wide = count_wide(t);
-    const bool half = dtype == PGY_F16 || dtype == PGY_BF16;
-    if (wild)
+    const bool half = s->dtype == PGY_F16 || s->dtype == PGY_BF16;
+    if (s->wild)
         finding_add_value(&c->list, half ? CHECK_HALF_NOT_FINITE : CHECK_WEIGHT_NOT_FINITE,
                           v->graph, v->name,
                           "'%s' (%s) holds %zu of %zu elements that are infinite or NaN", v->name,
-                          pgy_dtype_name(dtype), wild, pgy_tensor_count(t));
-    if (wide)
+                          pgy_dtype_name(s->dtype), s->wild, s->count);
+    if (s->wide)
         finding_add_value(&c->list, CHECK_WIDE_INTEGER, v->graph, v->name,
-                          "'%s' holds %zu of %zu elements beyond int32", v->name, wide,
-                          pgy_tensor_count(t));
+                          "'%s' holds %zu of %zu elements beyond int32", v->name, s->wide,
+                          s->count);
 }
 
 /* From this magnitude on a value becomes infinity: the largest number and half a step. */
@@ -150,18 +188,28 @@ static double limit_of(int64_t onnx)
     }
 }
 
-static void report_casts(checker *c, const pgy_value *v, const pgy_tensor *t)
+/* The cast in which large elements of the value become infinite, or NULL. */
+static const pgy_onnx_attribute *narrow_cast(const pgy_value *v, size_t user)
 {
-    double most = -1;
-    if (pgy_tensor_dtype(t) != PGY_F32 && pgy_tensor_dtype(t) != PGY_F64) return;
-    for (size_t i = 0; i < v->consumer_count; i++) {
-        const pgy_node *n = v->consumers[i];
-        const pgy_onnx_attribute *to = node_is(n, "Cast") ? node_attribute(n, "to") : NULL;
-        if (!to || to->i < 0 || to->i > 64 || isinf(limit_of(to->i))) continue;
-        if (most < 0) most = largest(t);
-        if (most >= limit_of(to->i))
-            finding_add(&c->list, c->state, CHECK_HALF_OVERFLOW, n,
-                        "'%s' holds %.9g, which is infinite as %s", v->name, most,
+    const pgy_node *n = v->consumers[user];
+    const pgy_onnx_attribute *to = node_is(n, "Cast") ? node_attribute(n, "to") : NULL;
+    return to && to->i >= 0 && to->i <= 64 && !isinf(limit_of(to->i)) ? to : NULL;
+}
+
+static bool has_narrow_cast(const pgy_value *v)
+{
+    for (size_t i = 0; i < v->consumer_count; i++)
+        if (narrow_cast(v, i)) return true;
+    return false;
+}
+
+static void report_casts(checker *c, const pgy_value *v, const scan *s)
+{
+    for (size_t i = 0; s->wants_largest && i < v->consumer_count; i++) {
+        const pgy_onnx_attribute *to = narrow_cast(v, i);
+        if (to && s->largest >= limit_of(to->i))
+            finding_add(&c->list, c->state, CHECK_HALF_OVERFLOW, v->consumers[i],
+                        "'%s' holds %.9g, which is infinite as %s", v->name, s->largest,
                         pgy_dtype_name(pgy_dtype_from_onnx((int)to->i)));
     }
 }
@@ -169,7 +217,8 @@ static void report_casts(checker *c, const pgy_value *v, const pgy_tensor *t)
 static pgy_status check_tensor(checker *c, pgy_value *v, const pgy_onnx_tensor *stored,
                                pgy_error *err)
 {
-    pgy_tensor *t = NULL;
+    const pgy_dtype dtype = pgy_dtype_from_onnx(stored->data_type);
+    pgy_tensor *strings = NULL;
     pgy_error failure = {0};
     const char *problem = tensor_field_problem(stored);
     if (problem) {
@@ -179,7 +228,12 @@ static pgy_status check_tensor(checker *c, pgy_value *v, const pgy_onnx_tensor *
     }
     const pgy_model *m = v->graph->model;
     if (stored->data_location == 1 && m && m->ignore_external) return PGY_OK;
-    const pgy_status st = pgy_graph_value_data(&t, v, &failure);
+    scan found = {.dtype = dtype,
+                  .wants_largest = (dtype == PGY_F32 || dtype == PGY_F64) && has_narrow_cast(v)};
+    const pgy_status st = dtype == PGY_STRING
+                              ? pgy_graph_value_data(&strings, v, &failure)
+                              : scan_elements(&found, v->graph->model, stored, &failure);
+    pgy_tensor_release(strings);
     if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
     if (st) {
         finding_add_value(&c->list,
@@ -187,9 +241,8 @@ static pgy_status check_tensor(checker *c, pgy_value *v, const pgy_onnx_tensor *
                           v->graph, v->name, "%s", failure.text);
         return PGY_OK;
     }
-    report_elements(c, v, t);
-    report_casts(c, v, t);
-    pgy_tensor_release(t);
+    report_elements(c, v, &found);
+    report_casts(c, v, &found);
     return PGY_OK;
 }
 

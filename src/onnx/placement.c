@@ -41,6 +41,7 @@ void placement_clear(placement *p)
     p->moved_count = 0;
     p->end = 0;
     p->refers_out = false;
+    p->ignored = NULL;
 }
 
 void placement_deinit(placement *p)
@@ -165,7 +166,7 @@ static pgy_status move_out(const pgy_onnx_tensor **out, placement *p, const pgy_
 
 /* ---- The choice ----------------------------------------------------------------------------- */
 
-static bool same_folder(const char *real, const char *path)
+bool placement_same_folder(const char *real, const char *path)
 {
     char *other = *path ? realpath(path, NULL) : NULL;
     const bool same = other && strcmp(real, other) == 0;
@@ -178,11 +179,14 @@ static bool same_folder(const char *real, const char *path)
 static bool stays(placement *p, const pgy_onnx_tensor *t)
 {
     const pgy_model *owner = external_owner(p->m, t);
-    if (owner->ignore_external) return true;
+    if (owner->ignore_external) {
+        p->ignored = t;
+        return true;
+    }
     if (p->move_out || !p->folder) return false;
     if (p->known != owner) {
         p->known = owner;
-        p->known_stays = same_folder(p->folder, owner->external_dir);
+        p->known_stays = placement_same_folder(p->folder, owner->external_dir);
     }
     return p->known_stays;
 }

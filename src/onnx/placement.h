@@ -28,14 +28,17 @@ typedef struct placement {
     strmap names;          /* files that are taken */
     moved_tensor *moved;   /* in the order of their offsets */
     size_t moved_count, moved_capacity;
-    uint64_t end;           /* of the common file so far */
-    bool refers_out;        /* what was placed last has tensors outside */
-    const pgy_model *known; /* the last model whose folder was compared */
+    uint64_t end;                   /* of the common file so far */
+    bool refers_out;                /* what was placed last has tensors outside */
+    const pgy_onnx_tensor *ignored; /* one whose data were ignored on loading, or NULL */
+    const pgy_model *known;         /* the last model whose folder was compared */
     bool known_stays;
 } placement;
 
 void placement_clear(placement *p); /* forgets what moved; the settings stay */
 void placement_deinit(placement *p);
+/* Is `path` the folder with this real path? */
+bool placement_same_folder(const char *real, const char *path);
 /* A tensor_replace (model_write.h); user is the placement. */
 pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t,
                              bool initializer, void *user, pgy_error *err);

@@ -271,6 +271,20 @@ static void warn_of_link(const saving *s)
     mem_free(real);
 }
 
+/* Weights that were not read stay in files that the model does not find from another folder. */
+static void warn_of_ignored(const saving *s)
+{
+    const pgy_onnx_tensor *t = s->place.ignored;
+    const char *folder = t ? external_owner(s->place.m, t)->external_dir : "";
+    char *real = *folder ? realpath(s->folder, NULL) : NULL;
+    if (real && !placement_same_folder(real, folder))
+        LOG(WARNING,
+            "External data were ignored: they stay in '%s', where '%s' does not find them (tensor "
+            "'%s', for one): copy them beside it",
+            folder, s->path, t->name);
+    mem_free(real);
+}
+
 static pgy_status write_files(saving *s, pgy_error *err)
 {
     pgy_status st = check_replaceable(s->place.m, s->path, err);
@@ -285,6 +299,7 @@ static pgy_status write_files(saving *s, pgy_error *err)
     if (!st) st = data_files_commit(&s->data, err);
     if (!st) st = file_writer_commit(s->file, err);
     if (!st) warn_of_link(s);
+    if (!st) warn_of_ignored(s);
     return st;
 }
 

@@ -465,6 +465,7 @@ pgy_status pgy_model_simplify(pgy_model **out, pgy_model *model,
     if (!st && made != model) st = check_model(&s, made, err);
     if (!st) st = count_model(&to->nodes_after, made, NULL, err);
     if (st) goto done;
+    to->functions = pgy_model_proto(made)->function_count;
     *out = made;
     made = NULL;
     *report = to;

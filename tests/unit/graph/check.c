@@ -13,6 +13,7 @@
 
 #include <polygraphy/graph.h>
 
+#include "base/alloc.h"
 #include "harness/model_builder.h"
 
 static const pgy_finding *findings;
@@ -351,6 +352,34 @@ static void test_check__weights(void **state)
     expect_code("unused-initializer", "spare", "can be removed");
     assert_int_equal(finding_count, 5);
     pgy_graph_destroy(g);
+}
+
+/* They are looked at in pieces, of which the last is short. */
+static void test_check__large_weights(void **state)
+{
+    (void)state;
+    enum { COUNT = 150001 };
+    float *values = mem_calloc(COUNT, sizeof *values);
+    int64_t *wide = mem_calloc(COUNT, sizeof *wide);
+    values[0] = values[65536] = NAN;
+    values[COUNT - 1] = -INFINITY;
+    values[COUNT - 2] = -70000;
+    values[99999] = 80000;
+    wide[0] = wide[32768] = wide[COUNT - 1] = INT64_MIN + 1;
+    model_builder b = builder_start(17);
+    builder_floats(&b, "w", "150001", values);
+    builder_ints(&b, "i", "150001", wide);
+    builder_attr_int(&b, builder_node(&b, "Cast", "w", "a"), "to", 10);
+    builder_output(&b, "a", PGY_F16, "150001");
+    builder_output(&b, "i", PGY_I64, "150001");
+    pgy_graph *g = check(&b);
+    expect_code("half-overflow", "n0", "'w' holds 80000, which is infinite as float16");
+    expect_code("weight-not-finite", "w", "3 of 150001");
+    expect_code("wide-integer", "i", "3 of 150001");
+    assert_int_equal(finding_count, 3);
+    pgy_graph_destroy(g);
+    mem_free(values);
+    mem_free(wide);
 }
 
 static void test_check__types_follow_the_opset(void **state)
