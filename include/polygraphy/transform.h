@@ -42,6 +42,8 @@ typedef struct pgy_fold_options {
                            Gemm or MatMul beside them: Mul, Div, Add, Sub and BatchNormalization
                            behind it (into its weights), Pad before it; products of one value
                            (into one), Reshapes around elementwise operators */
+    uint64_t max_copy_bytes; /**< a Transpose of a larger weight stays if the weight is needed as it
+                                is, too, and would be stored twice; UINT64_MAX: no limit */
 } pgy_fold_options;
 
 PGY_API pgy_fold_options pgy_fold_options_default(void);

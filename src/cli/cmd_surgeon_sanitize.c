@@ -75,7 +75,8 @@ static const pgy_option FOLD_OPTIONS[] = {
                  .help = "leave nodes whose result is larger; K, M and G may follow the number"),
     PGY_OPT_TEXT("--max-growth", fold_args, growth_text, .meta = "BYTES[:TOTAL]",
                  .help = "leave nodes whose results are larger by more than this than the weights "
-                         "they replace; TOTAL is the same for the whole model"),
+                         "they replace; TOTAL is the same for the whole model. Without this option "
+                         "only Transposes of weights that are needed as they are, too, are left"),
     PGY_OPT_END,
 };
 
@@ -347,6 +348,7 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
     o.max_result_bytes = s->threshold;
     o.max_node_growth = s->node_growth;
     o.max_total_growth = s->total_growth;
+    if (s->growth_text) o.max_copy_bytes = UINT64_MAX; /* growth is limited as the user wants */
     o.keep_shapes = s->keep_shapes;
     o.keep_separate = s->keep_separate;
     o.keep_shape_inference = s->keep_inference || shapes->no_inference || shapes->fallback;

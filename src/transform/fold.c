@@ -20,6 +20,7 @@ static const fold_pass PASSES[] = {
     {"chains", fold_chains, false},         /* Transpose of Transpose, Reshape of Reshape... */
     {"neighbours", fold_neighbours, false}, /* Add behind MatMul, Pad before Conv */
     {"channels", fold_channels, false},     /* Mul, Add... behind a Conv go into its weights */
+    {"states", fold_states, false},         /* initial states of zeros */
     {"rows", fold_flat, false},             /* Reshapes around elementwise nodes */
     {"weights", fold_weights, false},       /* equal weights are one */
     {"common", fold_common, false},         /* equal nodes are one */
@@ -34,7 +35,8 @@ pgy_fold_options pgy_fold_options_default(void)
     return (pgy_fold_options){.size = sizeof(pgy_fold_options),
                               .max_node_growth = UINT64_MAX,
                               .max_total_growth = UINT64_MAX,
-                              .max_result_bytes = UINT64_MAX};
+                              .max_result_bytes = UINT64_MAX,
+                              .max_copy_bytes = 1 << 20};
 }
 
 pgy_status fold_list_levels(folder *f, pgy_graph *g, pgy_error *err)

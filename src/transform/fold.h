@@ -135,6 +135,7 @@ pgy_status fold_channels(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_C
 pgy_status fold_neighbours(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_weights(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_common(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_states(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_flat(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_joined(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;

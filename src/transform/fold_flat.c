@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Reshape that takes rows apart, elementwise operators, and Reshapes that put the rows together
- * again: the operators work on the rows as they were, and the Reshapes go. */
+/* A Reshape that takes rows apart, elementwise operators and Splits of rows, and Reshapes that put
+ * the rows together again or show them in a third way: the operators work on the rows as they were,
+ * and the Reshapes that are not needed any more go. */
 #include <string.h>
 
 #include "transform/pattern.h"
 
-enum { MAX_NODES = 32, MAX_USERS = 16 };
+enum { MAX_NODES = 32, MAX_VALUES = 64, MAX_INPUTS = 8, MAX_USERS = 16 };
 
 /* The first input is taken apart; others, where there are any, are limits (Clip). */
 static const char *const UNARY[] = {"Abs",         "Celu",
@@ -26,10 +27,12 @@ static const char *const BINARY[] = {"Add", "Div", "Max", "Min", "Mul", "Pow", "
 /* What is between the Reshapes. */
 typedef struct region {
     pattern *p;
-    pgy_value *wide[MAX_NODES + 1], *flat[MAX_NODES + 1]; /* values: as they are, and as rows */
+    pgy_value *wide[MAX_VALUES], *flat[MAX_VALUES]; /* values: as they are, and as rows */
     size_t count;
-    pgy_node *nodes[MAX_NODES], *ends[MAX_NODES]; /* ends: the last Reshapes */
-    size_t node_count, end_count;
+    pgy_node *nodes[MAX_NODES];
+    pgy_node *ends[MAX_NODES];  /* Reshapes that give the rows */
+    pgy_node *views[MAX_NODES]; /* Reshapes that give something else, of the rows as well */
+    size_t node_count, end_count, view_count;
 } region;
 
 /* ---- Looking -------------------------------------------------------------------------------- */
@@ -51,6 +54,27 @@ static bool is_binary(const pgy_node *n)
     return n->input_count == 2 && is_one_of(n, BINARY, sizeof BINARY / sizeof *BINARY);
 }
 
+/* Of the last axis. */
+static bool is_split(const pgy_node *n, const pgy_value *v)
+{
+    const int64_t axis = pattern_int(n, "axis", 0);
+    return pattern_is(n, "Split") && n->inputs[0] == v &&
+           (axis == -1 || axis == pattern_rank(v) - 1);
+}
+
+/* A Reshape whose result depends on the order of the elements alone. */
+static bool is_view(const region *r, const pgy_node *n, const pgy_value *v)
+{
+    const int64_t *shape;
+    size_t count;
+    if (!pattern_is(n, "Reshape") || n->input_count != 2 || n->inputs[0] != v ||
+        !pattern_ints(r->p, n->inputs[1], &shape, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (shape[i] == 0) return false;
+    return true;
+}
+
 /* One shape shows the other's rows: their last sizes are equal. */
 static bool shows_rows(const pgy_node *n, const pgy_value *in, int32_t in_rank, int32_t out_rank)
 {
@@ -70,22 +94,25 @@ static size_t find(const region *r, const pgy_value *v)
 }
 
 /* A constant that rows can take: of one element, or of the last axis alone. */
-static bool is_row_constant(const region *r, const pgy_value *v)
+static bool is_row_constant(const region *r, const pgy_value *v, const pgy_value *like)
 {
     const int32_t rank = pattern_rank(v);
-    if (!v || !pattern_is_constant(r->p, v) || rank < 0 || rank > pattern_rank(r->wide[0]))
-        return false;
+    if (!v || !pattern_is_constant(r->p, v) || rank < 0 || rank > pattern_rank(like)) return false;
     for (int32_t d = 2; d <= rank; d++)
         if (pattern_size(v, -d) != 1) return false;
-    return rank == 0 || pattern_size(v, -1) == 1 || pattern_same_size(v, -1, r->wide[0], -1);
+    return rank == 0 || pattern_size(v, -1) == 1 || pattern_same_size(v, -1, like, -1);
 }
 
 /* Everything it takes is in the region or a constant. */
 static bool is_inside(const region *r, const pgy_node *n)
 {
+    const pgy_value *y = n->outputs[0];
+    if (pattern_is(n, "Split"))
+        return n->input_count < 2 || pattern_is_constant(r->p, n->inputs[1]);
     for (size_t i = 0; i < n->input_count; i++) {
         const pgy_value *v = n->inputs[i];
-        if (v && find(r, v) == r->count && !is_row_constant(r, v)) return false;
+        const bool inside = v && find(r, v) < r->count;
+        if (inside ? !pattern_same_shape(v, y) : v && !is_row_constant(r, v, y)) return false;
         if (i && v && is_unary(n) && (pattern_rank(v) != 0 || find(r, v) != r->count)) return false;
     }
     return true;
@@ -98,15 +125,38 @@ static bool has_node(const region *r, const pgy_node *n)
     return false;
 }
 
-static bool add_node(region *r, pgy_node *n)
+/* What a node makes of v belongs to the region if it has the same rows. */
+static bool add_node(region *r, pgy_node *n, const pgy_value *v)
 {
+    const bool splits = pattern_is(n, "Split");
     if (has_node(r, n)) return true;
-    if (r->node_count == MAX_NODES || n->output_count != 1 || !n->outputs[0] ||
-        n->outputs[0]->is_output || !pattern_same_shape(n->outputs[0], r->wide[0]))
+    if (r->node_count == MAX_NODES || r->count + n->output_count > MAX_VALUES ||
+        (!splits && n->output_count != 1))
         return false;
     r->nodes[r->node_count++] = n;
-    r->wide[r->count++] = n->outputs[0];
+    for (size_t i = 0; i < n->output_count; i++) {
+        pgy_value *y = n->outputs[i];
+        if (!y || y->is_output ||
+            !(splits ? pattern_rank(y) == pattern_rank(v) : pattern_same_shape(y, v)))
+            return false;
+        r->wide[r->count++] = y;
+    }
     return true;
+}
+
+static bool add_user(region *r, pgy_node *user, const pgy_value *v)
+{
+    if (shows_rows(user, v, 0, 2) && !user->outputs[0]->is_output) {
+        if (r->end_count == MAX_NODES) return false;
+        r->ends[r->end_count++] = user;
+        return true;
+    }
+    if (is_view(r, user, v)) {
+        if (r->view_count == MAX_NODES) return false;
+        r->views[r->view_count++] = user;
+        return true;
+    }
+    return (is_unary(user) || is_binary(user) || is_split(user, v)) && add_node(r, user, v);
 }
 
 /* Goes from value to value; false: something needs one as it is. */
@@ -118,17 +168,12 @@ static bool grow(region *r)
         for (size_t k = 0; k < v->consumer_count; k++) {
             pgy_node *user = v->consumers[k];
             if (user->graph != v->graph || user->output_count == 0) return false;
-            if (shows_rows(user, v, 0, 2)) {
-                if (r->end_count == MAX_NODES || user->outputs[0]->is_output) return false;
-                r->ends[r->end_count++] = user;
-            } else if (!(is_unary(user) || is_binary(user)) || !add_node(r, user)) {
-                return false;
-            }
+            if (!add_user(r, user, v)) return false;
         }
     }
     for (size_t i = 0; i < r->node_count; i++)
         if (!is_inside(r, r->nodes[i])) return false;
-    return r->end_count > 0;
+    return r->end_count + r->view_count > 0;
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
@@ -154,18 +199,21 @@ static void make_nodes(region *r)
     }
     for (size_t i = 0; i < r->node_count; i++) {
         pgy_node *n = r->nodes[i];
-        pgy_value *inputs[8] = {0};
+        pgy_value *inputs[MAX_INPUTS] = {0}, *outputs[MAX_VALUES];
         for (size_t k = 0; k < n->input_count; k++) inputs[k] = operand(r, n->inputs[k]);
+        for (size_t k = 0; k < n->output_count; k++) outputs[k] = r->flat[find(r, n->outputs[k])];
         pgy_node *made =
-            pattern_add(p, n, n->op_type, inputs, n->input_count, r->flat[find(r, n->outputs[0])]);
+            pattern_add_outputs(p, n, n->op_type, inputs, n->input_count, outputs, n->output_count);
         if (p->status) return;
         made->name = n->name;
         made->attributes = n->attributes;
         made->attribute_count = n->attribute_count;
-        p->status = node_prepare(made, p->err);
+        if (pattern_is(n, "Split")) pattern_set_int(p, made, "axis", 1);
+        if (!p->status) p->status = node_prepare(made, p->err);
     }
 }
 
+/* Those that see other rows than before need no more than their elements. */
 static void take_out_ends(region *r)
 {
     for (size_t i = 0; !r->p->status && i < r->end_count; i++) {
@@ -174,6 +222,9 @@ static void take_out_ends(region *r)
         r->p->status = fold_replace_uses(end->outputs[0], flat, r->p->err);
         if (!r->p->status) pattern_drop(r->p, end);
     }
+    for (size_t i = 0; !r->p->status && i < r->view_count; i++)
+        r->p->status =
+            node_set_input(r->views[i], 0, r->flat[find(r, r->views[i]->inputs[0])], r->p->err);
 }
 
 static bool flatten(pattern *p, pgy_node *n)
@@ -186,7 +237,7 @@ static bool flatten(pattern *p, pgy_node *n)
     r.flat[0] = n->inputs[0];
     if (!grow(&r) || r.node_count == 0) return false;
     for (size_t i = 0; i < r.node_count; i++)
-        if (r.nodes[i]->input_count > 8) return false;
+        if (r.nodes[i]->input_count > MAX_INPUTS) return false;
     make_nodes(&r);
     take_out_ends(&r);
     p->made = NULL;

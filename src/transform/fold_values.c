@@ -282,6 +282,33 @@ static bool known_too_large(const level_run *r, const pgy_node *n, uint64_t *byt
     return false;
 }
 
+/* Can the user of v be computed once v is? */
+static bool could_go(const level_run *r, const pgy_node *user, const pgy_value *v)
+{
+    if (user->graph != r->level || node_box_of(user)->captured_count) return false;
+    for (size_t i = 0; i < user->input_count; i++)
+        if (user->inputs[i] != v && !is_ready(r, user->inputs[i])) return false;
+    return true;
+}
+
+static size_t count_going(const level_run *r, const pgy_value *v)
+{
+    size_t going = 0;
+    for (size_t i = 0; i < v->consumer_count; i++) going += could_go(r, v->consumers[i], v);
+    return going;
+}
+
+/* A Transpose of a large weight that is needed as it is, too: folded, it would be stored twice, as
+ * the tied weights of embeddings and classifiers. Not if more can be computed behind it. */
+static bool makes_copy(const level_run *r, const pgy_node *n)
+{
+    const pgy_value *v = node_is(n, "Transpose") && n->input_count == 1 ? n->inputs[0] : NULL;
+    return v && v->initializer && v->graph == r->level && n->outputs[0] &&
+           fold_tensor_bytes(v->initializer) > r->f->options.max_copy_bytes &&
+           (v->is_output || count_going(r, v) < v->consumer_count) &&
+           count_going(r, n->outputs[0]) == 0;
+}
+
 /* *kept: the results are within the limits. */
 static pgy_status check_limits(level_run *r, pgy_node *n, const pgy_onnx_tensor *later, bool *kept,
                                pgy_error *err)
@@ -361,6 +388,11 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
     const bool inferred = is_inferred(r, n);
     if (!inferred && !inputs_ready(r, n)) return PGY_OK;
     if (known_too_large(r, n, &bytes)) return fold_refuse_size(r->f, n, bytes, err);
+    if (makes_copy(r, n))
+        return fold_refuse(
+            r->f, n, err, "'%s' is needed as it is, too, and would be stored twice (%llu MiB more)",
+            n->inputs[0]->name,
+            (unsigned long long)(fold_tensor_bytes(n->inputs[0]->initializer) >> 20));
     st = inferred ? take_inferred(r, n, &why) : compute(r, n, &origin, &why);
     if (st)
         st = fold_refuse(r->f, n, err, "%s", why.text);

@@ -829,6 +829,60 @@ static void test_fold__limits(void **state)
     }
 }
 
+/* x times the transposed w of these bytes, which something else may need, too. */
+static pgy_graph *fold_tied(size_t bytes, const char *other, const pgy_fold_options *o)
+{
+    const int64_t first[] = {0, 2};
+    char shape[16];
+    snprintf(shape, sizeof shape, "%zu, 64", bytes / 256);
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3, 64");
+    builder_input(&b, "ids", PGY_I64, "5");
+    builder_floats(&b, "w", shape, NULL);
+    builder_ints(&b, "first", "2", first);
+    const int64_t perm[] = {1, 0};
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "w", "t"), "perm", 2, perm);
+    builder_node(&b, "MatMul", "x t", "y");
+    if (strcmp(other, "Gather") == 0) builder_node(&b, other, "w ids", "z");
+    if (strcmp(other, "constant") == 0) builder_node(&b, "Gather", "w first", "z");
+    if (strcmp(other, "Transpose") == 0) {
+        builder_attr_ints(&b, builder_node(&b, other, "w", "t2"), "perm", 2, perm);
+        builder_node(&b, "MatMul", "x t2", "z");
+    }
+    if (strcmp(other, "Mul") == 0) {
+        builder_node(&b, "Gather", "w ids", "z");
+        builder_node(&b, other, "t t", "square");
+        builder_node(&b, "MatMul", "x square", "y2");
+        builder_output(&b, "y2", PGY_F32, NULL);
+    }
+    builder_output(&b, "y", PGY_F32, NULL);
+    if (*other) builder_output(&b, "z", PGY_F32, NULL);
+    return fold_with(&b, o);
+}
+
+static void expect_tied(size_t bytes, const char *other, const pgy_fold_options *o,
+                        const char *wanted)
+{
+    pgy_graph *g = fold_tied(bytes, other, o);
+    expect_nodes(g, wanted);
+    pgy_graph_destroy(g);
+}
+
+static void test_fold__weights_are_not_stored_twice(void **state)
+{
+    (void)state;
+    enum { SMALL = 1 << 20, LARGE = SMALL + 256 };
+    pgy_fold_options o = pgy_fold_options_default();
+    o.max_copy_bytes = UINT64_MAX;
+    expect_tied(LARGE, "Gather", NULL, "Transpose MatMul Gather");
+    expect_tied(LARGE, "Gather", &o, "MatMul Gather");
+    expect_tied(SMALL, "Gather", NULL, "MatMul Gather");
+    expect_tied(LARGE, "", NULL, "MatMul");
+    expect_tied(LARGE, "constant", NULL, "MatMul");
+    expect_tied(LARGE, "Transpose", NULL, "MatMul MatMul");
+    expect_tied(LARGE, "Mul", NULL, "MatMul Gather MatMul");
+}
+
 static void test_fold__report_and_passes(void **state)
 {
     (void)state;

@@ -115,7 +115,7 @@ static void test_fold_flat__what_stays(void **state)
         {"Mul", "a c", "2, 3, 4", NULL, "Gemm Reshape Mul Reshape Gemm"},
         {"Mul", "a c", "4", "a", "Gemm Reshape Mul Reshape Gemm"},
         {"Mul", "a c", "4", "m", "Gemm Reshape Mul Reshape Gemm"},
-        {"Mul", "a c", "4", "z", "Gemm Reshape Mul Reshape Gemm"},
+        {"Mul", "a c", "4", "z", "Gemm Mul Gemm"}, /* which is the rows, then */
         {"Softmax", "a", "4", NULL, "Gemm Reshape Softmax Reshape Gemm"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -141,6 +141,57 @@ static void test_fold_flat__what_stays(void **state)
         assert_string_equal(text, wanted);
         pgy_graph_destroy(g);
     }
+}
+
+/* a is split into p and q of these widths along an axis; p and q are made one by an operator, or
+ * seen in another way. */
+static pgy_graph *fold_split(int64_t axis, int64_t first, int64_t second, const char *op,
+                             const int64_t *view, size_t view_rank)
+{
+    const int64_t sizes[] = {first, second};
+    char rank[2] = {(char)('0' + view_rank), 0};
+    model_builder b = start();
+    builder_ints(&b, "sizes", "2", sizes);
+    builder_ints(&b, "view", rank, view);
+    builder_attr_int(&b, builder_node(&b, "Split", "a sizes", "p q"), "axis", axis);
+    builder_node(&b, op, op[0] == 'M' ? "p q" : "p", "m");
+    builder_node(&b, "Reshape", "m view", "u");
+    builder_output(&b, "u", PGY_F32, NULL);
+    if (op[0] != 'M') {
+        builder_node(&b, "Reshape", "q view", "w2");
+        builder_output(&b, "w2", PGY_F32, NULL);
+    }
+    return fold_with(&b, NULL);
+}
+
+static void expect_split(int64_t axis, int64_t first, int64_t second, const char *op,
+                         const int64_t *view, size_t view_rank, const char *wanted)
+{
+    pgy_graph *g = fold_split(axis, first, second, op, view, view_rank);
+    expect_nodes(g, wanted);
+    pgy_graph_destroy(g);
+}
+
+static void test_fold_flat__splits_and_other_views(void **state)
+{
+    (void)state;
+    const int64_t heads[] = {2, 3, 2, 1}, open[] = {-1}, kept[] = {0, 0, 2, 1}, three[] = {2, 9};
+    const int64_t halves[] = {2, 6};
+    for (int64_t axis = -1; axis <= 2; axis += 3) {
+        pgy_graph *g = fold_split(axis, 2, 2, "Tanh", heads, 4);
+        expect_nodes(g, "Gemm Split Tanh Reshape Reshape");
+        const pgy_node *split = g->nodes[1];
+        assert_int_equal(split->attribute_count, 1);
+        assert_int_equal(split->attributes[0]->i, 1);
+        assert_int_equal(split->outputs[1]->rank, 2);
+        assert_int_equal(split->outputs[1]->dims[1].value, 2);
+        assert_int_equal(g->outputs[0]->rank, 4);
+        pgy_graph_destroy(g);
+    }
+    expect_split(2, 2, 2, "Mul", open, 1, "Gemm Split Mul Reshape");
+    expect_split(2, 2, 2, "Mul", kept, 4, "Gemm Reshape Split Mul Reshape");
+    expect_split(2, 3, 1, "Mul", three, 2, "Gemm Reshape Split Mul Reshape");
+    expect_split(0, 1, 1, "Mul", halves, 2, "Gemm Reshape Split Mul Reshape");
 }
 
 static void test_fold_flat__options(void **state)

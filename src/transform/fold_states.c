@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recurrent layers begin with zeros where no state is given, so states that are zeros go, and with
+ * them the arithmetic of their sizes. */
+#include <string.h>
+
+#include "transform/pattern.h"
+
+enum { INITIAL_H = 5, INITIAL_C = 6, MAX_DEPTH = 16, MAX_BYTES = 1 << 20 };
+
+/* All bits, so that no zero has a sign. */
+static bool is_all_zero(const pgy_tensor *t)
+{
+    const char *bytes = pgy_tensor_data(t);
+    const size_t size = pgy_tensor_size_bytes(t);
+    return pgy_tensor_dtype(t) != PGY_STRING &&
+           (size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0));
+}
+
+static bool has_zeros(pgy_value *v)
+{
+    pgy_tensor *t = NULL;
+    if (fold_tensor_bytes(v->initializer) > MAX_BYTES || pgy_graph_value_data(&t, v, NULL))
+        return false;
+    const bool zero = is_all_zero(t);
+    pgy_tensor_release(t);
+    return zero;
+}
+
+static bool fills_with_zeros(const pgy_node *n)
+{
+    const pgy_onnx_attribute *a = node_attribute(n, "value");
+    pgy_tensor *t = NULL;
+    if (!a) return true; /* the default */
+    if (*a->ref_attr_name || !a->t ||
+        pgy_onnx_tensor_load(&t, n->graph->model, a->t, NULL) != PGY_OK)
+        return false;
+    const bool zero = is_all_zero(t);
+    pgy_tensor_release(t);
+    return zero;
+}
+
+/* Moves or repeats its first input, or makes another type of it. */
+static bool keeps_zeros(const pgy_node *n)
+{
+    static const char *const OPERATORS[] = {"Slice",   "Reshape",   "Expand",   "Transpose",
+                                            "Squeeze", "Unsqueeze", "Identity", "Gather",
+                                            "Tile",    "Cast",      "Flatten"};
+    for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++)
+        if (pattern_is(n, OPERATORS[i])) return true;
+    return false;
+}
+
+static bool is_zeros(const pattern *p, pgy_value *v)
+{
+    for (int depth = 0; v && depth < MAX_DEPTH; depth++) {
+        const pgy_node *n = v->producer;
+        if (pattern_is_constant(p, v)) return v->initializer && has_zeros(v);
+        if (!n) return false;
+        if (pattern_is(n, "ConstantOfShape")) return fills_with_zeros(n);
+        if (!keeps_zeros(n) || !n->input_count) return false;
+        v = n->inputs[0];
+    }
+    return false;
+}
+
+static bool omit_states(pattern *p, pgy_node *n)
+{
+    const bool lstm = pattern_is(n, "LSTM");
+    bool changed = false;
+    if (!lstm && !pattern_is(n, "GRU") && !pattern_is(n, "RNN")) return false;
+    for (size_t i = INITIAL_H; i <= INITIAL_C && i < n->input_count; i++) {
+        if (!n->inputs[i] || (i == INITIAL_C && !lstm) || !is_zeros(p, n->inputs[i])) continue;
+        p->status = node_set_input(n, i, NULL, p->err);
+        if (p->status) return false;
+        changed = true;
+    }
+    while (changed && !n->inputs[n->input_count - 1]) n->input_count--;
+    return changed;
+}
+
+pgy_status fold_states(folder *f, pgy_graph *level, pgy_error *err)
+{
+    static const pattern_rule RULES[] = {omit_states, NULL};
+    return pattern_fold_level(f, level, RULES, err);
+}
