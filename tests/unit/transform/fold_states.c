@@ -38,6 +38,7 @@ static void fill(model_builder *b, const char *y, const float *value)
     assert_int_equal(pgy_tensor_create(&t, PGY_F32, 1, (const int64_t[]){1}, NULL), PGY_OK);
     memcpy(pgy_tensor_data(t), value, sizeof *value);
     builder_attr_tensor(b, n, "value", t);
+    pgy_tensor_release(t);
 }
 
 static pgy_graph *finish(model_builder *b, const char *op, const char *inputs)
