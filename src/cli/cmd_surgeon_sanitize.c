@@ -76,7 +76,8 @@ static const pgy_option FOLD_OPTIONS[] = {
     PGY_OPT_TEXT("--max-growth", fold_args, growth_text, .meta = "BYTES[:TOTAL]",
                  .help = "leave nodes whose results are larger by more than this than the weights "
                          "they replace; TOTAL is the same for the whole model. Without this option "
-                         "only Transposes of weights that are needed as they are, too, are left"),
+                         "a Transpose of a weight above 1 MiB is left if the weight is needed as "
+                         "it is, too"),
     PGY_OPT_END,
 };
 

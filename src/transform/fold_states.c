@@ -3,7 +3,7 @@
  * them the arithmetic of their sizes. */
 #include <string.h>
 
-#include "transform/pattern.h"
+#include "transform/fold.h"
 
 enum { INITIAL_H = 5, INITIAL_C = 6, MAX_DEPTH = 16, MAX_BYTES = 1 << 20 };
 
@@ -46,40 +46,43 @@ static bool keeps_zeros(const pgy_node *n)
                                             "Squeeze", "Unsqueeze", "Identity", "Gather",
                                             "Tile",    "Cast",      "Flatten"};
     for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++)
-        if (pattern_is(n, OPERATORS[i])) return true;
+        if (node_is(n, OPERATORS[i])) return true;
     return false;
 }
 
-static bool is_zeros(const pattern *p, pgy_value *v)
+static bool is_zeros(const folder *f, pgy_value *v)
 {
     for (int depth = 0; v && depth < MAX_DEPTH; depth++) {
         const pgy_node *n = v->producer;
-        if (pattern_is_constant(p, v)) return v->initializer && has_zeros(v);
+        if (fold_is_constant(f, v)) return v->initializer && has_zeros(v);
         if (!n) return false;
-        if (pattern_is(n, "ConstantOfShape")) return fills_with_zeros(n);
+        if (node_is(n, "ConstantOfShape")) return fills_with_zeros(n);
         if (!keeps_zeros(n) || !n->input_count) return false;
         v = n->inputs[0];
     }
     return false;
 }
 
-static bool omit_states(pattern *p, pgy_node *n)
+static pgy_status omit_states(folder *f, pgy_node *n, pgy_error *err)
 {
-    const bool lstm = pattern_is(n, "LSTM");
+    const bool lstm = node_is(n, "LSTM");
     bool changed = false;
-    if (!lstm && !pattern_is(n, "GRU") && !pattern_is(n, "RNN")) return false;
+    if (!lstm && !node_is(n, "GRU") && !node_is(n, "RNN")) return PGY_OK;
     for (size_t i = INITIAL_H; i <= INITIAL_C && i < n->input_count; i++) {
-        if (!n->inputs[i] || (i == INITIAL_C && !lstm) || !is_zeros(p, n->inputs[i])) continue;
-        p->status = node_set_input(n, i, NULL, p->err);
-        if (p->status) return false;
+        if (!n->inputs[i] || (i == INITIAL_C && !lstm) || !is_zeros(f, n->inputs[i])) continue;
+        const pgy_status st = node_set_input(n, i, NULL, err);
+        if (st) return st;
         changed = true;
     }
-    while (changed && !n->inputs[n->input_count - 1]) n->input_count--;
-    return changed;
+    if (!changed) return PGY_OK;
+    f->changes++;
+    while (!n->inputs[n->input_count - 1]) n->input_count--;
+    return PGY_OK;
 }
 
 pgy_status fold_states(folder *f, pgy_graph *level, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {omit_states, NULL};
-    return pattern_fold_level(f, level, RULES, err);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < level->node_count; i++) st = omit_states(f, level->nodes[i], err);
+    return st;
 }

@@ -12,18 +12,7 @@
 
 #include <polygraphy/graph.h>
 
-#include "harness/model_builder.h"
-
-static pgy_graph *import(model_builder *b)
-{
-    pgy_error err = {0};
-    pgy_graph *g = NULL;
-    pgy_model *model = builder_finish(b);
-    const pgy_status st = pgy_graph_import(&g, model, &err);
-    pgy_model_destroy(model);
-    if (st) fail_msg("%s", err.text);
-    return g;
-}
+#include "harness/graph_case.h"
 
 static void test_sort__a_right_order_stays(void **state)
 {
@@ -35,7 +24,7 @@ static void test_sort__a_right_order_stays(void **state)
     builder_node(&b, "Add", "b a", "c");
     builder_node(&b, "Relu", "x", "d");
     builder_output(&b, "c", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_sort(g, NULL), PGY_OK);
     const char *const wanted[] = {"Abs", "Neg", "Add", "Relu"};
     for (size_t i = 0; i < 4; i++) {
@@ -58,7 +47,7 @@ static void test_sort__long_reversed_chain(void **state)
         builder_node(&b, "Relu", in, out);
     }
     builder_output(&b, "v50000", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_sort(g, NULL), PGY_OK);
     for (size_t i = 0; i < COUNT; i++) {
         snprintf(out, sizeof out, "v%zu", i + 1);
@@ -77,7 +66,7 @@ static void test_sort__cycle_names_a_node(void **state)
     builder_node(&b, "Add", "before q", "p");
     builder_node(&b, "Neg", "p", "q");
     builder_output(&b, "q", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_sort(g, &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "cycle"));
     assert_true(strstr(err.text, "Add 'n1'") || strstr(err.text, "Neg 'n2'"));
@@ -92,7 +81,7 @@ static void test_sort__a_node_that_needs_itself(void **state)
     model_builder b = builder_start(17);
     builder_node(&b, "Relu", "y", "y");
     builder_output(&b, "y", PGY_F32, NULL);
-    pgy_graph *g = import(&b);
+    pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_sort(g, &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "Relu 'n0'"));
     pgy_graph_destroy(g);

@@ -73,6 +73,17 @@ static void test_fold_states__zeros_are_omitted(void **state)
     expect_states(finish(&b, "RNN", "x w r - - h"), "RNN", 3);
 }
 
+/* What the layer gives last may be all that is wanted of it. */
+static void test_fold_states__only_the_last_state_is_used(void **state)
+{
+    (void)state;
+    model_builder b = start(3);
+    fill(&b, "h", NULL);
+    builder_attr_int(&b, builder_node(&b, "GRU", "x w r - - h", "- y"), "hidden_size", HIDDEN);
+    builder_output(&b, "y", PGY_F32, NULL);
+    expect_states(fold_with(&b, NULL), "GRU", 3);
+}
+
 static void test_fold_states__others_stay(void **state)
 {
     (void)state;
