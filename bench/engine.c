@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "base/system.h"
 #include "engine/context.h"
 #include "engine/reference_step.h"
@@ -255,7 +256,7 @@ static pgy_status run_reference(pgy_model *model, const pgy_tensor_map *feed, pg
 {
     pgy_graph *g = NULL;
     arena memory = {0};
-    const execute_limits limits = {.max_bytes = memory_total_bytes()};
+    const execute_limits limits = {.max_bytes = memory_limit_bytes()};
     pgy_status st = pgy_graph_import(&g, model, err);
     if (!st) st = plan_build(g, &memory, err);
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "base/system.h"
 #include "evaluate/execute.h"
 
@@ -138,7 +139,7 @@ static pgy_status run_once(pgy_graph *g, const pgy_tensor_map *feed, int64_t *to
                            pgy_error *err)
 {
     pgy_tensor_map *out = NULL;
-    const execute_limits limits = {.max_bytes = memory_total_bytes()};
+    const execute_limits limits = {.max_bytes = memory_limit_bytes()};
     pgy_status st = pgy_tensor_map_create(&out, err);
     const int64_t start = clock_ns(), cpu_start = cpu_ns();
     if (!st) st = execute_graph(g, feed, out, false, &limits, err);

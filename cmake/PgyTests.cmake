@@ -67,6 +67,12 @@ foreach(layer ${PGY_ALL_LAYERS} cli)
   pgy_unit_tests(${layer})
 endforeach()
 
+# Which option a word is taken for, to be held beside the original (tests/parity/options.py).
+add_executable(option_runner ${CMAKE_SOURCE_DIR}/tests/parity/option_runner.c)
+set_target_properties(option_runner PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+pgy_link_layers(option_runner cli)
+pgy_test_layers(option_runner ${PGY_ALL_LAYERS})
+
 if(TARGET test.gs.examples)
   add_dependencies(test.gs.examples ${PGY_GS_EXAMPLES})
 endif()

@@ -76,10 +76,21 @@ static pgy_status soft_clip_run(const pgy_tactic_run *r, pgy_error *err)
     const soft_clip_params *p = r->params;
     const float *x = r->inputs[0];
     float *y = r->outputs[0];
+    const uint64_t each = p->count / r->parts + (p->count % r->parts != 0), from = r->part * each;
     (void)err;
-    for (uint64_t i = p->count * r->part / r->parts; i < p->count * (r->part + 1) / r->parts; i++)
+    for (uint64_t i = from; i < p->count && i - from < each; i++)
         y[i] = p->limit * tanhf(x[i] / p->limit);
     return PGY_OK;
+}
+
+/* Parameters of a plan may be any bytes. */
+static bool soft_clip_extent(pgy_tactic_extent *out, const void *params, size_t params_bytes)
+{
+    const soft_clip_params *p = params;
+    if (params_bytes != sizeof *p || p->count > INT64_MAX / sizeof(float)) return false;
+    if (out->input_count != 1 || out->output_count != 1) return false;
+    out->input_bytes[0] = out->output_bytes[0] = p->count * sizeof(float);
+    return true;
 }
 
 static const pgy_operator_tactic SOFT_CLIP_F32 = {
@@ -89,6 +100,7 @@ static const pgy_operator_tactic SOFT_CLIP_F32 = {
     .accept = soft_clip_accept,
     .prepare = soft_clip_prepare,
     .run = soft_clip_run,
+    .extent = soft_clip_extent,
 };
 static const pgy_operator_tactic *const SOFT_CLIP_TACTICS[] = {&SOFT_CLIP_F32, NULL};
 

@@ -40,9 +40,41 @@ extern "C" {
 /** @return "major.minor.patch" of the library that is linked. */
 PGY_API const char *pgy_version(void);
 
-/** How many bytes all tensors of the process may take together; one more fails with PGY_E_MEMORY.
- * Tensors that look into a file do not count. 0: the machine's memory, which is the default. */
+/** How many bytes all tensors of the process may take together, and likewise all blocks of 1 MiB
+ * and more (arenas, packed weights); one more fails with PGY_E_MEMORY. What looks into a file does
+ * not count. 0, the default: 15/16 of the memory that is free when it is first asked for, in the
+ * machine and in each control group around the process. */
 PGY_API void pgy_set_max_memory(uint64_t size_bytes);
+
+/** Asks every call of the library that runs, in any thread, to end soon with PGY_E_CANCELLED; calls
+ * that begin later end in the same way, until pgy_cancel_reset. Nothing is saved after the request:
+ * a file is either complete from before or not there. A signal handler may call this. */
+PGY_API void pgy_cancel(void);
+/** Ends the request. Call it when no other thread is in a call of the library. */
+PGY_API void pgy_cancel_reset(void);
+/** For callbacks that take long: is there a request? A signal handler may call this. */
+PGY_API bool pgy_is_cancelled(void);
+
+/** A piece of work and how far it is. */
+typedef struct pgy_progress_level {
+    const char *what;     /**< "Measuring kernels" */
+    uint64_t done, total; /**< parts; total 0: not known */
+    int64_t elapsed_ns;   /**< since it began */
+} pgy_progress_level;
+
+/** What a long call does: each level is a part of the one before. */
+typedef struct pgy_progress {
+    size_t size; /**< sizeof(pgy_progress) */
+    const pgy_progress_level *levels;
+    size_t level_count;
+} pgy_progress;
+
+/** Called at most ten times a second, by the thread whose call it reports, and without levels when
+ *  that has ended. Of calls in several threads, that which began first reports. The function may
+ *  call pgy_cancel. */
+typedef void (*pgy_progress_function)(const pgy_progress *progress, void *user);
+/** For all calls of the process; NULL: none. Set it while no call is going on. */
+PGY_API void pgy_set_progress(pgy_progress_function function, void *user);
 
 typedef enum pgy_status {
     PGY_OK = 0,

@@ -16,7 +16,8 @@ extern "C" {
 #endif
 
 /** The smallest, most usual and largest shape of one input. For an input whose elements are a shape
- * the three are elements instead. */
+ * the three are elements instead. A negative entry stands for the model's dimension, or 1 where
+ * that is not fixed. */
 typedef struct pgy_profile_range {
     const char *name; /**< of an input; may be a wildcard */
     size_t count;     /**< entries of each of the three */
@@ -59,8 +60,22 @@ typedef enum pgy_calibrator {
     PGY_CALIBRATOR_ENTROPY_2, /**< least divergence; weights by channel */
     PGY_CALIBRATOR_ENTROPY,   /**< the same, zeros not counted */
     PGY_CALIBRATOR_MIN_MAX,
-    PGY_CALIBRATOR_LEGACY /**< quantile, then a cutoff */
+    PGY_CALIBRATOR_LEGACY,     /**< quantile, then a cutoff */
+    PGY_CALIBRATOR_LEAST_ERROR /**< of the ranges of the others and many more, for each tensor the
+                                  one with the least squared error */
 } pgy_calibrator;
+
+/** What calibration found of one tensor. Text is valid during the call that gets it. */
+typedef struct pgy_calibrated_tensor {
+    size_t size;                      /**< sizeof(pgy_calibrated_tensor) */
+    const char *name;                 /**< of the tensor */
+    const char *layer;                /**< that gives it; "" for an input of the model */
+    double lowest, highest;           /**< that came */
+    double held_lowest, held_highest; /**< that int8 holds; what is beyond is clipped */
+    float scale;
+    int32_t zero_point; /**< in int8; 0 unless asymmetric */
+    double snr_db; /**< of the tensor in int8 against float32, from the histogram; +Inf: exact */
+} pgy_calibrated_tensor;
 
 typedef struct pgy_calibration {
     pgy_calibrator kind;
@@ -69,6 +84,10 @@ typedef struct pgy_calibration {
     double quantile;          /**< of PGY_CALIBRATOR_LEGACY; 0: 0.5 */
     double regression_cutoff; /**< of PGY_CALIBRATOR_LEGACY; 0: 0.5 */
     bool data_is_random;      /**< nobody chose the data: worth a warning */
+    bool asymmetric; /**< activations get zero points, so that int8 holds just what comes */
+    /** Told of each tensor that is calibrated (not of those of a cache); NULL: none. */
+    void (*report)(const pgy_calibrated_tensor *tensor, void *user);
+    void *report_user;
 } pgy_calibration;
 
 /** For which processors a plan is made. */

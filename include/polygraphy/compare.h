@@ -53,11 +53,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_results_add(pgy_results *r, size_t runner,
  * "Loading inference results from ..." */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_load(pgy_results **out, const char *path,
                                                    pgy_error *err);
-/** The same bytes as the original writes. A path without extension is a folder. */
+/** The same bytes as the original writes. A path without extension is a folder, unless a
+ * file is there. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_save(const pgy_results *r, const char *path,
                                                    pgy_error *err);
 
-/** Reader that keeps one iteration in memory. *out: one-iteration results, NULL at the end. */
+/** Reader that keeps one iteration in memory. *out: one-iteration results, NULL at the end; a
+ * runner whose iterations have ended before those of others is there with none. */
 typedef struct pgy_results_reader pgy_results_reader;
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_open(pgy_results_reader **out,
                                                           const char *path, pgy_error *err);
@@ -199,12 +201,20 @@ typedef struct pgy_accuracy_results pgy_accuracy_results;
 PGY_API void pgy_accuracy_results_destroy(pgy_accuracy_results *r);
 PGY_API size_t pgy_accuracy_results_count(const pgy_accuracy_results *r);
 PGY_API const pgy_accuracy *pgy_accuracy_results_at(const pgy_accuracy_results *r, size_t i);
+/** All verdicts passed, and there is no other failure. */
 PGY_API bool pgy_accuracy_results_passed(const pgy_accuracy_results *r);
+/** Failures that verdicts do not show: outputs or iterations that were compared with nothing,
+ * comparisons of nothing, results that are not valid. Files keep them; those of the original have
+ * none. They count in pgy_accuracy_results_passed. */
+PGY_API size_t pgy_accuracy_results_failure_count(const pgy_accuracy_results *r);
+PGY_API const char *pgy_accuracy_results_failure(const pgy_accuracy_results *r, size_t i);
+/** The verdicts alone, as the original judges; true if there are none. */
+PGY_API bool pgy_accuracy_results_verdicts_passed(const pgy_accuracy_results *r);
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out,
                                                             const char *path, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r,
                                                             const char *path, pgy_error *err);
-/** Judges saved metrics by other thresholds (semantics 2.4). Each comparison picks the first
+/** Judges saved metrics by other thresholds. Each comparison picks the first
  * remaining saved one with its metric; those nobody picked are dropped with an INFO line. Nothing
  * picked at all: PGY_E_ARGUMENT. @param average  judge the means over the iterations */
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results **out,
@@ -322,9 +332,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_infer_all(pgy_results **out, pgy_runner *c
 /* ---- Statistics and text
  * --------------------------------------------------------------------------- */
 
-/** "mean=..., std-dev=..., ..." (semantics 3.7). Free with pgy_text_free. */
+/** "mean=..., std-dev=..., ...". Free with pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_statistics_text(char **out, pgy_view v, pgy_error *err);
-/** Ten-bin histogram (semantics 3.8) over [low, high], or its own range if low > high. "" if there
+/** Ten-bin histogram over [low, high], or its own range if low > high. "" if there
  * is none. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_histogram_text(char **out, pgy_view v, double low,
                                                      double high, pgy_error *err);

@@ -74,7 +74,7 @@ typedef struct pgy_random_options {
     bool torch_floats; /**< torch's float stream instead of NumPy's, honouring ranges */
 } pgy_random_options;
 PGY_API pgy_random_options pgy_random_options_default(void);
-/** Bit-identical to NumPy's RandomState(seed + i) as the original draws it (semantics 4). */
+/** Bit-identical to NumPy's RandomState(seed + i) as the original draws it. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_random_loader_create(pgy_data_loader **out,
                                                            const pgy_random_options *options,
                                                            pgy_error *err);
@@ -126,11 +126,11 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_feed_save_blob(const char *dir, size_t ind
  * ---------------------------------------------------------- */
 
 /** A map with exactly the inputs of `inputs` in their order: by name, substring, position; cast and
- * reshaped where needed, each with a warning (semantics 2.3). @return PGY_E_ARGUMENT naming the
+ * reshaped where needed, each with a warning. @return PGY_E_ARGUMENT naming the
  * input that cannot be served */
 PGY_API PGY_MUST_CHECK pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
                                                  const pgy_metadata *inputs, pgy_error *err);
-/** semantics 3.2 try_match_shape: reshapes or permutes `t` towards `shape` (-1 dynamic); a retained
+/** Reshapes or permutes `t` towards `shape` (-1 dynamic); a retained
  * t if nothing fits. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank,
                                                   const int64_t *shape, pgy_error *err);

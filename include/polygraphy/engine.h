@@ -10,8 +10,8 @@
  *     if (pgy_engine_open(&engine, "net.plan", &err)) ...           // a millisecond
  *
  * An engine does not change, so threads may share it; runtime.h runs it. A plan holds the kernels'
- * names, not their code; damage is found by checksums. It is not made to be proof against forgery:
- * run plans of people you trust.
+ * names, not their code. Opening one proves that it cannot leave its memory, whoever made it; what
+ * it computes is not proven. docs/engine.md, "Plans made by an attacker", says what that rests on.
  */
 #ifndef POLYGRAPHY_ENGINE_H
 #define POLYGRAPHY_ENGINE_H

@@ -145,7 +145,7 @@ typedef struct pgy_output_selection {
     const char *const *exclude; /**< then removed; wildcards too */
     size_t exclude_count;
 } pgy_output_selection;
-/** Replaces the graph's outputs (semantics 5.2 ModifyOutputs; names and types are united). Types
+/** Replaces the graph's outputs. `names` and `op_types` are united. Types
  * and shapes of marked tensors are kept when known.
  *  @return PGY_E_NOT_FOUND listing missing and available names; "No outputs were selected." */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_select_outputs(pgy_graph *g,
@@ -164,9 +164,11 @@ PGY_API pgy_half_options pgy_half_options_default(void); /**< float16, nothing k
  * they are named, if their operator has no such type in this opset, and those that need the
  * precision (Resize, Range, TopK...). Calls of local functions give way to what they do; those that
  * are named, or whose function is of other opset versions, stay calls, and float32. Values beyond
- * the range are clamped to the largest finite value with one warning per tensor. options NULL: the
- * defaults. PGY_E_NOT_FOUND for a name that nothing has, PGY_E_UNSUPPORTED for bfloat16 before
- * opset 13. */
+ * the range are clamped to the largest finite value with one warning per tensor; those of masks
+ * (what is only added, selected or scaled on its way to a Softmax) to a quarter of it, so that sums
+ * with them stay finite, and a Clip keeps masks that are computed from becoming infinite in a Cast.
+ * options NULL: the defaults. PGY_E_NOT_FOUND for a name that nothing has, PGY_E_UNSUPPORTED for
+ * bfloat16 before opset 13. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_half(pgy_graph *g,
                                                          const pgy_half_options *options,
                                                          pgy_error *err);

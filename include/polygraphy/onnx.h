@@ -14,7 +14,8 @@
  *     for (size_t i = 0; i < g->node_count; i++) puts(g->nodes[i]->op_type);
  *     pgy_model_destroy(model);
  *
- * Struct fields carry the names of onnx.proto. Text is terminated UTF-8, "" when absent.
+ * Struct fields carry the names of onnx.proto. Text is terminated, "" when absent,
+ * and UTF-8 unless the file had other bytes, of which loading warns.
  */
 #ifndef POLYGRAPHY_ONNX_H
 #define POLYGRAPHY_ONNX_H

@@ -123,6 +123,14 @@ typedef struct pgy_tactic_run {
     uint32_t part, parts;
 } pgy_tactic_run;
 
+/** What `run` touches with some parameters. Counts are those of the step; bytes are 0 when `extent`
+ * is called. */
+typedef struct pgy_tactic_extent {
+    size_t input_count, output_count;
+    uint64_t *input_bytes, *output_bytes; /**< from the start of each tensor */
+    uint64_t workspace_bytes;
+} pgy_tactic_extent;
+
 /** One way to compute the operator on elements as they are declared (float32 and so on), in the
  * engine. The engine takes the cheapest that accepts; without one, `compute` runs, on copies. */
 typedef struct pgy_operator_tactic {
@@ -137,6 +145,10 @@ typedef struct pgy_operator_tactic {
     /** Called once for each part, possibly on several threads at once. Writes its part of every
      * output. A failure ends the run as a whole. */
     pgy_status (*run)(const pgy_tactic_run *r, pgy_error *err);
+    /** Called when a plan is opened. Whoever made the plan chose these bytes: false if `run` cannot
+     * obey them; else states what it touches, and a plan whose tensors are smaller is refused.
+     * NULL, or a struct of an older version: parameters of this tactic are believed. */
+    bool (*extent)(pgy_tactic_extent *out, const void *params, size_t params_bytes);
 } pgy_operator_tactic;
 
 typedef enum pgy_operator_attribute_kind {

@@ -80,7 +80,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_runner_inputs(const pgy_metadata **out, pg
                                                     pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_runner_outputs(const pgy_metadata **out, pgy_runner *r,
                                                      pgy_error *err);
-/** Checks names, types and shapes of the feed (semantics 5.3), runs, and gives a new map. */
+/** Checks names, types and shapes of the feed, runs, and gives a new map. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r,
                                                    const pgy_tensor_map *feed, pgy_error *err);
 /** Duration of the last inference call in nanoseconds; -1 if there was none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: thin covers of malloc that count, so that a test can refuse the n-th request, and checked
- * arithmetic. The counter is looked at through one flag that is false in normal use. */
+/* Memory: thin covers of malloc that keep large blocks within the limit of base/memory.h and let a
+ * test refuse the n-th request, and checked arithmetic. The counter of tests is looked at through
+ * one flag that is false in normal use. */
 #include "base/alloc.h"
 
 #include <stdatomic.h>
@@ -9,6 +10,8 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+
+#include "base/memory.h"
 
 #ifdef NDEBUG
 
@@ -56,22 +59,105 @@ static inline bool refused(void)
 
 #endif
 
+/* ---- The limit ------------------------------------------------------------------------------ */
+
+/* Only large blocks are counted: they are what fills a machine, and small ones must stay cheap. */
+enum { COUNTED_FROM = 1 << 20 };
+
+static atomic_size_t counted_bytes;
+static _Thread_local size_t refused_bytes;
+
+static bool is_counted(size_t size_bytes)
+{
+    return __builtin_expect(size_bytes >= COUNTED_FROM, 0);
+}
+
+/* Before the allocation, so that two threads cannot both take what is left. */
+static __attribute__((noinline)) bool count_in(size_t size_bytes)
+{
+    const uint64_t limit = memory_limit_bytes();
+    const size_t before =
+        atomic_fetch_add_explicit(&counted_bytes, size_bytes, memory_order_relaxed);
+    if (size_bytes <= limit && before <= limit - size_bytes) return true;
+    atomic_fetch_sub_explicit(&counted_bytes, size_bytes, memory_order_relaxed);
+    refused_bytes = size_bytes;
+    return false;
+}
+
+static void count_out(size_t size_bytes)
+{
+    atomic_fetch_sub_explicit(&counted_bytes, size_bytes, memory_order_relaxed);
+}
+
+#ifdef __GLIBC__
+static size_t size_of(void *p)
+{
+    return p ? malloc_usable_size(p) : 0;
+}
+#else
+static size_t size_of(void *p) /* blocks are only checked one by one */
+{
+    (void)p;
+    return 0;
+}
+#endif
+
+/* What was counted in for a request becomes what the block really has, which is asked again when it
+ * is freed. */
+static void *settle(void *p, size_t requested)
+{
+    const size_t has = size_of(p);
+    if (is_counted(has)) atomic_fetch_add_explicit(&counted_bytes, has, memory_order_relaxed);
+    if (is_counted(requested)) count_out(requested);
+    return p;
+}
+
+static bool may_have(size_t size_bytes)
+{
+    return !refused() && (!is_counted(size_bytes) || count_in(size_bytes));
+}
+
+size_t mem_counted_bytes(void)
+{
+    return atomic_load_explicit(&counted_bytes, memory_order_relaxed);
+}
+
+size_t mem_take_refused(void)
+{
+    const size_t size_bytes = refused_bytes;
+    refused_bytes = 0;
+    return size_bytes;
+}
+
+/* ---- Allocation ----------------------------------------------------------------------------- */
+
 void *mem_alloc(size_t size_bytes)
 {
-    if (refused()) return NULL;
-    return malloc(size_bytes ? size_bytes : 1);
+    if (!may_have(size_bytes)) return NULL;
+    return settle(malloc(size_bytes ? size_bytes : 1), size_bytes);
 }
 
 void *mem_calloc(size_t count, size_t size_bytes)
 {
-    if (refused()) return NULL;
-    return count && size_bytes ? calloc(count, size_bytes) : calloc(1, 1);
+    size_t total;
+    if (!size_mul(&total, count, size_bytes) || !may_have(total)) return NULL;
+    return settle(total ? calloc(count, size_bytes) : calloc(1, 1), total);
 }
 
+/* Large blocks grow in place or move without a copy, so the old block and the new one are not held
+ * at the same time. */
 void *mem_realloc(void *p, size_t size_bytes)
 {
-    if (refused()) return NULL;
-    return realloc(p, size_bytes ? size_bytes : 1);
+    const size_t had = size_of(p);
+    if (is_counted(had)) count_out(had);
+    void *grown = NULL;
+    if (may_have(size_bytes)) {
+        grown = realloc(p, size_bytes ? size_bytes : 1);
+        settle(grown, size_bytes);
+    }
+    if (!grown && is_counted(had))
+        atomic_fetch_add_explicit(&counted_bytes, had, memory_order_relaxed);
+    return grown;
 }
 
 void *mem_realloc_array(void *p, size_t count, size_t size_bytes)
@@ -83,13 +169,16 @@ void *mem_realloc_array(void *p, size_t count, size_t size_bytes)
 void *mem_alloc_aligned(size_t alignment, size_t size_bytes)
 {
     void *p = NULL;
-    if (refused()) return NULL;
+    if (!may_have(size_bytes)) return NULL;
     if (alignment < sizeof(void *)) alignment = sizeof(void *);
-    return posix_memalign(&p, alignment, size_bytes ? size_bytes : 1) ? NULL : p;
+    if (posix_memalign(&p, alignment, size_bytes ? size_bytes : 1)) p = NULL;
+    return settle(p, size_bytes);
 }
 
 void mem_free(void *p)
 {
+    const size_t had = size_of(p);
+    if (is_counted(had)) count_out(had);
     free(p);
 }
 

@@ -3,20 +3,84 @@
 #include "base/dl.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/child_start.h"
+#include "base/file.h"
+
+static const char *const SYSTEM_FOLDERS[] = {"/usr/local/lib",
+                                             "/usr/local/lib64",
+#if defined(__x86_64__)
+                                             "/lib/x86_64-linux-gnu",
+                                             "/usr/lib/x86_64-linux-gnu",
+#elif defined(__aarch64__)
+                                             "/lib/aarch64-linux-gnu",
+                                             "/usr/lib/aarch64-linux-gnu",
+#endif
+                                             "/lib64",
+                                             "/usr/lib64",
+                                             "/lib",
+                                             "/usr/lib"};
+enum { SYSTEM_FOLDER_COUNT = sizeof SYSTEM_FOLDERS / sizeof SYSTEM_FOLDERS[0] };
+
+/* NULL: there is no such file, or it does not open, for which *reason is then set. */
+static void *open_in(span folder, const char *name, str *reason)
+{
+    str path = {0};
+    str_append_n(&path, folder.data, folder.size);
+    str_append_char(&path, '/');
+    str_append(&path, name);
+    void *handle = NULL;
+    if (!path.failed && file_exists(str_text(&path))) {
+        handle = dlopen(str_text(&path), RTLD_NOW | RTLD_LOCAL);
+        const char *why = handle ? NULL : dlerror();
+        if (why && !reason->size) str_append(reason, why);
+    }
+    str_deinit(&path);
+    return handle;
+}
+
+/* The loader would look in the current folder for a name without a folder: here the other entries
+ * of LD_LIBRARY_PATH and the system's folders are searched in its place. */
+static void *open_by_search(const char *name, const char *library_path, str *reason)
+{
+    void *handle = NULL;
+    span folder;
+    while (!handle && search_path_next(&folder, &library_path, ":;"))
+        handle = open_in(folder, name, reason);
+    for (size_t i = 0; !handle && i < SYSTEM_FOLDER_COUNT; i++)
+        handle = open_in(span_of(SYSTEM_FOLDERS[i]), name, reason);
+    if (!handle && !reason->size)
+        str_append(reason, "not found (an empty entry of LD_LIBRARY_PATH means the current folder, "
+                           "which is not searched)");
+    return handle;
+}
+
+static void *open_one(const char *name, str *reason)
+{
+    const char *library_path = getenv("LD_LIBRARY_PATH");
+    if (library_path && !strchr(name, '/') && search_path_has_empty(library_path, ":;"))
+        return open_by_search(name, library_path, reason);
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *why = handle ? NULL : dlerror();
+    if (!handle) str_append(reason, why ? why : "unknown reason");
+    return handle;
+}
 
 pgy_status dl_open(void **out, const char *const *names, size_t count, str *tried, pgy_error *err)
 {
     str list = {0};
     for (size_t i = 0; i < count; i++) {
-        void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (handle) {
-            str_deinit(&list);
-            *out = handle;
-            return PGY_OK;
-        }
-        const char *reason = dlerror();
-        str_printf(&list, "%s%s: %s", list.size ? "; " : "", names[i],
-                   reason ? reason : "unknown reason");
+        str reason = {0};
+        void *handle = open_one(names[i], &reason);
+        if (!handle)
+            str_printf(&list, "%s%s: %s", list.size ? "; " : "", names[i], str_text(&reason));
+        str_deinit(&reason);
+        if (!handle) continue;
+        str_deinit(&list);
+        *out = handle;
+        return PGY_OK;
     }
     if (tried) str_append(tried, str_text(&list));
     const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "no library could be opened (%s)",

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Version, names of statuses, and the text of an error. The text is one line whatever its parts
- * contain (a name in a model file may hold anything), so control characters become blanks; a text
- * that is too long ends in "...". */
+/* Version, names of statuses, and the text of an error. The text is one printable line whatever its
+ * parts contain (a name in a model file may hold anything): white space becomes blanks, the rest of
+ * what is not printable escapes. A text that is too long ends in "...". */
 #include <polygraphy/base.h>
 
 #include <stdio.h>
 #include <string.h>
+
+#include "base/alloc.h"
+#include "base/memory.h"
+#include "base/printable.h"
 
 const char *pgy_version(void)
 {
@@ -33,16 +37,50 @@ const char *pgy_status_name(pgy_status status)
     return i < sizeof NAMES / sizeof NAMES[0] ? NAMES[i] : "unknown";
 }
 
+/* Ends a text that fills all of its room in "...", between two UTF-8 characters. */
+static void cut(char *text, size_t capacity)
+{
+    size_t end = capacity - 4;
+    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80) end--;
+    memcpy(text + end, "...", 4);
+}
+
+/* Escapes are longer than what they stand for, so this one needs memory; without it, blanks do. */
+static void escape(char *text, size_t capacity)
+{
+    str clean = {0};
+    str_append_printable(&clean, text, strlen(text), "");
+    if (!clean.failed) {
+        const bool whole = clean.size < capacity;
+        const size_t size = whole ? clean.size : capacity - 1;
+        memcpy(text, str_text(&clean), size);
+        text[size] = '\0';
+        if (!whole) cut(text, capacity);
+    } else {
+        for (char *p = text; *p; p++)
+            if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e) *p = ' ';
+    }
+    str_deinit(&clean);
+}
+
 /* Makes one clean line of text[0, capacity); `wanted` is what vsnprintf would have written. */
 static void tidy(char *text, size_t capacity, int wanted)
 {
     for (char *p = text; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = ' ';
-    if (wanted < 0 || (size_t)wanted < capacity) return;
-    size_t end = capacity - 4;
-    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
-        end--; /* keep whole UTF-8 characters */
-    memcpy(text + end, "...", 4);
+        if (strchr("\t\n\v\f\r", *p)) *p = ' ';
+    if (wanted >= 0 && (size_t)wanted >= capacity) cut(text, capacity);
+    if (!is_printable(text, strlen(text), "")) escape(text, capacity);
+}
+
+/* A refused block is the reason of the next error of memory, whatever function reports it.
+ * @return the size of the text, which may be more than there is room for, as vsnprintf */
+static int add_refused(char *text, size_t capacity, int size)
+{
+    const size_t refused = mem_take_refused();
+    if (!refused || size < 0 || (size_t)size >= capacity) return size;
+    return size + snprintf(text + size, capacity - (size_t)size,
+                           " (%zu bytes beside %zu in use go beyond %s)", refused,
+                           mem_counted_bytes(), memory_limit_describe().text);
 }
 
 pgy_status pgy_error_set(pgy_error *err, pgy_status status, const char *format, ...)
@@ -52,8 +90,9 @@ pgy_status pgy_error_set(pgy_error *err, pgy_status status, const char *format, 
     text[0] = '\0';
     va_list args;
     va_start(args, format);
-    const int wanted = vsnprintf(text, sizeof text, format, args);
+    int wanted = vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (status == PGY_E_MEMORY) wanted = add_refused(text, sizeof text, wanted);
     tidy(text, sizeof text, wanted);
     memcpy(err->text, text, strlen(text) + 1);
     return status;

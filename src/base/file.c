@@ -14,10 +14,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/memory.h"
 #include "base/system.h"
 
 /* Instead of a descriptor: the data is in memory of our own, or mapped but no longer open. */
 enum { NO_FD = -1, MAPPED_WITHOUT_FD = -2 };
+enum { PIECE_BYTES = 16 << 20 }; /* between two looks for a request to stop */
 /* The data of an empty map: it is neither mapped nor allocated. */
 static const char EMPTY[1] = "";
 
@@ -48,12 +51,12 @@ static bool reserve(str *s, size_t size)
     return mem_grow((void **)&s->data, &s->capacity, size, 1);
 }
 
-/* What comes from a pipe may be half of the machine's memory; devices can be endless. */
+/* What comes from a pipe may be half of the limit of memory; devices can be endless. */
 static size_t limit_of(const struct stat *info)
 {
     return S_ISREG(info->st_mode)   ? SIZE_MAX - 1
            : S_ISCHR(info->st_mode) ? (size_t)256 << 20
-                                    : (size_t)(memory_total_bytes() / 2);
+                                    : (size_t)(memory_limit_bytes() / 2);
 }
 
 /* Appends what is left in `fd`. */
@@ -69,7 +72,10 @@ static pgy_status read_rest(int fd, const struct stat *info, str *out, const cha
                                  path, limit >> 20);
         if (!reserve(out, wanted))
             return pgy_error_set(err, PGY_E_MEMORY, "no memory to read '%s'", path);
-        const ssize_t n = read(fd, out->data + out->size, out->capacity - out->size - 1);
+        const pgy_status st = cancel_check(err);
+        if (st) return st;
+        const size_t room = out->capacity - out->size - 1;
+        const ssize_t n = read(fd, out->data + out->size, room < PIECE_BYTES ? room : PIECE_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return system_error(err, errno, "read", path);
         if (n == 0) break;
@@ -159,7 +165,8 @@ void file_map_need(const file_map *m, size_t offset, size_t size_bytes)
     if (m->fd == NO_FD || offset > m->size_bytes || size_bytes > m->size_bytes - offset) return;
     const size_t begin = offset & ~((size_t)sysconf(_SC_PAGESIZE) - 1);
     needed n = {(char *)m->data + begin, offset + size_bytes - begin};
-    if (size_bytes) parallel_for((n.size_bytes + NEED_BYTES - 1) / NEED_BYTES, need_part, &n);
+    if (size_bytes)
+        parallel_for_until_cancelled((n.size_bytes + NEED_BYTES - 1) / NEED_BYTES, need_part, &n);
 #else
     (void)m, (void)offset, (void)size_bytes;
 #endif
@@ -189,8 +196,11 @@ pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size
         return PGY_OK;
     }
     for (size_t done = 0; done < size_bytes;) {
-        const ssize_t n =
-            pread(m->fd, (char *)to + done, size_bytes - done, (off_t)(offset + done));
+        const size_t left = size_bytes - done;
+        const pgy_status st = cancel_check(err);
+        if (st) return st;
+        const ssize_t n = pread(m->fd, (char *)to + done, left < PIECE_BYTES ? left : PIECE_BYTES,
+                                (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
             return pgy_error_set(err, PGY_E_IO, "cannot read %zu bytes at %zu of its file: %s",

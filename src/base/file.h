@@ -31,14 +31,15 @@ pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size
  * that no page faults are left for later. */
 void file_map_need(const file_map *m, size_t offset, size_t size_bytes);
 
-/* Replaces the text by the whole file; of pipes, as much as half of this machine's memory. */
+/* Replaces the text by the whole file; of pipes, as much as half of the limit of memory. */
 pgy_status file_read(str *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 
 typedef struct file_writer file_writer;
 /* Parent folders are created. "-" is not special. Non-regular targets (/dev/null, FIFOs) are
  * written directly. */
 pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* Writes over a file of file_temp_path: what nobody keeps needs no second name and no fsync. */
+/* Writes over a file of file_temp_path: what nobody keeps needs no second name and no fsync. A
+ * symbolic link that has taken its place is not followed. */
 pgy_status file_writer_create_temp(file_writer **out, const char *path,
                                    pgy_error *err) PGY_MUST_CHECK;
 pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes,
@@ -46,18 +47,27 @@ pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes
 /* Copies a range of an open map with the kernel's help (copy_file_range, else write). */
 pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset, size_t size_bytes,
                             pgy_error *err) PGY_MUST_CHECK;
+/* Errors name this path: that which the file has in the end. Without memory they do not. */
+void file_writer_show_as(file_writer *w, const char *path);
 uint64_t file_writer_offset(const file_writer *w);
+/* Everything that can fail for want of space is done before commit, which then only renames. */
+pgy_status file_writer_settle(file_writer *w, pgy_error *err) PGY_MUST_CHECK;
 pgy_status file_writer_commit(file_writer *w, pgy_error *err) PGY_MUST_CHECK; /* then destroy */
 void file_writer_destroy(file_writer *w); /* aborts if not committed; NULL is fine */
 pgy_status file_write_all(const char *path, const void *data, size_t size_bytes,
                           pgy_error *err) PGY_MUST_CHECK;
 
+/* `to` becomes another name of `from`, in place of an older file, whose mode is taken over. Where
+ * files cannot have two names, `from` is renamed. */
+pgy_status file_alias(const char *from, const char *to, pgy_error *err) PGY_MUST_CHECK;
+
 /* A file that is removed when released, at exit, and after SIGINT/SIGTERM/SIGHUP. */
 pgy_status file_temp_path(char **out, const char *suffix,
                           pgy_error *err) PGY_MUST_CHECK; /* creates it empty, mode 0600 */
 void file_temp_release(char *path);                       /* unlinks and frees; NULL is fine */
-/* Installs handlers for SIGINT, SIGTERM and SIGHUP that remove temporaries and then die of the
- * signal. */
+void file_temp_remove_all(void); /* async-signal-safe; the process is about to end */
+/* Installs handlers for SIGINT, SIGTERM and SIGHUP that remove temporaries, end child processes and
+ * then die of the signal. */
 void file_install_signal_cleanup(void);
 
 bool file_exists(const char *path);

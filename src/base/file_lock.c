@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -25,17 +26,38 @@ static pgy_status lock_error(const char *path, int number, pgy_error *err)
                          strerror(number));
 }
 
-static pgy_status open_and_lock(int *fd, const char *path, pgy_error *err)
+/* The name can be guessed, so anyone who may write into the folder can put something else there.
+ * Nothing is followed, emptied or waited for. */
+static pgy_status open_lock_file(int *out, const char *name, pgy_error *err)
+{
+    struct stat info;
+    int fd;
+    do fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0 && errno == ELOOP)
+        return pgy_error_set(err, PGY_E_IO,
+                             "cannot lock: '%s' is a symbolic link, which is not followed; remove "
+                             "it",
+                             name);
+    if (fd < 0) return lock_error(name, errno, err);
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        *out = fd;
+        return PGY_OK;
+    }
+    close(fd);
+    return pgy_error_set(err, PGY_E_IO, "cannot lock: '%s' is not a regular file; remove it", name);
+}
+
+static pgy_status open_and_lock(int *fd, const char *name, pgy_error *err)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    do *fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    while (*fd < 0 && errno == EINTR);
-    if (*fd < 0) return lock_error(path, errno, err);
+    pgy_status st = open_lock_file(fd, name, err);
+    if (st) return st;
     while (fcntl(*fd, F_SETLKW, &whole)) {
         if (errno == EINTR) continue;
         const int number = errno;
         close(*fd);
-        return lock_error(path, number, err);
+        return lock_error(name, number, err);
     }
     return PGY_OK;
 }

@@ -5,17 +5,21 @@
 #include "base/file_temp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/child.h"
 #include "base/file.h"
+#include "base/system.h"
 
-enum { TABLE_SIZE = 256 };
+enum { TABLE_SIZE = 256, MAX_TRIES = 100 };
 
 typedef struct temp_entry {
     _Atomic(char *) path;
@@ -94,8 +98,8 @@ __attribute__((destructor)) static void at_exit(void)
     }
 }
 
-/* Frees nothing: that is not allowed here, and the process is about to end. */
-static void remove_all(void)
+/* Frees nothing: that is not allowed in a signal handler. */
+void file_temp_remove_all(void)
 {
     const pid_t self = getpid();
     for (temp_table *t = &first_table; t; t = atomic_load(&t->next)) {
@@ -109,7 +113,8 @@ static void remove_all(void)
 static void on_signal(int number)
 {
     const int saved = errno;
-    remove_all();
+    file_temp_remove_all();
+    child_end_all();
     signal(number, SIG_DFL);
     raise(number); /* blocked here, delivered on return */
     errno = saved;
@@ -127,27 +132,39 @@ void file_install_signal_cleanup(void)
     }
 }
 
+/* 64 random bits, so that nobody else has the name. */
+static char *random_name(const char *folder, const char *suffix)
+{
+    uint64_t bits = 0;
+    str path = {0};
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits)
+        bits = (uint64_t)clock_ns() * 2654435761u ^ (uint64_t)getpid();
+    str_printf(&path, "%s/polygraphy-%016llx%s", folder, (unsigned long long)bits, suffix);
+    return str_take(&path);
+}
+
 pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
 {
     const char *folder = getenv("TMPDIR");
     if (!folder || !*folder) folder = P_tmpdir;
-    if (!suffix) suffix = "";
-    str path = {0};
-    str_printf(&path, "%s/polygraphy-XXXXXX%s", folder, suffix);
-    char *made = str_take(&path);
-    if (!made)
-        return pgy_error_set(err, PGY_E_MEMORY, "no memory for the name of a temporary file");
-    const int fd = mkostemps(made, (int)strlen(suffix), 0);
-    if (fd < 0) {
-        const pgy_status st = pgy_error_set(
-            err, PGY_E_IO, "cannot create a temporary file in '%s': %s", folder, strerror(errno));
+    for (int tries = 0;; tries++) {
+        char *made = random_name(folder, suffix ? suffix : "");
+        if (!made)
+            return pgy_error_set(err, PGY_E_MEMORY, "no memory for the name of a temporary file");
+        temp_register(made); /* before it exists: a signal in between finds nothing to remove */
+        const int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        const int number = errno;
+        if (fd >= 0) {
+            close(fd);
+            *out = made;
+            return PGY_OK;
+        }
+        temp_forget(made);
         mem_free(made);
-        return st;
+        if (number != EEXIST || tries == MAX_TRIES)
+            return pgy_error_set(err, PGY_E_IO, "cannot create a temporary file in '%s': %s",
+                                 folder, strerror(number));
     }
-    close(fd);
-    temp_register(made);
-    *out = made;
-    return PGY_OK;
 }
 
 void file_temp_release(char *path)

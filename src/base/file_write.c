@@ -16,10 +16,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/file_temp.h"
 
 enum { BUFFER_SIZE = 256 << 10, KERNEL_COPY_MIN = 64 << 10, NAME_KEPT = 200, MAX_TRIES = 1000 };
+enum { MAX_LINKS = 40 };
+enum { PIECE_BYTES = 16 << 20 }; /* between two looks for a request to stop */
 
 struct file_writer {
     int fd;
@@ -61,13 +64,26 @@ static int open_retry(const char *path, int flags, mode_t mode)
     return fd;
 }
 
-static pgy_status open_in_place(file_writer *w, pgy_error *err)
+static pgy_status open_over(file_writer *w, int flags, pgy_error *err)
 {
     struct stat info;
-    w->fd = open_retry(w->target, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY, 0666);
+    w->fd = open_retry(w->target, O_WRONLY | O_TRUNC | O_NOCTTY | flags, 0666);
     if (w->fd < 0) return write_error(w, errno, err);
     w->is_stream = fstat(w->fd, &info) || !S_ISREG(info.st_mode);
     return PGY_OK;
+}
+
+/* Follows symbolic links: the user named the path. */
+static pgy_status open_in_place(file_writer *w, pgy_error *err)
+{
+    return open_over(w, O_CREAT, err);
+}
+
+/* The file exists, made by us: in a folder that others may write to, what has taken its place since
+ * is not ours. */
+static pgy_status open_own(file_writer *w, pgy_error *err)
+{
+    return open_over(w, O_NOFOLLOW, err);
 }
 
 static int make_named(file_writer *w, const char *name)
@@ -137,6 +153,26 @@ static pgy_status open_temporary(file_writer *w, const struct stat *old, pgy_err
     return PGY_OK;
 }
 
+/* What a link leads to, which need not exist; NULL: links in a circle, or no memory. Owned. */
+static char *link_end(const char *path)
+{
+    char text[PATH_MAX];
+    struct stat info;
+    char *at = mem_strdup(path);
+    for (int links = 0; at && links < MAX_LINKS; links++) {
+        if (lstat(at, &info) || !S_ISLNK(info.st_mode)) return at;
+        const ssize_t n = readlink(at, text, sizeof text - 1);
+        text[n > 0 ? n : 0] = '\0';
+        char *folder = path_dirname(at);
+        char *next = text[0] == '/' || !folder ? mem_strdup(text) : path_join(folder, text);
+        mem_free(folder);
+        mem_free(at);
+        at = next;
+    }
+    mem_free(at);
+    return NULL;
+}
+
 static pgy_status open_target(file_writer *w, pgy_error *err)
 {
     struct stat info;
@@ -150,8 +186,12 @@ static pgy_status open_target(file_writer *w, pgy_error *err)
         w->target = resolved;
         return open_temporary(w, &info, err);
     }
-    if (lstat(w->path, &info) == 0)
-        return open_in_place(w, err); /* a symlink to what does not exist yet */
+    if (lstat(w->path, &info) == 0) {
+        char *missing = link_end(w->path);
+        if (!missing) return open_in_place(w, err); /* for its error */
+        mem_free(w->target);
+        w->target = missing;
+    }
     return open_temporary(w, NULL, err);
 }
 
@@ -195,13 +235,15 @@ pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *er
 
 pgy_status file_writer_create_temp(file_writer **out, const char *path, pgy_error *err)
 {
-    return create(out, path, open_in_place, err);
+    return create(out, path, open_own, err);
 }
 
 static pgy_status write_through(file_writer *w, const char *data, size_t size, pgy_error *err)
 {
     while (size) {
-        const ssize_t n = write(w->fd, data, size < SSIZE_MAX ? size : SSIZE_MAX);
+        const pgy_status st = cancel_check(err);
+        if (st) return st;
+        const ssize_t n = write(w->fd, data, size < PIECE_BYTES ? size : PIECE_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return write_error(w, errno, err);
         data += n;
@@ -237,7 +279,11 @@ static pgy_status kernel_copy(file_writer *w, int from, size_t offset, size_t si
     off_t at = (off_t)offset;
     *done = 0;
     while (*done < size) {
-        const ssize_t n = copy_file_range(from, &at, w->fd, NULL, size - *done, 0);
+        const size_t left = size - *done;
+        const pgy_status st = cancel_check(err);
+        if (st) return st;
+        const ssize_t n =
+            copy_file_range(from, &at, w->fd, NULL, left < PIECE_BYTES ? left : PIECE_BYTES, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO))
             return write_error(w, errno, err);
@@ -277,17 +323,36 @@ pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset,
     return pass_on(w, from, offset + done, size_bytes - done, err);
 }
 
+void file_writer_show_as(file_writer *w, const char *path)
+{
+    char *copy = mem_strdup(path);
+    if (!copy) return;
+    mem_free(w->path);
+    w->path = copy;
+}
+
 uint64_t file_writer_offset(const file_writer *w)
 {
     return w->offset;
 }
 
-/* Before it takes an older file's place. Some file systems cannot, and need not. @return 0 or the
- * number of the error */
+/* Some file systems cannot, and need not. @return 0 or the number of the error */
+static int sync_fd(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+}
+
+/* Before it takes an older file's place. */
 static int sync_file(const file_writer *w)
 {
-    if (w->is_stream || !w->replaces || fsync(w->fd) == 0) return 0;
-    return errno == EINVAL || errno == EROFS ? 0 : errno;
+    return w->is_stream || !w->replaces ? 0 : sync_fd(w->fd);
+}
+
+pgy_status file_writer_settle(file_writer *w, pgy_error *err)
+{
+    const pgy_status st = flush(w, err);
+    const int number = st || w->is_stream ? 0 : sync_fd(w->fd);
+    return number ? write_error(w, number, err) : st;
 }
 
 static int close_fd(file_writer *w)
@@ -341,6 +406,7 @@ static pgy_status put_in_place(file_writer *w, pgy_error *err)
 pgy_status file_writer_commit(file_writer *w, pgy_error *err)
 {
     pgy_status st = flush(w, err);
+    if (!st) st = cancel_check(err); /* what was computed after a request may be incomplete */
     if (st) return st;
     int number = sync_file(w);
     /* Closing may tell of a failure, so it comes first; what has no name would be lost by it. */
@@ -356,6 +422,23 @@ void file_writer_destroy(file_writer *w)
     mem_free(w->target);
     mem_free(w->path);
     mem_free(w);
+}
+
+pgy_status file_alias(const char *from, const char *to, pgy_error *err)
+{
+    struct stat old;
+    char *name = temporary_name(to);
+    if (!name) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", to);
+    if (stat(to, &old) == 0) (void)!chmod(from, old.st_mode & 07777);
+    temp_register(name);
+    unlink(name);
+    const bool linked = link(from, name) == 0;
+    const int number = rename(linked ? name : from, to) ? errno : 0;
+    if (linked && number) unlink(name);
+    temp_forget(name);
+    mem_free(name);
+    return number ? pgy_error_set(err, PGY_E_IO, "cannot write '%s': %s", to, strerror(number))
+                  : PGY_OK;
 }
 
 pgy_status file_write_all(const char *path, const void *data, size_t size_bytes, pgy_error *err)

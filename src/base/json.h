@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON in the dialect of Python's json module (semantics 1.1): NaN and Infinity, 4-space
+/* JSON in the dialect of Python's json module: NaN and Infinity, 4-space
  * indentation, ASCII output, float repr. Reading builds a small tree whose strings are views into
  * the text, so a file of gigabytes of base64 costs its nodes only; writing is a stream. */
 #ifndef BASE_JSON_H

@@ -2,6 +2,7 @@
 /* The JSON reader: recursive descent with a depth limit. Strings stay views into the text, checked
  * here once (quotes, controls, escapes, UTF-8), so that decoding later cannot fail but for memory.
  * A duplicate key takes over the place of the first one, as in a Python dict. */
+#include "base/cancel.h"
 #include "base/json.h"
 
 #include <string.h>
@@ -395,6 +396,8 @@ static pgy_status parse_container(parser *s, json_value *v)
 
 static pgy_status parse_value(parser *s, json_value **out)
 {
+    const pgy_status stop = cancel_check(s->err);
+    if (stop) return stop;
     skip_space(s);
     if (s->p == s->end) return fail_char(s, "a value");
     json_value *v = arena_alloc(s->memory, sizeof *v);

@@ -210,7 +210,15 @@ static void put_escaped(json_writer *w, uint32_t c)
     }
 }
 
-/* Bytes that are not UTF-8 become U+FFFD: nothing else can be read back by everyone. */
+static void put_byte(json_writer *w, unsigned byte)
+{
+    char text[8];
+    snprintf(text, sizeof text, "\\\\x%02x", byte);
+    put(w, text, strlen(text));
+}
+
+/* A byte that is not UTF-8 becomes the four characters \xNN, as on the terminal: every reader takes
+ * them, and names that differ stay different. */
 static void put_string(json_writer *w, const char *p, size_t size)
 {
     const char *const stop = p + size;
@@ -220,9 +228,12 @@ static void put_string(json_writer *w, const char *p, size_t size)
         put(w, p, (size_t)(plain - p));
         p = plain;
         if (p == stop) break;
-        uint32_t c = 0xFFFD;
+        uint32_t c;
         const size_t n = utf8_read(p, stop, &c);
-        put_escaped(w, c);
+        if (n)
+            put_escaped(w, c);
+        else
+            put_byte(w, (unsigned char)*p);
         p += n ? n : 1;
     }
     put_char(w, '"');

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/str.h"
 
 enum { INDENT_WIDTH = 4, STACK_TEXT = 1024 };
@@ -195,6 +196,13 @@ bool pgy_log_is_on(pgy_severity severity, const char *path)
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
+/* True if the file is a terminal that understands escape sequences: TERM is set and not "dumb". */
+static bool is_capable_terminal(int fd)
+{
+    const char *term = getenv("TERM");
+    return term && *term && strcmp(term, "dumb") != 0 && isatty(fd);
+}
+
 /* FORCE_COLOR (0 off, other integers on) wins over NO_COLOR (its presence), which wins over the
  * terminals. */
 static bool console_has_colors(void)
@@ -206,7 +214,7 @@ static bool console_has_colors(void)
         if (!*end) return value != 0;
     }
     if (getenv("NO_COLOR")) return false;
-    return isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+    return is_capable_terminal(STDOUT_FILENO) && is_capable_terminal(STDERR_FILENO);
 }
 
 void pgy_log_open_console(void)
@@ -283,16 +291,25 @@ static void append_prefix(str *out, const severity_info *info, const char *path,
     if (logger.format.line_info) str_printf(out, "[%s:%d] ", path ? path : "", line);
 }
 
-/* The text with its later lines indented to stand under the first one; ends in a newline. */
+/* A lone carriage return ends no line: a terminal would write over what is there. */
+static size_t line_size(const char *text)
+{
+    size_t n = strcspn(text, "\r\n");
+    while (text[n] == '\r' && text[n + 1] != '\n') n += 1 + strcspn(text + n + 1, "\r\n");
+    return n;
+}
+
+/* The text, made printable, with its later lines indented to stand under the first one, so that no
+ * name with a newline in it can pass for a message; ends in a newline. */
 static void append_lines(str *out, const char *text, size_t first_indent)
 {
     const size_t blanks = (size_t)(indentation > 0 ? indentation : 0) * INDENT_WIDTH;
     str_append_fill(out, ' ', blanks);
     for (;;) {
-        const size_t n = strcspn(text, "\r\n");
-        str_append_n(out, text, n);
+        const size_t n = line_size(text);
+        str_append_printable(out, text, n, "\t");
         text += n;
-        if (*text) text += text[0] == '\r' && text[1] == '\n' ? 2 : 1;
+        if (*text) text += *text == '\r' ? 2 : 1;
         str_append_char(out, '\n');
         if (!*text) return;
         str_append_fill(out, ' ', first_indent + blanks);
@@ -325,10 +342,23 @@ static void erase_status(void)
     logger.status = false;
 }
 
+static bool can_show_status(void)
+{
+    return logger.output == OUTPUT_CONSOLE && is_capable_terminal(STDOUT_FILENO);
+}
+
+bool log_has_status(void)
+{
+    lock();
+    const bool can = can_show_status();
+    unlock();
+    return can;
+}
+
 void log_show_status(const char *text)
 {
     lock();
-    if (logger.output == OUTPUT_CONSOLE && isatty(STDOUT_FILENO)) {
+    if (can_show_status()) {
         erase_status();
         fputs(text, stdout);
         fflush(stdout);

@@ -19,6 +19,8 @@
 /* A passing line on the console, if that is a terminal: replaced by the next one, erased before the
  * next message; "" erases it. */
 void log_show_status(const char *text);
+/* Is there such a line? Not where TERM is dumb: it could not be erased. */
+bool log_has_status(void);
 
 /* Why the console or the log file could not take a message: the first such errno, 0 if all was
  * written. A reader that is gone does not count. */

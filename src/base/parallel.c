@@ -6,12 +6,14 @@
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/system.h"
 
 typedef struct loop {
     parallel_task task;
     void *user;
     size_t count;
+    bool until_cancelled;
     atomic_size_t next;
 } loop;
 
@@ -38,7 +40,7 @@ static void work(loop *l)
     inside_task = true;
     for (;;) {
         const size_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
-        if (i >= l->count) break;
+        if (i >= l->count || (l->until_cancelled && cancel_requested())) break;
         l->task(i, l->user);
     }
     inside_task = false;
@@ -100,15 +102,29 @@ static void run_shared(loop *l)
     pthread_mutex_unlock(&pool.lock);
 }
 
-void parallel_for(size_t count, parallel_task task, void *user)
+static void run_loop(loop *l)
 {
-    if (count > 1 && !inside_task && cpu_count() > 1 && pthread_mutex_trylock(&pool.busy) == 0) {
-        loop l = {task, user, count, 0};
-        run_shared(&l);
+    if (l->count > 1 && !inside_task && cpu_count() > 1 && pthread_mutex_trylock(&pool.busy) == 0) {
+        run_shared(l);
         pthread_mutex_unlock(&pool.busy);
         return;
     }
-    for (size_t i = 0; i < count; i++) task(i, user);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->until_cancelled && cancel_requested()) return;
+        l->task(i, l->user);
+    }
+}
+
+void parallel_for(size_t count, parallel_task task, void *user)
+{
+    loop l = {.task = task, .user = user, .count = count};
+    run_loop(&l);
+}
+
+void parallel_for_until_cancelled(size_t count, parallel_task task, void *user)
+{
+    loop l = {.task = task, .user = user, .count = count, .until_cancelled = true};
+    run_loop(&l);
 }
 
 /* ---- fork and exit -------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MT19937 as NumPy's legacy RandomState uses it (semantics 4.3); bit-identical streams. */
+/* MT19937 as NumPy's legacy RandomState uses it; bit-identical streams. */
 #ifndef BASE_RAND_H
 #define BASE_RAND_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clock, processor features, processor count and memory sizes. What does not change is asked once.
- */
+/* Clock, processor features and processor count. What does not change is asked once. */
 #include "base/system.h"
 
 #include <sched.h>
@@ -107,39 +106,4 @@ size_t cpu_count(void)
         atomic_store_explicit(&known, count, memory_order_relaxed);
     }
     return count;
-}
-
-uint64_t memory_total_bytes(void)
-{
-    static _Atomic uint64_t known; /* every tensor asks, and the answer is a system call away */
-    uint64_t total = atomic_load_explicit(&known, memory_order_relaxed);
-    if (total == 0) {
-        const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-        total = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-        atomic_store_explicit(&known, total, memory_order_relaxed);
-    }
-    return total;
-}
-
-static _Atomic uint64_t memory_limit; /* 0: not set */
-
-void pgy_set_max_memory(uint64_t size_bytes)
-{
-    atomic_store_explicit(&memory_limit, size_bytes, memory_order_relaxed);
-}
-
-uint64_t memory_limit_bytes(void)
-{
-    const uint64_t given = atomic_load_explicit(&memory_limit, memory_order_relaxed);
-    return given ? given : memory_total_bytes();
-}
-
-uint64_t memory_resident_bytes(void)
-{
-    unsigned long long total = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file) return 0;
-    const int found = fscanf(file, "%llu %llu", &total, &resident);
-    fclose(file);
-    return found == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

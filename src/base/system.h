@@ -18,10 +18,6 @@ const char *cpu_level_name(cpu_level level);
 bool cpu_has_byte_sums(void);
 /* Processors this process may run on; POLYGRAPHY_THREADS overrides. At least 1. */
 size_t cpu_count(void);
-uint64_t memory_total_bytes(void);
-/* What pgy_set_max_memory allows; else memory_total_bytes. */
-uint64_t memory_limit_bytes(void);
-uint64_t memory_resident_bytes(void);
 
 /* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done.
  * Which thread runs what is not fixed, so a task must write only what belongs to its index. Runs
@@ -29,5 +25,8 @@ uint64_t memory_resident_bytes(void);
  * are kept and joined at exit. */
 typedef void (*parallel_task)(size_t index, void *user);
 void parallel_for(size_t count, parallel_task task, void *user);
+/* The same, but after pgy_cancel it leaves out the tasks that have not begun. The caller asks
+ * cancel_check (base/cancel.h) before it uses what the tasks wrote. */
+void parallel_for_until_cancelled(size_t count, parallel_task task, void *user);
 
 #endif

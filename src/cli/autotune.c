@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/pytext.h"
 #include "base/system.h"
 
@@ -164,12 +166,12 @@ static pgy_status try_set(autotune *a, const bool *chosen, bool *kept, pgy_error
     str text = {0};
     *kept = false;
     a->tested++;
+    progress_advance(a->tested);
     pgy_status st = make_model(&model, a, chosen, &why);
     if (!st) st = measure(a, &figures, model, &why);
     if (st) {
         LOG(WARNING, "Combination %zu cannot be used: %s", a->tested, why.text);
-        st = st == PGY_E_MEMORY || st == PGY_E_CANCELLED ? pgy_error_set(err, st, "%s", why.text)
-                                                         : PGY_OK;
+        st = status_ends_all(st) ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
         pgy_model_destroy(model);
         return st;
     }
@@ -247,7 +249,9 @@ pgy_status autotune_search(autotune *a, pgy_error *err)
         autotune_append_figures(&text, &a->baseline);
         LOG(INFO, "Baseline | %s", str_text(&text));
         str_deinit(&text);
+        progress_begin("Testing combinations", a->exhaustive ? 0 : a->count);
         st = a->exhaustive ? search_all(a, chosen, err) : search_greedy(a, chosen, err);
+        progress_end();
     }
     mem_free(chosen);
     a->seconds = now_s() - begin;

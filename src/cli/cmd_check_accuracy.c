@@ -41,6 +41,24 @@ static bool thresholds_given(const args *line)
            f->cosine_similarity.given || f->psnr.given || f->snr.given || f->lpips.given;
 }
 
+/* Failures that no threshold can change. @return whether the verdict is yes */
+static bool judge_result(const pgy_accuracy_results *result, bool compat)
+{
+    bool passed =
+        compat ? pgy_accuracy_results_verdicts_passed(result) : pgy_accuracy_results_passed(result);
+    for (size_t i = 0; i < pgy_accuracy_results_failure_count(result); i++) {
+        const char *text = pgy_accuracy_results_failure(result, i);
+        if (compat)
+            LOG(WARNING,
+                "%s This is not counted as a failure, because the original's verdict was asked "
+                "for.",
+                text);
+        else
+            LOG(ERROR, "%s", text);
+    }
+    return passed;
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const accuracy_args *s = args_get(line, &OWN);
@@ -55,7 +73,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: holds no comparison to judge", s->path);
     if (!st) {
         pgy_accuracy_log_summary(result);
-        *passed = pgy_accuracy_results_passed(result);
+        *passed = judge_result(result, c->compat);
         if (*passed)
             LOG(FINISH, "PASSED | Accuracy results passed the requested thresholds.");
         else

@@ -104,6 +104,18 @@ static pgy_status append_file(pgy_results *all, const char *path, strvec *names,
     return st;
 }
 
+/* A comparison of such a file fails; better said when it is written. */
+static void warn_uneven(const pgy_results *all)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < pgy_results_runner_count(all); i++)
+        if (pgy_results_iteration_count(all, i) > most) most = pgy_results_iteration_count(all, i);
+    for (size_t i = 0; i < pgy_results_runner_count(all); i++)
+        if (pgy_results_iteration_count(all, i) < most)
+            LOG(WARNING, "Runner '%s' has %zu iteration(s), others %zu",
+                pgy_results_runner_name(all, i), pgy_results_iteration_count(all, i), most);
+}
+
 static pgy_status concat_outputs(const concat_args *s, pgy_error *err)
 {
     pgy_results *all = NULL;
@@ -111,6 +123,7 @@ static pgy_status concat_outputs(const concat_args *s, pgy_error *err)
     pgy_status st = pgy_results_create(&all, err);
     for (size_t i = 0; !st && i < s->paths.count; i++)
         st = append_file(all, s->paths.items[i], &names, err);
+    if (!st) warn_uneven(all);
     if (!st) LOG(INFO, "Saving output file containing concatenated iteration(s) to %s", s->output);
     if (!st) st = pgy_results_save(all, s->output, err);
     pgy_results_destroy(all);

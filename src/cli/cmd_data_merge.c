@@ -74,6 +74,12 @@ static pgy_status merge_results(feed_list *l, const char *path, size_t *count, p
             st = merge_into(l, k, pgy_results_at(r, i, k)->outputs, err);
         if (n > *count) *count = n;
     }
+    for (size_t i = 0; !st && i < pgy_results_runner_count(r); i++)
+        if (pgy_results_iteration_count(r, i) < *count)
+            LOG(WARNING,
+                "%s: runner '%s' has %zu iteration(s), others %zu; the iterations that it lacks "
+                "have none of its tensors",
+                path, pgy_results_runner_name(r, i), pgy_results_iteration_count(r, i), *count);
     pgy_results_destroy(r);
     return st;
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/pytext.h"
 #include "cli/groups/saved.h"
 
@@ -82,7 +83,7 @@ static pgy_status append_array(str *out, const char *name, pgy_tensor *t,
     st = pgy_statistics_text(&statistics, v, err);
     if (!st) {
         str_append_fill(out, ' ', indent);
-        str_printf(out, "%s [dtype=%s, shape=", name, pgy_dtype_name(v.dtype));
+        str_printf(out, "%s [dtype=%s, shape=", printable_name(name), pgy_dtype_name(v.dtype));
         str_append_py_tuple(out, v.shape, (size_t)v.rank);
         str_printf(out, "] | Stats: %s\n", statistics);
     }
@@ -225,7 +226,7 @@ static void append_metric(str *out, const char *name, double v, bool *first)
 {
     str_append(out, *first ? " | " : ", ");
     *first = false;
-    str_printf(out, "%s=", name);
+    str_printf(out, "%s=", printable_name(name));
     str_append_g(out, 5, v);
 }
 
@@ -237,7 +238,7 @@ static void append_verdict(str *out, const pgy_verdict *v)
                                           [PGY_COMPARE_SNR] = "snr",
                                           [PGY_COMPARE_LPIPS] = "lpips"};
     bool first = true;
-    str_printf(out, "        %s | %s", v->output, v->passed ? "PASSED" : "FAILED");
+    str_printf(out, "        %s | %s", printable_name(v->output), v->passed ? "PASSED" : "FAILED");
     if (v->has_metrics && v->kind == PGY_COMPARE_SIMPLE) {
         append_metric(out, "max_absdiff", v->max_absdiff, &first);
         append_metric(out, "max_reldiff", v->max_reldiff, &first);

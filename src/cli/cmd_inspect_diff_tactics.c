@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* polygraphy inspect diff-tactics: which tactics could be to blame, given replays of builds that
  * were good and of builds that were bad: those that a layer has in a bad file and in no good one.
- * Files that are no replays are skipped. */
+ * Files that are no replays are skipped, which is said of each; without a good and a bad one there
+ * is nothing to compare, which is a failure. */
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/pytext.h"
@@ -38,6 +40,7 @@ static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 typedef struct replay_set {
     strmap layers; /* name -> strvec */
     strvec paths;
+    size_t skipped; /* files */
 } replay_set;
 
 static void replay_set_deinit(replay_set *r)
@@ -75,9 +78,11 @@ static pgy_status add_file(replay_set *r, const char *path, pgy_error *err)
     pgy_error why = {0};
     LOG(INFO, "Loading tactic replay file from %s", path);
     pgy_status st = tactic_file_load(&f, path, &why);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (st == PGY_E_NOT_FOUND && !file_exists(path)) return PGY_OK; /* the caller says so */
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
-        LOG(VERBOSE, "%s does not look like a tactic replay file, skipping: %s", path, why.text);
+        r->skipped++;
+        LOG(WARNING, "Skipped, since it cannot be read as a tactic replay: %s", why.text);
         return PGY_OK;
     }
     st = strvec_push(&r->paths, path) ? PGY_OK : no_memory(err);
@@ -102,6 +107,24 @@ static pgy_status add_path(replay_set *r, const char *path, int depth, pgy_error
     return st;
 }
 
+static pgy_status nothing_loaded(const replay_set *r, const char *path, const char *kind,
+                                 pgy_error *err)
+{
+    if (!file_exists(path))
+        return pgy_error_set(err, PGY_E_NOT_FOUND,
+                             "'%s': there is no such file or folder of %s tactic replays; name one "
+                             "with --%s or --dir",
+                             path, kind, kind);
+    if (!r->skipped)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s': the folder holds no files, so there is no %s tactic replay",
+                             path, kind);
+    return pgy_error_set(err, PGY_E_FORMAT,
+                         "'%s': none of the %zu file(s) is a %s tactic replay, as --save-tactics "
+                         "writes them; see the warnings for the reasons",
+                         path, r->skipped, kind);
+}
+
 static pgy_status load(replay_set *r, const char *given, const char *dir, const char *kind,
                        const char *title, pgy_error *err)
 {
@@ -113,6 +136,7 @@ static pgy_status load(replay_set *r, const char *given, const char *dir, const 
         LOG(INFO, "Loaded %zu %s tactic replays.", r->paths.count, kind);
         LOG(VERBOSE, "%s tactic replays: %s", title, str_text(&list));
     }
+    if (!st && !r->paths.count) st = nothing_loaded(r, path, kind, err);
     str_deinit(&list);
     mem_free(path);
     return st;
@@ -173,7 +197,8 @@ const command COMMAND_inspect_diff_tactics = {
     .description =
         "Compare tactic replays of builds whose results were good with those of builds whose "
         "results were bad. A tactic that a layer has in a bad replay and in no good one is "
-        "potentially bad.",
+        "potentially bad. Without a replay of each kind the tool fails.",
     .groups = GROUPS,
+    .alias = "debug diff-tactics",
     .run = run,
 };

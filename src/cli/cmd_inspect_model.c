@@ -23,7 +23,9 @@ typedef struct inspect_model_args {
 
 static const char *const PARTS[] = {"layers", "attrs", "weights", NULL};
 static const char *const DISPLAYS[] = {"trt", "onnx", NULL};
-static const char *const OLD_MODES[] = {"none", "basic", "attrs", "full", NULL};
+/* The last two are not modes but types of models: "--mode" is also the beginning of --model-type.
+ */
+static const char *const OLD_MODES[] = {"none", "basic", "attrs", "full", "onnx", "engine", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_LIST("--show", inspect_model_args, show, .nargs = PGY_ZERO_OR_MORE, .choices = PARTS,
@@ -41,7 +43,8 @@ static const pgy_option OPTIONS[] = {
                  .help = "file of outputs (--save-outputs of run) whose smallest, largest and mean "
                          "values are added to the tensors of a plan's layers; needs --show layers"),
     PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true,
-                 .choices = OLD_MODES, .deprecated = "is an older spelling; use --show"),
+                 .choices = OLD_MODES,
+                 .deprecated = "is an older spelling of --show, and short for --model-type"),
     PGY_OPT_FLAG("--explicit-precision", inspect_model_args, explicit_precision, .hidden = true,
                  .deprecated = "has no effect any more"),
     PGY_OPT_END,
@@ -49,8 +52,12 @@ static const pgy_option OPTIONS[] = {
 
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
-    (void)line;
     inspect_model_args *s = settings;
+    model_args *model = args_get(line, &GROUP_MODEL_TYPE);
+    if (s->old_mode && (!strcmp(s->old_mode, OLD_MODES[4]) || !strcmp(s->old_mode, OLD_MODES[5]))) {
+        model->type = s->old_mode;
+        s->old_mode = NULL;
+    }
     for (size_t i = 0; i < s->show.count; i++) {
         s->text.layers |= strcmp(s->show.items[i], PARTS[0]) == 0;
         s->text.attrs |= strcmp(s->show.items[i], PARTS[1]) == 0;

@@ -4,6 +4,7 @@
 #include <polygraphy/weights.h>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/groups/model.h"
 
 static const char LOG_PATH[] = "tools/sparse.py";
@@ -17,9 +18,9 @@ static pgy_status check_weight(const pgy_sparse_weight *w, pgy_error *err)
     const pgy_status st = pgy_sparse_weight_holds(&is_sparse, w, err);
     if (st) return st;
     if (is_sparse)
-        LOG(INFO, "Found sparse tensor: %s", w->value->name);
+        LOG(INFO, "Found sparse tensor: %s", printable_name(w->value->name));
     else
-        LOG(WARNING, "Found non-sparse tensor: %s", w->value->name);
+        LOG(WARNING, "Found non-sparse tensor: %s", printable_name(w->value->name));
     return PGY_OK;
 }
 

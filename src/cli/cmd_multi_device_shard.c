@@ -55,6 +55,7 @@ static pgy_status get_hints(pgy_shard_hints **out, const args *line, const pgy_g
     const shard_args *shard = args_get(line, &GROUP_SHARD);
     if (!s->hints) return pgy_shard_suggest(out, g, &shard->options, err);
     LOG(INFO, "Loading sharding hints from: %s", s->hints);
+    LOG(INFO, "Loading shard hints from %s", s->hints);
     const pgy_status st = pgy_shard_hints_load(out, s->hints, err);
     if (!st) log_hints(*out);
     return st;

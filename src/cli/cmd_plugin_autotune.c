@@ -101,8 +101,14 @@ static void load_libraries(const autotune_args *s)
     if (s->python_plugins.given)
         LOG(WARNING, "--python-plugins has no effect: the engine runs no Python, its operators "
                      "come from --plugin-libraries");
-    for (size_t i = 0; i < s->libraries.count; i++)
-        if (pgy_operators_load(s->libraries.items[i], &why)) LOG(WARNING, "%s", why.text);
+    if (s->libraries.count) LOG(INFO, "Loading plugin libraries...");
+    for (size_t i = 0; i < s->libraries.count; i++) {
+        const char *path = s->libraries.items[i], *slash = strrchr(path, '/');
+        if (pgy_operators_load(path, &why))
+            LOG(WARNING, "%s", why.text);
+        else
+            LOG(INFO, "  Loaded: %s", slash ? slash + 1 : path);
+    }
 }
 
 /* ---- What matches --------------------------------------------------------------------------- */
@@ -144,10 +150,19 @@ static pgy_status open_cache(pgy_timing_cache **out, const autotune_args *s, pgy
 {
     pgy_error why = {0};
     if (s->no_timing_cache) return PGY_OK;
+    if (s->timing_cache) LOG(INFO, "Loading timing cache from %s", s->timing_cache);
     pgy_status st =
         s->timing_cache ? pgy_timing_cache_load(out, s->timing_cache, &why) : PGY_E_NOT_FOUND;
     if (st && st != PGY_E_NOT_FOUND) LOG(WARNING, "%s", why.text);
     return st ? pgy_timing_cache_create(out, err) : PGY_OK;
+}
+
+static pgy_status save_report(const autotune *a, const char *path, pgy_error *err)
+{
+    LOG(INFO, "Saving optimization report to %s", path);
+    const pgy_status st = autotune_report(a, path, err);
+    if (!st) LOG(INFO, "Optimization report saved to: %s", path);
+    return st;
 }
 
 static pgy_status tune(pgy_model *model, const pgy_plugin_config *found, const args *line,
@@ -163,11 +178,15 @@ static pgy_status tune(pgy_model *model, const pgy_plugin_config *found, const a
     a.max_combinations = s->max_combinations;
     a.threshold = s->threshold;
     if (!st) st = autotune_search(&a, err);
-    if (!st && cache && s->timing_cache)
+    if (!st && cache && s->timing_cache) {
+        LOG(INFO, "Saving timing cache to %s", s->timing_cache);
         st = pgy_timing_cache_save_merged(cache, s->timing_cache, err);
+    }
     if (!st && !a.found) st = pgy_error_set(err, PGY_E_NOT_FOUND, "No optimization strategy found");
     if (!st) st = model_save(a.best_model, line, s->output, NULL, err);
-    if (!st && s->report) st = autotune_report(&a, s->report, err);
+    if (!st) LOG(INFO, "Optimized model saved to: %s", s->output);
+    if (!st && s->report) st = save_report(&a, s->report, err);
+    if (!st) LOG(FINISH, "Optimization completed successfully!");
     autotune_deinit(&a);
     pgy_timing_cache_destroy(cache);
     return st;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "cli/groups/compare.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
@@ -210,15 +211,18 @@ static void fill_options(pgy_run_options *o, const args *line, const compare_lis
 }
 
 /* Streaming asks once for each input and once for each runner. */
-static progress make_progress(const args *line, size_t runner_count)
+static size_t asks_per_iteration(const args *line, size_t runner_count)
 {
     const inference_args *inference = args_get(line, &GROUP_INFERENCE);
+    return inference->sequential ? 0 : runner_count + 1;
+}
+
+/* 0: not known. */
+static uint64_t iteration_count(const args *line)
+{
     const data_args *data = args_get(line, &GROUP_DATA);
-    bool generated = !data->load_inputs.given && !data->script;
-    progress p = {.off = !LOG_IS_ON(INFO)};
-    if (!inference->sequential) p.asks_per_iteration = runner_count + 1;
-    if (generated && data->iterations > 0) p.iterations = (size_t)data->iterations;
-    return p;
+    const bool generated = !data->load_inputs.given && !data->script;
+    return generated && data->iterations > 0 ? (uint64_t)data->iterations : 0;
 }
 
 static pgy_status run_all(args *line, bool *passed, pgy_error *err)
@@ -243,11 +247,12 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     if (st) goto done;
     options.loader = loader;
     fill_options(&options, line, &functions, script);
-    progress shown = make_progress(line, runner_count);
-    options.cancelled = progress_cancelled;
-    options.user = &shown;
+    run_progress counted = {.asks_per_iteration = asks_per_iteration(line, runner_count)};
+    options.cancelled = run_progress_cancelled;
+    options.user = &counted;
+    progress_begin("Running iterations", counted.asks_per_iteration ? iteration_count(line) : 0);
     st = pgy_run(&report, runners, runner_count, &options, err);
-    progress_end(&shown);
+    progress_end();
     if (st) goto done;
     *passed = pgy_run_report_passed(report);
 done:
@@ -275,9 +280,18 @@ const command COMMAND_run = {
     .description =
         "Run inference with one or more runners on the same data, compare their outputs pair by "
         "pair, and end in a verdict:\n"
-        "exit status 0 if everything agreed, 1 if anything did not or could not be compared.\n\n"
-        "Typical use:\n\n"
-        "    polygraphy run model.onnx --onnxrt --opref --input-shapes 'image:[1,3,224,224]'",
+        "exit status 0 if everything agreed, 1 if anything did not or could not be compared.",
+    .common = "--onnxrt --trt --opref --input-shapes --load-inputs --save-outputs --load-outputs "
+              "--onnx-outputs --atol --rtol",
+    .examples =
+        "  Compare two runtimes, on input of a given shape:\n"
+        "      polygraphy run model.onnx --trt --onnxrt --input-shapes 'image:[1,3,224,224]'\n"
+        "  Find the first wrong tensor:\n"
+        "      polygraphy run model.onnx --onnxrt --opref --onnx-outputs '*'\n"
+        "  Keep what one model gives, and hold another against it:\n"
+        "      polygraphy run good.onnx --opref --save-inputs in.json --save-outputs good.json\n"
+        "      polygraphy run bad.onnx --opref --load-inputs in.json --load-outputs good.json "
+        "--atol 1e-3\n",
     .make_groups = groups,
     .frames = true,
     .run = run,

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/args/values.h"
@@ -55,7 +56,8 @@ static const pgy_option SHAPE_OPTIONS[] = {
                      "find types and shapes by running the model on generated data, with ONNX "
                      "Runtime or, without it, the reference, and do not use what the model says "
                      "of them; dynamic dimensions become fixed"),
-    PGY_OPT_FLAG("--no-onnxruntime-shape-inference", shape_args, no_onnxruntime, .hidden = true,
+    PGY_OPT_FLAG("--no-onnxruntime-shape-inference", shape_args, no_onnxruntime,
+                 .help = "no effect: shapes are inferred without any runtime",
                  .deprecated = "has no effect here, since shapes are inferred without any runtime"),
     PGY_OPT_END,
 };
@@ -201,7 +203,7 @@ static pgy_status infer_shapes(extraction *x, pgy_error *err)
     if (!st) st = pgy_graph_infer_shapes(graph, NULL, &why);
     if (!st) st = pgy_graph_export(&inferred, graph, &why);
     pgy_graph_destroy(graph);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
         LOG(WARNING, "Shapes cannot be inferred: %s", why.text);
         return PGY_OK;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/args/values.h"
@@ -88,7 +89,8 @@ static const pgy_option SHAPE_OPTIONS[] = {
                  .help =
                      "find shapes by running the model on generated data, with ONNX Runtime or, "
                      "without it, the reference; dynamic dimensions become fixed"),
-    PGY_OPT_FLAG("--no-onnxruntime-shape-inference", shape_args, no_onnxruntime, .hidden = true,
+    PGY_OPT_FLAG("--no-onnxruntime-shape-inference", shape_args, no_onnxruntime,
+                 .help = "no effect: shapes are inferred without any runtime",
                  .deprecated = "has no effect here, since shapes are inferred without any runtime"),
     PGY_OPT_LIST("--set-unbounded-dds-upper-bound", shape_args, bound_words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "[NAME:]BOUND",
@@ -356,7 +358,7 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
     o.passes = s->passes == UNLIMITED ? 0 : s->passes;
     o.progress = show_progress;
     const pgy_status st = pgy_graph_fold_constants(graph, &o, &report, &why);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st)
         LOG(WARNING, "Constant folding failed and ends here: %s", why.text);
     else

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "cli/missing.h"
+
 #define COMMAND(name) extern const command COMMAND_##name;
 #include "cli/commands.def"
 #undef COMMAND
@@ -18,7 +20,8 @@ static const tool_info TOOLS[] = {
     {"run", "Run inference with one or more runners and compare their outputs."},
     {"convert", "Save a model after changes, or for another opset."},
     {"inspect", "Show what is in a model, in saved data, or in saved results."},
-    {"surgeon", "Edit a model: take parts out, insert nodes, fold, clean up, prune, strip weights."},
+    {"surgeon",
+     "Edit a model: take parts out, insert nodes, fold, clean up, prune, strip weights."},
     {"check", "Check a model for problems, or judge saved comparison results again."},
     {"data", "Combine files of saved inputs and outputs."},
     {"template", "Write starting points: scripts and files of hints."},
@@ -29,6 +32,27 @@ static const tool_info TOOLS[] = {
 const option_group *const *command_groups(const command *c)
 {
     return c->make_groups ? c->make_groups() : c->groups;
+}
+
+pgy_status command_open(args *line, const command *c, pgy_error *err)
+{
+    pgy_status st = args_init(line, "polygraphy", c->description, command_groups(c), err);
+    str name = {0};
+    str_printf(&name, "polygraphy %s%s%s", c->tool, c->subtool ? " " : "",
+               c->subtool ? c->subtool : "");
+    const char *kept = st || name.failed ? NULL : arena_strdup(&line->memory, str_text(&name));
+    str_deinit(&name);
+    if (!st && !kept) {
+        args_deinit(line);
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    if (st) return st;
+    line->program = kept;
+    line->common = c->common;
+    line->examples = c->examples;
+    line->no_abbreviation = c->no_abbreviation;
+    line->missing = missing_options(&line->missing_count);
+    return PGY_OK;
 }
 
 size_t command_count(void)

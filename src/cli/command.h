@@ -7,7 +7,7 @@
 
 #include "cli/args/parser.h"
 
-/* Exit statuses (cli.md 1.3). */
+/* Exit statuses. */
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
 typedef struct command {
@@ -15,6 +15,8 @@ typedef struct command {
     const char *subtool;               /* "model"; NULL: the tool itself */
     const char *summary;               /* one line for the list of tools */
     const char *description;           /* for its help */
+    const char *common;                /* options that its help shows first, or NULL */
+    const char *examples;              /* command lines for its help, or NULL */
     const option_group *const *groups; /* NULL-ended */
     const option_group *const *(*make_groups)(
         void);   /* instead of groups, for a command whose groups depend on the backends */
@@ -26,6 +28,8 @@ typedef struct command {
 } command;
 
 const option_group *const *command_groups(const command *c);
+/* Makes the line that a command's words are parsed into; args_deinit when it succeeded. */
+pgy_status command_open(args *line, const command *c, pgy_error *err) PGY_MUST_CHECK;
 size_t command_count(void);
 const command *command_at(size_t i);
 /* NULL if there is none. subtool may be NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion scripts ask the program itself ("polygraphy --complete WORDS"), so they never go
- * stale; the manual page and the option reference are printed from the same tables. */
+ * stale. */
 #include "cli/complete.h"
 
 #include <stdio.h>
@@ -14,13 +14,24 @@ static const char BASH[] =
     "    COMPREPLY=( $(polygraphy --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null) )\n"
     "}\n"
     "complete -o default -F _polygraphy polygraphy\n";
+/* zsh runs an autoloaded file once as the function that it is named after. */
 static const char ZSH[] =
+    "#compdef polygraphy\n"
     "_polygraphy() {\n"
     "    local -a found\n"
     "    found=(\"${(@f)$(polygraphy --complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
     "    if (( ${#found} )) && [[ -n ${found[1]} ]]; then compadd -- $found; else _files; fi\n"
     "}\n"
-    "compdef _polygraphy polygraphy\n";
+    "if [[ ${funcstack[1]} == _polygraphy ]]; then\n"
+    "    _polygraphy \"$@\"\n"
+    "else\n"
+    "    compdef _polygraphy polygraphy\n"
+    "fi\n";
+static const char FISH[] = "function __polygraphy_complete\n"
+                           "    set -l words (commandline -opc) (commandline -ct)\n"
+                           "    polygraphy --complete $words[2..-1] 2>/dev/null\n"
+                           "end\n"
+                           "complete -c polygraphy -a '(__polygraphy_complete)'\n";
 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
@@ -79,61 +90,15 @@ int complete_words(int argc, const char *const *words)
     return EXIT_GOOD;
 }
 
-/* ---- Manual page and reference -------------------------------------------------------------- */
-
-/* Text of one command's help, without the options of which the reader needs no column layout. */
-static void print_command_help(const command *c, const char *heading, size_t width)
+bool complete_script(const char *shell)
 {
-    pgy_error err = {0};
-    args line = {0};
-    str name = {0}, help = {0};
-    str_printf(&name, "polygraphy %s%s%s", c->tool, c->subtool ? " " : "",
-               c->subtool ? c->subtool : "");
-    if (args_init(&line, str_text(&name), c->description, command_groups(c), &err) == PGY_OK) {
-        args_print_help(&help, &line, width);
-        printf("%s%s\n", heading, str_text(&name));
-        args_deinit(&line);
+    static const struct {
+        const char *shell, *text;
+    } SCRIPTS[] = {{"bash", BASH}, {"zsh", ZSH}, {"fish", FISH}};
+    for (size_t i = 0; i < sizeof SCRIPTS / sizeof SCRIPTS[0]; i++) {
+        if (strcmp(shell, SCRIPTS[i].shell)) continue;
+        fputs(SCRIPTS[i].text, stdout);
+        return true;
     }
-    str_deinit(&name);
-    fputs(strcmp(heading, "## ") == 0 ? "\n```text\n" : ".nf\n", stdout);
-    for (const char *p = str_text(&help); *p; p++) {
-        bool man_special =
-            heading[0] == '.' &&
-            (*p == '\\' || ((*p == '.' || *p == '\'') && (p == str_text(&help) || p[-1] == '\n')));
-        if (man_special) fputs(*p == '\\' ? "\\" : "\\&", stdout);
-        putchar(*p);
-    }
-    fputs(heading[0] == '.' ? ".fi\n" : "```\n\n", stdout);
-    str_deinit(&help);
-}
-
-static int print_manual(void)
-{
-    printf(".TH POLYGRAPHY 1 \"\" \"libpolygraphy %s\" \"User Commands\"\n.SH NAME\npolygraphy \\- "
-           "find out where and why a neural "
-           "network behaves differently\n.SH SYNOPSIS\n.B polygraphy\nTOOL [SUBTOOL] "
-           "[OPTIONS]\n.SH EXIT STATUS\n0 success; 1 a "
-           "verdict was no, or an error; 2 misuse of options\n",
-           pgy_version());
-    for (size_t i = 0; i < command_count(); i++) print_command_help(command_at(i), ".SH ", 90);
-    return EXIT_GOOD;
-}
-
-static int print_markdown(void)
-{
-    printf("# Options of the polygraphy program\n\nMade by `polygraphy --completion markdown`; a "
-           "test fails when this page is stale.\n\n");
-    for (size_t i = 0; i < command_count(); i++) print_command_help(command_at(i), "## ", 100);
-    return EXIT_GOOD;
-}
-
-int complete_print(const char *what)
-{
-    if (strcmp(what, "bash") == 0) return fputs(BASH, stdout) < 0;
-    if (strcmp(what, "zsh") == 0) return fputs(ZSH, stdout) < 0;
-    if (strcmp(what, "man") == 0) return print_manual();
-    if (strcmp(what, "markdown") == 0) return print_markdown();
-    fprintf(stderr, "polygraphy: error: --completion: '%s' is not bash, zsh, man or markdown\n",
-            what);
-    return EXIT_USAGE;
+    return false;
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/pytext.h"
 
 enum { SHOWN = 6 };
@@ -72,27 +73,29 @@ static void append_change(str *out, const pgy_weight_change *c)
 static void append_texts(str *out, const pgy_difference *e)
 {
     if (!e->before && !e->after) return;
-    str_printf(out, ": %s -> %s", e->before ? e->before : "(none)", e->after ? e->after : "(none)");
+    str_printf(out, ": %s -> %s", printable_name(e->before ? e->before : "(none)"),
+               printable_name(e->after ? e->after : "(none)"));
 }
 
 static void append_line(str *out, const pgy_difference *e)
 {
     str_printf(out, "\n    %s", MARKS[e->change]);
-    if (e->path[0] && e->part != PGY_DIFF_FUNCTION) str_printf(out, " %s:", e->path);
-    if (e->name[0]) str_printf(out, " %s", e->name);
-    if (e->new_name) str_printf(out, " -> %s", e->new_name);
-    if (e->op_type[0]) str_printf(out, " [%s]", e->op_type);
+    if (e->path[0] && e->part != PGY_DIFF_FUNCTION)
+        str_printf(out, " %s:", printable_name(e->path));
+    if (e->name[0]) str_printf(out, " %s", printable_name(e->name));
+    if (e->new_name) str_printf(out, " -> %s", printable_name(e->new_name));
+    if (e->op_type[0]) str_printf(out, " [%s]", printable_name(e->op_type));
     if (e->part == PGY_DIFF_WEIGHT &&
         (e->change == PGY_DIFF_ADDED || e->change == PGY_DIFF_REMOVED)) {
-        str_printf(out, " [%s]", e->before ? e->before : e->after ? e->after : "?");
+        str_printf(out, " [%s]", printable_name(e->before ? e->before : e->after ? e->after : "?"));
         return;
     }
     if (e->weight && e->change == PGY_DIFF_CHANGED && !strcmp(e->field, "values")) {
-        str_printf(out, " [%s]", e->before ? e->before : "?");
+        str_printf(out, " [%s]", printable_name(e->before ? e->before : "?"));
         append_change(out, e->weight);
         return;
     }
-    if (e->field[0]) str_printf(out, " %s", e->field);
+    if (e->field[0]) str_printf(out, " %s", printable_name(e->field));
     if (e->change == PGY_DIFF_STORED) str_append(out, " the same values");
     if (e->change == PGY_DIFF_MOVED) str_append(out, " place");
     append_texts(out, e);

@@ -1,55 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flag set by the first SIGINT; a later one goes to the handler that was there before, which
- * removes temporaries and dies. One that follows at once is the same request: `timeout` and others
- * send the signal to the process and again to its group. */
 #include "cli/interrupt.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { SAME_REQUEST_MS = 300 };
+#include "base/child.h"
+#include "base/file.h"
 
-static volatile sig_atomic_t requested;
-static struct timespec requested_at; /* written and read in the handler only */
-static struct sigaction previous;
+/* `timeout` and others send a signal to the process and again to its group: that is one request. */
+enum { GRACE_MS = 100, SAME_REQUEST_MS = 40 };
 
-static long elapsed_ms(const struct timespec *from)
+static atomic_int requested;      /* the first signal, or 0 */
+static atomic_llong requested_ms; /* when it came, or 0 */
+static timer_t timer;
+static bool has_timer;
+
+static long long now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (now.tv_sec - from->tv_sec) * 1000 + (now.tv_nsec - from->tv_nsec) / 1000000;
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
 }
 
-static void on_interrupt(int number)
+/* The first process of a container ignores the signals that it does not handle: it exits. */
+static _Noreturn void die(int number)
 {
-    if (!requested) {
-        requested = 1;
-        clock_gettime(CLOCK_MONOTONIC, &requested_at);
+    sigset_t one;
+    file_temp_remove_all();
+    child_end_all();
+    signal(number, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(number);
+    _exit(128 + number);
+}
+
+/* What the log would say, by means that a signal handler may use. */
+static void say_interrupted(void)
+{
+    static const char LINE[] = "\n[!] Interrupted.\n";
+    const size_t skip = isatty(STDERR_FILENO) ? 0 : 1; /* a terminal may be in a line */
+    if (write(STDERR_FILENO, LINE + skip, sizeof LINE - 1 - skip) < 0) return;
+}
+
+static void on_timer(int unused)
+{
+    const int number = atomic_load(&requested);
+    (void)unused;
+    if (!number) return;
+    say_interrupted();
+    die(number);
+}
+
+static void on_signal(int number)
+{
+    static const struct itimerspec GRACE = {.it_value = {.tv_nsec = GRACE_MS * 1000000L}};
+    const int saved = errno;
+    const long long now = now_ms();
+    long long first = 0;
+    if (!atomic_compare_exchange_strong(&requested_ms, &first, now)) {
+        if (now - first >= SAME_REQUEST_MS) die(number);
         return;
     }
-    if (elapsed_ms(&requested_at) < SAME_REQUEST_MS) return;
-    sigaction(SIGINT, &previous, NULL);
-    raise(number);
+    atomic_store(&requested, number);
+    pgy_cancel();
+    if (!has_timer || timer_settime(timer, 0, &GRACE, NULL)) die(number);
+    errno = saved;
 }
 
 void interrupt_install(void)
 {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_interrupt;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &previous);
-    if (previous.sa_handler == SIG_IGN) sigaction(SIGINT, &previous, NULL); /* a background job */
+    static const int NUMBERS[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    struct sigaction action = {.sa_handler = on_timer}, old;
+    sigset_t alarm;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    sigfillset(&action.sa_mask);
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    has_timer = sigaction(SIGALRM, &action, NULL) == 0 &&
+                pthread_sigmask(SIG_UNBLOCK, &alarm, NULL) == 0 &&
+                timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+    action.sa_handler = on_signal;
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++)
+        if (sigaction(NUMBERS[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(NUMBERS[i], &action, NULL);
 }
 
 bool interrupt_requested(void)
 {
-    return requested != 0;
+    return atomic_load(&requested) != 0;
 }
 
-bool interrupt_cancelled(void *user)
+void interrupt_finish(void)
 {
-    (void)user;
-    return interrupt_requested();
+    const int number = atomic_load(&requested);
+    if (number) die(number);
 }

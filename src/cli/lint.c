@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of findings, and models of single nodes made to find them. */
+/* The list of findings, as lines of the log and as the original's JSON report. */
 #include "cli/lint.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/printable.h"
 
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 
@@ -21,8 +22,8 @@ void lint_report_deinit(lint_report *r)
 {
     arena_deinit(&r->memory);
     mem_free(r->entries);
-    strvec_deinit(&r->passing);
-    strvec_deinit(&r->failing);
+    strmap_deinit(&r->passing);
+    strmap_deinit(&r->failing);
 }
 
 /* Removes "file.cc:12 function(arguments)" of ONNX Runtime's sources. */
@@ -56,6 +57,28 @@ static void drop_runtime_prefix(char *text)
     memmove(text, from, strlen(from) + 1);
 }
 
+/* Removes what says no more than that something is wrong. */
+static void drop_phrases(char *text)
+{
+    static const char *const PHRASES[] = {"This is an invalid model. ",
+                                          "Error: ", "Failed to load model with error: ",
+                                          "Exception caught: ", "Exception during loading: "};
+    for (size_t i = 0; i < sizeof PHRASES / sizeof *PHRASES; i++) {
+        const size_t size = strlen(PHRASES[i]);
+        for (char *at = text; (at = strstr(at, PHRASES[i]));)
+            memmove(at, at + size, strlen(at + size) + 1);
+    }
+    static const struct {
+        const char *begin, *end;
+    } PLACES[] = {{"In Node, ", ", Error "}, {"Node (", "[ShapeInferenceError] "}};
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
+        const char *end = strstr(text, PLACES[i].end);
+        if (strncmp(text, PLACES[i].begin, strlen(PLACES[i].begin)) != 0 || !end) continue;
+        end += strlen(PLACES[i].end);
+        memmove(text, end, strlen(end) + 1);
+    }
+}
+
 /* One line, double quotes as back-quotes, as the original writes messages. */
 static char *clean(arena *a, const char *message)
 {
@@ -63,6 +86,7 @@ static char *clean(arena *a, const char *message)
     if (!text) return NULL;
     drop_runtime_prefix(text);
     drop_source_place(text);
+    drop_phrases(text);
     size_t size = strlen(text);
     while (size && strchr(" \r\n", text[size - 1])) text[--size] = 0;
     for (char *p = text; *p; p++) {
@@ -85,8 +109,12 @@ void lint_add(lint_report *r, const lint_entry *entry)
         return;
     }
     r->entries[r->count++] = e;
+    if (e.level == LINT_EXCEPTION && e.node[0] && !strmap_put(&r->failing, e.node, r))
+        r->failed = true;
     str where = {0};
-    if (e.node[0] && e.op_type[0]) str_printf(&where, "Name: %s, Op: %s | ", e.node, e.op_type);
+    if (e.node[0] && e.op_type[0])
+        str_printf(&where, "Name: %s, Op: %s | ", printable_name(e.node),
+                   printable_name(e.op_type));
     if (e.level == LINT_EXCEPTION)
         LOG(ERROR, "LINT | %s%s", str_text(&where), e.message);
     else if (e.level == LINT_WARNING)
@@ -103,26 +131,30 @@ bool lint_has_exception(const lint_report *r)
     return false;
 }
 
-bool lint_node_failed(const lint_report *r, const char *node)
+void lint_pass(lint_report *r, const char *node)
 {
-    for (size_t i = 0; i < r->count; i++)
-        if (r->entries[i].level == LINT_EXCEPTION && !strcmp(r->entries[i].node, node)) return true;
-    return false;
+    if (!strmap_put(&r->passing, node, r)) r->failed = true;
 }
 
-static int by_text(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const strmap_entry *)a)->key, ((const strmap_entry *)b)->key);
 }
 
-static void write_names(json_writer *w, const char *key, strvec *names)
+/* Names but those of `except`, sorted. */
+static bool write_names(json_writer *w, const char *key, const strmap *names, const strmap *except)
 {
-    if (names->count) qsort(names->items, names->count, sizeof *names->items, by_text);
+    strmap_entry *sorted = mem_calloc(names->count + 1, sizeof *sorted);
+    if (!sorted) return false;
+    if (names->count) memcpy(sorted, names->entries, names->count * sizeof *sorted);
+    qsort(sorted, names->count, sizeof *sorted, by_key);
     json_key(w, key);
     json_begin_array(w);
     for (size_t i = 0; i < names->count; i++)
-        if (!i || strcmp(names->items[i], names->items[i - 1])) json_text(w, names->items[i]);
+        if (!except || !strmap_has(except, sorted[i].key)) json_text(w, sorted[i].key);
     json_end_array(w);
+    mem_free(sorted);
+    return true;
 }
 
 static void write_entry(json_writer *w, const lint_entry *e)
@@ -137,172 +169,34 @@ static void write_entry(json_writer *w, const lint_entry *e)
         json_text(w, e->node);
         json_end_array(w);
     }
+    if (e->own) json_put_text(w, "code", e->code);
     json_end_object(w);
 }
 
-static void write_report(json_writer *w, lint_report *r)
+static bool write_report(json_writer *w, const lint_report *r)
 {
     json_begin_object(w);
     json_key(w, "summary");
     json_begin_object(w);
-    write_names(w, "passing", &r->passing);
-    write_names(w, "failing", &r->failing);
+    const bool ok = write_names(w, "passing", &r->passing, &r->failing) &&
+                    write_names(w, "failing", &r->failing, NULL);
     json_end_object(w);
     json_key(w, "lint_entries");
     json_begin_array(w);
     for (size_t i = 0; i < r->count; i++) write_entry(w, &r->entries[i]);
     json_end_array(w);
     json_end_object(w);
+    return ok;
 }
 
-pgy_status lint_report_save(lint_report *r, const char *path, pgy_error *err)
+pgy_status lint_report_save(const lint_report *r, const char *path, pgy_error *err)
 {
     json_output file = {0};
     LOG(INFO, "Saving linting report to %s", path);
     pgy_status st = json_output_open(&file, path, err);
     if (st) return st;
-    write_report(file.json, r);
-    st = json_output_commit(&file, err);
+    st = write_report(file.json, r) ? json_output_commit(&file, err)
+                                    : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     json_output_close(&file);
-    return st;
-}
-
-/* ---- Models of single nodes ----------------------------------------------------------------- */
-
-/* Names that a graph uses but does not define, its subgraphs included. */
-static bool outer_names(strmap *out, const pgy_onnx_graph *g)
-{
-    strmap own = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && i < g->input_count; i++)
-        ok = strmap_put(&own, g->inputs[i]->name, (void *)g);
-    for (size_t i = 0; ok && i < g->initializer_count; i++)
-        ok = strmap_put(&own, g->initializers[i]->name, (void *)g);
-    for (size_t i = 0; ok && i < g->node_count; i++)
-        for (size_t k = 0; ok && k < g->nodes[i]->output_count; k++)
-            ok = strmap_put(&own, g->nodes[i]->outputs[k], (void *)g);
-    strmap inner = {0};
-    for (size_t i = 0; ok && i < g->node_count; i++) {
-        const pgy_onnx_node *n = g->nodes[i];
-        for (size_t k = 0; ok && k < n->input_count; k++)
-            if (n->inputs[k][0]) ok = strmap_put(&inner, n->inputs[k], (void *)g);
-        for (size_t k = 0; ok && k < n->attribute_count; k++)
-            if (n->attributes[k]->g) ok = outer_names(&inner, n->attributes[k]->g);
-    }
-    for (size_t i = 0; ok && i < g->output_count; i++)
-        ok = strmap_put(&inner, g->outputs[i]->name, (void *)g);
-    for (size_t i = 0; ok && i < inner.count; i++)
-        if (!strmap_has(&own, inner.entries[i].key))
-            ok = strmap_put(out, inner.entries[i].key, (void *)g);
-    strmap_deinit(&own);
-    strmap_deinit(&inner);
-    return ok;
-}
-
-static bool needed_names(strmap *out, const pgy_node *node)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < node->input_count; i++)
-        if (node->inputs[i]) ok = strmap_put(out, node->inputs[i]->name, (void *)node);
-    for (size_t i = 0; ok && i < node->attribute_count; i++)
-        if (node->attributes[i]->g) ok = outer_names(out, node->attributes[i]->g);
-    return ok;
-}
-
-/* A value info; `t` NULL leaves the type to the runtime's inference. */
-static pgy_onnx_value_info *make_info(pgy_model *m, const char *name, const pgy_tensor *t)
-{
-    pgy_onnx_value_info *info = pgy_model_alloc(m, 1, sizeof *info);
-    if (!info) return NULL;
-    info->name = pgy_model_strdup(m, name);
-    info->doc_string = "";
-    if (!t) return info->name ? info : NULL;
-    size_t rank = pgy_tensor_rank(t);
-    pgy_onnx_type *type = pgy_model_alloc(m, 1, sizeof *type);
-    pgy_onnx_tensor_type *tensor = pgy_model_alloc(m, 1, sizeof *tensor);
-    pgy_onnx_shape *shape = pgy_model_alloc(m, 1, sizeof *shape);
-    pgy_onnx_dim *dims = pgy_model_alloc(m, rank + 1, sizeof *dims);
-    pgy_onnx_dim **list = pgy_model_alloc(m, rank + 1, sizeof *list);
-    if (!info->name || !type || !tensor || !shape || !dims || !list) return NULL;
-    for (size_t i = 0; i < rank; i++) {
-        dims[i] = (pgy_onnx_dim){.message.present = 2,
-                                 .dim_value = pgy_tensor_shape(t)[i],
-                                 .dim_param = "",
-                                 .denotation = ""};
-        list[i] = &dims[i];
-    }
-    *shape = (pgy_onnx_shape){.dims = list, .dim_count = rank};
-    *tensor = (pgy_onnx_tensor_type){.elem_type = pgy_dtype_describe(pgy_tensor_dtype(t))->onnx,
-                                     .shape = shape};
-    *type = (pgy_onnx_type){.tensor_type = tensor, .denotation = ""};
-    info->type = type;
-    return info;
-}
-
-static bool fill_graph(pgy_onnx_graph *g, pgy_model *m, const pgy_node *node, const strmap *needed,
-                       const pgy_tensor_map *values)
-{
-    pgy_onnx_node *copy = pgy_model_alloc(m, 1, sizeof *copy);
-    pgy_onnx_node **nodes = pgy_model_alloc(m, 1, sizeof *nodes);
-    pgy_onnx_value_info **inputs = pgy_model_alloc(m, needed->count + 1, sizeof *inputs);
-    pgy_onnx_value_info **outputs = pgy_model_alloc(m, node->output_count + 1, sizeof *outputs);
-    if (!copy || !nodes || !inputs || !outputs) return false;
-    *copy = *node->proto;
-    copy->message.raw = (pgy_bytes){0};
-    copy->name = pgy_model_strdup(m, node->name);
-    nodes[0] = copy;
-    for (size_t i = 0; i < needed->count; i++) {
-        inputs[i] = make_info(m, needed->entries[i].key,
-                              pgy_tensor_map_find(values, needed->entries[i].key));
-        if (!inputs[i]) return false;
-    }
-    size_t count = 0;
-    for (size_t i = 0; i < node->output_count; i++) {
-        if (!node->outputs[i]) continue;
-        outputs[count] = make_info(m, node->outputs[i]->name, NULL);
-        if (!outputs[count++]) return false;
-    }
-    *g = (pgy_onnx_graph){.nodes = nodes,
-                          .node_count = 1,
-                          .name = "one_node",
-                          .doc_string = "",
-                          .inputs = inputs,
-                          .input_count = needed->count,
-                          .outputs = outputs,
-                          .output_count = count};
-    return copy->name != NULL;
-}
-
-pgy_status lint_node_model(pgy_model **out, const pgy_node *node, pgy_model *whole,
-                           const pgy_tensor_map *values, pgy_error *err)
-{
-    strmap needed = {0};
-    pgy_model *m = NULL;
-    pgy_status st =
-        needed_names(&needed, node) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    *out = NULL;
-    for (size_t i = 0; !st && i < needed.count; i++)
-        if (!pgy_tensor_map_find(values, needed.entries[i].key)) goto done;
-    if (!st) st = pgy_model_create(&m, err);
-    if (!st) st = pgy_model_keep(m, whole, err);
-    if (!st) {
-        pgy_onnx_model *proto = pgy_model_alloc(m, 1, sizeof *proto);
-        pgy_onnx_graph *g = pgy_model_alloc(m, 1, sizeof *g);
-        if (!proto || !g || !fill_graph(g, m, node, &needed, values)) {
-            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-        } else {
-            *proto = *pgy_model_proto(whole);
-            proto->message = (pgy_onnx_message){0};
-            proto->graph = g;
-            pgy_model_set_proto(m, proto);
-        }
-    }
-    if (!st) {
-        *out = m;
-        m = NULL;
-    }
-done:
-    pgy_model_destroy(m);
-    strmap_deinit(&needed);
     return st;
 }

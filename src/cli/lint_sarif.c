@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings as SARIF: the rules are those of the checker and two of this command; the model file is
- * the artifact, the path of the node the logical location. */
+/* Findings as SARIF: the rules are those of the checker and three of this command; the model file
+ * is the artifact, the path of the node the logical location. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,7 +12,8 @@ static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 
 static const sarif_rule OWN[] = {
     {LINT_CODE_LOAD, "The model cannot be read."},
-    {LINT_CODE_RUNTIME, "A runtime refuses the model, or a node of it."}};
+    {LINT_CODE_RUNTIME, "A runtime refuses the model, or a node of it."},
+    {LINT_CODE_DATA, "The model fails on generated data only; other data may suit it."}};
 enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
 
 static size_t find_rule(const sarif_rule *rules, size_t count, const char *code)
@@ -28,6 +29,7 @@ static void write_entries(json_writer *w, const lint_report *r, const sarif_rule
     static const char *const LEVELS[] = {"error", "warning", "note"};
     for (size_t i = 0; i < r->count; i++) {
         const lint_entry *e = &r->entries[i];
+        if (!e->code) continue;
         const char *where = e->node[0] ? e->node : e->value, *slash = strrchr(where, '/');
         sarif_add(w, rules,
                   &(sarif_result){.rule = find_rule(rules, count, e->code),

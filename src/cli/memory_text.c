@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/pytext.h"
 
 enum { SHOWN = 8, LINES = 24, BAR = 40 };
@@ -35,7 +36,9 @@ static void append_sum(str *out, const char *label, uint64_t bytes)
 static void append_node(str *out, const pgy_memory *m, size_t i)
 {
     const pgy_memory_step *s = pgy_memory_step_at(m, i);
-    if (s) str_printf(out, "node %zu, %s [%s]", i, s->node, s->op_type);
+    if (s)
+        str_printf(out, "node %zu, %s [%s]", i, printable_name(s->node),
+                   printable_name(s->op_type));
 }
 
 static void append_sums(str *out, const pgy_memory *m, const char *path)
@@ -79,7 +82,7 @@ static void append_unknown(str *out, const pgy_memory *m, bool all)
     str_printf(out, "\n\n---- %zu Unknown: the peak is larger ----", count);
     for (size_t i = 0; i < count && (all || i < SHOWN); i++) {
         const pgy_memory_tensor *t = pgy_memory_unknown_at(m, i);
-        str_printf(out, "\n    %s: %s", t->name, t->unknown_why);
+        str_printf(out, "\n    %s: %s", printable_name(t->name), t->unknown_why);
     }
     if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
 }
@@ -92,7 +95,7 @@ static void append_bounds(str *out, const pgy_memory *m, bool all)
                count);
     for (size_t i = 0; i < count && (all || i < SHOWN); i++) {
         const pgy_memory_tensor *t = pgy_memory_bound_at(m, i);
-        str_printf(out, "\n    %s", t->name);
+        str_printf(out, "\n    %s", printable_name(t->name));
         append_type(out, t);
         str_printf(out, ": %s", t->unknown_why);
     }
@@ -132,11 +135,11 @@ static void append_tensor(str *out, const pgy_memory_tensor *t, uint64_t peak)
     if (t->is_input)
         str_append(out, " | input");
     else
-        str_printf(out, " | made by %s", t->producer);
+        str_printf(out, " | made by %s", printable_name(t->producer));
     if (t->is_output)
         str_append(out, ", output");
     else if (*t->last_user)
-        str_printf(out, ", last used by %s", t->last_user);
+        str_printf(out, ", last used by %s", printable_name(t->last_user));
     else
         str_append(out, ", never used");
     str_deinit(&size);
@@ -184,7 +187,7 @@ static void append_bar(str *out, const pgy_memory *m, size_t begin, size_t end)
     str_printf(out, "| %s", str_text(&size));
     if (end - begin == 1) {
         const pgy_memory_step *s = pgy_memory_step_at(m, begin);
-        str_printf(out, "  %s [%s]", s->node, s->op_type);
+        str_printf(out, "  %s [%s]", printable_name(s->node), printable_name(s->op_type));
     }
     str_deinit(&range);
     str_deinit(&size);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout is the original's, line for line (cli.md 5.2). A graph is printed in sections; a graph
+/* The layout is the original's, line for line. A graph is printed in sections; a graph
  * attribute is the same text, indented. Only names, types and shapes are read unless weights are
  * asked for, so the cost grows with the nodes, not with the bytes. */
 #include "cli/model_text.h"
 
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/pytext.h"
 #include "cli/groups/trt.h"
 
@@ -138,7 +140,7 @@ static void append_value(str *out, const char *name, const name_table *names)
         names = level;
     }
     bool first = true;
-    str_printf(out, "%s%s", t && names == own ? "Initializer | " : "", name);
+    str_printf(out, "%s%s", t && names == own ? "Initializer | " : "", printable_name(name));
     if (t) {
         size_t rank;
         const int64_t *dims = dims_of(&rank, names, name, t);
@@ -196,12 +198,12 @@ static pgy_status append_weights(str *out, printer *p, const pgy_onnx_tensor *t)
     pgy_error why = {0};
     pgy_status st = pgy_onnx_tensor_load(&data, p->model, t, &why);
     if (!st) st = pgy_view_text(&text, pgy_tensor_view(data), NULL, &why);
-    if (st == PGY_E_MEMORY) pgy_error_set(p->err, st, "%s", why.text);
+    if (status_ends_all(st)) pgy_error_set(p->err, st, "%s", why.text);
     if (st) LOG_ONCE(ERROR, "Failed to load weights: %s", why.text);
     append_indented(out, st ? "<error: failed to load weights>" : text, 4);
     pgy_text_free(text);
     pgy_tensor_release(data);
-    return st == PGY_E_MEMORY ? st : PGY_OK;
+    return status_ends_all(st) ? st : PGY_OK;
 }
 
 /* ---- Attributes ----------------------------------------------------------------------------- */
@@ -288,7 +290,7 @@ static pgy_status append_attribute(str *out, printer *p, const pgy_onnx_attribut
 {
     pgy_onnx_attribute_type kind = pgy_onnx_attribute_kind(a);
     if (a->ref_attr_name[0]) {
-        str_printf(out, "@%s", a->ref_attr_name);
+        str_printf(out, "@%s", printable_name(a->ref_attr_name));
         return PGY_OK;
     }
     switch (kind) {
@@ -316,7 +318,8 @@ static pgy_status append_attributes(str *out, printer *p, const pgy_onnx_node *n
     str text = {0};
     str_append(&text, "---- Attributes ----");
     for (size_t i = 0; !st && i < n->attribute_count; i++) {
-        str_printf(&text, "\n%s%s%s = ", n->name, n->name[0] ? "." : "", n->attributes[i]->name);
+        str_printf(&text, "\n%s%s%s = ", printable_name(n->name), n->name[0] ? "." : "",
+                   printable_name(n->attributes[i]->name));
         st = append_attribute(&text, p, n->attributes[i], names);
     }
     str_append_char(out, '\n');
@@ -332,12 +335,13 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
     str io = {0}, outputs = {0};
     if (p->options.network)
         str_printf(out, "Layer %-4zu | %s [Op: LayerType.%s]\n", index,
-                   n->name[0]        ? n->name
-                   : n->output_count ? n->outputs[0]
-                                     : "",
+                   printable_name(n->name[0]        ? n->name
+                                  : n->output_count ? n->outputs[0]
+                                                    : ""),
                    trt_layer_of(n->op_type));
     else
-        str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, n->name, n->op_type);
+        str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, printable_name(n->name),
+                   printable_name(n->op_type));
     append_names(&io, n->inputs, n->input_count, names);
     append_names(&outputs, n->outputs, n->output_count, names);
     str_append(&io, n->input_count && n->output_count ? "\n -> " : " -> ");
@@ -378,7 +382,7 @@ static pgy_status append_initializers(str *out, printer *p, const pgy_onnx_graph
         const pgy_onnx_tensor *t = e->value;
         str_append(out, i && !p->options.weights ? ",\n " : "");
         str_printf(out, "%s%s [dtype=%s, shape=", p->options.weights ? "Initializer | " : "",
-                   e->key, pgy_dtype_name(pgy_dtype_from_onnx(t->data_type)));
+                   printable_name(e->key), pgy_dtype_name(pgy_dtype_from_onnx(t->data_type)));
         size_t rank;
         const int64_t *dims = dims_of(&rank, names, e->key, t);
         if (p->options.weights)
@@ -452,7 +456,8 @@ pgy_status model_text(str *out, pgy_model *model, model_text_options options, pg
     const pgy_onnx_model *m = pgy_model_proto(model);
     printer p = {.model = model, .options = options, .err = err};
     str_printf(out, "==== %s ====\nName: %s",
-               options.network ? "Built-in Engine Network" : "ONNX Model", m->graph->name);
+               options.network ? "Built-in Engine Network" : "ONNX Model",
+               printable_name(m->graph->name));
     if (options.network)
         str_append(out, " | Explicit Batch Strongly Typed Network");
     else

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout is that of the original's text for engines (cli.md 5.2), as far as it applies: layers
+/* The layout is that of the original's text for engines, as far as it applies: layers
  * are listed for every profile, since each has a program of its own. The headline says which engine
  * it is. */
 #include "cli/plan_text.h"
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/pytext.h"
 
 enum { NAME_PADDING = 8 };
@@ -134,7 +135,7 @@ static void append_tensors(str *out, const pgy_plan_tensor *t, size_t count,
 {
     str_append_char(out, '{');
     for (size_t i = 0; i < count; i++) {
-        str_printf(out, "%s%s [dtype=%s, shape=", i ? ",\n " : "", t[i].name,
+        str_printf(out, "%s%s [dtype=%s, shape=", i ? ",\n " : "", printable_name(t[i].name),
                    pgy_dtype_name(t[i].dtype));
         str_append_py_tuple(out, t[i].shape, (size_t)t[i].rank);
         if (t[i].block == 1)
@@ -154,19 +155,20 @@ static void append_attributes(str *out, const pgy_plan_layer *l)
     if (l->packed_bytes)
         str_printf(out, "\nPacked weights = %llu bytes", (unsigned long long)l->packed_bytes);
     for (size_t i = 0; i < l->constant_count; i++) {
-        str_printf(out, "\nConstant = %s [dtype=%s, shape=", l->constants[i].name,
+        str_printf(out, "\nConstant = %s [dtype=%s, shape=", printable_name(l->constants[i].name),
                    pgy_dtype_name(l->constants[i].dtype));
         str_append_py_tuple(out, l->constants[i].shape, (size_t)l->constants[i].rank);
         str_append_char(out, ']');
     }
     for (size_t i = 0; l->source_count > 1 && i < l->source_count; i++)
-        str_printf(out, "\nSource = %s", l->sources[i]);
+        str_printf(out, "\nSource = %s", printable_name(l->sources[i]));
 }
 
 static void append_layer(str *out, const pgy_plan_layer *l, size_t i, plan_text_options options)
 {
     str text = {0};
-    str_printf(out, "\nLayer %-4zu | %s [Op: %s]\n", i, l->name, l->type);
+    str_printf(out, "\nLayer %-4zu | %s [Op: %s]\n", i, printable_name(l->name),
+               printable_name(l->type));
     append_tensors(&text, l->inputs, l->input_count, options.ranges);
     str_append(&text, l->input_count ? "\n -> " : " -> ");
     str outputs = {0};
@@ -190,7 +192,7 @@ static void append_profile_layers(str *out, const pgy_plan_profile *profile, boo
         if (detailed)
             append_layer(out, &profile->layers[i], i, options);
         else
-            str_printf(out, "\nLayer %-4zu | %s", i, profile->layers[i].name);
+            str_printf(out, "\nLayer %-4zu | %s", i, printable_name(profile->layers[i].name));
     }
 }
 
@@ -231,8 +233,8 @@ pgy_status plan_text(str *out, const pgy_plan *plan, plan_text_options options, 
     str body = {0};
     str_printf(&body,
                "Name: %s | %s%sExplicit Batch Engine | Written by version %s for %s processors",
-               info->name, info->refittable ? "Refittable " : "", info->stripped ? "Stripped " : "",
-               info->library, info->cpu);
+               printable_name(info->name), info->refittable ? "Refittable " : "",
+               info->stripped ? "Stripped " : "", info->library, info->cpu);
     pgy_status st = append_metadata(&body, pgy_plan_inputs(plan), "Input", err);
     if (!st) st = append_metadata(&body, pgy_plan_outputs(plan), "Output", err);
     append_memory(&body, plan);

@@ -1,42 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driven by the question that a run asks between inferences, so there is no thread and no timer:
- * during one long inference the line stands still. */
+/* The state between two calls is when something was shown last: it decides when it is time again.
+ */
 #include "cli/progress.h"
 
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/system.h"
 #include "cli/interrupt.h"
 
-enum { FIRST_NS = 1000000000, EVERY_NS = 250000000 };
+static const char LOG_PATH[] = "tools/base/tool.py";
 
-bool progress_text(char *out, size_t size, progress *p, int64_t now_ns)
+enum { SECOND_NS = 1000000000, EVERY_NS = 250000000, ESTIMATE_S = 2, MANY_S = 180 };
+static const int64_t LINE_NS = 10ll * SECOND_NS;
+static const double LEAST_DONE = 0.005; /* of the whole: below this an estimate is a guess */
+
+static int64_t shown_ns; /* the last time; 0: the work has just begun */
+
+static int append(char *out, size_t size, int at, const char *text)
 {
-    if (!p->start_ns) p->start_ns = now_ns;
-    p->asks++;
-    if (p->off || now_ns - p->start_ns < FIRST_NS || now_ns - p->shown_ns < EVERY_NS) return false;
-    p->shown_ns = now_ns;
-    long long seconds = (long long)((now_ns - p->start_ns) / 1000000000);
-    size_t done = p->asks_per_iteration ? (p->asks - 1) / p->asks_per_iteration : 0;
-    if (p->asks_per_iteration && p->iterations)
-        snprintf(out, size, "    %zu of %zu iterations done, %lld s", done, p->iterations, seconds);
-    else if (p->asks_per_iteration)
-        snprintf(out, size, "    %zu iterations done, %lld s", done, seconds);
+    return (size_t)at < size ? at + snprintf(out + at, size - (size_t)at, "%s", text) : at;
+}
+
+static int append_level(char *out, size_t size, int at, const pgy_progress_level *l)
+{
+    char text[96] = "";
+    if (l->total)
+        snprintf(text, sizeof text, " %llu of %llu", (unsigned long long)l->done,
+                 (unsigned long long)l->total);
+    else if (l->done)
+        snprintf(text, sizeof text, " %llu", (unsigned long long)l->done);
+    at = append(out, size, at, at ? ", " : "");
+    return append(out, size, append(out, size, at, l->what), text);
+}
+
+static int append_time(char *out, size_t size, int at, const char *before, double seconds,
+                       const char *after)
+{
+    char text[64];
+    const bool many = seconds >= MANY_S;
+    snprintf(text, sizeof text, "%s%lld %s%s", before, (long long)(many ? seconds / 60 : seconds),
+             many ? "min" : "s", after);
+    return append(out, size, at, text);
+}
+
+/* How much of the first level of known size is done, with what the levels in it have done; *first
+ * is that level. 0: nothing is known. */
+static double fraction_done(size_t *first, const pgy_progress *p)
+{
+    double done = 0, part = 1;
+    *first = 0;
+    while (*first < p->level_count && !p->levels[*first].total) ++*first;
+    for (size_t i = *first; i < p->level_count && p->levels[i].total; i++) {
+        part /= (double)p->levels[i].total;
+        done += part * (double)p->levels[i].done;
+    }
+    return done < 1 ? done : 1;
+}
+
+void progress_text(char *out, size_t size, const pgy_progress *p)
+{
+    size_t first;
+    int at = 0;
+    if (size) *out = 0;
+    if (!p->level_count) return;
+    for (size_t i = 0; i < p->level_count; i++) at = append_level(out, size, at, &p->levels[i]);
+    at = append_time(out, size, at, ", ", (double)p->levels[0].elapsed_ns / SECOND_NS, "");
+    const double done = fraction_done(&first, p);
+    if (done < LEAST_DONE) return;
+    const double elapsed = (double)p->levels[first].elapsed_ns / SECOND_NS;
+    if (elapsed >= ESTIMATE_S)
+        append_time(out, size, at, ", about ", elapsed * (1 - done) / done, " left");
+}
+
+/* Without levels: the work has ended, and so has its line. */
+static void show(const pgy_progress *p, void *user)
+{
+    char text[256];
+    (void)user;
+    if (!LOG_IS_ON(INFO)) return;
+    if (!p->level_count) {
+        if (shown_ns) log_show_status("");
+        shown_ns = 0;
+        return;
+    }
+    const int64_t now = clock_ns();
+    const bool passing = log_has_status();
+    const int64_t since = shown_ns ? now - shown_ns : p->levels[0].elapsed_ns;
+    if (since < (!passing ? LINE_NS : shown_ns ? EVERY_NS : SECOND_NS)) return;
+    shown_ns = now;
+    progress_text(text, sizeof text, p);
+    if (passing)
+        log_show_status(text);
     else
-        snprintf(out, size, "    running, %lld s", seconds);
-    return true;
+        LOG(VERBOSE, "%s", text);
 }
 
-bool progress_cancelled(void *user)
+void progress_install(void)
 {
-    char text[96];
-    progress *p = user;
-    if (p && progress_text(text, sizeof text, p, clock_ns())) log_show_status(text);
+    pgy_set_progress(show, NULL);
+}
+
+bool run_progress_cancelled(void *user)
+{
+    run_progress *p = user;
+    if (p->asks_per_iteration) progress_advance(p->asks / p->asks_per_iteration);
+    p->asks++;
     return interrupt_requested();
-}
-
-void progress_end(const progress *p)
-{
-    if (!p->off) log_show_status("");
 }

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a long run is doing, as one passing line on a terminal. */
+/* What the program says of calls that take more than a second: one passing line on a terminal,
+ * elsewhere a line of the log every ten seconds with -v. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <polygraphy/base.h>
 
-typedef struct progress {
-    size_t asks_per_iteration; /* how often a run asks whether to stop; 0 = unknown */
-    size_t iterations;         /* in all; 0 = unknown */
-    bool off;                  /* nothing is shown */
-    int64_t start_ns, shown_ns;
+/* Shows what the library reports, from now on. */
+void progress_install(void);
+/* "Folding nodes 12 of 80, 34 s, about 50 s left". The estimate is missing where nothing is known
+ * of the whole, and for the first seconds. */
+void progress_text(char *out, size_t size, const pgy_progress *p);
+
+/* How far a run is: the question whether to stop is asked between inferences. */
+typedef struct run_progress {
+    size_t asks_per_iteration; /* 0: unknown */
     size_t asks;
-} progress;
-
-/* Times in nanoseconds. Text for the moment `now_ns`; false while there is nothing (new) to show:
- * in the first second, and more than four times a second. */
-bool progress_text(char *out, size_t size, progress *p, int64_t now_ns);
-/* For pgy_run_options.cancelled, with a progress (or NULL) as user: shows it, and answers whether
- * the user wants to stop. */
-bool progress_cancelled(void *user);
-/* Takes the line away. */
-void progress_end(const progress *p);
+} run_progress;
+/* For pgy_run_options.cancelled, with a run_progress as user, between progress_begin and
+ * progress_end: counts, and answers whether the user wants to stop. */
+bool run_progress_cancelled(void *user);
 
 #endif

@@ -17,8 +17,8 @@ typedef struct record_request {
     const pgy_metadata *shapes; /* of generated input data; NULL: as the model says */
 } record_request;
 
-/* Runs the model on the first input data that G-DATA of this line describes. *out has the inputs,
- * then the tensors that were asked for. */
+/* Runs the model on the first input data that the data options of this line describe. *out has the
+ * inputs, then the tensors that were asked for. */
 pgy_status record_tensors(pgy_tensor_map **out, pgy_model *model, const record_request *request,
                           const args *line, pgy_error *err) PGY_MUST_CHECK;
 

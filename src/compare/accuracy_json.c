@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accuracy results as JSON (semantics 1.8a): the bytes that the original writes. The file keeps
- * metrics and thresholds; verdicts are formed again when it is read, except elementwise ones, which
- * metrics cannot tell. Its pairs are keyed by name, so pairs of equal names are written as one,
- * with the iterations of all. */
+/* Reading accuracy results from JSON. The file keeps metrics and thresholds;
+ * verdicts are formed again when it is read, except elementwise ones, which metrics cannot tell. */
 #include <math.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "compare/accuracy_json.h"
 #include "compare/judge.h"
 #include "compare/results.h"
 #include "data/array_json.h"
 
 static const char LOG_PATH[] = "json/serde.py";
 
-typedef struct verdict_class {
-    pgy_compare_kind kind;
-    const char *result, *metric, *threshold;
-} verdict_class;
-static const verdict_class CLASSES[] = {
+const verdict_class VERDICT_CLASSES[VERDICT_CLASS_COUNT] = {
     {PGY_COMPARE_SIMPLE, "OutputCompareResult", NULL, "SimpleThreshold"},
     {PGY_COMPARE_L2, "L2Result", "l2_norm", "L2Threshold"},
     {PGY_COMPARE_COSINE_SIMILARITY, "CosineSimilarityResult", "cosine_similarity",
@@ -26,23 +21,14 @@ static const verdict_class CLASSES[] = {
     {PGY_COMPARE_SNR, "SnrResult", "snr", "SnrThreshold"},
     {PGY_COMPARE_LPIPS, "PerceptualMetricsResult", "lpips", "LpipsThreshold"},
 };
-enum { CLASS_COUNT = sizeof CLASSES / sizeof *CLASSES };
 
-/* The numbers of a simple comparison in their order in files; the last two may be null. */
-typedef struct metric_field {
-    const char *name;
-    size_t offset;
-} metric_field;
 #define FIELD(name)                        \
     {                                      \
 #name, offsetof(pgy_verdict, name) \
     }
-static const metric_field FIELDS[] = {
+const metric_field METRIC_FIELDS[METRIC_FIELD_COUNT] = {
     FIELD(max_absdiff),    FIELD(max_reldiff),    FIELD(mean_absdiff),     FIELD(mean_reldiff),
     FIELD(median_absdiff), FIELD(median_reldiff), FIELD(quantile_absdiff), FIELD(quantile_reldiff)};
-enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS, FIRST_QUANTILE = FIELD_COUNT - 2 };
-
-/* ---- Reading ---- */
 
 static pgy_status bad_place(const json_file *f, const json_value *v, const char *what,
                             pgy_error *err)
@@ -72,16 +58,16 @@ static pgy_status read_number(pgy_number *out, const json_value *object, const c
 static pgy_status read_simple_metrics(pgy_verdict *out, const json_value *v, const json_file *f,
                                       pgy_error *err)
 {
-    out->has_quantile = is_number(json_get(v, FIELDS[FIRST_QUANTILE].name));
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
-        double *to = (double *)((char *)out + FIELDS[i].offset);
-        const json_value *given = json_get(v, FIELDS[i].name);
+    out->has_quantile = is_number(json_get(v, METRIC_FIELDS[FIRST_QUANTILE].name));
+    for (size_t i = 0; i < METRIC_FIELD_COUNT; i++) {
+        double *to = (double *)((char *)out + METRIC_FIELDS[i].offset);
+        const json_value *given = json_get(v, METRIC_FIELDS[i].name);
         pgy_number n;
         if (i >= FIRST_QUANTILE && given && given->type == JSON_NULL) {
             *to = NAN; /* judged by it, an output fails */
             continue;
         }
-        pgy_status st = read_number(&n, v, FIELDS[i].name, f, err);
+        pgy_status st = read_number(&n, v, METRIC_FIELDS[i].name, f, err);
         if (st) return st;
         *to = n.real;
     }
@@ -121,8 +107,8 @@ static pgy_status read_metric(pgy_verdict *out, const json_value *v, const verdi
 
 static const verdict_class *class_named(const char *name)
 {
-    for (size_t i = 0; name && i < CLASS_COUNT; i++)
-        if (!strcmp(CLASSES[i].result, name)) return &CLASSES[i];
+    for (size_t i = 0; name && i < VERDICT_CLASS_COUNT; i++)
+        if (!strcmp(VERDICT_CLASSES[i].result, name)) return &VERDICT_CLASSES[i];
     return NULL;
 }
 
@@ -224,6 +210,50 @@ static pgy_status read_function(pgy_accuracy_results *r, const json_value *v, js
     return st;
 }
 
+/* What verdicts do not show. Files of the original have no such list. */
+static pgy_status read_failures(pgy_accuracy_results *r, const json_value *list, json_file *f,
+                                pgy_error *err)
+{
+    if (!list) return PGY_OK;
+    if (list->type != JSON_ARRAY) return bad_place(f, list, "'failures' is no list", err);
+    for (const json_value *v = list->first; v; v = v->next) {
+        if (v->type != JSON_STRING) return bad_place(f, v, "a failure is no text", err);
+        const char *text = json_string(v, &f->memory, NULL);
+        if (!text || !accuracy_add_failure(r, text))
+            return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory", f->path);
+    }
+    return PGY_OK;
+}
+
+static pgy_status note_empty(pgy_accuracy_results *r, const pgy_accuracy *a, size_t pair,
+                             json_file *f, pgy_error *err)
+{
+    const char *first, *second;
+    size_t count = pgy_accuracy_iteration_count(a, pair), empty = 0;
+    for (size_t i = 0; i < count; i++) empty += !pgy_verdicts_count(pgy_accuracy_at(a, pair, i));
+    if (count && !empty) return PGY_OK;
+    pgy_accuracy_pair(a, pair, &first, &second);
+    const char *text =
+        arena_printf(&f->memory, "%s vs. %s: nothing was compared in %zu of %zu iteration(s).",
+                     first, second, empty, count);
+    if (text && accuracy_add_failure(r, text)) return PGY_OK;
+    return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory", f->path);
+}
+
+/* A pair without iterations, or an iteration without verdicts, says by itself that nothing was
+ * compared; unless the run that wrote the file said so. */
+static pgy_status note_gaps(pgy_accuracy_results *r, json_file *f, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (pgy_accuracy_results_failure_count(r)) return PGY_OK;
+    for (size_t i = 0; !st && i < pgy_accuracy_results_count(r); i++) {
+        const pgy_accuracy *a = pgy_accuracy_results_at(r, i);
+        for (size_t p = 0; !st && p < pgy_accuracy_pair_count(a); p++)
+            st = note_empty(r, a, p, f, err);
+    }
+    return st;
+}
+
 static pgy_status read_results(pgy_accuracy_results *r, json_file *f, pgy_error *err)
 {
     pgy_status st = typed_json_expect(f->root, "AccuracyResults", f->path, err);
@@ -232,7 +262,8 @@ static pgy_status read_results(pgy_accuracy_results *r, json_file *f, pgy_error 
     if (!lst || lst->type != JSON_ARRAY)
         return bad_place(f, f->root, "AccuracyResults without a list 'lst'", err);
     for (const json_value *v = lst->first; !st && v; v = v->next) st = read_function(r, v, f, err);
-    return st;
+    if (!st) st = read_failures(r, json_get(f->root, "failures"), f, err);
+    return st ? st : note_gaps(r, f, err);
 }
 
 pgy_status accuracy_json_read(pgy_accuracy_results **out, json_file *file, pgy_error *err)
@@ -256,144 +287,5 @@ pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out, const char *pat
     if (st) return st;
     st = accuracy_json_read(out, &file, err);
     json_file_close(&file);
-    return st;
-}
-
-/* ---- Writing ---- */
-
-static void write_number(json_writer *w, const char *key, pgy_number n)
-{
-    json_key(w, key);
-    if (n.is_integer)
-        json_int(w, n.integer);
-    else
-        json_real(w, n.real);
-}
-
-static void write_class(json_writer *w, const char *name)
-{
-    json_put_text(w, "polygraphy_class", name);
-    json_end_object(w);
-}
-
-static void write_simple(json_writer *w, const pgy_verdict *v)
-{
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
-        json_key(w, FIELDS[i].name);
-        if (i >= FIRST_QUANTILE && !v->has_quantile)
-            json_null(w);
-        else
-            json_real(w, *(const double *)((const char *)v + FIELDS[i].offset));
-    }
-    json_key(w, "thresholds");
-    json_begin_object(w);
-    json_put_text(w, "check_error_stat", pgy_error_stat_name(v->stat));
-    write_number(w, "atol", v->atol);
-    write_number(w, "rtol", v->rtol);
-    write_class(w, "SimpleThreshold");
-    json_key(w, "passed");
-    if (v->stat == PGY_STAT_ELEMWISE)
-        json_bool(w, v->passed);
-    else
-        json_null(w);
-}
-
-static void write_verdict(json_writer *w, const pgy_verdict *v)
-{
-    const verdict_class *c = NULL;
-    for (size_t i = 0; i < CLASS_COUNT && v->has_metrics; i++)
-        if (CLASSES[i].kind == v->kind) c = &CLASSES[i];
-    if (!c) {
-        json_bool(w, v->passed);
-        return;
-    }
-    json_begin_object(w);
-    if (c->metric) {
-        json_key(w, c->metric);
-        if (v->verified)
-            json_real(w, v->metric);
-        else
-            json_null(w);
-        json_key(w, "thresholds");
-        json_begin_object(w);
-        write_number(w, "threshold", v->threshold);
-        write_class(w, c->threshold);
-    } else {
-        write_simple(w, v);
-    }
-    write_class(w, c->result);
-}
-
-static bool same_names(const pgy_accuracy *a, size_t i, size_t k)
-{
-    const char *first[2], *second[2];
-    pgy_accuracy_pair(a, i, &first[0], &second[0]);
-    pgy_accuracy_pair(a, k, &first[1], &second[1]);
-    return !strcmp(first[0], first[1]) && !strcmp(second[0], second[1]);
-}
-
-static void write_iterations(json_writer *w, const pgy_accuracy *a, size_t pair)
-{
-    for (size_t i = 0; i < pgy_accuracy_iteration_count(a, pair); i++) {
-        const pgy_verdicts *verdicts = pgy_accuracy_at(a, pair, i);
-        json_begin_object(w);
-        for (size_t k = 0; k < pgy_verdicts_count(verdicts); k++) {
-            const pgy_verdict *v = pgy_verdicts_at(verdicts, k);
-            json_key(w, v->output);
-            write_verdict(w, v);
-        }
-        json_end_object(w);
-    }
-}
-
-static void write_pair(json_writer *w, const pgy_accuracy *a, size_t pair)
-{
-    const char *first, *second;
-    for (size_t i = 0; i < pair; i++)
-        if (same_names(a, i, pair)) return;
-    pgy_accuracy_pair(a, pair, &first, &second);
-    json_begin_array(w);
-    json_begin_array(w);
-    json_text(w, first);
-    json_text(w, second);
-    json_end_array(w);
-    json_begin_array(w);
-    for (size_t i = pair; i < pgy_accuracy_pair_count(a); i++)
-        if (same_names(a, i, pair)) write_iterations(w, a, i);
-    json_end_array(w);
-    json_end_array(w);
-}
-
-static void write_results(json_writer *w, const pgy_accuracy_results *r)
-{
-    json_begin_object(w);
-    json_key(w, "lst");
-    json_begin_array(w);
-    for (size_t i = 0; i < pgy_accuracy_results_count(r); i++) {
-        const pgy_accuracy *a = pgy_accuracy_results_at(r, i);
-        json_begin_object(w);
-        json_key(w, "lst");
-        json_begin_array(w);
-        for (size_t pair = 0; pair < pgy_accuracy_pair_count(a); pair++) write_pair(w, a, pair);
-        json_end_array(w);
-        json_put_text(w, "aggregation", pgy_accuracy_is_average(a) ? "average" : "per_sample");
-        write_class(w, "AccuracyResult");
-    }
-    json_end_array(w);
-    write_class(w, "AccuracyResults");
-}
-
-pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r, const char *path,
-                                     pgy_error *err)
-{
-    json_output file = {0};
-    pgy_status st = accuracy_expect_all(r, err);
-    if (st) return pgy_error_prefix(err, st, "%s cannot be written: ", path);
-    LOG(INFO, "Saving accuracy results to %s", path);
-    st = json_output_open(&file, path, err);
-    if (st) return st;
-    write_results(file.json, r);
-    st = json_output_commit(&file, err);
-    json_output_close(&file);
     return st;
 }

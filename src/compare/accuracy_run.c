@@ -29,16 +29,22 @@ static size_t shortest(const pgy_results *const *results, size_t count)
     return count ? least : 0;
 }
 
-/* The runners of all results at one iteration; one that ended early is left out, and noticed by the
- * tally. */
-static size_t line_up(const pgy_iteration **its, const pgy_results *const *results, size_t count,
-                      size_t iteration)
+/* The runners of all results at one iteration; one that ended early is left out, and the tally
+ * told. *all: none was left out. */
+static size_t line_up(const pgy_iteration **its, bool *all, tally *t,
+                      const pgy_results *const *results, size_t count, size_t iteration)
 {
     size_t n = 0;
+    *all = true;
     for (size_t i = 0; i < count; i++)
-        for (size_t r = 0; r < pgy_results_runner_count(results[i]); r++)
-            if (iteration < pgy_results_iteration_count(results[i], r))
+        for (size_t r = 0; r < pgy_results_runner_count(results[i]); r++) {
+            if (iteration < pgy_results_iteration_count(results[i], r)) {
                 its[n++] = pgy_results_at(results[i], r, iteration);
+                continue;
+            }
+            tally_absent(t, pgy_results_runner_name(results[i], r));
+            *all = false;
+        }
     return n;
 }
 
@@ -60,13 +66,17 @@ static pgy_status note_uneven(tally *t, const pgy_results *const *results, size_
 pgy_status tally_results(tally *t, const pgy_results *const *results, size_t count, pgy_error *err)
 {
     size_t runners = 0, shared = shortest(results, count);
+    bool all = true;
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < count; i++) runners += pgy_results_runner_count(results[i]);
     const pgy_iteration **its = mem_calloc(runners + 1, sizeof *its);
     if (!its) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (size_t i = 0; !st && !t->stopped && i < shared; i++)
-        st = tally_iteration(t, its, line_up(its, results, count, i), err);
-    if (!st && !t->stopped && count) st = note_uneven(t, results, count, shared, err);
+    for (size_t i = 0; !st && !t->stopped && i < shared; i++) {
+        size_t n = line_up(its, &all, t, results, count, i);
+        if (!all && !t->options.compat) break;
+        st = tally_iteration(t, its, n, err);
+    }
+    if (!st && all && !t->stopped && count) st = note_uneven(t, results, count, shared, err);
     mem_free((void *)its);
     return st;
 }
@@ -83,6 +93,7 @@ pgy_status pgy_compare_accuracy(pgy_accuracy_results **accuracy, bool *passed,
         tally_init(&t, options ? options : &defaults, accuracy ? KEEP_VERDICTS : KEEP_COUNTS, err);
     if (st) return st;
     st = tally_results(&t, results, count, err);
+    if (!st) st = tally_validate(&t, results, count, err);
     if (!st && runners < 2)
         tally_fail_unless_compat(
             &t, "There are results of %zu runner(s) only: nothing was compared.", runners);
@@ -102,6 +113,15 @@ pgy_status pgy_compare_accuracy(pgy_accuracy_results **accuracy, bool *passed,
 
 /* ---- Validation ----------------------------------------------------------------------------- */
 
+static size_t element_count(const pgy_results *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pgy_results_runner_count(r); i++)
+        for (size_t k = 0; k < pgy_results_iteration_count(r, i); k++)
+            n += iteration_element_count(pgy_results_at(r, i, k));
+    return n;
+}
+
 static void log_validation_start(const pgy_results *r)
 {
     size_t count = pgy_results_runner_count(r);
@@ -114,13 +134,11 @@ static void log_validation_start(const pgy_results *r)
     mem_free((void *)names);
 }
 
-pgy_status pgy_validate(bool *valid, const pgy_results *r, bool check_nan, bool check_inf,
-                        bool fail_fast, pgy_error *err)
+static pgy_status validate_all(bool *valid, const pgy_results *r, bool check_nan, bool check_inf,
+                               bool fail_fast, pgy_error *err)
 {
     bool all = true;
     pgy_status st = PGY_OK;
-    log_validation_start(r);
-    pgy_log_indent(1);
     for (size_t i = 0; i < pgy_results_runner_count(r); i++)
         for (size_t k = 0; !st && k < pgy_results_iteration_count(r, i) && (all || !fail_fast);
              k++) {
@@ -129,11 +147,50 @@ pgy_status pgy_validate(bool *valid, const pgy_results *r, bool check_nan, bool 
                                     fail_fast, err);
             if (!one) all = false;
         }
-    if (!st && all)
+    *valid = all;
+    return st;
+}
+
+/* *valid: what was looked at is valid, or there was nothing to look at. */
+static pgy_status validate_results(bool *valid, const pgy_results *r, bool check_nan,
+                                   bool check_inf, bool fail_fast, pgy_error *err)
+{
+    log_validation_start(r);
+    pgy_log_indent(1);
+    pgy_status st = validate_all(valid, r, check_nan, check_inf, fail_fast, err);
+    if (!st && *valid && element_count(r))
         LOG(FINISH, "PASSED | Output Validation");
-    else if (!st && !fail_fast)
+    else if (!st && !*valid && !fail_fast)
         LOG(ERROR, "FAILED | Output Validation");
     pgy_log_indent(-1);
-    if (!st) *valid = all;
     return st;
+}
+
+pgy_status tally_validate(tally *t, const pgy_results *const *results, size_t count, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; t->options.validate && !st && i < count; i++) {
+        bool valid = true;
+        st = validate_results(&valid, results[i], true, true, false, err);
+        t->validated += element_count(results[i]);
+        if (!st && !valid)
+            tally_fail_for_good(t,
+                                "Output validation failed: there are invalid values (NaNs/Infs).");
+    }
+    return st;
+}
+
+pgy_status pgy_validate(bool *valid, const pgy_results *r, bool check_nan, bool check_inf,
+                        bool fail_fast, pgy_error *err)
+{
+    bool all = true;
+    pgy_status st = validate_results(&all, r, check_nan, check_inf, fail_fast, err);
+    if (st) return st;
+    if (!element_count(r)) {
+        LOG(ERROR, "FAILED | Output Validation | There are no outputs with elements: nothing was "
+                   "validated.");
+        all = false;
+    }
+    *valid = all;
+    return PGY_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/system.h"
 #include "tensor/convert.h"
 
@@ -87,6 +88,35 @@ work_type arith_common_float(pgy_dtype a, pgy_dtype b)
     return single_a && single_b ? WORK_F32 : WORK_F64;
 }
 
+static bool is_i64(pgy_dtype dtype)
+{
+    return dtype == PGY_I64 || dtype == PGY_U64;
+}
+
+bool arith_float_meets_i64(pgy_dtype a, pgy_dtype b)
+{
+    return (is_i64(a) && is_floating(b)) || (is_floating(a) && is_i64(b));
+}
+
+static __int128 whole_element(pgy_dtype dtype, const void *data, size_t i)
+{
+    return dtype == PGY_U64 ? (__int128)((const uint64_t *)data)[i] : ((const int64_t *)data)[i];
+}
+
+/* Beyond 2^65 the difference is so large that rounding the integer does not matter; NaN and
+ * infinities go this way too. */
+double arith_mixed_difference(pgy_dtype a_dtype, const void *a, pgy_dtype b_dtype, const void *b,
+                              size_t i)
+{
+    bool a_whole = is_i64(a_dtype);
+    __int128 whole = whole_element(a_whole ? a_dtype : b_dtype, a_whole ? a : b, i);
+    double real;
+    arith_widen(WORK_F64, &real, a_whole ? b_dtype : a_dtype, a_whole ? b : a, i, 1);
+    if (!(fabs(real) < 0x1p65)) return fabs(real - (double)whole);
+    __int128 floor_part = (__int128)real;
+    return fabs((double)(floor_part - whole) + (real - (double)floor_part));
+}
+
 float arith_float_not_above(double v)
 {
     float f = (float)v;
@@ -153,6 +183,7 @@ source source_pair(pgy_view a, pgy_view b, const pair_options *options)
         return s;
     }
     s.common = arith_common_float(a.dtype, b.dtype);
+    s.float_meets_i64 = arith_float_meets_i64(a.dtype, b.dtype);
     if (s.common == WORK_F32 && options->infinities_equal) {
         s.common = WORK_F64;
         s.single = true;
@@ -327,6 +358,28 @@ static void fill_complex(const source *s, size_t start, size_t n, block *out)
     }
 }
 
+/* A float against int64 or uint64: NumPy rounds the integers to float64 first. */
+static void fill_float_meets_i64(const source *s, size_t start, size_t n, block *out)
+{
+    arith_widen(WORK_F64, out->a.f64, s->a_dtype, s->a, start, n);
+    arith_widen(WORK_F64, out->b.f64, s->b_dtype, s->b, start, n);
+    for (size_t i = 0; i < n; i++) {
+        double original = fabs(out->a.f64[i] - out->b.f64[i]);
+        double exact = arith_mixed_difference(s->a_dtype, s->a, s->b_dtype, s->b, start + i);
+        double difference = s->options.wrap ? original : exact, reference = fabs(out->b.f64[i]);
+        if (reference == 0 && s->float_reference) {
+            reference = 0x1p-52;
+            out->counts.zeros++;
+        }
+        double relative = difference / reference;
+        out->out[0].f64[i] = difference;
+        out->out[1].f64[i] = relative;
+        out->counts.mismatched +=
+            above_real(difference, s->options.atol) && above_real(relative, s->options.rtol);
+        out->counts.wrapped += original != exact && exact == exact;
+    }
+}
+
 /* The smallest signed reference has no magnitude in its type: the original divides floats by the
  * negative number. */
 static void divide_by_minimum(const source *s, size_t start, size_t n, block *out)
@@ -357,6 +410,11 @@ static void fill_pair(const source *s, size_t start, size_t n, block *out)
     }
     if (s->common == WORK_I64 || s->common == WORK_U64) {
         fill_integers(s, start, n, out);
+        return;
+    }
+    if (s->float_meets_i64) {
+        fill_float_meets_i64(s, start, n, out);
+        divide_by_minimum(s, start, n, out);
         return;
     }
     const void *a = widened(s->common, s->a_dtype, s->a, start, n, &out->a);
@@ -506,7 +564,7 @@ static void walk_task(size_t task, void *user)
 {
     const walk *w = user;
     size_t first = w->blocks * task / w->tasks, end = w->blocks * (task + 1) / w->tasks;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = first; i < end && !cancel_requested(); i++) {
         block_place place = {task, i, w->starts[i], w->starts[i + 1] - w->starts[i]};
         w->visit(w->scratch[task], &place, w->user);
     }
@@ -529,7 +587,8 @@ pgy_status arith_each(pair_counts *counts, const source *s, const size_t *starts
                            s->count);
         goto done;
     }
-    parallel_for(w.tasks, walk_task, &w);
+    parallel_for_until_cancelled(w.tasks, walk_task, &w);
+    st = cancel_check(err);
     for (size_t i = 0; i < w.tasks; i++) {
         total.mismatched += w.scratch[i]->counts.mismatched;
         total.zeros += w.scratch[i]->counts.zeros;

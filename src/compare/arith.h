@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers that statistics are made of, block by block and never as whole arrays: the elements
- * of one array, or the absolute and relative differences of two. Types and roundings are NumPy's
- * (semantics 3.3, 3.4): float32 differences stay float32 and so on. Integers are subtracted
- * exactly; `wrap` gives the original's two's complement instead.
+ * of one array, or the absolute and relative differences of two. Types and roundings are NumPy's:
+ * float32 differences stay float32 and so on. Integers are subtracted exactly; `wrap` gives the
+ * original's two's complement instead.
  *
  * Blocks follow NumPy's order of summation, so that sums over blocks can be put together to the
  * very same float: float32 is halved recursively (tree), types that NumPy converts on the way are
@@ -38,9 +38,10 @@ typedef struct source {
     const void *a, *b;
     work_type common; /* what both sides of a pair are widened to */
     bool float_reference,
-        mixed_u64; /* b is a float: its zeros become 2^-52; a signed array against uint64 */
-    bool wrap_i32; /* the original subtracts in int32 */
-    bool single;   /* float32 differences that NumPy keeps as float64 */
+        mixed_u64;        /* b is a float: its zeros become 2^-52; a signed array against uint64 */
+    bool float_meets_i64; /* float64 cannot hold one side: its differences are formed exactly */
+    bool wrap_i32;        /* the original subtracts in int32 */
+    bool single;          /* float32 differences that NumPy keeps as float64 */
     pair_options options;
     float atol_f32, rtol_f32; /* the largest float32 that are not above the tolerances */
 } source;
@@ -78,6 +79,11 @@ void arith_widen(work_type work, void *to, pgy_dtype dtype, const void *from, si
 work_type arith_work_type(pgy_dtype dtype);
 /* The type of mixed arithmetic after widening, for pairs that are not both integers: F32 or F64. */
 work_type arith_common_float(pgy_dtype a, pgy_dtype b);
+/* Do a floating side and one of 64-bit integers meet? */
+bool arith_float_meets_i64(pgy_dtype a, pgy_dtype b);
+/* Element i of two such arrays: |a - b|, rounded once; 0 only if they are equal. */
+double arith_mixed_difference(pgy_dtype a_dtype, const void *a, pgy_dtype b_dtype, const void *b,
+                              size_t i);
 bool arith_is_int32(pgy_dtype dtype); /* int32 after widening */
 float arith_float_not_above(double v);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verdicts over the means of all iterations, and the summary lines that end a comparison
- * (semantics 2.4). */
+/* Verdicts over the means of all iterations, and the summary lines that end a comparison. */
 #include <math.h>
 #include <string.h>
 

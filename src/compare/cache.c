@@ -3,6 +3,7 @@
  * and matched to each. A runner that the data does not fit gets its iterations from the loader
  * again, if the loader can make them for other inputs. */
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "compare/run.h"
 
@@ -107,7 +108,7 @@ pgy_status feed_cache_match(pgy_tensor_map **out, feed_cache *c, size_t i, pgy_r
     if (st) return st;
     st = infer_match(out, r, feed, &why);
     pgy_tensor_map_destroy(feed);
-    if (!st || st == PGY_E_MEMORY || !pgy_data_loader_can_regenerate(c->loader)) {
+    if (!st || status_ends_all(st) || !pgy_data_loader_can_regenerate(c->loader)) {
         if (st) pgy_error_set(err, st, "%s", why.text);
         return st;
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/system.h"
 
 typedef struct message_head {
@@ -97,13 +98,16 @@ static pgy_status wait_readable(const reader *r, pgy_error *err)
 {
     struct pollfd p = {.fd = r->fd, .events = POLLIN};
     for (;;) {
-        int ms = -1;
+        enum { SLICE_MS = 20 };
+        int ms = SLICE_MS;
         if (r->deadline_ns >= 0) {
             int64_t left = (r->deadline_ns - clock_ns()) / 1000000 + 1;
-            ms = left < 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
+            ms = left < 0 ? 0 : left > SLICE_MS ? SLICE_MS : (int)left;
         }
         int n = poll(&p, 1, ms);
         if (n > 0) return PGY_OK;
+        const pgy_status st = cancel_check(err);
+        if (st) return st;
         if (n < 0 && errno != EINTR)
             return pgy_error_set(err, PGY_E_IO, "poll: %s", strerror(errno));
         if (r->deadline_ns >= 0 && clock_ns() >= r->deadline_ns)

@@ -263,7 +263,7 @@ bool compare_can_average(const pgy_compare *c, const char **why)
     }
     /* Only the default decides here: an output's own elemwise is refused when that output turns up.
      */
-    bool elemwise = o->kind == PGY_COMPARE_SIMPLE && compare_stat(c, "") == PGY_STAT_ELEMWISE;
+    bool elemwise = o->kind == PGY_COMPARE_SIMPLE && compare_stat(c, "", NULL) == PGY_STAT_ELEMWISE;
     if (elemwise)
         *why = "check_average is not supported with check_error_stat='elemwise': it is a "
                "per-element check with no "
@@ -279,21 +279,39 @@ pgy_number compare_real(double v)
     return (pgy_number){.real = v};
 }
 
-pgy_number compare_number(const pgy_number_map *map, const char *output, pgy_number fallback)
+/* The names to look for, in order; the order of the sides must not change which values count. */
+enum { PASSES = 3 };
+
+static const char *name_of_pass(int pass, const char *output, const char *partner)
 {
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = map->count; i-- > 0;)
-            if (!strcmp(map->entries[i].name, pass ? "" : output)) return map->entries[i].value;
+    return pass == 0 ? output : pass == 1 ? partner : "";
+}
+
+pgy_number compare_number(const pgy_number_map *map, const char *output, const char *partner,
+                          pgy_number fallback)
+{
+    for (int pass = 0; pass < PASSES; pass++) {
+        const char *name = name_of_pass(pass, output, partner);
+        for (size_t i = map->count; name && i-- > 0;)
+            if (!strcmp(map->entries[i].name, name)) return map->entries[i].value;
+    }
     return fallback;
 }
 
-pgy_error_stat compare_stat(const pgy_compare *c, const char *output)
+pgy_error_stat compare_stat(const pgy_compare *c, const char *output, const char *partner)
 {
     const pgy_compare_options *o = &c->options;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = o->stat_count; i-- > 0;)
-            if (!strcmp(o->stats[i].name, pass ? "" : output)) return o->stats[i].value;
+    for (int pass = 0; pass < PASSES; pass++) {
+        const char *name = name_of_pass(pass, output, partner);
+        for (size_t i = o->stat_count; name && i-- > 0;)
+            if (!strcmp(o->stats[i].name, name)) return o->stats[i].value;
+    }
     return PGY_STAT_ELEMWISE;
+}
+
+const char *job_partner(const compare_job *job)
+{
+    return job->compat ? NULL : job->b.output;
 }
 
 static bool has_output(const pgy_iteration *it, const char *name)

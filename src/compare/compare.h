@@ -7,6 +7,7 @@
 #include <polygraphy/compare.h>
 
 #include "base/str.h"
+#include "compare/judge.h"
 
 typedef struct compare_kind_row {
     pgy_compare_kind kind;
@@ -25,10 +26,12 @@ struct pgy_compare {
     void (*free_user)(void *user);
 };
 
-/* Per-output values: by name, else "", else the default. */
-pgy_number compare_number(const pgy_number_map *map, const char *output, pgy_number fallback);
+/* Per-output values: by the output's name, else its partner's (may be NULL), else "", else the
+ * default. */
+pgy_number compare_number(const pgy_number_map *map, const char *output, const char *partner,
+                          pgy_number fallback);
 pgy_number compare_real(double v);
-pgy_error_stat compare_stat(const pgy_compare *c, const char *output);
+pgy_error_stat compare_stat(const pgy_compare *c, const char *output, const char *partner);
 /* WARNING for every dictionary with names that neither side has. */
 void compare_warn_extra_names(const pgy_compare *c, const pgy_iteration *a, const pgy_iteration *b);
 
@@ -43,12 +46,33 @@ typedef struct compare_job {
     bool compat;
 } compare_job;
 
+/* The other name under which values of this output may be given. The original knows the first only.
+ */
+const char *job_partner(const compare_job *job);
+
 /* Each fills everything of *v but `output` and `kind`. */
 pgy_status simple_compare(pgy_verdict *v, const compare_job *job, pgy_error *err) PGY_MUST_CHECK;
 pgy_status indices_compare(pgy_verdict *v, const compare_job *job, pgy_error *err) PGY_MUST_CHECK;
 pgy_status metric_compare(pgy_verdict *v, const compare_job *job, pgy_error *err) PGY_MUST_CHECK;
 
-/* Makes the shapes of both sides equal if they may be made so (semantics 3.1, 3.2). *same: false
+/* Per output of a: the position of its partner among the outputs of b, or NO_PARTNER. With `compat`
+ * as the original pairs, where several outputs of a may have the same partner. Free with mem_free.
+ */
+#define NO_PARTNER SIZE_MAX
+pgy_status compare_find_partners(size_t **partners, const pgy_iteration *a, const pgy_iteration *b,
+                                 bool compat, pgy_error *err) PGY_MUST_CHECK;
+/* The output of b that the original finds for output i of a and refuses, because a has an output of
+ * that very name; or NULL. */
+const char *compare_refused_partner(const pgy_iteration *a, const pgy_iteration *b, size_t i);
+/* A function of the caller's on all outputs; every output needs a verdict, and nothing else. */
+pgy_status callback_compare(pgy_verdicts *out, compare_gaps *gaps, const pgy_compare *c,
+                            const pgy_iteration *a, const pgy_iteration *b, bool compat,
+                            pgy_error *err) PGY_MUST_CHECK;
+/* Counts and names an output of `side` that was compared with nothing, and logs why. */
+void gaps_note_unmatched(compare_gaps *gaps, const pgy_iteration *side, const char *output,
+                         bool compat, const char *why);
+
+/* Makes the shapes of both sides equal if they may be made so. *same: false
  * after an ERROR line. The tensors of *a and *b are owned by the caller afterwards. */
 pgy_status pairing_match_shapes(bool *same, pgy_tensor **a, pgy_tensor **b, const compare_job *job,
                                 pgy_error *err) PGY_MUST_CHECK;

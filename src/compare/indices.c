@@ -15,11 +15,11 @@
 
 static const char LOG_PATH[] = "comparator/compare.py";
 
-/* An element: numbers compare as NumPy compares mixed types (as float64 unless both are integers).
- */
+/* An element. Mixed types, and floats, compare as float64, and where that does not hold an integer
+ * of 64 bits, by what it leaves over (which the original ignores). */
 typedef struct element {
     double real;
-    int64_t integer;
+    int64_t integer; /* the value, or what `real` leaves over of it */
     pgy_string text;
     size_t place;
 } element;
@@ -49,7 +49,9 @@ static int order_by_value(const element *a, const element *b, element_kind kind)
     case ELEMENT_UNSIGNED:
         return ((uint64_t)a->integer > (uint64_t)b->integer) -
                ((uint64_t)a->integer < (uint64_t)b->integer);
-    case ELEMENT_REAL: return (a->real > b->real) - (a->real < b->real);
+    case ELEMENT_REAL:
+        if (a->real == b->real) return (a->integer > b->integer) - (a->integer < b->integer);
+        return (a->real > b->real) - (a->real < b->real);
     case ELEMENT_TEXT: break;
     }
     size_t least = a->text.size < b->text.size ? a->text.size : b->text.size;
@@ -98,6 +100,20 @@ static element_kind choose_kind(pgy_dtype a, pgy_dtype b)
     return a == PGY_U64 && b == PGY_U64 ? ELEMENT_UNSIGNED : ELEMENT_REAL;
 }
 
+static int64_t left_over(double real, pgy_dtype dtype, const void *data, size_t at)
+{
+    if (dtype == PGY_I64) return (int64_t)(((const int64_t *)data)[at] - (__int128)real);
+    if (dtype == PGY_U64) return (int64_t)(((const uint64_t *)data)[at] - (__int128)real);
+    return 0;
+}
+
+static void read_real(element *to, const indices_run *run, pgy_view v, size_t at)
+{
+    const void *data = pgy_view_data(v);
+    arith_widen(WORK_F64, &to->real, v.dtype, data, at, 1);
+    to->integer = run->job->compat ? 0 : left_over(to->real, v.dtype, data, at);
+}
+
 static void read_slice(element *to, const indices_run *run, pgy_view v, size_t slice)
 {
     const void *data = pgy_view_data(v);
@@ -107,7 +123,7 @@ static void read_slice(element *to, const indices_run *run, pgy_view v, size_t s
         if (run->kind == ELEMENT_TEXT)
             to[i].text = ((const pgy_string *)data)[at];
         else if (run->kind == ELEMENT_REAL)
-            arith_widen(WORK_F64, &to[i].real, v.dtype, data, at, 1);
+            read_real(&to[i], run, v, at);
         else
             arith_widen(run->kind == ELEMENT_INTEGER ? WORK_I64 : WORK_U64, &to[i].integer, v.dtype,
                         data, at, 1);
@@ -135,6 +151,16 @@ static bool find_place(size_t *place, const indices_run *run, const element *wan
     return true;
 }
 
+/* Within the range of int64 or uint64. */
+static void write_whole(char *out, size_t size, const element *e)
+{
+    __int128 v = (__int128)e->real + e->integer;
+    if (v < 0)
+        snprintf(out, size, "%lld", (long long)v);
+    else
+        snprintf(out, size, "%llu", (unsigned long long)v);
+}
+
 static void log_not_found(const indices_run *run, const element *e)
 {
     char number[32];
@@ -150,7 +176,7 @@ static void log_not_found(const indices_run *run, const element *e)
         break;
     case ELEMENT_REAL:
         if (pgy_dtype_is_integer(run->shown))
-            snprintf(number, sizeof number, "%.0f", e->real);
+            write_whole(number, sizeof number, e);
         else
             py_double_repr(number, e->real);
         str_append(&text, number);
@@ -161,7 +187,8 @@ static void log_not_found(const indices_run *run, const element *e)
 
 static bool same_value(element_kind kind, const element *a, const element *b)
 {
-    return kind == ELEMENT_REAL ? a->real == b->real : order_by_value(a, b, kind) == 0;
+    bool nan = kind == ELEMENT_REAL && (a->real != a->real || b->real != b->real);
+    return !nan && order_by_value(a, b, kind) == 0;
 }
 
 static void order_slice(const indices_run *run, const element *slice)
@@ -222,8 +249,9 @@ pgy_status indices_compare(pgy_verdict *v, const compare_job *job, pgy_error *er
     pgy_tensor *a = NULL, *b = NULL;
     pgy_status st = PGY_OK;
     v->verified = true;
-    run.tolerance =
-        compare_number(&o->threshold, job->a.output, (pgy_number){.is_integer = true}).integer;
+    run.tolerance = compare_number(&o->threshold, job->a.output, job_partner(job),
+                                   (pgy_number){.is_integer = true})
+                        .integer;
     if (!pgy_view_same_shape(pgy_tensor_view(job->a.tensor), pgy_tensor_view(job->b.tensor))) {
         LOG(ERROR, "Cannot compare outputs of different shapes.");
         return PGY_OK;

@@ -2,6 +2,7 @@
 /* One inference of one runner with the log around it. */
 #include <math.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/pytext.h"
 #include "compare/run.h"
@@ -45,7 +46,7 @@ double infer_seconds(const pgy_runner *r)
 
 pgy_status run_check_cancelled(const pgy_run_options *o, pgy_error *err)
 {
-    if (!o->cancelled || !o->cancelled(o->user)) return PGY_OK;
+    if (!o->cancelled || !o->cancelled(o->user)) return cancel_check(err);
     return pgy_error_set(err, PGY_E_CANCELLED, "cancelled");
 }
 

@@ -6,8 +6,12 @@
 
 #include <polygraphy/compare.h>
 
+#include "base/str.h"
+
 /* ---- Containers (verdict.c) ----------------------------------------------------------------- */
 pgy_status accuracy_results_create(pgy_accuracy_results **out, pgy_error *err) PGY_MUST_CHECK;
+/* Keeps a reason to fail that is not in the verdicts. false: out of memory */
+bool accuracy_add_failure(pgy_accuracy_results *r, const char *text) PGY_MUST_CHECK;
 /* A new function entry. */
 pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind,
                         bool average, pgy_error *err) PGY_MUST_CHECK;
@@ -35,19 +39,29 @@ void verdict_judge(pgy_verdict *v);
 
 /* ---- One comparison (pairing.c, simple.c, indices.c, metric.c) ------------------------------ */
 pgy_compare_kind compare_kind(const pgy_compare *c);
-/* Can its metrics be averaged (semantics 2.4)? `why` names the reason when not. */
+/* Can its metrics be averaged? `why` names the reason when not. */
 bool compare_can_average(const pgy_compare *c, const char **why);
-/* Compares all outputs of two iterations with one function, logging as cli.md 4.3; fills `out`. An
- * output of either side that was compared with nothing is counted in *unmatched (names logged at
- * ERROR unless compat). @return an error only where the original is critical */
-pgy_status compare_iteration(pgy_verdicts *out, size_t *unmatched, const pgy_compare *c,
+/* What keeps a comparison from being complete, summed over calls. Names are those of the first few,
+ * for a reason of one line; the log has all. */
+typedef struct compare_gaps {
+    size_t unmatched;                   /* outputs of either side that were compared with nothing */
+    size_t foreign;                     /* verdicts of a callback on what is no output */
+    str unmatched_names, foreign_names; /* "'z' of B, 'q' of A" */
+} compare_gaps;
+void compare_gaps_deinit(compare_gaps *gaps);
+/* Compares all outputs of two iterations with one function, logging as the original does; fills
+ * `out`. An output of either side that was compared with nothing is noted in *gaps (and logged at
+ * ERROR, with compat as a warning). @return an error only where the original is critical */
+pgy_status compare_iteration(pgy_verdicts *out, compare_gaps *gaps, const pgy_compare *c,
                              const pgy_iteration *a, const pgy_iteration *b, bool compat,
                              pgy_error *err) PGY_MUST_CHECK;
+/* Elements of all outputs. */
+size_t iteration_element_count(const pgy_iteration *it);
 /* Statistics lines of both sides, after all functions have seen the iteration: of every output that
  * one of the `count` verdict lists names (they are those that compare_iteration filled). An output
  * that failed in any of them gets values and histogram at INFO, the others at VERBOSE. */
 pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b,
-                               const pgy_verdicts *const *verdicts, size_t count,
+                               const pgy_verdicts *const *verdicts, size_t count, bool compat,
                                pgy_error *err) PGY_MUST_CHECK;
 /* Verdicts over the means of all iterations of a pair (check_average). @return PGY_E_ARGUMENT when
  * an iteration has no metrics */

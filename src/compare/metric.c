@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions with one number per output: L2 norm, cosine similarity, PSNR, SNR (semantics 3.6), and
+/* Functions with one number per output: L2 norm, cosine similarity, PSNR, SNR, and
  * LPIPS, which needs a neural network that is not here and therefore fails, saying so.
  *
  * Squares of floats are taken and summed in float64, products in the type of the inputs, in NumPy's
- * order. Integers are exact up to 64 bits; `wrap` repeats the original's overflow. */
+ * order. Integers are exact up to 64 bits, also against floats; `wrap` repeats the original's
+ * overflow. */
 #include <math.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ typedef struct metric_run {
     work_type common;
     size_t mean_count;
     bool wrap, wrap_i32;
+    bool exact; /* float64 cannot hold one side's integers */
     double *dd, *aa, *bb, *ab64, *high;
     float *ab;
     bool *nan;
@@ -80,7 +82,11 @@ static void visit_floats(block *b, const block_place *at, void *user)
         arith_widen(WORK_F64, y, run->s.b_dtype, run->s.b, at->start, at->count);
         for (size_t i = 0; i < at->count; i++) out[i] = x[i] * y[i];
         run->ab64[at->index] = k->sum_f64(out, at->count);
-        for (size_t i = 0; i < at->count; i++) out[i] = square(x[i] - y[i]);
+        for (size_t i = 0; i < at->count; i++)
+            out[i] =
+                square(run->exact ? arith_mixed_difference(run->s.a_dtype, run->s.a, run->s.b_dtype,
+                                                           run->s.b, at->start + i)
+                                  : x[i] - y[i]);
         run->dd[at->index] = k->sum_f64(out, at->count);
         run->aa[at->index] = k->deviation_f64(x, at->count, 0);
         run->bb[at->index] = k->deviation_f64(y, at->count, 0);
@@ -381,6 +387,7 @@ static void set_up(metric_run *run, const pgy_tensor *a, const pgy_tensor *b, bo
     bool u64 = x == PGY_U64 || y == PGY_U64,
          same_u64 = u64 && (x == y || x == PGY_BOOL || y == PGY_BOOL);
     run->common = floating ? arith_common_float(x, y) : same_u64 ? WORK_U64 : WORK_I64;
+    run->exact = !wrap && arith_float_meets_i64(x, y);
     /* The original mixes uint64 with signed integers as float64. */
     if (wrap && u64 && !same_u64) run->common = WORK_F64;
     if (x == PGY_BOOL && y == PGY_BOOL) run->common = WORK_F64;
@@ -497,7 +504,7 @@ pgy_status metric_compare(pgy_verdict *v, const compare_job *job, pgy_error *err
     bool same;
     v->kind = o->kind;
     v->verified = true;
-    v->threshold = compare_number(&o->threshold, job->a.output,
+    v->threshold = compare_number(&o->threshold, job->a.output, job_partner(job),
                                   compare_real(compare_kind_find(o->kind)->threshold));
     LOG(EXTRA_VERBOSE, "Note: Comparing %s vs. %s", job->a.runner, job->b.runner);
     pgy_status st = pairing_match_shapes(&same, &a, &b, job, err);

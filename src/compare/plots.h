@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of differences (semantics 3.11): heatmaps and error plots, as the options of a
+/* Pictures of differences: heatmaps and error plots, as the options of a
  * comparison ask for them. */
 #ifndef COMPARE_PLOTS_H
 #define COMPARE_PLOTS_H

@@ -6,17 +6,7 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
-
-typedef struct glyph {
-    char letter;
-    uint16_t rows; /* 5 rows of 3 bits, the top row highest */
-} glyph;
-
-static const glyph GLYPHS[] = {
-    {'0', 075557}, {'1', 026227}, {'2', 071747}, {'3', 071717}, {'4', 055711}, {'5', 074717},
-    {'6', 074757}, {'7', 071111}, {'8', 075757}, {'9', 075717}, {'.', 000002}, {'-', 000700},
-    {'+', 002720}, {'e', 075747}, {'i', 020222}, {'n', 007555}, {'f', 034744}, {'a', 007157},
-};
+#include "compare/font.h"
 
 pgy_status picture_create(picture *out, size_t width, size_t height, pgy_error *err)
 {
@@ -50,20 +40,25 @@ void picture_fill(picture *p, size_t x, size_t y, size_t width, size_t height, u
         }
 }
 
-static uint16_t glyph_rows(char letter)
+void picture_disc(picture *p, size_t x, size_t y, size_t radius, uint32_t rgb)
 {
-    for (size_t i = 0; i < sizeof GLYPHS / sizeof GLYPHS[0]; i++)
-        if (GLYPHS[i].letter == letter) return GLYPHS[i].rows;
-    return 0;
+    for (size_t j = 0; j <= 2 * radius; j++)
+        for (size_t i = 0; i <= 2 * radius; i++) {
+            double dx = (double)i - (double)radius, dy = (double)j - (double)radius;
+            if (dx * dx + dy * dy > ((double)radius + 0.3) * ((double)radius + 0.3)) continue;
+            if (x + i >= radius && y + j >= radius)
+                picture_fill(p, x + i - radius, y + j - radius, 1, 1, rgb);
+        }
 }
 
 void picture_text(picture *p, size_t x, size_t y, size_t scale, const char *text, uint32_t rgb)
 {
-    for (; *text; text++, x += 4 * scale) {
-        uint16_t rows = glyph_rows(*text);
-        for (size_t bit = 0; bit < 15; bit++)
-            if (rows >> (14 - bit) & 1)
-                picture_fill(p, x + bit % 3 * scale, y + bit / 3 * scale, scale, scale, rgb);
+    for (; *text; text++, x += PICTURE_LETTER * scale) {
+        const uint8_t *rows = font_glyph(*text);
+        for (size_t row = 0; row < FONT_ROWS; row++)
+            for (size_t column = 0; column < FONT_COLUMNS; column++)
+                if (rows[row] >> (FONT_COLUMNS - 1 - column) & 1)
+                    picture_fill(p, x + column * scale, y + row * scale, scale, scale, rgb);
     }
 }
 

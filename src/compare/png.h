@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small RGB picture: pixels, lines, numbers in a 3x5 font, and its PNG form. */
+/* A small RGB picture: rectangles, discs, text in a bitmap font, and its PNG form. */
 #ifndef COMPARE_PNG_H
 #define COMPARE_PNG_H
 
@@ -17,7 +17,10 @@ pgy_status picture_create(picture *out, size_t width, size_t height,
 void picture_deinit(picture *p);
 void picture_fill(picture *p, size_t x, size_t y, size_t width, size_t height,
                   uint32_t rgb); /* clipped */
-/* Digits, '.', '-', '+', 'e' and the letters of "inf nan"; others are blank. */
+/* Around (x, y); clipped. */
+void picture_disc(picture *p, size_t x, size_t y, size_t radius, uint32_t rgb);
+/* Printable ASCII; every other byte is a frame. A letter takes PICTURE_LETTER * scale pixels. */
+enum { PICTURE_LETTER = 6, PICTURE_LINE = 10 };
 void picture_text(picture *p, size_t x, size_t y, size_t scale, const char *text, uint32_t rgb);
 /* Appends the PNG file. */
 pgy_status picture_png(str *out, const picture *p, pgy_error *err) PGY_MUST_CHECK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Post-processing: an output becomes the indices of its k largest values along an axis
- * (semantics 2.7). The order is that of a stable descending sort: equal values keep the lower index
- * first, NaN comes last. Unsigned integers, bools and the smallest signed value are ordered as the
- * numbers they are; the original, which sorts the negated array, misplaces them. */
+/* Post-processing: an output becomes the indices of its k largest values along an axis. The order
+ * is that of a stable descending sort: equal values keep the lower index first, NaN comes last.
+ * Unsigned integers, bools and the smallest signed value are ordered as the numbers they are; the
+ * original, which sorts the negated array, misplaces them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judging saved metrics by other thresholds (semantics 2.4): each comparison function picks the
+/* Judging saved metrics by other thresholds: each comparison function picks the
  * first saved comparison that has its metric and was not picked yet. What saved metrics cannot
  * answer is an error, and so is a request that would leave nothing judged: dropping every saved
  * comparison must not look like a pass. */
@@ -40,9 +40,9 @@ static const char *metric_names(pgy_compare_kind kind)
 static pgy_status judge_simple(pgy_verdict *v, const pgy_compare *c, pgy_error *err)
 {
     const pgy_compare_options *o = &c->options;
-    v->stat = compare_stat(c, v->output);
-    v->atol = compare_number(&o->atol, v->output, compare_real(1e-5));
-    v->rtol = compare_number(&o->rtol, v->output, compare_real(1e-5));
+    v->stat = compare_stat(c, v->output, NULL);
+    v->atol = compare_number(&o->atol, v->output, NULL, compare_real(1e-5));
+    v->rtol = compare_number(&o->rtol, v->output, NULL, compare_real(1e-5));
     if (v->stat == PGY_STAT_ELEMWISE)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "output '%s': 'elemwise' compares each element, which saved metrics "
@@ -70,7 +70,7 @@ static pgy_status judge(pgy_verdict *v, const pgy_compare *c, pgy_error *err)
     if (kind == PGY_COMPARE_SIMPLE)
         st = judge_simple(v, c, err);
     else
-        v->threshold = compare_number(&c->options.threshold, v->output,
+        v->threshold = compare_number(&c->options.threshold, v->output, NULL,
                                       compare_real(compare_kind_find(kind)->threshold));
     if (!st) verdict_judge(v);
     return st;
@@ -169,6 +169,9 @@ pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results **out, const pgy_accurac
     st = picked ? accuracy_results_create(&judged, err)
                 : pgy_error_set(err, PGY_E_MEMORY, "out of memory while judging again");
     if (!st) st = judge_all(judged, picked, r, comparisons, count, average, err);
+    for (size_t i = 0; !st && i < pgy_accuracy_results_failure_count(r); i++)
+        if (!accuracy_add_failure(judged, pgy_accuracy_results_failure(r, i)))
+            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while judging again");
     if (st) goto done;
     for (size_t i = 0; i < saved; i++)
         if (!picked[i])

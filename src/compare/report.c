@@ -192,6 +192,17 @@ static void function(json_writer *w, const pgy_accuracy *a)
     json_end_object(w);
 }
 
+/* All reasons to fail that no verdict shows; "reason" is the first of all. */
+static void failures(json_writer *w, const run_facts *facts)
+{
+    json_key(w, "failures");
+    json_begin_array(w);
+    for (size_t i = 0; facts->accuracy && i < pgy_accuracy_results_failure_count(facts->accuracy);
+         i++)
+        json_text(w, pgy_accuracy_results_failure(facts->accuracy, i));
+    json_end_array(w);
+}
+
 void report_write_json(json_writer *w, const run_facts *facts)
 {
     json_begin_object(w);
@@ -201,6 +212,7 @@ void report_write_json(json_writer *w, const run_facts *facts)
     json_put_text(w, "model", facts->model_path);
     json_put_bool(w, "passed", facts->passed);
     json_put_text(w, "reason", facts->reason);
+    failures(w, facts);
     json_put_bool(w, "compared", facts->compared);
     json_put_uint(w, "iterations", facts->iteration_count);
     number(w, "duration_s", (double)facts->duration_ns / 1e9);

@@ -3,62 +3,13 @@
  * output and iteration. A run that failed has at least one failure, whatever the reason. */
 #include <string.h>
 
+#include "base/xml.h"
 #include "compare/report.h"
-
-/* Length of a well-formed UTF-8 sequence at p that XML 1.0 allows; 0 if there is none. */
-static size_t sequence(const unsigned char *p)
-{
-    size_t n = p[0] < 0x80             ? 1
-               : (p[0] & 0xe0) == 0xc0 ? 2
-               : (p[0] & 0xf0) == 0xe0 ? 3
-               : (p[0] & 0xf8) == 0xf0 ? 4
-                                       : 0;
-    static const uint32_t LEAST[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (n == 1) return p[0] >= 0x20 || p[0] == '\t' || p[0] == '\n' || p[0] == '\r';
-    if (!n) return 0;
-    uint32_t c = p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80) return 0; /* the terminator too */
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    bool surrogate = c >= 0xd800 && c <= 0xdfff;
-    return c >= LEAST[n] && c <= 0x10ffff && !surrogate && c != 0xfffe && c != 0xffff ? n : 0;
-}
-
-static const char *entity(char c)
-{
-    switch (c) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    case '\n': return "&#10;";
-    case '\r': return "&#13;";
-    case '\t': return "&#9;";
-    default: return NULL;
-    }
-}
-
-/* Attribute text; what XML cannot hold becomes U+FFFD. */
-static void escape(str *out, const char *s)
-{
-    while (*s) {
-        size_t n = sequence((const unsigned char *)s);
-        const char *e = entity(*s);
-        if (!n)
-            str_append(out, "\xef\xbf\xbd");
-        else if (e)
-            str_append(out, e);
-        else
-            str_append_n(out, s, n);
-        s += n ? n : 1;
-    }
-}
 
 static void attribute(str *out, const char *name, const char *value)
 {
     str_printf(out, " %s=\"", name);
-    escape(out, value);
+    str_append_xml(out, value);
     str_append_char(out, '"');
 }
 

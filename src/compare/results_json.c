@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RunResults as JSON (semantics 1.6, 1.7): the bytes that the original writes, and everything that
+/* RunResults as JSON: the bytes that the original writes, and everything that
  * it reads. */
 #include <math.h>
 #include <string.h>

@@ -70,7 +70,8 @@ pgy_status pgy_results_reader_open(pgy_results_reader **out, const char *path, p
     return PGY_OK;
 }
 
-/* One iteration of every runner that has one left; *any tells whether there was one. */
+/* One iteration of every runner that has one left, the others without one, so that positions stay;
+ * *any tells whether there was one. */
 static pgy_status take_iteration(pgy_results **out, bool *any, pgy_results_reader *r,
                                  pgy_error *err)
 {
@@ -80,8 +81,8 @@ static pgy_status take_iteration(pgy_results **out, bool *any, pgy_results_reade
     for (size_t i = 0; !st && i < r->runner_count; i++) {
         size_t runner;
         const json_value *v = r->positions[i];
-        if (!v) continue;
         st = pgy_results_add_runner(results, r->names[i], &runner, err);
+        if (!v) continue;
         if (!st) st = results_json_iteration(results, runner, v, &r->file, err);
         r->positions[i] = v->next;
         *any = true;
@@ -124,16 +125,39 @@ void pgy_results_reader_close(pgy_results_reader *r)
 
 /* ---- Whole ---- */
 
-/* Runners of per-iteration files are joined by position: equal names stay apart. */
-static pgy_status join(pgy_results *all, pgy_results *part, pgy_error *err)
+/* The runner of `all` that runner `name` of an iteration continues: the first from `next` on, since
+ * equal names stay apart. Only the first iteration may add runners, and none may leave one out and
+ * come back to it: later iterations would stand in the place of earlier ones. */
+static pgy_status find_joined(size_t *out, pgy_results *all, size_t next, const char *name,
+                              size_t iteration, bool has_any, pgy_error *err)
 {
+    for (size_t i = next; i < all->count; i++) {
+        if (strcmp(all->runners[i].name, name) != 0) continue;
+        *out = i;
+        if (!has_any || all->runners[i].count == iteration) return PGY_OK;
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "iteration %zu of runner '%s' is missing, but there are later ones",
+                             all->runners[i].count, name);
+    }
+    if (iteration == 0) return pgy_results_add_runner(all, name, out, err);
+    return pgy_error_set(err, PGY_E_FORMAT,
+                         "iteration %zu has results of runner '%s', which the iterations before it "
+                         "do not have in this place; all must have the same runners in the same "
+                         "order",
+                         iteration, name);
+}
+
+static pgy_status join(pgy_results *all, pgy_results *part, size_t iteration, pgy_error *err)
+{
+    size_t next = 0;
     for (size_t i = 0; i < part->count; i++) {
-        size_t runner = i;
-        pgy_status st = i < all->count
-                            ? PGY_OK
-                            : pgy_results_add_runner(all, part->runners[i].name, &runner, err);
-        for (size_t k = 0; !st && k < part->runners[i].count; k++) {
-            pgy_iteration *it = &part->runners[i].iterations[k];
+        runner_results *from = &part->runners[i];
+        size_t runner = 0;
+        pgy_status st =
+            find_joined(&runner, all, next, from->name, iteration, from->count > 0, err);
+        next = runner + 1;
+        for (size_t k = 0; !st && k < from->count; k++) {
+            pgy_iteration *it = &from->iterations[k];
             pgy_tensor_map *outputs = it->outputs;
             it->outputs = NULL;
             st = results_adopt(all, runner, it->runner_name, outputs, it->runtime_s, err);
@@ -149,10 +173,11 @@ static pgy_status load_folder(pgy_results **out, const char *path, pgy_error *er
     pgy_results *all = NULL, *part = NULL;
     pgy_status st = pgy_results_create(&all, err);
     if (!st) st = pgy_results_reader_open(&reader, path, err);
-    while (!st) {
+    for (size_t iteration = 0; !st; iteration++) {
         st = pgy_results_reader_next(&part, reader, err);
         if (st || !part) break;
-        st = join(all, part, err);
+        st = join(all, part, iteration, err);
+        if (st) pgy_error_prefix(err, st, "%s: ", path);
         pgy_results_destroy(part);
     }
     pgy_results_reader_close(reader);
@@ -179,16 +204,16 @@ static pgy_status share(pgy_results *to, size_t runner, const pgy_iteration *it,
     return st ? st : results_adopt(to, runner, it->runner_name, outputs, it->runtime_s, err);
 }
 
-/* The k-th iteration of every runner that has one. */
+/* The k-th iteration of every runner; one that has ended is there without any. */
 static pgy_status slice(pgy_results **out, const pgy_results *r, size_t k, pgy_error *err)
 {
     pgy_results *part = NULL;
     pgy_status st = pgy_results_create(&part, err);
     for (size_t i = 0; !st && i < r->count; i++) {
         size_t runner;
-        if (k >= r->runners[i].count) continue;
         st = pgy_results_add_runner(part, r->runners[i].name, &runner, err);
-        if (!st) st = share(part, runner, &r->runners[i].iterations[k], err);
+        if (!st && k < r->runners[i].count)
+            st = share(part, runner, &r->runners[i].iterations[k], err);
     }
     if (st)
         pgy_results_destroy(part);

@@ -125,6 +125,8 @@ static pgy_status run_and_judge(run_context *c, pgy_error *err)
     pgy_data_loader_destroy(made);
     if (st) return st;
     judge_course(c);
+    if (c->verdict->out_of_memory)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while judging");
     if (!o->save_accuracy) return PGY_OK;
     return pgy_accuracy_results_save(c->verdict->accuracy, o->save_accuracy, err);
 }

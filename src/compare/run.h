@@ -23,11 +23,15 @@ typedef struct tally {
     const pgy_verdicts **seen; /* of the pair at hand, one per function */
     strvec runners;            /* lined up, as in the first iteration */
     size_t *pairs;             /* positions of the consecutive pairs in each entry */
+    size_t *elements;          /* per pair: how many were compared */
     size_t iteration_count, failed_iterations;
-    size_t unmatched;            /* outputs that were compared with nothing */
-    size_t empty;                /* comparisons of sides without any outputs */
+    size_t empty;     /* comparisons of sides without any outputs */
+    size_t validated; /* elements */
+    compare_gaps gaps;
     bool begun, failed, stopped; /* stopped: fail_fast, or validation that failed in a stream */
-    str reason;                  /* the first reason to fail; "" while there is none */
+    bool out_of_memory;
+    strvec absent; /* runners that lack an iteration */
+    str reason;    /* the first reason to fail; "" while there is none */
 } tally;
 
 /* Checks the options; functions are borrowed. */
@@ -41,15 +45,25 @@ pgy_status tally_iteration(tally *t, const pgy_iteration *const *its, size_t cou
 pgy_status tally_finish(tally *t, pgy_error *err) PGY_MUST_CHECK;
 /* The verdict is no. The reason is kept if it is the first. */
 void tally_fail(tally *t, const char *format, ...) PGY_PRINTF(2, 3);
+/* The same for reasons that metrics and thresholds do not tell: they are kept in the accuracy
+ * results as well. */
+void tally_fail_for_good(tally *t, const char *format, ...) PGY_PRINTF(2, 3);
 /* The same where the original says yes: with `compat` its verdict stays, after a WARNING that says
  * so. */
 void tally_fail_unless_compat(tally *t, const char *format, ...) PGY_PRINTF(2, 3);
+/* Results of a runner have no iteration of the current number, while others have one. Unless
+ * `compat`, the runners have no more iterations in common. */
+void tally_absent(tally *t, const char *runner);
 /* Streams of different lengths: `counts[i] == shared` marks those that ran out first. */
 void tally_uneven(tally *t, const bool *ran_out, size_t stream_count, size_t shared);
 
 /* Everything of materialised results (accuracy_run.c). */
 pgy_status tally_results(tally *t, const pgy_results *const *results, size_t count,
                          pgy_error *err) PGY_MUST_CHECK;
+
+/* Validates everything of materialised results, if that is asked for (accuracy_run.c). */
+pgy_status tally_validate(tally *t, const pgy_results *const *results, size_t count,
+                          pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Running -------------------------------------------------------------------------------- */
 

@@ -210,18 +210,6 @@ static pgy_status postprocess(pgy_results **all, size_t count, const pgy_postpro
     return st;
 }
 
-static pgy_status validate(pgy_results **all, size_t count, tally *t, pgy_error *err)
-{
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; t->options.validate && !st && i < count; i++) {
-        bool valid = true;
-        st = pgy_validate(&valid, all[i], true, true, false, err);
-        if (!st && !valid)
-            tally_fail(t, "Output validation failed: there are invalid values (NaNs/Infs).");
-    }
-    return st;
-}
-
 pgy_status sequential_run(run_context *c, pgy_error *err)
 {
     size_t count = 0;
@@ -235,8 +223,8 @@ pgy_status sequential_run(run_context *c, pgy_error *err)
     if (!st) st = load_stored(all, &count, c, err);
     if (!st) st = postprocess(all, count, &c->options->postprocess, err);
     if (!st) st = tally_results(c->verdict, (const pgy_results *const *)all, count, err);
+    if (!st) st = tally_validate(c->verdict, (const pgy_results *const *)all, count, err);
     if (!st) st = tally_finish(c->verdict, err);
-    if (!st) st = validate(all, count, c->verdict, err);
     for (size_t i = 0; i < count; i++) pgy_results_destroy(all[i]);
     mem_free(all);
     return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The function `simple`: absolute and relative differences against two tolerances, of which one
- * must be met, per element or by a statistic (semantics 3.4). Differences are never held as arrays;
+ * must be met, per element or by a statistic. Differences are never held as arrays;
  * only what the log asks to see of them is. Integer differences are exact; where the original's
  * wrap around and would judge otherwise, a warning says so. Texts are compared for equality. */
 #include <math.h>
@@ -329,13 +329,15 @@ pgy_status simple_compare(pgy_verdict *v, const compare_job *job, pgy_error *err
     const pgy_compare_options *o = &job->compare->options;
     simple_run run = {.job = job};
     bool same;
-    run.stat = compare_stat(job->compare, job->a.output);
-    pgy_number quantile =
-        compare_number(&o->quantile, job->a.output, compare_real(DEFAULT_QUANTILE));
+    run.stat = compare_stat(job->compare, job->a.output, job_partner(job));
+    pgy_number quantile = compare_number(&o->quantile, job->a.output, job_partner(job),
+                                         compare_real(DEFAULT_QUANTILE));
     run.quantile = quantile.real;
     run.whole_quantile = quantile.is_integer;
-    run.s.options.rtol = compare_number(&o->rtol, job->a.output, compare_real(DEFAULT_TOLERANCE));
-    run.s.options.atol = compare_number(&o->atol, job->a.output, compare_real(DEFAULT_TOLERANCE));
+    run.s.options.rtol =
+        compare_number(&o->rtol, job->a.output, job_partner(job), compare_real(DEFAULT_TOLERANCE));
+    run.s.options.atol =
+        compare_number(&o->atol, job->a.output, job_partner(job), compare_real(DEFAULT_TOLERANCE));
     run.s.options.infinities_equal = o->infinities_compare_equal;
     run.s.options.wrap = job->compat;
     v->stat = run.stat;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of the streams of a source, and the texts made of them (semantics 3.7, 3.8, 3.10). */
+/* Statistics of the streams of a source, and the texts made of them. */
 #ifndef COMPARE_STATS_H
 #define COMPARE_STATS_H
 

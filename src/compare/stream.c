@@ -17,6 +17,7 @@ typedef struct stream {
     size_t index;                 /* iteration */
     pgy_results **now;            /* of each stream at this iteration; NULL: it has ended */
     bool *ended;
+    bool cut_short; /* a runner lacks this iteration: those before it were compared */
 } stream;
 
 static pgy_status activate_all(run_context *c, pgy_error *err)
@@ -102,7 +103,7 @@ static void note_invalid(tally *t, size_t iteration)
     static const char FORMAT[] = "Output validation failed: iteration %zu contains invalid values "
                                  "(NaNs/Infs). See the errors above.";
     LOG(CRITICAL, FORMAT, iteration);
-    tally_fail(t, FORMAT, iteration);
+    tally_fail_for_good(t, FORMAT, iteration);
 }
 
 /* Post-processing and validation, as the results of a stream arrive. */
@@ -119,6 +120,7 @@ static pgy_status prepare(stream *s, pgy_results *results, pgy_error *err)
             pgy_results_iteration_count(results, i) ? results_mutable_at(results, i, 0) : NULL;
         if (!it) continue;
         if (post->callback || post->top_k_count) st = postprocess_iteration(it, post, err);
+        t->validated += iteration_element_count(it);
         if (!st && t->options.validate)
             st = validate_iteration(&valid, it, str_text(&prefix), true, true, false, err);
         if (st || valid) continue;
@@ -141,6 +143,14 @@ static pgy_status advance(stream *s, size_t i, pgy_error *err)
     return s->now[i] ? prepare(s, s->now[i], err) : PGY_OK;
 }
 
+/* A stored runner has fewer iterations than others. */
+static void note_absent(stream *s, const char *runner)
+{
+    tally *t = s->run->verdict;
+    tally_absent(t, runner);
+    if (!t->options.compat) s->cut_short = true;
+}
+
 /* All runners of all streams at this iteration. */
 static pgy_status judge(stream *s, pgy_error *err)
 {
@@ -153,7 +163,9 @@ static pgy_status judge(stream *s, pgy_error *err)
         for (size_t r = 0; r < pgy_results_runner_count(s->now[i]); r++)
             if (pgy_results_iteration_count(s->now[i], r))
                 its[n++] = pgy_results_at(s->now[i], r, 0);
-    pgy_status st = tally_iteration(s->run->verdict, its, n, err);
+            else
+                note_absent(s, pgy_results_runner_name(s->now[i], r));
+    pgy_status st = s->cut_short ? PGY_OK : tally_iteration(s->run->verdict, its, n, err);
     mem_free((void *)its);
     return st;
 }
@@ -177,13 +189,13 @@ static pgy_status iterate(stream *s, pgy_error *err)
 {
     tally *t = s->run->verdict;
     pgy_status st = PGY_OK;
-    for (; !st && !t->stopped; s->index++) {
+    for (; !st && !t->stopped && !s->cut_short; s->index++) {
         for (size_t i = 0; !st && !t->stopped && i < s->count; i++) st = advance(s, i, err);
         if (st || t->stopped || ended_count(s)) break;
         st = judge(s, err);
         forget_iteration(s);
     }
-    if (!st && !t->stopped && ended_count(s) < s->count)
+    if (!st && !t->stopped && !s->cut_short && ended_count(s) < s->count)
         tally_uneven(t, s->ended, s->count, s->index);
     return st;
 }

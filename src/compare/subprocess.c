@@ -11,6 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
+#include "base/child.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/system.h"
 #include "compare/channel.h"
@@ -36,6 +39,8 @@ static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *
     const run_sink sink = {send_feed, send_iteration, &fd};
     pgy_error why = {0};
     signal(SIGPIPE, SIG_IGN); /* a parent that is gone is an error of write() */
+    file_install_signal_cleanup();
+    pgy_set_progress(NULL, NULL); /* the parent's terminal line would be in the way */
     pgy_status st = sequential_one(c, cache, r, &sink, &why);
     pgy_status sent =
         channel_send(fd, st ? CHANNEL_ERROR : CHANNEL_DONE, (double)st, why.text, NULL, NULL);
@@ -57,7 +62,7 @@ typedef enum ending {
 /* Until the child writes. In slices, because the user may want to stop while a runtime hangs. */
 static ending wait_child(const run_context *c, int fd, int64_t deadline_ns, pgy_error *err)
 {
-    enum { SLICE_MS = 100 };
+    enum { SLICE_MS = 20 };
     struct pollfd p = {.fd = fd, .events = POLLIN};
     for (;;) {
         int n = poll(&p, 1, SLICE_MS);
@@ -89,6 +94,10 @@ static ending follow_once(bool *done, pgy_status *st, run_context *c, feed_cache
     *st = how == GIVEN_UP ? PGY_E_CANCELLED : PGY_E_BACKEND;
     if (how != FINISHED) return how;
     *st = channel_receive(&m, fd, deadline_ns, err);
+    if (*st && cancel_requested()) { /* the child may have been interrupted, too */
+        *st = cancel_check(err);
+        return GIVEN_UP;
+    }
     if (*st) return *st == PGY_E_CANCELLED ? TIMED_OUT : *st == PGY_E_IO ? GONE : GIVEN_UP;
     *done = m.kind == CHANNEL_DONE;
     how = m.kind == CHANNEL_ERROR ? REPORTED : GIVEN_UP;
@@ -107,14 +116,6 @@ static ending follow(pgy_status *st, run_context *c, feed_cache *cache, const ru
     for (bool done = false; how == FINISHED && !done;)
         how = follow_once(&done, st, c, cache, sink, fd, deadline_ns, err);
     return how;
-}
-
-static int reap(pid_t child)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
 }
 
 /* The error of a child that did not finish, with the way it ended. */
@@ -143,14 +144,17 @@ static pgy_status premature(const pgy_runner *r, pgy_status st, ending how, int 
 pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
                           pgy_error *err)
 {
-    int ends[2];
+    int ends[2], status = 0;
+    child_tie tie;
     pgy_status st = PGY_OK;
     pgy_error local = {0};
     if (!err) err = &local;
     if (pipe2(ends, O_CLOEXEC)) return pgy_error_set(err, PGY_E_IO, "pipe: %s", strerror(errno));
     fflush(NULL); /* what waits in buffers must not be written twice */
+    child_tie_open(&tie);
     pid_t child = fork();
     if (child < 0) {
+        child_tie_close(&tie);
         close(ends[0]);
         close(ends[1]);
         return pgy_error_set(err, PGY_E_IO, "%s: no child process: %s", pgy_runner_name(r),
@@ -158,13 +162,17 @@ pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, cons
     }
     if (child == 0) {
         close(ends[0]);
+        if (tie.near >= 0) close(tie.near);
         child_main(c, cache, r, ends[1]);
     }
+    child_register(child, SIGTERM);
+    child_tie_to(&tie, child, SIGTERM);
     close(ends[1]);
     ending how = follow(&st, c, cache, sink, ends[0], err);
     close(ends[0]);
-    if (how == TIMED_OUT || how == GIVEN_UP) kill(child, SIGKILL);
-    int status = reap(child);
+    if (how == TIMED_OUT || how == GIVEN_UP) child_end(child);
+    child_reap(child, true, &status);
+    child_tie_close(&tie);
     if (how == FINISHED) {
         cache->loaded = true;
         return PGY_OK;

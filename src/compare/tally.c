@@ -20,13 +20,32 @@ static void keep_reason(tally *t, const char *text)
     if (!t->reason.size) str_append(&t->reason, text);
 }
 
+static void keep_for_good(tally *t, const char *text)
+{
+    if (!t->accuracy || !accuracy_add_failure(t->accuracy, text)) t->out_of_memory = true;
+}
+
+#define FORMAT_INTO(text, format)           \
+    do {                                    \
+        va_list args;                       \
+        va_start(args, format);             \
+        str_vprintf(&(text), format, args); \
+        va_end(args);                       \
+    } while (0)
+
 void tally_fail(tally *t, const char *format, ...)
 {
     str text = {0};
-    va_list args;
-    va_start(args, format);
-    str_vprintf(&text, format, args);
-    va_end(args);
+    FORMAT_INTO(text, format);
+    keep_reason(t, str_text(&text));
+    str_deinit(&text);
+}
+
+void tally_fail_for_good(tally *t, const char *format, ...)
+{
+    str text = {0};
+    FORMAT_INTO(text, format);
+    keep_for_good(t, str_text(&text));
     keep_reason(t, str_text(&text));
     str_deinit(&text);
 }
@@ -34,19 +53,28 @@ void tally_fail(tally *t, const char *format, ...)
 void tally_fail_unless_compat(tally *t, const char *format, ...)
 {
     str text = {0};
-    va_list args;
-    va_start(args, format);
-    str_vprintf(&text, format, args);
-    va_end(args);
+    FORMAT_INTO(text, format);
     if (t->options.compat) {
         LOG(WARNING,
             "%s This is not counted as a failure, because the original's verdict was asked for.",
             str_text(&text));
     } else {
         LOG(ERROR, "%s", str_text(&text));
+        keep_for_good(t, str_text(&text));
         keep_reason(t, str_text(&text));
     }
     str_deinit(&text);
+}
+
+void tally_absent(tally *t, const char *runner)
+{
+    for (size_t i = 0; i < t->absent.count; i++)
+        if (!strcmp(t->absent.items[i], runner)) return;
+    if (!strvec_push(&t->absent, runner)) t->out_of_memory = true;
+    tally_fail_unless_compat(t,
+                             "The results of runner '%s' have no iteration %zu, which others have; "
+                             "only the iteration(s) before it can be compared.",
+                             runner, t->iteration_count);
 }
 
 void tally_uneven(tally *t, const bool *ran_out, size_t stream_count, size_t shared)
@@ -117,6 +145,9 @@ void tally_deinit(tally *t)
     mem_free(t->entries);
     mem_free((void *)t->seen);
     mem_free(t->pairs);
+    mem_free(t->elements);
+    compare_gaps_deinit(&t->gaps);
+    strvec_deinit(&t->absent);
     strvec_deinit(&t->runners);
     str_deinit(&t->reason);
     *t = (tally){0};
@@ -155,7 +186,8 @@ static pgy_status begin(tally *t, const pgy_iteration *const *its, size_t count,
         if (!strvec_push(&t->runners, its[i]->runner_name))
             return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     t->pairs = mem_calloc(pair_count(t) + 1, sizeof *t->pairs);
-    if (!t->pairs) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    t->elements = mem_calloc(pair_count(t) + 1, sizeof *t->elements);
+    if (!t->pairs || !t->elements) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t p = 0; p < pair_count(t); p++) {
         const char *first = t->runners.items[p], *second = t->runners.items[p + 1];
         LOG(START, "Accuracy Comparison | %s vs. %s", first, second);
@@ -181,23 +213,48 @@ static pgy_status check_same_runners(const tally *t, const pgy_iteration *const 
                          t->iteration_count, count, count ? its[0]->runner_name : "");
 }
 
+size_t iteration_element_count(const pgy_iteration *it)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pgy_tensor_map_count(it->outputs); i++)
+        n += pgy_tensor_count(pgy_tensor_map_at(it->outputs, i));
+    return n;
+}
+
+/* Callbacks each judge outputs in their own way, the other functions all pair them alike. */
+static bool repeats_gaps(const tally *t, size_t f)
+{
+    return f > 0 && compare_kind(t->functions[f]) != PGY_COMPARE_CALLBACK &&
+           compare_kind(t->functions[0]) != PGY_COMPARE_CALLBACK;
+}
+
+/* Compares one pair by one function. */
+static pgy_status judge_by(tally *t, size_t f, size_t p, const pgy_iteration *a,
+                           const pgy_iteration *b, pgy_error *err)
+{
+    compare_gaps gaps = {0};
+    pgy_verdicts *v = NULL;
+    pgy_status st = accuracy_add_iteration(&v, t->entries[f], t->pairs[p], err);
+    if (!st)
+        st = compare_iteration(v, repeats_gaps(t, f) ? &gaps : &t->gaps, t->functions[f], a, b,
+                               t->options.compat, err);
+    compare_gaps_deinit(&gaps);
+    t->seen[f] = v;
+    return st;
+}
+
 static pgy_status judge_pair(bool *passed, tally *t, size_t p, const pgy_iteration *a,
                              const pgy_iteration *b, pgy_error *err)
 {
     pgy_status st = PGY_OK;
+    size_t ours = iteration_element_count(a), theirs = iteration_element_count(b);
     for (size_t f = 0; !st && f < t->function_count; f++) {
-        pgy_verdicts *v = NULL;
-        size_t unmatched = 0;
-        st = accuracy_add_iteration(&v, t->entries[f], t->pairs[p], err);
-        if (!st)
-            st = compare_iteration(v, &unmatched, t->functions[f], a, b, t->options.compat, err);
-        if (st) break;
-        t->seen[f] = v;
-        if (f == 0) t->unmatched += unmatched; /* the functions pair outputs alike */
-        if (!unmatched && !pgy_verdicts_count(v)) t->empty++;
-        if (!verdicts_all_passed(v)) *passed = false;
+        st = judge_by(t, f, p, a, b, err);
+        if (!st && !verdicts_all_passed(t->seen[f])) *passed = false;
     }
-    if (!st) st = compare_log_outputs(a, b, t->seen, t->function_count, err);
+    if (!pgy_tensor_map_count(a->outputs) && !pgy_tensor_map_count(b->outputs)) t->empty++;
+    t->elements[p] += ours < theirs ? ours : theirs;
+    if (!st) st = compare_log_outputs(a, b, t->seen, t->function_count, t->options.compat, err);
     if (!st && t->keeping == KEEP_COUNTS) accuracy_forget_iteration(t->accuracy, t->pairs[p]);
     return st;
 }
@@ -244,6 +301,32 @@ static void finish_iterations(tally *t)
                    t->failed_iterations, t->iteration_count);
 }
 
+/* What was left out of the comparisons, and comparisons of nothing. */
+static void finish_gaps(tally *t)
+{
+    if (t->gaps.unmatched)
+        tally_fail_unless_compat(t,
+                                 "%zu output(s) were compared with nothing, because the other side "
+                                 "has none that matches or no verdict was given: %s.",
+                                 t->gaps.unmatched, str_text(&t->gaps.unmatched_names));
+    if (t->gaps.foreign)
+        tally_fail_unless_compat(t,
+                                 "The comparison function gave %zu verdict(s) on what is no output "
+                                 "of the compared runners: %s.",
+                                 t->gaps.foreign, str_text(&t->gaps.foreign_names));
+    if (t->empty)
+        tally_fail_unless_compat(t, "%zu comparison(s) had no outputs: nothing was compared.",
+                                 t->empty);
+    for (size_t p = 0; t->iteration_count && !t->empty && p < pair_count(t); p++)
+        if (!t->elements[p])
+            tally_fail_unless_compat(
+                t, "The outputs of %s and %s have no elements: nothing was compared.",
+                t->runners.items[p], t->runners.items[p + 1]);
+    if (t->options.validate && t->iteration_count && !t->validated)
+        tally_fail_unless_compat(
+            t, "There are no outputs with elements to validate: nothing was validated.");
+}
+
 pgy_status tally_finish(tally *t, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -251,14 +334,8 @@ pgy_status tally_finish(tally *t, pgy_error *err)
         st = finish_average(t, err);
     else
         finish_iterations(t);
-    if (t->unmatched)
-        tally_fail_unless_compat(t,
-                                 "%zu output(s) were compared with nothing, because the other side "
-                                 "has none that matches.",
-                                 t->unmatched);
-    if (t->empty)
-        tally_fail_unless_compat(t, "%zu comparison(s) had no outputs: nothing was compared.",
-                                 t->empty);
+    finish_gaps(t);
+    if (t->out_of_memory) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while judging");
     for (size_t p = 0; !st && !t->stopped && p < pair_count(t); p++)
         st = accuracy_log_joint_summary(t->accuracy, t->pairs[p], err);
     return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation: no NaN and no infinity in any output (semantics 2.6). Integers, bools and strings are
+/* Validation: no NaN and no infinity in any output. Integers, bools and strings are
  * always valid. Every non-finite value counts for the infinity check, NaN included. */
 #include <math.h>
 #include <string.h>

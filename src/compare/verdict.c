@@ -39,6 +39,7 @@ struct pgy_accuracy {
 struct pgy_accuracy_results {
     pgy_accuracy **functions;
     size_t count, capacity;
+    strvec failures;
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -297,6 +298,7 @@ void pgy_accuracy_results_destroy(pgy_accuracy_results *r)
     if (!r) return;
     for (size_t i = 0; i < r->count; i++) accuracy_destroy(r->functions[i]);
     mem_free(r->functions);
+    strvec_deinit(&r->failures);
     mem_free(r);
 }
 
@@ -365,13 +367,32 @@ pgy_status accuracy_expect_all(const pgy_accuracy_results *r, pgy_error *err)
     return PGY_OK;
 }
 
+bool accuracy_add_failure(pgy_accuracy_results *r, const char *text)
+{
+    return strvec_push(&r->failures, text);
+}
+
+size_t pgy_accuracy_results_failure_count(const pgy_accuracy_results *r)
+{
+    return r->failures.count;
+}
+
+const char *pgy_accuracy_results_failure(const pgy_accuracy_results *r, size_t i)
+{
+    return r->failures.items[i];
+}
+
+bool pgy_accuracy_results_verdicts_passed(const pgy_accuracy_results *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (!pgy_accuracy_passed(r->functions[i])) return false;
+    return true;
+}
+
 /* Nothing compared is no pass. */
 bool pgy_accuracy_results_passed(const pgy_accuracy_results *r)
 {
     bool compared = false;
-    for (size_t i = 0; i < r->count; i++) {
-        if (!pgy_accuracy_passed(r->functions[i])) return false;
-        compared |= holds_verdicts(r->functions[i]);
-    }
-    return compared;
+    for (size_t i = 0; i < r->count; i++) compared |= holds_verdicts(r->functions[i]);
+    return compared && !r->failures.count && pgy_accuracy_results_verdicts_passed(r);
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/base64.h"
+#include "base/cancel.h"
 #include "base/system.h"
 #include "data/torch_tensor.h"
 #include "tensor/npy_data.h"
@@ -121,10 +122,10 @@ static bool decode_elements(char *data, const npy_header *h, span text, const fi
 {
     bool bad = false;
     size_t blocks = (text.size + BLOCK_CHARS - 1) / BLOCK_CHARS;
-    for (size_t first = 0; first < blocks && !bad; first += STAGE_BLOCKS) {
+    for (size_t first = 0; first < blocks && !bad && !cancel_requested(); first += STAGE_BLOCKS) {
         block_job job = {text.data, text.size, first, data, h->data_offset, h->data_bytes, &bad};
         size_t count = blocks - first < STAGE_BLOCKS ? blocks - first : STAGE_BLOCKS;
-        parallel_for(count, decode_block, &job);
+        parallel_for_until_cancelled(count, decode_block, &job);
         if (map && map->data && text.data >= (const char *)map->data)
             file_map_forget(map,
                             (size_t)(text.data - (const char *)map->data) + first * BLOCK_CHARS,
@@ -138,7 +139,20 @@ static bool is_plain(const npy_header *h)
     return !h->big_endian && h->dtype != PGY_STRING && (!h->fortran || h->rank < 2);
 }
 
-/* The whole text decoded into one buffer, for the layouts that need the general reader. */
+/* A .npy file, or a .npz archive, whose first array counts. */
+static pgy_status parse_file(pgy_tensor **out, const void *bytes, size_t size, pgy_error *err)
+{
+    pgy_tensor_map *members = NULL;
+    if (size < 2 || memcmp(bytes, "PK", 2) != 0) return pgy_npy_parse(out, bytes, size, err);
+    pgy_status st = pgy_npz_parse(&members, bytes, size, err);
+    if (!st && pgy_tensor_map_count(members) == 0)
+        st = pgy_error_set(err, PGY_E_FORMAT, "the archive holds no array");
+    if (!st) *out = pgy_tensor_retain(pgy_tensor_map_at(members, 0));
+    pgy_tensor_map_destroy(members);
+    return st;
+}
+
+/* The whole text decoded into one buffer, for archives and layouts that need the general reader. */
 static pgy_status read_whole(pgy_tensor **out, span text, const char *where, pgy_error *err)
 {
     size_t size, got;
@@ -148,7 +162,7 @@ static pgy_status read_whole(pgy_tensor **out, span text, const char *where, pgy
     if (!bytes)
         return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory for %zu bytes", where, size);
     pgy_status st = base64_decode(bytes, &got, text.data, text.size, true)
-                        ? pgy_npy_parse(out, bytes, got, err)
+                        ? parse_file(out, bytes, got, err)
                         : pgy_error_set(err, PGY_E_FORMAT, "bad base64");
     mem_free(bytes);
     return st ? pgy_error_prefix(err, st, "%s: ", where) : PGY_OK;
@@ -173,12 +187,14 @@ static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, 
     pgy_tensor *t = NULL;
     st = pgy_tensor_create(&t, h.dtype, h.rank, h.shape, err);
     if (st) return pgy_error_prefix(err, st, "%s: ", where);
-    if (!decode_elements(pgy_tensor_data(t), &h, text, map)) {
+    const bool good = decode_elements(pgy_tensor_data(t), &h, text, map);
+    st = cancel_check(err);
+    if (!st && !good) st = pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64", where);
+    if (st)
         pgy_tensor_release(t);
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64", where);
-    }
-    *out = t;
-    return PGY_OK;
+    else
+        *out = t;
+    return st;
 }
 
 /* ---- Legacy: the bytes as Latin-1 text ---- */
@@ -209,28 +225,28 @@ static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char 
                               pgy_error *err)
 {
     str bytes = {0};
-    pgy_tensor_map *members = NULL;
     pgy_status st = latin1_bytes(&bytes, v, err);
-    if (!st && bytes.size >= 2 && memcmp(bytes.data, "PK", 2) == 0) {
-        st = pgy_npz_parse(&members, bytes.data, bytes.size, err);
-        if (!st && pgy_tensor_map_count(members) == 0)
-            st = pgy_error_set(err, PGY_E_FORMAT, "the archive holds no array");
-        if (!st) *out = pgy_tensor_retain(pgy_tensor_map_at(members, 0));
-    } else if (!st) {
-        st = pgy_npy_parse(out, bytes.data, bytes.size, err);
-    }
-    pgy_tensor_map_destroy(members);
+    if (!st) st = parse_file(out, bytes.data, bytes.size, err);
     str_deinit(&bytes);
     return st ? pgy_error_prefix(err, st, "%s: ", where) : PGY_OK;
 }
 
 /* ---- Reading ---- */
 
-static bool is_npy_in_base64(span text)
+static bool begins_in_base64(span text, const char *magic)
 {
-    size_t size;
-    return base64_decoded_size(&size, text.data, text.size) && text.size >= 8 &&
-           memcmp(text.data, "k05VTVBZ", 8) == 0;
+    size_t size, length = strlen(magic);
+    return base64_decoded_size(&size, text.data, text.size) && text.size >= length &&
+           memcmp(text.data, magic, length) == 0;
+}
+
+/* .npy, .npz (as old releases may have written them), or else bytes as Latin-1. */
+static pgy_status read_text(pgy_tensor **out, span text, const json_value *v, const file_map *map,
+                            const char *where, pgy_error *err)
+{
+    if (begins_in_base64(text, "k05VTVBZ")) return read_base64(out, text, map, where, err);
+    if (begins_in_base64(text, "UEs")) return read_whole(out, text, where, err);
+    return read_latin1(out, v, where, err);
 }
 
 static pgy_status read_ndarray(pgy_tensor **out, const json_value *v, const file_map *map,
@@ -240,15 +256,12 @@ static pgy_status read_ndarray(pgy_tensor **out, const json_value *v, const file
     if (!array || array->type != JSON_STRING)
         return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u: an ndarray without 'array'", where,
                              v->line);
-    if (is_npy_in_base64(array->raw) && !array->escaped)
-        return read_base64(out, array->raw, map, where, err);
-    if (!array->escaped) return read_latin1(out, array, where, err);
+    if (!array->escaped) return read_text(out, array->raw, array, map, where, err);
     arena memory = {0};
     span text = {.size = 0};
     text.data = json_string(array, &memory, &text.size);
-    bool base64 = text.data && is_npy_in_base64(text);
-    pgy_status st =
-        base64 ? read_base64(out, text, NULL, where, err) : read_latin1(out, array, where, err);
+    pgy_status st = text.data ? read_text(out, text, array, NULL, where, err)
+                              : read_latin1(out, array, where, err);
     arena_deinit(&memory);
     return st;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The typed objects of Polygraphy's JSON that hold arrays: ndarray, LazyArray, Tensor,
- * FormattedArray (semantics 1.2 to 1.9), read and written without a second copy of the elements:
+ * FormattedArray, read and written without a second copy of the elements:
  * base64 is decoded straight into the tensor and encoded straight from it. */
 #ifndef DATA_ARRAY_JSON_H
 #define DATA_ARRAY_JSON_H

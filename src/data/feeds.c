@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feed lists as Polygraphy stores them (semantics 1.8): a JSON list with one object of named arrays
+/* Feed lists as Polygraphy stores them: a JSON list with one object of named arrays
  * per iteration, or a folder with one such object per file. Reading decodes one iteration at a
  * time; writing streams, so memory never grows with the number of iterations. */
 #include "data/feeds.h"
@@ -61,7 +61,7 @@ char *numbered_path(const char *dir, size_t index)
 
 bool path_means_folder(const char *path)
 {
-    return path_extension(path)[0] == 0;
+    return path_extension(path)[0] == 0 && (!file_exists(path) || file_is_dir(path));
 }
 
 pgy_status numbered_folder_prepare(const char *path, pgy_error *err)
@@ -72,10 +72,6 @@ pgy_status numbered_folder_prepare(const char *path, pgy_error *err)
         st = file_list_dir(&names, path, NULL, err);
         if (!st && names.count)
             st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: the folder is not empty", path);
-    } else if (file_exists(path)) {
-        st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "%s: a path without extension stands for a folder, but this is a file",
-                           path);
     } else {
         st = file_make_dirs(path, err);
     }
@@ -344,6 +340,7 @@ pgy_status pgy_feed_save_blob(const char *dir, size_t index, const pgy_tensor_ma
     for (size_t i = 0; !st && i < pgy_tensor_map_count(feed); i++)
         st = save_blob(str_text(&folder), pgy_tensor_map_name(feed, i), pgy_tensor_map_at(feed, i),
                        err);
+    if (!st) LOG(VERBOSE, "Saved raw inference input tensors to: %s", str_text(&folder));
     str_deinit(&folder);
     return st;
 }

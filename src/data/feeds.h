@@ -41,7 +41,8 @@ pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed,
 
 /* "<dir>/0000000012.json", owned; NULL: out of memory. */
 char *numbered_path(const char *dir, size_t index);
-/* A path whose last component has no extension stands for a folder. */
+/* A path whose last component has no extension stands for a folder, unless a file is there: scripts
+ * make temporary files first, and older releases wrote into them. */
 bool path_means_folder(const char *path);
 /* Makes the folder, or checks that it is an empty one. */
 pgy_status numbered_folder_prepare(const char *path, pgy_error *err) PGY_MUST_CHECK;

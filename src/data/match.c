@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fitting data to a runner: which supplied tensor serves which input, cast and reshaped where
- * needed (semantics 2.3 and 3.2). Every change is said in a warning; what cannot be fitted is an
+ * needed. Every change is said in a warning; what cannot be fitted is an
  * error that names the input. */
 #include <polygraphy/data.h>
 

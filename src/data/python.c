@@ -7,30 +7,38 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/child.h"
+#include "base/child_start.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 
 static const char LOG_PATH[] = "mod/importer.py";
 
-extern char **environ;
-
-enum { HELPER_FD = 3, POLL_MS = 2, KIND_POLLS = 250, MAX_TEXT_BYTES = 1 << 24 };
+enum {
+    HELPER_FD = 3,
+    TIE_FD = 4,
+    ANSWER_MS = 20,
+    POLL_MS = 2,
+    KIND_POLLS = 250,
+    MAX_TEXT_BYTES = 1 << 24
+};
 
 struct python_script {
     char *path, *symbol;
     pid_t pid;      /* 0: has ended and was waited for */
     int fd, status; /* status: as waitpid gave it */
+    child_tie tie;
 };
 
 const char *python_script_symbol(const python_script *s)
@@ -99,10 +107,19 @@ static int spawn(python_script *s, const char *role, int helper_end)
     if (failure) return failure;
     failure = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (!failure) failure = posix_spawn_file_actions_adddup2(&actions, helper_end, HELPER_FD);
-    if (!failure) failure = posix_spawnp(&s->pid, arguments[0], &actions, NULL, arguments, environ);
-    if (failure) s->pid = 0;
+    child_tie_open(&s->tie);
+    if (!failure && s->tie.far >= 0)
+        failure = posix_spawn_file_actions_adddup2(&actions, s->tie.far, TIE_FD);
+    if (!failure) failure = child_start(&s->pid, arguments, &actions);
     posix_spawn_file_actions_destroy(&actions);
-    return failure;
+    if (failure) {
+        s->pid = 0;
+        child_tie_close(&s->tie);
+        return failure;
+    }
+    child_register(s->pid, SIGKILL);
+    child_tie_to(&s->tie, s->pid, SIGKILL);
+    return 0;
 }
 
 static pgy_status launch(python_script *s, const char *role, pgy_error *err)
@@ -127,6 +144,7 @@ pgy_status python_script_start(python_script **out, const char *script, const ch
     python_script *s = mem_calloc(1, sizeof *s);
     if (!s) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a script");
     s->fd = -1;
+    s->tie = (child_tie){-1, -1};
     char ready;
     pgy_status st = split(s, script, default_symbol, err);
     if (!st) st = launch(s, role, err);
@@ -146,10 +164,9 @@ pgy_status python_script_start(python_script **out, const char *script, const ch
 /* Has it ended within KIND_POLLS polls? */
 static bool wait_kindly(python_script *s)
 {
-    for (int i = 0; i < KIND_POLLS; i++) {
-        pid_t got = waitpid(s->pid, &s->status, WNOHANG);
-        if (got == s->pid || (got < 0 && errno != EINTR)) return true;
-        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+    for (int i = 0; i < KIND_POLLS && !cancel_requested(); i++) {
+        if (child_reap(s->pid, false, &s->status)) return true;
+        cancel_sleep_ms(POLL_MS);
     }
     return false;
 }
@@ -163,8 +180,9 @@ static void end_process(python_script *s)
     if (!ended && !kill(s->pid, SIGTERM)) ended = wait_kindly(s);
     if (!ended) {
         kill(s->pid, SIGKILL);
-        while (waitpid(s->pid, &s->status, 0) < 0 && errno == EINTR) continue;
+        child_reap(s->pid, true, &s->status);
     }
+    child_tie_close(&s->tie);
     s->pid = 0;
 }
 
@@ -188,6 +206,8 @@ void python_script_stop(python_script *s)
 static pgy_status report_death(python_script *s, pgy_error *err)
 {
     end_process(s);
+    const pgy_status st = cancel_check(err); /* Ctrl-C goes to both processes */
+    if (st) return st;
     if (WIFSIGNALED(s->status))
         return pgy_error_set(err, PGY_E_BACKEND,
                              "the Python process of '%s' was killed by signal %d", s->path,
@@ -196,12 +216,29 @@ static pgy_status report_death(python_script *s, pgy_error *err)
                          s->path, WEXITSTATUS(s->status));
 }
 
+/* Until the socket can be used for `events`, or has ended. */
+static pgy_status wait_socket(python_script *s, short events, pgy_error *err)
+{
+    struct pollfd p = {.fd = s->fd, .events = events};
+    while (s->fd >= 0) {
+        const pgy_status st = cancel_check(err);
+        if (st) {
+            end_process(s);
+            return st;
+        }
+        if (poll(&p, 1, ANSWER_MS) > 0) break;
+    }
+    return PGY_OK;
+}
+
 pgy_status python_put(python_script *s, const void *data, size_t size_bytes, pgy_error *err)
 {
     const char *p = data;
     while (size_bytes) {
-        ssize_t sent = s->fd < 0 ? 0 : send(s->fd, p, size_bytes, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) continue;
+        const pgy_status st = wait_socket(s, POLLOUT, err);
+        if (st) return st;
+        ssize_t sent = s->fd < 0 ? 0 : send(s->fd, p, size_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (sent <= 0) return report_death(s, err);
         p += sent;
         size_bytes -= (size_t)sent;
@@ -225,6 +262,8 @@ pgy_status python_take(python_script *s, void *out, size_t size_bytes, pgy_error
 {
     char *p = out;
     while (size_bytes) {
+        const pgy_status st = wait_socket(s, POLLIN, err);
+        if (st) return st;
         ssize_t got = s->fd < 0 ? 0 : recv(s->fd, p, size_bytes, 0);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return report_death(s, err);

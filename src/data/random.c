@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated inputs: which shape, type and range each input gets (semantics 4.2). The numbers
+/* Generated inputs: which shape, type and range each input gets. The numbers
  * themselves are drawn in random_fill.c. */
 #include <math.h>
 #include <string.h>
@@ -70,18 +70,19 @@ static bool is_valid_override(const pgy_tensor_info *wanted, const pgy_tensor_in
     if (original->rank < 0) return true;
     if (wanted->rank != original->rank) return false;
     for (int32_t i = 0; i < wanted->rank; i++)
-        if (original->shape[i] >= 0 && original->shape[i] != wanted->shape[i]) return false;
+        if (original->shape[i] >= 0 && wanted->shape[i] >= 0 &&
+            original->shape[i] != wanted->shape[i])
+            return false;
     return true;
 }
 
 /* An integral static 1-D input whose length is the rank of the given shape is filled with that
- * shape. */
+ * shape, with 1 for open dimensions. */
 static bool is_shape_tensor(const pgy_tensor_info *input, const pgy_tensor_info *user)
 {
     return user && strcmp(user->name, input->name) == 0 &&
            (pgy_dtype_is_integer(input->dtype) || !input->dtype) && input->rank == 1 &&
-           input->shape[0] >= 0 && user->rank >= 0 && is_static(user) &&
-           user->rank == input->shape[0];
+           input->shape[0] >= 0 && user->rank >= 0 && user->rank == input->shape[0];
 }
 
 static void shape_text(str *out, const pgy_tensor_info *t)
@@ -99,13 +100,19 @@ static void shape_text(str *out, const pgy_tensor_info *t)
     str_append_char(out, ']');
 }
 
-/* A static shape for an input that was given none: its lower bound, its upper bound, or 1 for each
- * dynamic dimension. */
+/* A static shape for an input that was given none, or one with open dimensions: the input's own
+ * dimension, its lower bound, its upper bound, or 1. A profile's open dimensions close alike
+ * (engine/profile.c). */
 static void default_shape(int64_t *shape, const pgy_tensor_info *input, const pgy_tensor_info *from)
 {
     const int64_t *bound = input->min_shape ? input->min_shape : input->max_shape;
-    for (int32_t i = 0; i < from->rank; i++)
-        shape[i] = from->shape[i] >= 0 ? from->shape[i] : bound ? bound[i] : DEFAULT_DIM;
+    for (int32_t i = 0; i < from->rank; i++) {
+        const bool has_own = i < input->rank && input->shape[i] >= 0;
+        const int64_t own = has_own                    ? input->shape[i]
+                            : bound && i < input->rank ? bound[i]
+                                                       : DEFAULT_DIM;
+        shape[i] = from->shape[i] >= 0 ? from->shape[i] : own;
+    }
     if (is_static(from)) return;
     str was = {0}, now = {0};
     shape_text(&was, from);
@@ -127,13 +134,7 @@ static const pgy_tensor_info *choose_shape(const pgy_tensor_info *input,
     shape_text(&given, user);
     shape_text(&wanted, input);
     const pgy_tensor_info *chosen = user;
-    if (!is_static(user)) {
-        LOG(WARNING,
-            "Input tensor: %s | Provided input shape: %s is dynamic; the default shape is used "
-            "instead",
-            input->name, str_text(&given));
-        chosen = input;
-    } else if (!is_valid_override(user, input)) {
+    if (!is_valid_override(user, input)) {
         LOG_ONCE(WARNING,
                  "Input tensor: %s | Cannot use provided custom shape: %s, since this input has "
                  "shape: %s. The default shape is used instead.",
@@ -151,7 +152,13 @@ static pgy_status fill_with_shape(pgy_tensor **out, const pgy_tensor_info *input
                                   const pgy_tensor_info *user, pgy_error *err)
 {
     pgy_dtype dtype = input->dtype ? input->dtype : PGY_I64;
-    pgy_view values = pgy_view_of((void *)user->shape, PGY_I64, 1, input->shape);
+    int64_t elements[PGY_MAX_RANK];
+    if (user->rank > PGY_MAX_RANK)
+        return pgy_error_set(err, PGY_E_SHAPE, "Input tensor: %s | rank %d is too large",
+                             input->name, user->rank);
+    for (int32_t i = 0; i < user->rank; i++)
+        elements[i] = user->shape[i] < 0 ? DEFAULT_DIM : user->shape[i];
+    pgy_view values = pgy_view_of(elements, PGY_I64, 1, input->shape);
     LOG_ONCE(INFO,
              "Input tensor: %s | Assuming this is a shape tensor; it is filled with the shape that "
              "was given for it",

@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/cancel.h"
 #include "base/pytext.h"
 #include "base/system.h"
 #include "tensor/convert.h"
@@ -120,6 +121,8 @@ static pgy_status fill_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *
     size_t item = pgy_dtype_describe(dtype)->bits / 8;
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t n = count - i < BLOCK ? count - i : BLOCK;
+        const pgy_status stop = cancel_check(err);
+        if (stop) return stop;
         mt19937_fill_u32(g, words, 2 * n);
         if (dtype == PGY_F64) {
             to_doubles((double *)data + i, words, n, s);
@@ -161,6 +164,8 @@ static pgy_status fill_torch_floats(pgy_tensor *t, mt19937 *g, const pgy_value_r
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < count; i += BLOCK) {
         size_t n = count - i < BLOCK ? count - i : BLOCK;
+        st = cancel_check(err);
+        if (st) break;
         int64_t shape = (int64_t)n;
         for (size_t k = 0; k < n; k++) values[k] = torch_unit(g, dtype) * s.scale + s.shift;
         char *to = (char *)pgy_tensor_data(t) + i * item;
@@ -253,7 +258,7 @@ static void take_all(void *data, size_t count, mt19937 *g, integer_taker take, s
                      const integer_draw *d)
 {
     uint32_t words[2 * BLOCK];
-    for (size_t i = 0; i < count;) {
+    for (size_t i = 0; i < count && !cancel_requested();) {
         size_t left = count - i, n = BLOCK;
         if (per_word && (left + per_word - 1) / per_word < n) n = (left + per_word - 1) / per_word;
         if (!per_word) n = 2 * (left < BLOCK ? left : BLOCK);

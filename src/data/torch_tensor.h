@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of torch.save for one plain tensor: a zip archive with a small pickle and the storage
- * (semantics 1.4). Read only. */
+/* The bytes of torch.save for one plain tensor: a zip archive with a small pickle and the storage.
+ * Read only. */
 #ifndef DATA_TORCH_TENSOR_H
 #define DATA_TORCH_TENSOR_H
 

@@ -5,9 +5,11 @@
  * kept. */
 #include "engine/calibrate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "engine/context.h"
 #include "engine/progress.h"
@@ -196,6 +198,7 @@ static pgy_status build_group(group *part, const calibration *c, pgy_model *mode
     pgy_graph *copy = NULL;
     pgy_model *edited = NULL;
     pgy_status st = pgy_graph_import(&copy, model, err);
+    if (!st) graph_set_newer(copy, NEWER_TAKEN);
     if (!st) st = pgy_graph_infer_shapes(copy, NULL, err);
     if (!st) st = select_outputs(copy, c, part, err);
     if (!st) st = pgy_graph_export(&edited, copy, err);
@@ -286,19 +289,56 @@ static pgy_status run_all(calibration *c, pgy_error *err)
     return st;
 }
 
+/* What int8 makes of one tensor: for the log, and for who asked. */
+static pgy_calibrated_tensor describe_tensor(const calibration *c, size_t i, const grid *g)
+{
+    const bool asymmetric = c->config->calibration->asymmetric;
+    const histogram *h = c->histograms[i];
+    const pgy_node *from = c->values[i]->producer;
+    return (pgy_calibrated_tensor){.size = sizeof(pgy_calibrated_tensor),
+                                   .name = c->values[i]->name,
+                                   .layer = from ? node_label(from) : "",
+                                   .lowest = h->low,
+                                   .highest = h->high,
+                                   .held_lowest = grid_low(g, asymmetric),
+                                   .held_highest = grid_high(g),
+                                   .scale = (float)g->scale,
+                                   .zero_point = g->zero,
+                                   .snr_db = calibrator_snr_db(h, g, asymmetric)};
+}
+
+static void tell_tensor(const calibration *c, const pgy_calibrated_tensor *t)
+{
+    const pgy_calibration *how = c->config->calibration;
+    LOG(VERBOSE, "Calibration: %s '%s' gives '%s': %g to %g, int8 holds %g to %g, SNR %.1f dB",
+        *t->layer ? "layer" : "input", *t->layer ? t->layer : t->name, t->name, t->lowest,
+        t->highest, t->held_lowest, t->held_highest, t->snr_db);
+    if (how->report) how->report(t, how->report_user);
+}
+
 static pgy_status take_scales(scale_table *out, const calibration *c, pgy_error *err)
 {
+    const pgy_calibration *how = c->config->calibration;
+    pgy_calibrated_tensor worst = {.snr_db = INFINITY};
     for (size_t i = 0; i < c->count; i++) {
         const histogram *h = c->histograms[i];
         const char *name = c->values[i]->name;
-        const double range = calibrator_range(c->config->calibration, h);
+        const pgy_status st = cancel_check(err);
+        if (st) return st;
+        const grid g = calibrator_grid(how, h);
+        const pgy_calibrated_tensor t = describe_tensor(c, i, &g);
         if (h->strange)
             LOG(WARNING, "Calibration: '%s' has %llu infinities or NaNs, which are left out", name,
                 (unsigned long long)h->strange);
-        if (!scales_set(out, name, (float)(range / 127))) return no_memory(err);
-        LOG(EXTRA_VERBOSE, "Calibration: '%s' reaches %g, int8 holds up to %g", name, h->max,
-            range);
+        if (!scales_set(out, name, t.scale) ||
+            (how->asymmetric && !scales_set_zero(out, name, g.zero)))
+            return no_memory(err);
+        tell_tensor(c, &t);
+        if (t.snr_db < worst.snr_db) worst = t;
     }
+    if (worst.name)
+        LOG(INFO, "Calibration: '%s' suffers most from int8: its SNR is %.1f dB", worst.name,
+            worst.snr_db);
     return PGY_OK;
 }
 
@@ -328,6 +368,17 @@ static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *valu
 
 /* ---- The cache or the data ------------------------------------------------------------------ */
 
+/* Whoever asked for a cache finds one, as with TensorRT; without scales it is filled when a model
+ * needs some. */
+static pgy_status save_empty(const pgy_calibration *c, const scale_table *none, pgy_error *err)
+{
+    LOG(WARNING,
+        "Calibration cache '%s' gets no scales, since no tensor of the model needs one; it is "
+        "filled by the next calibration",
+        c->cache);
+    return calibration_cache_save(c->cache, none, c, err);
+}
+
 pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, size_t count,
                      const pgy_build_config *config, pgy_error *err)
 {
@@ -338,14 +389,19 @@ pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, s
         c && c->cache ? calibration_cache_load(out, &kind, &found, c->cache, err) : PGY_OK;
     if (st) return st;
     if (found) {
-        if (kind != c->kind)
+        /* Without a name, caches are written under that of entropy 2. */
+        if (kind != c->kind &&
+            !(c->kind == PGY_CALIBRATOR_LEAST_ERROR && kind == PGY_CALIBRATOR_ENTROPY_2))
             LOG(WARNING,
                 "The calibration cache is by %s, not by %s; its scales are used all the "
                 "same",
                 calibrator_name(kind), calibrator_name(c->kind));
+        if (c->asymmetric && !scales_have_zeros(out))
+            LOG(WARNING, "The calibration cache has no zero points: quantization is symmetric; "
+                         "remove the cache to calibrate anew");
         return PGY_OK;
     }
-    if (!count) return PGY_OK;
+    if (!count) return c && c->cache ? save_empty(c, out, err) : PGY_OK;
     if (!c || !c->data)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "int8 needs ranges of %zu tensors, and the model has no Q/DQ: give "
@@ -356,5 +412,5 @@ pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, s
         LOG(WARNING, "Calibration uses random data: int8 will hold what they reach, not what real "
                      "data reach; give data by --data-loader-script or --load-inputs");
     st = measure(out, g, values, count, config, err);
-    return st || !c->cache ? st : calibration_cache_save(c->cache, out, c->kind, err);
+    return st || !c->cache ? st : calibration_cache_save(c->cache, out, c, err);
 }

@@ -19,7 +19,10 @@ static const char *const NAMES[] = {
     [PGY_CALIBRATOR_ENTROPY] = "EntropyCalibration",
     [PGY_CALIBRATOR_MIN_MAX] = "MinMaxCalibration",
     [PGY_CALIBRATOR_LEGACY] = "LegacyCalibration",
+    [PGY_CALIBRATOR_LEAST_ERROR] = "LeastErrorCalibration",
 };
+/* Of the tensors' zero points, which TensorRT does not know: it refuses such a cache. */
+static const char ASYMMETRIC[] = "Asymmetric", ZERO[] = " (zero point)";
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };
 
 const char *calibrator_name(pgy_calibrator kind)
@@ -49,6 +52,31 @@ bool scales_set(scale_table *t, const char *name, float scale)
 const float *scales_find(const scale_table *t, const char *name)
 {
     return strmap_get(&t->entries, name);
+}
+
+bool scales_set_zero(scale_table *t, const char *name, int32_t zero)
+{
+    str key = {0};
+    str_printf(&key, "%s%s", name, ZERO);
+    const char *kept = key.failed ? NULL : arena_strdup(&t->memory, str_text(&key));
+    str_deinit(&key);
+    return kept && scales_set(t, kept, (float)(zero + 128));
+}
+
+int32_t scales_find_zero(const scale_table *t, const char *name)
+{
+    str key = {0};
+    str_printf(&key, "%s%s", name, ZERO);
+    const float *zero = key.failed ? NULL : scales_find(t, str_text(&key));
+    str_deinit(&key);
+    return zero && *zero <= 255 ? (int32_t)*zero - 128 : 0;
+}
+
+bool scales_have_zeros(const scale_table *t)
+{
+    for (size_t i = 0; i < t->entries.count; i++)
+        if (str_ends_with(t->entries.entries[i].key, ZERO)) return true;
+    return false;
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -83,7 +111,10 @@ static pgy_status read_header(pgy_calibrator *kind, span line, const place *at, 
         !is_digits(line.data + 4, (size_t)(dash - line.data) - 4) ||
         dash + 1 == line.data + line.size)
         return wrong(at, err, "not a header as in 'TRT-8601-EntropyCalibration2'", line);
-    const span name = {dash + 1, (size_t)(line.data + line.size - dash) - 1};
+    span name = {dash + 1, (size_t)(line.data + line.size - dash) - 1};
+    const size_t prefix = sizeof ASYMMETRIC - 1;
+    if (name.size > prefix && memcmp(name.data, ASYMMETRIC, prefix) == 0)
+        name = (span){name.data + prefix, name.size - prefix};
     for (size_t i = 0; i < NAME_COUNT; i++) {
         if (!span_equals(name, NAMES[i])) continue;
         *kind = (pgy_calibrator)i;
@@ -160,9 +191,9 @@ pgy_status calibration_cache_load(scale_table *out, pgy_calibrator *kind, bool *
     if (!file_exists(path)) return PGY_OK;
     pgy_status st = file_read(&text, path, err);
     if (!st && text.size) {
-        LOG(INFO, "Reading calibration cache from %s", path);
+        LOG(INFO, "Loading calibration cache from %s", path);
         st = calibration_cache_parse(out, kind, text.data, text.size, path, err);
-        *found = !st;
+        *found = !st && out->entries.count;
     }
     str_deinit(&text);
     return st;
@@ -170,11 +201,19 @@ pgy_status calibration_cache_load(scale_table *out, pgy_calibrator *kind, bool *
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-pgy_status calibration_cache_save(const char *path, const scale_table *scales, pgy_calibrator kind,
-                                  pgy_error *err)
+/* TensorRT reads a cache only by the calibrator of its header, and Polygraphy's is entropy 2 unless
+ * another one is named: what is made without a name is for that. */
+static const char *header_name(const pgy_calibration *c)
+{
+    return NAMES[c->kind == PGY_CALIBRATOR_LEAST_ERROR && !c->asymmetric ? PGY_CALIBRATOR_ENTROPY_2
+                                                                         : c->kind];
+}
+
+pgy_status calibration_cache_save(const char *path, const scale_table *scales,
+                                  const pgy_calibration *c, pgy_error *err)
 {
     str text = {0};
-    str_printf(&text, "TRT-%s-%s\n", VERSION, NAMES[kind]);
+    str_printf(&text, "TRT-%s-%s%s\n", VERSION, c->asymmetric ? ASYMMETRIC : "", header_name(c));
     for (size_t i = 0; i < scales->entries.count; i++) {
         const strmap_entry *e = &scales->entries.entries[i];
         uint32_t bits;
@@ -182,7 +221,7 @@ pgy_status calibration_cache_save(const char *path, const scale_table *scales, p
         if (strchr(e->key, '\n')) continue; /* cannot be told from the next line */
         str_printf(&text, "%s: %08x\n", e->key, (unsigned)bits);
     }
-    LOG(INFO, "Writing calibration cache to %s", path);
+    LOG(INFO, "Saving calibration cache to %s", path);
     const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
                                       : file_write_all(path, text.data, text.size, err);
     str_deinit(&text);

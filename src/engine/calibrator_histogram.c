@@ -8,7 +8,9 @@ static void double_width(histogram *h)
 {
     for (size_t i = 0; i < HISTOGRAM_BINS / 2; i++)
         h->counts[i] = h->counts[2 * i] + h->counts[2 * i + 1];
-    for (size_t i = HISTOGRAM_BINS / 2; i < HISTOGRAM_BINS; i++) h->counts[i] = 0;
+    for (size_t i = 0; i < HISTOGRAM_BINS / 2; i++)
+        h->below[i] = h->below[2 * i] + h->below[2 * i + 1];
+    for (size_t i = HISTOGRAM_BINS / 2; i < HISTOGRAM_BINS; i++) h->counts[i] = h->below[i] = 0;
     h->width *= 2;
 }
 
@@ -36,8 +38,14 @@ void histogram_add(histogram *h, const float *x, size_t count)
             h->strange++;
             continue;
         }
-        const size_t bin = (size_t)((double)a * scale);
-        h->counts[bin < HISTOGRAM_BINS ? bin : HISTOGRAM_BINS - 1]++;
+        size_t bin = (size_t)((double)a * scale);
+        if (bin >= HISTOGRAM_BINS) bin = HISTOGRAM_BINS - 1;
+        h->counts[bin]++;
+        h->below[bin] += x[i] < 0;
+        h->zeros += a == 0;
         h->total++;
+        h->square_sum += (double)a * (double)a;
+        if ((double)x[i] < h->low) h->low = (double)x[i];
+        if ((double)x[i] > h->high) h->high = (double)x[i];
     }
 }

@@ -48,15 +48,3 @@ double calibrator_legacy(const histogram *h, double quantile, double cutoff)
     if (cutoff < 1) range = fmax(range, find_tail_end(h, cutoff));
     return fmin(range, h->max);
 }
-
-double calibrator_range(const pgy_calibration *c, const histogram *h)
-{
-    switch (c->kind) {
-    case PGY_CALIBRATOR_ENTROPY: return calibrator_entropy(h);
-    case PGY_CALIBRATOR_MIN_MAX: return calibrator_min_max(h);
-    case PGY_CALIBRATOR_LEGACY:
-        return calibrator_legacy(h, c->quantile > 0 ? c->quantile : 0.5,
-                                 c->regression_cutoff > 0 ? c->regression_cutoff : 0.5);
-    default: return calibrator_entropy_2(h);
-    }
-}

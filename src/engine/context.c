@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "base/system.h"
 #include "engine/context_state.h"
 #include "engine/shapes.h"

@@ -16,6 +16,7 @@
 #include "engine/precision.h"
 #include "engine/shapes.h"
 #include "evaluate/interface.h"
+#include "evaluate/plan.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
@@ -228,7 +229,9 @@ pgy_status engine_import_model(engine_import *out, pgy_model *model, const pgy_b
     pgy_graph *g = NULL;
     pgy_status st = pgy_graph_import(&g, model, err);
     if (!st) st = shared_graph_create(&m.graph, g, err);
+    if (!st) graph_set_newer(g, NEWER_WARNED);
     if (!st) list_outputs_once(g);
+    if (!st) st = plan_check(g, err); /* operators that nobody knows, in bodies too */
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = precision_interface(g, config, err);
     if (!st) st = describe(&m.inputs, g->inputs, g->input_count, err);
@@ -281,7 +284,7 @@ static pgy_status load_replay(engine *e, pgy_error *err)
 {
     const char *path = e->config->load_tactics;
     if (!path) return PGY_OK;
-    LOG(INFO, "Loading tactic replay file from: %s", path);
+    LOG(INFO, "Loading tactic replay file from %s", path);
     return tactics_load(&e->replay, path, err);
 }
 
@@ -503,6 +506,7 @@ pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err)
     if (!st) st = pgy_graph_export(&model, e->graph->graph, err);
     pthread_mutex_unlock(&e->lock);
     if (!st) st = pgy_graph_import(out, model, err);
+    if (!st) graph_set_newer(*out, NEWER_TAKEN);
     pgy_model_destroy(model);
     return st;
 }

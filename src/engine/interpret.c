@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/memory.h"
 #include "base/system.h"
 #include "kernels/kernel.h"
 #include "tensor/tensor.h"
@@ -366,7 +368,8 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
     else
         for (uint32_t phase = 0; phase < p->plan.phases; phase++) run_part(&j, 0, phase);
     const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
-    const pgy_status st = kernel_fault_status(kind);
+    const pgy_status st = cancel_check_after(kernel_fault_status(kind), err);
+    if (st == PGY_E_CANCELLED) return st;
     if (kind != KERNEL_FAULT_NONE)
         return pgy_error_set(err, st, "%s '%s': %s", c->n->op_type, c->node->name,
                              kernel_fault_text(st));
@@ -381,7 +384,8 @@ static pgy_status create_output(op_tensor *out, const call *c, const kernel_tens
     pgy_status st = pgy_shape_count(&count, (size_t)t->rank, t->shape, err);
     if (!st) st = pgy_dtype_size_bytes(&bytes, t->dtype, count, err);
     if (!st && limit && bytes > limit)
-        st = pgy_error_set(err, PGY_E_MEMORY, "an output of %zu bytes is beyond the limit", bytes);
+        st = pgy_error_set(err, PGY_E_MEMORY, "an output of %zu bytes goes beyond %s", bytes,
+                           memory_limit_describe_other(limit).text);
     if (!st) st = tensor_create_raw(&out->value, t->dtype, (size_t)t->rank, t->shape, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name);
     out->dtype = t->dtype;
@@ -474,7 +478,8 @@ static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *in
 {
     interpreter *it = user;
     const interpreter_watch *w = it->watch;
-    if (is_stopped(it)) return pgy_error_set(err, PGY_E_CANCELLED, "the run was cancelled");
+    if (is_stopped(it) || cancel_requested())
+        return pgy_error_set(err, PGY_E_CANCELLED, "the run was cancelled");
     if (!w || n->graph->parent || level_of(n->graph)->is_function)
         return run_quietly(it, n, node, inputs, outputs, wanted, host, err);
     const int64_t start = clock_ns();

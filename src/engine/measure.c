@@ -10,6 +10,8 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/memory.h"
 #include "engine/program.h"
 
 enum {
@@ -246,7 +248,7 @@ static void run_part(bench *b, const trial *t, void *const *tensors, uint32_t ph
                           .part = part,
                           .parts = t->parts,
                           .fault = &b->fault};
-    t->c->kernel->run(&r);
+    if (!cancel_requested()) t->c->kernel->run(&r);
 }
 
 /* One run of a step that threads share: each phase lasts as long as its longest part. */
@@ -310,7 +312,7 @@ static bool warm_up(bench *b, int64_t until)
             t->repeats = repeats < 1              ? 1
                          : repeats > MOST_REPEATS ? MOST_REPEATS
                                                   : (uint32_t)repeats;
-            if (clock_ns() > until) return false;
+            if (cancel_requested() || clock_ns() > until) return false;
         }
     drop_lost(b, LOST_WHILE_WARM);
     return true;
@@ -323,7 +325,7 @@ static bool run_round(bench *b, int64_t until)
         if (t->lost) continue;
         const double time = sample(b, t);
         if (!t->rounds++ || time < t->c->time_ns) t->c->time_ns = time;
-        if (clock_ns() > until) return false;
+        if (cancel_requested() || clock_ns() > until) return false;
     }
     return true;
 }

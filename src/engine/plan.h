@@ -43,9 +43,11 @@ typedef struct plan_file plan_file;
 /* Is it a plan at all? */
 bool plan_is_plan(const void *data, size_t size_bytes);
 bool plan_is_plan_file(const char *path);
-/* Maps a file; everything but the elements of weights is checked. */
+/* Maps a file; everything but the elements of weights is checked, and that no step can leave its
+ * tensors is proven. */
 pgy_status plan_open(plan_file **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* Bytes at a multiple of 64 that outlive the plan. `trusted`: hashes are not looked at. */
+/* Bytes at a multiple of 64 that outlive the plan. `trusted`: hashes are not looked at;
+ * all else is checked. */
 pgy_status plan_parse(plan_file **out, const void *data, size_t size_bytes, bool trusted,
                       pgy_error *err) PGY_MUST_CHECK;
 /* The hashes of the large sections too. */

@@ -26,4 +26,23 @@ static inline const char *plan_text(const plan_file *p, uint32_t text)
     return (const char *)p->at[PLAN_STRINGS] + text;
 }
 
+/* A program with what its records point to. */
+typedef struct program_view {
+    const plan_file *p;
+    const plan_program *r;
+    const plan_tensor *tensors;
+    const plan_step *steps;
+    const uint32_t *refs; /* of all programs */
+} program_view;
+
+/* `r`: its records lie within the file. */
+static inline program_view plan_view(const plan_file *p, const plan_program *r)
+{
+    return (program_view){.p = p,
+                          .r = r,
+                          .tensors = (const plan_tensor *)p->at[PLAN_TENSORS] + r->tensors,
+                          .steps = (const plan_step *)p->at[PLAN_STEPS] + r->steps,
+                          .refs = p->at[PLAN_REFS]};
+}
+
 #endif

@@ -6,7 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "engine/plan_file.h"
+#include "engine/plan_prove.h"
 #include "engine/plan_weights.h"
 #include "engine/reference_step.h"
 
@@ -257,9 +259,8 @@ static pgy_status check_machine(const plan_file *p, const plan_program *r, pgy_e
                              "convert the model again on this machine",
                              plan_level_name(p->header->cpu_level), cpu_level_name(cpu_features()));
     if (r->arena_bytes > limit || r->workspace_bytes > limit || r->scratch_bytes > limit)
-        return pgy_error_set(err, PGY_E_MEMORY,
-                             "the plan needs %llu bytes of memory, more than the limit of %llu",
-                             (unsigned long long)r->arena_bytes, (unsigned long long)limit);
+        return pgy_error_set(err, PGY_E_MEMORY, "the plan needs %llu bytes of memory, more than %s",
+                             (unsigned long long)r->arena_bytes, memory_limit_describe().text);
     return PGY_OK;
 }
 
@@ -299,6 +300,7 @@ pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool run
     pgy_status st = runnable ? check_machine(p, record_of(p, i), err) : PGY_OK;
     if (!st) st = read_program(made, p, i, err);
     if (!st && runnable) st = find_kernels(made, p, i, err);
+    if (!st && runnable) st = plan_prove_program(p, i, err); /* plug-ins were loaded since */
     if (st)
         program_release(made);
     else
@@ -351,6 +353,7 @@ pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err)
     pgy_graph *g = NULL;
     pgy_status st = read_model(&model, p, PLAN_MODEL, err);
     if (!st) st = pgy_graph_import(&g, model, err);
+    if (!st) graph_set_newer(g, NEWER_TAKEN); /* as when it was built */
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st && (g->input_count != p->info->input_count || g->output_count != p->info->output_count))
         st = pgy_error_set(err, PGY_E_FORMAT,
@@ -376,16 +379,19 @@ bool plan_needs_nodes(const program *p)
     return false;
 }
 
-/* What a step reads and writes must be what its node has. */
+/* What a step reads and writes must be what its node has: definitions rely on inputs that must be
+ * there. They look at types and shapes themselves when they run. */
 static bool is_of(const program *p, const program_step *s, const pgy_node *n)
 {
     const node_box *box = node_box_of(n);
     if (strcmp(s->op_type, n->op_type) != 0 || s->input_count != n->input_count ||
         s->output_count != n->output_count || s->captured_count != box->captured_count)
         return false;
+    for (size_t i = 0; i < n->input_count; i++)
+        if ((s->tensors[i] == PROGRAM_NO_TENSOR) != !n->inputs[i]) return false;
     for (size_t i = 0; i < box->captured_count; i++) {
         const uint32_t t = s->tensors[s->input_count + i];
-        if (t != PROGRAM_NO_TENSOR && strcmp(p->tensors[t].name, box->captured[i]->name) != 0)
+        if (t == PROGRAM_NO_TENSOR || strcmp(p->tensors[t].name, box->captured[i]->name) != 0)
             return false;
     }
     return true;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening checks everything that is used later: sections, every offset and count, every tensor's
- * place. Behind that, programs are made of pointers into the mapped bytes. What a kernel's
- * parameters and packed weights say is the kernel's own and guarded by the hashes only. */
+ * place, and that no kernel can leave the tensors of its step (plan_prove.c). Behind that, programs
+ * are made of pointers into the mapped bytes. Hashes find accidents; nothing relies on them. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/plan_file.h"
+#include "engine/plan_prove.h"
 
 enum { PREFETCH_BYTES = 1 << 30 }; /* more may not be wanted at once */
 
@@ -243,15 +244,6 @@ static bool tensor_bytes(uint64_t *out, const plan_file *p, const plan_tensor *t
     return true;
 }
 
-/* A program that is looked at: its own records. */
-typedef struct program_view {
-    const plan_file *p;
-    const plan_program *r;
-    const plan_tensor *tensors;
-    const plan_step *steps;
-    const uint32_t *refs; /* of all programs */
-} program_view;
-
 /* The caller's tensor, which all tensors at such a place are. */
 static const plan_tensor *callers_tensor(const program_view *v, const plan_tensor *t)
 {
@@ -272,6 +264,19 @@ static bool is_tensor(const program_view *v, const plan_tensor *t)
     return callers && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
 }
 
+/* Programs are found by the shapes of their inputs, which must be those of the model by name. */
+static bool is_declared(const plan_file *p, const plan_tensor *t, const plan_value *value)
+{
+    const plan_dim *dims = (const plan_dim *)p->at[PLAN_DIMS] + value->dims;
+    const int64_t *shape = (const int64_t *)p->at[PLAN_SHAPES] + t->shape;
+    if (strcmp(plan_text(p, t->name), plan_text(p, value->name)) != 0 ||
+        (value->dtype && value->dtype != t->dtype) || (value->rank >= 0 && value->rank != t->rank))
+        return false;
+    for (int32_t i = 0; i < value->rank; i++)
+        if (dims[i].value >= 0 && dims[i].value != shape[i]) return false;
+    return true;
+}
+
 static pgy_status check_interface(const program_view *v, pgy_error *err)
 {
     const plan_info_record *info = v->p->info;
@@ -289,6 +294,10 @@ static pgy_status check_interface(const program_view *v, pgy_error *err)
     }
     for (uint32_t i = 0; i < count; i++)
         if (!is_tensor(v, &v->tensors[i])) return damaged(err, "a tensor is not valid");
+    const plan_value *values = v->p->at[PLAN_VALUES];
+    for (uint32_t i = 0; i < info->input_count; i++)
+        if (!is_declared(v->p, &v->tensors[i], &values[i]))
+            return damaged(err, "an input of a program is not the model's");
     return PGY_OK;
 }
 
@@ -346,11 +355,7 @@ static pgy_status check_program(const plan_file *p, const plan_program *r, pgy_e
         !is_range(r->steps, r->step_count, p->counts[PLAN_STEPS]) ||
         !is_range(r->marks, r->mark_count, p->counts[PLAN_MARKS]))
         return damaged(err, "a program lies outside");
-    const program_view v = {.p = p,
-                            .r = r,
-                            .tensors = (const plan_tensor *)p->at[PLAN_TENSORS] + r->tensors,
-                            .steps = (const plan_step *)p->at[PLAN_STEPS] + r->steps,
-                            .refs = p->at[PLAN_REFS]};
+    const program_view v = plan_view(p, r);
     const pgy_status st = check_interface(&v, err);
     if (st) return st;
     for (uint32_t i = 0; i < r->step_count; i++) {
@@ -369,6 +374,7 @@ static pgy_status check_programs(const plan_file *p, pgy_error *err)
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < p->counts[PLAN_PROGRAMS]; i++)
         st = check_program(p, &programs[i], err);
+    for (size_t i = 0; !st && i < p->counts[PLAN_PROGRAMS]; i++) st = plan_prove_program(p, i, err);
     return st;
 }
 

@@ -112,7 +112,10 @@ static pgy_status fuse_first(pgy_graph *g, const pgy_build_config *config, pgy_e
 static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
     if (precision_is_explicit(g)) {
-        LOG(INFO, "The model has Q/DQ: int8 is where they say, and nothing is calibrated");
+        LOG(INFO, "The model has Q/DQ: int8 is where they say, and nothing is calibrated%s",
+            config->calibration && config->calibration->cache
+                ? "; the calibration cache is neither read nor written"
+                : "");
         return PGY_OK;
     }
     const pgy_status st = fuse_first(g, config, err);
@@ -165,6 +168,7 @@ static pgy_status export_as(pgy_model **out, pgy_graph *g, int64_t version, pgy_
     pgy_status st = pgy_graph_export(&model, g, err);
     state_of(g)->ir_version = ir_version;
     if (!st) st = pgy_graph_import(&copy, model, err);
+    if (!st) graph_set_newer(copy, NEWER_TAKEN);
     if (!st && pgy_graph_convert_opset(copy, version, NULL, &why))
         LOG(WARNING, "The model with the types it got is saved in opset %lld, not %lld: %s",
             (long long)pgy_graph_opset(g, ""), (long long)version, why.text);

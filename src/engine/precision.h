@@ -35,6 +35,7 @@ typedef struct precision_value {
     bool exact;             /* takes part in shape arithmetic */
     bool listed;            /* to be calibrated */
     float scale;
+    int32_t zero;           /* zero point of what is quantized */
 } precision_value;
 
 typedef struct precision {

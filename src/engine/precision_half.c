@@ -8,12 +8,13 @@
 
 #include "base/log.h"
 #include "engine/precision.h"
+#include "graph/mask.h"
 #include "ops/signature.h"
 #include "tensor/convert.h"
 
 static const char LOG_PATH[] = "backend/trt/config.py";
 
-static const double LARGEST_F16 = 65504;
+static const float LARGEST_F16 = 65504, LARGEST_BF16 = 0x1.fep127f;
 
 /* Operators that are computed in 16-bit floats without being asked by name. Others need the range
  * or precision of float32 (Range, CumSum, TopK, Pow, sums of squares, losses, random numbers), or
@@ -196,31 +197,6 @@ static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
 
 /* ---- Do its weights fit? -------------------------------------------------------------------- */
 
-/* `budget`: of nodes that are looked at. */
-static bool leads_to_softmax(const pgy_value *v, int *budget)
-{
-    static const char *const STEPS[] = {"Add",     "Where",     "Mul",     "Expand",
-                                        "Reshape", "Unsqueeze", "Squeeze", "Identity"};
-    if (v->is_output || !v->consumer_count) return false;
-    for (size_t i = 0; i < v->consumer_count; i++) {
-        const pgy_node *n = v->consumers[i];
-        if (--*budget < 0) return false;
-        if (node_is(n, "Softmax")) continue;
-        if (n->graph != v->graph || !IN_LIST(n, STEPS) || !n->output_count || !n->outputs[0] ||
-            !leads_to_softmax(n->outputs[0], budget))
-            return false;
-    }
-    return true;
-}
-
-/* Does n put numbers like -1e38 where attention must not look? Any large number does as well. */
-static bool is_mask(const pgy_node *n)
-{
-    int budget = 256;
-    return (node_is(n, "Add") || node_is(n, "Where") || node_is(n, "Mul")) && n->outputs[0] &&
-           leads_to_softmax(n->outputs[0], &budget);
-}
-
 /* NULL: they do, as far as float16 goes. */
 static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
 {
@@ -235,7 +211,7 @@ static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
         float a;
         memcpy(&a, &w[i], sizeof a); /* weights may lie at odd addresses */
         a = fabsf(a);
-        if (isfinite(a) && (double)a > LARGEST_F16 && !mask) why = "holds numbers beyond 65504";
+        if (isfinite(a) && a > LARGEST_F16 && !mask) why = "holds numbers beyond 65504";
         if (count == 1 && a > 0 && (double)a < 6e-8) why = "is so small that it would be 0";
     }
     pgy_tensor_release(t);
@@ -244,7 +220,7 @@ static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
 
 static bool fits_f16(precision *x, const pgy_node *n, const char **name, const char **why)
 {
-    const bool mask = is_mask(n);
+    const bool mask = graph_is_mask_node(n);
     for (size_t i = 0; i < n->input_count; i++) {
         *why = unfit_weight(x, n->inputs[i], mask);
         if (x->p.status) return false;
@@ -384,12 +360,27 @@ static void cast(precision *x, pgy_value *from, pgy_value *to)
     if (!x->p.status) pattern_set_int(&x->p, n, "to", pgy_dtype_describe(to->dtype)->onnx);
 }
 
-/* Only masks have such numbers here. */
-static void clamp(float *x, size_t count)
+static float largest_of(pgy_dtype t)
 {
-    const float most = (float)LARGEST_F16;
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(x[i])) x[i] = x[i] > most ? most : x[i] < -most ? -most : x[i];
+    return t == PGY_F16 ? LARGEST_F16 : LARGEST_BF16;
+}
+
+/* No finite weight becomes infinite. */
+static void clamp(pgy_tensor *w, const pgy_value *from, pgy_dtype t)
+{
+    const mask_use use = graph_mask_use(from);
+    const float largest = largest_of(t), to = graph_mask_limit(use, largest);
+    float *x = pgy_tensor_data(w);
+    size_t clamped = 0;
+    for (size_t i = 0; i < pgy_tensor_count(w); i++) {
+        if (!isfinite(x[i]) || fabsf(x[i]) <= largest) continue;
+        x[i] = copysignf(to, x[i]);
+        clamped++;
+    }
+    if (clamped)
+        pgy_log_write(use == MASK_WHOLE ? PGY_LOG_INFO : PGY_LOG_WARNING, LOG_PATH, __LINE__,
+                      "Weight '%s': %zu values would be infinite in %s and are clamped to +-%g",
+                      from->name, clamped, pgy_dtype_name(t), (double)to);
 }
 
 static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
@@ -399,13 +390,24 @@ static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
     pattern *p = &x->p;
     p->status = fold_constant(&came, &p->f, from, p->err);
     if (!p->status) p->status = pgy_tensor_cast(&wide, pgy_tensor_view(came), PGY_F32, p->err);
-    if (!p->status && to->dtype == PGY_F16) clamp(pgy_tensor_data(wide), pgy_tensor_count(wide));
+    if (!p->status && to->dtype != PGY_F32) clamp(wide, from, to->dtype);
     if (!p->status) p->status = pgy_tensor_cast(&t, pgy_tensor_view(wide), to->dtype, p->err);
     if (!p->status) p->status = fold_store_tensor(&stored, &p->f, to->name, t, p->err);
     if (!p->status) p->status = fold_set_weight(&p->f, to, stored, p->err);
     pgy_tensor_release(came);
     pgy_tensor_release(wide);
     pgy_tensor_release(t);
+}
+
+/* The same number in another type; one that is a mask survives. */
+static void narrow(precision *x, pgy_value *from, pgy_value *to)
+{
+    pgy_value *limited = from;
+    if (x->p.status) return;
+    if (pattern_dtype(from) == PGY_F32 && to->dtype != PGY_F32)
+        x->p.status =
+            graph_mask_clip(&limited, from, graph_mask_use(from), largest_of(to->dtype), x->p.err);
+    cast(x, limited, to);
 }
 
 /* A cast back from type t: what is behind it is there in t already. */
@@ -430,7 +432,7 @@ static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
     if (pattern_is_constant(&x->p, v))
         convert_weight(x, v, half);
     else
-        cast(x, v, half);
+        narrow(x, v, half);
     *made = half;
     return half;
 }
@@ -482,6 +484,14 @@ static void retype(precision *x, pgy_node *n, pgy_dtype t)
     LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in %s", node_label(n), n->op_type, pgy_dtype_name(t));
 }
 
+/* Was it kept in the range of its type? A Cast of the model's own does not do that. */
+static bool is_limited(const pgy_value *v)
+{
+    const pgy_node *cast = v->producer;
+    const pgy_node *clip = cast && node_is(cast, "Cast") ? cast->inputs[0]->producer : NULL;
+    return clip && !clip->proto && node_is(clip, "Clip");
+}
+
 /* A cast to a type that the value exists in. */
 static void shorten_cast(precision *x, pgy_node *n)
 {
@@ -489,8 +499,9 @@ static void shorten_cast(precision *x, pgy_node *n)
     if (!node_is(n, "Cast") || !is_ours(t) || !n->inputs[0] || pattern_dtype(n->inputs[0]) == t)
         return;
     const precision_value *entry = precision_of(x, n->inputs[0]);
-    if (entry && entry->as[slot_of(t)])
-        x->p.status = node_set_input(n, 0, entry->as[slot_of(t)], x->p.err);
+    pgy_value *made = entry ? entry->as[slot_of(t)] : NULL;
+    if (!made || is_limited(made)) return;
+    x->p.status = node_set_input(n, 0, made, x->p.err);
 }
 
 static void halve_level(precision *x, pgy_graph *g)

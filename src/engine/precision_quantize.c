@@ -286,16 +286,19 @@ static pgy_value *add_constant(precision *x, const char *stem, const char *suffi
     return p->status ? NULL : v;
 }
 
-static pgy_value *zero_point(precision *x)
+/* Symmetric tensors share one. */
+static pgy_value *zero_point(precision *x, const char *stem, int32_t zero)
 {
     pgy_tensor *t = NULL;
-    if (x->zero) return (pgy_value *)x->zero;
+    if (!zero && x->zero) return (pgy_value *)x->zero;
     x->p.status = pgy_tensor_create(&t, PGY_I8, 0, NULL, x->p.err);
     if (x->p.status) return NULL;
-    *(int8_t *)pgy_tensor_data(t) = 0;
-    x->zero = add_constant(x, "int8_zero_point", "", t);
+    *(int8_t *)pgy_tensor_data(t) = (int8_t)zero;
+    pgy_value *v =
+        zero ? add_constant(x, stem, "_zero_point", t) : add_constant(x, "int8_zero_point", "", t);
+    if (!zero) x->zero = v;
     pgy_tensor_release(t);
-    return (pgy_value *)x->zero;
+    return v;
 }
 
 static pgy_value *scale_constant(precision *x, const char *stem, float scale)
@@ -325,7 +328,7 @@ static pgy_value *quantize_tensor(precision *x, pgy_value *v)
     precision_value *entry = precision_of(x, v);
     if (!entry || entry->dequantized) return entry ? entry->dequantized : NULL;
     pgy_value *scale = scale_constant(x, v->name, entry->scale);
-    pgy_value *zero = scale ? zero_point(x) : NULL;
+    pgy_value *zero = scale ? zero_point(x, v->name, entry->zero) : NULL;
     pgy_value *narrow = zero ? create(x, v->name, "quantized", v, PGY_I8) : NULL;
     pgy_value *wide = narrow ? create(x, v->name, "dequantized", v, PGY_F32) : NULL;
     if (!wide) return NULL;
@@ -433,7 +436,10 @@ static void quantize_layer(precision *x, pgy_node *n)
     if (role_of(n) == ROLE_MOVE) {
         const precision_value *in = precision_of(x, n->inputs[0]);
         precision_value *out = precision_of(x, n->outputs[0]);
-        if (in && out) out->scale = in->scale;
+        if (in && out) {
+            out->scale = in->scale;
+            out->zero = in->zero;
+        }
     }
     for (size_t i = 0; !x->p.status && i < data_inputs(n); i++) {
         pgy_value *v = quantize_tensor(x, n->inputs[i]);
@@ -449,7 +455,9 @@ static void take_scales(precision *x, const scale_table *scales, pgy_value *cons
     for (size_t i = 0; i < count; i++) {
         const float *scale = scales_find(scales, values[i]->name);
         precision_value *entry = precision_of(x, values[i]);
-        if (entry && scale) entry->scale = *scale;
+        if (!entry || !scale) continue;
+        entry->scale = *scale;
+        entry->zero = scales_find_zero(scales, values[i]->name);
     }
 }
 

@@ -93,6 +93,37 @@ static const pgy_profile_range *range_for(const pgy_profile *p, const char *name
     return NULL;
 }
 
+/* A copy whose open entries (negative) are the model's dimensions, or 1 where those are open too:
+ * the rule of generated data (data/random.c). */
+static pgy_status close_range(pgy_profile_range *out, arena *a, const pgy_tensor_info *input,
+                              const pgy_profile_range *r, pgy_error *err)
+{
+    const int64_t *const from[] = {r->min, r->opt, r->max};
+    int64_t *dims = arena_alloc_array(a, 3 * r->count + 1, sizeof *dims);
+    const bool is_shape = (size_t)input->rank == r->count;
+    if (!dims) return no_memory(err);
+    for (size_t k = 0; k < 3; k++)
+        for (size_t d = 0; d < r->count; d++) {
+            const int64_t own = is_shape && input->shape[d] >= 0 ? input->shape[d] : 1;
+            dims[k * r->count + d] = from[k][d] < 0 ? own : from[k][d];
+        }
+    *out = (pgy_profile_range){r->name, r->count, dims, dims + r->count, dims + 2 * r->count};
+    return PGY_OK;
+}
+
+static pgy_status check_order(const pgy_profile_range *r, const char *input, size_t profile,
+                              pgy_error *err)
+{
+    for (size_t d = 0; d < r->count; d++)
+        if (r->min[d] > r->opt[d] || r->opt[d] > r->max[d])
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "profile %zu, input '%s': entry %zu of the shapes is min %lld, "
+                                 "opt %lld, max %lld; expected min <= opt <= max",
+                                 profile, input, d, (long long)r->min[d], (long long)r->opt[d],
+                                 (long long)r->max[d]);
+    return PGY_OK;
+}
+
 static bool fits_shape(const pgy_tensor_info *input, const pgy_profile_range *r)
 {
     if ((size_t)input->rank != r->count) return false;
@@ -143,7 +174,8 @@ static pgy_status fill_range(bound_range *out, profile_set *s, bool warn, pgy_er
     if (!dynamic || !warn) return PGY_OK;
     str shape = {0};
     put_dims(&shape, dims, out->count);
-    LOG_ONCE(WARNING,
+    LOG_ONCE(
+        WARNING,
         "Input '%s' has dimensions that are not fixed and no shapes are given for it: the profile "
         "takes %s; --trt-min-shapes, --trt-opt-shapes and --trt-max-shapes give a range",
         input->name, str_text(&shape));
@@ -161,19 +193,17 @@ static pgy_status bind_range(bound_range *out, profile_set *s, const pgy_profile
         return PGY_OK;
     }
     if (!r) return fill_range(out, s, index == 0, err);
-    if (!fits_shape(input, r) && !fits_elements(input, r))
-        return does_not_fit(input, r, index, err);
-    int64_t *dims = arena_alloc_array(&s->memory, 3 * r->count + 1, sizeof *dims);
-    if (!dims) return no_memory(err);
-    memcpy(dims, r->min, r->count * sizeof *dims);
-    memcpy(dims + r->count, r->opt, r->count * sizeof *dims);
-    memcpy(dims + 2 * r->count, r->max, r->count * sizeof *dims);
-    out->kind = fits_shape(input, r) ? PGY_BOUND_SHAPE : PGY_BOUND_ELEMENTS;
-    out->count = r->count;
-    out->min = dims;
-    out->opt = dims + r->count;
-    out->max = dims + 2 * r->count;
-    return PGY_OK;
+    pgy_profile_range closed = {0};
+    pgy_status st = close_range(&closed, &s->memory, input, r, err);
+    if (st) return st;
+    if (!fits_shape(input, &closed) && !fits_elements(input, &closed))
+        return does_not_fit(input, &closed, index, err);
+    out->kind = fits_shape(input, &closed) ? PGY_BOUND_SHAPE : PGY_BOUND_ELEMENTS;
+    out->count = closed.count;
+    out->min = closed.min;
+    out->opt = closed.opt;
+    out->max = closed.max;
+    return check_order(&closed, input->name, index, err);
 }
 
 /* Names that are those of no input are an error. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/system.h"
 #include "engine/interpret.h"
 #include "engine/program.h"
@@ -194,6 +195,10 @@ static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t
     atomic_int fault = 0;
     int none = PGY_OK;
     if (thread >= c->parts[index]) return;
+    if (cancel_requested()) {
+        atomic_compare_exchange_strong(c->failed, &none, PGY_E_CANCELLED);
+        return;
+    }
     const kernel_run r = {
         .self = s->kernel,
         .params = s->plan.params,
@@ -316,7 +321,7 @@ static pgy_status tell_failure(const program_context *c, pgy_error *err)
 {
     const pgy_status st = (pgy_status)atomic_load_explicit(c->failed, memory_order_relaxed);
     const size_t faulty = atomic_load_explicit(&c->faulty, memory_order_relaxed);
-    if (!st) return PGY_OK;
+    if (!st) return cancel_check(err); /* the last kernel may have been broken off */
     if (st == PGY_E_CANCELLED) return pgy_error_set(err, st, "the run was cancelled");
     if (faulty)
         return pgy_error_set(err, st, "%s '%s': %s", c->p->steps[faulty - 1].op_type,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "engine/build.h"
 
 enum { ALIGNMENT = 64 };
@@ -48,7 +49,8 @@ static pgy_status check_size(const pgy_value *v, const int64_t *shape, pgy_error
     pgy_status st = pgy_shape_count(&count, (size_t)v->rank, shape, err);
     if (!st) st = pgy_dtype_size_bytes(&bytes, v->dtype, count, err);
     if (!st && bytes > memory_limit_bytes())
-        st = pgy_error_set(err, PGY_E_MEMORY, "%zu bytes go beyond the limit of memory", bytes);
+        st = pgy_error_set(err, PGY_E_MEMORY, "%zu bytes go beyond %s", bytes,
+                           memory_limit_describe().text);
     return st ? pgy_error_prefix(err, st, "tensor '%s': ", v->name) : PGY_OK;
 }
 

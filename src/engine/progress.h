@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the monitor of a configuration is told while an engine is built. Without a monitor nothing
- * happens. */
+/* What the monitor of a configuration is told while an engine is built, and what the process
+ * reports (base/progress.h). */
 #ifndef ENGINE_PROGRESS_H
 #define ENGINE_PROGRESS_H
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "evaluate/execute.h"
 
 pgy_status reference_step_prepare(pgy_node *n, pgy_error *err)
@@ -78,7 +79,8 @@ static pgy_status store(const program_tensor *t, void *data, const op_tensor *va
                            "%s '%s': '%s' came out in another shape than was "
                            "inferred",
                            s->op_type, s->label, t->name);
-    if (!st && t->size_bytes) memcpy(data, pgy_tensor_data(declared), t->size_bytes);
+    /* In a plan an output may lie over an input, whose elements a view shares. */
+    if (!st && t->size_bytes) memmove(data, pgy_tensor_data(declared), t->size_bytes);
     pgy_tensor_release(declared);
     return st;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "engine/measure.h"
 #include "engine/pbqp.h"
@@ -200,6 +201,8 @@ static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
         return PGY_OK;
     }
     run_candidates(s, n, wanted, count);
+    st = cancel_check(err); /* times of what was broken off are not kept */
+    if (st) return st;
     t->measured++;
     for (size_t f = 0; !st && f < n->form_count; f++) {
         select_form *form = &n->forms[f];

@@ -28,6 +28,7 @@ static pgy_status load_cache(timing *t, const char *path, pgy_error *err)
 {
     pgy_timing_cache *loaded = NULL;
     pgy_error why = {0};
+    LOG(INFO, "Loading tactic timing cache from %s", path);
     pgy_status st = pgy_timing_cache_load(&loaded, path, &why);
     if (st == PGY_E_NOT_FOUND) {
         LOG(WARNING, "Timing cache file %s not found, falling back to empty timing cache.", path);
@@ -75,7 +76,7 @@ pgy_status timing_save(timing *t, pgy_error *err)
 {
     const char *path = t->config->save_timing_cache;
     if (!path) return PGY_OK;
-    LOG(VERBOSE, "Saving tactic timing cache to %s", path);
+    LOG(INFO, "Saving tactic timing cache to %s", path);
     const pgy_status st = pgy_timing_cache_save_merged(t->cache, path, err);
     return st ? pgy_error_prefix(err, st, "saving the timing cache: ") : PGY_OK;
 }

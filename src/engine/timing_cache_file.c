@@ -3,6 +3,7 @@
  * whole, so builds that share a cache lose nothing and a killed one leaves what was there. */
 #include <polygraphy/tensor.h>
 
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/file_lock.h"
 #include "base/log.h"
@@ -10,14 +11,16 @@
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
+/* An empty file is an empty cache: scripts make temporary files first. */
 static pgy_status read_cache(pgy_timing_cache **out, pgy_timing_form *form, const char *path,
                              pgy_error *err)
 {
     file_map map = {0};
     pgy_status st = file_map_open(&map, path, err);
     if (st) return st;
-    *form = timing_form_of(map.data, map.size_bytes);
-    st = pgy_timing_cache_parse(out, map.data, map.size_bytes, err);
+    *form = map.size_bytes ? timing_form_of(map.data, map.size_bytes) : PGY_TIMING_BINARY;
+    st = map.size_bytes ? pgy_timing_cache_parse(out, map.data, map.size_bytes, err)
+                        : pgy_timing_cache_create(out, err);
     file_map_close(&map);
     return st ? pgy_error_prefix(err, st, "timing cache '%s': ", path) : PGY_OK;
 }
@@ -28,7 +31,7 @@ pgy_status pgy_timing_cache_load(pgy_timing_cache **out, const char *path, pgy_e
     file_lock *lock = NULL;
     pgy_timing_form form;
     pgy_status st = file_lock_take(&lock, path, err);
-    if (st == PGY_E_MEMORY) return st;
+    if (status_ends_all(st)) return st;
     st = read_cache(out, &form, path, err);
     file_lock_release(lock);
     return st;
@@ -72,12 +75,10 @@ static pgy_status merge_old(pgy_timing_cache *c, pgy_timing_form *form, const ch
     pgy_timing_cache *old = NULL;
     pgy_error why = {0};
     pgy_status st = file_exists(path) ? read_cache(&old, form, path, &why) : PGY_OK;
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
-        uint64_t size_bytes = 0;
         *form = PGY_TIMING_BINARY;
-        if (file_size(&size_bytes, path, NULL) || size_bytes)
-            LOG(WARNING, "%s; it is replaced", why.text);
+        LOG(WARNING, "%s; it is replaced", why.text);
         return PGY_OK;
     }
     st = old ? pgy_timing_cache_combine(c, old, true, err) : PGY_OK;

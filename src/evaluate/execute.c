@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/progress.h"
 #include "evaluate/interface.h"
 #include "onnx/elements.h"
 
@@ -226,7 +228,8 @@ static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
 
 static pgy_status count_step(executor *e, pgy_error *err)
 {
-    if (e->steps++ < e->max_steps || !e->max_steps) return PGY_OK;
+    const pgy_status st = cancel_check(err);
+    if (st || e->steps++ < e->max_steps || !e->max_steps) return st;
     return pgy_error_set(err, PGY_E_UNSUPPORTED, "the model runs more than %llu nodes",
                          (unsigned long long)e->max_steps);
 }
@@ -239,10 +242,14 @@ static pgy_status run_level(executor *e, frame *f, pgy_error *err)
                            "subgraphs and functions are nested more than %d deep", MAX_FRAMES);
     if (!st && e->watch && e->watch->begins)
         st = e->watch->begins(f->plan->graph, f, e->watch->user, err);
+    const bool reports = e->depth == 1;
+    if (reports) progress_begin("Running nodes", f->plan->graph->node_count);
     for (size_t i = 0; !st && i < f->plan->graph->node_count; i++) {
         st = count_step(e, err);
         if (!st) st = run_node(e, f, f->plan->order[i], err);
+        if (reports) progress_advance(i + 1);
     }
+    if (reports) progress_end();
     e->depth--;
     return st;
 }

@@ -158,3 +158,12 @@ void plan_clear(graph_state *s)
 {
     for (size_t i = 0; i < s->level_count; i++) level_of(s->levels[i])->plan = NULL;
 }
+
+pgy_status plan_check(pgy_graph *g, pgy_error *err)
+{
+    arena memory = {0};
+    const pgy_status st = plan_build(g, &memory, err);
+    plan_clear(state_of(g));
+    arena_deinit(&memory);
+    return st;
+}

@@ -19,6 +19,9 @@ typedef struct level_plan {
  * one PGY_E_UNSUPPORTED. */
 pgy_status plan_build(pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
+/* The same refusals, without a plan. */
+pgy_status plan_check(pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
+
 /* Plans what node n runs: its subgraphs and functions. */
 pgy_status plan_build_node(pgy_node *n, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 /* Forgets all plans of a graph whose memory is about to go. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/cancel.h"
 #include "ops/signature.h"
 
 enum { OLDEST_SIGNED = 7 }; /* signatures begin with this opset */
@@ -50,13 +51,13 @@ static void check_omitted(checker *c, const pgy_node *n, const op_signature *s)
         const op_parameter *p = op_signature_input(s, i);
         if (p && !(p->flags & OP_PARAM_OPTIONAL) && !n->inputs[i])
             finding_add(&c->list, c->state, CHECK_MISSING_INPUT, n,
-                        "Input %zu '%s' is required, but omitted", i, p->name);
+                        "input %zu '%s' is required, but omitted", i, p->name);
     }
     for (size_t i = 0; i < n->output_count; i++) {
         const op_parameter *p = op_signature_output(s, i);
         if (p && !p->flags && !n->outputs[i])
             finding_add(&c->list, c->state, CHECK_MISSING_INPUT, n,
-                        "Output %zu '%s' is required, but omitted", i, p->name);
+                        "output %zu '%s' is required, but omitted", i, p->name);
     }
 }
 
@@ -125,7 +126,7 @@ static pgy_status check_node(checker *c, pgy_node *n, const pgy_onnx_function *f
     if (st) return st;
     check_order(c, n);
     st = node_prepare(n, &failure);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", failure.text);
     if (!st) {
         st = check_operator(c, n, err);
         check_captures(c, n);
@@ -143,7 +144,8 @@ static pgy_status check_level(checker *c, pgy_graph *g, const pgy_onnx_function 
     if (g->proto && !*g->name)
         finding_add_value(&c->list, CHECK_EMPTY_NAME, g, "", "A graph has no name");
     pgy_status st = check_names(c, g, err);
-    for (size_t i = 0; !st && i < g->node_count; i++) st = check_node(c, g->nodes[i], f, err);
+    for (size_t i = 0; !st && i < g->node_count; i++)
+        st = cancel_check_after(check_node(c, g->nodes[i], f, err), err);
     return st ? st : check_weights(c, g, err);
 }
 
@@ -156,7 +158,7 @@ static pgy_status check_functions(checker *c, pgy_error *err)
         pgy_graph *body;
         pgy_error failure = {0};
         st = function_body(&body, f, c->top, &failure);
-        if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
+        if (status_ends_all(st)) return pgy_error_set(err, st, "%s", failure.text);
         if (st) {
             const size_t before = c->list.count;
             check_structure_of_function(&c->list, c->state, f->proto);

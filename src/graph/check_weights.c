@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "graph/check.h"
 #include "onnx/model.h"
 #include "onnx/reader.h"
@@ -234,7 +235,7 @@ static pgy_status check_tensor(checker *c, pgy_value *v, const pgy_onnx_tensor *
                               ? pgy_graph_value_data(&strings, v, &failure)
                               : scan_elements(&found, v->graph->model, stored, &failure);
     pgy_tensor_release(strings);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", failure.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", failure.text);
     if (st) {
         finding_add_value(&c->list,
                           stored->data_location == 1 ? CHECK_EXTERNAL_DATA : CHECK_TENSOR_FIELDS,
@@ -279,7 +280,7 @@ static pgy_status check_scale(checker *c, const pgy_node *n, pgy_value *v, pgy_e
     pgy_tensor_release(wide);
     pgy_tensor_release(t);
     /* What cannot be read is reported where the weight is. */
-    return st == PGY_E_MEMORY ? pgy_error_set(err, st, "%s", failure.text) : PGY_OK;
+    return status_ends_all(st) ? pgy_error_set(err, st, "%s", failure.text) : PGY_OK;
 }
 
 static pgy_status check_scales(checker *c, const pgy_node *n, pgy_error *err)

@@ -32,6 +32,9 @@ typedef enum check_code {
 #undef RULE
 } check_code;
 
+/* What becomes of nodes that only a newer opset than the model's allows. */
+typedef enum newer_versions { NEWER_REFUSED, NEWER_TAKEN, NEWER_WARNED } newer_versions;
+
 typedef struct graph_state {
     arena memory;
     dim_table dims;
@@ -45,8 +48,10 @@ typedef struct graph_state {
     uint64_t name_count; /* of made-up names */
     uint64_t epoch;      /* of walks, see value_box.seen */
     finding_list *findings; /* during a check: contradictions go there rather than to the log */
+    newer_versions newer;   /* of operators than the model imports */
     bool merge_quietly;     /* input shapes were replaced, so declared ones need not fit */
     int64_t ir_version;     /* that an export needs at least; 0: as it was */
+    int64_t channel_block;  /* of images in blocks of channels; 0: not looked for yet */
 } graph_state;
 
 /* pgy_graph.internal */
@@ -210,6 +215,12 @@ pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t,
 /* ---- node.c ---------------------------------------------------------------------------------- */
 /* Finds the definition and converts the attributes, once. PGY_E_FORMAT */
 pgy_status node_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* From now on: nodes whose opset does not have their operator, or not for their types, are refused,
+ * or taken as of the first newer version that has it and computes the same (NEWER_WARNED: a warning
+ * for each operator). All nodes are prepared anew. */
+void graph_set_newer(pgy_graph *g, newer_versions newer);
+/* Is this the first warning about a version of the operator? */
+bool graph_warns_newer(const pgy_node *n);
 /* Collects `captured` anew. */
 pgy_status node_captures(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* The attributes in a scope (NULL: not in a function). */
@@ -243,10 +254,23 @@ void node_path(str *out, const pgy_node *n);
 void level_path(str *out, const pgy_graph *g);
 
 /* ---- infer.c, merge.c, value.c --------------------------------------------------------------- */
+/* block.c: channels in a block of com.microsoft.nchwc, 8 or 16, as the shapes of the model show it.
+ */
+int64_t graph_channel_block(graph_state *s);
+
 /* Sets what is known of output i of n: computed and declared, merged. `why` tells why something is
  * not known, or is NULL. */
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,
                         bool strict, pgy_error *err) PGY_MUST_CHECK;
+/* The types that n's rule would give, had it these attributes, and its inputs of type `from` type
+ * `to`. `types`: one for each output. n has no subgraphs. Fails where the operator would refuse. */
+typedef struct node_types {
+    const op_attr *attrs;
+    size_t attr_count;
+    pgy_dtype from, to;
+} node_types;
+pgy_status graph_foresee_types(pgy_dtype *types, pgy_node *n, const node_types *wanted,
+                               pgy_error *err) PGY_MUST_CHECK;
 /* Inference that goes on behind a node that fails: what is wrong is added to `findings`. */
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err) PGY_MUST_CHECK;
 /* Infers the outputs of one node, whose inputs are known, and what is inside it; for graphs that

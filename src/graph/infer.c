@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "graph/graph.h"
+#include "ops/signature.h"
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
@@ -163,9 +165,52 @@ static pgy_status gather_inputs(node_arrays *a, pgy_node *n, pgy_error *err)
     return PGY_OK;
 }
 
+/* Do two rows of an operator differ in nothing but the types they take? */
+static bool computes_same(const op_def *a, const op_def *b)
+{
+    return a->infer == b->infer && a->eval == b->eval && a->user == b->user &&
+           a->user_data == b->user_data && a->attrs == b->attrs && a->flags == b->flags &&
+           a->min_inputs == b->min_inputs && a->max_inputs == b->max_inputs &&
+           a->min_outputs == b->min_outputs && a->max_outputs == b->max_outputs;
+}
+
+/* Takes the first newer version of the operator that takes such types; else nothing happens. */
+static bool take_newer_types(op_infer *c, op_node *node, pgy_node *n, const char *why)
+{
+    node_box *box = node_box_of(n);
+    const op_node before = *node;
+    const int64_t newest = domain_is_default(n->domain) ? op_newest_opset() : 0;
+    for (int64_t v = before.opset + 1; v <= newest; v++) {
+        const op_def *def = op_find("", n->op_type, v);
+        const op_signature *s = op_signature_find("", n->op_type, v);
+        if (!s || s->since != v || !def || !computes_same(def, before.def)) continue;
+        node->def = def;
+        node->signature = s;
+        if (op_check_inputs(c, NULL)) continue;
+        box->def = def;
+        box->signature = s;
+        if (graph_warns_newer(n))
+            LOG(WARNING, "%s; it runs as in opset %lld, which allows it", why, (long long)v);
+        return true;
+    }
+    *node = before;
+    return false;
+}
+
+static pgy_status check_inputs(infer_run *run, op_infer *c, op_node *node, pgy_node *n,
+                               pgy_error *err)
+{
+    pgy_error why = {0};
+    const pgy_status st = op_check_inputs(c, &why);
+    if (!st) return PGY_OK;
+    if (st == PGY_E_TYPE && run->state->newer != NEWER_REFUSED &&
+        take_newer_types(c, node, n, why.text))
+        return PGY_OK;
+    return pgy_error_set(err, st, "%s", why.text);
+}
+
 static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pgy_error *err)
 {
-    const node_box *box = node_box_of(n);
     op_node node = node_op(n);
     pgy_status st =
         node_attrs(&node.attrs, &node.attr_count, n, run->scope, &run->state->memory, err);
@@ -181,8 +226,9 @@ static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pg
                   .host = &run->host};
     const void *outer = run->state->dims.owner;
     run->state->dims.owner = n;
-    st = op_check_types(&c, err);
-    if (!st) st = box->def->infer(&c, err);
+    st = check_inputs(run, &c, &node, n, err);
+    if (!st) st = op_check_named(&c, err);
+    if (!st) st = node.def->infer(&c, err);
     if (!st) st = op_check_outputs(&c, err);
     if (!st && can_fold(&c)) st = fold(run, &c, err);
     for (size_t i = 0; !st && i < n->output_count; i++) {
@@ -193,11 +239,39 @@ static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pg
     return st;
 }
 
+pgy_status graph_foresee_types(pgy_dtype *types, pgy_node *n, const node_types *wanted,
+                               pgy_error *err)
+{
+    node_arrays a;
+    infer_run run = {.state = state_of(n->graph), .host = {.max_bytes = 0}};
+    op_node node = node_op(n);
+    node.attrs = wanted->attrs;
+    node.attr_count = wanted->attr_count;
+    pgy_status st = arrays_init(&a, n) ? gather_inputs(&a, n, err) : graph_no_memory(err);
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        if (a.inputs[i].dtype == wanted->from) a.inputs[i].dtype = wanted->to;
+    op_infer c = {.node = &node,
+                  .inputs = a.inputs,
+                  .present = a.present,
+                  .outputs = a.outputs,
+                  .wanted = a.wanted,
+                  .dims = &run.state->dims,
+                  .memory = &run.state->memory,
+                  .host = &run.host};
+    if (!st) st = op_check_node(&node, err);
+    if (!st) st = op_check_inputs(&c, err);
+    if (!st) st = node_box_of(n)->def->infer(&c, err);
+    if (!st) st = op_check_outputs(&c, err);
+    for (size_t i = 0; !st && i < n->output_count; i++) types[i] = a.outputs[i].dtype;
+    arena_deinit(&a.memory);
+    return st;
+}
+
 static pgy_status infer_constant(infer_run *run, pgy_node *n, const pgy_onnx_tensor *t,
                                  pgy_error *err)
 {
     pgy_value *v = n->outputs[0];
-    if (!v) return PGY_OK;
+    if (!v) return node_error(n, err, PGY_E_FORMAT, "output 0 'output' is required, but omitted");
     const op_value declared = box_of(v)->declared;
     const pgy_tensor *data = declared.data;
     pgy_status st = value_describe_tensor(v, t, err);
@@ -301,8 +375,22 @@ static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
     return st;
 }
 
-static check_code code_of(pgy_status st)
+/* Is what the operator requires omitted, and nothing else wrong with the form of the node? */
+static bool omits(const pgy_node *n)
 {
+    const op_node node = node_op(n);
+    if (!node.def || (!node_constant(n) && op_check_node(&node, NULL))) return false;
+    for (size_t i = 0; i < n->input_count; i++)
+        if (!n->inputs[i] && op_requires_input(&node, i)) return true;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (!n->outputs[i] && op_requires_output(&node, i)) return true;
+    return false;
+}
+
+/* The checker has said already what is omitted: the same code and text make it one finding. */
+static check_code code_of(pgy_status st, const pgy_node *n)
+{
+    if (st == PGY_E_FORMAT && omits(n)) return CHECK_MISSING_INPUT;
     switch (st) {
     case PGY_E_TYPE: return CHECK_INPUT_TYPE;
     case PGY_E_SHAPE: return CHECK_INPUT_SHAPE;
@@ -321,11 +409,11 @@ static pgy_status note_failure(infer_run *run, pgy_node *n, pgy_status st, const
     const char *text = failure->text;
     const op_value nothing = {.rank = -1};
     const int size = snprintf(prefix, sizeof prefix, "%s '%s': ", n->op_type, node_label(n));
-    if (st == PGY_E_MEMORY || !run->findings || run->calls)
+    if (status_ends_all(st) || !run->findings || run->calls)
         return pgy_error_set(err, st, "%s", text);
     if (size > 0 && (size_t)size < sizeof prefix && strncmp(text, prefix, (size_t)size) == 0)
         text += size;
-    finding_add(run->findings, run->state, code_of(st), n, "%s", text);
+    finding_add(run->findings, run->state, code_of(st, n), n, "%s", text);
     pgy_status kept = PGY_OK;
     for (size_t i = 0; !kept && i < n->output_count; i++)
         kept = merge_output(n, i, &nothing, text, false, err);
@@ -341,6 +429,7 @@ static pgy_status infer_level(infer_run *run, pgy_graph *g, pgy_error *err)
     for (size_t i = 0; !st && i < g->node_count; i++) {
         st = infer_node(run, order[i], &failure);
         if (st) st = note_failure(run, order[i], st, &failure, err);
+        st = cancel_check_after(st, err);
     }
     arena_deinit(&memory);
     return st;
@@ -362,6 +451,41 @@ static op_value bound_input(const op_value *given, const op_value *declared)
     return v;
 }
 
+/* What flows into a body, or out of it without a node, is of a type that the body may contradict.
+ */
+static pgy_status compare_types(const infer_run *run, const pgy_graph *g, const char *name,
+                                pgy_dtype is, pgy_dtype declared, pgy_error *err)
+{
+    if (!is || !declared || is == declared || run->calls) return PGY_OK;
+    if (run->findings)
+        finding_add_value(run->findings, CHECK_DECLARED_TYPE, g, name,
+                          "'%s' is %s, but graph '%s' declares %s", name, pgy_dtype_name(is),
+                          g->name, pgy_dtype_name(declared));
+    else if (run->strict)
+        return pgy_error_set(err, PGY_E_TYPE, "'%s' is %s, but graph '%s' declares %s", name,
+                             pgy_dtype_name(is), g->name, pgy_dtype_name(declared));
+    else if (!run->state->merge_quietly)
+        LOG(WARNING, "'%s' is %s, but graph '%s' declares %s", name, pgy_dtype_name(is), g->name,
+            pgy_dtype_name(declared));
+    return PGY_OK;
+}
+
+/* Outputs that no node of the graph writes: weights, inputs, values from around it. */
+static pgy_status compare_outputs(const infer_run *run, const pgy_graph *g, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && g->proto && i < g->output_count && i < g->proto->output_count; i++) {
+        pgy_value *v = g->outputs[i];
+        const pgy_onnx_value_info *info = g->proto->outputs[i];
+        if ((v->producer && v->graph == g) || strcmp(info->name, v->name) != 0 || !info->type ||
+            !info->type->tensor_type)
+            continue;
+        st = compare_types(run, g, v->name, box_of(v)->known.dtype,
+                           pgy_dtype_from_onnx(info->type->tensor_type->elem_type), err);
+    }
+    return st;
+}
+
 static pgy_status infer_subgraph(void *graph, const op_value *inputs, size_t input_count,
                                  op_value *outputs, size_t output_count, void *user, pgy_error *err)
 {
@@ -374,11 +498,14 @@ static pgy_status infer_subgraph(void *graph, const op_value *inputs, size_t inp
                              "subgraph '%s' has %zu inputs and %zu outputs, but needs %zu and %zu",
                              g->name, level->declared_count, g->output_count, input_count,
                              output_count);
-    for (size_t i = 0; i < input_count; i++) {
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < input_count; i++) {
         value_box *box = box_of(level->declared[i]);
+        st = compare_types(run, g, box->value.name, inputs[i].dtype, box->declared.dtype, err);
         box->known = bound_input(&inputs[i], &box->declared);
     }
-    const pgy_status st = infer_level(run, g, err);
+    if (!st) st = infer_level(run, g, err);
+    if (!st) st = compare_outputs(run, g, err);
     for (size_t i = 0; !st && i < output_count; i++) outputs[i] = box_of(g->outputs[i])->known;
     return st;
 }
@@ -501,6 +628,7 @@ static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *
     s->findings = run->findings;
     pgy_status st = start_inputs(g, inputs, values, err);
     if (!st) st = infer_level(run, g, err);
+    if (!st) st = compare_outputs(run, g, err);
     s->findings = NULL;
     for (size_t i = 0; !st && i < s->level_count; i++)
         if (is_part_of(s->levels[i], g)) st = publish(s->levels[i], err);

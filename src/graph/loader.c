@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -84,6 +85,8 @@ static pgy_loader *create(pgy_status (*step)(pgy_model **, const pgy_loader *, p
 static pgy_status step_load(pgy_model **model, const pgy_loader *self, pgy_error *err)
 {
     LOG(INFO, "Loading model: %s", self->path);
+    if (self->load.external_data_dir)
+        LOG(VERBOSE, "Loading external data from: %s", self->load.external_data_dir);
     return pgy_model_load(model, self->path, &self->load, err);
 }
 
@@ -167,7 +170,7 @@ static pgy_status step_infer(pgy_model **model, const pgy_loader *self, pgy_erro
 {
     pgy_error why = {0};
     pgy_status st = edit(model, self, change_infer, &why);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st)
         LOG(WARNING, "Shape inference failed; the model is used as it is. Note: %s", why.text);
     else
@@ -259,6 +262,9 @@ pgy_status pgy_loader_convert_half(pgy_loader **loader, const pgy_half_options *
 static pgy_status step_save(pgy_model **model, const pgy_loader *self, pgy_error *err)
 {
     LOG(INFO, "Saving ONNX model to: %s", self->path);
+    if (self->save.external_data)
+        LOG(VERBOSE, "Saving external data for ONNX model to: %s",
+            self->save.external_data_path ? self->save.external_data_path : "");
     return pgy_model_save(*model, self->path, &self->save, err);
 }
 

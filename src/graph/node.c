@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "graph/graph.h"
 #include "ops/signature.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
 
 const char *node_label(const pgy_node *n)
 {
@@ -140,11 +143,21 @@ static pgy_graph *subgraph_of(const pgy_node *n, const char *name)
     return NULL;
 }
 
+/* Images in blocks of channels: how many is a property of the model, and no file says it. */
+static void add_block(const pgy_node *n)
+{
+    node_box *box = node_box_of(n);
+    if (strcmp(n->domain, "com.microsoft.nchwc") != 0 || node_attribute(n, "block_size")) return;
+    box->attrs[box->attr_count++] = (op_attr){
+        .name = "block_size", .kind = OP_ATTR_INT, .i = graph_channel_block(state_of(n->graph))};
+}
+
 static pgy_status convert_attributes(pgy_node *n, pgy_error *err)
 {
     node_box *box = node_box_of(n);
+    /* One more than the node has, see add_block. */
     box->attrs =
-        arena_alloc_array(&state_of(n->graph)->memory, n->attribute_count, sizeof *box->attrs);
+        arena_alloc_array(&state_of(n->graph)->memory, n->attribute_count + 1, sizeof *box->attrs);
     if (!box->attrs) return graph_no_memory(err);
     for (size_t i = 0; i < n->attribute_count; i++) {
         const pgy_onnx_attribute *a = n->attributes[i];
@@ -158,6 +171,7 @@ static pgy_status convert_attributes(pgy_node *n, pgy_error *err)
         if (st) return pgy_error_prefix(err, st, "%s '%s': ", n->op_type, node_label(n));
     }
     box->attr_count = n->attribute_count;
+    add_block(n);
     return PGY_OK;
 }
 
@@ -214,8 +228,51 @@ pgy_status node_captures(pgy_node *n, pgy_error *err)
 typedef struct known_operator {
     const op_def *def;
     const op_signature *signature;
-    int64_t opset;
+    int64_t opset, used; /* that the model imports; whose definition it is */
+    bool warned;
 } known_operator;
+
+void graph_set_newer(pgy_graph *g, newer_versions newer)
+{
+    graph_state *s = state_of(g);
+    if (s->newer == newer) return;
+    s->newer = newer;
+    strmap_deinit(&s->operators);
+    for (size_t i = 0; i < s->level_count; i++)
+        for (size_t k = 0; k < s->levels[i]->node_count; k++)
+            node_box_of(s->levels[i]->nodes[k])->prepared = false;
+}
+
+bool graph_warns_newer(const pgy_node *n)
+{
+    graph_state *s = state_of(n->graph);
+    known_operator *known = strmap_get(&s->operators, n->op_type);
+    if (s->newer != NEWER_WARNED || !known || known->warned) return false;
+    return known->warned = true;
+}
+
+/* The registry begins with this opset: in older ones an operator that it lacks may have had another
+ * meaning. */
+enum { OLDEST_OPSET = 7 };
+
+/* The first definition that came after the node's opset. */
+static void find_newer(node_box *box, const pgy_node *n)
+{
+    if (state_of(n->graph)->newer == NEWER_REFUSED || box->opset < OLDEST_OPSET) return;
+    const int64_t newest = op_newest_opset();
+    for (int64_t v = box->opset + 1; !box->def && v <= newest; v++) {
+        box->def = op_find(n->domain, n->op_type, v);
+        if (box->def) box->opset = v;
+    }
+}
+
+static void warn_of_newer(const pgy_node *n, int64_t imported)
+{
+    const int64_t used = node_box_of(n)->opset;
+    if (used != imported && graph_warns_newer(n))
+        LOG(WARNING, "%s '%s': opset %lld has no %s; it runs as in opset %lld, the first that has",
+            n->op_type, node_label(n), (long long)imported, n->op_type, (long long)used);
+}
 
 static void find_operator(node_box *box, const pgy_node *n)
 {
@@ -225,15 +282,20 @@ static void find_operator(node_box *box, const pgy_node *n)
     if (known && known->opset == box->opset) {
         box->def = known->def;
         box->signature = known->signature;
+        box->opset = known->used;
         return;
     }
+    const int64_t imported = box->opset;
+    box->signature = NULL;
     box->def = op_find(n->domain, n->op_type, box->opset ? box->opset : 1);
+    if (!box->def && is_default && box->opset) find_newer(box, n);
     if (box->def) box->signature = op_signature_find(n->domain, n->op_type, box->opset);
     if (!is_default || known) return;
     known = arena_alloc(&s->memory, sizeof *known);
     if (!known) return; /* it is looked up anew each time */
-    *known = (known_operator){box->def, box->signature, box->opset};
+    *known = (known_operator){box->def, box->signature, imported, box->opset, false};
     (void)strmap_put(&s->operators, n->op_type, known);
+    warn_of_newer(n, imported);
 }
 
 pgy_status node_prepare(pgy_node *n, pgy_error *err)
@@ -261,8 +323,8 @@ pgy_status node_attrs(const op_attr **out, size_t *count, const pgy_node *n,
     if (!attrs) return graph_no_memory(err);
     size_t kept = 0;
     for (size_t i = 0; i < box->attr_count; i++) {
-        const pgy_onnx_attribute *a = n->attributes[i];
-        if (!refers(a)) {
+        const pgy_onnx_attribute *a = i < n->attribute_count ? n->attributes[i] : NULL;
+        if (!a || !refers(a)) {
             attrs[kept++] = box->attrs[i];
             continue;
         }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/system.h"
+#include "base/memory.h"
 #include "evaluate/execute.h"
 #include "evaluate/interface.h"
 #include "gs/cut.h"

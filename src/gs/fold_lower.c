@@ -4,6 +4,7 @@
  * of the enclosing function stays. */
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "gs/fold.h"
 #include "gs/type.h"
@@ -123,7 +124,7 @@ static pgy_status lower_node(pgy_gs_node *n, pgy_error *err)
         return PGY_OK;
     }
     const pgy_status st = set_value(n->outputs[0], a->value, form, &why);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
         warn(n, why.text);
         return PGY_OK;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/system.h"
+#include "base/memory.h"
 #include "evaluate/execute.h"
 #include "gs/fold_model.h"
 #include "transform/fold.h"
@@ -252,12 +252,10 @@ static size_t widest(const pgy_graph *g)
 
 pgy_status gs_fold_run_init(fold_run *r, fold_model *m, uint64_t size_threshold, pgy_error *err)
 {
-    const uint64_t memory = memory_total_bytes();
     pgy_error why = {0};
     bool inside = false;
-    *r = (fold_run){.model = m,
-                    .size_threshold = size_threshold,
-                    .max_held_bytes = memory ? memory / 2 : UINT64_MAX};
+    *r = (fold_run){
+        .model = m, .size_threshold = size_threshold, .max_held_bytes = memory_limit_bytes() / 2};
     pgy_status st = link_values(m, err);
     if (st) return st;
     for (size_t i = 0; i < m->node_count; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "gs/fold.h"
 #include "gs/fold_model.h"
@@ -152,7 +153,7 @@ static pgy_status run_level(level_run *r, pgy_gs_node **nodes, size_t count, pgy
     pgy_error why = {0};
     bool kept = false;
     pgy_status st = gs_fold_model_init(&r->model, r->f, r->g, nodes, count, &why);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) return tell(r, NULL, st, why.text, err);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < nodes[i]->output_count; k++) want(r, nodes[i]->outputs[k]);

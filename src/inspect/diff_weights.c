@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/system.h"
 #include "inspect/diff.h"
 #include "onnx/elements.h"
@@ -207,7 +208,7 @@ static pgy_status open_pair(weight_pair *p, pgy_diff *d, diff_weight *w, pgy_err
     if (!st) st = diff_locate(&p->b, d->b, w->b, w->change.dtype_b, &why);
     if (!st && (w->change.dtype_a == PGY_STRING) != (w->change.dtype_b == PGY_STRING))
         st = pgy_error_set(&why, PGY_E_TYPE, "numbers and texts cannot be compared");
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     p->dtype_a = part_type(w->change.dtype_a, &parts_a);
     p->dtype_b = part_type(w->change.dtype_b, &parts_b);
     if (!st && parts_a != parts_b)
@@ -251,6 +252,8 @@ static pgy_status cut_pieces(job *j, pgy_error *err)
 
 static pgy_status join_pieces(job *j, pgy_error *err)
 {
+    const pgy_status st = cancel_check(err);
+    if (st) return st;
     for (size_t i = 0; i < j->pair_count; i++) {
         weight_pair *p = &j->pairs[i];
         p->tally = (diff_tally){0};
@@ -291,12 +294,12 @@ static pgy_status run_batch(job *j, pgy_error *err)
 {
     bool any = false;
     pgy_status st = cut_pieces(j, err);
-    if (!st) parallel_for(j->piece_count, run_piece, j);
+    if (!st) parallel_for_until_cancelled(j->piece_count, run_piece, j);
     if (!st) st = join_pieces(j, err);
     for (size_t i = 0; !st && i < j->pair_count; i++) any = any || j->pairs[i].differs;
     if (!st && any) {
         j->equal_blocks = true;
-        parallel_for(j->piece_count, run_piece, j);
+        parallel_for_until_cancelled(j->piece_count, run_piece, j);
         st = join_pieces(j, err);
         j->equal_blocks = false;
     }

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
@@ -142,6 +144,59 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
         p->batch * p->kv_heads * (p->packed_keys + p->packed_values) * sizeof(float);
     out->scratch_bytes = UNIT_ROWS * (p->size + block_width(p) + p->v_padded) * sizeof(float);
     return PGY_OK;
+}
+
+/* ---- What a plan says ----------------------------------------------------------------------- */
+
+static uint64_t reach(const params *p, const strides *s, uint64_t heads, uint64_t rows,
+                      uint64_t size)
+{
+    const uint64_t sizes[] = {p->batch, heads, rows, size};
+    const uint64_t steps[] = {s->batch, s->head, s->row, 1};
+    return extent_reach(sizes, steps, 4);
+}
+
+static void state_mask(kernel_extent *e, const params *p)
+{
+    const uint64_t sizes[] = {p->batch, p->heads, p->rows,
+                              p->m_keys < p->keys ? p->m_keys : p->keys};
+    const uint64_t steps[] = {p->m_batch, p->m_head, p->m_row, p->m_key};
+    if (p->mask)
+        extent_tensor(e, MASK, extent_reach(sizes, steps, 4),
+                      p->mask == MASK_BOOLS ? 1 : sizeof(float));
+}
+
+static bool has_valid_sizes(const params *p)
+{
+    const uint64_t columns = matmul_tile_of((cpu_level)p->level)->columns;
+    if (!p->batch || !p->heads || !p->kv_heads || !p->rows || !p->keys || !p->size || !p->v_size ||
+        p->heads % p->kv_heads || p->mask > MASK_BOOLS || p->m_key > 1)
+        return false;
+    return p->v_padded == extent_round_up(p->v_size, columns) &&
+           p->packed_keys == extent_mul(extent_round_up(p->keys, columns), p->size) &&
+           p->packed_values == extent_mul(p->v_padded, p->keys);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count || p->inputs <= V || (p->mask && p->inputs <= MASK))
+        return extent_refuse(e, "number of inputs");
+    if (!has_valid_sizes(p)) return extent_refuse(e, "sizes");
+    const uint64_t heads = extent_mul3(p->batch, p->heads, p->rows);
+    const uint64_t each = extent_add(p->packed_keys, p->packed_values);
+    extent_tensor(e, Q, reach(p, &p->q, p->heads, p->rows, p->size), sizeof(float));
+    extent_tensor(e, K, reach(p, &p->k, p->kv_heads, p->keys, p->size), sizeof(float));
+    extent_tensor(e, V, reach(p, &p->v, p->kv_heads, p->keys, p->v_size), sizeof(float));
+    extent_tensor(e, p->inputs, reach(p, &p->y, p->heads, p->rows, p->v_size), sizeof(float));
+    extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), sizeof(float)); /* work to do */
+    state_mask(e, p);
+    e->phases = 2;
+    e->workspace = extent_mul(extent_mul3(p->batch, p->kv_heads, each), sizeof(float));
+    e->scratch = extent_mul(extent_add(extent_add(p->size, block_width(p)), p->v_padded),
+                            UNIT_ROWS * sizeof(float));
+    return true;
 }
 
 /* ---- Packing -------------------------------------------------------------------------------- */
@@ -299,7 +354,7 @@ static void run(const kernel_run *r)
         r->phase == 0 ? p->batch * p->kv_heads : p->batch * p->heads * row_units(p);
     size_t from, to;
     kernel_share(&from, &to, count, r->part, r->parts);
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < to && !cancel_requested(); i++)
         if (r->phase == 0)
             pack_head(p, r, i);
         else
@@ -319,10 +374,10 @@ VARIANT(portable, CPU_PORTABLE, 12)
 VARIANT(avx2, CPU_AVX2, 80)
 VARIANT(avx512, CPU_AVX512, 90)
 
-#define ROW(suffix, level)                                                                  \
-    {                                                                                       \
-        .name = "attention_f32_" #suffix, .version = 1, .ops = "Attention", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                  \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "attention_f32_" #suffix, .version = 1, .ops = "Attention", .needs = level,  \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_attention[] = {
     ROW(portable, CPU_PORTABLE),

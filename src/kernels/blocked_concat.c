@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "kernels/blocked.h"
+#include "kernels/extent.h"
 
 typedef struct params {
     uint64_t batch, inputs, whole;     /* bytes of one image of the output */
@@ -62,6 +63,21 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    uint64_t sum = 0;
+    if (!p) return false;
+    if (p->inputs != q->input_count) return extent_refuse(e, "number of inputs");
+    for (uint32_t i = 0; i < q->input_count; i++) {
+        sum = extent_add(sum, p->bytes[i]);
+        extent_tensor(e, i, p->batch, p->bytes[i]);
+    }
+    if (!p->whole || sum != p->whole) return extent_refuse(e, "sizes");
+    extent_tensor(e, q->input_count, p->batch, p->whole);
+    return true;
+}
+
 /* Part of every copy. */
 static void run(const kernel_run *r)
 {
@@ -82,12 +98,14 @@ const kernel KERNELS_blocked_concat[] = {
      .ops = "Concat",
      .accept = accept_16,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {.name = "blocked_concat_8",
      .version = 1,
      .ops = "Concat",
      .accept = accept_8,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/vec_math.h"
 
 enum { OPERANDS = 2 };
@@ -240,6 +241,36 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return st;
 }
 
+/* Operators of one operand walk it, whatever the steps, and so do tables of scales. */
+static bool has_valid_steps(const params *p)
+{
+    if (p->op == BLOCKED_AFFINE && !p->constant) return false;
+    if (p->op < BLOCKED_ADD || p->op == BLOCKED_AFFINE) return p->step[0] == 1 && !p->step[1];
+    return p->step[0] <= 1 && p->step[1] <= (p->constant ? 0 : 1);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->op, BLOCKED_AFFINE + 1, "operator"))
+        return false;
+    const uint64_t pixels = extent_mul3(p->batch, p->blocks, p->block);
+    const uint64_t whole = extent_mul(pixels, p->inner);
+    const bool binary = p->op >= BLOCKED_ADD && !p->constant;
+    if (p->inputs != q->input_count || p->inputs < (binary ? 2 : 1))
+        return extent_refuse(e, "number of inputs");
+    if (p->block != blocked_loops_of(p->level)->block || !p->blocks || !p->inner)
+        return extent_refuse(e, "blocks");
+    if (!has_valid_steps(p)) return extent_refuse(e, "steps");
+    extent_tensor(e, 0, p->step[0] ? whole : pixels, sizeof(float));
+    if (binary) extent_tensor(e, 1, p->step[1] ? whole : pixels, sizeof(float));
+    extent_tensor(e, p->inputs, whole, sizeof(float));
+    if (p->op >= BLOCKED_ADD && p->constant)
+        e->packed = extent_mul(extent_mul3(p->blocks, p->block, sizeof(float)),
+                               p->op == BLOCKED_AFFINE ? 2 : 1);
+    return true;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 static void run_pixels(const params *p, const blocked_call *c)
@@ -323,7 +354,8 @@ VARIANT(avx512, CPU_AVX512)
         .name = "blocked_f32_" #suffix, .version = 1,                                        \
         .ops = "Relu LeakyRelu Clip HardSigmoid HardSwish Sigmoid Tanh Add Sum Sub Mul Div " \
                "BatchNormalization",                                                         \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run   \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run,  \
+        .extent = extent                                                                     \
     }
 const kernel KERNELS_blocked_elementwise[] = {
     ROW(portable, CPU_PORTABLE),

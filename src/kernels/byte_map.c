@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "kernels/byte_loops.h"
+#include "kernels/extent.h"
 #include "kernels/int_use.h"
 #include "ops/class_quantize.h"
 
@@ -106,6 +107,22 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    uint64_t start = 0;
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count || p->segments > MAX_SEGMENTS)
+        return extent_refuse(e, "number of inputs");
+    for (uint32_t s = 0; s < p->segments; start = p->ends[s++]) {
+        if (p->ends[s] < start || p->place[s] >= p->inputs) return extent_refuse(e, "segments");
+        extent_tensor(e, p->place[s], p->rows, p->ends[s] - start);
+    }
+    if (start != p->row_bytes) return extent_refuse(e, "segments");
+    extent_tensor(e, p->inputs, p->rows, p->row_bytes);
+    return true;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Bytes [from, to) of a row. */
@@ -151,12 +168,13 @@ VARIANT(portable, CPU_PORTABLE, 0.5)
 VARIANT(avx2, CPU_AVX2, 0.4)
 VARIANT(avx512, CPU_AVX512, 0.3)
 
-#define ROW(suffix, level)                                                                 \
-    {                                                                                      \
-        .name = "byte_map_" #suffix, .version = 1,                                         \
-        .ops = "com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu "              \
-               "com.microsoft:QLinearConcat pgy:Lookup",                                   \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+#define ROW(suffix, level)                                                                  \
+    {                                                                                       \
+        .name = "byte_map_" #suffix, .version = 1,                                          \
+        .ops = "com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu "               \
+               "com.microsoft:QLinearConcat pgy:Lookup",                                    \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
+        .extent = extent                                                                    \
     }
 const kernel KERNELS_byte_map[] = {
     ROW(portable, CPU_PORTABLE),

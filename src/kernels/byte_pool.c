@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/byte_loops.h"
+#include "kernels/extent.h"
 #include "kernels/int_use.h"
 #include "ops/class_window.h"
 
@@ -112,6 +114,39 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+/* Sizes below 2^31 keep products of two within int64_t, those of windows sums within int32_t. */
+static bool has_valid_axes(const params *p)
+{
+    const int64_t most = INT32_MAX, taps = 1 << 22;
+    for (int d = 0; d < 2; d++) {
+        if (!extent_between(p->size[d], 1, most) || !extent_between(p->out[d], 1, most))
+            return false;
+        if (p->kind == POOL_MEAN_OF_ALL) continue;
+        if (!extent_between(p->kernel[d], 1, taps) || !extent_between(p->stride[d], 1, most) ||
+            !extent_between(p->dilation[d], 1, most) || !extent_between(p->begin[d], 0, most) ||
+            !extent_between(p->end[d], 0, most))
+            return false;
+    }
+    return true;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, POOL_MEAN_OF_ALL + 1, "kind"))
+        return false;
+    if (p->inputs != q->input_count) return extent_refuse(e, "number of inputs");
+    if (!has_valid_axes(p)) return extent_refuse(e, "window");
+    if (!extent_between(p->x_zero, -256, 512) || !int_finish_is_valid(&p->finish))
+        return extent_refuse(e, "zero points");
+    const uint64_t in = (uint64_t)(p->size[0] * p->size[1]);
+    extent_tensor(e, 0, p->planes, in);
+    extent_tensor(e, p->inputs, p->planes, (uint64_t)(p->out[0] * p->out[1]));
+    if (p->kind == POOL_MAX) e->scratch = 2 * (uint64_t)padded_width(p);
+    if (p->kind == POOL_MEAN) e->scratch = (uint64_t)p->size[1] * sizeof(int32_t);
+    return true;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Taps [from, to) of axis d that meet the input at output position o. */
@@ -188,7 +223,7 @@ static void run(const kernel_run *r)
     const size_t in = (size_t)(p->size[0] * p->size[1]), out = (size_t)(p->out[0] * p->out[1]);
     size_t from, to;
     kernel_share(&from, &to, p->planes, r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint8_t *x = (const uint8_t *)r->tensors[0] + i * in;
         uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * out;
         if (p->kind == POOL_MEAN_OF_ALL) {
@@ -217,12 +252,13 @@ VARIANT(portable, CPU_PORTABLE, 1)
 VARIANT(avx2, CPU_AVX2, 0.3)
 VARIANT(avx512, CPU_AVX512, 0.3)
 
-#define ROW(suffix, level)                                                                 \
-    {                                                                                      \
-        .name = "byte_pool_" #suffix, .version = 1,                                        \
-        .ops = "MaxPool com.microsoft:QLinearAveragePool "                                 \
-               "com.microsoft:QLinearGlobalAveragePool",                                   \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+#define ROW(suffix, level)                                                                  \
+    {                                                                                       \
+        .name = "byte_pool_" #suffix, .version = 1,                                         \
+        .ops = "MaxPool com.microsoft:QLinearAveragePool "                                  \
+               "com.microsoft:QLinearGlobalAveragePool",                                    \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
+        .extent = extent                                                                    \
     }
 const kernel KERNELS_byte_pool[] = {
     ROW(portable, CPU_PORTABLE),

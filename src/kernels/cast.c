@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/half.h"
 #include "kernels/kernel.h"
 #include "tensor/convert.h"
@@ -115,6 +116,21 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_enum(e, p->from, TYPE_COUNT, "type") ||
+        !extent_enum(e, p->to, TYPE_COUNT, "type"))
+        return false;
+    if (p->in_bytes != pgy_dtype_describe(TYPES[p->from])->bits / 8 ||
+        p->out_bytes != pgy_dtype_describe(TYPES[p->to])->bits / 8)
+        return extent_refuse(e, "type");
+    if (q->input_count != 1) return extent_refuse(e, "number of inputs");
+    extent_tensor(e, 0, p->count, p->in_bytes);
+    extent_tensor(e, 1, p->count, p->out_bytes);
+    return true;
+}
+
 /* Between float32 and 16-bit floats, and from one of these to the other by way of float32, which
  * holds both exactly. False: another pair. */
 static bool run_half(const params *p, void *y, const void *x, size_t n)
@@ -152,6 +168,12 @@ static void run(const kernel_run *r)
 }
 
 const kernel KERNELS_cast[] = {
-    {.name = "cast", .version = 2, .ops = "Cast", .accept = accept, .prepare = prepare, .run = run},
+    {.name = "cast",
+     .version = 2,
+     .ops = "Cast",
+     .accept = accept,
+     .prepare = prepare,
+     .run = run,
+     .extent = extent},
     {0},
 };

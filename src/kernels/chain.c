@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "kernels/elementwise.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 #include "ops/class_chain.h"
 
@@ -145,6 +146,46 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+/* Operands are inputs or results of earlier steps that are kept; unused ones are looked up, too. */
+static bool has_valid_steps(const params *p, bool *whole)
+{
+    const chain *c = &p->program;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const chain_step *s = &c->steps[i];
+        if (s->op >= CHAIN_OPS || (p->slot[i] != OUTPUT && p->slot[i] >= p->slots)) return false;
+        for (size_t k = 0; k < CHAIN_OPERANDS; k++) {
+            const bool used = k < chain_op_operands(s->op);
+            if (s->at[k] >= c->inputs + (used ? i : c->count)) return false;
+            if (used && s->at[k] >= c->inputs && p->slot[s->at[k] - c->inputs] == OUTPUT)
+                return false;
+        }
+        if (chain_op_operands(s->op) == 1 && s->at[0] < c->inputs) whole[s->at[0]] = true;
+    }
+    return true;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    bool whole[KERNEL_MAX_INPUTS] = {false}; /* read by a loop that cannot broadcast it */
+    if (!p || !extent_level(e, p->level) || !walk_extent(e, &p->w, true)) return false;
+    if (p->inputs != q->input_count || p->w.operands != p->inputs || p->program.inputs != p->inputs)
+        return extent_refuse(e, "number of inputs");
+    if (p->program.count > CHAIN_STEPS || p->slots > CHAIN_STEPS || !has_valid_steps(p, whole))
+        return extent_refuse(e, "steps");
+    for (uint32_t i = 0; i < p->inputs; i++) {
+        const bool written_out = p->written_out >> i & 1;
+        if (!p->written_out && whole[i] && p->w.strides[i][p->w.rank - 1] != 1)
+            return extent_refuse(e, "strides");
+        extent_tensor(e, i, p->written_out && !written_out ? p->w.count : walk_reach(&p->w, i),
+                      sizeof(float));
+    }
+    extent_tensor(e, p->inputs, p->w.count, sizeof(float));
+    const uint64_t slots = p->slots + (uint64_t)(p->written_out ? p->inputs : 0);
+    e->scratch = slots * PIECE * sizeof(float);
+    return true;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 static void run_piece(const params *p, float *y, const float *const *inputs,
@@ -237,7 +278,7 @@ VARIANT(avx512, CPU_AVX512, 1)
 #define ROW(suffix, level)                                                                    \
     {                                                                                         \
         .name = "chain_f32_" #suffix, .version = 1, .ops = "pgy:Elementwise", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                    \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent  \
     }
 const kernel KERNELS_chain[] = {
     ROW(portable, CPU_PORTABLE),

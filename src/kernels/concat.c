@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 
 enum { MAX_SEGMENTS = KERNEL_MAX_INPUTS };
@@ -62,6 +63,24 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    uint64_t start = 0;
+    if (!p) return false;
+    if (p->first != (p->splits ? q->input_count : 0) ||
+        p->whole != (p->splits ? 0 : q->input_count) ||
+        p->segments > (p->splits ? q->output_count : q->input_count))
+        return extent_refuse(e, "number of tensors");
+    for (uint32_t i = 0; i < p->segments; start = p->ends[i++]) {
+        if (p->ends[i] < start) return extent_refuse(e, "segments");
+        extent_tensor(e, p->first + i, p->rows, p->ends[i] - start);
+    }
+    if (start != p->row_bytes) return extent_refuse(e, "segments");
+    extent_tensor(e, p->whole, p->rows, p->row_bytes);
+    return true;
+}
+
 /* Bytes [from, to) of a row. */
 static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from, uint64_t to)
 {
@@ -98,6 +117,7 @@ const kernel KERNELS_concat[] = {
      .ops = "Concat Split",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

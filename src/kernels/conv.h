@@ -3,7 +3,7 @@
 #ifndef KERNELS_CONV_H
 #define KERNELS_CONV_H
 
-#include "kernels/kernel.h"
+#include "kernels/extent.h"
 
 typedef enum conv_activation {
     CONV_NO_ACTIVATION,
@@ -30,6 +30,10 @@ typedef struct conv_shape {
 /* Conv and FusedConv in float32 with constant weights and bias over one or two spatial axes,
  * nothing of it empty. */
 bool conv_describe(conv_shape *s, const kernel_use *u);
+/* Is a shape from a plan one that conv_describe makes, for so many inputs? Else refuses. */
+bool conv_extent(kernel_extent *e, const kernel_claim *q, const conv_shape *s);
+/* States `x` and `y` floats of data input, output and sum. */
+void conv_extent_tensors(kernel_extent *e, const conv_shape *s, uint64_t x, uint64_t y);
 /* The activation of FusedConv; false: not one of the above. */
 bool conv_read_activation(uint32_t *activation, float *parameter, const op_node *n);
 /* One of the activations from CONV_SIGMOID on. */

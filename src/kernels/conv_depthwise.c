@@ -2,7 +2,9 @@
 /* Depthwise convolution in float32 between tensors blocked by channels: every channel by itself.
  * Pixels at the left and right edge go one by one, with the taps that reach the input. */
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/conv_plan.h"
+#include "kernels/extent.h"
 
 typedef struct params {
     conv_shape s;
@@ -77,6 +79,24 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     }
     pack(out->packed, p, u->inputs[1].data, p->s.has_bias ? u->inputs[2].data : NULL);
     return PGY_OK;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !conv_extent(e, q, &p->s)) return false;
+    params own = *p;
+    find_inside(&own);
+    if (p->block != conv_tiles_of(p->level)->block ||
+        p->blocks != conv_blocks(p->s.groups, p->block) || p->from != own.from || p->to != own.to)
+        return extent_refuse(e, "blocks");
+    const conv_shape *s = &p->s;
+    const uint64_t block = extent_mul(p->blocks, p->block), all = extent_mul(s->batch, block);
+    const uint64_t taps = (uint64_t)(s->kernel[0] * s->kernel[1]);
+    conv_extent_tensors(e, s, extent_mul(all, (uint64_t)(s->in[0] * s->in[1])),
+                        extent_mul(all, (uint64_t)(s->out[0] * s->out[1])));
+    e->packed = extent_mul3(block, taps + 1, sizeof(float));
+    return true;
 }
 
 /* Where a row reads and writes. */
@@ -157,7 +177,7 @@ static void run(const kernel_run *r)
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, p->s.batch * p->blocks * (uint64_t)p->s.out[0], r->part, r->parts);
-    for (size_t i = from; i < to; i++) run_row(p, r, i);
+    for (size_t i = from; i < to && !cancel_requested(); i++) run_row(p, r, i);
 }
 
 #define VARIANT(suffix, level, flops_per_ns)                                                  \
@@ -173,11 +193,11 @@ VARIANT(portable, CPU_PORTABLE, 6)
 VARIANT(avx2, CPU_AVX2, 35)
 VARIANT(avx512, CPU_AVX512, 50)
 
-#define ROW(suffix, level)                                                                \
-    {                                                                                     \
-        .name = "conv_f32_depthwise_" #suffix, .version = 1,                              \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level, .accept = accept_##suffix, \
-        .prepare = prepare_##suffix, .run = run                                           \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "conv_f32_depthwise_" #suffix, .version = 1,                                 \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_conv_depthwise[] = {
     ROW(portable, CPU_PORTABLE),

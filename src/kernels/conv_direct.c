@@ -3,6 +3,7 @@
  * layer of most networks) are read from a linear tensor. */
 #include "base/alloc.h"
 #include "kernels/conv_plan.h"
+#include "kernels/extent.h"
 
 enum { FEW_CHANNELS = 4, MOST_SCRATCH = 1 << 26 }; /* floats, of each thread */
 
@@ -67,6 +68,12 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return st;
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const conv_plan *p = extent_params(e, q, sizeof *p);
+    return p && conv_plan_extent(e, q, p);
+}
+
 static void run(const kernel_run *r)
 {
     conv_plan_run(r, r->params);
@@ -85,10 +92,11 @@ VARIANT(portable, CPU_PORTABLE, 10)
 VARIANT(avx2, CPU_AVX2, 85)
 VARIANT(avx512, CPU_AVX512, 100)
 
-#define ROW(suffix, level)                                                                       \
-    {                                                                                            \
-        .name = "conv_f32_direct_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run       \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "conv_f32_direct_" #suffix, .version = 1,                                    \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_conv_direct[] = {
     ROW(portable, CPU_PORTABLE),

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/conv.h"
+#include "kernels/extent.h"
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
@@ -108,6 +110,55 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+/* Sizes below 2^31 keep products of two within int64_t. */
+static bool has_valid_window(const window *w)
+{
+    const int64_t most = INT32_MAX;
+    if (w->rank < 1 || w->rank > WINDOW_MAX) return false;
+    for (size_t i = 0; i < w->rank; i++)
+        if (!extent_between(w->in[i], 1, most) || !extent_between(w->out[i], 1, most) ||
+            !extent_between(w->kernel[i], 1, most) || !extent_between(w->stride[i], 1, most) ||
+            !extent_between(w->dilation[i], 1, most) || !extent_between(w->begin[i], 0, most))
+            return false;
+    return true;
+}
+
+static uint64_t product_of(const int64_t *sizes, size_t count)
+{
+    uint64_t product = 1;
+    for (size_t i = 0; i < count; i++) product = extent_mul(product, extent_size(sizes[i]));
+    return product;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) ||
+        !extent_enum(e, p->activation, CONV_FAST_GELU + 1, "activation"))
+        return false;
+    if (p->inputs != q->input_count || p->inputs < 2 || (p->has_bias && p->inputs < 3) ||
+        (p->has_sum && p->inputs < 4))
+        return extent_refuse(e, "number of inputs");
+    if (!has_valid_window(&p->w) || !p->in || !p->out || !p->groups)
+        return extent_refuse(e, "sizes");
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const uint64_t in = product_of(p->w.in, p->w.rank), area = product_of(p->w.kernel, p->w.rank);
+    if (in > INT64_MAX || p->positions > INT64_MAX || p->out > INT64_MAX ||
+        p->depth != extent_mul(p->in, area) || p->positions != product_of(p->w.out, p->w.rank) ||
+        p->panels != (p->positions + t->columns - 1) / t->columns)
+        return extent_refuse(e, "sizes");
+    const uint64_t jobs = extent_mul(p->batch, p->groups), rows = extent_mul(p->groups, p->out);
+    const uint64_t y = extent_mul3(jobs, p->out, p->positions);
+    extent_tensor(e, 0, extent_mul3(jobs, p->in, in), sizeof(float));
+    extent_tensor(e, 1, extent_mul(rows, p->depth), sizeof(float));
+    if (p->has_bias) extent_tensor(e, 2, rows, sizeof(float));
+    if (p->has_sum) extent_tensor(e, 3, y, sizeof(float));
+    extent_tensor(e, p->inputs, y, sizeof(float));
+    if (!is_deep(p))
+        e->scratch = extent_mul(extent_add(p->depth, tile_rows(p, t)), t->columns * sizeof(float));
+    return true;
+}
+
 /* ---- Gathering ------------------------------------------------------------------------------ */
 
 /* `run` positions of one output row, from `begin`, at one tap of the last axis; all channels. */
@@ -153,11 +204,10 @@ static void gather(const params *p, float *to, const float *x, size_t width, siz
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* NaN gives the lower bound, as in the other kernels of convolution. */
 static inline float within(float x, float low, float high)
 {
-    const float more = x > low ? x : low;
-    return more < high ? more : high;
+    const float more = x < low ? low : x; /* NaN stays, as in Clip itself */
+    return more > high ? high : more;
 }
 
 static void activate(const params *p, float *y, size_t count)
@@ -276,7 +326,7 @@ static void run(const kernel_run *r)
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, unit_count(p), r->part, r->parts);
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < to && !cancel_requested(); i++)
         if (is_deep(p))
             run_deep(p, r, i);
         else
@@ -296,11 +346,11 @@ VARIANT(portable, CPU_PORTABLE, 9)
 VARIANT(avx2, CPU_AVX2, 65)
 VARIANT(avx512, CPU_AVX512, 75)
 
-#define ROW(suffix, level)                                                   \
-    {                                                                        \
-        .name = "conv_f32_linear_" #suffix, .version = 1,                    \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run   \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "conv_f32_linear_" #suffix, .version = 1,                                    \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_conv_linear[] = {
     ROW(portable, CPU_PORTABLE),

@@ -92,6 +92,31 @@ size_t conv_plan_scratch(const conv_plan *p)
     return p->in_blocks * p->band_rows * p->width * (p->linear ? 1 : p->block);
 }
 
+/* Everything but the shape follows from the shape: it is made once more. */
+bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *p)
+{
+    const conv_shape *s = &p->s;
+    conv_plan own;
+    if (!extent_level(e, p->level) || !conv_extent(e, q, s)) return false;
+    if (p->linear > 1 || (p->linear && (s->groups > 1 || s->dilation[1] != 1)))
+        return extent_refuse(e, "layout");
+    const uint64_t pixels = extent_mul((uint64_t)s->in[0], (uint64_t)s->in[1]);
+    if (pixels > INT32_MAX) return extent_refuse(e, "sizes"); /* rows may be joined */
+    conv_plan_make(&own, s, (cpu_level)p->level, p->linear ? KERNEL_LINEAR : KERNEL_BLOCKED_16);
+    if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "blocks");
+    const uint64_t groups = extent_mul(s->batch, s->groups);
+    const uint64_t x = extent_mul3(groups, p->in_blocks, p->linear ? 1 : p->block);
+    const uint64_t out = extent_mul(p->out_blocks, p->block);
+    const uint64_t y = extent_mul3(groups, out, (uint64_t)(s->out[0] * s->out[1]));
+    const uint64_t each = extent_mul3(packed_lanes(p), (uint64_t)s->kernel[0], p->columns);
+    conv_extent_tensors(e, s, extent_mul(x, pixels), y);
+    e->packed = extent_mul(extent_mul3(s->groups, out, extent_add(each, 1)), sizeof(float));
+    if (p->copied)
+        e->scratch = extent_mul3(extent_mul3(p->in_blocks, p->band_rows, p->width),
+                                 p->linear ? 1 : p->block, sizeof(float));
+    return true;
+}
+
 /* ---- Packing -------------------------------------------------------------------------------- */
 
 /* Weights of output channels [first, first + width): input lanes x kernel rows x columns. */

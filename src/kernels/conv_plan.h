@@ -25,6 +25,8 @@ const conv_tiles *conv_tiles_of(uint32_t level);
 void conv_plan_make(conv_plan *p, const conv_shape *s, cpu_level level, kernel_layout x_layout);
 size_t conv_plan_units(const conv_plan *p);
 size_t conv_plan_scratch(const conv_plan *p); /* floats */
+/* Is a plan from a file what conv_plan_make makes of its shape? States what it touches. */
+bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *p);
 /* Biases and weights as the tiles read them. */
 pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const float *w, const float *bias,
                           pgy_error *err) PGY_MUST_CHECK;

@@ -2,6 +2,7 @@
 /* Direct convolution: running the units of a plan. */
 #include <string.h>
 
+#include "base/cancel.h"
 #include "kernels/conv_plan.h"
 
 /* Where a unit reads and writes. */
@@ -142,7 +143,7 @@ void conv_plan_run(const kernel_run *r, const conv_plan *p)
 {
     size_t from, to, copied = SIZE_MAX;
     kernel_share(&from, &to, conv_plan_units(p), r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         place a = find(p, i);
         locate(&a, p, r->tensors[0], r->scratch, i / p->out_units != copied);
         copied = i / p->out_units;

@@ -41,6 +41,8 @@ bool conv_read_activation(uint32_t *activation, float *parameter, const op_node 
     return false;
 }
 
+enum { MOST_STEP = 64, MOST_KERNEL = 256, MOST_PAD = 1024 };
+
 static bool read_window(conv_shape *s, const kernel_use *u)
 {
     window w;
@@ -59,7 +61,8 @@ static bool read_window(conv_shape *s, const kernel_use *u)
         s->stride[d] = w.stride[i];
         s->dilation[d] = w.dilation[i];
         s->pad[d] = w.begin[i];
-        if (w.stride[i] > 64 || w.dilation[i] > 64 || w.kernel[i] > 256 || w.begin[i] > 1024)
+        if (w.stride[i] > MOST_STEP || w.dilation[i] > MOST_STEP || w.kernel[i] > MOST_KERNEL ||
+            w.begin[i] > MOST_PAD || w.begin[i] < 0)
             return false;
     }
     return true;
@@ -84,6 +87,32 @@ bool conv_describe(conv_shape *s, const kernel_use *u)
     if (s->has_sum && kernel_count(&u->inputs[3]) != kernel_count(y)) return false;
     if (s->has_sum && (u->inputs[3].rank != y->rank || u->inputs[3].data)) return false;
     return conv_read_activation(&s->activation, s->parameter, u->node) && read_window(s, u);
+}
+
+bool conv_extent(kernel_extent *e, const kernel_claim *q, const conv_shape *s)
+{
+    if (s->inputs != q->input_count || s->inputs < (s->has_sum ? 4 : 1))
+        return extent_refuse(e, "number of inputs");
+    const uint64_t counts[] = {s->batch, s->groups, s->in_channels, s->out_channels};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (!counts[i] || counts[i] > INT32_MAX) return extent_refuse(e, "channels");
+    if (s->in_channels % s->groups || s->out_channels % s->groups)
+        return extent_refuse(e, "channels");
+    for (int d = 0; d < 2; d++)
+        if (!extent_between(s->in[d], 1, INT32_MAX) || !extent_between(s->out[d], 1, INT32_MAX) ||
+            !extent_between(s->kernel[d], 1, MOST_KERNEL + 1) ||
+            !extent_between(s->stride[d], 1, MOST_STEP + 1) ||
+            !extent_between(s->dilation[d], 1, MOST_STEP + 1) ||
+            !extent_between(s->pad[d], 0, MOST_PAD + 1))
+            return extent_refuse(e, "window");
+    return extent_enum(e, s->activation, CONV_FAST_GELU + 1, "activation");
+}
+
+void conv_extent_tensors(kernel_extent *e, const conv_shape *s, uint64_t x, uint64_t y)
+{
+    extent_tensor(e, 0, x, sizeof(float));
+    extent_tensor(e, s->inputs, y, sizeof(float));
+    if (s->has_sum) extent_tensor(e, 3, y, sizeof(float));
 }
 
 void conv_set_layouts(kernel_use *u, kernel_layout in, kernel_layout out)

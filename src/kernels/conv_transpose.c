@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
@@ -106,6 +108,48 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+/* Sizes below 2^31 keep products of two within int64_t. */
+static bool has_valid_axes(const params *p)
+{
+    const int64_t most = INT32_MAX;
+    for (int d = 0; d < AXES; d++)
+        if (!extent_between(p->from[d], 1, most) || !extent_between(p->to[d], 1, most) ||
+            !extent_between(p->window[d], 1, most) || !extent_between(p->stride[d], 1, most) ||
+            !extent_between(p->dilation[d], 1, most) || !extent_between(p->pad[d], -most, most))
+            return false;
+    return true;
+}
+
+static uint64_t volume(const int64_t *sizes)
+{
+    return extent_mul3(extent_size(sizes[0]), extent_size(sizes[1]), extent_size(sizes[2]));
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count || p->inputs < (p->has_bias ? 3 : 2))
+        return extent_refuse(e, "number of inputs");
+    const uint64_t columns = matmul_tile_of((cpu_level)p->level)->columns;
+    if (!has_valid_axes(p) || !p->groups || !p->in || !p->out || p->positions > INT64_MAX ||
+        p->area > INT64_MAX || p->taps > INT64_MAX || p->positions != volume(p->from) ||
+        p->area != volume(p->to) || p->taps != volume(p->window) ||
+        p->panels != (p->positions + columns - 1) / columns)
+        return extent_refuse(e, "sizes");
+    const uint64_t channels = extent_mul(p->groups, p->out);
+    const uint64_t in = extent_mul3(p->batch, p->groups, p->in);
+    const uint64_t width = extent_mul(p->panels, columns * sizeof(float));
+    extent_tensor(e, 0, extent_mul(in, p->positions), sizeof(float));
+    if (p->has_bias) extent_tensor(e, 2, channels, sizeof(float));
+    extent_tensor(e, p->inputs, extent_mul3(p->batch, channels, p->area), sizeof(float));
+    e->phases = 2;
+    e->workspace = extent_mul(in, width);
+    e->scratch = extent_mul(p->taps, width);
+    e->packed = extent_mul(extent_mul3(channels, p->taps, p->in), sizeof(float));
+    return true;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* The input in panels: [image and group][panel][channel][position]. */
@@ -114,7 +158,7 @@ static void run_packing(const params *p, const kernel_run *r)
     const size_t width = matmul_tile_of((cpu_level)p->level)->columns;
     size_t from, to;
     kernel_share(&from, &to, p->batch * p->groups * p->panels, r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const size_t job = i / p->panels, first = i % p->panels * width;
         const size_t count = p->positions - first < width ? p->positions - first : width;
         const float *x = (const float *)r->tensors[0] + job * p->in * p->positions + first;
@@ -174,7 +218,7 @@ static void run(const kernel_run *r)
         return;
     }
     kernel_share(&from, &to, p->batch * p->groups * p->out, r->part, r->parts);
-    for (size_t i = from; i < to; i++) run_channel(p, r, i);
+    for (size_t i = from; i < to && !cancel_requested(); i++) run_channel(p, r, i);
 }
 
 #define VARIANT(suffix, level, flops_per_ns)                                                  \
@@ -190,10 +234,11 @@ VARIANT(portable, CPU_PORTABLE, 9)
 VARIANT(avx2, CPU_AVX2, 60)
 VARIANT(avx512, CPU_AVX512, 70)
 
-#define ROW(suffix, level)                                                                 \
-    {                                                                                      \
-        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose",       \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+#define ROW(suffix, level)                                                                  \
+    {                                                                                       \
+        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose",        \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
+        .extent = extent                                                                    \
     }
 const kernel KERNELS_conv_transpose[] = {
     ROW(portable, CPU_PORTABLE),

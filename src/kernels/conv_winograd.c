@@ -5,12 +5,15 @@
  * all output channels, by two blocks of output channels. */
 #include "kernels/conv_winograd.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/conv.h"
 #include "kernels/conv_plan.h"
 #include "kernels/conv_tile.h"
+#include "kernels/extent.h"
 
 enum { FAST_BYTES = 512 * 1024, RUN_OF_LARGE = 56 };
 
@@ -48,10 +51,9 @@ static double weight_bytes(const params *p)
            (double)(p->out_blocks * p->block);
 }
 
-static bool describe(params *p, const kernel_use *u, cpu_level level)
+/* How the work is cut, which follows from the shape. */
+static void cut(params *p)
 {
-    *p = (params){.level = level, .block = conv_tiles_of(level)->block};
-    if (!conv_describe(&p->s, u) || !is_possible(&p->s, p->block)) return false;
     p->in_blocks = conv_blocks(p->s.in_channels, p->block);
     p->out_blocks = conv_blocks(p->s.out_channels, p->block);
     p->out_units = (p->out_blocks + 1) / 2;
@@ -60,10 +62,17 @@ static bool describe(params *p, const kernel_use *u, cpu_level level)
     p->tiles = p->s.batch * p->rows * p->columns;
     uint64_t run = FAST_BYTES / (WINOGRAD_POINTS * p->in_blocks * p->block * sizeof(float));
     const uint64_t least =
-        weight_bytes(p) > 4 * FAST_BYTES ? RUN_OF_LARGE : conv_tiles_of(level)->pixels;
+        weight_bytes(p) > 4 * FAST_BYTES ? RUN_OF_LARGE : conv_tiles_of(p->level)->pixels;
     if (run < least) run = least;
     p->runs = (p->tiles + run - 1) / run;
     p->run = (p->tiles + p->runs - 1) / p->runs;
+}
+
+static bool describe(params *p, const kernel_use *u, cpu_level level)
+{
+    *p = (params){.level = level, .block = conv_tiles_of(level)->block};
+    if (!conv_describe(&p->s, u) || !is_possible(&p->s, p->block)) return false;
+    cut(p);
     return true;
 }
 
@@ -140,6 +149,16 @@ static void pack(float *to, const params *p, const float *w, const float *bias)
     }
 }
 
+/* What `struct scratch` holds. */
+static uint64_t scratch_bytes(const params *p)
+{
+    const uint64_t points = extent_add(extent_mul(p->run, p->in_blocks + 2), 1);
+    const uint64_t numbers =
+        extent_add(extent_mul(points, WINOGRAD_POINTS), WINOGRAD_OUT * WINOGRAD_OUT);
+    return extent_add(extent_mul(numbers, p->block * sizeof(float)),
+                      extent_mul(p->run, p->in_blocks * sizeof(bool)));
+}
+
 static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
@@ -148,8 +167,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     const uint64_t padded = p->out_blocks * p->block, units = p->runs * p->out_units;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
-    out->scratch_bytes =
-        WINOGRAD_POINTS * p->block * (p->run * (p->in_blocks + 2) + 1) * sizeof(float);
+    out->scratch_bytes = scratch_bytes(p);
     out->packed_bytes = padded * (1 + WINOGRAD_POINTS * p->s.in_channels) * sizeof(float);
     out->packed_inputs = p->s.has_bias ? 6 : 2;
     out->packed = mem_alloc_aligned(64, out->packed_bytes);
@@ -161,12 +179,36 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+/* Everything but the shape follows from the shape: it is made once more. */
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !conv_extent(e, q, &p->s)) return false;
+    const conv_shape *s = &p->s;
+    params own = *p;
+    if (p->block != conv_tiles_of(p->level)->block || !is_possible(s, p->block))
+        return extent_refuse(e, "sizes");
+    const uint64_t out = extent_mul(s->batch, (uint64_t)(s->out[0] * s->out[1]));
+    if (out > INT64_MAX) return extent_refuse(e, "sizes");
+    cut(&own);
+    if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "blocks");
+    const uint64_t padded = p->out_blocks * p->block;
+    conv_extent_tensors(
+        e, s, extent_mul3(s->batch, p->in_blocks * p->block, (uint64_t)(s->in[0] * s->in[1])),
+        extent_mul(out, padded));
+    e->packed = extent_mul3(padded, 1 + WINOGRAD_POINTS * s->in_channels, sizeof(float));
+    e->scratch = scratch_bytes(p);
+    return true;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Scratch of a thread: inputs as points [36][in_blocks][run][block], products as points
  * [36][2][run][block], one tile with padding [6][6][block]. */
 typedef struct scratch {
     float *v, *m, *patch;
+    float *apart;  /* [4][4][block]: what is added to the outputs of one tile */
+    bool *strange; /* [run][in_blocks]: inputs that are not transformed, see below */
 } scratch;
 
 /* A tile of an image, by its first output. */
@@ -197,6 +239,86 @@ static void copy_patch(float *to, const params *p, const float *x, int64_t row, 
     }
 }
 
+/* ---- Inputs that are not finite --------------------------------------------------------------
+ *
+ * A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
+ * not. Inputs like that are taken out of a tile, and what they give is added where they belong. */
+
+static const float LARGEST = 1e30f;
+
+static bool is_strange(float x)
+{
+    return !(fabsf(x) <= LARGEST);
+}
+
+static void transform_rest(const params *p, const scratch *s, float *v, uint64_t v_step,
+                           const float *from, int64_t row, int64_t column)
+{
+    copy_patch(s->patch, p, from, row, column);
+    for (uint64_t i = 0; i < WINOGRAD_POINTS * p->block; i++)
+        if (is_strange(s->patch[i])) s->patch[i] = 0;
+    (void)transforms_of(p->level)->in(v, v_step, s->patch, WINOGRAD_IN * p->block);
+}
+
+/* A weight from the points it was turned into; step: between points. One of 0 is 0 again. */
+static float weight_at(const float *w, uint64_t step, int64_t row, int64_t column)
+{
+    static const struct {
+        int count, line[2];
+        double factor[2];
+    } TAPS[3] = {{1, {0}, {1.265625}}, {2, {1, 2}, {-1.265625, 1.265625}}, {1, {5}, {1}}};
+    double sum = 0, size = 0;
+    for (int r = 0; r < TAPS[row].count; r++)
+        for (int c = 0; c < TAPS[column].count; c++) {
+            const int point = TAPS[row].line[r] * WINOGRAD_IN + TAPS[column].line[c];
+            const double term =
+                TAPS[row].factor[r] * TAPS[column].factor[c] * (double)w[(uint64_t)point * step];
+            sum += term;
+            size += fabs(term);
+        }
+    return fabs(sum) <= 1e-6 * size ? 0 : (float)sum;
+}
+
+/* w: points of one input channel for a block of output channels, of which `lanes` are there. */
+static void add_pixel(const params *p, float *apart, float x, int64_t row, int64_t column,
+                      const float *w, uint64_t step, uint64_t lanes)
+{
+    for (int64_t r = 0; r < WINOGRAD_OUT; r++)
+        for (int64_t c = 0; c < WINOGRAD_OUT; c++) {
+            if (row < r || row > r + 2 || column < c || column > c + 2) continue;
+            float *to = apart + (uint64_t)(r * WINOGRAD_OUT + c) * p->block;
+            for (uint64_t o = 0; o < lanes; o++)
+                to[o] += x * weight_at(w + o, step, row - r, column - c);
+        }
+}
+
+/* Adds what the strange inputs of tile i give to s->apart; w as `multiply` has it, from the block
+ * of output channels on. */
+static void add_strange(const params *p, const scratch *s, const float *x, place a, uint64_t i,
+                        const float *w, uint64_t width, uint64_t lanes)
+{
+    const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
+    for (uint64_t block = 0; block < p->in_blocks; block++) {
+        if (!s->strange[i * p->in_blocks + block]) continue;
+        copy_patch(s->patch, p, x + (a.image * p->in_blocks + block) * plane, a.row - p->s.pad[0],
+                   a.column - p->s.pad[1]);
+        for (uint64_t k = 0; k < WINOGRAD_POINTS * b; k++) {
+            const uint64_t channel = block * b + k % b, pixel = k / b;
+            if (!is_strange(s->patch[k]) || channel >= p->s.in_channels) continue;
+            add_pixel(p, s->apart, s->patch[k], (int64_t)(pixel / WINOGRAD_IN),
+                      (int64_t)(pixel % WINOGRAD_IN), w + channel * width * b,
+                      p->s.in_channels * width * b, lanes);
+        }
+    }
+}
+
+static bool has_strange(const params *p, const scratch *s, uint64_t i)
+{
+    return memchr(s->strange + i * p->in_blocks, true, p->in_blocks) != NULL;
+}
+
+/* ---- Tiles ---------------------------------------------------------------------------------- */
+
 static void transform_run(const params *p, const scratch *s, const float *x, uint64_t first,
                           uint64_t count)
 {
@@ -211,13 +333,17 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
         for (uint64_t block = 0; block < p->in_blocks; block++) {
             const float *from = x + (a.image * p->in_blocks + block) * plane;
             float *v = s->v + (block * p->run + i) * b;
+            const float *patch = s->patch;
+            size_t row_step = WINOGRAD_IN * b;
             if (inside) {
-                t->in(v, v_step, from + (row * p->s.in[1] + column) * (int64_t)b,
-                      (size_t)p->s.in[1] * b);
+                patch = from + (row * p->s.in[1] + column) * (int64_t)b;
+                row_step = (size_t)p->s.in[1] * b;
             } else {
                 copy_patch(s->patch, p, from, row, column);
-                t->in(v, v_step, s->patch, WINOGRAD_IN * b);
             }
+            bool *strange = &s->strange[i * p->in_blocks + block];
+            *strange = !t->in(v, v_step, patch, row_step);
+            if (*strange) transform_rest(p, s, v, v_step, from, row, column);
         }
     }
 }
@@ -251,12 +377,28 @@ static void multiply(const params *p, const scratch *s, const float *w, uint64_t
     }
 }
 
+/* What is added to a tile with strange inputs becomes a sum of its own. */
+static void sum_apart(winograd_end *e, const params *p, const scratch *s, const float *x, place a,
+                      uint64_t i, const float *w, uint64_t width, uint64_t lanes)
+{
+    const uint64_t row = WINOGRAD_OUT * p->block;
+    memset(s->apart, 0, WINOGRAD_OUT * row * sizeof *s->apart);
+    for (size_t r = 0; e->sum && r < e->rows; r++)
+        memcpy(s->apart + r * row, e->sum + r * e->sum_step,
+               e->columns * p->block * sizeof *s->apart);
+    add_strange(p, s, x, a, i, w, width, lanes);
+    e->sum = s->apart;
+    e->sum_step = row;
+}
+
+/* w: points of the unit of output channels that out_block is in, `blocks` wide. */
 static void store(const params *p, const scratch *s, const kernel_run *r, uint64_t first,
-                  uint64_t count, uint64_t out_block)
+                  uint64_t count, uint64_t out_block, const float *w, uint64_t blocks)
 {
     const winograd_transforms *t = transforms_of(p->level);
     const uint64_t b = p->block, width = (uint64_t)p->s.out[1];
     const uint64_t plane = (uint64_t)p->s.out[0] * width * b;
+    const uint64_t left = p->s.out_channels - out_block * b, lanes = left < b ? left : b;
     winograd_end e = {.bias = (const float *)r->packed + out_block * b,
                       .row_step = width * b,
                       .activation = p->s.activation,
@@ -270,6 +412,9 @@ static void store(const params *p, const scratch *s, const kernel_run *r, uint64
         e.columns = (size_t)(columns < WINOGRAD_OUT ? columns : WINOGRAD_OUT);
         e.y = (float *)r->tensors[p->s.inputs] + at;
         e.sum = p->s.has_sum ? (const float *)r->tensors[3] + at : NULL;
+        e.sum_step = e.row_step;
+        if (has_strange(p, s, i))
+            sum_apart(&e, p, s, r->tensors[0], a, i, w + out_block % 2 * b, blocks, lanes);
         t->out(&e, s->m + (out_block % 2 * p->run + i) * b, 2 * p->run * b);
     }
 }
@@ -278,13 +423,17 @@ static void run(const kernel_run *r)
 {
     const params *p = r->params;
     const uint64_t b = p->block, padded = p->out_blocks * b;
-    const scratch s = {.v = r->scratch,
-                       .m = (float *)r->scratch + WINOGRAD_POINTS * b * p->run * p->in_blocks,
-                       .patch =
-                           (float *)r->scratch + WINOGRAD_POINTS * b * p->run * (p->in_blocks + 2)};
+    const scratch s = {
+        .v = r->scratch,
+        .m = (float *)r->scratch + WINOGRAD_POINTS * b * p->run * p->in_blocks,
+        .patch = (float *)r->scratch + WINOGRAD_POINTS * b * p->run * (p->in_blocks + 2),
+        .apart = (float *)r->scratch + WINOGRAD_POINTS * b * (p->run * (p->in_blocks + 2) + 1),
+        .strange =
+            (bool *)((float *)r->scratch + WINOGRAD_POINTS * b * (p->run * (p->in_blocks + 2) + 1) +
+                     WINOGRAD_OUT * WINOGRAD_OUT * b)};
     size_t from, to, transformed = SIZE_MAX;
     kernel_share(&from, &to, p->runs * p->out_units, r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint64_t index = i / p->out_units, unit = i % p->out_units;
         const uint64_t first = index * p->run;
         if (first >= p->tiles) break;
@@ -295,7 +444,7 @@ static void run(const kernel_run *r)
         const float *w =
             (const float *)r->packed + padded + unit * 2 * b * WINOGRAD_POINTS * p->s.in_channels;
         multiply(p, &s, w, width, count);
-        for (uint64_t k = 0; k < width; k++) store(p, &s, r, first, count, 2 * unit + k);
+        for (uint64_t k = 0; k < width; k++) store(p, &s, r, first, count, 2 * unit + k, w, width);
     }
 }
 
@@ -312,10 +461,11 @@ VARIANT(portable, CPU_PORTABLE, 10, 300)
 VARIANT(avx2, CPU_AVX2, 75, 45)
 VARIANT(avx512, CPU_AVX512, 90, 60)
 
-#define ROW(suffix, level)                                                                         \
-    {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 1, .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run         \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 2,                                  \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_conv_winograd[] = {
     ROW(portable, CPU_PORTABLE),

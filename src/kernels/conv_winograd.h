@@ -4,23 +4,24 @@
 #ifndef KERNELS_CONV_WINOGRAD_H
 #define KERNELS_CONV_WINOGRAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { WINOGRAD_OUT = 4, WINOGRAD_IN = 6, WINOGRAD_POINTS = 36 };
 
-/* Up to 4 x 4 outputs. Steps in floats; sum (may be NULL) lies like y. */
+/* Up to 4 x 4 outputs. Steps in floats; sum may be NULL. */
 typedef struct winograd_end {
     float *y;
     const float *sum, *bias;
-    size_t row_step, rows, columns;
+    size_t row_step, sum_step, rows, columns;
     uint32_t activation;
     float parameter[2];
 } winograd_end;
 
 typedef struct winograd_transforms {
-    /* 6 x 6 pixels of x to 36 points, v_step apart. */
-    void (*in)(float *v, size_t v_step, const float *x, size_t row_step);
+    /* 6 x 6 pixels of x to 36 points, v_step apart. False: some are Inf or NaN. */
+    bool (*in)(float *v, size_t v_step, const float *x, size_t row_step);
     /* 36 points, m_step apart, to outputs. */
     void (*out)(const winograd_end *e, const float *m, size_t m_step);
 } winograd_transforms;

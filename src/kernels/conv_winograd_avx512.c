@@ -2,6 +2,8 @@
 /* Transforms of Winograd's convolution, AVX-512. */
 #include "kernels/conv_winograd.h"
 
+#include <string.h>
+
 #include "kernels/conv.h"
 
 #if defined(__x86_64__)

@@ -2,6 +2,8 @@
 /* Transforms of Winograd's convolution, for any processor. */
 #include "kernels/conv_winograd.h"
 
+#include <string.h>
+
 #include "kernels/conv.h"
 
 #include "kernels/vector_portable.h"

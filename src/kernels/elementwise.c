@@ -174,12 +174,13 @@ static bool args_width_8(params *p, const kernel_use *u)
 typedef struct row {
     const char *ops;
     int in, out;
+    uint32_t operands; /* that the loop reads */
     read_args read;
     double ns;
 } row;
 
 static const row ROWS[] = {
-#define ROW(op, in, out, loop, args, ns) {op, in, out, args, ns},
+#define ROW(op, in, out, loop, count, args, ns) {op, in, out, count, args, ns},
 #include "kernels/elementwise.def"
 #undef ROW
 };
@@ -387,6 +388,47 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_erro
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
+/* Bytes of an element of operand i: of the first type, but for the choices of Where. */
+static uint32_t item_of(const row *r, uint32_t i)
+{
+    static const struct {
+        read_args read;
+        uint32_t bytes;
+    } WIDTHS[] = {{args_width_1, 1}, {args_width_2, 2}, {args_width_4, 4}, {args_width_8, 8}};
+    for (size_t k = 0; i && k < sizeof WIDTHS / sizeof *WIDTHS; k++)
+        if (r->read == WIDTHS[k].read) return WIDTHS[k].bytes;
+    return pgy_dtype_describe((pgy_dtype)r->in)->bits / 8;
+}
+
+static bool has_valid_items(const params *p, const row *r)
+{
+    const uint32_t out = r->out ? pgy_dtype_describe((pgy_dtype)r->out)->bits / 8 : item_of(r, 1);
+    if (p->out_bytes != out || (p->fold && p->last != 1 && r->out != PGY_F32)) return false;
+    for (uint32_t i = 0; i < p->w.operands; i++)
+        if (p->in_bytes[i] != item_of(r, i)) return false;
+    return true;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !walk_extent(e, &p->w, true) ||
+        !extent_enum(e, p->loop, ELEMENTWISE_COUNT, "loop"))
+        return false;
+    const row *r = &ROWS[p->loop];
+    const bool optional = p->loop == ELEMENTWISE_bias_fast_gelu_f32; /* its second operand */
+    const bool missing = optional && (p->w.operands < 2 || !extent_has(q, 1));
+    const uint32_t read = missing ? 1 : p->fold ? p->w.operands : r->operands;
+    if (p->inputs != q->input_count || p->w.operands > p->inputs || p->w.operands < read || !read ||
+        (p->fold && r->operands != 2))
+        return extent_refuse(e, "number of operands");
+    if (!has_valid_items(p, r)) return extent_refuse(e, "types");
+    if (read == 1 && p->w.strides[0][p->w.rank - 1] != 1) return extent_refuse(e, "strides");
+    for (uint32_t i = 0; i < read; i++) extent_tensor(e, i, walk_reach(&p->w, i), p->in_bytes[i]);
+    extent_tensor(e, p->inputs, p->w.count, p->out_bytes);
+    return true;
+}
+
 const elementwise_loop *elementwise_table(cpu_level level)
 {
 #if defined(__x86_64__)
@@ -436,15 +478,15 @@ static void run(const kernel_run *r)
 }
 
 static const char OPS[] =
-#define ROW(op, in, out, loop, args, ns) op " "
+#define ROW(op, in, out, loop, count, args, ns) op " "
 #include "kernels/elementwise.def"
 #undef ROW
     ;
 
-#define KERNEL_ROW(suffix, needs_)                                                 \
-    {                                                                              \
-        .name = "elementwise_" #suffix, .version = 1, .ops = OPS, .needs = needs_, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run         \
+#define KERNEL_ROW(suffix, needs_)                                                           \
+    {                                                                                        \
+        .name = "elementwise_" #suffix, .version = 1, .ops = OPS, .needs = needs_,           \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_elementwise[] = {
     KERNEL_ROW(portable, CPU_PORTABLE),

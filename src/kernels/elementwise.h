@@ -14,7 +14,7 @@ typedef void (*elementwise_loop)(void *y, const void *const *x, const uint32_t *
                                  const float *args);
 
 enum {
-#define ROW(op, in, out, loop, args, ns) ELEMENTWISE_##loop,
+#define ROW(op, in, out, loop, count, args, ns) ELEMENTWISE_##loop,
 #include "kernels/elementwise.def"
 #undef ROW
     ELEMENTWISE_COUNT

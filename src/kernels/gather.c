@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
+
+enum { MOST_EMPTY = 1 << 24 }; /* entries without bytes: nothing else limits their number */
 
 typedef struct params {
     uint64_t outer, length, count, block; /* block: bytes of an entry */
@@ -60,13 +63,27 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    const uint64_t copies = extent_mul(p->outer, p->count);
+    if (q->input_count != 2) return extent_refuse(e, "number of inputs");
+    if (!p->block && copies > MOST_EMPTY) return extent_refuse(e, "sizes");
+    extent_tensor(e, 0, extent_mul(p->outer, p->length), p->block);
+    extent_tensor(e, 1, p->count, p->wide ? sizeof(int64_t) : sizeof(int32_t));
+    extent_tensor(e, 2, copies, p->block);
+    e->indices = 1u << 1;
+    return true;
+}
+
 static void copy(void *to, const void *from, size_t size)
 {
     if (size == 4)
         memcpy(to, from, 4);
     else if (size == 8)
         memcpy(to, from, 8);
-    else
+    else if (size)
         memcpy(to, from, size);
 }
 
@@ -78,12 +95,14 @@ static void run(const kernel_run *r)
     for (size_t i = from; i < to; i++) {
         const int64_t given = index_at(r->tensors[1], p->wide, i % p->count);
         const uint64_t index = (uint64_t)given + (given < 0 ? p->length : 0);
+        if (index >= p->length) {
+            kernel_fault(r);
+            continue;
+        }
+        if (!p->block) continue; /* tensors without elements may have no address */
         const char *x = (const char *)r->tensors[0] + i / p->count * p->length * p->block;
         char *y = (char *)r->tensors[2] + i * p->block;
-        if (index < p->length)
-            copy(y, x + index * p->block, p->block);
-        else
-            kernel_fault(r);
+        copy(y, x + index * p->block, p->block);
     }
 }
 
@@ -93,6 +112,7 @@ const kernel KERNELS_gather[] = {
      .ops = "Gather",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

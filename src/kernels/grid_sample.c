@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 
 enum { AXES = 3, AXIS_TAPS = 4, MOST_TAPS = 64, STRETCH = 64, OUTSIDE = -1 };
@@ -97,6 +99,30 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->scratch_bytes = MOST_TAPS * STRETCH * (sizeof(float) + sizeof(int32_t));
     return PGY_OK;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    uint64_t plane = 1;
+    if (!p || !extent_enum(e, p->mode, CUBIC + 1, "mode") ||
+        !extent_enum(e, p->padding, REFLECTION + 1, "padding"))
+        return false;
+    if (q->input_count != 2) return extent_refuse(e, "number of inputs");
+    if (p->axes < 1 || p->axes > AXES) return extent_refuse(e, "axes");
+    for (uint32_t a = 0; a < p->axes; a++) {
+        if (p->extent[a] < 1) return extent_refuse(e, "sizes");
+        plane = extent_mul(plane, (uint64_t)p->extent[a]);
+    }
+    const uint64_t planes = extent_mul(p->batch, p->channels);
+    if (plane != p->plane || plane > INT32_MAX || p->positions > INT64_MAX)
+        return extent_refuse(e, "sizes");
+    extent_tensor(e, 0, extent_mul(planes, plane), sizeof(float));
+    extent_tensor(e, 1, extent_mul3(p->batch, p->positions, p->axes), sizeof(float));
+    extent_tensor(e, 2, extent_mul(planes, p->positions), sizeof(float));
+    e->indices = 1u << 1;
+    e->scratch = MOST_TAPS * STRETCH * (sizeof(float) + sizeof(int32_t));
+    return true;
 }
 
 /* ---- Where a position lies on an axis ------------------------------------------------------- */
@@ -208,7 +234,7 @@ static void run(const kernel_run *r)
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, p->batch * stretches(p), r->part, r->parts);
-    for (size_t i = from; i < to; i++) run_unit(p, r, i);
+    for (size_t i = from; i < to && !cancel_requested(); i++) run_unit(p, r, i);
 }
 
 const kernel KERNELS_grid_sample[] = {
@@ -217,6 +243,7 @@ const kernel KERNELS_grid_sample[] = {
      .ops = "GridSample",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 #include "kernels/walk.h"
 
@@ -112,6 +113,55 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+/* Elements of the data up to the last that an index may name. */
+static uint64_t reach_of(const params *p)
+{
+    uint64_t sizes[WALK_AXES + 1];
+    uint64_t strides[WALK_AXES + 1];
+    const uint32_t axes = p->tuples ? (uint32_t)p->length : p->rank;
+    memcpy(sizes, p->shape, axes * sizeof *sizes);
+    memcpy(strides, p->strides, axes * sizeof *strides);
+    if (!p->tuples) {
+        sizes[p->axis] = p->length;
+        return extent_reach(sizes, strides, axes);
+    }
+    sizes[axes] = (p->count - 1) / p->batch_count + 1;
+    strides[axes] = p->batch_elements;
+    const uint64_t first = extent_reach(sizes, strides, axes + 1); /* of the last block */
+    return first ? extent_add(first, p->block - 1) : 0;
+}
+
+static bool has_valid_axes(const params *p)
+{
+    if (!p->item || p->item > sizeof(double) * 2 || !p->count || p->count > INT64_MAX) return false;
+    if (p->tuples) return p->length >= 1 && p->length <= WALK_AXES && p->batch_count && p->block;
+    if (p->rank < 1 || p->rank > WALK_AXES || p->axis >= p->rank) return false;
+    for (uint32_t d = 0; d < p->rank; d++)
+        if (!p->shape[d]) return false;
+    return true;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (q->input_count != (p->scatters ? 3 : 2)) return extent_refuse(e, "number of inputs");
+    if (!has_valid_axes(p)) return extent_refuse(e, "sizes");
+    const uint64_t reach = reach_of(p), wide = p->wide ? sizeof(int64_t) : sizeof(int32_t);
+    const uint64_t moved = extent_mul(p->count, p->tuples ? p->block : 1);
+    extent_tensor(e, 0, reach, p->item);
+    extent_tensor(e, 1, extent_mul(p->count, p->tuples ? p->length : 1), wide);
+    extent_tensor(e, 2, moved, p->item);
+    if (p->scatters) {
+        extent_tensor(e, 0, p->data_bytes, 1);
+        extent_tensor(e, 3, reach, p->item);
+        extent_tensor(e, 3, p->data_bytes, 1);
+        e->phases = 2;
+    }
+    e->indices = 1u << 1;
+    return true;
+}
+
 static bool read_index(uint64_t *out, const params *p, const void *indices, size_t i, uint64_t size)
 {
     const int64_t given = p->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
@@ -192,6 +242,7 @@ const kernel KERNELS_index_moves[] = {
      .ops = "GatherElements GatherND ScatterElements ScatterND",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

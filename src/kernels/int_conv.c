@@ -331,6 +331,83 @@ static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_use *u, pgy_e
     return PGY_OK;
 }
 
+/* ---- What a plan may say -------------------------------------------------------------------- */
+
+bool int_conv_has_valid_sizes(const int_conv *p)
+{
+    const uint64_t most = UINT64_C(1) << 48;
+    uint64_t image = INT_CONV_MAX_PHASES * INT_CONV_MAX_STRIDE * INT_GROUP, in = 1, taps = 1;
+    for (size_t d = 0; d < 2; d++) {
+        if (!extent_between(p->size[d], 1, INT32_MAX) ||
+            !extent_between(p->out_size[d], 1, INT32_MAX) ||
+            !extent_between(p->kernel[d], 1, INT_CONV_MAX_TAPS + 1) ||
+            !extent_between(p->stride[d], 1, INT_CONV_MAX_STRIDE + 1) ||
+            !extent_between(p->dilation[d], 1, 65) || !extent_between(p->pad[d], -INT32_MAX, 1025))
+            return false;
+        image = extent_mul(image, (uint64_t)(p->out_size[d] + p->kernel[d] * p->dilation[d]));
+        in = extent_mul(in, (uint64_t)p->size[d]);
+        taps *= (uint64_t)p->kernel[d];
+    }
+    const uint64_t groups = extent_mul(p->batch, p->groups);
+    const uint64_t channels = extent_mul(p->groups, p->out), depth = extent_add(p->in, INT_GROUP);
+    return p->batch && p->groups && p->in && p->out && taps == p->taps &&
+           taps <= INT_CONV_MAX_TAPS && extent_mul3(groups, depth, image) < most &&
+           extent_mul3(groups, depth, in) < most && extent_mul3(groups, p->out, image) < most &&
+           extent_mul3(extent_add(channels, extent_mul(p->groups, INT_MAX_COLUMNS)), depth, taps) <
+               most;
+}
+
+static uint64_t scratch_bytes(const int_conv *p)
+{
+    const uint64_t tile =
+        (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) + INT_MAX_ROWS * INT_MAX_COLUMNS;
+    const uint64_t plane = (uint64_t)(p->size[0] * p->size[1]) * INT_GROUP;
+    return tile < plane ? plane : tile;
+}
+
+/* The channels' offsets lie behind the image, of which the last tile reads a whole one more. */
+static uint64_t offsets_place(const int_conv *p)
+{
+    return p->batch * p->groups * int_conv_image_bytes(p) + INT_MAX_COLUMNS * INT_GROUP;
+}
+
+static void extent_tensors(kernel_extent *e, const int_conv *p)
+{
+    const uint64_t planes = p->batch * p->groups, channels = p->groups * p->out;
+    const uint64_t out = planes * p->out * (uint64_t)(p->out_size[0] * p->out_size[1]);
+    extent_tensor(e, 0, planes * p->in * (uint64_t)(p->size[0] * p->size[1]), 1);
+    if (p->x_zero_input) extent_tensor(e, p->x_zero_input, 1, 1);
+    if (p->bias_input) extent_tensor(e, p->bias_input, channels, sizeof(float));
+    if (p->sum_input) extent_tensor(e, p->sum_input, out, sizeof(float));
+    extent_tensor(e, p->inputs, out, p->kind == INT_CONV_TO_BYTES ? 1 : sizeof(int32_t));
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const int_conv *p = extent_params(e, q, sizeof *p);
+    int_conv own;
+    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, INT_CONV_TO_FLOAT + 1, "kind"))
+        return false;
+    if (p->inputs != q->input_count || p->x_zero_input >= p->inputs || p->bias_input >= p->inputs ||
+        p->sum_input >= p->inputs)
+        return extent_refuse(e, "numbers of operands");
+    if (!int_conv_has_valid_sizes(p)) return extent_refuse(e, "shape");
+    if (!int_finish_is_valid(&p->finish)) return extent_refuse(e, "zero points");
+    memcpy(&own, p, sizeof own);
+    int_conv_plan(&own, (cpu_level)p->level);
+    own.at_offsets = offsets_place(&own);
+    if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "places of taps and weights");
+    const uint64_t channels = p->groups * p->out;
+    extent_tensors(e, p);
+    e->packed = p->at_scales + channels * sizeof(double);
+    e->workspace = p->at_offsets + channels * sizeof(int32_t);
+    e->scratch = scratch_bytes(p);
+    e->phases = 2;
+    return true;
+}
+
+/* ---- The kernel ----------------------------------------------------------------------------- */
+
 static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
 {
     int_conv *p = mem_calloc(1, sizeof *p);
@@ -340,13 +417,9 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
     const uint64_t units = int_conv_unit_count(p);
     out->parts = (uint32_t)(units < 256 ? units : 256);
-    /* The last tile reads a whole one beyond the image. */
-    p->at_offsets = p->batch * p->groups * int_conv_image_bytes(p) + INT_MAX_COLUMNS * INT_GROUP;
+    p->at_offsets = offsets_place(p);
     out->workspace_bytes = p->at_offsets + p->groups * p->out * sizeof(int32_t);
-    out->scratch_bytes =
-        (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) + INT_MAX_ROWS * INT_MAX_COLUMNS;
-    const uint64_t plane = (uint64_t)(p->size[0] * p->size[1]) * INT_GROUP;
-    if (out->scratch_bytes < plane) out->scratch_bytes = plane;
+    out->scratch_bytes = scratch_bytes(p);
     const pgy_status st = pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
@@ -383,7 +456,7 @@ VARIANT(avx512, CPU_AVX512, 200)
         .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv " \
                "pgy:QuantizedConv",                                                 \
         .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix,     \
-        .run = int_conv_run                                                         \
+        .run = int_conv_run, .extent = extent                                       \
     }
 const kernel KERNELS_int_conv[] = {
     ROW(portable, CPU_PORTABLE),

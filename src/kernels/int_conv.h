@@ -10,8 +10,8 @@
 
 #include <string.h>
 
+#include "kernels/extent.h"
 #include "kernels/int_tile.h"
-#include "kernels/kernel.h"
 
 enum { INT_CONV_MAX_TAPS = 256, INT_CONV_MAX_STRIDE = 8, INT_CONV_MAX_PHASES = 8 };
 
@@ -49,6 +49,8 @@ double int_conv_product_count(const int_conv *p);
 uint64_t int_conv_image_bytes(const int_conv *p); /* of one group of one image */
 uint64_t int_conv_unit_count(const int_conv *p);
 void int_conv_run(const kernel_run *r);
+/* Are sizes from a plan small enough for all that is computed from them? */
+bool int_conv_has_valid_sizes(const int_conv *p);
 
 /* memcpy for few bytes. */
 static inline void int_conv_copy(uint8_t *to, const uint8_t *from, size_t n)

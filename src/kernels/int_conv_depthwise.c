@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/int_conv.h"
 #include "kernels/int_use.h"
 
@@ -26,6 +28,36 @@ typedef struct params {
     uint64_t at_sums, at_bias, at_scales;
 } params;
 
+/* The plane with its padding, and the groups of taps. */
+static void place_plane(params *p)
+{
+    const int_conv *c = &p->c;
+    p->width =
+        (uint64_t)((c->out_size[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
+    p->height =
+        (uint64_t)((c->out_size[0] - 1) * c->stride[0] + (c->kernel[0] - 1) * c->dilation[0] + 1);
+    p->quads = (uint64_t)(c->kernel[1] + INT_GROUP - 1) / INT_GROUP;
+}
+
+/* Bytes of packed taps of a channel. */
+static size_t taps_bytes(const params *p)
+{
+    return (size_t)p->c.kernel[0] * p->quads * INT_GROUP;
+}
+
+static void place_packed(params *p)
+{
+    const uint64_t channels = p->c.groups * p->c.out;
+    p->at_sums = (channels * taps_bytes(p) + 63) / 64 * 64;
+    p->at_bias = p->at_sums + channels * sizeof(int32_t);
+    p->at_scales = (p->at_bias + channels * sizeof(int32_t) + 63) / 64 * 64;
+}
+
+static uint64_t scratch_bytes(const params *p)
+{
+    return 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t) + p->width * p->height + SLACK;
+}
+
 static bool describe(params *p, const kernel_use *u)
 {
     int_conv *c = &p->c;
@@ -33,11 +65,7 @@ static bool describe(params *p, const kernel_use *u)
     if (!int_conv_describe(c, u) || c->kind != INT_CONV_TO_BYTES || c->in != 1) return false;
     if (c->w_has_zero) return false; /* would take sums of the plane too */
     if (c->kernel[0] > MAX_KERNEL || c->kernel[1] > MAX_KERNEL) return false;
-    p->width =
-        (uint64_t)((c->out_size[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
-    p->height =
-        (uint64_t)((c->out_size[0] - 1) * c->stride[0] + (c->kernel[0] - 1) * c->dilation[0] + 1);
-    p->quads = (uint64_t)(c->kernel[1] + INT_GROUP - 1) / INT_GROUP;
+    place_plane(p);
     return true;
 }
 
@@ -55,11 +83,9 @@ static bool accept_at(kernel_use *u, double *cost_ns, double products_per_ns)
 static pgy_status pack(kernel_plan *out, params *p, const kernel_use *u, pgy_error *err)
 {
     const size_t channels = (size_t)(p->c.groups * p->c.out), taps = (size_t)p->c.taps;
-    const size_t each = (size_t)p->c.kernel[0] * p->quads * INT_GROUP;
+    const size_t each = taps_bytes(p);
     const int shift = u->inputs[3].dtype == PGY_U8 ? 128 : 0;
-    p->at_sums = (channels * each + 63) / 64 * 64;
-    p->at_bias = p->at_sums + channels * sizeof(int32_t);
-    p->at_scales = (p->at_bias + channels * sizeof(int32_t) + 63) / 64 * 64;
+    place_packed(p);
     out->packed_bytes = p->at_scales + channels * sizeof(double);
     uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
     if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
@@ -96,11 +122,36 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t planes = p->c.batch * p->c.groups;
     out->parts = (uint32_t)(planes < 256 ? planes : 256);
-    out->scratch_bytes =
-        2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t) + p->width * p->height + SLACK;
+    out->scratch_bytes = scratch_bytes(p);
     const pgy_status st = pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->c.level)) return false;
+    const int_conv *c = &p->c;
+    params own;
+    if (c->inputs != q->input_count || c->x_zero_input >= c->inputs)
+        return extent_refuse(e, "numbers of operands");
+    if (!int_conv_has_valid_sizes(c) || c->pad[0] < 0 || c->pad[1] < 0 ||
+        c->kernel[0] > MAX_KERNEL || c->kernel[1] > MAX_KERNEL)
+        return extent_refuse(e, "shape");
+    if (!int_finish_is_valid(&c->finish)) return extent_refuse(e, "zero points");
+    memcpy(&own, p, sizeof own);
+    place_plane(&own);
+    place_packed(&own);
+    if (memcmp(&own, p, sizeof own) || extent_mul(p->width, p->height) > UINT64_C(1) << 40)
+        return extent_refuse(e, "places of taps and weights");
+    const uint64_t planes = c->batch * c->groups, channels = c->groups * c->out;
+    extent_tensor(e, 0, planes * (uint64_t)(c->size[0] * c->size[1]), 1);
+    if (c->x_zero_input) extent_tensor(e, c->x_zero_input, 1, 1);
+    extent_tensor(e, c->inputs, planes * c->out * (uint64_t)(c->out_size[0] * c->out_size[1]), 1);
+    e->packed = p->at_scales + channels * sizeof(double);
+    e->scratch = scratch_bytes(p);
+    return true;
 }
 
 /* ---- Sums of a row -------------------------------------------------------------------------- */
@@ -270,7 +321,7 @@ static void run_channel(const params *p, const kernel_run *r, size_t image, size
 {
     const int_conv *c = &p->c;
     const char *packed = r->packed;
-    const size_t each = (size_t)c->kernel[0] * p->quads * INT_GROUP;
+    const size_t each = taps_bytes(p);
     const uint32_t sum = ((const uint32_t *)(packed + p->at_sums))[index];
     const uint32_t bias = ((const uint32_t *)(packed + p->at_bias))[index];
     channel h = {.p = p,
@@ -302,7 +353,7 @@ static void run(const kernel_run *r)
     uint8_t *plane = (uint8_t *)r->scratch + 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t);
     size_t from, to;
     kernel_share(&from, &to, c->batch * c->groups, r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const size_t group = i % c->groups;
         copy_plane(p, plane, (const uint8_t *)r->tensors[0] + i * (size_t)(c->size[0] * c->size[1]),
                    zero);
@@ -324,11 +375,11 @@ VARIANT(portable, CPU_PORTABLE, 1)
 VARIANT(avx2, CPU_AVX2, 5)
 VARIANT(avx512, CPU_AVX512, 20)
 
-#define ROW(suffix, level)                                                              \
-    {                                                                                   \
-        .name = "conv_int8_depthwise_" #suffix, .version = 1,                           \
-        .ops = "QLinearConv com.microsoft:QLinearConv pgy:QLinearConv", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run              \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "conv_int8_depthwise_" #suffix, .version = 1,                                \
+        .ops = "QLinearConv com.microsoft:QLinearConv pgy:QLinearConv", .needs = level,      \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_int_conv_depthwise[] = {
     ROW(portable, CPU_PORTABLE),

@@ -2,6 +2,7 @@
 /* Convolution of bytes: laying the image out, walking over its tiles, and the end of a tile. */
 #include <string.h>
 
+#include "base/cancel.h"
 #include "kernels/int_conv.h"
 #include "kernels/int_use.h"
 
@@ -421,7 +422,7 @@ void int_conv_run(const kernel_run *r)
                   .tile = int_tile_of((cpu_level)p->level),
                   .size = (size_t)(p->out_size[0] * p->out_size[1])};
     kernel_share(&from, &to, int_conv_unit_count(p), r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         if (p->turned) {
             run_panel(&e, i / p->tiles, i % p->tiles);
             continue;

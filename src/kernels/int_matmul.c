@@ -6,7 +6,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/int_use.h"
+
+/* Sums of a tile, offsets, scales, and these in float32. */
+enum {
+    SCRATCH_BYTES = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) +
+                    INT_MAX_COLUMNS * (sizeof(double) + sizeof(float))
+};
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
@@ -270,6 +277,100 @@ static pgy_status pack_constant(kernel_plan *out, const int_matmul *p, const ker
     return PGY_OK;
 }
 
+/* ---- What a plan may say -------------------------------------------------------------------- */
+
+static uint32_t first_phase_of(const int_matmul *p)
+{
+    return p->a_float ? 0 : !p->b_constant || p->copies_a || p->sums_rows ? 1 : 2;
+}
+
+/* Are sizes small enough for all that is computed from them? */
+static bool has_valid_sizes(const int_matmul *p)
+{
+    const uint64_t most = UINT64_C(1) << 48, depth = extent_add(p->k, INT_GROUP);
+    const uint64_t columns = extent_add(p->n, INT_MAX_COLUMNS);
+    return p->m && p->n && p->k && p->batch && p->k < 1 << 24 &&
+           extent_mul3(p->batch, p->m, depth) < most &&
+           extent_mul3(p->batch, p->m, columns) < most &&
+           extent_mul3(p->b_count, columns, depth) < most && p->batch_rank <= INT_MATMUL_AXES &&
+           extent_product(p->batch_shape, p->batch_rank) == p->batch &&
+           (p->b_count == 1 || p->b_count == p->batch);
+}
+
+/* Elements of A or B of all products. */
+static uint64_t reach_of(const int_matmul *p, const uint64_t *strides, uint64_t each)
+{
+    return extent_add(extent_reach(p->batch_shape, strides, p->batch_rank), each - 1);
+}
+
+/* Elements of A whose range is looked for. */
+static uint64_t range_of(const int_matmul *p)
+{
+    uint64_t count = p->m * p->k;
+    for (uint32_t d = 0; d < p->batch_rank; d++)
+        if (p->a_batch[d]) count = extent_mul(count, p->batch_shape[d]);
+    return p->a_float ? count : 0;
+}
+
+static void touch(kernel_extent *e, uint8_t place, uint64_t count, uint64_t item)
+{
+    if (place) extent_tensor(e, place, count, item);
+}
+
+static void extent_inputs(kernel_extent *e, const int_matmul *p)
+{
+    const int_matmul_places *at = &p->at;
+    const uint64_t a_item = p->a_float ? sizeof(float) : 1, all = p->batch * p->m * p->n;
+    extent_tensor(e, 0, reach_of(p, p->a_batch, p->m * p->k), a_item);
+    extent_tensor(e, 0, range_of(p), a_item);
+    if (!p->b_constant)
+        touch(e, at->b, p->b_count > 1 ? reach_of(p, p->b_batch, p->k * p->n) : p->k * p->n, 1);
+    touch(e, at->a_scale, 1, sizeof(float));
+    touch(e, at->b_scale, p->b_scales == 1 ? 1 : p->n, sizeof(float));
+    touch(e, at->y_scale, 1, sizeof(float));
+    touch(e, at->a_zero, p->a_zeros == 1 ? 1 : p->m, 1);
+    touch(e, at->b_zero, p->b_zeros == 1 ? 1 : p->n, 1);
+    touch(e, at->bias, p->n, sizeof(float));
+    touch(e, at->sum, all, sizeof(float));
+}
+
+static bool are_inputs(const int_matmul *p)
+{
+    const int_matmul_places *at = &p->at;
+    const uint8_t places[] = {at->b,       at->a_scale, at->a_zero, at->b_scale, at->b_zero,
+                              at->y_scale, at->y_zero,  at->bias,   at->sum};
+    for (size_t i = 0; i < sizeof places; i++)
+        if (places[i] >= p->inputs) return false;
+    return at->b && (!p->bias_ints || at->bias);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const int_matmul *p = extent_params(e, q, sizeof *p);
+    int_matmul own;
+    if (!p || !extent_level(e, p->level) ||
+        !extent_enum(e, p->kind, INT_MATMUL_TO_FLOAT + 1, "kind"))
+        return false;
+    if (p->inputs != q->input_count || !are_inputs(p))
+        return extent_refuse(e, "numbers of operands");
+    if (!has_valid_sizes(p)) return extent_refuse(e, "shape");
+    if (!int_finish_is_valid(&p->finish)) return extent_refuse(e, "zero points");
+    memcpy(&own, p, sizeof own);
+    e->workspace = int_matmul_plan(&own, (cpu_level)p->level);
+    own.first_phase = first_phase_of(&own);
+    if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "places in the workspace");
+    extent_inputs(e, p);
+    const uint64_t item = p->kind == INT_MATMUL_TO_BYTES ? 1 : 4;
+    extent_tensor(e, p->inputs, p->batch * p->m * p->n, item);
+    if (p->b_constant) e->packed = p->b_count * p->b_stride;
+    e->scratch = SCRATCH_BYTES;
+    e->phases = 3 - p->first_phase;
+    if (p->a_float) e->parts = INT_MATMUL_PARTS;
+    return true;
+}
+
+/* ---- The kernel ----------------------------------------------------------------------------- */
+
 static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
 {
     int_matmul *p = mem_calloc(1, sizeof *p);
@@ -278,12 +379,11 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     p->sums_rows = !has_no_zeros(p, u);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
     out->workspace_bytes = int_matmul_plan(p, level);
-    p->first_phase = p->a_float ? 0 : !p->b_constant || p->copies_a || p->sums_rows ? 1 : 2;
+    p->first_phase = first_phase_of(p);
     out->phases = 3 - p->first_phase;
     const uint64_t units = int_matmul_unit_count(p);
     out->parts = (uint32_t)(units < INT_MATMUL_PARTS ? units : INT_MATMUL_PARTS);
-    out->scratch_bytes = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) +
-                         INT_MAX_COLUMNS * (sizeof(double) + sizeof(float));
+    out->scratch_bytes = SCRATCH_BYTES;
     if (!p->b_constant) return PGY_OK;
     const pgy_status st = pack_constant(out, p, u, err);
     if (st) kernel_plan_deinit(out);
@@ -322,7 +422,7 @@ VARIANT(avx512, CPU_AVX512, 200)
                "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul " \
                "pgy:QuantizedMatMul",                                                    \
         .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix,          \
-        .run = int_matmul_run                                                            \
+        .run = int_matmul_run, .extent = extent                                          \
     }
 const kernel KERNELS_int_matmul[] = {
     ROW(portable, CPU_PORTABLE),

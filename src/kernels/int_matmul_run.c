@@ -2,6 +2,7 @@
 /* Matrix products of bytes: quantising and copying A, packing B, tiles and their ends. */
 #include <string.h>
 
+#include "base/cancel.h"
 #include "kernels/int_matmul.h"
 #include "kernels/int_use.h"
 #include "kernels/quantize_loops.h"
@@ -76,7 +77,7 @@ static void read_rows(const int_matmul *p, const kernel_run *r)
     int32_t *sums = (int32_t *)((char *)r->workspace + p->at_rows);
     size_t from, to;
     kernel_share(&from, &to, p->batch * p->m, r->part, r->parts);
-    for (size_t row = from; row < to; row++) {
+    for (size_t row = from; row < to && !cancel_requested(); row++) {
         const uint8_t *a = row_of(p, r, row);
         if (p->copies_a) copy_row(p, r, (uint8_t *)a, row, &q);
         if (!p->sums_rows) continue;
@@ -90,7 +91,7 @@ static void pack(const int_matmul *p, const kernel_run *r)
 {
     size_t from, to;
     kernel_share(&from, &to, p->b_count * p->panels, r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const size_t product = i / p->panels, panel = i % p->panels;
         const uint64_t offset = p->b_count > 1 ? product_offset(p, p->b_batch, product) : 0;
         int_matmul_pack(p, (uint8_t *)r->workspace + p->at_b + product * p->b_stride,
@@ -221,7 +222,7 @@ static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
     c.factors = (float *)(c.scales + INT_MAX_COLUMNS);
     const size_t vectors = (c.count + t->lanes - 1) / t->lanes;
     prepare_columns(&c);
-    for (size_t i = from, rows, kind; i < to; i += rows) {
+    for (size_t i = from, rows, kind; i < to && !cancel_requested(); i += rows) {
         rows = int_tile_rows(t, to - i, &kind);
         const int_job j = {.a = row_of(p, r, product * p->m + i),
                            .b = b + first * p->groups * INT_GROUP,

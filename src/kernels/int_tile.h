@@ -21,6 +21,13 @@ typedef struct int_finish {
     int32_t zero, low, high;
 } int_finish;
 
+/* Are these of a type of 8 bits? Those of a plan may be anything. */
+static inline bool int_finish_is_valid(const int_finish *f)
+{
+    return f->zero >= -128 && f->zero <= 255 && f->low >= -128 && f->low <= 255 &&
+           f->high >= -128 && f->high <= 255;
+}
+
 /* Strides in bytes. C has INT_MAX_COLUMNS elements in a row. */
 typedef struct int_job {
     const uint8_t *a, *b;

@@ -32,6 +32,8 @@ enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 32 };
 enum { KERNEL_READABLE = 65536 };
 
 struct kernel;
+struct kernel_claim;
+struct kernel_extent;
 
 /* A node with concrete shapes. */
 typedef struct kernel_use {
@@ -78,6 +80,9 @@ typedef struct kernel {
     /* Only for what accept accepted, with the layouts it set. */
     pgy_status (*prepare)(kernel_plan *out, const kernel_use *u, pgy_error *err);
     void (*run)(const kernel_run *r);
+    /* Parameters from a plan file are any bytes: refuses those that `run` cannot obey, and states
+     * what `run` touches with the others. kernels/extent.h is the manual. Pure. */
+    bool (*extent)(struct kernel_extent *out, const struct kernel_claim *claim);
 } kernel;
 
 void kernel_plan_deinit(kernel_plan *p);

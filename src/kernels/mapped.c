@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/kernel.h"
+#include "base/cancel.h"
 #include "kernels/walk.h"
 
 typedef struct params {
-    uint32_t item, rank, inputs, value; /* value: input of the padding value; 0: zeros */
-    uint64_t rows;                      /* of the output's last axis */
-    uint64_t shape[WALK_AXES], strides[WALK_AXES], tables[WALK_AXES]; /* tables: where one starts */
+    uint32_t item, rank, inputs, value;       /* value: input of the padding value; 0: zeros */
+    uint64_t rows;                            /* of the output's last axis */
+    uint64_t in[WALK_AXES], shape[WALK_AXES]; /* of the input and the output */
+    uint64_t strides[WALK_AXES], tables[WALK_AXES]; /* of the input; where each table starts */
     uint64_t entries;
     uint64_t run_from, run_count; /* places of the last axis whose sources follow each other */
 } params;
@@ -171,6 +172,19 @@ static bool map_resize(int32_t *tables, const params *p, const kernel_use *u)
 /* ---- The kernel -------------------------------------------------------------------------------
  */
 
+/* Sets what follows from the shapes. */
+static void place(params *p)
+{
+    uint64_t stride = 1;
+    for (uint32_t d = p->rank; d-- > 0;) {
+        p->strides[d] = stride;
+        p->tables[d] = p->entries;
+        p->entries += p->shape[d];
+        stride *= p->in[d];
+        if (d + 1 < p->rank) p->rows *= p->shape[d];
+    }
+}
+
 static bool describe(params *p, const kernel_use *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
@@ -182,16 +196,12 @@ static bool describe(params *p, const kernel_use *u)
     if (x->dtype == PGY_STRING || (bits != 8 && bits != 16 && bits != 32 && bits != 64))
         return false;
     if (!kernel_count(x) || !kernel_count(y)) return false;
-    uint64_t stride = 1;
-    for (uint32_t d = p->rank; d-- > 0;) {
+    for (uint32_t d = 0; d < p->rank; d++) {
         if (x->shape[d] > INT32_MAX || y->shape[d] > INT32_MAX) return false;
+        p->in[d] = (uint64_t)x->shape[d];
         p->shape[d] = (uint64_t)y->shape[d];
-        p->strides[d] = stride;
-        p->tables[d] = p->entries;
-        p->entries += p->shape[d];
-        stride *= (uint64_t)x->shape[d];
-        if (d + 1 < p->rank) p->rows *= p->shape[d];
     }
+    place(p);
     if (pads && u->input_count > 2 && u->inputs[2].dtype) {
         if (u->inputs[2].dtype != x->dtype || kernel_count(&u->inputs[2]) != 1) return false;
         p->value = 2;
@@ -249,6 +259,56 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+/* Everything follows from the shapes of input and output. */
+static bool is_consistent(const params *p)
+{
+    params own = {.rank = p->rank, .rows = 1};
+    if (!p->rank || p->rank > WALK_AXES) return false;
+    for (uint32_t d = 0; d < p->rank; d++)
+        if (!p->in[d] || !p->shape[d] || p->in[d] > INT32_MAX || p->shape[d] > INT32_MAX)
+            return false;
+    if (extent_product(p->in, p->rank) == EXTENT_TOO_MUCH ||
+        extent_product(p->shape, p->rank) == EXTENT_TOO_MUCH)
+        return false;
+    memcpy(own.in, p->in, sizeof own.in);
+    memcpy(own.shape, p->shape, sizeof own.shape);
+    place(&own);
+    return own.rows == p->rows && own.entries == p->entries &&
+           !memcmp(own.strides, p->strides, sizeof own.strides) &&
+           !memcmp(own.tables, p->tables, sizeof own.tables);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (p->inputs != q->input_count || p->value >= p->inputs)
+        return extent_refuse(e, "number of inputs");
+    if (p->item != 1 && p->item != 2 && p->item != 4 && p->item != 8)
+        return extent_refuse(e, "size of an element");
+    if (!is_consistent(p)) return extent_refuse(e, "shape");
+    const uint64_t n = p->shape[p->rank - 1];
+    if (p->run_from > n || p->run_count > n - p->run_from) return extent_refuse(e, "run");
+    extent_tensor(e, 0, extent_product(p->in, p->rank), p->item);
+    if (p->value) extent_tensor(e, p->value, 1, p->item);
+    extent_tensor(e, p->inputs, extent_product(p->shape, p->rank), p->item);
+    e->packed = extent_mul(p->entries, sizeof(int32_t));
+    return true;
+}
+
+/* Tables come from a plan file, too. */
+static bool are_inside(const params *p, const int32_t *tables)
+{
+    for (uint32_t d = 0; d < p->rank; d++)
+        for (uint64_t i = 0; i < p->shape[d]; i++)
+            if (tables[p->tables[d] + i] < -1 || tables[p->tables[d] + i] >= (int64_t)p->in[d])
+                return false;
+    const uint32_t last = p->rank - 1;
+    if (p->run_count < 4) return true;
+    const int32_t first = tables[p->tables[last] + p->run_from];
+    return first >= 0 && (uint64_t)first + p->run_count <= p->in[last];
+}
+
 /* Places [from, to) of a row, one by one. x: NULL if the whole row is padding. */
 static void move_some(const params *p, char *y, const char *x, const char *value,
                       const int32_t *last, size_t from, size_t to)
@@ -256,7 +316,7 @@ static void move_some(const params *p, char *y, const char *x, const char *value
     static const uint64_t zero;
     const char *fill = value ? value : (const char *)&zero;
     const size_t item = p->item;
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const char *source = x && last[i] >= 0 ? x + (size_t)last[i] * item : fill;
         if (item == 4)
             memcpy(y + i * 4, source, 4);
@@ -272,8 +332,12 @@ static void run(const kernel_run *r)
     const char *value = p->value ? r->tensors[p->value] : NULL;
     const uint64_t n = p->shape[p->rank - 1], end = p->run_from + p->run_count;
     size_t from, to;
+    if (!are_inside(p, tables)) {
+        kernel_fault(r);
+        return;
+    }
     kernel_share(&from, &to, p->rows, r->part, r->parts);
-    for (size_t row = from; row < to; row++) {
+    for (size_t row = from; row < to && !cancel_requested(); row++) {
         const char *x = r->tensors[0];
         char *y = (char *)r->tensors[p->inputs] + row * n * p->item;
         uint64_t rest = row;
@@ -294,10 +358,11 @@ static void run(const kernel_run *r)
 
 const kernel KERNELS_mapped[] = {
     {.name = "mapped",
-     .version = 1,
+     .version = 2,
      .ops = "Pad Resize",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 
 typedef struct params {
     matmul_shape s;
@@ -226,12 +227,32 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_erro
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count || p->inputs < 2) return extent_refuse(e, "number of inputs");
+    if (!matmul_extent(e, &p->s, p->has_residual, p->inputs)) return false;
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const uint64_t columns = extent_round_up(p->s.n, t->columns);
+    const uint64_t packed = extent_mul3(p->b_shared ? 1 : p->s.batch, columns, p->s.k);
+    e->scratch = matmul_scratch_count(&p->s, t) * sizeof(float);
+    if (p->b_constant) {
+        e->packed = extent_mul(packed, sizeof(float));
+        return true;
+    }
+    extent_tensor(e, 1, matmul_b_reach(&p->s), sizeof(float));
+    e->workspace = extent_mul(packed, sizeof(float));
+    e->phases = 2;
+    return true;
+}
+
 static void run_packing(const kernel_run *r, const params *p, const matmul_tile *t)
 {
     const size_t panels = matmul_panel_count(&p->s, t), each = matmul_packed_count(&p->s, t);
     size_t from, to;
     kernel_share(&from, &to, panels * (p->b_shared ? 1 : p->s.batch), r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const size_t product = i / panels, panel = i % panels;
         matmul_pack((float *)r->workspace + product * each,
                     (const float *)r->tensors[1] + matmul_offset(&p->s, p->s.b_batch, product),
@@ -255,14 +276,15 @@ static void run(const kernel_run *r)
                            .residual = p->has_residual ? r->tensors[3] : NULL,
                            .c = r->tensors[p->inputs]};
     kernel_share(&from, &to, matmul_unit_count(&p->s, t), r->part, r->parts);
-    for (size_t unit = from; unit < to; unit++) matmul_unit(&p->s, t, unit, &d, r->scratch);
+    for (size_t unit = from; unit < to && !cancel_requested(); unit++)
+        matmul_unit(&p->s, t, unit, &d, r->scratch);
 }
 
-#define ROW(suffix, needs_)                                                              \
-    {                                                                                    \
-        .name = "matmul_f32_" #suffix, .version = 2,                                     \
-        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run               \
+#define ROW(suffix, needs_)                                                                  \
+    {                                                                                        \
+        .name = "matmul_f32_" #suffix, .version = 2,                                         \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_,     \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_matmul[] = {
     ROW(portable, CPU_PORTABLE),

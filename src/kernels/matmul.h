@@ -4,7 +4,7 @@
 #ifndef KERNELS_MATMUL_H
 #define KERNELS_MATMUL_H
 
-#include "kernels/kernel.h"
+#include "kernels/extent.h"
 #include "kernels/matmul_tile.h"
 
 enum { MATMUL_MAX_BATCH_RANK = 8 };
@@ -64,6 +64,11 @@ size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
 /* The same if B is of 16-bit floats. */
 size_t matmul_half_scratch_count(const matmul_shape *s, const matmul_tile *t);
+/* Is a product from a plan valid? Else refuses. States what is touched of A, bias, residual and C;
+ * `c`: operand number of C. */
+bool matmul_extent(kernel_extent *e, const matmul_shape *s, uint32_t has_residual, uint32_t c);
+/* Elements of B, where it is not packed. */
+uint64_t matmul_b_reach(const matmul_shape *s);
 /* The operands of a product; bias and residual may be NULL. */
 typedef struct matmul_data {
     const float *a;

@@ -242,3 +242,48 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const
                   edge);
     }
 }
+
+/* ---- What a plan may say -------------------------------------------------------------------- */
+
+/* Elements up to the last of all products that an operand holds. */
+static uint64_t reach_of(const matmul_shape *s, const uint64_t *batch, uint64_t rows, uint64_t row,
+                         uint64_t columns, uint64_t column)
+{
+    uint64_t sizes[MATMUL_MAX_BATCH_RANK + 2], strides[MATMUL_MAX_BATCH_RANK + 2];
+    for (uint32_t d = 0; d < s->batch_rank; d++) {
+        sizes[d] = s->batch_shape[d];
+        strides[d] = batch[d];
+    }
+    sizes[s->batch_rank] = rows;
+    strides[s->batch_rank] = row;
+    sizes[s->batch_rank + 1] = columns;
+    strides[s->batch_rank + 1] = column;
+    return extent_reach(sizes, strides, s->batch_rank + 2);
+}
+
+uint64_t matmul_b_reach(const matmul_shape *s)
+{
+    return reach_of(s, s->b_batch, s->k, s->b_row, s->n, s->b_column);
+}
+
+bool matmul_extent(kernel_extent *e, const matmul_shape *s, uint32_t has_residual, uint32_t c)
+{
+    const uint64_t most = INT64_MAX / 64; /* of the sums and roundings that sizes go into */
+    if (s->batch_rank > MATMUL_MAX_BATCH_RANK ||
+        extent_product(s->batch_shape, s->batch_rank) != s->batch || !s->m || !s->n || !s->k ||
+        !s->batch || s->m > most || s->n > most || s->k > most || s->batch > most)
+        return extent_refuse(e, "shape");
+    if (!extent_enum(e, s->activation, MATMUL_SILU + 1, "activation")) return false;
+    const uint64_t all = extent_mul3(s->batch, s->m, s->n);
+    const uint64_t biases[] = {[MATMUL_NO_BIAS] = 0,
+                               [MATMUL_BIAS_SCALAR] = 1,
+                               [MATMUL_BIAS_COLUMN] = s->n,
+                               [MATMUL_BIAS_ROW] = s->m,
+                               [MATMUL_BIAS_FULL] = all};
+    if (!extent_enum(e, s->bias, sizeof biases / sizeof *biases, "bias")) return false;
+    extent_tensor(e, 0, reach_of(s, s->a_batch, s->m, s->a_row, s->k, s->a_column), sizeof(float));
+    extent_tensor(e, 2, biases[s->bias], sizeof(float));
+    if (has_residual) extent_tensor(e, 3, all, sizeof(float));
+    extent_tensor(e, c, all, sizeof(float));
+    return true;
+}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/half.h"
 #include "kernels/matmul.h"
 
@@ -110,6 +111,21 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_erro
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count || p->inputs < 2) return extent_refuse(e, "number of inputs");
+    if (!half_is((pgy_dtype)p->dtype)) return extent_refuse(e, "type of the weights");
+    if (!matmul_extent(e, &p->s, p->has_residual, p->inputs)) return false;
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const uint64_t columns = extent_round_up(p->s.n, t->columns);
+    const uint64_t packed = extent_mul3(p->b_shared ? 1 : p->s.batch, columns, p->s.k);
+    e->packed = extent_mul(packed, sizeof(uint16_t));
+    e->scratch = matmul_half_scratch_count(&p->s, t) * sizeof(float);
+    return true;
+}
+
 /* For few rows. */
 static const matmul_half_function *find_tile(const params *p, const matmul_tile *t)
 {
@@ -137,14 +153,15 @@ static void run(const kernel_run *r)
                            .c = r->tensors[p->inputs]};
     size_t from, to;
     kernel_share(&from, &to, matmul_unit_count(&p->s, t), r->part, r->parts);
-    for (size_t unit = from; unit < to; unit++) matmul_unit(&p->s, t, unit, &d, r->scratch);
+    for (size_t unit = from; unit < to && !cancel_requested(); unit++)
+        matmul_unit(&p->s, t, unit, &d, r->scratch);
 }
 
-#define ROW(suffix, needs_)                                                              \
-    {                                                                                    \
-        .name = "matmul_half_" #suffix, .version = 1,                                    \
-        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run               \
+#define ROW(suffix, needs_)                                                                  \
+    {                                                                                        \
+        .name = "matmul_half_" #suffix, .version = 1,                                        \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_,     \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_matmul_half[] = {
     ROW(portable, CPU_PORTABLE),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/half.h"
 
 enum { UNIT = 64 };
@@ -290,6 +291,119 @@ pgy_status narrow_prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return st;
 }
 
+/* ---- What a plan may say ----------------------------------------------------------------------
+ */
+
+static uint64_t sum3(uint64_t at, uint64_t a, uint64_t b)
+{
+    return extent_add(at, extent_mul(a, b));
+}
+
+static void raise_to(uint64_t *most, uint64_t value)
+{
+    if (value > *most) *most = value;
+}
+
+/* Does the inner kernel find tensor i? */
+static bool is_resolved(const params *p, const kernel_claim *q, uint32_t i)
+{
+    const tensor *t = &p->tensors[i];
+    return t->place == PLACE_PACKED || extent_has(q, i) || (t->place == PLACE_WIDE && t->packed);
+}
+
+static bool is_valid_tensor(const params *p, uint32_t i)
+{
+    const tensor *t = &p->tensors[i];
+    const bool input = i < p->inputs;
+    if (t->place > PLACE_WIDE || t->at % 64 || t->source % 64) return false;
+    if (t->half && !half_is((pgy_dtype)t->half)) return false;
+    if (t->place == PLACE_PACKED) return input && !t->row_count;
+    if (t->place == PLACE_CALLER) return !t->row_count;
+    if (!p->chunk) return t->half && !t->packed && !t->row_count;
+    if (!t->row_count) return input && t->half && !t->packed;
+    if (t->half || t->packed) return t->item == sizeof(float) && (input || !t->packed);
+    return t->item == 1 || t->item == 2 || t->item == 4 || t->item == 8;
+}
+
+/* Tensor i, of which the inner kernel touches `touched` bytes. `memory`: where widened ones lie. */
+static bool extent_of_tensor(kernel_extent *e, uint64_t *memory, const params *p,
+                             const kernel_claim *q, uint32_t i, uint64_t touched)
+{
+    const tensor *t = &p->tensors[i];
+    const uint64_t elements = t->row_count ? extent_mul(p->rows, t->row_count) : t->count;
+    const uint64_t staged = t->row_count ? extent_mul(p->chunk, t->row_count) : t->count;
+    const uint64_t item = t->row_count ? t->item : sizeof(float);
+    if (t->place == PLACE_CALLER) extent_tensor(e, i, touched, 1);
+    if (t->place == PLACE_PACKED) raise_to(&e->packed, extent_add(t->at, touched));
+    if (t->place != PLACE_WIDE) return true;
+    if (touched > extent_mul(staged, item)) return false;
+    raise_to(memory, sum3(t->at, staged, item));
+    if (t->packed)
+        raise_to(&e->packed, sum3(t->source, elements, sizeof(float)));
+    else if (t->row_count || extent_has(q, i))
+        extent_tensor(e, i, elements, t->half ? sizeof(uint16_t) : t->item);
+    else
+        extent_tensor(e, i, touched, 1); /* the inner kernel gets no address */
+    return true;
+}
+
+static bool ask_inner(kernel_extent *out, const params *p, const kernel_claim *q)
+{
+    kernel_claim claim = {.params = (const char *)p + p->inner_at,
+                          .params_bytes = q->params_bytes - p->inner_at,
+                          .input_count = q->input_count,
+                          .output_count = q->output_count};
+    for (uint32_t i = 0; i < p->inputs + p->outputs; i++)
+        if (is_resolved(p, q, i)) claim.present |= UINT64_C(1) << i;
+    return kernel_extent_of(out, narrow_inner(q->self), &claim);
+}
+
+/* What the inner kernel needs besides its tensors. */
+static void extent_of_memory(kernel_extent *e, uint64_t memory, const params *p,
+                             const kernel_extent *inner)
+{
+    raise_to(&memory, extent_add(p->inner_memory, inner->workspace));
+    if (p->chunk) {
+        raise_to(&memory, extent_add(p->inner_scratch, inner->scratch));
+        e->scratch = memory;
+        return;
+    }
+    e->workspace = memory;
+    e->scratch = inner->scratch;
+    e->phases = p->widens + p->inner_phases + p->narrows;
+    e->parts = inner->parts;
+}
+
+bool narrow_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = q->params;
+    uint64_t memory = 0;
+    kernel_extent inner;
+    if (q->params_bytes < sizeof *p || p->inner_at != round_up(sizeof *p) ||
+        q->params_bytes < p->inner_at)
+        return extent_refuse(e, "their size");
+    if (p->inputs != q->input_count || p->outputs != q->output_count)
+        return extent_refuse(e, "number of operands");
+    if (!extent_level(e, p->level)) return false;
+    if (p->widens > 1 || p->narrows > 1 || p->inner_memory % 64 || p->inner_scratch % 64 ||
+        (p->chunk && (!p->rows || p->chunk > p->rows || p->rows > INT64_MAX)))
+        return extent_refuse(e, "chunks");
+    for (uint32_t i = 0; i < p->inputs + p->outputs; i++)
+        if (!is_valid_tensor(p, i)) return extent_refuse(e, "places of operands");
+    if (!ask_inner(&inner, p, q)) return extent_refuse(e, inner.why);
+    if (p->inner_phases != inner.phases || (inner.packed && !p->has_packed))
+        return extent_refuse(e, "phases");
+    e->packed = inner.packed;
+    for (uint32_t i = 0; i < p->inputs + p->outputs; i++) {
+        if (!extent_of_tensor(e, &memory, p, q, i, inner.tensors[i]))
+            return extent_refuse(e, "places of operands");
+        if (i < p->inputs && p->tensors[i].place == PLACE_CALLER)
+            e->indices |= inner.indices & UINT32_C(1) << i;
+    }
+    extent_of_memory(e, memory, p, &inner);
+    return true;
+}
+
 /* ---- Running ----------------------------------------------------------------------------------
  */
 
@@ -416,7 +530,7 @@ static void run_chunks(const kernel_run *r, const params *p)
     one.scratch = (char *)r->scratch + p->inner_scratch;
     one.part = 0;
     one.parts = 1;
-    for (size_t i = from; i < to; i++) run_chunk(r, p, &one, i * p->chunk);
+    for (size_t i = from; i < to && !cancel_requested(); i++) run_chunk(r, p, &one, i * p->chunk);
 }
 
 void narrow_run(const kernel_run *r)

@@ -4,7 +4,7 @@
 #ifndef KERNELS_NARROW_H
 #define KERNELS_NARROW_H
 
-#include "kernels/kernel.h"
+#include "kernels/extent.h"
 
 /* One entry for each kernel of `families` (tables, NULL at the end); ends with name NULL. Made by
  * the first call, which must have returned before others are made. */
@@ -17,10 +17,11 @@ const kernel *narrow_inner(const kernel *self);
 bool narrow_accept(kernel_use *u, double *cost_ns);
 pgy_status narrow_prepare(kernel_plan *out, const kernel_use *u, pgy_error *err);
 void narrow_run(const kernel_run *r);
+bool narrow_extent(kernel_extent *e, const kernel_claim *q);
 
 /* ---- narrow_rows.c ---- */
 
-enum { NARROW_TENSORS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS, NARROW_RANK = 8 };
+enum { NARROW_TENSORS = KERNEL_TENSORS, NARROW_RANK = 8 };
 
 /* A use cut into chunks of rows that do not depend on each other, all computed by one prepared use
  * of the chunk's shape. */

@@ -32,6 +32,7 @@ static void add(const kernel *k)
     table[count].accept = narrow_accept;
     table[count].prepare = narrow_prepare;
     table[count].run = narrow_run;
+    table[count].extent = narrow_extent;
     count++;
 }
 

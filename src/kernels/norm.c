@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/elementwise.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 #include "kernels/vec_math.h"
 
@@ -202,6 +204,73 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_erro
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
+/* ---- What a plan may say ----------------------------------------------------------------------
+ */
+
+static void touch(kernel_extent *e, uint8_t tensor, uint64_t count)
+{
+    if (tensor != NO_TENSOR) extent_tensor(e, tensor, count, sizeof(float));
+}
+
+/* Members that number inputs must not number outputs, nor the other way round. */
+static bool has_valid_numbers(const params *p, const kernel_claim *q)
+{
+    const uint8_t inputs[] = {p->scale, p->bias, p->extra},
+                  outputs[] = {p->mean, p->factor, p->sum};
+    const uint32_t end = q->input_count + q->output_count;
+    for (size_t i = 0; i < sizeof inputs; i++)
+        if (inputs[i] != NO_TENSOR && inputs[i] >= q->input_count) return false;
+    for (size_t i = 0; i < sizeof outputs; i++)
+        if (outputs[i] != NO_TENSOR && (outputs[i] < q->input_count || outputs[i] >= end))
+            return false;
+    return q->input_count && p->y >= q->input_count && p->y < end;
+}
+
+static bool extent_layer(kernel_extent *e, const params *p, const kernel_claim *q)
+{
+    if (p->skip_count && (p->skip_count % p->length || q->input_count < 2))
+        return extent_refuse(e, "skip");
+    if (p->scale == NO_TENSOR) return extent_refuse(e, "number of inputs");
+    touch(e, p->scale, p->length);
+    touch(e, p->bias, p->length);
+    touch(e, p->mean, p->rows);
+    touch(e, p->factor, p->rows);
+    if (!p->skip_count) return true;
+    touch(e, 1, p->skip_count);
+    touch(e, p->extra, p->length);
+    touch(e, p->sum, extent_mul(p->rows, p->length));
+    return true;
+}
+
+static bool extent_planes(kernel_extent *e, const params *p, const kernel_claim *q)
+{
+    const uint64_t all = extent_mul(p->channels, p->plane);
+    if (all == EXTENT_TOO_MUCH || !all || p->length % p->plane || all % p->length)
+        return extent_refuse(e, "channels");
+    if (p->scale == NO_TENSOR || p->bias == NO_TENSOR || (p->kind == BATCH && q->input_count < 5))
+        return extent_refuse(e, "number of inputs");
+    touch(e, p->scale, p->channels);
+    touch(e, p->bias, p->channels);
+    for (uint8_t i = 3; p->kind == BATCH && i < 5; i++) touch(e, i, p->channels);
+    return true;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, LP + 1, "kind")) return false;
+    if (!has_valid_numbers(p, q)) return extent_refuse(e, "numbers of operands");
+    if (!p->length) return extent_refuse(e, "shape");
+    const uint64_t count = extent_mul(p->rows, p->length);
+    touch(e, 0, count);
+    touch(e, p->y, count);
+    if (p->kind == LP) return true;
+    return p->kind == LAYER || p->kind == ROOT ? extent_layer(e, p, q) : extent_planes(e, p, q);
+}
+
+/* ---- Running ----------------------------------------------------------------------------------
+ */
+
 static float *tensor(const kernel_run *r, uint8_t i)
 {
     return i == NO_TENSOR ? NULL : r->tensors[i];
@@ -275,7 +344,7 @@ static void run(const kernel_run *r)
     const vec_math *m = vec_math_of((cpu_level)p->level);
     size_t from, to;
     kernel_share(&from, &to, p->rows, r->part, r->parts);
-    for (size_t row = from; row < to; row++) {
+    for (size_t row = from; row < to && !cancel_requested(); row++) {
         if (p->kind == LP)
             run_lp(p, r, m, row);
         else if (p->kind == LAYER || p->kind == ROOT)
@@ -292,7 +361,8 @@ static void run(const kernel_run *r)
                "InstanceNormalization GroupNormalization BatchNormalization LpNormalization " \
                "com.microsoft:SkipLayerNormalization "                                        \
                "com.microsoft:SkipSimplifiedLayerNormalization",                              \
-        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run   \
+        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run,  \
+        .extent = extent                                                                      \
     }
 const kernel KERNELS_norm[] = {
     ROW(portable, CPU_PORTABLE),

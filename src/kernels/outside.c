@@ -6,11 +6,13 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/log.h"
+#include "kernels/extent.h"
 #include "ops/plugin.h"
 
 static const char LOG_PATH[] = "backend/trt/plugin.py";
@@ -128,6 +130,28 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return st ? pgy_error_prefix(err, st, "plug-in %s: ", o->kernel.name) : PGY_OK;
 }
 
+/* The tactic's own words; without them only what stands in front of its parameters is known. */
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const outside *o = (const outside *)q->self;
+    const pgy_operator_tactic *t = o->tactic;
+    const params *p = q->params;
+    uint64_t *inputs = e->tensors, *outputs = e->tensors + q->input_count;
+    if (q->params_bytes < sizeof *p || p->size_bytes != q->params_bytes - sizeof *p)
+        return extent_refuse(e, "their size");
+    if (p->inputs != q->input_count || p->outputs != q->output_count)
+        return extent_refuse(e, "number of operands");
+    if (t->size < offsetof(pgy_operator_tactic, extent) + sizeof t->extent || !t->extent)
+        return true;
+    pgy_tactic_extent own = {.input_count = q->input_count,
+                             .output_count = q->output_count,
+                             .input_bytes = inputs,
+                             .output_bytes = outputs};
+    if (!t->extent(&own, p + 1, p->size_bytes)) return extent_refuse(e, "the plug-in refuses them");
+    e->workspace = own.workspace_bytes;
+    return true;
+}
+
 static void run(const kernel_run *r)
 {
     const outside *o = (const outside *)r->self;
@@ -169,7 +193,8 @@ static bool add(const op_def *row, const pgy_operator_tactic *tactic)
                               .needs = CPU_PORTABLE,
                               .accept = accept,
                               .prepare = prepare,
-                              .run = run}};
+                              .run = run,
+                              .extent = extent}};
     kernels[at] = o;
     atomic_store_explicit(&count, at + 1, memory_order_release);
     return true;

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/blocked.h"
+#include "kernels/extent.h"
 #include "ops/class_window.h"
 
 enum { AXES = 3 };
@@ -117,6 +119,42 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+/* Sizes and steps below 2^31 keep products of two within int64_t. */
+static bool has_valid_axes(const params *p)
+{
+    const int64_t most = INT32_MAX;
+    for (int d = 0; d < AXES; d++)
+        if (!extent_between(p->in[d], 1, most) || !extent_between(p->out[d], 1, most) ||
+            !extent_between(p->window[d], 1, most) || !extent_between(p->stride[d], 1, most) ||
+            !extent_between(p->dilation[d], 1, most) || !extent_between(p->begin[d], -most, most) ||
+            !extent_between(p->end[d], -most, most))
+            return false;
+    return true;
+}
+
+static uint64_t volume(const int64_t *sizes)
+{
+    return extent_mul3(extent_size(sizes[0]), extent_size(sizes[1]), extent_size(sizes[2]));
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count) return extent_refuse(e, "number of inputs");
+    if (p->block != blocked_loops_of(p->level)->block || !p->blocks)
+        return extent_refuse(e, "blocks");
+    const uint64_t pixels = extent_mul(p->planes, p->block);
+    const uint64_t in = volume(p->in), step = extent_mul(in, p->block);
+    if (!has_valid_axes(p) || volume(p->window) > INT64_MAX ||
+        extent_mul(step, extent_size(p->dilation[0])) > INT64_MAX ||
+        extent_mul(step, extent_size(p->dilation[1])) > INT64_MAX)
+        return extent_refuse(e, "window");
+    extent_tensor(e, 0, extent_mul(pixels, in), sizeof(float));
+    extent_tensor(e, p->inputs, extent_mul(pixels, volume(p->out)), sizeof(float));
+    return true;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Taps [from, from + count) of axis d that lie in the input at output position o, and how many
@@ -174,7 +212,7 @@ static void run(const kernel_run *r)
     const uint64_t in = (uint64_t)(p->in[0] * p->in[1] * p->in[2]), width = (uint64_t)p->out[2];
     size_t from, to;
     kernel_share(&from, &to, p->planes * rows, r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint64_t plane = i / rows, row = i % rows;
         float *y = (float *)r->tensors[p->inputs] + i * width * b;
         run_row(p, (const float *)r->tensors[0] + plane * in * b, y, (int64_t)row / p->out[1],
@@ -201,7 +239,7 @@ VARIANT(avx512, CPU_AVX512)
     {                                                                                            \
         .name = "pool_f32_" #suffix, .version = 1,                                               \
         .ops = "MaxPool AveragePool GlobalMaxPool GlobalAveragePool ReduceMean", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run                       \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent     \
     }
 const kernel KERNELS_pool[] = {
     ROW(portable, CPU_PORTABLE),

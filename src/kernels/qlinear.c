@@ -59,6 +59,26 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
+/* Numbers that prepare takes from bytes. */
+static bool are_bytes(const byte_binary *q)
+{
+    return extent_between(q->a_zero, 0, 256) && extent_between(q->b_zero, 0, 256) &&
+           int_finish_is_valid(&q->finish);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !walk_extent(e, &p->w, true)) return false;
+    if (p->w.operands != 2 || p->inputs != q->input_count || p->inputs < 4)
+        return extent_refuse(e, "number of operands");
+    if (!are_bytes(&p->q)) return extent_refuse(e, "zero points");
+    extent_tensor(e, 0, walk_reach(&p->w, 0), 1);
+    extent_tensor(e, 3, walk_reach(&p->w, 1), 1);
+    extent_tensor(e, p->inputs, p->w.count, 1);
+    return true;
+}
+
 static void run(const kernel_run *r)
 {
     const params *p = r->params;
@@ -87,11 +107,11 @@ VARIANT(portable, CPU_PORTABLE, 3)
 VARIANT(avx2, CPU_AVX2, 1)
 VARIANT(avx512, CPU_AVX512, 0.25)
 
-#define ROW(suffix, level)                                                          \
-    {                                                                               \
-        .name = "qlinear_" #suffix, .version = 1,                                   \
-        .ops = "com.microsoft:QLinearAdd com.microsoft:QLinearMul", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run          \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "qlinear_" #suffix, .version = 1,                                            \
+        .ops = "com.microsoft:QLinearAdd com.microsoft:QLinearMul", .needs = level,          \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_qlinear[] = {
     ROW(portable, CPU_PORTABLE),

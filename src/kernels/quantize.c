@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/int_use.h"
 #include "kernels/quantize_loops.h"
 #include "tensor/convert.h"
@@ -42,6 +43,16 @@ static bool is_integer(pgy_dtype t)
     return t == PGY_U8 || t == PGY_I8 || t == PGY_U16 || t == PGY_I16;
 }
 
+/* Of the type that is quantised to. */
+static void set_limits(params *p)
+{
+    const unsigned bits = pgy_dtype_describe((pgy_dtype)p->type)->bits;
+    const bool is_signed = p->type == PGY_I8 || p->type == PGY_I16;
+    if (!p->quantises) return;
+    p->low = is_signed ? -(1 << (bits - 1)) : 0;
+    p->high = (1 << (bits - is_signed)) - 1;
+}
+
 static bool describe(params *p, const kernel_use *u)
 {
     const kernel_tensor *x = &u->inputs[0], *s = &u->inputs[1], *y = &u->outputs[0];
@@ -64,12 +75,7 @@ static bool describe(params *p, const kernel_use *u)
     if (p->has_zero && (u->inputs[2].dtype != (pgy_dtype)p->type ||
                         kernel_count(&u->inputs[2]) != kernel_count(s)))
         return false;
-    const unsigned bits = pgy_dtype_describe((pgy_dtype)p->type)->bits;
-    const bool is_signed = p->type == PGY_I8 || p->type == PGY_I16;
-    if (p->quantises) {
-        p->low = is_signed ? -(1 << (bits - 1)) : 0;
-        p->high = (1 << (bits - is_signed)) - 1;
-    }
+    set_limits(p);
     p->per_tensor = kernel_count(s) == 1 && s->rank <= 1;
     return p->per_tensor || read_axis(p, u);
 }
@@ -94,6 +100,52 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     const uint64_t parts = (p->count + PIECE - 1) / PIECE;
     out->parts = (uint32_t)(parts < 256 ? parts : 256);
     return PGY_OK;
+}
+
+/* ---- What a plan may say -------------------------------------------------------------------- */
+
+static bool is_known_type(const params *p)
+{
+    const pgy_dtype type = (pgy_dtype)p->type;
+    if (p->quantises) return is_integer(type);
+    return pgy_dtype_describe(type)->bits && type != PGY_BOOL && type != PGY_STRING &&
+           type != PGY_F64 && type != PGY_I64 && type != PGY_U64 && type != PGY_U32;
+}
+
+/* Scales that find_scale may ask for; too many if the members contradict each other. */
+static uint64_t scale_count(const params *p)
+{
+    const uint64_t each = extent_mul(p->size, p->inner);
+    if (p->per_tensor) return 1;
+    if (!each || each == EXTENT_TOO_MUCH || p->count % each || !p->block) return EXTENT_TOO_MUCH;
+    if (!p->blocked) return p->size;
+    if (p->blocks != p->size / p->block + (p->size % p->block != 0)) return EXTENT_TOO_MUCH;
+    return extent_mul3(p->count / each, p->blocks, p->inner);
+}
+
+static uint64_t bytes_of(uint64_t count, unsigned bits)
+{
+    const uint64_t all = extent_mul(count, bits);
+    return all == EXTENT_TOO_MUCH ? all : all / 8 + (all % 8 != 0);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count || p->inputs < 2 + (uint32_t)(p->has_zero != 0))
+        return extent_refuse(e, "number of inputs");
+    if (!is_known_type(p)) return extent_refuse(e, "type");
+    params limits = {.quantises = p->quantises, .type = p->type};
+    set_limits(&limits);
+    if (p->low != limits.low || p->high != limits.high) return extent_refuse(e, "limits");
+    const unsigned bits = pgy_dtype_describe((pgy_dtype)p->type)->bits;
+    const uint64_t scales = scale_count(p);
+    extent_tensor(e, p->quantises ? p->inputs : 0, bytes_of(p->count, bits), 1);
+    extent_tensor(e, p->quantises ? 0 : p->inputs, p->count, sizeof(float));
+    extent_tensor(e, 1, scales, sizeof(float));
+    if (p->has_zero) extent_tensor(e, 2, bytes_of(scales, bits), 1);
+    return true;
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -193,12 +245,13 @@ VARIANT(portable, CPU_PORTABLE, 1)
 VARIANT(avx2, CPU_AVX2, 0.2)
 VARIANT(avx512, CPU_AVX512, 0.15)
 
-#define ROW(suffix, level)                                                                 \
-    {                                                                                      \
-        .name = "quantize_" #suffix, .version = 1,                                         \
-        .ops = "QuantizeLinear DequantizeLinear com.microsoft:QuantizeLinear "             \
-               "com.microsoft:DequantizeLinear",                                           \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+#define ROW(suffix, level)                                                                  \
+    {                                                                                       \
+        .name = "quantize_" #suffix, .version = 1,                                          \
+        .ops = "QuantizeLinear DequantizeLinear com.microsoft:QuantizeLinear "              \
+               "com.microsoft:DequantizeLinear",                                            \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
+        .extent = extent                                                                    \
     }
 const kernel KERNELS_quantize[] = {
     ROW(portable, CPU_PORTABLE),

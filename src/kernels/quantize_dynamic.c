@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/extent.h"
 #include "kernels/int_use.h"
 #include "kernels/quantize_loops.h"
 
@@ -34,6 +35,21 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     out->parts = (uint32_t)(parts < MAX_PARTS ? parts : MAX_PARTS);
     out->workspace_bytes = MAX_PARTS * 2 * sizeof(float);
     return PGY_OK;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (q->input_count != 1) return extent_refuse(e, "number of inputs");
+    extent_tensor(e, 0, p->count, sizeof(float));
+    extent_tensor(e, 1, p->count, 1);
+    extent_tensor(e, 2, 1, sizeof(float));
+    extent_tensor(e, 3, 1, 1);
+    e->workspace = MAX_PARTS * 2 * sizeof(float);
+    e->phases = 2;
+    e->parts = MAX_PARTS;
+    return true;
 }
 
 static void run(const kernel_run *r)
@@ -71,10 +87,11 @@ VARIANT(portable, CPU_PORTABLE, 1.5)
 VARIANT(avx2, CPU_AVX2, 0.3)
 VARIANT(avx512, CPU_AVX512, 0.2)
 
-#define ROW(suffix, level)                                                                 \
-    {                                                                                      \
-        .name = "quantize_dynamic_" #suffix, .version = 1, .ops = "DynamicQuantizeLinear", \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+#define ROW(suffix, level)                                                                  \
+    {                                                                                       \
+        .name = "quantize_dynamic_" #suffix, .version = 1, .ops = "DynamicQuantizeLinear",  \
+        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
+        .extent = extent                                                                    \
     }
 const kernel KERNELS_quantize_dynamic[] = {
     ROW(portable, CPU_PORTABLE),

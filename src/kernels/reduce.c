@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "kernels/elementwise.h"
+#include "kernels/extent.h"
 #include "kernels/vec_math.h"
 #include "kernels/walk.h"
 
@@ -149,6 +150,28 @@ static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error 
 static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX512, err);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, LOG_SUM_EXP + 1, "kind") ||
+        !walk_extent(e, &p->kept, false) || !walk_extent(e, &p->reduced, false))
+        return false;
+    if (p->kept.operands != 1 || p->reduced.operands != 1 || p->inputs != q->input_count ||
+        !p->inputs)
+        return extent_refuse(e, "number of operands");
+    if (p->bytes != 4 && !(p->integer && p->bytes == 8)) return extent_refuse(e, "element type");
+    if (!p->kept.count || !p->reduced.count) return extent_refuse(e, "shape");
+    /* Loops on floats take runs of the innermost axis whole. */
+    const walk *inner = p->rows ? &p->reduced : &p->kept;
+    if (!p->integer && inner->strides[0][inner->rank - 1] != 1) return extent_refuse(e, "strides");
+    if (!p->integer && p->kind == LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1))
+        return extent_refuse(e, "axes");
+    const uint64_t reach = extent_add(walk_reach(&p->kept, 0), walk_reach(&p->reduced, 0));
+    extent_tensor(e, 0, reach == EXTENT_TOO_MUCH ? reach : reach - 1, p->bytes);
+    extent_tensor(e, p->inputs, p->kept.count, p->bytes);
+    return true;
 }
 
 /* ---- Floats -----------------------------------------------------------------------------------
@@ -302,12 +325,13 @@ static void run(const kernel_run *r)
         run_columns(p, r);
 }
 
-#define ROW(suffix, needs_)                                                                 \
-    {                                                                                       \
-        .name = "reduce_" #suffix, .version = 1,                                            \
-        .ops = "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 "     \
-               "ReduceSumSquare ReduceLogSum ReduceLogSumExp",                              \
-        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+#define ROW(suffix, needs_)                                                                  \
+    {                                                                                        \
+        .name = "reduce_" #suffix, .version = 1,                                             \
+        .ops = "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 "      \
+               "ReduceSumSquare ReduceLogSum ReduceLogSumExp",                               \
+        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
+        .extent = extent                                                                     \
     }
 const kernel KERNELS_reduce[] = {
     ROW(portable, CPU_PORTABLE),

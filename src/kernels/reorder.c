@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 
 typedef struct params {
@@ -47,6 +49,31 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+static bool extent_copy(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (q->input_count != 1) return extent_refuse(e, "number of inputs");
+    extent_tensor(e, 0, p->bytes, 1);
+    extent_tensor(e, 1, p->bytes, 1);
+    return true;
+}
+
+static bool extent_reorder(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (q->input_count != 1) return extent_refuse(e, "number of inputs");
+    if (p->item != 1 && p->item != 2 && p->item != 4 && p->item != 8)
+        return extent_refuse(e, "size of an element");
+    if (p->block != 8 && p->block != 16) return extent_refuse(e, "block");
+    const uint64_t padded = extent_round_up(p->channels, p->block);
+    const bool to = p->to_blocked != 0;
+    extent_tensor(e, to ? 0 : 1, extent_mul3(p->outer, p->channels, p->inner), p->item);
+    extent_tensor(e, to ? 1 : 0, extent_mul3(p->outer, padded, p->inner), p->item);
+    return true;
+}
+
 static void run_copy(const kernel_run *r)
 {
     const params *p = r->params;
@@ -73,8 +100,8 @@ static void run_reorder(const kernel_run *r)
     const params *p = r->params;
     const uint64_t blocks = (p->channels + p->block - 1) / p->block;
     size_t from, to;
-    kernel_share(&from, &to, p->outer * blocks, r->part, r->parts);
-    for (size_t unit = from; unit < to; unit++) {
+    kernel_share(&from, &to, p->inner ? p->outer * blocks : 0, r->part, r->parts);
+    for (size_t unit = from; unit < to && !cancel_requested(); unit++) {
         if (p->item == 1) reorder_1(p, r->tensors[0], r->tensors[1], unit);
         if (p->item == 2) reorder_2(p, r->tensors[0], r->tensors[1], unit);
         if (p->item == 4) reorder_4(p, r->tensors[0], r->tensors[1], unit);
@@ -88,12 +115,14 @@ const kernel KERNELS_reorder[] = {
      .ops = "pgy:Copy",
      .accept = accept,
      .prepare = prepare,
-     .run = run_copy},
+     .run = run_copy,
+     .extent = extent_copy},
     {.name = "reorder",
      .version = 1,
      .ops = "pgy:Reorder",
      .accept = accept,
      .prepare = prepare,
-     .run = run_reorder},
+     .run = run_reorder,
+     .extent = extent_reorder},
     {0},
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/kernel.h"
 #include "kernels/walk.h"
 
@@ -175,6 +176,48 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+/* Rows, strides and places of taps follow from the sizes of the axes. */
+static bool has_valid_axes(const params *p)
+{
+    uint64_t stride = 1, rows = 1, taps = 0;
+    for (uint32_t d = p->rank; d-- > 0;) {
+        const axis *a = &p->axes[d];
+        if (!a->in || !a->out || a->in > INT32_MAX || a->out > INT32_MAX || a->taps > MAX_TAPS)
+            return false;
+        if (a->stride != stride || (!a->taps && a->in != a->out)) return false;
+        if (a->taps && a->first != taps) return false;
+        taps = extent_add(taps, extent_mul(a->taps, a->out));
+        stride = extent_mul(stride, a->in);
+        if (d + 1 < p->rank) rows = extent_mul(rows, a->out);
+    }
+    return taps == p->tap_count && rows == p->rows && rows != EXTENT_TOO_MUCH;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (p->inputs != q->input_count || !p->inputs) return extent_refuse(e, "number of inputs");
+    if (!p->rank || p->rank > WALK_AXES || !has_valid_axes(p)) return extent_refuse(e, "axes");
+    const axis *first = &p->axes[0], *last = &p->axes[p->rank - 1];
+    extent_tensor(e, 0, extent_mul(first->stride, first->in), sizeof(float));
+    extent_tensor(e, p->inputs, extent_mul(p->rows, last->out), sizeof(float));
+    e->packed = extent_mul(p->tap_count, sizeof(tap));
+    if (last->taps) e->scratch = extent_mul(last->in, sizeof(float));
+    return true;
+}
+
+/* Taps come from a plan file, too. */
+static bool are_inside(const params *p, const tap *taps)
+{
+    for (uint32_t d = 0; d < p->rank; d++) {
+        const axis *a = &p->axes[d];
+        for (uint64_t i = 0; a->taps && i < a->out * a->taps; i++)
+            if ((uint64_t)taps[a->first + i].place >= a->in) return false;
+    }
+    return true;
+}
+
 static void add_row(float *y, const float *x, size_t n, float weight, bool first)
 {
     if (first)
@@ -193,8 +236,10 @@ static void sum_rows(const params *p, float *y, const float *x, const tap *taps,
     for (uint32_t d = p->rank - 1; d-- > 0; rest /= p->axes[d].out) {
         const axis *a = &p->axes[d];
         const uint64_t o = rest % a->out;
-        choice[d] = taps + a->first + o * a->taps;
-        if (!a->taps) base += o * a->stride;
+        if (a->taps)
+            choice[d] = taps + a->first + o * a->taps;
+        else
+            base += o * a->stride;
     }
     for (;;) {
         uint64_t offset = base;
@@ -222,11 +267,15 @@ static void run(const kernel_run *r)
     const tap *taps = r->packed;
     float *sum = r->scratch;
     size_t from, to;
+    if (!are_inside(p, taps)) {
+        kernel_fault(r);
+        return;
+    }
     kernel_share(&from, &to, p->rows, r->part, r->parts);
-    for (size_t row = from; row < to; row++) {
+    for (size_t row = from; row < to && !cancel_requested(); row++) {
         float *y = (float *)r->tensors[p->inputs] + row * last->out;
         sum_rows(p, last->taps ? sum : y, r->tensors[0], taps, row);
-        const tap *t = taps + last->first;
+        const tap *t = last->taps ? taps + last->first : NULL;
         if (last->taps == 2) {
             for (size_t o = 0; o < last->out; o++, t += 2)
                 y[o] = t[0].weight * sum[t[0].place] + t[1].weight * sum[t[1].place];
@@ -246,6 +295,7 @@ const kernel KERNELS_resample[] = {
      .ops = "Resize",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
@@ -78,35 +80,26 @@ static bool has(const kernel_use *u, size_t i)
     return i < u->input_count && u->inputs[i].dtype;
 }
 
-static void place_packed(params *p)
+static uint64_t padded_of(const params *p)
 {
-    p->bias_r = p->width;
-    p->peephole = p->bias_r + p->padded;
-    p->w = p->peephole + 3 * p->padded;
-    p->r = p->w + p->width * p->in;
-    p->each = p->r + p->width * p->hidden;
+    const uint64_t columns = matmul_tile_of((cpu_level)p->level)->columns;
+    return (p->hidden + columns - 1) / columns * columns;
 }
 
-static bool describe(params *p, const kernel_use *u, cpu_level level)
+/* Are sizes small enough for all that is computed from them? */
+static bool has_valid_sizes(const params *p)
 {
-    const kernel_tensor *x = &u->inputs[X], *r = &u->inputs[R];
-    const uint64_t columns = matmul_tile_of(level)->columns;
-    *p = (params){
-        .level = level, .inputs = (uint32_t)u->input_count, .outputs = (uint32_t)u->output_count};
-    if (u->input_count < 3 || !read_node(p, u->node) || !are_known(p, u) || x->rank != 3)
-        return false;
-    p->steps = (uint64_t)x->shape[p->batch_first ? 1 : 0];
-    p->batch = (uint64_t)x->shape[p->batch_first ? 0 : 1];
-    p->in = (uint64_t)x->shape[2];
-    p->hidden = (uint64_t)r->shape[2];
     if (!p->steps || !p->batch || !p->in || !p->hidden || p->steps > MOST_STEPS) return false;
     if (p->hidden > MOST_FLOATS / 64 || p->in > MOST_FLOATS / 64) return false;
-    p->padded = (p->hidden + columns - 1) / columns * columns;
+    return p->batch <= MOST_FLOATS / p->steps &&
+           p->steps * p->batch <= MOST_FLOATS / (p->gates * padded_of(p));
+}
+
+/* Sets what follows from the sizes: padding, the product, places of packed weights. */
+static void place(params *p)
+{
+    p->padded = padded_of(p);
     p->width = p->gates * p->padded;
-    p->has_lengths = has(u, LENGTHS);
-    p->has_peephole = has(u, P);
-    if (p->batch > MOST_FLOATS / p->steps || p->steps * p->batch > MOST_FLOATS / p->width)
-        return false;
     p->product = (matmul_shape){.m = p->steps * p->batch,
                                 .n = p->width,
                                 .k = p->in,
@@ -118,7 +111,28 @@ static bool describe(params *p, const kernel_use *u, cpu_level level)
                                 .alpha = 1,
                                 .beta = 1,
                                 .bias = MATMUL_BIAS_COLUMN};
-    place_packed(p);
+    p->bias_r = p->width;
+    p->peephole = p->bias_r + p->padded;
+    p->w = p->peephole + 3 * p->padded;
+    p->r = p->w + p->width * p->in;
+    p->each = p->r + p->width * p->hidden;
+}
+
+static bool describe(params *p, const kernel_use *u, cpu_level level)
+{
+    const kernel_tensor *x = &u->inputs[X], *r = &u->inputs[R];
+    *p = (params){
+        .level = level, .inputs = (uint32_t)u->input_count, .outputs = (uint32_t)u->output_count};
+    if (u->input_count < 3 || !read_node(p, u->node) || !are_known(p, u) || x->rank != 3)
+        return false;
+    p->steps = (uint64_t)x->shape[p->batch_first ? 1 : 0];
+    p->batch = (uint64_t)x->shape[p->batch_first ? 0 : 1];
+    p->in = (uint64_t)x->shape[2];
+    p->hidden = (uint64_t)r->shape[2];
+    p->has_lengths = has(u, LENGTHS);
+    p->has_peephole = has(u, P);
+    if (!has_valid_sizes(p)) return false;
+    place(p);
     return true;
 }
 
@@ -208,6 +222,17 @@ static bool resets_early(const params *p)
     return p->cell == CELL_GRU && !p->late_reset;
 }
 
+static uint32_t phase_count(const params *p)
+{
+    return 1 + (uint32_t)(p->directions * p->steps) * (resets_early(p) ? 2 : 1);
+}
+
+/* The rows of all steps, and four states. */
+static uint64_t workspace_floats(const params *p)
+{
+    return p->directions * (p->steps * p->batch * p->width + 4 * p->batch * p->padded);
+}
+
 static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
@@ -216,13 +241,62 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     const matmul_tile *t = matmul_tile_of(level);
     const double worth = step_flops(p) / 200000 + 1; /* a step ends in a barrier */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
-    out->phases = 1 + (uint32_t)(p->directions * p->steps) * (resets_early(p) ? 2 : 1);
+    out->phases = phase_count(p);
     out->parts = (uint32_t)(step_panels(p) < 64 ? step_panels(p) : 64);
     if (out->parts > worth) out->parts = (uint32_t)worth;
     out->scratch_bytes = matmul_scratch_count(&p->product, t) * sizeof(float);
-    out->workspace_bytes =
-        p->directions * (p->steps * p->batch * p->width + 4 * p->batch * p->padded) * sizeof(float);
+    out->workspace_bytes = workspace_floats(p) * sizeof(float);
     return pack(out, p, u, err);
+}
+
+/* ---- What a plan may say -------------------------------------------------------------------- */
+
+static bool is_same_product(const matmul_shape *a, const matmul_shape *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->a_row == b->a_row &&
+           a->a_column == b->a_column && a->b_row == b->b_row && a->b_column == b->b_column &&
+           a->batch == b->batch && a->batch_rank == b->batch_rank && a->bias == b->bias &&
+           a->activation == b->activation;
+}
+
+/* Members that follow from others must be those that prepare computes. */
+static bool is_consistent(const params *p)
+{
+    static const uint32_t GATES[] = {[CELL_RNN] = 1, [CELL_GRU] = 3, [CELL_LSTM] = 4};
+    params own = *p;
+    if (p->cell > CELL_LSTM || p->gates != GATES[p->cell] || p->inputs > INPUTS) return false;
+    if (p->directions != 1 && p->directions != 2) return false;
+    for (size_t i = 0; i < sizeof p->functions / sizeof *p->functions; i++)
+        if (p->functions[i] > RELU) return false;
+    if (!has_valid_sizes(&own)) return false;
+    place(&own);
+    return own.padded == p->padded && own.width == p->width && own.bias_r == p->bias_r &&
+           own.peephole == p->peephole && own.w == p->w && own.r == p->r && own.each == p->each &&
+           is_same_product(&own.product, &p->product);
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (p->inputs != q->input_count || p->outputs != q->output_count || p->inputs < 3)
+        return extent_refuse(e, "number of operands");
+    if (!is_consistent(p)) return extent_refuse(e, "sizes");
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const uint64_t state = p->directions * p->batch * p->hidden, item = sizeof(float);
+    extent_tensor(e, X, p->steps * p->batch * p->in, item);
+    if (p->has_lengths) extent_tensor(e, LENGTHS, p->batch, sizeof(int32_t));
+    for (uint32_t i = H0; i <= C0; i++)
+        if (i < p->inputs && extent_has(q, i)) extent_tensor(e, i, state, item);
+    for (uint32_t i = 0; i < 3 && i < p->outputs; i++)
+        if (extent_has(q, p->inputs + i))
+            extent_tensor(e, p->inputs + i, i ? state : p->steps * state, item);
+    e->indices = 1u << LENGTHS;
+    e->packed = p->directions * p->each * item;
+    e->phases = phase_count(p);
+    e->scratch = matmul_scratch_count(&p->product, t) * item;
+    e->workspace = workspace_floats(p) * item;
+    return true;
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -306,7 +380,7 @@ static void multiply_inputs(const params *p, const kernel_run *r)
     const size_t units = matmul_unit_count(&p->product, t);
     size_t from, to;
     kernel_share(&from, &to, p->directions * units, r->part, r->parts);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
         const run_state s = state_of(p, r, i / units);
         const matmul_data d = {.a = r->tensors[X],
                                .packed = s.packed + p->w,
@@ -445,7 +519,7 @@ static void run_panels(const run_state *s, uint64_t step, bool second, size_t fr
     const bool early = resets_early(p), ends = !early || second;
     const uint64_t first = early && second ? 2 : 0, end = early && !second ? 2 : p->gates;
     const float *h = early && second ? s->other : s->h[step % 2];
-    for (size_t panel = from; panel < to; panel++)
+    for (size_t panel = from; panel < to && !cancel_requested(); panel++)
         for (uint64_t g = first; g < end; g++)
             multiply(s, step, g, panel, h, p->late_reset && g == 2);
     for (uint64_t b = 0; b < p->batch; b++) {
@@ -483,10 +557,10 @@ VARIANT(portable, CPU_PORTABLE, 12)
 VARIANT(avx2, CPU_AVX2, 80)
 VARIANT(avx512, CPU_AVX512, 90)
 
-#define ROW(suffix, level)                                                               \
-    {                                                                                    \
-        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run               \
+#define ROW(suffix, level)                                                                   \
+    {                                                                                        \
+        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level,     \
+        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
     }
 const kernel KERNELS_rnn[] = {
     ROW(portable, CPU_PORTABLE),

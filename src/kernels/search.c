@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 
 typedef enum kind { ARG, TOP, RUNNING } kind;
@@ -73,6 +75,26 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_enum(e, p->kind, RUNNING + 1, "kind") || !extent_enum(e, p->type, 3, "type"))
+        return false;
+    if (p->inputs != q->input_count || !p->inputs) return extent_refuse(e, "number of inputs");
+    if (!p->length || !p->inner || !p->k || p->k > p->length) return extent_refuse(e, "shape");
+    const uint64_t item = p->type == 1 ? 8 : 4, count = extent_mul3(p->outer, p->length, p->inner);
+    extent_tensor(e, 0, count, item);
+    if (p->kind == RUNNING) extent_tensor(e, p->inputs, count, item);
+    if (p->kind == ARG)
+        extent_tensor(e, p->inputs, extent_mul(p->outer, p->inner), sizeof(int64_t));
+    if (p->kind != TOP) return true;
+    const uint64_t found = extent_mul3(p->outer, p->k, p->inner);
+    if (p->outputs & 1) extent_tensor(e, p->inputs, found, item);
+    if (p->outputs & 2) extent_tensor(e, p->inputs + 1, found, sizeof(int64_t));
+    e->scratch = extent_mul(p->k, 2 * sizeof(uint64_t));
+    return true;
+}
+
 /* ---- Order ------------------------------------------------------------------------------------
  */
 
@@ -122,7 +144,7 @@ static void sift(ranked *heap, size_t count, size_t i)
 static void find_top(const params *p, ranked *heap, const void *x, size_t from)
 {
     const size_t k = p->k;
-    for (size_t i = 0; i < p->length; i++) {
+    for (size_t i = 0; i < p->length && (i < k || !cancel_requested()); i++) {
         const ranked r = {key_of(p, x, from + i * p->inner), i};
         if (i < k) {
             heap[i] = r;
@@ -132,7 +154,7 @@ static void find_top(const params *p, ranked *heap, const void *x, size_t from)
             sift(heap, k, 0);
         }
     }
-    for (size_t n = k; n-- > 1;) {
+    for (size_t n = k; n-- > 1 && !cancel_requested();) {
         const ranked kept = heap[0];
         heap[0] = heap[n];
         heap[n] = kept;
@@ -193,7 +215,7 @@ static void run(const kernel_run *r)
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, p->outer * p->inner, r->part, r->parts);
-    for (size_t line = from; line < to; line++) {
+    for (size_t line = from; line < to && !cancel_requested(); line++) {
         if (p->kind == ARG)
             run_arg(p, r, line);
         else if (p->kind == TOP)
@@ -213,6 +235,7 @@ const kernel KERNELS_search[] = {
      .ops = "ArgMax ArgMin TopK CumSum",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

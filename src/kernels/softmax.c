@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "kernels/elementwise.h"
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 #include "kernels/vec_math.h"
 
@@ -90,6 +92,18 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_erro
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (q->input_count != 1) return extent_refuse(e, "number of inputs");
+    if (!p->length || !p->inner) return extent_refuse(e, "shape");
+    const uint64_t count = extent_mul3(p->outer, p->length, p->inner);
+    extent_tensor(e, 0, count, sizeof(float));
+    extent_tensor(e, 1, count, sizeof(float));
+    return true;
+}
+
 static void run_row(const vec_math *m, float *y, const float *x, size_t n, bool logarithm)
 {
     const float most = m->max(x, n), sum = m->exp_sum(y, x, n, most);
@@ -137,7 +151,7 @@ static void run(const kernel_run *r)
     const uint64_t units = column_units(p);
     size_t from, to;
     kernel_share(&from, &to, p->outer * units, r->part, r->parts);
-    for (size_t unit = from; unit < to; unit++) {
+    for (size_t unit = from; unit < to && !cancel_requested(); unit++) {
         const size_t column = unit % units * COLUMNS;
         const size_t at = unit / units * p->length * p->inner + column;
         const size_t columns = p->inner - column < COLUMNS ? p->inner - column : COLUMNS;
@@ -150,10 +164,11 @@ static void run(const kernel_run *r)
     }
 }
 
-#define ROW(suffix, needs_)                                                                 \
-    {                                                                                       \
-        .name = "softmax_f32_" #suffix, .version = 1, .ops = "Softmax LogSoftmax",          \
-        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run \
+#define ROW(suffix, needs_)                                                                  \
+    {                                                                                        \
+        .name = "softmax_f32_" #suffix, .version = 1, .ops = "Softmax LogSoftmax",           \
+        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
+        .extent = extent                                                                     \
     }
 const kernel KERNELS_softmax[] = {
     ROW(portable, CPU_PORTABLE),

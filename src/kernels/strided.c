@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/extent.h"
 #include "kernels/walk.h"
 
 enum { MAX_AXES = 16, TILE = 16 };
@@ -250,6 +252,36 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
+/* Elements up to the last that is read. Strides of a reversed axis are negative (as unsigned
+ * numbers), so the first element in memory need not be the first one of the walk. */
+static uint64_t source_reach(const params *p)
+{
+    uint64_t ahead[WALK_AXES] = {0}, back[WALK_AXES] = {0};
+    for (uint32_t d = 0; d < p->w.rank; d++) {
+        const int64_t stride = (int64_t)p->w.strides[0][d];
+        (stride < 0 ? back : ahead)[d] = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+    }
+    const uint64_t before = extent_reach(p->w.shape, back, p->w.rank);
+    if (!p->w.count) return 0;
+    if (before == EXTENT_TOO_MUCH || before - 1 > p->offset) return EXTENT_TOO_MUCH;
+    return extent_add(p->offset, extent_reach(p->w.shape, ahead, p->w.rank));
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p || !walk_extent(e, &p->w, false)) return false;
+    if (p->w.operands != 1 || p->inputs != q->input_count || !p->inputs)
+        return extent_refuse(e, "number of operands");
+    if (p->item != 1 && p->item != 2 && p->item != 4 && p->item != 8)
+        return extent_refuse(e, "size of an element");
+    if (p->turned && (p->turned >= p->w.rank || p->w.strides[0][p->turned - 1] != 1))
+        return extent_refuse(e, "turned axis");
+    extent_tensor(e, 0, source_reach(p), p->item);
+    extent_tensor(e, p->inputs, p->w.count, p->item);
+    return true;
+}
+
 #define T uint8_t
 #define NAME(x) x##_1
 #include "kernels/strided.inc"
@@ -283,7 +315,7 @@ static void run_turned(const params *p, const kernel_run *r)
     void *y = r->tensors[p->inputs];
     size_t from, to;
     kernel_share(&from, &to, turned_units(p), r->part, r->parts);
-    for (size_t unit = from; unit < to; unit++) {
+    for (size_t unit = from; unit < to && !cancel_requested(); unit++) {
         if (p->item == 1) turn_1(p, y, x, unit);
         if (p->item == 2) turn_2(p, y, x, unit);
         if (p->item == 4) turn_4(p, y, x, unit);
@@ -315,6 +347,7 @@ const kernel KERNELS_strided[] = {
      .ops = "Transpose Slice Expand Tile DepthToSpace SpaceToDepth",
      .accept = accept,
      .prepare = prepare,
-     .run = run},
+     .run = run,
+     .extent = extent},
     {0},
 };

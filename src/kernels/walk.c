@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/cancel.h"
+
 /* Axis `from` moves to place `to`. */
 static void move_axis(walk *w, uint32_t to, uint32_t from)
 {
@@ -68,6 +70,21 @@ bool walk_init(walk *w, const kernel_tensor *out, const kernel_tensor *const *op
     return walk_init_strided(w, out->shape, out->rank, strides, count);
 }
 
+bool walk_extent(kernel_extent *e, const walk *w, bool unit)
+{
+    if (w->rank < 1 || w->rank > WALK_AXES || w->operands > KERNEL_MAX_INPUTS ||
+        w->count > INT64_MAX || extent_product(w->shape, w->rank) != w->count)
+        return extent_refuse(e, "shape");
+    for (uint32_t k = 0; unit && k < w->operands; k++)
+        if (w->strides[k][w->rank - 1] > 1) return extent_refuse(e, "strides");
+    return true;
+}
+
+uint64_t walk_reach(const walk *w, uint32_t operand)
+{
+    return extent_reach(w->shape, w->strides[operand], w->rank);
+}
+
 void walk_begin(walk_at *at, const walk *w, uint32_t part, uint32_t parts)
 {
     size_t from, to;
@@ -86,7 +103,7 @@ bool walk_run(const walk_at *at, const walk *w, size_t limit, size_t *n)
 {
     const uint64_t rest = at->end - at->done;
     const uint64_t row = w->shape[w->rank - 1] - at->index[w->rank - 1];
-    if (at->done >= at->end) return false;
+    if (at->done >= at->end || cancel_requested()) return false;
     *n = row < rest ? row : rest;
     if (*n > limit) *n = limit;
     return true;

@@ -4,7 +4,7 @@
 #ifndef KERNELS_WALK_H
 #define KERNELS_WALK_H
 
-#include "kernels/kernel.h"
+#include "kernels/extent.h"
 
 enum { WALK_AXES = 8, WALK_PIECE = 2048, WALK_ALIGN = 64 };
 
@@ -24,6 +24,11 @@ bool walk_init(walk *w, const kernel_tensor *out, const kernel_tensor *const *op
 bool walk_init_strided(walk *w, const int64_t *shape, int32_t rank, const int64_t *strides,
                        uint32_t operands);
 
+/* Is a walk from a plan valid? Else refuses. `unit`: strides of the last axis are 0 or 1. */
+bool walk_extent(kernel_extent *e, const walk *w, bool unit);
+/* Elements of an operand up to the last that a valid walk reaches. */
+uint64_t walk_reach(const walk *w, uint32_t operand);
+
 /* Where a walk stands. */
 typedef struct walk_at {
     uint64_t index[WALK_AXES];
@@ -34,7 +39,7 @@ typedef struct walk_at {
 /* Part `part` of `parts`; cuts are at multiples of WALK_ALIGN elements. */
 void walk_begin(walk_at *at, const walk *w, uint32_t part, uint32_t parts);
 /* The next run along the last axis: *n elements at at->done and at->offset; false at the end. Then
- * walk_next. `limit`: at most so many. */
+ * walk_next. `limit`: at most so many. After pgy_cancel that is the end, too. */
 bool walk_run(const walk_at *at, const walk *w, size_t limit, size_t *n);
 void walk_next(walk_at *at, const walk *w, size_t n);
 /* Into how many parts work on so many bytes is worth cutting. */

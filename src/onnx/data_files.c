@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "onnx/computed.h"
 #include "onnx/external.h"
 #include "onnx/placement.h"
@@ -94,7 +95,8 @@ static pgy_status put_tensor(neighbours *n, file_writer *w, pgy_model *m, const 
     return st;
 }
 
-static pgy_status open_next(data_files *d, const char *folder, const char *name, pgy_error *err)
+static pgy_status open_next(data_files *d, const char *folder, const char *name, const char *suffix,
+                            pgy_error *err)
 {
     pgy_status st = d->count >= PENDING_MAX ? data_files_commit(d, err) : PGY_OK;
     if (st) return st;
@@ -104,6 +106,10 @@ static pgy_status open_next(data_files *d, const char *folder, const char *name,
     char *path = grown ? path_join(folder, name) : NULL;
     if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing '%s'", name);
     st = file_writer_create(&d->items[d->count], path, err);
+    if (!st && suffix) {
+        path[strlen(path) - strlen(suffix)] = '\0';
+        file_writer_show_as(d->items[d->count], path);
+    }
     if (!st) d->count++;
     mem_free(path);
     return st;
@@ -113,14 +119,24 @@ pgy_status data_files_write(data_files *d, const placement *p, const char *folde
 {
     pgy_status st = PGY_OK;
     neighbours n = {0};
+    progress_begin("Writing weights", p->moved_count);
     for (size_t i = 0; i < p->moved_count && !st; i++) {
         if (i == 0 || p->one_file_per_tensor) {
             st = copy_neighbours(&n, err);
-            if (!st) st = open_next(d, folder, p->moved[i].location, err);
+            if (!st) st = open_next(d, folder, p->moved[i].location, p->suffix, err);
         }
         if (!st) st = put_tensor(&n, d->items[d->count - 1], p->m, &p->moved[i], err);
+        progress_advance(i + 1);
     }
+    progress_end();
     return st ? st : copy_neighbours(&n, err);
+}
+
+pgy_status data_files_settle(data_files *d, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; i < d->count && !st; i++) st = file_writer_settle(d->items[i], err);
+    return st;
 }
 
 pgy_status data_files_commit(data_files *d, pgy_error *err)

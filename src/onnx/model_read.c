@@ -8,8 +8,14 @@
 
 #include <string.h>
 
+#include "base/log.h"
+#include "base/printable.h"
 #include "onnx/schema.h"
 #include "onnx/text_check.h"
+
+static const char LOG_PATH[] = "backend/onnx/loader.py";
+
+enum { SHOWN = 100 }; /* bytes of a text in a message */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "views of files are little-endian");
 
@@ -19,6 +25,7 @@ typedef struct reader {
     const uint8_t *start; /* offsets in messages count from here */
     unsigned depth;
     bool has_path; /* the error text begins with a field path already */
+    bool warned;   /* of a text that is not UTF-8 */
 } reader;
 
 /* What the first pass found in one message, by row of its schema. */
@@ -126,14 +133,26 @@ static pgy_status make_lists(reader *d, const schema *s, pgy_onnx_message *m, co
 
 /* ---- Storing one field ---------------------------------------------------------------------- */
 
+/* Protobuf's readers in Python take such a text, so there are models with them. */
+static void warn_of_bytes(reader *d, const char *text, const uint8_t *wrong)
+{
+    if (!d->warned)
+        LOG(WARNING,
+            "The model has text that is not UTF-8, first at byte %zu of the file: '%.*s'. It is "
+            "shown with escapes, and saved as it is",
+            (size_t)(wrong - d->start), SHOWN, printable_name(text));
+    d->warned = true;
+}
+
 static pgy_status copy_text(reader *d, const wire_field *w, const char **out)
 {
     const uint8_t *wrong = text_find_bad(w->data, w->size);
-    if (wrong)
-        return pgy_error_set(d->err, PGY_E_FORMAT, "%s at byte %zu of the file",
-                             *wrong ? "text is not valid UTF-8" : "text has a NUL inside",
-                             (size_t)(wrong - d->start));
+    const uint8_t *nul = wrong ? memchr(wrong, 0, w->size - (size_t)(wrong - w->data)) : NULL;
+    if (nul)
+        return pgy_error_set(d->err, PGY_E_FORMAT, "text has a NUL inside at byte %zu of the file",
+                             (size_t)(nul - d->start));
     *out = w->size ? arena_strndup(d->a, (const char *)w->data, w->size) : "";
+    if (wrong && *out) warn_of_bytes(d, *out, wrong);
     return *out ? PGY_OK : out_of_memory(d);
 }
 
@@ -284,8 +303,8 @@ static pgy_status (*const STORE[FIELD_KIND_COUNT])(const store_args *x) = {
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-/* Puts this field in front of the path in the error text. The outer part of a very long path is left
- * out, so that the cause at its end stays readable. */
+/* Puts this field in front of the path in the error text. The outer part of a very long path is
+ * left out, so that the cause at its end stays readable. */
 static pgy_status add_path(reader *d, pgy_status st, const schema_field *f, size_t index)
 {
     enum { LONGEST_TEXT = 400 };

@@ -136,6 +136,8 @@ static pgy_status note_moved(moved_tensor **out, placement *p, const pgy_onnx_te
         at->offset = (p->end + step - 1) / step * step;
         p->end = at->offset + size;
     }
+    if (p->suffix) at->location = arena_printf(&p->arena, "%s%s", at->location, p->suffix);
+    if (!at->location) return out_of_memory(err);
     p->moved_count++;
     p->refers_out = true;
     *out = at;

@@ -24,6 +24,7 @@ typedef struct placement {
     uint64_t threshold;
     const char *file_name; /* of the model, without folder */
     const char *data_name; /* of the common file */
+    const char *suffix;    /* behind the names of all files, for now; NULL: none */
     arena arena;           /* replacement tensors */
     strmap names;          /* files that are taken */
     moved_tensor *moved;   /* in the order of their offsets */
@@ -54,6 +55,7 @@ typedef struct data_files {
 } data_files;
 pgy_status data_files_write(data_files *d, const placement *p, const char *folder,
                             pgy_error *err) PGY_MUST_CHECK;
+pgy_status data_files_settle(data_files *d, pgy_error *err) PGY_MUST_CHECK; /* commit renames */
 pgy_status data_files_commit(data_files *d, pgy_error *err) PGY_MUST_CHECK;
 void data_files_deinit(data_files *d);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saving and serialising. Measuring a model tells whether it may be one file; then the weights that
- * leave it are written, then the model, and only when all are complete do they replace what was
- * there: data first, so that a model never names bytes that are not yet in place. */
+ * leave it are written, then the model, and only when all are complete do they get their names:
+ * data first, so that a model never names bytes that are not yet in place. save_pair.c replaces a
+ * model that is there together with its data. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 #include "base/log.h"
 #include "onnx/external.h"
 #include "onnx/model_write.h"
-#include "onnx/placement.h"
+#include "onnx/saving.h"
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
@@ -62,17 +63,6 @@ pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy
 }
 
 /* ---- Saving --------------------------------------------------------------------------------- */
-
-typedef struct saving {
-    placement place;
-    const char *path;
-    char *folder;      /* of the target, as given */
-    char *real_folder; /* NULL where it does not exist yet */
-    char *data_name;
-    encoder *encoder;
-    data_files data;
-    file_writer *file;
-} saving;
 
 static void saving_deinit(saving *s)
 {
@@ -186,7 +176,7 @@ static bool comes_from_large_file(const pgy_model *m)
     return false;
 }
 
-static pgy_status measure(saving *s, pgy_error *err)
+pgy_status saving_measure(saving *s, pgy_error *err)
 {
     encoder_destroy(s->encoder);
     s->encoder = NULL;
@@ -199,7 +189,7 @@ static pgy_status measure(saving *s, pgy_error *err)
 static pgy_status decide(saving *s, pgy_error *err)
 {
     const pgy_model *m = s->place.m;
-    pgy_status st = measure(s, err);
+    pgy_status st = saving_measure(s, err);
     if (st || s->place.move_out || encoder_size_bytes(s->encoder) < ONE_FILE_LIMIT) return st;
     if (!pgy_model_has_external_data(m) && comes_from_large_file(m)) return PGY_OK;
     LOG(WARNING,
@@ -209,7 +199,7 @@ static pgy_status decide(saving *s, pgy_error *err)
         (double)encoder_size_bytes(s->encoder) / (1 << 20), (double)ONE_FILE_LIMIT / (1 << 20),
         s->data_name);
     s->place.move_out = true;
-    return measure(s, err);
+    return saving_measure(s, err);
 }
 
 /* Is the file at `target` one that the model reads from? */
@@ -285,19 +275,29 @@ static void warn_of_ignored(const saving *s)
     mem_free(real);
 }
 
+pgy_status saving_write_model(file_writer **out, saving *s, pgy_error *err)
+{
+    pgy_status st = file_writer_create(out, s->path, err);
+    sink_target to = {*out, s->place.m};
+    return st ? st : encoder_write(s->encoder, put_file, &to, err);
+}
+
+/* Without a model that could refer to other data the order does not matter. */
+static pgy_status write_pair(saving *s, pgy_error *err)
+{
+    pgy_status st =
+        s->place.moved_count ? data_files_write(&s->data, &s->place, s->folder, err) : PGY_OK;
+    if (!st) st = saving_write_model(&s->file, s, err);
+    if (!st) st = data_files_commit(&s->data, err);
+    return st ? st : file_writer_commit(s->file, err);
+}
+
 static pgy_status write_files(saving *s, pgy_error *err)
 {
     pgy_status st = check_replaceable(s->place.m, s->path, err);
-    if (!st && s->place.moved_count) {
-        external_open_all(s->place.m); /* their files may be replaced */
-        st = data_files_write(&s->data, &s->place, s->folder, err);
-    }
-    if (!st) st = file_writer_create(&s->file, s->path, err);
     if (st) return st;
-    sink_target to = {s->file, s->place.m};
-    st = encoder_write(s->encoder, put_file, &to, err);
-    if (!st) st = data_files_commit(&s->data, err);
-    if (!st) st = file_writer_commit(s->file, err);
+    if (s->place.moved_count) external_open_all(s->place.m); /* their files may be replaced */
+    st = pair_can_be_replaced(s) ? pair_replace(s, err) : write_pair(s, err);
     if (!st) warn_of_link(s);
     if (!st) warn_of_ignored(s);
     return st;

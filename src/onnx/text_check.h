@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a field's text UTF-8 that can be terminated by a NUL? */
+/* Is a text UTF-8 that can be terminated by a NUL? */
 #ifndef ONNX_TEXT_CHECK_H
 #define ONNX_TEXT_CHECK_H
 

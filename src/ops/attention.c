@@ -147,6 +147,31 @@ static void set_outputs(op_infer *c, const head_dims *q, const head_dims *k, con
     output_set(c, 3, query->dtype, 4, out + 12);
 }
 
+/* The mask broadcasts to the scores, [batch, heads, rows, keys]; keys that it lacks are closed. */
+static pgy_status check_mask(const op_infer *c, const dim *scores, pgy_error *err)
+{
+    if (!rank_known(c, MASK)) return PGY_OK;
+    const op_value *mask = &c->inputs[MASK];
+    for (int32_t behind = 1; behind <= mask->rank; behind++) {
+        const int32_t axis = mask->rank - behind;
+        const dim has = mask->dims[axis], wanted = scores[4 - behind];
+        const bool more = dim_is_const(has) && dim_is_const(wanted) && has.value > wanted.value;
+        if (behind == 1 ? !more : !dim_differ(has, wanted) || !dim_differ(has, dim_const(1)))
+            continue;
+        str s = {0}, t = {0};
+        dim_print(&s, has);
+        dim_print(&t, wanted);
+        const pgy_status st =
+            op_error(c->node, err, PGY_E_SHAPE,
+                     "dimension %d of input 3 (attn_mask) is %s, which does not fit %s", axis,
+                     str_text(&s), str_text(&t));
+        str_deinit(&s);
+        str_deinit(&t);
+        return st;
+    }
+    return PGY_OK;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     head_dims h[3];
@@ -167,7 +192,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dim *out = op_dims(c, 16);
     if (!out) return rule_no_memory(c->node, err);
     set_outputs(c, &h[Q], &h[K], &h[V], out);
-    return PGY_OK;
+    return check_mask(c, out + 12, err);
 }
 
 /* ---- Evaluation ----------------------------------------------------------------------------- */
@@ -305,7 +330,6 @@ static pgy_status prepare_mask(attention *a, pgy_error *err)
     const op_eval *c = a->c;
     const int64_t *shape = in_shape(c, MASK);
     size_t rank = in_rank(c, MASK), stride = 1;
-    const size_t wanted[4] = {a->batch, a->heads, a->rows, a->total};
     if (!shape) return PGY_OK;
     pgy_dtype held = pgy_tensor_dtype(c->inputs[MASK].value);
     if (held != PGY_F64 && held != PGY_BOOL)
@@ -313,10 +337,6 @@ static pgy_status prepare_mask(attention *a, pgy_error *err)
                         pgy_dtype_name(c->inputs[MASK].dtype));
     for (size_t behind = 1; behind <= rank; behind++) {
         size_t extent = (size_t)shape[rank - behind], at = 4 - behind;
-        if (behind == 1 ? extent > wanted[at] : extent != 1 && extent != wanted[at])
-            return op_error(c->node, err, PGY_E_SHAPE,
-                            "dimension %zu of input 3 (attn_mask) is %zu, which does not fit %zu",
-                            rank - behind, extent, wanted[at]);
         a->mask[at] = extent == 1 ? 0 : stride;
         stride *= extent;
     }
@@ -399,7 +419,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (out_f64(c, 1)) memcpy(out_f64(c, 1), a.keys, rows * a.size * sizeof *a.keys);
     if (out_f64(c, 2)) memcpy(out_f64(c, 2), a.values, rows * a.v_size * sizeof *a.values);
     st = scale_inputs(&a, &own, err);
-    if (!st) parallel_for(a.batch * a.heads, head_task, &a);
+    if (!st) parallel_for_until_cancelled(a.batch * a.heads, head_task, &a);
     if (atomic_load(&a.failed)) st = rule_no_memory(c->node, err);
 done:
     mem_free(own);

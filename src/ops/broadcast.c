@@ -117,5 +117,5 @@ static void walk_piece(size_t piece, void *user)
 void broadcast_each(const broadcast *b, broadcast_run run, void *user)
 {
     walk w = {b, run, user};
-    parallel_for((b->count + PIECE - 1) / PIECE, walk_piece, &w);
+    parallel_for_until_cancelled((b->count + PIECE - 1) / PIECE, walk_piece, &w);
 }

@@ -42,12 +42,14 @@ static double sigmoid(double x, const double *params)
 
 static double hard_sigmoid(double x, const double *params)
 {
-    return fmax(0, fmin(1, params[0] * x + params[1]));
+    const double y = params[0] * x + params[1];
+    return y < 0 ? 0 : y > 1 ? 1 : y; /* NaN stays */
 }
 
 static double clip(double x, const double *params)
 {
-    return fmin(fmax(x, params[0]), params[1]);
+    const double y = x < params[0] ? params[0] : x;
+    return y > params[1] ? params[1] : y; /* NaN stays */
 }
 
 static double gelu(double x, const double *params)

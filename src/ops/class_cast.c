@@ -167,7 +167,7 @@ static void round_to_target(op_eval *c, pgy_tensor *y, pgy_dtype to)
 {
     round_job j = {c->node, pgy_tensor_data(y), pgy_tensor_count(y), to,
                    op_attr_int(c->node, "saturate", 1) != 0};
-    parallel_for((j.count + PIECE - 1) / PIECE, round_piece, &j);
+    parallel_for_until_cancelled((j.count + PIECE - 1) / PIECE, round_piece, &j);
 }
 
 /* ---- Strings

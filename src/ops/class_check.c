@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 
 static bool storage_fits(const op_eval *c, size_t i, char kind)
 {
@@ -165,10 +166,12 @@ void output_set(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim 
 pgy_status workspace_alloc(void **out, const op_eval *c, size_t count, size_t size, pgy_error *err)
 {
     size_t bytes = 0;
-    if (!size_mul(&bytes, count, size) ||
-        (c->host && c->host->max_bytes && bytes > c->host->max_bytes))
+    const uint64_t limit =
+        c->host && c->host->max_bytes ? c->host->max_bytes : memory_limit_bytes();
+    if (!size_mul(&bytes, count, size) || bytes > limit)
         return op_error(c->node, err, PGY_E_MEMORY,
-                        "a workspace of %zu elements of %zu bytes is over the limit", count, size);
+                        "a workspace of %zu elements of %zu bytes goes beyond %s", count, size,
+                        memory_limit_describe_other(limit).text);
     void *p = mem_calloc(count ? count : 1, size);
     if (!p)
         return op_error(c->node, err, PGY_E_MEMORY, "out of memory for a workspace of %zu bytes",

@@ -270,7 +270,7 @@ pgy_status conv_run(const conv_problem *p, pgy_error *err)
     if (!reaches) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a convolution");
     jobs.reaches = reaches;
     if (count >= MANY_JOBS)
-        parallel_for(count, job_task, &jobs);
+        parallel_for_until_cancelled(count, job_task, &jobs);
     else
         for (size_t i = 0; i < count; i++) job_task(i, &jobs);
     mem_free(reaches);

@@ -192,7 +192,7 @@ static void block_task(size_t index, void *user)
 static void share(const job *j, size_t count, parallel_task task)
 {
     if (!j->serial) {
-        parallel_for(count, task, (void *)j);
+        parallel_for_until_cancelled(count, task, (void *)j);
         return;
     }
     for (size_t i = 0; i < count; i++) task(i, (void *)j);

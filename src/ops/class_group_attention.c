@@ -421,7 +421,7 @@ pgy_status group_attention_run(group_attention *g, pgy_error *err)
     for (size_t i = 1; i < 3; i++)
         if (cache && out_count(g->c, i) == cache)
             memcpy(out_f64(g->c, i), made[i], cache * sizeof(double));
-    if (out_count(g->c, 0)) parallel_for(g->batch * g->heads, head_task, &job);
+    if (out_count(g->c, 0)) parallel_for_until_cancelled(g->batch * g->heads, head_task, &job);
     return atomic_load(&job.failed) ? rule_no_memory(g->c->node, err) : PGY_OK;
 }
 

@@ -148,7 +148,7 @@ pgy_status matmul_run(const matmul_plan *p, const double *a, const void *b, bool
     product job = {.p = p, .a = a, .b = b, .b_single = b_single, .y = y};
     if (!p->m || !p->n) return PGY_OK;
     if (p->batch >= MANY)
-        parallel_for(p->batch, product_task, &job);
+        parallel_for_until_cancelled(p->batch, product_task, &job);
     else
         for (size_t i = 0; i < p->batch; i++) product_task(i, &job);
     return atomic_load(&job.failed)

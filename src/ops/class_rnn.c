@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/system.h"
 #include "ops/gemm.h"
 #include "ops/vmath.h"
@@ -106,7 +107,7 @@ static double relu(double x, double a, double b)
 {
     (void)a;
     (void)b;
-    return x > 0 ? x : 0;
+    return x < 0 ? 0 : x; /* NaN stays, as in Relu */
 }
 
 static double tanh_of(double x, double a, double b)
@@ -147,7 +148,8 @@ static double scaled_tanh(double x, double a, double b)
 
 static double hard_sigmoid(double x, double a, double b)
 {
-    return fmin(fmax(a * x + b, 0), 1);
+    const double y = a * x + b;
+    return y < 0 ? 0 : y > 1 ? 1 : y;
 }
 
 static double elu(double x, double a, double b)
@@ -311,7 +313,7 @@ static pgy_status run_direction(const rnn_problem *p, const rnn_kind *kind, pgy_
     gemm_matrix x = {in_f64(p->c, RNN_X), (int64_t)p->inputs, 1}, w = {p->w, 1, (int64_t)p->inputs};
     gemm_matrix h = {p->h, (int64_t)p->hidden, 1}, r = {p->r, 1, (int64_t)p->hidden};
     pgy_status st = gemm_f64(p->steps * p->batch, width, p->inputs, x, w, p->xw, width, false, err);
-    for (size_t step = 0; !st && step < p->steps; step++) {
+    for (size_t step = 0; !st && step < p->steps && !cancel_requested(); step++) {
         st = gemm_f64(p->batch, width, p->hidden, h, r, p->hr, width, false, err);
         if (!st && kind->prepare) st = kind->prepare(p, step, err);
         for (size_t b = 0; !st && b < p->batch; b++) {
@@ -406,7 +408,7 @@ static pgy_status run_directions(const rnn_problem *p, const rnn_function *funct
     enum { FEW_ROWS = 16 };
     rnn_job job = {.common = p, .functions = functions};
     if (p->batch <= FEW_ROWS)
-        parallel_for(p->directions, direction_task, &job);
+        parallel_for_until_cancelled(p->directions, direction_task, &job);
     else
         for (size_t d = 0; d < p->directions; d++) direction_task(d, &job);
     for (size_t d = 0; d < p->directions; d++)

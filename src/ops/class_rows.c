@@ -27,7 +27,7 @@ void rows_run(size_t count, size_t work, rows_task task, void *user)
     if (blocks <= 2)
         task(0, count, user);
     else
-        parallel_for(blocks, run_block, &job);
+        parallel_for_until_cancelled(blocks, run_block, &job);
 }
 
 axis_view axis_view_of(const int64_t *shape, size_t rank, size_t begin, size_t end)

@@ -62,7 +62,7 @@ pgy_status unary_run(op_eval *c, unary_loop loop, const void *params, pgy_error 
     if (pgy_tensor_count(y) != j.count)
         return op_error(c->node, err, PGY_E_SHAPE, "%zu elements cannot fill %zu", j.count,
                         pgy_tensor_count(y));
-    parallel_for((j.count + PIECE - 1) / PIECE, run_piece, &j);
+    parallel_for_until_cancelled((j.count + PIECE - 1) / PIECE, run_piece, &j);
     return PGY_OK;
 }
 

@@ -240,7 +240,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (p.block < 1) p.block = 1;
     if (p.block > p.out_channels) p.block = p.out_channels;
     p.blocks = (p.out_channels + p.block - 1) / p.block;
-    parallel_for(p.batch * p.groups * p.blocks, job_task, &p);
+    parallel_for_until_cancelled(p.batch * p.groups * p.blocks, job_task, &p);
     return atomic_load(&p.failed) ? rule_no_memory(c->node, err) : PGY_OK;
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/memory.h"
 #include "ops/op.h"
 #include "tensor/convert.h"
 #include "tensor/tensor.h"
@@ -140,9 +142,8 @@ static pgy_status check_limit(const op_eval *c, size_t output, pgy_dtype dtype, 
     if (!st) st = pgy_dtype_size_bytes(&bytes, op_storage(dtype), count, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->node->def->name, c->node->name);
     if (bytes > c->host->max_bytes)
-        return op_error(c->node, err, PGY_E_MEMORY,
-                        "output %zu needs %zu bytes, more than the limit of %llu", output, bytes,
-                        (unsigned long long)c->host->max_bytes);
+        return op_error(c->node, err, PGY_E_MEMORY, "output %zu needs %zu bytes, more than %s",
+                        output, bytes, memory_limit_describe_other(c->host->max_bytes).text);
     return PGY_OK;
 }
 
@@ -284,11 +285,12 @@ static pgy_status finish_output(const op_eval *c, size_t i, pgy_error *err)
 static pgy_status infer_and_eval(op_infer *infer, op_eval *eval, pgy_error *err)
 {
     const op_node *n = infer->node;
-    pgy_status st = op_check_types(infer, err);
+    pgy_status st = op_check_inputs(infer, err);
     if (!st) st = n->def->infer(infer, err);
     for (size_t i = 0; !st && i < n->output_count; i++)
         st = prepare_output(eval, i, &infer->outputs[i], err);
-    if (!st) st = n->def->eval(eval, err);
+    if (!st) st = cancel_check(err);
+    if (!st) st = cancel_check_after(n->def->eval(eval, err), err);
     for (size_t i = 0; !st && i < n->output_count; i++) st = finish_output(eval, i, err);
     return st;
 }
@@ -382,7 +384,7 @@ pgy_status op_foresee(const op_value **outputs, const op_node *n, const op_tenso
                       .dims = &dims,
                       .memory = memory,
                       .host = host};
-    if (!st) st = op_check_types(&infer, err);
+    if (!st) st = op_check_inputs(&infer, err);
     if (!st) st = n->def->infer(&infer, err);
     for (size_t i = 0; i < n->input_count; i++) pgy_tensor_release(widened[i]);
     for (size_t i = 0; i < n->output_count; i++) inferred[i].data = NULL;

@@ -108,7 +108,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     j.total = move_product(shape, 0, axis) * j.count;
     if (!pgy_tensor_count(y)) return PGY_OK;
     j.per_piece = j.block < 65536 ? 65536 / j.block : 1;
-    parallel_for((j.total + j.per_piece - 1) / j.per_piece, copy_piece, &j);
+    parallel_for_until_cancelled((j.total + j.per_piece - 1) / j.per_piece, copy_piece, &j);
     return move_own(y, err);
 }
 

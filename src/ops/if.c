@@ -28,6 +28,17 @@ static void limit(op_infer *c, op_value *v, const op_value *a, const op_value *b
     if (dims) v->dims = dims;
 }
 
+static pgy_status check_types(const op_infer *c, const op_value *yes, const op_value *no,
+                              size_t count, pgy_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (yes[i].dtype && no[i].dtype && yes[i].dtype != no[i].dtype)
+            return op_error(c->node, err, PGY_E_TYPE,
+                            "output %zu is %s in the then_branch and %s in the else_branch", i,
+                            pgy_dtype_name(yes[i].dtype), pgy_dtype_name(no[i].dtype));
+    return PGY_OK;
+}
+
 static pgy_status infer_both(op_infer *c, pgy_error *err)
 {
     const size_t count = c->node->output_count;
@@ -36,6 +47,7 @@ static pgy_status infer_both(op_infer *c, pgy_error *err)
     if (!other) return rule_no_memory(c->node, err);
     pgy_status st = loop_infer_graph(c, branch(true), NULL, 0, c->outputs, count, &known, err);
     if (!st && known) st = loop_infer_graph(c, branch(false), NULL, 0, other, count, &known, err);
+    if (!st && known) st = check_types(c, c->outputs, other, count, err);
     for (size_t i = 0; !st && known && i < count; i++) {
         const op_value first = c->outputs[i];
         loop_merge(c, &c->outputs[i], &other[i], WHY);

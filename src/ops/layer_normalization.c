@@ -27,6 +27,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         op_set_unknown(c, i, stash, -1, "the input's shape is not known");
     if (x->rank < 0) return PGY_OK;
     pgy_status st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), x->rank, err);
+    if (!st) st = norm_check(c, 1, err);
+    if (!st) st = norm_check(c, 2, err);
     if (st) return st;
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);

@@ -225,7 +225,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     l.states = room;
     l.row = room + states;
     if (in_f64(c, PAST)) memcpy(l.states, in_f64(c, PAST), states * sizeof *room);
-    parallel_for(batch * l.kv_heads, run_head, &l);
+    parallel_for_until_cancelled(batch * l.kv_heads, run_head, &l);
     if (out_f64(c, 1)) memcpy(out_f64(c, 1), l.states, states * sizeof *room);
     mem_free(room);
     return PGY_OK;

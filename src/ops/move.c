@@ -234,5 +234,5 @@ void move_copy(void *to, const void *from, size_t element_bytes, const move_box 
     for (size_t d = 0; d < b.rank - j.inner; d++) j.outer *= b.size[d];
     for (size_t d = b.rank - j.inner; d < b.rank; d++) inner_bytes *= b.size[d];
     j.per_piece = inner_bytes < PIECE_BYTES ? PIECE_BYTES / inner_bytes : 1;
-    parallel_for((j.outer + j.per_piece - 1) / j.per_piece, copy_piece, &j);
+    parallel_for_until_cancelled((j.outer + j.per_piece - 1) / j.per_piece, copy_piece, &j);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "ops/class_check.h"
 
 enum { BOXES, SCORES, MOST, IOU, SCORE };
@@ -156,7 +157,7 @@ static pgy_status select_class(selection *s, size_t batch, size_t class, pgy_err
         if (!isnan(scores[i]) && (!s->limited || scores[i] > s->score))
             s->candidates[count++] = read_box(s, boxes + 4 * i, i, scores[i]);
     qsort(s->candidates, count, sizeof *s->candidates, compare);
-    for (size_t i = 0; i < count && kept < s->most; i++) {
+    for (size_t i = 0; i < count && kept < s->most && !cancel_requested(); i++) {
         if (is_covered(&s->candidates[i], &s->kept, kept, s->iou)) continue;
         choose(&s->kept, kept++, &s->candidates[i]);
         pgy_status st = keep(s, batch, class, s->candidates[i].index, err);

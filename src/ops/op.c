@@ -210,18 +210,60 @@ static const op_signature *signature_of(const op_node *n)
     return n->signature ? n->signature : op_signature_find(n->def->domain, n->def->name, n->opset);
 }
 
+/* Without a signature the arity tells: what a node must at least have is required. */
+bool op_requires_input(const op_node *n, size_t i)
+{
+    const op_signature *s = signature_of(n);
+    const op_parameter *p = s ? op_signature_input(s, i) : NULL;
+    return p ? !(p->flags & OP_PARAM_OPTIONAL) : i < n->def->min_inputs;
+}
+
+bool op_requires_output(const op_node *n, size_t i)
+{
+    const op_signature *s = signature_of(n);
+    const op_parameter *p = s ? op_signature_output(s, i) : NULL;
+    return p && !(p->flags & (OP_PARAM_OPTIONAL | OP_PARAM_VARIADIC));
+}
+
+static pgy_status refuse_omitted(const op_node *n, const char *what, size_t i,
+                                 const op_parameter *p, pgy_error *err)
+{
+    return op_error(n, err, PGY_E_FORMAT, "%s %zu%s%s%s is required, but omitted", what, i,
+                    p ? " '" : "", p ? p->name : "", p ? "'" : "");
+}
+
+static pgy_status check_present(const op_infer *c, const op_signature *s, pgy_error *err)
+{
+    const op_node *n = c->node;
+    for (size_t i = 0; i < n->input_count; i++)
+        if (!c->present[i] && op_requires_input(n, i))
+            return refuse_omitted(n, "input", i, s ? op_signature_input(s, i) : NULL, err);
+    return PGY_OK;
+}
+
+pgy_status op_check_named(const op_infer *c, pgy_error *err)
+{
+    const op_node *n = c->node;
+    const op_signature *s = signature_of(n);
+    for (size_t i = 0; s && i < n->output_count; i++)
+        if (!c->wanted[i] && op_requires_output(n, i))
+            return refuse_omitted(n, "output", i, op_signature_output(s, i), err);
+    return PGY_OK;
+}
+
 pgy_status op_check_outputs(const op_infer *c, pgy_error *err)
 {
     const op_signature *s = signature_of(c->node);
     return s ? op_signature_check_outputs(c, s, err) : PGY_OK;
 }
 
-pgy_status op_check_types(const op_infer *c, pgy_error *err)
+pgy_status op_check_inputs(const op_infer *c, pgy_error *err)
 {
     const op_node *n = c->node;
     if (n->input_count == 0) return PGY_OK;
     const op_signature *s = signature_of(n);
-    const pgy_status st = s ? op_signature_check(c, s, err) : PGY_OK;
+    pgy_status st = check_present(c, s, err);
+    if (!st && s) st = op_signature_check(c, s, err);
     if (st) return st;
     for (size_t i = 0; !(n->def->flags & (OP_SEQUENCES | OP_HAS_GRAPHS)) && i < n->input_count; i++)
         if (c->inputs[i].sequence)

@@ -181,9 +181,16 @@ const float *op_attr_floats(const op_node *n, const char *name, size_t *count);
 /* Arity against the definition, kinds of the given attributes, required ones present. The executor
  * and the graph call this once per node, so rules may rely on it. PGY_E_FORMAT */
 pgy_status op_check_node(const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Declared types of the inputs against the signature of the node's opset, def->types and
- * OP_SAME_TYPES; unknown ones (NONE) pass. Called before infer. PGY_E_TYPE */
-pgy_status op_check_types(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
+/* May not be omitted: by the signature of the node's opset, else by the arity. Of inputs of a
+ * variadic list, all that the node lists. */
+bool op_requires_input(const op_node *n, size_t i);
+bool op_requires_output(const op_node *n, size_t i);
+/* No required input is omitted (PGY_E_FORMAT), and declared types fit the signature of the node's
+ * opset, def->types and OP_SAME_TYPES; unknown ones (NONE) pass. Called before infer and eval, which
+ * rely on it. PGY_E_TYPE */
+pgy_status op_check_inputs(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
+/* Of a node in a graph: no required output lacks a name. PGY_E_FORMAT */
+pgy_status op_check_named(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 /* The types that infer gave the outputs, against the signature. PGY_E_TYPE */
 pgy_status op_check_outputs(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 /* Is `dtype` in a word list such as "float int64 bool"? "" holds all. */

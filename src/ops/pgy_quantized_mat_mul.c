@@ -53,7 +53,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "IFIIFIff", err);
     if (st || !out_count(c, 0)) return st;
     matmul_prepare(&p, c, A, B);
-    st = integer_shifted(&a, c, A, A_ZERO, 0, err);
+    st = integer_shifted(&a, c, A, A_ZERO, in_rank(c, A) > 1 ? in_rank(c, A) - 2 : 0, err);
     if (!st) st = integer_shifted(&b, c, B, B_ZERO, in_rank(c, B) - 1, err);
     if (!st) st = matmul_run_f64(&p, a, b, out_f64(c, 0), err);
     if (!st) st = finish(c, p.n, err);

@@ -27,7 +27,7 @@ static const char *tactics_defect(const pgy_operator_tactic *const *tactics)
     for (size_t i = 0; tactics && tactics[i]; i++) {
         const pgy_operator_tactic *t = tactics[i];
         if (i == MAX_TACTICS) return "it has too many tactics";
-        if (t->size < sizeof *t) return "a tactic's struct is too small for this version";
+        if (t->size < offsetof(pgy_operator_tactic, extent)) return "a tactic's struct is too small for this version";
         if (!t->name || !*t->name || strlen(t->name) > MAX_TACTIC_NAME || strpbrk(t->name, " :/"))
             return "a tactic has no name, or one with a blank, ':' or '/', or too long a name";
         if (t->version < 1 || t->version > UINT16_MAX)

@@ -13,6 +13,34 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
+/* Scales and zero points are single, or one for each of the n columns. */
+static pgy_status check_count(const op_infer *c, size_t input, dim n, pgy_error *err)
+{
+    dim count;
+    const bool columns = input == B_SCALE || input == B_ZERO;
+    if (!op_has_input(c, input) ||
+        !rule_count(c, &count, c->inputs[input].rank, c->inputs[input].dims) ||
+        !dim_differ(count, dim_const(1)) || (columns && !dim_differ(count, n)))
+        return PGY_OK;
+    str text = {0};
+    dim_print(&text, count);
+    const pgy_status st =
+        op_error(c->node, err, PGY_E_SHAPE, "input %zu has %s elements", input, str_text(&text));
+    str_deinit(&text);
+    return st;
+}
+
+static pgy_status check_counts(const op_infer *c, pgy_error *err)
+{
+    static const size_t INPUTS[] = {A_SCALE, A_ZERO, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO};
+    const op_value *y = &c->outputs[0];
+    const dim n = y->rank == 2 ? y->dims[1] : dim_unknown(c->dims, "the shape is not known");
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < sizeof INPUTS / sizeof *INPUTS; i++)
+        st = check_count(c, INPUTS[i], n, err);
+    return st;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const bool quantised = op_has_input(c, Y_SCALE);
@@ -34,28 +62,13 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     c->outputs[0].dtype = !quantised                ? c->inputs[A_SCALE].dtype
                           : op_has_input(c, Y_ZERO) ? c->inputs[Y_ZERO].dtype
                                                     : c->inputs[A].dtype;
-    return PGY_OK;
+    return check_counts(c, err);
 }
 
 typedef struct product {
     size_t m, n, k;
     bool trans_a, trans_b;
 } product;
-
-static pgy_status check(const op_eval *c, const product *p, pgy_error *err)
-{
-    const struct {
-        size_t input, least, most;
-    } COUNTS[] = {{A_SCALE, 1, 1},   {A_ZERO, 0, 1},  {B_SCALE, 1, p->n},
-                  {B_ZERO, 0, p->n}, {Y_SCALE, 0, 1}, {Y_ZERO, 0, 1}};
-    for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
-        const size_t count = in_count(c, COUNTS[i].input);
-        if (count != 1 && count != COUNTS[i].least && count != COUNTS[i].most)
-            return op_error(c->node, err, PGY_E_SHAPE, "input %zu has %zu elements",
-                            COUNTS[i].input, count);
-    }
-    return PGY_OK;
-}
 
 static void store(const op_eval *c, const product *p, const double *acc)
 {
@@ -88,8 +101,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     p.m = (size_t)out_shape(c, 0)[0];
     p.n = (size_t)out_shape(c, 0)[1];
     p.k = (size_t)s[p.trans_a ? 0 : 1];
-    st = check(c, &p, err);
-    if (!st && pgy_tensor_dtype(c->outputs[0].value) != (in_f64(c, Y_SCALE) ? PGY_I64 : PGY_F64))
+    if (pgy_tensor_dtype(c->outputs[0].value) != (in_f64(c, Y_SCALE) ? PGY_I64 : PGY_F64))
         st = op_error(c->node, err, PGY_E_TYPE, "the output cannot be %s",
                       pgy_dtype_name(c->outputs[0].dtype));
     if (!st) st = integer_shifted(&a, c, A, A_ZERO, 0, err);

@@ -18,6 +18,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[0];
     if (x->rank >= 0) {
         pgy_status st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), x->rank, err);
+        if (!st) st = norm_check(c, 1, err);
         if (st) return st;
     }
     op_set_output(c, 0, c->inputs[1].dtype, x->rank, x->dims);

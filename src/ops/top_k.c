@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "ops/class_check.h"
 #include "ops/class_key.h"
 #include "ops/class_rows.h"
@@ -114,7 +115,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     size_t k = (size_t)out_shape(c, 0)[axis];
     bool largest = op_attr_int(c->node, "largest", 1) != 0;
-    for (size_t line = 0; k && line < v.outer * v.inner; line++)
+    for (size_t line = 0; k && line < v.outer * v.inner && !cancel_requested(); line++)
         run_line(c, v, k, largest, line, work);
     mem_free(work);
     return PGY_OK;

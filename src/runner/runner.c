@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -30,21 +31,23 @@ struct pgy_runner {
     int64_t last_time_ns;
 };
 
-/* "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>", as the C locale writes dates. */
+/* "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>.<microseconds>-<process>". The original ends with the
+ * seconds; but names are keys in files of results, where two runs of one second must not meet. */
 static pgy_status make_name(char **out, const char *prefix, pgy_error *err)
 {
     size_t count;
     char when[64];
     struct tm local;
-    time_t now = time(NULL);
+    struct timespec now;
     str name = {0};
 
     pgy_status st = registry_count_name(&count, prefix, err);
     if (st) return st;
-    if (!localtime_r(&now, &local))
+    if (clock_gettime(CLOCK_REALTIME, &now) || !localtime_r(&now.tv_sec, &local))
         return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
     strftime(when, sizeof when, "%m/%d/%y-%H:%M:%S", &local);
-    str_printf(&name, "%s-N%zu-%s", prefix, count, when);
+    str_printf(&name, "%s-N%zu-%s.%06ld-%ld", prefix, count, when, now.tv_nsec / 1000,
+               (long)getpid());
     *out = str_take(&name);
     return *out ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }

@@ -4,11 +4,8 @@
  * each time, so memory is held only while someone looks. Strings, empty tensors and shared buffers
  * stay in memory. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "tensor/tensor.h"
@@ -34,28 +31,19 @@ pgy_status pgy_swap_threshold_mb(int64_t *out, pgy_error *err)
     return PGY_OK;
 }
 
-/* Plain stdio: a file that nobody keeps needs neither fsync nor rename. */
-static pgy_status write_bytes(const char *path, const void *data, size_t size_bytes, pgy_error *err)
-{
-    FILE *file = fopen(path, "wb");
-    bool good = file && fwrite(data, 1, size_bytes, file) == size_bytes;
-    if (file && fclose(file)) good = false;
-    return good ? PGY_OK
-                : pgy_error_set(err, PGY_E_IO, "%s: cannot write %zu bytes: %s", path, size_bytes,
-                                strerror(errno));
-}
-
 static pgy_status write_temporary(char **out, const pgy_tensor *t, pgy_error *err)
 {
     char *path = NULL;
+    file_writer *w = NULL;
     pgy_status st = file_temp_path(&path, ".bin", err);
-    if (st) goto done;
-    st = write_bytes(path, pgy_tensor_data(t), pgy_tensor_size_bytes(t), err);
-    if (st) goto done;
-    *out = path;
-    path = NULL;
-done:
-    file_temp_release(path);
+    if (!st) st = file_writer_create_temp(&w, path, err);
+    if (!st) st = file_writer_write(w, pgy_tensor_data(t), pgy_tensor_size_bytes(t), err);
+    if (!st) st = file_writer_commit(w, err);
+    file_writer_destroy(w);
+    if (st)
+        file_temp_release(path);
+    else
+        *out = path;
     return st;
 }
 

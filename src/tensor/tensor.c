@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/system.h"
 
 enum { ALIGNMENT = 64, COPY_CHUNK = 4 << 20, LARGE_PAGE = 2 << 20 };
@@ -48,15 +49,13 @@ static pgy_status reserve(size_t size_bytes, pgy_error *err)
     if (size_bytes <= limit && before <= limit - size_bytes) return PGY_OK;
     atomic_fetch_sub_explicit(&live_bytes, size_bytes, memory_order_relaxed);
     return pgy_error_set(err, PGY_E_MEMORY,
-                         "a tensor of %zu bytes beside others of %zu bytes goes beyond the limit "
-                         "of %llu bytes of memory",
-                         size_bytes, before, (unsigned long long)limit);
+                         "a tensor of %zu bytes beside others of %zu bytes goes beyond %s",
+                         size_bytes, before, memory_limit_describe().text);
 }
 
 static void free_memory(buffer *b)
 {
-    if (b->memory)
-        atomic_fetch_sub_explicit(&live_bytes, b->memory_bytes, memory_order_relaxed);
+    if (b->memory) atomic_fetch_sub_explicit(&live_bytes, b->memory_bytes, memory_order_relaxed);
     mem_free(b->memory);
     b->memory = NULL;
 }

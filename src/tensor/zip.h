@@ -13,6 +13,7 @@ typedef struct zip_member {
     span name;
     bool deflated;
     uint32_t crc;
+    size_t begin;        /* of its local header in the archive */
     const uint8_t *data; /* as stored in the archive */
     size_t stored_bytes, size_bytes;
 } zip_member;
@@ -25,6 +26,7 @@ typedef struct zip_reader {
     uint64_t left; /* members not seen yet */
 } zip_reader;
 bool zip_is_archive(const void *data, size_t size_bytes);
+/* Looks at all members first: PGY_E_FORMAT if two overlap. */
 pgy_status zip_reader_init(zip_reader *z, const void *data, size_t size_bytes,
                            pgy_error *err) PGY_MUST_CHECK;
 pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err) PGY_MUST_CHECK;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading zip archives that lie in memory. The central directory at the end says where members are;
- * every offset and size in it is checked against the archive before use. zlib inflates as a stream,
+ * every offset and size in it is checked against the archive before use, and members may not share
+ * bytes. zlib inflates as a stream,
  * so a caller can look at the first bytes of a member before deciding how much memory the rest
  * deserves. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "tensor/zip.h"
 
 enum {
@@ -62,7 +65,7 @@ static const uint8_t *find_end(const uint8_t *file, size_t size)
     return NULL;
 }
 
-pgy_status zip_reader_init(zip_reader *z, const void *data, size_t size_bytes, pgy_error *err)
+static pgy_status open_directory(zip_reader *z, const void *data, size_t size_bytes, pgy_error *err)
 {
     const uint8_t *file = data, *end = find_end(file, size_bytes);
     if (!end) return bad("the end of the central directory is missing", err);
@@ -120,6 +123,7 @@ static pgy_status locate_data(const zip_reader *z, zip_member *m, uint64_t offse
         return bad("a member lies outside the file", err);
     if (m->deflated ? size / DEFLATE_MAX_RATIO > stored : size != stored)
         return bad("a member's two sizes contradict each other", err);
+    m->begin = (size_t)offset;
     m->data = z->file + offset + skip;
     m->stored_bytes = (size_t)stored;
     m->size_bytes = (size_t)size;
@@ -159,6 +163,64 @@ pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err)
     z->left--;
     *out = m;
     return PGY_OK;
+}
+
+/* ---- The whole archive ---------------------------------------------------------------------- */
+
+static int by_begin(const void *a, const void *b)
+{
+    const zip_member *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Members one after the other, of which none expands by more than deflate can: so all of them hold
+ * at most DEFLATE_MAX_RATIO times the bytes of the archive. */
+static pgy_status check_disjoint(const zip_reader *z, zip_member *items, size_t count,
+                                 pgy_error *err)
+{
+    qsort(items, count, sizeof *items, by_begin);
+    for (size_t i = 0; i < count; i++) {
+        const zip_member *m = &items[i];
+        const size_t end = (size_t)(m->data - z->file) + m->stored_bytes;
+        if (m->begin < z->directory_end && end > z->at)
+            return pgy_error_set(err, PGY_E_FORMAT,
+                                 "zip: member '%.*s' overlaps the central directory",
+                                 (int)m->name.size, m->name.data);
+        if (i + 1 < count && end > items[i + 1].begin)
+            return pgy_error_set(err, PGY_E_FORMAT, "zip: members '%.*s' and '%.*s' overlap",
+                                 (int)m->name.size, m->name.data, (int)items[i + 1].name.size,
+                                 items[i + 1].name.data);
+    }
+    return PGY_OK;
+}
+
+static pgy_status check_members(const zip_reader *z, pgy_error *err)
+{
+    zip_reader walk = *z;
+    zip_member m, *items = NULL;
+    size_t count = 0, capacity = 0;
+    bool more = true;
+    pgy_status st = PGY_OK;
+    while (!st && more) {
+        st = zip_next(&walk, &m, &more, err);
+        if (st || !more) break;
+        if (mem_grow((void **)&items, &capacity, count + 1, sizeof *items))
+            items[count++] = m;
+        else
+            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for the members of an archive");
+    }
+    if (!st && count) st = check_disjoint(z, items, count, err);
+    mem_free(items);
+    return st;
+}
+
+pgy_status zip_reader_init(zip_reader *z, const void *data, size_t size_bytes, pgy_error *err)
+{
+    zip_reader opened;
+    pgy_status st = open_directory(&opened, data, size_bytes, err);
+    if (!st) st = check_members(&opened, err);
+    if (!st) *z = opened;
+    return st;
 }
 
 /* ---- Members -------------------------------------------------------------------------------- */
@@ -206,6 +268,8 @@ static pgy_status inflate_some(zip_stream *s, uint8_t *out, size_t size_bytes, s
     int code = Z_OK;
     while (done < size_bytes && code == Z_OK) {
         uInt in = clamp(s->member.stored_bytes - s->taken), room = clamp(size_bytes - done);
+        const pgy_status st = cancel_check(err);
+        if (st) return st;
         z->next_in = (Bytef *)(uintptr_t)(s->member.data + s->taken);
         z->avail_in = in;
         z->next_out = out + done;

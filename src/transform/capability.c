@@ -15,7 +15,7 @@ typedef struct searcher {
     size_t count, capacity;
     size_t index; /* of the top-level node */
     size_t depth;
-    const char **contradictions; /* of each top-level node, or NULL */
+    strmap contradictions; /* path of a node -> the first of what inference finds wrong with it */
 } searcher;
 
 static bool add(searcher *s, const char *trace, const pgy_node *n, const char *reason)
@@ -80,7 +80,7 @@ static pgy_status search_node(searcher *s, pgy_node *n, const char *trace, pgy_e
     if (st) return add(s, trace, n, failure.text) ? PGY_OK : graph_no_memory(err);
     if (!box->function && !box->def)
         return add_unknown(s, trace, n) ? PGY_OK : graph_no_memory(err);
-    if (!box->function && !box->has_refs) {
+    if (!box->function && !box->has_refs && !node_constant(n)) {
         const op_node node = node_op(n);
         st = op_check_node(&node, &failure);
         if (st) return add(s, trace, n, failure.text) ? PGY_OK : graph_no_memory(err);
@@ -94,39 +94,43 @@ static pgy_status search_node(searcher *s, pgy_node *n, const char *trace, pgy_e
     return st;
 }
 
+static pgy_status add_contradiction(searcher *s, const char *trace, const pgy_node *n,
+                                    pgy_error *err)
+{
+    str path = {0};
+    node_path(&path, n);
+    const char *reason = strmap_get(&s->contradictions, str_text(&path));
+    const bool ok = !path.failed && (!reason || add(s, trace, n, reason));
+    str_deinit(&path);
+    return ok ? PGY_OK : graph_no_memory(err);
+}
+
 static pgy_status search_level(searcher *s, pgy_graph *g, const char *trace, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < g->node_count; i++) {
-        const bool top = !g->parent && !level_of(g)->is_function;
         const size_t before = s->count;
-        if (top) s->index = i;
+        if (!g->parent && !level_of(g)->is_function) s->index = i;
         st = search_node(s, g->nodes[i], trace, err);
-        if (!st && top && s->count == before && s->contradictions[i] &&
-            !add(s, trace, g->nodes[i], s->contradictions[i]))
-            st = graph_no_memory(err);
+        if (!st && s->count == before) st = add_contradiction(s, trace, g->nodes[i], err);
     }
     return st;
 }
 
 /* ---- What inference finds ------------------------------------------------------------------- */
 
-/* The first failure of each top-level node; findings name nodes, so those of one name share it. */
+/* Failures in a function are those of the call. */
 static pgy_status find_contradictions(searcher *s, pgy_graph *g, pgy_error *err)
 {
     finding_list findings = {0};
-    strmap texts = {0};
-    s->contradictions =
-        arena_alloc_array(&s->state->memory, g->node_count, sizeof *s->contradictions);
-    pgy_status st = s->contradictions ? graph_infer_all(g, &findings, err) : graph_no_memory(err);
+    const pgy_status st = graph_infer_all(g, &findings, err);
     bool ok = !findings.failed;
-    for (size_t i = 0; !st && ok && i < findings.count; i++)
-        if (findings.items[i].severity == PGY_LOG_ERROR &&
-            !strmap_has(&texts, findings.items[i].node))
-            ok = strmap_put(&texts, findings.items[i].node, (void *)findings.items[i].message);
-    for (size_t i = 0; !st && ok && i < g->node_count; i++)
-        s->contradictions[i] = strmap_get(&texts, node_label(g->nodes[i]));
-    strmap_deinit(&texts);
+    for (size_t i = 0; !st && ok && i < findings.count; i++) {
+        const pgy_finding *f = &findings.items[i];
+        if (f->severity == PGY_LOG_ERROR && !strmap_has(&s->contradictions, f->path))
+            ok = strmap_put(&s->contradictions, f->path, (void *)f->message);
+    }
+    strmap_deinit(&findings.seen);
     return !st && !ok ? graph_no_memory(err) : st;
 }
 
@@ -136,8 +140,12 @@ pgy_status pgy_graph_capability(const pgy_unsupported **out, size_t *count, pgy_
     if (!out || !count || !g || g->parent)
         return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be examined");
     searcher s = {.state = state_of(g)};
+    const newer_versions before = s.state->newer;
+    graph_set_newer(g, NEWER_TAKEN); /* as the runtimes here do */
     pgy_status st = find_contradictions(&s, g, err);
     if (!st) st = search_level(&s, g, "", err);
+    strmap_deinit(&s.contradictions);
+    graph_set_newer(g, before);
     if (st) return st;
     *out = s.items;
     *count = s.count;

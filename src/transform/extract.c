@@ -102,6 +102,15 @@ static pgy_status cut_out(pgy_graph *g, size_t first, size_t end, pgy_error *err
     return PGY_OK;
 }
 
+/* What is wrong with a node does not keep others from being cut out: its outputs are unknown. */
+static pgy_status infer_what_can_be(pgy_graph *g, pgy_error *err)
+{
+    finding_list findings = {0};
+    const pgy_status st = graph_infer_all(g, &findings, err);
+    strmap_deinit(&findings.seen);
+    return st;
+}
+
 pgy_status pgy_graph_extract(pgy_model **out, pgy_graph *g, size_t first, size_t end,
                              pgy_error *err)
 {
@@ -112,7 +121,8 @@ pgy_status pgy_graph_extract(pgy_model **out, pgy_graph *g, size_t first, size_t
                              first, end);
     pgy_status st = pgy_graph_export(&whole, g, err);
     if (!st) st = pgy_graph_import(&part, whole, err);
-    if (!st) st = pgy_graph_infer_shapes(part, NULL, err);
+    if (!st) graph_set_newer(part, NEWER_TAKEN);
+    if (!st) st = infer_what_can_be(part, err);
     if (!st) st = cut_out(part, first, end, err);
     if (!st) st = pgy_graph_export(out, part, err);
     pgy_graph_destroy(part);

@@ -7,6 +7,9 @@
  * held until that is known. */
 #include <string.h>
 
+#include "base/cancel.h"
+#include "base/memory.h"
+#include "base/progress.h"
 #include "base/system.h"
 #include "evaluate/execute.h"
 #include "transform/fold.h"
@@ -125,8 +128,7 @@ static pgy_status storage_tensor(op_tensor *out, const level_run *r, pgy_value *
 
 static execute_limits limits_of(folder *f)
 {
-    const uint64_t memory = memory_total_bytes();
-    const uint64_t most = memory ? memory / 2 : UINT64_MAX;
+    const uint64_t most = memory_limit_bytes() / 2;
     const uint64_t wanted = f->options.max_result_bytes;
     /* Storage types take up to 64 times the bytes of declared ones, and what a function or a loop
      * computes on the way may be larger than its result. */
@@ -215,7 +217,7 @@ static pgy_status infer_shape_node(level_run *r, pgy_node *n, pgy_error *err)
         return PGY_OK;
     if (x->known.rank < 0) x->known = x->declared;
     const pgy_status st = graph_infer_node(n, &why);
-    return st == PGY_E_MEMORY ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
+    return status_ends_all(st) ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
 }
 
 /* Floats are left out: quantised constants, which must stay visible, would come through here. */
@@ -468,7 +470,12 @@ pgy_status fold_values(folder *f, pgy_graph *level, pgy_error *err)
 {
     level_run r;
     pgy_status st = run_init(&r, f, level, err);
-    for (size_t i = 0; !st && i < r.count; i++) st = fold_node(&r, r.order[i], err);
+    progress_begin("Folding nodes", r.count);
+    for (size_t i = 0; !st && i < r.count; i++) {
+        st = cancel_check_after(fold_node(&r, r.order[i], err), err);
+        progress_advance(i + 1);
+    }
+    progress_end();
     if (!st) unfold_sequences(&r);
     if (!st) st = keep_results(&r, err);
     run_deinit(&r);

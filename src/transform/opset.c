@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "ops/signature.h"
 #include "transform/opset/convert.h"
 
@@ -161,7 +162,8 @@ static pgy_status step_level(conversion *c, pgy_graph *level, int64_t step, pgy_
 {
     const size_t count = level->node_count; /* new ones have the new form */
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < count; i++) st = step_node(c, level->nodes[i], step, err);
+    for (size_t i = 0; !st && i < count; i++)
+        st = cancel_check_after(step_node(c, level->nodes[i], step, err), err);
     return st;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "transform/opset/rewrite.h"
 
@@ -63,6 +64,7 @@ static void run_level(pattern *p, pgy_graph *level, const pattern_rule *rules)
         for (size_t k = 0; n->graph && k < n->subgraph_count; k++)
             run_level(p, n->subgraphs[k], rules);
         run_node(p, n, rules);
+        p->status = cancel_check_after(p->status, p->err);
     }
     fold_sweep(level);
 }
@@ -119,8 +121,10 @@ pgy_status pattern_fold_level(folder *f, pgy_graph *level, const pattern_rule *r
                               pgy_error *err)
 {
     pattern p = {.f = *f, .pass = "fold", .standard = true, .err = err};
-    for (size_t i = 0; !p.status && i < level->node_count; i++)
+    for (size_t i = 0; !p.status && i < level->node_count; i++) {
         run_node(&p, level->nodes[i], rules);
+        p.status = cancel_check_after(p.status, err);
+    }
     if (p.count) fold_sweep(level);
     *f = p.f;
     return p.status;

@@ -11,7 +11,9 @@
 #include <polygraphy/transform.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "transform/fuse/fuse.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
@@ -184,10 +186,13 @@ static pgy_status measure(attempt *a, pgy_graph *after, pgy_model *model, pgy_er
                                      s->options->max_steps, err);
     drop_outputs(s);
     s->fresh = true;
+    progress_begin("Measuring rewrites on sample", s->samples.count);
     for (size_t i = 0; !st && s->fresh && i < s->samples.count; i++) {
         st = simplify_regions_run(&s->outputs[i], regions, s->samples.items[i].feed, err);
         s->fresh = s->outputs[i] != NULL;
+        progress_advance(i + 1);
     }
+    progress_end();
     judge_unseen(a);
     simplify_regions_destroy(regions);
     pgy_graph_destroy(before);
@@ -314,8 +319,11 @@ static pgy_status fold(simplifier *s, pgy_model **model, bool *changed, pgy_erro
     if (st) return st;
     const size_t before = count_nodes(g);
     const pgy_status failed = pgy_graph_fold_constants(g, &o, &report, &why);
-    if (failed == PGY_E_MEMORY) st = pgy_error_set(err, failed, "%s", why.text);
-    if (failed) LOG(WARNING, "Constant folding failed and is left out: %s", why.text);
+    /* A malformed model is not simplified. */
+    if (status_ends_all(failed) || failed == PGY_E_FORMAT)
+        st = pgy_error_set(err, failed, "%s", why.text);
+    else if (failed)
+        LOG(WARNING, "Constant folding failed and is left out: %s", why.text);
     *changed = !failed && (report.passes > 1 || report.nodes_before != report.nodes_after);
     if (!st && *changed) st = pgy_graph_export(&made, g, err);
     if (!st && *changed) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/system.h"
+#include "base/memory.h"
 #include "evaluate/interface.h"
 
 enum { MAX_NODES = 4096 };

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/system.h"
+#include "base/memory.h"
 #include "evaluate/interface.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";

@@ -68,17 +68,24 @@ void quads_prune(const quad_layout *q, void *elements, size_t size_bytes)
 
 /* ---- Which weights -------------------------------------------------------------------------- */
 
-/* Inputs that may be weights; the axis, or its place when the attribute is set. Both axes of a
- * MatMul count from the end: in a stack of matrices the sums run along the last two. */
+/* Inputs that may be weights. `axis` is the one that the original prunes, or its place when the
+ * attribute is set; `summed` is the one along which the node sums, which sparse tensor cores need
+ * to be sparse (from the end: in a stack of matrices the sums run along the last two). They differ
+ * in stacks, and behind a Transpose whose permutation is not its own inverse: files of both
+ * programs must agree, so the original's counts, and a warning says that it is another one. */
 static const struct {
     const char *op;
     size_t input;
     const char *transposed;
-    int64_t axis, transposed_axis;
+    int64_t axis, transposed_axis, summed;
 } PLACES[] = {
-    {"Conv", 1, NULL, 1, 1},     {"Gemm", 0, "transA", 1, 0}, {"Gemm", 1, "transB", 0, 1},
-    {"MatMul", 0, NULL, -1, -1}, {"MatMul", 1, NULL, -2, -2},
+    {"Conv", 1, NULL, 1, 1, 1},    {"Gemm", 0, "transA", 1, 0, -1}, {"Gemm", 1, "transB", 0, 1, -2},
+    {"MatMul", 0, NULL, 1, 1, -1}, {"MatMul", 1, NULL, 0, 0, -2},
 };
+
+typedef struct axes {
+    int64_t pruned, summed;
+} axes;
 
 static const char *const TRANSPARENT[] = {"QuantizeLinear", "DequantizeLinear",
                                           "TRT_FP8QuantizeLinear", "TRT_FP8DequantizeLinear",
@@ -94,22 +101,25 @@ static bool is_one_of(const char *const *list, size_t count, const char *op)
     return false;
 }
 
-/* The axis before a Transpose; false if its permutation does not have it. */
-static bool axis_before(int64_t *axis, const pgy_node *transpose)
+/* The axes before a Transpose; false if its permutation does not have them. */
+static bool axes_before(axes *a, const pgy_node *transpose)
 {
     const pgy_onnx_attribute *perm = node_attribute(transpose, "perm");
     if (!perm || !perm->int_count) {
-        *axis = -1 - *axis;
-        return true;
+        LOG(WARNING, "%s doesn't have <perm> attribute!", transpose->op_type);
+        return false;
     }
-    int64_t at = *axis < 0 ? *axis + (int64_t)perm->int_count : *axis;
-    if (at < 0 || at >= (int64_t)perm->int_count) return false;
-    *axis = perm->ints[at];
+    const int64_t rank = (int64_t)perm->int_count;
+    const int64_t at = a->summed < 0 ? a->summed + rank : a->summed;
+    int64_t place = 0;
+    while (place < rank && perm->ints[place] != a->pruned) place++;
+    if (at < 0 || at >= rank || place == rank) return false;
+    *a = (axes){place, perm->ints[at]};
     return true;
 }
 
 /* Walks back to a stored weight; NULL if there is none. */
-static pgy_value *find_weight(pgy_value *v, int64_t *axis, size_t steps)
+static pgy_value *find_weight(pgy_value *v, axes *a, size_t steps)
 {
     for (; v && !v->initializer && v->producer && steps; steps--) {
         const pgy_node *n = v->producer;
@@ -121,7 +131,7 @@ static pgy_value *find_weight(pgy_value *v, int64_t *axis, size_t steps)
                     n->op_type);
             return NULL;
         }
-        if (moves && !axis_before(axis, n)) return NULL;
+        if (moves && !axes_before(a, n)) return NULL;
         v = n->input_count ? n->inputs[0] : NULL;
     }
     return v && v->initializer ? v : NULL;
@@ -153,7 +163,7 @@ static bool is_eligible(const pgy_value *v, int64_t axis)
 
 typedef struct candidate {
     pgy_value *value;
-    int64_t axis;
+    axes axes;
 } candidate;
 
 typedef struct candidates {
@@ -169,12 +179,13 @@ static void candidates_deinit(candidates *c)
 }
 
 /* Of a weight that is used along several axes the last one counts. */
-static pgy_status add_candidate(candidates *c, pgy_value *v, int64_t axis, pgy_error *err)
+static pgy_status add_candidate(candidates *c, pgy_value *v, axes a, pgy_error *err)
 {
-    if (axis < 0) axis += (int64_t)v->initializer->dim_count;
+    const int64_t rank = (int64_t)v->initializer->dim_count;
+    if (a.summed < 0) a.summed = rank > 1 ? a.summed + rank : 0;
     const uintptr_t known = (uintptr_t)strmap_get(&c->by_name, v->name);
     if (known) {
-        c->items[known - 1].axis = axis;
+        c->items[known - 1].axes = a;
         return PGY_OK;
     }
     void *items = c->items;
@@ -182,7 +193,7 @@ static pgy_status add_candidate(candidates *c, pgy_value *v, int64_t axis, pgy_e
     c->items = items;
     if (!grown || !strmap_put(&c->by_name, v->name, (void *)(uintptr_t)(c->count + 1)))
         return graph_no_memory(err);
-    c->items[c->count++] = (candidate){v, axis};
+    c->items[c->count++] = (candidate){v, a};
     return PGY_OK;
 }
 
@@ -193,11 +204,22 @@ static pgy_status visit_node(candidates *out, const pgy_node *n, pgy_error *err)
         if (strcmp(PLACES[i].op, n->op_type) || PLACES[i].input >= n->input_count) continue;
         const pgy_onnx_attribute *transposed =
             PLACES[i].transposed ? node_attribute(n, PLACES[i].transposed) : NULL;
-        int64_t axis = transposed && transposed->i ? PLACES[i].transposed_axis : PLACES[i].axis;
-        pgy_value *v = find_weight(n->inputs[PLACES[i].input], &axis, n->graph->node_count);
-        if (v) st = add_candidate(out, v, axis, err);
+        const bool turned = transposed && transposed->i;
+        axes a = {turned ? PLACES[i].transposed_axis : PLACES[i].axis,
+                  turned ? PLACES[i].transposed_axis : PLACES[i].summed};
+        pgy_value *v = find_weight(n->inputs[PLACES[i].input], &a, n->graph->node_count);
+        if (v) st = add_candidate(out, v, a, err);
     }
     return st;
+}
+
+static void warn_of_axis(const candidate *c)
+{
+    if (c->axes.pruned == c->axes.summed) return;
+    LOG(WARNING,
+        "%s: axis %lld is looked at, as the original does, but the sums run along axis %lld: "
+        "hardware for 2:4 sparsity cannot use it",
+        c->value->name, (long long)c->axes.pruned, (long long)c->axes.summed);
 }
 
 /* Keeps the eligible ones. */
@@ -212,8 +234,10 @@ static pgy_status select_weights(const pgy_sparse_weight **out, size_t *count, p
         const candidate *c = &found->items[i];
         if (skip && strmap_has(skip, c->value->name))
             LOG(WARNING, "Skipping tensor: %s since it was marked to skip pruning", c->value->name);
-        else if (is_eligible(c->value, c->axis))
-            items[n++] = (pgy_sparse_weight){c->value, (size_t)c->axis};
+        else if (is_eligible(c->value, c->axes.pruned)) {
+            items[n++] = (pgy_sparse_weight){c->value, (size_t)c->axes.pruned};
+            warn_of_axis(c);
+        }
     }
     LOG(INFO, "Found: %zu weight tensor(s) eligible for pruning.", n);
     *out = items;

@@ -4,6 +4,7 @@
  * can be read. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <polygraphy/network.h>
@@ -273,8 +274,10 @@ static void finish(maker *m)
     pgy_graph *g = NULL;
     if (pgy_model_serialize(&bytes, &size, model, &m->err) == PGY_OK) {
         if (pgy_model_parse(&again, bytes, size, true, NULL, &m->err) ||
-            pgy_graph_import(&g, again, &m->err) || pgy_graph_infer_shapes(g, NULL, &m->err))
-            abort(); /* what the network accepted must be a model */
+            pgy_graph_import(&g, again, &m->err) || pgy_graph_infer_shapes(g, NULL, &m->err)) {
+            fprintf(stderr, "what the network accepted is no model: %s\n", m->err.text);
+            abort();
+        }
         pgy_graph_destroy(g);
         pgy_model_destroy(again);
     }

@@ -44,8 +44,7 @@ static void parse(const command *c, int count, const char *const *words)
     args line = {0};
     args_outcome outcome = ARGS_OK;
     pgy_error err = {0};
-    if (!args_init(&line, "polygraphy", c->description, command_groups(c), &err) &&
-        !args_parse(&line, &outcome, count, words, &err)) {
+    if (!command_open(&line, c, &err) && !args_parse(&line, &outcome, count, words, &err)) {
         str usage = {0};
         args_print_usage(&usage, &line, 80);
         str_deinit(&usage);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "harness/extent_check.h"
 #include "tensor/convert.h"
 
 enum { GUARD = 256, CANARY = 0x5a };
@@ -156,6 +157,7 @@ static void run_variant(const kernel *k, int_case *c, const kernel_use *use, dou
             tensors[at] = guarded(sizes[at], NULL);
         }
         kernel_run_alone(k, &plan, tensors, PARTS[p]);
+        if (p == 0) extent_check(k, &plan, use, tensors);
         for (size_t i = 0; i < use->output_count; i++) {
             const size_t at = use->input_count + i;
             compare(k, &c->wanted[i], tensors[at], tolerance);

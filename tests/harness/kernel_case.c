@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "harness/extent_check.h"
 
 enum { GUARD = 256, CANARY = 0x5a };
 
@@ -189,7 +190,10 @@ static void run_variant(const kernel *k, kernel_case *c, const kernel_use *use, 
             if (use->outputs[i].dtype)
                 tensors[use->input_count + i] = guarded(kernel_size_bytes(&use->outputs[i]));
         kernel_run_alone(k, &plan, tensors, PARTS[p]);
-        if (p == 0) check(k, c, y, out, tolerance);
+        if (p == 0) {
+            check(k, c, y, out, tolerance);
+            extent_check(k, &plan, use, tensors);
+        }
         if (first && memcmp(first, out, size))
             fail_msg("%s: %u parts give other bits than one", k->name, PARTS[p]);
         for (size_t i = 1; i < use->output_count; i++)

@@ -423,7 +423,7 @@ static void run_symbolic(op_case *c, const op_node *n, const op_host *host)
                       .dims = &dims,
                       .memory = &c->memory,
                       .host = host};
-    pgy_status st = op_check_types(&infer, &err);
+    pgy_status st = op_check_inputs(&infer, &err);
     if (!st) st = n->def->infer(&infer, &err);
     if (c->error) {
         if (!st)
@@ -542,7 +542,17 @@ static bool is_symbolic_case(const op_case *c)
     return false;
 }
 
-static void run_case(op_case *c)
+static void visit_case(op_case *c, const op_node *n, const op_case_report *report)
+{
+    op_tensor in[MAX_VALUES] = {{0}};
+    bool wanted[MAX_VALUES];
+    for (size_t i = 0; i < c->in_count; i++)
+        in[i] = (op_tensor){.dtype = c->in[i].dtype, .value = c->in[i].data};
+    for (size_t i = 0; i < n->output_count; i++) wanted[i] = !c->out[i].absent;
+    if (!c->error && !is_symbolic_case(c)) report->visit(n, in, wanted, report->user);
+}
+
+static void run_case(op_case *c, const op_case_report *report)
 {
     const op_def *def = c->op ? op_find(c->domain, c->op, c->version) : NULL;
     pgy_error err = {0};
@@ -559,6 +569,10 @@ static void run_case(op_case *c)
                        .attr_count = c->attr_count,
                        .input_count = c->in_count,
                        .output_count = c->error ? c->error_outputs : c->out_count};
+    if (report->visit) {
+        visit_case(c, &n, report);
+        return;
+    }
     const op_host host = {.model_precision = c->model_precision, .seed = c->seed};
     const pgy_status st = op_check_node(&n, &err);
     if (st) {
@@ -583,7 +597,7 @@ static void free_case(op_case *c)
 static void finish_case(op_case *c, op_case_report *report, const char *path)
 {
     if (c->name) {
-        run_case(c);
+        run_case(c, report);
         report->run++;
         if (c->bad) {
             report->failed++;

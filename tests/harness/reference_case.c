@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "harness/extent_check.h"
 #include "tensor/convert.h"
 
 enum { GUARD = 256, CANARY = 0x5a };
@@ -237,6 +238,7 @@ static void run_once(const kernel *k, const kernel_plan *plan, const reference_c
         memset(tensors[use->input_count + i], 0xff, size);
     }
     kernel_run_alone(k, plan, tensors, parts);
+    if (parts == 1) extent_check(k, plan, use, tensors);
     for (size_t i = 0; i < use->output_count; i++) {
         void *out = tensors[use->input_count + i];
         const size_t size = kernel_size_bytes(&use->outputs[i]);

@@ -17,6 +17,8 @@ import tempfile
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
+import half
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MUTATIONS = {}
@@ -276,6 +278,46 @@ def input_of_other_type(m, r):
     return True
 
 
+def bodies(g):
+    for n in g.node:
+        for a in n.attribute:
+            for inner in [a.g] if a.type == AttributeProto.GRAPH else []:
+                yield inner
+                yield from bodies(inner)
+
+
+def other_type_of(m, r, infos):
+    found = [i.type.tensor_type for b in bodies(m.graph) for i in infos(b) if i.type.HasField("tensor_type") and i.type.tensor_type.elem_type]
+    if found:
+        t = r.choice(found)
+        t.elem_type = r.choice([k for k in (1, 6, 7, 10, 11) if k != t.elem_type])
+    return bool(found)
+
+
+@mutation
+def body_output_of_other_type(m, r):
+    return other_type_of(m, r, lambda b: b.output)
+
+
+@mutation
+def body_input_of_other_type(m, r):
+    return other_type_of(m, r, lambda b: b.input)
+
+
+@mutation
+def body_value_of_other_type(m, r):
+    return other_type_of(m, r, lambda b: b.value_info)
+
+
+@mutation
+def body_weight_of_other_type(m, r):
+    weights = [w for b in bodies(m.graph) for w in b.initializer if w.data_type == TensorProto.FLOAT and w.HasField("raw_data")]
+    if weights:
+        w = r.choice(weights)
+        w.data_type, w.raw_data = TensorProto.FLOAT16, w.raw_data[::2]
+    return bool(weights)
+
+
 @mutation
 def input_of_other_size(m, r):
     inputs = [i for i in m.graph.input if i.type.tensor_type.shape.dim]
@@ -495,6 +537,14 @@ def ours(library, folder, names):
     return said
 
 
+def family(folder):
+    """Those of half.py, which have bodies of all kinds."""
+    for i, (name, m) in enumerate(half.family()):
+        path = os.path.join(folder, f"family-{name}.onnx")
+        onnx.save(m, path)
+        yield f"family-{name}", path, i
+
+
 def sources(work):
     """Models of operators that the reference knows, with a seed each: those of before opset 7 it does not."""
     for i, name in enumerate(sorted(os.listdir(work))):
@@ -505,7 +555,7 @@ def sources(work):
 
 def broken(work, folder, per_mutation):
     """Writes mutants; (file, mutation) of each."""
-    models = list(sources(work))
+    models = [*sources(work), *family(folder)]
     for mutate in MUTATIONS.values():
         r = random.Random(mutate.__name__)
         made, tries = 0, r.sample(models, len(models))

@@ -559,6 +559,21 @@ def run_kept(ours, rows):
     return bad
 
 
+HALF_MODELS = [
+    "## Whole models in 16-bit floats", "",
+    "Models in float16 or bfloat16 can make two camps that differ by more than 1 although no operator is wrong: those that round to 16 bits after every node",
+    "(PyTorch, `--trt`, `--opref --opref-precision model`), and those that compute longer stretches in a wider type (`--opref`, which rounds once at the end, and",
+    "ONNX Runtime, which computes most 16-bit operators of a CPU in float32 and drops the Casts between them). It happens where a rounding decides something:", "",
+    "- **additive masks**: a score plus -65504 or -1e4 keeps 5 to 0 bits of the score, so in rows that are closed whole, or nearly, what attention looks at depends on",
+    "  the last bit; in float32 the same row is a uniform average, or another choice;",
+    "- **rotary angles** and positions: 2049 is no float16 and 257 no bfloat16, and the cosine of an angle of some hundreds has no correct digit left;",
+    "- arguments of ArgMax, TopK, buckets and comparisons that are almost equal.", "",
+    "To tell this from a fault: run `--opref --opref-precision model` as well as `--opref`. If each camp agrees with one of them, rounding is the cause, and the",
+    "model needs those nodes in float32 (`--keep-fp32`, `--layer-precisions`). The log says so under a comparison of 16-bit outputs that failed, and where the reference",
+    "is given a model that computes in 16 bits.",
+]
+
+
 def write_docs(rows):
     sides = {"ours": "The reference stands alone", "all": "All three differ", "onnxrt": "ONNX Runtime differs", "evaluator": "ONNX's ReferenceEvaluator differs"}
     text = ["# Where the reference and others disagree", "",
@@ -573,6 +588,7 @@ def write_docs(rows):
             op = "all" if row["op"] == "*" else row["op"].replace(" ", ", ").replace("*", "…")
             text.append(f"| {op} | {low} to {high} | {row['kind']} | {when} | {row['why'].replace('|', '/')} | {row.get('model', '')} |")
         text.append("")
+    text += [*HALF_MODELS, ""]
     with open(os.path.join(ROOT, "docs", "disagreements.md"), "w", encoding="utf-8") as f:
         f.write("\n".join(text[:-1]) + "\n")
 

@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/str.h"
 
 #include <polygraphy/backend.h>
@@ -215,12 +215,6 @@ static pgy_status add_output(pgy_tensor_map *out, const pgy_tensor_info *info, u
     return st;
 }
 
-static void wait_ms(int64_t ms)
-{
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    nanosleep(&t, NULL);
-}
-
 static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
                         int64_t *time_ns, pgy_error *err)
 {
@@ -230,7 +224,7 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
         return pgy_error_set(err, PGY_E_BACKEND, "the fake runtime was told to fail");
     if (mode_is(f, "crash")) raise(SIGSEGV);
     if (mode_is(f, "abort")) abort();
-    if (mode_is(f, "delay")) wait_ms(f->delay_ms);
+    if (mode_is(f, "delay")) cancel_sleep_ms(f->delay_ms);
 
     static const int64_t ONE[] = {1};
     const pgy_tensor_info extra = {.name = "extra", .dtype = PGY_F32, .rank = 1, .shape = ONE};

@@ -75,7 +75,7 @@ static pgy_status save_tactics(native *r, const program *p, pgy_error *err)
                      "interpreted node by node");
         return PGY_OK;
     }
-    LOG(INFO, "Saving tactic replay file to: %s", path);
+    LOG(INFO, "Saving tactic replay file to %s", path);
     return tactics_save(path, p, err);
 }
 
@@ -84,6 +84,7 @@ static pgy_status save_engine(native *r, pgy_error *err)
     const pgy_build_config *c = r->options.config;
     program *p = NULL;
     if (!r->options.save_engine) return PGY_OK;
+    LOG(INFO, "Saving engine to %s", r->options.save_engine);
     pgy_status st = engine_save(r->engine, r->options.save_engine, err);
     if (st || !c || !c->save_tactics) return st;
     st = engine_program_for(&p, r->engine, 0, err);

@@ -121,6 +121,7 @@ static const char *const CALIBRATORS[] = {
     [PGY_CALIBRATOR_ENTROPY] = "IInt8EntropyCalibrator",
     [PGY_CALIBRATOR_MIN_MAX] = "IInt8MinMaxCalibrator",
     [PGY_CALIBRATOR_LEGACY] = "IInt8LegacyCalibrator",
+    [PGY_CALIBRATOR_LEAST_ERROR] = "least squared error",
 };
 
 void native_log_build(const pgy_build_config *c, const profile_set *profiles)

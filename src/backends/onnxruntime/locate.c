@@ -5,20 +5,24 @@
 #include "backends/onnxruntime/locate.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/child.h"
+#include "base/child_start.h"
 #include "base/dl.h"
 #include "base/file.h"
 #include "base/str.h"
 
-extern char **environ;
+enum { TIE_FD = 3 };
 
 static const char HOW[] =
     "install it with 'pip install onnxruntime', or set POLYGRAPHY_ONNXRUNTIME to "
@@ -112,25 +116,43 @@ static bool try_program(search *s)
     return (!known || strcmp(exe, library)) && try_beside(s, library);
 }
 
+/* False: that was all, or the caller wants to stop. */
+static bool read_some(str *out, int fd)
+{
+    enum { SLICE_MS = 20 };
+    char buffer[1024];
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (cancel_requested()) return false;
+    if (poll(&p, 1, SLICE_MS) <= 0) return true;
+    const ssize_t n = read(fd, buffer, sizeof buffer);
+    if (n > 0) str_append_n(out, buffer, (size_t)n);
+    return n > 0 || (n < 0 && errno == EINTR);
+}
+
 /* First line that a command prints; false if it fails. */
 static bool first_line(str *out, char *const *command)
 {
     int ends[2], status = -1;
     pid_t child;
+    child_tie tie;
     posix_spawn_file_actions_t actions;
     if (pipe2(ends, O_CLOEXEC)) return false;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    bool started = !posix_spawnp(&child, command[0], &actions, NULL, command, environ);
+    child_tie_open(&tie);
+    if (tie.far >= 0) posix_spawn_file_actions_adddup2(&actions, tie.far, TIE_FD);
+    bool started = !child_start(&child, command, &actions);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    char buffer[1024];
-    for (ssize_t n; started && (n = read(ends[0], buffer, sizeof buffer)) > 0;)
-        str_append_n(out, buffer, (size_t)n);
+    if (started) child_register(child, SIGKILL);
+    if (started) child_tie_to(&tie, child, SIGKILL);
+    while (started && read_some(out, ends[0])) continue;
     close(ends[0]);
-    if (started) waitpid(child, &status, 0);
+    if (started && cancel_requested()) kill(child, SIGKILL);
+    if (started) child_reap(child, true, &status);
+    child_tie_close(&tie);
     char *end = out->data ? strchr(out->data, '\n') : NULL;
     if (end) *end = '\0';
     return started && status == 0 && str_text(out)[0];
@@ -139,10 +161,9 @@ static bool first_line(str *out, char *const *command)
 static bool try_python(search *s)
 {
     char *command[] = {"python3", "-c",
-                       "import sys, importlib.util as u\n"
-                       "sys.path = [p for p in sys.path if p]\n" /* not the current folder */
-                       "s = u.find_spec('onnxruntime')\n"
-                       "print(s.submodule_search_locations[0] if s else '')",
+                       PYTHON_FIRST_LINE "import importlib.util as u\n"
+                                         "s = u.find_spec('onnxruntime')\n"
+                                         "print(s.submodule_search_locations[0] if s else '')",
                        NULL};
     str folder = {0};
     note(s, "the onnxruntime package of python3");

@@ -8,6 +8,7 @@
 #include "backends/opref/record.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/system.h"
 #include "evaluate/execute.h"
 #include "evaluate/interface.h"
@@ -110,6 +111,24 @@ static pgy_status substitute(opref *r, pgy_error *err)
     return st;
 }
 
+/* What the reference gives for 16-bit models is no runtime's rounding: said before it is held
+ * against one. */
+static void note_narrow(const opref *r)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->graph->node_count && !r->model_precision; i++) {
+        const pgy_node *n = r->graph->nodes[i];
+        const pgy_value *v = n->output_count ? n->outputs[0] : NULL;
+        count += v && (v->dtype == PGY_F16 || v->dtype == PGY_BF16);
+    }
+    if (count)
+        LOG(INFO,
+            "%zu of %zu nodes compute in 16-bit floats, and the reference rounds only the "
+            "outputs of the model; --opref-precision model rounds after every node, which tells "
+            "differences that come from the place of rounding (docs/disagreements.md)",
+            count, r->graph->node_count);
+}
+
 static pgy_status activate(void *runner, pgy_error *err)
 {
     opref *r = runner;
@@ -118,9 +137,11 @@ static pgy_status activate(void *runner, pgy_error *err)
     if (st) return st;
     mem_keep_freed();
     st = pgy_graph_import(&r->graph, model, err);
+    if (!st) graph_set_newer(r->graph, NEWER_WARNED);
     if (!st) st = substitute(r, err);
     if (!st) st = plan_build(r->graph, &r->plans, err);
     if (!st) st = pgy_graph_infer_shapes(r->graph, NULL, err);
+    if (!st) note_narrow(r);
     if (!st)
         LOG(VERBOSE, "Reference ready: %zu nodes, %s precision", r->graph->node_count,
             PRECISIONS[r->model_precision]);

@@ -4,9 +4,9 @@
 
 #include "cli/args/parser.h"
 
-bool option_spelling(span *out, const pgy_option *row, size_t i)
+bool option_word(span *out, const char *words, size_t i)
 {
-    const char *p = row->names;
+    const char *p = words;
     for (;;) {
         while (*p == ' ') p++;
         if (!*p) return false;
@@ -18,6 +18,39 @@ bool option_spelling(span *out, const pgy_option *row, size_t i)
         }
         p += size;
     }
+}
+
+bool option_spelling(span *out, const pgy_option *row, size_t i)
+{
+    return option_word(out, row->names, i);
+}
+
+bool option_is_listed(const char *commands, const char *command)
+{
+    for (const char *at = commands; *at;) {
+        const size_t size = strcspn(at, ",");
+        if (span_equals((span){at, size}, command)) return true;
+        at += size;
+        while (*at == ',' || *at == ' ') at++;
+    }
+    return false;
+}
+
+bool option_is_original(span name, const char *command)
+{
+    static const struct {
+        const char *command, *names;
+    } TOOLS[] = {
+#define OPTIONS(command, names) {command, names},
+#include "cli/args/original.inc"
+#undef OPTIONS
+    };
+    span one;
+    for (size_t i = 0; i < sizeof TOOLS / sizeof *TOOLS; i++)
+        for (size_t k = 0;
+             !strcmp(TOOLS[i].command, command) && option_word(&one, TOOLS[i].names, k); k++)
+            if (span_equal(one, name)) return true;
+    return false;
 }
 
 void args_visit(const option_group *const *groups, args_visitor visit, void *user)

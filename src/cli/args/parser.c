@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argparse's algorithm: words are classified as options ('O'), arguments ('A') or the first "--"
  * ('-'), then consumed from left to right, options taking as many A's as their nargs allow and
- * positionals whatever is left. The odd corners (a prefix that fits two spellings of one option is
- * ambiguous, "--x=v" gives exactly one word) are argparse's and are kept because scripts meet them.
- */
+ * positionals whatever is left. The odd corners ("--x=v" gives exactly one word) are argparse's and
+ * are kept because scripts meet them. names.c finds the option of a word. */
 #include "cli/args/parse.h"
 
 #include <ctype.h>
@@ -14,42 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/pytext.h"
-
-/* ---- Rows ----------------------------------------------------------------------------------- */
-
-static bool add_row(parse *p, const pgy_option *row, void *settings)
-{
-    if (row->kind == PGY_OPTION_POSITIONAL) {
-        if (!mem_grow((void **)&p->positionals, &p->positional_capacity, p->positional_count + 1,
-                      sizeof *p->positionals))
-            return false;
-        p->positionals[p->positional_count++] = (positional){row, settings, false};
-        return true;
-    }
-    span text;
-    for (size_t i = 0; option_spelling(&text, row, i); i++) {
-        if (!mem_grow((void **)&p->spellings, &p->spelling_capacity, p->spelling_count + 1,
-                      sizeof *p->spellings))
-            return false;
-        p->spellings[p->spelling_count++] = (spelling){text, row, settings};
-    }
-    return true;
-}
-
-static const pgy_option HELP_ROW = {.names = "-h --help",
-                                    .kind = PGY_OPTION_FLAG,
-                                    .nargs = PGY_NONE,
-                                    .help = "show this help message and exit"};
-
-static bool collect_rows(parse *p)
-{
-    if (!add_row(p, &HELP_ROW, NULL)) return false;
-    for (size_t g = 0; p->a->groups[g]; g++)
-        for (const pgy_option *row = p->a->groups[g]->options; row && row->kind != PGY_OPTION_END;
-             row++)
-            if (!add_row(p, row, p->a->settings[g])) return false;
-    return true;
-}
+#include "base/suggest.h"
+#include "cli/args/trtexec.h"
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
@@ -72,75 +37,14 @@ const char *parse_row_title(parse *p, const pgy_option *row)
     return text;
 }
 
-/* ---- Classification ------------------------------------------------------------------------- */
+/* ---- Words ---------------------------------------------------------------------------------- */
 
-static const spelling *find_exact(const parse *p, span text)
+static void fail_ambiguous(parse *p, const char *typed, str *names)
 {
-    for (size_t i = 0; i < p->spelling_count; i++)
-        if (span_equal(p->spellings[i].text, text)) return &p->spellings[i];
-    return NULL;
-}
-
-static bool looks_negative(const char *s)
-{
-    if (*s++ != '-') return false;
-    const char *digits = s;
-    while (isdigit((unsigned char)*s)) s++;
-    if (!*s) return s > digits;
-    if (*s++ != '.') return false;
-    digits = s;
-    while (isdigit((unsigned char)*s)) s++;
-    return !*s && s > digits;
-}
-
-/* Prefix matches of a long option, or a short option with a value stuck to it. More than one:
- * ambiguous. */
-static void find_prefix(parse *p, word *w, size_t *matches, str *names)
-{
-    bool is_long = w->text[1] == '-';
-    const char *equals = is_long ? strchr(w->text, '=') : NULL;
-    span prefix = {w->text, equals ? (size_t)(equals - w->text) : strlen(w->text)};
-    for (size_t i = 0; i < p->spelling_count; i++) {
-        span text = p->spellings[i].text;
-        bool is_stuck = !is_long && text.size == 2 && memcmp(text.data, w->text, 2) == 0;
-        bool starts = text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
-        if (!is_stuck && (!starts || p->a->no_abbreviation)) continue;
-        w->option = &p->spellings[i];
-        w->value = is_stuck ? w->text + 2 : equals ? equals + 1 : NULL;
-        if (*matches) str_append(names, ", ");
-        str_append_n(names, text.data, text.size);
-        ++*matches;
-    }
-}
-
-static void classify(parse *p, word *w)
-{
-    const char *s = w->text;
-    w->kind = 'A';
-    if (s[0] != '-' || !s[1]) return;
-    w->option = find_exact(p, span_of(s));
-    if (w->option) {
-        w->kind = 'O';
-        return;
-    }
-    const char *equals = strchr(s, '=');
-    if (equals && (w->option = find_exact(p, (span){s, (size_t)(equals - s)}))) {
-        w->kind = 'O';
-        w->value = equals + 1;
-        return;
-    }
-    str names = {0};
-    size_t matches = 0;
-    find_prefix(p, w, &matches, &names);
-    if (matches > 1) parse_fail(p, "ambiguous option: %s could match %s", s, str_text(&names));
-    str_deinit(&names);
-    if (matches == 1) {
-        w->kind = 'O';
-        return;
-    }
-    w->option = NULL;
-    if (looks_negative(s) || strchr(s, ' ')) return;
-    w->kind = 'O';
+    str advice = {0};
+    if (trtexec_advice(&advice, typed)) str_printf(names, "; %s", str_text(&advice));
+    parse_fail(p, "ambiguous option: %s could match %s", typed, str_text(names));
+    str_deinit(&advice);
 }
 
 static bool classify_all(parse *p, int argc, const char *const *argv)
@@ -157,7 +61,10 @@ static bool classify_all(parse *p, int argc, const char *const *argv)
             after_dashes = true;
             continue;
         }
-        classify(p, w);
+        str names = {0};
+        parse_classify(p, w, &names);
+        if (w->ambiguous) fail_ambiguous(p, w->text, &names);
+        str_deinit(&names);
     }
     return true;
 }
@@ -188,25 +95,34 @@ static bool parse_int(int64_t *out, const char *s)
     return errno == 0;
 }
 
-static bool check_choice(parse *p, const pgy_option *row, const char *value)
+/* The nearest choice comes first, then all of them. */
+static void fail_choice(parse *p, const pgy_option *row, const char *value)
 {
-    if (!row->choices) return true;
-    str list = {0};
-    bool found = false;
+    str list = {0}, near = {0};
+    suggestions offered = {.wanted = value};
     for (size_t i = 0; row->choices[i]; i++) {
-        found = found || strcmp(row->choices[i], value) == 0;
+        suggest_offer(&offered, row->choices[i]);
         if (i) str_append(&list, ", ");
         str_append_py_repr(&list, row->choices[i]);
     }
-    if (!found) {
-        str shown = {0};
-        str_append_py_repr(&shown, value);
-        parse_fail(p, "argument %s: invalid choice: %s (choose from %s)", parse_row_title(p, row),
-                   str_text(&shown), str_text(&list));
-        str_deinit(&shown);
-    }
+    str_append_py_repr(&near, value);
+    suggest_append(&near, &offered);
+    parse_fail(p, "argument %s: invalid choice: %s (choose from %s)", parse_row_title(p, row),
+               str_text(&near), str_text(&list));
+    str_deinit(&near);
     str_deinit(&list);
-    return found;
+}
+
+static bool check_choice(parse *p, const pgy_option *row, const char *value)
+{
+    for (size_t i = 0; row->choices && row->choices[i]; i++)
+        if (strcmp(row->choices[i], value) == 0) return true;
+    const missing_option *missing = parse_missing_value(p, row, value);
+    if (missing)
+        parse_fail_missing(p, span_of(missing->names), missing, value);
+    else if (row->choices)
+        fail_choice(p, row, value);
+    return !missing && !row->choices;
 }
 
 static bool check_opens(parse *p, const pgy_option *row, const char *value)
@@ -290,7 +206,7 @@ static void note_use(parse *p, const spelling *s)
 
 static void take_option(parse *p, const spelling *s, const char *const *values, size_t count)
 {
-    if (s->row == &HELP_ROW) {
+    if (s->row == &PARSE_HELP_ROW) {
         p->stop = p->help = true;
         return;
     }
@@ -308,7 +224,7 @@ static void take_cluster(parse *p, const word *w)
         take_option(p, s, NULL, 0);
         if (p->stop || !*rest) return;
         char name[3] = {'-', *rest, 0};
-        const spelling *next = is_short ? find_exact(p, span_of(name)) : NULL;
+        const spelling *next = is_short ? parse_find(p, span_of(name)) : NULL;
         if (!next) {
             parse_fail(p, "argument %s: ignored explicit argument '%s'", parse_row_title(p, s->row),
                        rest);
@@ -346,6 +262,10 @@ static long option_arity(pgy_option_nargs nargs, size_t available, const char **
 static size_t consume_option(parse *p, size_t i)
 {
     const word *w = &p->words[i++];
+    if (w->missing) {
+        parse_fail_missing(p, w->missing->text, w->missing->option, NULL);
+        return i;
+    }
     if (!w->option) {
         if (!strvec_push(&p->a->unknown, w->text)) p->out_of_memory = p->stop = true;
         return i;
@@ -440,15 +360,16 @@ pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *cons
 {
     parse p = {.a = a};
     pgy_status st = PGY_OK;
-    if (!collect_rows(&p) || !classify_all(&p, argc, argv)) p.out_of_memory = true;
+    if (!parse_collect(&p) || !classify_all(&p, argc, argv)) p.out_of_memory = true;
     if (!p.out_of_memory && !p.stop) consume_all(&p);
     if (!p.out_of_memory && !p.stop) parse_check_required(&p);
     if (p.out_of_memory || a->message.failed)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while parsing options");
-    *outcome = p.help ? ARGS_HELP : p.stop ? ARGS_USAGE : a->unknown.count ? ARGS_UNKNOWN : ARGS_OK;
-    mem_free(p.spellings);
-    mem_free(p.positionals);
-    mem_free(p.words);
-    mem_free(p.used);
+    *outcome = p.help             ? ARGS_HELP
+               : p.lacks          ? ARGS_MISSING
+               : p.stop           ? ARGS_USAGE
+               : a->unknown.count ? ARGS_UNKNOWN
+                                  : ARGS_OK;
+    parse_release(&p);
     return st;
 }

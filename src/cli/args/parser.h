@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option machinery, which knows no command: argparse's rules (cli.md 1.2) over tables of
+/* The option machinery, which knows no command: argparse's rules over tables of
  * pgy_option. A command line is a list of groups, each with its own settings struct that the parser
  * fills; groups are found by their descriptor, so commands share them. */
 #ifndef CLI_ARGS_PARSER_H
@@ -26,17 +26,32 @@ typedef struct option_group {
     void (*release)(void *settings); /* NULL: nothing owned */
 } option_group;
 
+/* What the original has, now or in an older release, and this program knows but does not have. */
+typedef struct missing_option {
+    const char *commands; /* "run, inspect model": where it stands */
+    const char *names;    /* all spellings, blank-separated */
+    const char *values;   /* NULL: the whole option; else only these of its values */
+    bool older;           /* only in releases before 0.53: never matched by a prefix */
+    const char *what;     /* what it does there */
+    const char *instead;  /* what to do here, or NULL */
+} missing_option;
+
 /* The outcome of parsing. */
 typedef enum args_outcome {
     ARGS_OK,
-    ARGS_HELP,   /* -h was given */
-    ARGS_USAGE,  /* misuse: message holds the text after "error: ", exit 2 */
-    ARGS_UNKNOWN /* words nobody takes: in `unknown`, exit 1 */
+    ARGS_HELP,    /* -h was given */
+    ARGS_USAGE,   /* misuse: message holds the text after "error: ", exit 2 */
+    ARGS_MISSING, /* a missing_option was given: in `message`, exit 1 */
+    ARGS_UNKNOWN  /* words nobody takes: in `unknown`, exit 1 */
 } args_outcome;
 
 struct args {
     const char *program; /* "polygraphy run" */
     const char *description;
+    const char *common;   /* spellings that help shows first, blank-separated, or NULL */
+    const char *examples; /* lines for the help, or NULL */
+    const missing_option *missing;
+    size_t missing_count;
     const option_group *const *groups; /* NULL-ended */
     void **settings;                   /* one per group */
     bool no_abbreviation;              /* commands with a take-the-rest option */
@@ -59,6 +74,18 @@ pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *cons
 /* Runs every group's finish, in order. */
 pgy_status args_finish(args *a, pgy_error *err) PGY_MUST_CHECK;
 
+/* What a word of the command line is taken for. */
+typedef struct args_match {
+    const pgy_option *row;         /* NULL = no option that is there */
+    const missing_option *missing; /* NULL = none */
+    span name;                     /* the full spelling */
+    bool ambiguous;                /* it begins the names of several options */
+} args_match;
+pgy_status args_match_word(args_match *out, args *a, const char *word,
+                           pgy_error *err) PGY_MUST_CHECK;
+/* "did you mean" for a word that nobody takes; appends nothing if no option is near. */
+void args_suggest(str *out, const args *a, const char *word);
+
 /* ---- Help (usage.c) ------------------------------------------------------------------------- */
 void args_print_usage(str *out, const args *a, size_t width);
 void args_print_help(str *out, const args *a, size_t width);
@@ -67,7 +94,13 @@ size_t args_help_width(void); /* COLUMNS, the terminal, or 80 */
 /* ---- For checks and generators: every row of every group ------------------------------------ */
 typedef void (*args_visitor)(const option_group *group, const pgy_option *row, void *user);
 void args_visit(const option_group *const *groups, args_visitor visit, void *user);
+/* Is `command` ("inspect model") one of "run, inspect model"? */
+bool option_is_listed(const char *commands, const char *command);
+/* Does the original have an option of this spelling in this command? */
+bool option_is_original(span name, const char *command);
 /* The i-th spelling of a row ("--rtol --rel-tol"); false past the last. */
 bool option_spelling(span *out, const pgy_option *row, size_t i);
+/* The i-th of blank-separated words; false past the last. */
+bool option_word(span *out, const char *words, size_t i);
 
 #endif

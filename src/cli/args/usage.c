@@ -182,13 +182,15 @@ static void print_usage_item(str *out, const pgy_option *row, const pgy_option *
     str_deinit(&item);
 }
 
+/* Positional arguments, or options without which a command does not run. */
 static void usage_rows(str *out, const args *a, bool positionals, size_t *at, size_t indent,
                        size_t width)
 {
     for (size_t g = 0; a->groups[g]; g++)
         for (const pgy_option *row = a->groups[g]->options; row && row->kind != PGY_OPTION_END;
              row++)
-            if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals)
+            if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals &&
+                (positionals || row->required))
                 print_usage_item(out, row, row == a->groups[g]->options ? NULL : row - 1, at,
                                  indent, width);
 }
@@ -200,25 +202,42 @@ static bool group_has(const option_group *group, bool positionals)
     return false;
 }
 
-static bool has_positionals(const args *a)
-{
-    for (size_t g = 0; a->groups[g]; g++)
-        if (group_has(a->groups[g], true)) return true;
-    return false;
-}
-
 void args_print_usage(str *out, const args *a, size_t width)
 {
     size_t limit = width < MIN_WIDTH ? MIN_WIDTH : width - 2;
     size_t start = out->size;
     str_printf(out, "usage: %s [-h]", a->program);
     size_t indent = strlen("usage: ") + strlen(a->program) + 1, at = out->size - start;
-    usage_rows(out, a, false, &at, indent, limit);
-    /* After options that took several lines, the positional arguments begin a line of their own. */
-    if (has_positionals(a) && memchr(str_text(out) + start, '\n', out->size - start)) at = limit;
+    /* Positional arguments come first: behind an option that takes every word they would be lost.
+     */
     usage_rows(out, a, true, &at, indent, limit);
-    str_append_char(out, '\n');
+    usage_rows(out, a, false, &at, indent, limit);
+    str_append(out, " [options]\n");
 }
+
+/* ---- What is shown first -------------------------------------------------------------------- */
+
+static bool has_spelling(const pgy_option *row, span wanted)
+{
+    span name;
+    for (size_t i = 0; option_spelling(&name, row, i); i++)
+        if (span_equal(name, wanted)) return true;
+    return false;
+}
+
+static void print_common(str *out, const args *a, size_t width)
+{
+    span wanted;
+    str_append(out, "\ncommon options (all are listed below, in groups):\n");
+    for (size_t i = 0; option_word(&wanted, a->common, i); i++)
+        for (size_t g = 0; a->groups[g]; g++)
+            for (const pgy_option *row = a->groups[g]->options; row && row->kind != PGY_OPTION_END;
+                 row++)
+                if (row->kind != PGY_OPTION_POSITIONAL && has_spelling(row, wanted))
+                    print_row(out, row, width);
+}
+
+/* ---- Help ----------------------------------------------------------------------------------- */
 
 static void print_block(str *out, const option_group *group, bool positionals, size_t width)
 {
@@ -251,6 +270,8 @@ void args_print_help(str *out, const args *a, size_t width)
     args_print_usage(out, a, width);
     str_append_char(out, '\n');
     print_description(out, a->description, limit);
+    if (a->common) print_common(out, a, limit);
+    if (a->examples) str_printf(out, "\nexamples:\n%s", a->examples);
     bool headed = false;
     for (size_t g = 0; a->groups[g]; g++) {
         if (!group_has(a->groups[g], true)) continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The value grammars of cli.md 2. Parsing follows the original where it was right; where it misread
+/* The value grammars. Parsing follows the original where it was right; where it misread
  * a value silently (shapes without brackets, a bare number as range) the answer is one line that
  * shows the form that works. */
 #include "cli/args/values.h"
@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/pytext.h"
+#include "cli/args/trtexec.h"
 
 static const char LOG_PATH[] = "tools/args/util.py";
 
@@ -225,6 +226,13 @@ pgy_status values_ranges(const pgy_value_range **out, size_t *out_count, const p
 static pgy_status bad_shape(const char *text, const char *option, pgy_error *err)
 {
     str form = {0};
+    if (trtexec_shapes(&form, text)) {
+        const pgy_status st =
+            pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not NAME:[D0,D1,...]; write it as %s",
+                          option, text, str_text(&form));
+        str_deinit(&form);
+        return st;
+    }
     const char *split = strrchr(text, ':');
     if (!split || !strchr("0123456789", split[1]))
         split = strchr(text, ',') ? strchr(text, ',') : split;

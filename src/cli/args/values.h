@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small languages inside option values (cli.md 2): casts, key:value lists, shapes, byte counts,
+/* The small languages inside option values: casts, key:value lists, shapes, byte counts,
  * script:function. Everything that is returned lives in the arena. Errors name the option and show
  * the accepted form. */
 #ifndef CLI_ARGS_VALUES_H

@@ -22,7 +22,7 @@ static const pgy_option INFERENCE_OPTIONS[] = {
                  .help = "run each runner to its end before the next one starts"),
     PGY_OPT_TEXT("--save-inputs --save-input-data", inference_args, save_inputs, .meta = "PATH",
                  .help = "save the inputs: a path with an extension is one JSON file, one without "
-                         "is a folder with a file per iteration"),
+                         "is a folder with a file per iteration (unless it is a file already)"),
     PGY_OPT_TEXT("--save-input-blob", inference_args, save_input_blob, .nargs = PGY_OPTIONAL,
                  .constant = ".", .meta = "DIR",
                  .help = "also save the bare elements of each input as DIR/ITERATION/NAME.bin"),
@@ -35,10 +35,10 @@ static const pgy_option INFERENCE_OPTIONS[] = {
     PGY_OPT_END,
 };
 
-/* A path without extension was a file until 0.49. */
+/* A path without extension was a file until 0.49, and is one still where a file is. */
 static void note_folder(const char *option, const char *path)
 {
-    if (path && !path_extension(path)[0])
+    if (path && !path_extension(path)[0] && (!file_exists(path) || file_is_dir(path)))
         LOG(INFO,
             "%s: '%s' has no extension, so it becomes a folder with one file per iteration; end it "
             "in .json for a single file",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference, post-processing and comparison options: G-CMP-RUN, G-CMP-POST, G-CMP and the
- * functions' own (cli.md 4). */
+/* Inference, post-processing and comparison options, and those of the
+ * comparison functions. */
 #ifndef CLI_GROUPS_COMPARE_H
 #define CLI_GROUPS_COMPARE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where input data come from: G-DATA of cli.md 3.13. */
+/* Options that say where input data come from. */
 #include "cli/groups/data.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logging options, present in every command (cli.md 1.6). */
+/* Logging options, present in every command. */
 #include "cli/groups/logging.h"
 
 #include <string.h>

@@ -18,9 +18,6 @@ static const char *const TYPES[] = {"onnx", "engine", NULL};
 #define TYPE_ROW                                                     \
     PGY_OPT_TEXT("--model-type", model_args, type, .choices = TYPES, \
                  .help = "type of the model; found from the file's extension if not given")
-#define OLD_SHAPES_ROW                                                                   \
-    PGY_OPT_LIST("--input-shape", model_args, old_shape_words, .nargs = PGY_ONE_OR_MORE, \
-                 .hidden = true, .deprecated = "is an older spelling; use --input-shapes")
 #define SHAPES_ROW                                                                             \
     PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE, \
                  .meta = "NAME:SHAPE",                                                         \
@@ -32,7 +29,6 @@ static const pgy_option RUN_OPTIONS[] = {
                        .help = "path to the model"),
     TYPE_ROW,
     SHAPES_ROW,
-    OLD_SHAPES_ROW,
     PGY_OPT_END,
 };
 static const pgy_option FILE_OPTIONS[] = {
@@ -53,13 +49,11 @@ static const pgy_option CONVERT_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     TYPE_ROW,
     SHAPES_ROW,
-    OLD_SHAPES_ROW,
     PGY_OPT_END,
 };
 static const pgy_option DATA_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     SHAPES_ROW,
-    OLD_SHAPES_ROW,
     PGY_OPT_END,
 };
 static const pgy_option OVERRIDE_OPTIONS[] = {
@@ -87,6 +81,28 @@ static const char *type_of(const char *path)
     return str_ends_with(path, ".plan") || str_ends_with(path, ".engine") ? TYPES[1] : NULL;
 }
 
+/* Types that the original reads, by extension, and this program does not (missing.def). */
+static const struct {
+    const char *extension, *type;
+} MISSING_TYPES[] = {{".py", "trt-network-script"},
+                     {".graphdef", "frozen"},
+                     {".hdf5", "keras"},
+                     {".uff", "uff"},
+                     {".prototxt", "caffe"}};
+
+static pgy_status refuse_type(const char *path, pgy_error *err)
+{
+    for (size_t i = 0; i < sizeof MISSING_TYPES / sizeof *MISSING_TYPES; i++)
+        if (str_ends_with(path, MISSING_TYPES[i].extension))
+            return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                                 "'%s': models of type '%s' cannot be read in this build; "
+                                 "docs/parity.md lists all that is missing",
+                                 path, MISSING_TYPES[i].type);
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "cannot tell the type of '%s' from its extension; please give --model-type", path);
+}
+
 /* A path that exists is shown, and given to runtimes, in full. */
 static pgy_status make_absolute(const char **path, arena *a, pgy_error *err)
 {
@@ -102,15 +118,11 @@ static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
 {
     model_args *s = settings;
     if (s->path && !s->type) s->type = type_of(s->path);
-    if (s->path && !s->type)
-        return pgy_error_set(
-            err, PGY_E_ARGUMENT,
-            "cannot tell the type of '%s' from its extension; please give --model-type", s->path);
+    if (s->path && !s->type) return refuse_type(s->path, err);
     if (s->path && !file_exists(s->path)) LOG(WARNING, "Model path does not exist: %s", s->path);
     pgy_status st =
         s->path && file_exists(s->path) ? make_absolute(&s->path, &line->memory, err) : PGY_OK;
     if (st) return st;
-    if (!s->shape_words.given) s->shape_words = s->old_shape_words;
     if (!s->shape_words.given) return PGY_OK;
     return values_shapes(&s->shapes, &s->shape_words, "--input-shapes", &line->memory, err);
 }

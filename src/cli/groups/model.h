@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model and everything that is done to it before it is used: G-MODEL, G-ONNXLOAD, G-ONNXSHAPE,
- * G-ONNXSAVE of cli.md 3. */
+/* The model and everything that is done to it before it is used: loading,
+ * shape inference, saving. */
 #ifndef CLI_GROUPS_MODEL_H
 #define CLI_GROUPS_MODEL_H
 
@@ -12,7 +12,7 @@
 typedef struct model_args {
     const char *path; /* NULL if not given */
     const char *type;
-    pgy_text_list shape_words, old_shape_words;
+    pgy_text_list shape_words;
     pgy_metadata *shapes; /* of --input-shapes; NULL if not given */
 } model_args;
 extern const option_group GROUP_MODEL_RUN;      /* model optional, type, shapes */

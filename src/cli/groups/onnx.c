@@ -92,7 +92,7 @@ static const pgy_option SHAPE_OPTIONS[] = {
     PGY_OPT_FLAG("--shape-inference --do-shape-inference", onnx_shape_args, infer,
                  .help = "infer shapes when loading the model"),
     PGY_OPT_FLAG("--no-onnxruntime-shape-inference", onnx_shape_args, no_onnxruntime,
-                 .hidden = true,
+                 .help = "no effect: shapes are inferred without any runtime",
                  .deprecated = "has no effect here, since shapes are inferred without any runtime"),
     PGY_OPT_FLAG("--no-const-folding --no-fold-constant", onnx_shape_args, no_folding,
                  .hidden = true, .deprecated = "has no effect any more"),

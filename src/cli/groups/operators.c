@@ -21,8 +21,9 @@ static const pgy_option OPTIONS[] = {
         .help = "shared objects with operators of other domains, and their tactics for the engine "
                 "(polygraphy/operator.h)"),
     PGY_OPT_TEXT("--max-memory", operator_args, max_memory, .meta = "BYTES",
-                 .help = "how much all tensors may take together; K, M and G may follow the "
-                         "number; default: the memory of the machine"),
+                 .help = "how much all tensors and all large blocks may take together; K, M and G "
+                         "may follow the number; default: 15/16 of the memory that is free in "
+                         "the machine and its control groups"),
     PGY_OPT_END,
 };
 
@@ -38,7 +39,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     if (!st && limit) pgy_set_max_memory(limit);
     for (size_t i = 0; !st && i < s->libraries.count; i++) {
         if (!s->libraries.items[i]) continue; /* the end of one use */
-        LOG(VERBOSE, "Loading operators: %s", s->libraries.items[i]);
+        LOG(INFO, "Loading plugin library: %s", s->libraries.items[i]);
         st = pgy_operators_load(s->libraries.items[i], err);
     }
     return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that `--trt` can be told (cli.md 3.8 to 3.12): one group for the configuration, one
+/* Everything that `--trt` can be told: one group for the configuration, one
  * for the network, one for plans and caches. What an option does in the built-in engine is said
  * when that engine is used, by trt_config_make. */
 #ifndef CLI_GROUPS_TRT_H
@@ -18,17 +18,17 @@ typedef struct trt_config_args {
     bool tf32, fp16, bf16, fp8, int8;
     const char *precision_constraints;
     bool sparse_weights, version_compatible, exclude_lean_runtime;
-    const char *calibration_cache, *calibration_class, *quantile, *regression_cutoff;
+    const char *calibration_cache, *calibration_class, *quantization, *quantile, *regression_cutoff;
     const char *save_quantized;
     const char *load_timing_cache, *old_timing_cache;
     bool error_on_cache_miss, no_compilation_cache;
     const char *save_tactics, *load_tactics, *old_tactics;
     pgy_text_list tactic_sources;
-    const char *config_script, *config_postprocess, *old_config_function;
+    const char *config_postprocess;
     bool restricted, refittable, strip_plan, use_dla, gpu_fallback;
     pgy_text_list pool_words;
     const char *old_workspace;
-    pgy_text_list preview_features, quantization_flags;
+    pgy_text_list preview_features, quantization_flags, quantization_words;
     int64_t optimization_level, max_aux_streams; /* -1: not given */
     const char *hardware_level, *profiling_verbosity, *runtime_platform, *tiling_level;
     const char *engine_capability;
@@ -51,7 +51,7 @@ typedef struct trt_network_args {
     pgy_text_list outputs, exclude, by_type;
     bool mark_all; /* outputs is "mark all" or "*" */
     pgy_text_list layer_precisions, tensor_dtypes, tensor_formats, all_formats;
-    const char *all_dtypes, *old_network_function;
+    const char *all_dtypes;
     bool decomposable_attentions, strongly_typed;
     pgy_text_list postprocess, mark_debug;
     bool mark_unfused;
@@ -82,7 +82,7 @@ pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save,
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-/* trt_profiles.c: cli.md 3.9. `first`: of --input-shapes, or NULL. */
+/* trt_profiles.c. `first`: of --input-shapes, or NULL. */
 pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const trt_config_args *s,
                                 const pgy_metadata *first, arena *a, pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine is built for (cli.md 3.8): the options of a builder's configuration, checked and
+/* What the engine is built for: the options of a builder's configuration, checked and
  * brought into one struct. */
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "cli/groups/model.h"
 #include "cli/groups/trt.h"
 
+static const char *const QUANTIZATIONS[] = {"symmetric", "asymmetric", NULL};
 static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
 
 #define SHAPE_ROW(names_, member_, help_)                                      \
@@ -21,8 +22,6 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
     PGY_OPT_TEXT(name_, trt_config_args, member_, .meta = meta_, .help = help_)
 #define LIST(name_, member_, nargs_, meta_, help_) \
     PGY_OPT_LIST(name_, trt_config_args, member_, .nargs = nargs_, .meta = meta_, .help = help_)
-#define LATER(name_, member_) \
-    PGY_OPT_TEXT(name_, trt_config_args, member_, .hidden = true, .help = "not to be had yet")
 #define OLD_FLAG(name_, member_, text_) \
     PGY_OPT_FLAG(name_, trt_config_args, member_, .hidden = true, .deprecated = text_)
 
@@ -37,33 +36,38 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         OLD_SHAPE_ROW("--opt-shape", opt_words, "--trt-opt-shapes"),                               \
         OLD_SHAPE_ROW("--max-shape", max_words, "--trt-max-shapes")
 
-#define PRECISION_ROWS                                                                      \
-    FLAG("--tf32", tf32, "permit TF32; no effect on a CPU"),                                \
-        FLAG("--fp16", fp16,                                                                \
-             "store weights and what flows between layers in float16, where that is safe"), \
-        FLAG("--bf16", bf16,                                                                \
-             "the same in bfloat16; with --fp16 where float16's range is not "              \
-             "enough"),                                                                     \
-        FLAG("--fp8", fp8, "permit models with Q/DQ in float8; others do not change"),      \
-        FLAG("--int8", int8,                                                                \
-             "compute convolutions and products in int8: where the model has "              \
-             "Q/DQ, else by calibration on the data of the data loader options"),           \
-        PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,     \
-                     .choices = CONSTRAINTS,                                                \
-                     .help = "what to do about a layer that cannot have the type it was "   \
-                             "given: 'obey': an error, 'prefer': a warning; default none"), \
-        OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,               \
-                 "is an older spelling; use --precision-constraints obey"),                 \
-        OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),     \
-        TEXT("--calibration-cache", calibration_cache, "PATH",                              \
-             "ranges of tensors for --int8, in TensorRT's form; read if the file is there " \
-             "and not empty, else written"),                                                \
-        TEXT("--calibration-base-class --calib-base-cls", calibration_class, "NAME",        \
-             "how ranges are found: IInt8EntropyCalibrator2 (default), "                    \
-             "IInt8EntropyCalibrator, IInt8MinMaxCalibrator, IInt8LegacyCalibrator"),       \
-        TEXT("--save-quantized", save_quantized, "PATH",                                    \
-             "save the model with the types that the engine gives its layers, as ONNX"),    \
-        TEXT("--quantile", quantile, "Q", "quantile of IInt8LegacyCalibrator"),             \
+#define PRECISION_ROWS                                                                        \
+    FLAG("--tf32", tf32, "permit TF32; no effect on a CPU"),                                  \
+        FLAG("--fp16", fp16,                                                                  \
+             "store weights and what flows between layers in float16, where that is safe"),   \
+        FLAG("--bf16", bf16,                                                                  \
+             "the same in bfloat16; with --fp16 where float16's range is not "                \
+             "enough"),                                                                       \
+        FLAG("--fp8", fp8, "permit models with Q/DQ in float8; others do not change"),        \
+        FLAG("--int8", int8,                                                                  \
+             "compute convolutions and products in int8: where the model has "                \
+             "Q/DQ, else by calibration on the data of the data loader options"),             \
+        PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,       \
+                     .choices = CONSTRAINTS,                                                  \
+                     .help = "what to do about a layer that cannot have the type it was "     \
+                             "given: 'obey': an error, 'prefer': a warning; default none"),   \
+        OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,                 \
+                 "is an older spelling; use --precision-constraints obey"),                   \
+        OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),       \
+        TEXT("--calibration-cache", calibration_cache, "PATH",                                \
+             "ranges of tensors for --int8, in TensorRT's form; read if the file is there "   \
+             "and not empty, else written"),                                                  \
+        TEXT("--calibration-base-class --calib-base-cls", calibration_class, "NAME",          \
+             "how ranges are found: IInt8EntropyCalibrator2, IInt8EntropyCalibrator, "        \
+             "IInt8MinMaxCalibrator, IInt8LegacyCalibrator; by default each tensor gets "     \
+             "the range with the least squared error"),                                       \
+        LIST("--quantization", quantization_words, PGY_ZERO_OR_MORE, "KIND",                  \
+             "symmetric, the default, or asymmetric: with --int8, give what flows between "   \
+             "layers zero points, which helps where it is not centred on 0; other words are " \
+             "those of --quantization-flags"),                                                \
+        TEXT("--save-quantized", save_quantized, "PATH",                                      \
+             "save the model with the types that the engine gives its layers, as ONNX"),      \
+        TEXT("--quantile", quantile, "Q", "quantile of IInt8LegacyCalibrator"),               \
         TEXT("--regression-cutoff", regression_cutoff, "C", "cutoff of IInt8LegacyCalibrator")
 
 #define CHOICE_ROWS                                                                              \
@@ -133,13 +137,9 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         FLAG("--use-dla", use_dla, "no effect on a CPU"),                                          \
         FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                          \
         FLAG("--trt-safety-restricted", restricted, "no effect on a CPU"),                         \
-        LATER("--trt-config-script", config_script),                                               \
         TEXT("--trt-config-postprocess-script --trt-cpps", config_postprocess, "LIBRARY[:FUNC]",   \
              "shared object with a function (default postprocess_config) that changes the "        \
-             "finished configuration"),                                                            \
-        PGY_OPT_TEXT("--trt-config-func-name", trt_config_args, old_config_function,               \
-                     .hidden = true,                                                               \
-                     .deprecated = "is an older spelling; use --trt-config-script SCRIPT:FUNC")
+             "finished configuration")
 
 static const pgy_option RUN_OPTIONS[] = {SHAPE_ROWS, PRECISION_ROWS, CHOICE_ROWS, DEVICE_ROWS,
                                          PGY_OPT_END};
@@ -181,11 +181,28 @@ static pgy_status check_names(trt_config_args *s, pgy_error *err)
     return st;
 }
 
+/* In the original `--quantization` is an abbreviation of --quantization-flags, so other words than
+ * ours are flags. */
+static pgy_status take_quantization(trt_config_args *s, pgy_error *err)
+{
+    const pgy_text_list *words = &s->quantization_words;
+    for (size_t i = 0; words->count == 1 && QUANTIZATIONS[i]; i++)
+        if (!strcmp(words->items[0], QUANTIZATIONS[i])) s->quantization = QUANTIZATIONS[i];
+    if (!words->given || s->quantization) return PGY_OK;
+    if (s->quantization_flags.given)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--quantization: '%s' is neither symmetric nor asymmetric",
+                             words->count ? words->items[0] : "");
+    s->quantization_flags = *words;
+    return PGY_OK;
+}
+
 static pgy_status check_lists(trt_config_args *s, arena *a, pgy_error *err)
 {
     pgy_build_config *c = &s->config;
-    pgy_status st =
-        trt_name_list(&c->tactic_sources, &s->tactic_sources, &TRT_TACTIC_SOURCES, a, err);
+    pgy_status st = take_quantization(s, err);
+    if (!st)
+        st = trt_name_list(&c->tactic_sources, &s->tactic_sources, &TRT_TACTIC_SOURCES, a, err);
     if (!st)
         st = trt_name_list(&c->preview_features, &s->preview_features, &TRT_PREVIEW_FEATURES, a,
                            err);
@@ -364,23 +381,6 @@ const option_group GROUP_TRT_CONFIG_CONVERT = CONFIG_GROUP(CONVERT_OPTIONS);
 
 /* ---- For commands --------------------------------------------------------------------------- */
 
-static pgy_status refuse(const char *option, const char *instead, pgy_error *err)
-{
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "%s is not supported by the built-in engine yet%s",
-                         option, instead);
-}
-
-/* What would change the result if it were left out. */
-static pgy_status refuse_missing(const trt_config_args *s, const trt_network_args *n,
-                                 pgy_error *err)
-{
-    if (s->config_script || s->old_config_function)
-        return refuse("--trt-config-script", "; give the options on the command line", err);
-    if (!n) return PGY_OK;
-    if (n->old_network_function) return refuse("--trt-network-func-name", "", err);
-    return PGY_OK;
-}
-
 static void fill_timing(trt_config_args *s, const trt_engine_args *e)
 {
     pgy_build_config *c = &s->config;
@@ -401,10 +401,8 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
 {
     trt_config_args *s = args_get(line, &GROUP_TRT_CONFIG);
     if (!s) s = args_get(line, &GROUP_TRT_CONFIG_CONVERT);
-    pgy_status st = refuse_missing(s, args_get(line, &GROUP_TRT_NETWORK), err);
-    if (!st)
-        st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
-                                  input_shapes(line), &line->memory, err);
+    pgy_status st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
+                                         input_shapes(line), &line->memory, err);
     if (!st) st = trt_precision_fill(s, line, err);
     if (!st)
         st = trt_hooks_load(&s->config, s, args_get(line, &GROUP_TRT_NETWORK), &line->memory, err);

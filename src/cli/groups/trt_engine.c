@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans, caches and the runtime that reads them (cli.md 3.11). */
+/* Plans, caches and the runtime that reads them. */
 #include "cli/groups/trt.h"
 
 #define CACHE_ROW                                                                           \

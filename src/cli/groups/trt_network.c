@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that --trt builds from a model (cli.md 3.10): its outputs, and what may be asked of
+/* The network that --trt builds from a model: its outputs, and what may be asked of
  * single tensors and layers. */
 #include <string.h>
 
@@ -13,10 +13,6 @@ static const char LOG_PATH[] = "tools/args/backend/trt/loader.py";
 #define NAME_LIST(name_, member_, meta_, help_)                                             \
     PGY_OPT_LIST(name_, trt_network_args, member_, .nargs = PGY_ONE_OR_MORE, .meta = meta_, \
                  .help = help_)
-#define LATER(name_, member_, nargs_)                                               \
-    PGY_OPT_LIST(name_, trt_network_args, member_, .nargs = nargs_, .hidden = true, \
-                 .help = "not to be had yet")
-
 static const pgy_option OPTIONS[] = {
     NAME_LIST("--trt-outputs", outputs, "NAME",
               "tensors that become the network's outputs; wildcards are accepted; '*' alone (or "
@@ -50,14 +46,12 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--plugin-instancenorm", trt_network_args, plugin_instancenorm,
                  .help = "InstanceNormalization from a plug-in; no effect: it is built in"),
     PGY_OPT_FLAG("--enable-uint8-asymmetric-quantization-dla", trt_network_args, uint8_dla,
-                 .hidden = true,
+                 .help = "a flag of TensorRT's ONNX parser; no effect",
                  .deprecated = "is deprecated; use --onnx-flags "
                                "ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA"),
     NAME_LIST("--trt-network-postprocess-script --trt-npps", postprocess, "LIBRARY[:FUNC]",
               "shared objects with a function (default postprocess_network) that changes the "
               "network, in order"),
-    PGY_OPT_TEXT("--trt-network-func-name", trt_network_args, old_network_function, .hidden = true,
-                 .deprecated = "is an older spelling; use MODEL.py:FUNC"),
     PGY_OPT_END,
 };
 

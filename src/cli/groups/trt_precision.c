@@ -135,12 +135,13 @@ static pgy_calibrator kind_of(const char *name)
     static const struct {
         const char *name;
         pgy_calibrator kind;
-    } KINDS[] = {{"IInt8EntropyCalibrator", PGY_CALIBRATOR_ENTROPY},
+    } KINDS[] = {{"IInt8EntropyCalibrator2", PGY_CALIBRATOR_ENTROPY_2},
+                 {"IInt8EntropyCalibrator", PGY_CALIBRATOR_ENTROPY},
                  {"IInt8MinMaxCalibrator", PGY_CALIBRATOR_MIN_MAX},
                  {"IInt8LegacyCalibrator", PGY_CALIBRATOR_LEGACY}};
     for (size_t i = 0; name && i < sizeof KINDS / sizeof *KINDS; i++)
         if (strcmp(KINDS[i].name, name) == 0) return KINDS[i].kind;
-    return PGY_CALIBRATOR_ENTROPY_2;
+    return PGY_CALIBRATOR_LEAST_ERROR;
 }
 
 static bool needs_calibration(const pgy_build_config *c)
@@ -161,6 +162,7 @@ static pgy_status fill_calibration(trt_config_args *s, args *line, pgy_error *er
     c->config = (pgy_calibration){
         .kind = kind_of(s->calibration_class),
         .cache = s->calibration_cache,
+        .asymmetric = s->quantization && !strcmp(s->quantization, "asymmetric"),
         .quantile = s->quantile ? strtod(s->quantile, NULL) : 0,
         .regression_cutoff = s->regression_cutoff ? strtod(s->regression_cutoff, NULL) : 0,
         /* `run` compares on the same data, so there they are no surprise. */

@@ -60,19 +60,19 @@ static size_t count_uses(const pgy_text_list *all)
     return count;
 }
 
-/* Dimensions that are not fixed become 1. */
+/* Dimensions that are not fixed stay open until the model is known. */
 static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
 {
     int64_t *dims = arena_alloc_array(r->a, (size_t)info->rank + 1, sizeof *dims);
     const char *name = arena_strdup(r->a, info->name);
     if (!dims || !name) return no_memory(r->err);
     for (int32_t i = 0; i < info->rank; i++) {
-        dims[i] = info->shape[i] < 0 ? 1 : info->shape[i];
+        dims[i] = info->shape[i] < 0 ? -1 : info->shape[i];
         if (info->shape[i] >= 0 || r->warned) continue;
         r->warned = true;
         LOG(WARNING,
-            "Input '%s': dimensions of a profile that are not fixed become 1; give a number for "
-            "each to choose another",
+            "Input '%s': dimensions of a profile that are not fixed become those of the model, or "
+            "1; give a number for each to choose another",
             info->name);
     }
     size_t k = 0;
@@ -131,18 +131,6 @@ static pgy_status names_differ(const shape_set *a, const char *what_a, const sha
     return st;
 }
 
-static pgy_status check_order(const pgy_profile_range *range, size_t profile, pgy_error *err)
-{
-    for (size_t d = 0; d < range->count; d++)
-        if (range->min[d] > range->opt[d] || range->opt[d] > range->max[d])
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "profile %zu, input '%s': entry %zu of the shapes is min %lld, "
-                                 "opt %lld, max %lld; expected min <= opt <= max",
-                                 profile, range->name, d, (long long)range->min[d],
-                                 (long long)range->opt[d], (long long)range->max[d]);
-    return PGY_OK;
-}
-
 static pgy_status make_profile(pgy_profile *out, const shape_set *sets, size_t index,
                                const resolver *r)
 {
@@ -169,8 +157,6 @@ static pgy_status make_profile(pgy_profile *out, const shape_set *sets, size_t i
                                         .min = e[0]->dims,
                                         .opt = e[1]->dims,
                                         .max = e[2]->dims};
-        const pgy_status st = check_order(&ranges[i], index, r->err);
-        if (st) return st;
     }
     return PGY_OK;
 }

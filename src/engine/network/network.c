@@ -94,6 +94,7 @@ static pgy_status open_root(pgy_network **out, pgy_model *model, pgy_error *err)
     network_root *root = mem_calloc(1, sizeof *root);
     if (!root) return network_no_memory(err);
     pgy_status st = pgy_graph_import(&root->graph, model, err);
+    if (!st) graph_set_newer(root->graph, NEWER_TAKEN);
     if (!st) st = network_add_level(out, root, root->graph, err);
     if (st) destroy_root(root);
     return st;

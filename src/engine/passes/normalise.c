@@ -2,6 +2,7 @@
 /* One opset for all models, so that patterns and kernels know one form of each operator. A model
  * that the newest opset cannot express stays as it is. */
 #include "transform/normalise.h"
+#include "base/cancel.h"
 
 #include "base/log.h"
 #include "engine/pass.h"
@@ -13,7 +14,7 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
     pgy_error why = {0};
     const int64_t before = pgy_graph_opset(g, "");
     const pgy_status st = graph_normalise(g, &why);
-    if (st == PGY_E_MEMORY) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) LOG(VERBOSE, "The opset stays %lld: %s", (long long)before, why.text);
     *changes = pgy_graph_opset(g, "") != before;
     return PGY_OK;

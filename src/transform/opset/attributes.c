@@ -107,14 +107,58 @@ void shape_15_down(rewrite *r)
                      rw_vector1(r, end));
 }
 
-void reshape_14_down(rewrite *r)
+/* Does it make no difference whether 0 means no elements or the size of the input? It does not
+ * where the size cannot be 0, nor where it is that of the input. */
+static bool is_safe_size(const op_value *x, size_t i, dim size)
+{
+    const bool is_there = x->rank >= 0 && i < (size_t)x->rank;
+    return dim_is_positive(size) || (dim_is_const(size) && size.value < 0) ||
+           (is_there && dim_equal(size, x->dims[i]));
+}
+
+static void refuse_size(rewrite *r, size_t i, dim size)
+{
+    str text = {0};
+    dim_print(&text, size);
+    rw_refuse(r,
+              "element %zu of the shape, '%s', may be 0, which means no elements here (allowzero) "
+              "and a size to copy there",
+              i, str_text(&text));
+    str_deinit(&text);
+}
+
+/* Looks at the elements of the shape, as far as they are known, and else at the sizes that
+ * inference gives the output. */
+static void check_zeros(rewrite *r)
 {
     size_t count = 0;
-    if (rw_int(r, "allowzero", 0)) {
-        const int64_t *shape = rw_constant_ints(r, 1, &count);
-        for (size_t i = 0; shape && i < count; i++)
-            if (shape[i] == 0) rw_refuse(r, "size 0 in the shape means a size to copy there");
+    const pgy_value *shape = rw_input(r, 1), *out = r->node->outputs[0];
+    if (!rw_input(r, 0) || !shape || !out) return;
+    const op_value *x = &box_of(rw_input(r, 0))->known, *y = &box_of((pgy_value *)out)->known;
+    const op_value *s = &box_of((pgy_value *)shape)->known;
+    const pgy_tensor *t = rw_constant(r, 1);
+    const int64_t *values = t && pgy_tensor_dtype(t) == PGY_I64 ? op_i64(t) : NULL;
+    if (values)
+        count = pgy_tensor_count(t);
+    else if (s->elements)
+        count = s->element_count;
+    else if (y->rank >= 0)
+        count = (size_t)y->rank;
+    else
+        rw_refuse(r,
+                  "the shape '%s' is computed, and whether a size can be 0 is not known: it "
+                  "means no elements here (allowzero) and a size to copy there",
+                  shape->name);
+    for (size_t i = 0; i < count && !r->status; i++) {
+        const dim size = values ? dim_const(values[i]) : s->elements ? s->elements[i] : y->dims[i];
+        const bool shown = y->rank >= 0 && i < (size_t)y->rank && is_safe_size(x, i, y->dims[i]);
+        if (!shown && !is_safe_size(x, i, size)) refuse_size(r, i, size);
     }
+}
+
+void reshape_14_down(rewrite *r)
+{
+    if (rw_int(r, "allowzero", 0)) check_zeros(r);
     rw_drop(r, "allowzero");
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. sparsity.onnx has one weight of each kind that `inspect sparsity` tells apart;
 lint.onnx has a node that fails, one that only it feeds, and things nobody uses; faults.onnx has what only a check without a runtime can
-place: faults in a branch and in a function, of weights, of the order; broken.onnx is no graph, for many reasons; cyclic.onnx has a circle; custom.onnx has operators that nobody has."""
+place: faults in a branch and in a function, of weights, of the order; broken.onnx is no graph, for many reasons; cyclic.onnx has a circle; custom.onnx has operators that nobody has; size_one.onnx fails on data of size 1."""
 import os
 
 import numpy as np
@@ -67,6 +67,13 @@ def lint():
     nodes = [node("Relu", ["x"], ["a"], name="good"), node("MatMul", ["a", "w"], ["b"], name="bad"), node("Relu", ["b"], ["y"], name="below"),
              node("Neg", ["x"], ["z"], name="unused")]
     save("lint", nodes, [value("x", [2, 3]), value("lonely", [1])], [value("y", [2, 5])], [numpy_helper.from_array(dense((4, 5)), "w")])
+
+
+def size_one():
+    """A node that cannot work if the dynamic dimension is 1."""
+    node = helper.make_node
+    nodes = [node("Reshape", ["x", "s"], ["a"], name="two"), node("Neg", ["a"], ["y"], name="three")]
+    save("size_one", nodes, [value("x", ["n", 3])], [value("y", None)], [numpy_helper.from_array(np.array([-1, 2, 3], np.int64), "s")])
 
 
 def faults():
@@ -139,4 +146,5 @@ if __name__ == "__main__":
     plugin()
     sparsity()
     lint()
+    size_one()
     faults()

@@ -5,6 +5,8 @@ import base64
 import io
 import json
 import os
+import struct
+import zipfile
 
 import numpy as np
 import onnx
@@ -54,6 +56,12 @@ def models():
     save("duplicate_node.onnx", model([node("Relu", ["x"], ["a"], name="twin"), node("Neg", ["a"], ["y"], name="twin")]))
     save("dangling.onnx", model([node("Add", ["x", "nowhere"], ["y"], name="add")]))
     save("no_such_output.onnx", model([node("Relu", ["x"], ["a"], name="relu")]))
+    save("newer_operator.onnx", model([node("Gelu", ["x"], ["y"], name="gelu")]))
+    mixed = model([node("Add", ["x", "d"], ["y"], name="add"), node("Relu", ["x"], ["z"], name="relu")], outputs=("y", "z"))
+    mixed.graph.input.append(value("d", kind=TensorProto.DOUBLE))
+    save("mixed_types.onnx", mixed)
+    save("unknown_operator.onnx", model([node("Frob", ["x"], ["y"], name="frob")]))
+    save("omitted_input.onnx", model([node("Sub", ["x", ""], ["y"], name="sub")]))
     save("wrong_type.onnx", model([node("And", ["x", "x"], ["y"], name="and")]))
     save("unknown_element_type.onnx", model([add], initializers=[weight("w", [2], 99, b"\0" * 8)]))
     save("huge_shape.onnx", model([add], initializers=[weight("w", [1 << 40, 1 << 40], raw=b"\0" * 8)]))
@@ -77,6 +85,20 @@ def varint(n):
         out += bytes([n & 0x7F | 0x80])
         n >>= 7
     return out + bytes([n])
+
+
+def large_models():
+    node = helper.make_node
+    fill = [node("ConstantOfShape", ["s"], [f"c{i}"], name=f"c{i}") for i in range(16)]
+    ends = [node("Sum", [f"c{i}" for i in range(16)], ["t"], name="t"), node("ReduceSum", ["t"], ["r"], name="r", keepdims=0), node("Add", ["x", "r"], ["y"])]
+    save("many_large.onnx", model(fill + ends, initializers=[numpy_helper.from_array(np.array([1 << 26]), "s")]))
+    twice = [node("Concat", [f"c{i}" if i else "x"] * 2, [f"c{i + 1}"], name=f"c{i + 1}", axis=0) for i in range(40)]
+    save("doubled.onnx", model(twice + [node("ReduceSum", ["c40"], ["y"], keepdims=0)]))
+    step = [node("Identity", ["c"], ["d"]), node("Concat", ["s", "s"], ["t"], name="grow", axis=0)]
+    scalar = lambda name, kind: helper.make_tensor_value_info(name, kind, [])
+    body = helper.make_graph(step, "body", [scalar("i", TensorProto.INT64), scalar("c", TensorProto.BOOL), value("s", ("n",))],
+                             [scalar("d", TensorProto.BOOL), value("t", ("m",))])
+    save("loop_grows.onnx", model([node("Loop", ["count", "", "x"], ["y"], name="loop", body=body)], initializers=[numpy_helper.from_array(np.array(60), "count")]))
 
 
 def npy(a):
@@ -103,8 +125,21 @@ def data():
     save("huge.npy", good.replace(b"(1, 1, 8, 8)", b"(9999999999,)"))
     save("object.npy", good.replace(b"'<f4'", b"'|O' "))
     save("not_a_zip.npz", b"PK\x03\x04nothing")
+    save("overlap.npz", overlap(npy(np.zeros((1, 1, 512, 512), np.float32)), 40))
+
+
+def overlap(member, count):
+    """An archive with `count` names for one member."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("a00.npy"), member, zipfile.ZIP_DEFLATED)
+    whole = file.getvalue()
+    begin, end = whole.index(b"PK\x01\x02"), whole.index(b"PK\x05\x06")
+    entries = b"".join(whole[begin:end].replace(b"a00.npy", b"a%02d.npy" % i) for i in range(count))
+    return whole[:begin] + entries + struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, count, count, len(entries), begin, 0)
 
 
 if __name__ == "__main__":
     models()
+    large_models()
     data()

@@ -31,7 +31,7 @@ static void test_error__stays_one_line(void **state)
     pgy_error err = {0};
     assert_int_equal(pgy_error_set(&err, PGY_E_FORMAT, "name '%s'", "a\nb\033[31m\x7f"),
                      PGY_E_FORMAT);
-    assert_string_equal(err.text, "name 'a b [31m '");
+    assert_string_equal(err.text, "name 'a b\\x1b[31m\\x7f'");
 }
 
 static void test_error__truncates_at_a_character(void **state)

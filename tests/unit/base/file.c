@@ -202,6 +202,24 @@ static void test_file__symlinks_are_written_through(void **state)
     expect_text(scratch("not-yet"), "made");
 }
 
+/* Also what a link without a target leads to appears whole or not at all. */
+static void test_file__dangling_links_are_not_half_written(void **state)
+{
+    (void)state;
+    file_writer *w = NULL;
+    assert_int_equal(symlink("later", scratch("first-link")), 0);
+    assert_int_equal(symlink("first-link", scratch("second-link")), 0);
+    assert_int_equal(file_writer_create(&w, scratch("second-link"), NULL), PGY_OK);
+    assert_int_equal(file_writer_write(w, "half", 4, NULL), PGY_OK);
+    assert_false(file_exists(scratch("later")));
+    file_writer_destroy(w);
+    assert_false(file_exists(scratch("later")));
+    write_text(scratch("second-link"), "whole");
+    expect_text(scratch("later"), "whole");
+    assert_int_equal(symlink("circle", scratch("circle")), 0);
+    assert_int_equal(file_writer_create(&w, scratch("circle"), NULL), PGY_E_IO);
+}
+
 static void test_file__devices_are_written_in_place(void **state)
 {
     (void)state;
@@ -468,6 +486,22 @@ static void test_file__temporary(void **state)
     assert_int_equal(file_temp_path(&path, NULL, &err), PGY_E_IO);
     assert_non_null(strstr(err.text, "no/such/folder"));
     unsetenv("TMPDIR");
+}
+
+static void test_file__temporary_that_became_a_link(void **state)
+{
+    (void)state;
+    char *path = NULL;
+    file_writer *w = NULL;
+    setenv("TMPDIR", scratch("."), 1);
+    write_text(scratch("others"), "precious");
+    assert_int_equal(file_temp_path(&path, NULL, NULL), PGY_OK);
+    unsetenv("TMPDIR");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(scratch("others"), path), 0);
+    assert_int_equal(file_writer_create_temp(&w, path, NULL), PGY_E_IO);
+    expect_text(scratch("others"), "precious");
+    file_temp_release(path);
 }
 
 typedef enum ending { ENDS_BY_EXIT, ENDS_BY_SIGNAL, ENDS_IN_A_GRANDCHILD } ending;

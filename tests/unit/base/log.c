@@ -235,6 +235,61 @@ static void test_log__console_streams_and_colors(void **state)
     unsetenv("FORCE_COLOR");
 }
 
+/* Runs `body` in a child whose stdout and stderr are one terminal, and returns what it wrote. */
+static void in_terminal(const char *term, void (*body)(void), char *out, size_t size)
+{
+    const int host = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(host >= 0 && !grantpt(host) && !unlockpt(host));
+    const int guest = open(ptsname(host), O_RDWR | O_NOCTTY);
+    assert_true(guest >= 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (term)
+            setenv("TERM", term, 1);
+        else
+            unsetenv("TERM");
+        dup2(guest, STDOUT_FILENO);
+        dup2(guest, STDERR_FILENO);
+        pgy_log_open_console();
+        body();
+        fflush(stdout);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    const ssize_t got = read(host, out, size - 1);
+    out[got > 0 ? got : 0] = '\0';
+    close(guest);
+    close(host);
+}
+
+static void log_with_status(void)
+{
+    log_show_status("half done");
+    LOG(WARNING, "late");
+}
+
+static void test_log__terminals_that_know_no_escape_sequences_get_none(void **state)
+{
+    (void)state;
+    char out[256];
+    unsetenv("NO_COLOR");
+    unsetenv("FORCE_COLOR");
+    in_terminal("xterm-256color", log_with_status, out, sizeof out);
+    assert_non_null(strstr(out, "half done\r\033[K\033[38;5;11m[W] late"));
+    in_terminal("dumb", log_with_status, out, sizeof out);
+    assert_string_equal(out, "[W] late\r\n");
+    in_terminal("", log_with_status, out, sizeof out);
+    assert_string_equal(out, "[W] late\r\n");
+    in_terminal(NULL, log_with_status, out, sizeof out);
+    assert_string_equal(out, "[W] late\r\n");
+    setenv("NO_COLOR", "1", 1);
+    in_terminal("xterm-256color", log_with_status, out, sizeof out);
+    assert_string_equal(out, "half done\r\033[K[W] late\r\n");
+    unsetenv("NO_COLOR");
+}
+
 static void test_log__reader_gone(void **state)
 {
     (void)state;

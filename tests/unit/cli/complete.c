@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/complete.h"
+#include "cli/manual.h"
 
 static char caught[1 << 20];
 
@@ -21,7 +22,7 @@ static void catch_words(int count, const char *const *words)
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);
     assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0);
-    int code = count < 0 ? complete_print(words[0]) : complete_words(count, words);
+    int code = count < 0 ? manual_print(words[0]) : complete_words(count, words);
     fflush(stdout);
     assert_true(dup2(saved, STDOUT_FILENO) >= 0);
     close(saved);
@@ -52,8 +53,10 @@ static void test_complete__formats(void **state)
     (void)state;
     static const struct {
         const char *format, *part;
-    } CASES[] = {
-        {"bash", "complete "}, {"zsh", "compdef"}, {"man", ".TH"}, {"markdown", "--load-inputs"}};
+    } CASES[] = {{"bash", "complete "},          {"zsh", "#compdef polygraphy\n"},
+                 {"fish", "complete -c"},        {"man", ".TH"},
+                 {"man", ".SH ENVIRONMENT"},     {"markdown", "--load-inputs"},
+                 {"parity", "| `debug build` |"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         catch_words(-1, &CASES[i].format);
         if (!strstr(caught, CASES[i].part)) fail_msg("%s lacks %s", CASES[i].format, CASES[i].part);

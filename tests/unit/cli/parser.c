@@ -33,6 +33,8 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_RUNNER("--two", settings, runners, "two", .help = "h"),
     PGY_OPT_INT("-n --number", settings, number, .help = "h"),
     PGY_OPT_COUNT("-v --verbose", settings, loud, .help = "h"),
+    PGY_OPT_TEXT("--same-thing --same-thread", settings, left, .help = "h"),
+    PGY_OPT_TEXT("--outer", settings, left, .hidden = true, .deprecated = "is old"),
     PGY_OPT_FLAG("-f --flag", settings, flag, .help = "h", .deprecated = "is old"),
     PGY_OPT_END,
 };
@@ -163,13 +165,88 @@ static void test_parser__abbreviation(void **state)
     PARSE("m", "--m", "x");
     assert_int_equal(outcome, ARGS_USAGE);
     assert_string_equal(str_text(&line.message),
-                        "ambiguous option: --m could match --maybe, --many, --multiple");
+                        "ambiguous option: --m could match --maybe, --many");
+    assert_int_equal(PARSE("m", "--mult", "x")->many.count, 1);
+    assert_int_equal(PARSE("m", "--man=x")->many.count, 1);
     free_line();
     assert_int_equal(args_init(&line, "program", "", GROUPS, NULL), PGY_OK);
     line.no_abbreviation = true;
     assert_int_equal(args_parse(&line, &outcome, 3, (const char *[]){"m", "--out", "x"}, NULL),
                      PGY_OK);
     assert_int_equal(outcome, ARGS_UNKNOWN);
+    free_line();
+}
+
+static void test_parser__a_beginning_may_fit_two_spellings_of_one_option(void **state)
+{
+    (void)state;
+    assert_string_equal(PARSE("m", "--same", "x")->left, "x");
+    assert_int_equal(outcome, ARGS_OK);
+    assert_string_equal(PARSE("m", "--same-th=y")->left, "y");
+    free_line();
+}
+
+static void test_parser__older_spellings_are_found_whole_only(void **state)
+{
+    (void)state;
+    assert_string_equal(PARSE("m", "--out", "x")->out, "x"); /* not ambiguous with --outer */
+    assert_string_equal(PARSE("m", "--outer", "x")->left, "x");
+    PARSE("m", "--oute", "x");
+    assert_int_equal(outcome, ARGS_UNKNOWN);
+    free_line();
+}
+
+static void test_parser__missing_options_are_never_others(void **state)
+{
+    (void)state;
+    static const missing_option MISSING[] = {
+        {.commands = "program", .names = "--outlandish", .what = "a", .instead = "use b"},
+        {.commands = "program", .names = "--fl", .what = "c"},
+        {.commands = "program", .names = "--numb", .older = true, .what = "d"},
+        {.commands = "other", .names = "--on", .what = "e"},
+        {.commands = "program", .names = "--output", .values = "x.y", .what = "f"}};
+    static const struct {
+        const char *words[3];
+        int count;
+        args_outcome outcome;
+        const char *message; /* begins so */
+    } CASES[] = {
+        {{"m", "--fl"}, 2, ARGS_MISSING, "--fl is not available in this build (c); docs/parity.md"},
+        {{"m", "--outl=1"},
+         2,
+         ARGS_MISSING,
+         "--outlandish is not available in this build (a); use b; docs/parity.md"},
+        {{"m", "--out", "x"}, 3, ARGS_MISSING, "--outlandish is not"},
+        {{"m", "--numb"}, 2, ARGS_MISSING, "--numb is not"},
+        {{"m", "--num", "1"}, 3, ARGS_OK, ""},
+        {{"m", "--on"}, 2, ARGS_OK, ""},
+        {{"m", "-o", "x.y"}, 3, ARGS_MISSING, "--output x.y is not available in this build (f)"},
+        {{"-h", "--fl"}, 2, ARGS_HELP, ""},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        free_line();
+        assert_int_equal(args_init(&line, "polygraphy program", "", GROUPS, NULL), PGY_OK);
+        line.missing = MISSING;
+        line.missing_count = sizeof MISSING / sizeof *MISSING;
+        assert_int_equal(args_parse(&line, &outcome, CASES[i].count, CASES[i].words, NULL), PGY_OK);
+        assert_int_equal(outcome, CASES[i].outcome);
+        assert_true(str_starts_with(str_text(&line.message), CASES[i].message));
+    }
+    free_line();
+}
+
+static void test_parser__suggests(void **state)
+{
+    (void)state;
+    str text = {0};
+    PARSE("m", "--ouptut", "x");
+    args_suggest(&text, &line, "--ouptut");
+    assert_true(str_starts_with(str_text(&text), "; did you mean '--output'"));
+    str_deinit(&text);
+    PARSE("m", "--any", "blu");
+    assert_string_equal(
+        str_text(&line.message),
+        "argument --any: invalid choice: 'blu'; did you mean 'blue'? (choose from 'red', 'blue')");
     free_line();
 }
 

@@ -8,24 +8,52 @@
 
 #include "cli/progress.h"
 
-static void test_progress__waits_a_second(void **state)
+static const int64_t SECOND = 1000000000;
+
+static void expect(const pgy_progress_level *levels, size_t count, const char *expected)
+{
+    char text[256], small[8];
+    const pgy_progress p = {.size = sizeof p, .levels = levels, .level_count = count};
+    progress_text(text, sizeof text, &p);
+    assert_string_equal(text, expected);
+    progress_text(small, sizeof small, &p); /* does not write behind a short buffer */
+    assert_memory_equal(small, expected, count ? sizeof small - 1 : 0);
+}
+
+static void test_progress__without_a_known_total(void **state)
 {
     (void)state;
-    char text[96];
-    progress p = {.asks_per_iteration = 3, .iterations = 10};
-    int64_t start = 5000000000;
-    assert_false(progress_text(text, sizeof text, &p, start));
-    for (int i = 0; i < 5; i++)
-        assert_false(progress_text(text, sizeof text, &p, start + 100000000));
-    assert_true(progress_text(text, sizeof text, &p, start + 1500000000));
-    assert_string_equal(text, "    2 of 10 iterations done, 1 s");
-    assert_false(progress_text(text, sizeof text, &p, start + 1600000000));
-    p.iterations = 0;
-    assert_true(progress_text(text, sizeof text, &p, start + 61000000000));
-    assert_string_equal(text, "    2 iterations done, 61 s");
-    p.asks_per_iteration = 0;
-    assert_true(progress_text(text, sizeof text, &p, start + 62000000000));
-    assert_string_equal(text, "    running, 62 s");
-    p.off = true;
-    assert_false(progress_text(text, sizeof text, &p, start + 70000000000));
+    expect(NULL, 0, "");
+    pgy_progress_level l = {.what = "Calibrating", .elapsed_ns = 61 * SECOND};
+    expect(&l, 1, "Calibrating, 61 s");
+    l.done = 7;
+    expect(&l, 1, "Calibrating 7, 61 s");
+}
+
+static void test_progress__estimate(void **state)
+{
+    (void)state;
+    pgy_progress_level l = {"Folding nodes", 20, 80, SECOND};
+    expect(&l, 1, "Folding nodes 20 of 80, 1 s"); /* too early */
+    l.elapsed_ns = 30 * SECOND;
+    expect(&l, 1, "Folding nodes 20 of 80, 30 s, about 90 s left");
+    l.done = 1, l.total = 100;
+    expect(&l, 1, "Folding nodes 1 of 100, 30 s, about 49 min left");
+    l.done = 0;
+    expect(&l, 1, "Folding nodes 0 of 100, 30 s");
+    l.done = 100;
+    expect(&l, 1, "Folding nodes 100 of 100, 30 s, about 0 s left");
+}
+
+/* Half an iteration is what half of its nodes are; of a phase of unknown size only its part can be
+ * foreseen. */
+static void test_progress__levels(void **state)
+{
+    (void)state;
+    const pgy_progress_level known[] = {{"Running iterations", 1, 4, 30 * SECOND},
+                                        {"Running nodes", 5, 10, 10 * SECOND}};
+    expect(known, 2, "Running iterations 1 of 4, Running nodes 5 of 10, 30 s, about 50 s left");
+    const pgy_progress_level unknown[] = {{"Building a program", 0, 0, 40 * SECOND},
+                                          {"Measuring kernels", 10, 20, 10 * SECOND}};
+    expect(unknown, 2, "Building a program, Measuring kernels 10 of 20, 40 s, about 10 s left");
 }

@@ -49,6 +49,25 @@ static void test_indices__floats_and_nan(void **state)
     assert_true(judge(PGY_F32, a, a, 1, 0));
 }
 
+static void test_indices__floats_meet_integers_exactly(void **state)
+{
+    (void)state;
+    int64_t a[] = {(INT64_C(1) << 53) + 1, 4};
+    uint64_t u[] = {UINT64_MAX, 4};
+    double b[] = {0x1p53, 4}, c[] = {0x1p64, 4}, d[] = {4, 0x1p53}, e[] = {0x1p53 + 2, 4};
+    pgy_compare_options o = pgy_compare_options_default(PGY_COMPARE_INDICES);
+    assert_false(judging_one(&o, PGY_I64, a, PGY_F64, b, 2, false).passed);
+    assert_false(judging_one(&o, PGY_F64, b, PGY_I64, a, 2, false).passed);
+    assert_false(judging_one(&o, PGY_F64, d, PGY_I64, a, 2, false).passed);
+    judging_listen(PGY_LOG_ERROR);
+    assert_false(judging_one(&o, PGY_U64, u, PGY_F64, c, 2, false).passed);
+    assert_logged("Value: 18446744073709551615 not found");
+    judging_stop();
+    assert_true(judging_one(&o, PGY_I64, a, PGY_F64, b, 2, true).passed); /* as the original */
+    a[0]++;
+    assert_true(judging_one(&o, PGY_I64, a, PGY_F64, e, 2, false).passed);
+}
+
 static void test_indices__each_row_is_a_batch(void **state)
 {
     (void)state;

@@ -90,10 +90,12 @@ static inline pgy_verdicts *judging_compare(const pgy_compare_options *o, const 
 {
     pgy_compare *c = NULL;
     pgy_verdicts *v = NULL;
-    size_t none = 0;
+    compare_gaps gaps = {0};
     GOOD(pgy_compare_create(&c, o, &judging_error));
     GOOD(verdicts_create(&v, &judging_error));
-    GOOD(compare_iteration(v, unmatched ? unmatched : &none, c, a, b, compat, &judging_error));
+    GOOD(compare_iteration(v, &gaps, c, a, b, compat, &judging_error));
+    if (unmatched) *unmatched = gaps.unmatched;
+    compare_gaps_deinit(&gaps);
     pgy_compare_destroy(c);
     return v;
 }

@@ -95,6 +95,21 @@ static void test_metric__integers_do_not_overflow(void **state)
     judging_stop();
 }
 
+static void test_metric__floats_meet_integers_exactly(void **state)
+{
+    (void)state;
+    int64_t a[] = {(INT64_C(1) << 53) + 1, 0};
+    uint64_t u[] = {UINT64_MAX, 0};
+    double b[] = {0x1p53, 0};
+    float c[] = {0x1p64f, 0};
+    pgy_compare_options o = pgy_compare_options_default(PGY_COMPARE_L2);
+    assert_true(judging_one(&o, PGY_I64, a, PGY_F64, b, 2, false).metric == 1);
+    assert_true(judging_one(&o, PGY_F32, c, PGY_U64, u, 2, false).metric == 1);
+    assert_true(judging_one(&o, PGY_I64, a, PGY_F64, b, 2, true).metric == 0);
+    o = pgy_compare_options_default(PGY_COMPARE_SNR);
+    assert_true(isfinite(judging_one(&o, PGY_I64, a, PGY_F64, b, 2, false).metric));
+}
+
 static void test_metric__bools_are_numbers(void **state)
 {
     (void)state;

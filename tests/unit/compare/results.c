@@ -110,8 +110,9 @@ static void test_results__reader_and_writer_by_iteration(void **state)
     for (;;) {
         if (pgy_results_reader_next(&part, reader, &err)) fail_msg("%s", err.text);
         if (!part) break;
-        assert_int_equal(pgy_results_runner_count(part),
-                         iterations ? 1 : 2); /* the second runner has one iteration */
+        assert_int_equal(pgy_results_runner_count(part), 2);
+        assert_int_equal(pgy_results_iteration_count(part, 0), 1);
+        assert_int_equal(pgy_results_iteration_count(part, 1), iterations == 0); /* it has one */
         assert_int_equal(pgy_results_writer_add(writer, part, &err), PGY_OK);
         pgy_results_destroy(part);
         iterations++;
@@ -122,6 +123,41 @@ static void test_results__reader_and_writer_by_iteration(void **state)
     pgy_results_reader_close(reader);
     assert_same_bytes(WRITTEN, GOLDEN "results.json");
     unlink(WRITTEN);
+}
+
+/* A runner with fewer iterations keeps its place in a folder of iterations. */
+static void test_results__runners_of_a_folder_stay_apart(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_results *r = NULL, *back = NULL;
+    const char *folder = TEST_BINARY_DIR "/test-results-folder";
+    float v = 1;
+    assert_int_equal(pgy_results_create(&r, &err), PGY_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(pgy_results_add_runner(r, i == 1 ? "B" : "A", NULL, &err), PGY_OK);
+    for (size_t i = 0; i < 5; i++) { /* one of A, two of B, two of the other A */
+        pgy_tensor_map *m = NULL;
+        pgy_tensor *t = NULL;
+        assert_int_equal(pgy_tensor_map_create(&m, &err), PGY_OK);
+        assert_int_equal(pgy_tensor_create(&t, PGY_F32, 0, NULL, &err), PGY_OK);
+        memcpy(pgy_tensor_data(t), &v, sizeof v);
+        assert_int_equal(pgy_tensor_map_adopt(m, "y", t, &err), PGY_OK);
+        assert_int_equal(pgy_results_add(r, (i + 1) / 2, m, 1, &err), PGY_OK);
+        pgy_tensor_map_destroy(m);
+    }
+    if (pgy_results_save(r, folder, &err)) fail_msg("%s", err.text);
+    if (pgy_results_load(&back, folder, &err)) fail_msg("%s", err.text);
+    assert_int_equal(pgy_results_runner_count(back), 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(pgy_results_runner_name(back, i), pgy_results_runner_name(r, i));
+        assert_int_equal(pgy_results_iteration_count(back, i), i ? 2 : 1);
+    }
+    pgy_results_destroy(r);
+    pgy_results_destroy(back);
+    unlink(TEST_BINARY_DIR "/test-results-folder/0000000000.json");
+    unlink(TEST_BINARY_DIR "/test-results-folder/0000000001.json");
+    rmdir(folder);
 }
 
 /* Nothing half-written: without finish there is no file, and its parts are gone. */

@@ -285,6 +285,123 @@ static void test_run__no_outputs_at_all_fail(void **state)
     }
 }
 
+/* Results with `counts[i]` iterations of a runner "r<i>", each of `elements` ones. */
+static pgy_results *results_of(const size_t *counts, size_t runners, int64_t elements)
+{
+    static const char *const NAMES[] = {"r0", "r1", "r2"};
+    pgy_results *r = NULL;
+    assert_int_equal(pgy_results_create(&r, NULL), PGY_OK);
+    for (size_t i = 0; i < runners; i++) {
+        assert_int_equal(pgy_results_add_runner(r, NAMES[i], NULL, NULL), PGY_OK);
+        for (size_t k = 0; k < counts[i]; k++) {
+            pgy_tensor_map *m = NULL;
+            pgy_tensor *t = NULL;
+            assert_int_equal(pgy_tensor_map_create(&m, NULL), PGY_OK);
+            if (elements >= 0) {
+                assert_int_equal(pgy_tensor_create(&t, PGY_F32, 1, &elements, NULL), PGY_OK);
+                for (int64_t e = 0; e < elements; e++) ((float *)pgy_tensor_data(t))[e] = 1;
+                assert_int_equal(pgy_tensor_map_adopt(m, "y", t, NULL), PGY_OK);
+            }
+            assert_int_equal(pgy_results_add(r, i, m, 1, NULL), PGY_OK);
+            pgy_tensor_map_destroy(m);
+        }
+    }
+    return r;
+}
+
+#define COUNTS(...) \
+    ((const size_t[]){__VA_ARGS__}), sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)
+
+/* The verdict on stored results, in the form `sequential` or by pgy_compare_accuracy (-1); -1: an
+ * error. The accuracy file is checked to have the same verdict. */
+static int judge_stored(int sequential, pgy_judge_options judge, pgy_results *r)
+{
+    const char *stored[] = {SCRATCH "judged.json"}, *saved = SCRATCH "accuracy.json";
+    pgy_error err = {0};
+    bool passed = false;
+    if (sequential < 0) {
+        pgy_status st =
+            pgy_compare_accuracy(NULL, &passed, (const pgy_results *const *)&r, 1, &judge, &err);
+        return st ? -1 : passed;
+    }
+    pgy_run_options o = form(sequential);
+    pgy_accuracy_results *again = NULL;
+    assert_int_equal(pgy_results_save(r, stored[0], &err), PGY_OK);
+    o.judge = judge;
+    o.load_outputs = stored;
+    o.load_output_count = 1;
+    o.save_accuracy = saved;
+    pgy_run_report *report = run(NULL, NULL, 0, o, &err);
+    if (!report) return -1;
+    passed = pgy_run_report_passed(report);
+    pgy_run_report_destroy(report);
+    if (pgy_accuracy_results_load(&again, saved, &err)) fail_msg("%s", err.text);
+    if (!judge.compat && pgy_results_runner_count(r) > 1)
+        assert_int_equal(pgy_accuracy_results_passed(again), passed);
+    if (judge.compat) assert_true(pgy_accuracy_results_verdicts_passed(again));
+    pgy_accuracy_results_destroy(again);
+    unlink(stored[0]);
+    unlink(saved);
+    return passed;
+}
+
+/* Each runner must have each iteration. */
+static void test_run__a_runner_without_iterations_fails(void **state)
+{
+    (void)state;
+    pgy_judge_options strict = pgy_judge_options_default(), compat = strict;
+    compat.compat = true;
+    for (int s = -1; s < 2; s++) {
+        pgy_results *good = results_of(COUNTS(2, 2, 2), 1),
+                    *middle = results_of(COUNTS(1, 0, 1), 1),
+                    *first = results_of(COUNTS(0, 1, 1), 1),
+                    *short_one = results_of(COUNTS(2, 1), 1), *none = results_of(COUNTS(0, 0), 1);
+        assert_int_equal(judge_stored(s, strict, good), 1);
+        assert_int_equal(judge_stored(s, strict, middle), 0);
+        assert_int_equal(judge_stored(s, strict, first), 0);
+        assert_int_equal(judge_stored(s, strict, short_one), 0);
+        assert_int_equal(judge_stored(s, strict, none), 0);
+        assert_int_equal(judge_stored(s, compat, middle), 1);     /* the first with the third */
+        assert_int_equal(judge_stored(s, compat, short_one), -1); /* critical in the original */
+        pgy_results_destroy(good);
+        pgy_results_destroy(middle);
+        pgy_results_destroy(first);
+        pgy_results_destroy(short_one);
+        pgy_results_destroy(none);
+    }
+}
+
+/* Whatever the function, a comparison without elements is none; neither is a validation. */
+static void test_run__nothing_compared_fails(void **state)
+{
+    (void)state;
+    static const pgy_compare_kind KINDS[] = {PGY_COMPARE_SIMPLE, PGY_COMPARE_INDICES,
+                                             PGY_COMPARE_L2, PGY_COMPARE_COSINE_SIMILARITY};
+    for (int64_t elements = -1; elements < 2; elements++)
+        for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
+            for (int s = -1; s < 2; s++) {
+                pgy_compare_options options = pgy_compare_options_default(KINDS[k]);
+                pgy_compare *c = NULL;
+                pgy_judge_options o = pgy_judge_options_default();
+                pgy_results *r = results_of(COUNTS(2, 2), elements),
+                            *one = results_of(COUNTS(2), elements);
+                assert_int_equal(pgy_compare_create(&c, &options, NULL), PGY_OK);
+                o.comparisons = (const pgy_compare *const *)&c;
+                o.comparison_count = 1;
+                assert_int_equal(judge_stored(s, o, r), elements > 0);
+                o.validate = true;
+                if (s >= 0) assert_int_equal(judge_stored(s, o, one), elements > 0);
+                o.compat = true;
+                assert_int_equal(judge_stored(s, o, r), 1);
+                bool valid = elements <= 0;
+                assert_int_equal(pgy_validate(&valid, one, true, true, false, NULL), PGY_OK);
+                assert_int_equal(valid, elements > 0);
+                pgy_compare_destroy(c);
+                pgy_results_destroy(r);
+                pgy_results_destroy(one);
+            }
+}
+
 static void test_run__fail_fast(void **state)
 {
     (void)state;

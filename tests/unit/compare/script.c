@@ -141,6 +141,58 @@ static void test_script__what_the_script_raises_is_the_error(void **state)
     unlink(script_path);
 }
 
+static void expect_refused(const char *values, const char *text)
+{
+    char script[256];
+    pgy_error err = {0};
+    pgy_compare *c = NULL;
+    pgy_results *r = make_results(1, 1);
+    bool passed = true;
+    snprintf(script, sizeof script, "import numpy\ndef compare_outputs(a, b): return %s\n", values);
+    assert_int_equal(pgy_compare_script_create(&c, make_script(script, NULL), &err), PGY_OK);
+    pgy_judge_options o = pgy_judge_options_default();
+    o.comparisons = (const pgy_compare *const *)&c;
+    o.comparison_count = 1;
+    assert_int_equal(
+        pgy_compare_accuracy(NULL, &passed, (const pgy_results *const *)&r, 1, &o, &err),
+        PGY_E_BACKEND);
+    if (!strstr(err.text, text)) fail_msg("%s", err.text);
+    pgy_compare_destroy(c);
+    pgy_results_destroy(r);
+    unlink(script_path);
+}
+
+static void test_script__a_verdict_is_true_or_false(void **state)
+{
+    (void)state;
+    need_numpy();
+    static const char GOOD[] = "import numpy as np\n"
+                               "class Result:\n"
+                               "    def __bool__(self): return True\n"
+                               "def compare_outputs(a, b):\n"
+                               "    return {'x': np.array([True]).all(), 'y': Result()}\n";
+    assert_true(judge(GOOD, NULL, 1, 1));
+    expect_refused("{'x': True, 'y': 0.5}", "gave float as the verdict on output 'y'");
+    expect_refused("{'x': 'False', 'y': True}", "gave str as the verdict on output 'x'");
+    expect_refused("{'x': True, 'y': None}", "gave NoneType as the verdict on output 'y'");
+    expect_refused("{'x': numpy.ones(3, bool), 'y': True}", "gave ndarray as the verdict");
+    expect_refused("{'x': numpy.float32(0), 'y': True}", "gave float32 as the verdict");
+    expect_refused("{'x': True, 'y': True, 3: True}", "gave a verdict on 3");
+    expect_refused("[True, True]", "no mapping");
+}
+
+/* A verdict for each output and nothing else. */
+static void test_script__verdicts_are_complete(void **state)
+{
+    (void)state;
+    need_numpy();
+    assert_true(judge("def compare_outputs(a, b): return {'x': True, 'y': True}\n", NULL, 1, 1));
+    assert_false(judge("def compare_outputs(a, b): return {'x': True}\n", NULL, 1, 1));
+    assert_false(judge("def compare_outputs(a, b): return {}\n", NULL, 1, 1));
+    assert_false(judge(
+        "def compare_outputs(a, b): return {'x': 1 == 1, 'y': 1 == 1, 'z': 1 == 1}\n", NULL, 1, 1));
+}
+
 static void test_script__postprocessing_replaces_outputs(void **state)
 {
     (void)state;

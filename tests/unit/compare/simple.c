@@ -164,6 +164,48 @@ static void test_simple__integers_do_not_wrap(void **state)
     judging_stop();
 }
 
+/* Floats against integers that float64 does not hold, around 2^53 and 2^63. */
+static void test_simple__floats_meet_integers_exactly(void **state)
+{
+    (void)state;
+    static const int64_t WHOLE[] = {(INT64_C(1) << 53) + 1, -(INT64_C(1) << 53) - 1, INT64_MAX,
+                                    INT64_MIN + 1, INT64_MAX - 1};
+    static const double REAL[] = {0x1p53, -0x1p53, 0x1p63, -0x1p63, 0x1p63},
+                        GAPS[] = {1, 1, 1, 1, 2};
+    static const uint64_t LARGE[] = {(UINT64_C(1) << 53) + 1, UINT64_MAX, UINT64_MAX - 4};
+    static const float SINGLE[] = {0x1p53f, 0x1p64f, 0x1p64f}, SINGLE_GAPS[] = {1, 1, 5};
+    pgy_compare_options o = pgy_compare_options_default(PGY_COMPARE_SIMPLE);
+    pgy_number_entry zero = {"", {.is_integer = true}};
+    o.rtol = o.atol = (pgy_number_map){&zero, 1};
+    for (size_t i = 0; i < 5; i++) {
+        double whole = (double)WHOLE[i], differs[] = {NAN, INFINITY, 1.5};
+        pgy_verdict v = judging_one(&o, PGY_I64, &WHOLE[i], PGY_F64, &REAL[i], 1, false);
+        assert_true(!v.passed && v.max_absdiff == GAPS[i]);
+        v = judging_one(&o, PGY_F64, &REAL[i], PGY_I64, &WHOLE[i], 1, false);
+        assert_true(!v.passed && v.max_absdiff == GAPS[i]);
+        assert_true(judging_one(&o, PGY_I64, &WHOLE[i], PGY_F64, &whole, 1, true).passed);
+        for (size_t k = 0; k < 3; k++)
+            assert_false(
+                judging_one(&o, PGY_I64, &WHOLE[i], PGY_F64, &differs[k], 1, false).passed);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        pgy_verdict v = judging_one(&o, PGY_U64, &LARGE[i], PGY_F32, &SINGLE[i], 1, false);
+        assert_true(!v.passed && v.max_absdiff == (double)SINGLE_GAPS[i]);
+        assert_false(judging_one(&o, PGY_F32, &SINGLE[i], PGY_U64, &LARGE[i], 1, false).passed);
+    }
+    int64_t equal[] = {0, 7, -3, INT64_C(1) << 60};
+    double same[] = {0, 7, -3, 0x1p60};
+    float near_7 = 7.25f;
+    assert_true(judging_one(&o, PGY_I64, equal, PGY_F64, same, 4, false).passed);
+    assert_true(judging_one(&o, PGY_I64, equal + 1, PGY_F32, &near_7, 1, false).max_absdiff ==
+                0.25);
+    /* the original rounds, and says so */
+    judging_listen(PGY_LOG_WARNING);
+    assert_true(judging_one(&o, PGY_I64, WHOLE, PGY_F64, REAL, 1, true).passed);
+    assert_logged("the exact differences say FAILED");
+    judging_stop();
+}
+
 /* Beyond 2^53 float64 sees no difference; the exact one is 1. */
 static void test_simple__large_integers_are_exact(void **state)
 {
@@ -338,13 +380,14 @@ static void test_simple__out_of_memory(void **state)
     for (uint64_t n = 1; n < 1000 && !all_passed_through; n++) {
         pgy_compare *c = NULL;
         pgy_verdicts *v = NULL;
-        size_t unmatched = 0;
+        compare_gaps gaps = {0};
         GOOD(verdicts_create(&v, &judging_error));
         mem_fail_nth(n);
         pgy_status st = pgy_compare_create(&c, &o, &judging_error);
-        if (!st) st = compare_iteration(v, &unmatched, c, &x, &y, false, &judging_error);
+        if (!st) st = compare_iteration(v, &gaps, c, &x, &y, false, &judging_error);
         if (!st)
-            st = compare_log_outputs(&x, &y, (const pgy_verdicts *const[]){v}, 1, &judging_error);
+            st = compare_log_outputs(&x, &y, (const pgy_verdicts *const[]){v}, 1, false,
+                                     &judging_error);
         mem_fail_nth(0);
         assert_true(st == PGY_OK || st == PGY_E_MEMORY);
         all_passed_through = n > 300 && st == PGY_OK;

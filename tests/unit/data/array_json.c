@@ -123,6 +123,30 @@ static void test_array_json__escaped_base64(void **state)
     pgy_tensor_release(t);
 }
 
+/* Archives of old releases: the first array counts. */
+static void test_array_json__npz_archives(void **state)
+{
+    (void)state;
+    static const char FORM[] = "{\"array\": \"%s\", \"polygraphy_class\": \"ndarray\"}",
+                      NPZ[] = "UEsDBC0AAAAIAAAAIQDzBVMh//////////8FABQAYS5ucHkBABAAiAAAAAAAAABJAAAA"
+                              "AAAAAJvsF+obEMnIUMZQrZ6SWpxcpG6loG6TZqKuo6Cell9UUpSYF59flJIKEndLzClO"
+                              "BYoXZyQWpAL5GkY6mjoKtQoUAC4GMGiwBwBQSwECLQMtAAAACAAAACEA8wVTIUkAAACI"
+                              "AAAABQAAAAAAAAAAAAAAgAEAAAAAYS5ucHlQSwUGAAAAAAEAAQAzAAAAgAAAAAAA";
+    assert_read(FORM, NPZ, PGY_F32, 1);
+    static const char *const BAD[] = {"UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA==", "UEsDBC0AAAAIAAAA",
+                                      "UEs="};
+    for (size_t i = 0; i < 3; i++) {
+        str json = {0};
+        pgy_tensor *t = NULL;
+        pgy_error err = {0};
+        str_printf(&json, FORM, BAD[i]);
+        assert_int_not_equal(read(&t, str_text(&json), &err), PGY_OK);
+        assert_int_equal(strncmp(err.text, "here: ", 6), 0);
+        if (i == 0) assert_non_null(strstr(err.text, "holds no array"));
+        str_deinit(&json);
+    }
+}
+
 static void test_array_json__types_numpy_lacks_are_refused(void **state)
 {
     (void)state;

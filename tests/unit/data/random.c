@@ -450,6 +450,39 @@ static void test_random__user_shapes_types_and_wildcards(void **state)
     pgy_metadata_destroy(m);
 }
 
+/* Open dimensions of a given shape are the input's own, or 1: the rule of profiles. */
+static void test_random__open_dimensions_of_user_shapes(void **state)
+{
+    (void)state;
+    pgy_metadata *m = metadata(), *user = metadata();
+    int64_t low[] = {5, 3, 6};
+    pgy_tensor_info bounded = {.name = "bounded",
+                               .dtype = PGY_F32,
+                               .rank = 3,
+                               .shape = (int64_t[]){-1, 3, -1},
+                               .min_shape = low};
+    add(m, "x", PGY_F32, 4, (int64_t[]){-1, -1, -1, 4});
+    assert_int_equal(pgy_metadata_set(m, &bounded, NULL), PGY_OK);
+    add(m, "rank", PGY_F32, 2, (int64_t[]){-1, 4});
+    add(m, "shape", PGY_I64, 1, (int64_t[]){3});
+    add(user, "x", PGY_DTYPE_NONE, 4, (int64_t[]){1, 2, -1, -1});
+    add(user, "bounded", PGY_DTYPE_NONE, 3, (int64_t[]){7, -1, -1});
+    add(user, "rank", PGY_DTYPE_NONE, 3, (int64_t[]){7, -1, -1});
+    add(user, "shape", PGY_DTYPE_NONE, 3, (int64_t[]){7, -1, 2});
+    pgy_random_options o = pgy_random_options_default();
+    o.inputs = user;
+    pgy_data_loader *l = make_loader(&o, m);
+    pgy_tensor_map *feed = next(l);
+    assert_shape(feed, "x", 4, (int64_t[]){1, 2, 1, 4});
+    assert_shape(feed, "bounded", 3, (int64_t[]){7, 3, 6});
+    assert_shape(feed, "rank", 2, (int64_t[]){1, 4});
+    assert_values(feed, "shape", 3, (double[]){7, 1, 2});
+    pgy_tensor_map_destroy(feed);
+    pgy_data_loader_destroy(l);
+    pgy_metadata_destroy(user);
+    pgy_metadata_destroy(m);
+}
+
 static void test_random__ranges_by_name_and_kind(void **state)
 {
     (void)state;

@@ -243,11 +243,76 @@ static void test_calibrate__kinds_differ(void **state)
     histogram h = {0};
     add_normal(&h, 10000, 1);
     pgy_calibration c = {.kind = PGY_CALIBRATOR_LEGACY, .quantile = 0.5, .regression_cutoff = 1};
-    assert_true(fabs(calibrator_range(&c, &h) - 0.6745) < 0.05);
+    assert_true(fabs(calibrator_grid(&c, &h).scale * 127 - 0.6745) < 0.05);
     c.kind = PGY_CALIBRATOR_MIN_MAX;
-    assert_true(calibrator_range(&c, &h) == h.max);
+    assert_true(calibrator_grid(&c, &h).scale * 127 == h.max);
     c.kind = PGY_CALIBRATOR_ENTROPY;
-    assert_true(calibrator_range(&c, &h) == calibrator_entropy(&h));
+    assert_true(calibrator_grid(&c, &h).scale * 127 == calibrator_entropy(&h));
+}
+
+/* What a grid does to numbers that are known. */
+static void test_calibrate__errors_are_measured(void **state)
+{
+    (void)state;
+    histogram h = {0};
+    add_normal(&h, 100000, 1);
+    const grid wide = grid_symmetric(127), narrow = grid_symmetric(1e-3);
+    /* Steps of 1: the error of rounding is 1/12 at the least. Everything clipped: all is lost. */
+    assert_true(fabs(calibrator_error(&h, &wide, false) / 1e5 - 1.0 / 12) < 0.02);
+    assert_true(fabs(calibrator_snr_db(&h, &narrow, false)) < 0.1);
+    const float zeros[1000] = {0};
+    const double before = calibrator_error(&h, &wide, false);
+    histogram_add(&h, zeros, 1000);
+    assert_true(calibrator_error(&h, &wide, false) == before); /* zeros are exact */
+}
+
+/* An outlier is clipped, but never for more than it costs; no other rule does better. */
+static void test_calibrate__least_error(void **state)
+{
+    (void)state;
+    const pgy_calibrator others[] = {PGY_CALIBRATOR_ENTROPY_2, PGY_CALIBRATOR_ENTROPY,
+                                     PGY_CALIBRATOR_MIN_MAX};
+    for (int k = 0; k < 3; k++) {
+        histogram h = {0};
+        const float outlier = k == 1 ? 30 : 4;
+        histogram_add(&h, &outlier, 1);
+        add_normal(&h, 100000, 1);
+        if (k == 2) { /* as HardSwish gives: a long side and a short one */
+            h = (histogram){0};
+            for (int i = 0; i < 100000; i++) {
+                const double x = 3 * normal();
+                const float y = (float)(x * fmax(0, fmin(6, x + 3)) / 6);
+                histogram_add(&h, &y, 1);
+            }
+        }
+        pgy_calibration c = {.kind = PGY_CALIBRATOR_LEAST_ERROR};
+        const grid best = calibrator_grid(&c, &h);
+        const double error = calibrator_error(&h, &best, false);
+        for (size_t i = 0; i < 3; i++) {
+            c.kind = others[i];
+            const grid other = calibrator_grid(&c, &h);
+            assert_true(error <= calibrator_error(&h, &other, false));
+        }
+        assert_int_equal(best.zero, 0);
+        if (k == 1) assert_true(best.scale * 127 < 25);
+        c = (pgy_calibration){.kind = PGY_CALIBRATOR_LEAST_ERROR, .asymmetric = true};
+        const grid asymmetric = calibrator_grid(&c, &h);
+        if (k == 2) assert_true(calibrator_error(&h, &asymmetric, true) < error / 2);
+        assert_true(fabs(grid_low(&asymmetric, true)) <= fabs(h.low) + asymmetric.scale);
+        assert_true(k != 2 || asymmetric.zero < -100);
+    }
+}
+
+static void test_calibrate__zero_points_are_kept(void **state)
+{
+    (void)state;
+    scale_table t = {0};
+    assert_true(scales_set(&t, "x", 0.5f) && scales_set_zero(&t, "x", -128) &&
+                scales_set_zero(&t, "y", 5));
+    assert_int_equal(scales_find_zero(&t, "x"), -128);
+    assert_int_equal(scales_find_zero(&t, "y"), 5);
+    assert_int_equal(scales_find_zero(&t, "z"), 0);
+    scales_deinit(&t);
 }
 
 /* ---- Caches --------------------------------------------------------------------------------- */
@@ -312,7 +377,8 @@ static void test_calibrate__caches_come_back(void **state)
     assert_false(found); /* it is empty */
     assert_true(scales_set(&made, "layer/1:0", 0.0123f) && scales_set(&made, "y", 1));
     assert_true(scales_set(&made, "y", 2));
-    assert_int_equal(calibration_cache_save(path, &made, PGY_CALIBRATOR_MIN_MAX, NULL), PGY_OK);
+    const pgy_calibration how = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    assert_int_equal(calibration_cache_save(path, &made, &how, NULL), PGY_OK);
     assert_int_equal(file_read(&text, path, NULL), PGY_OK);
     assert_non_null(
         strstr(str_text(&text), "-MinMaxCalibration\nlayer/1:0: 3c4985f0\ny: 40000000\n"));

@@ -306,6 +306,44 @@ static void test_precision__masks_fit(void **state)
     pgy_graph_destroy(g);
 }
 
+static void expect_masks(const pgy_build_config *config, const char *weight, float limit)
+{
+    static const float low = -3.4028235e38f;
+    static const int64_t start = 0, end = 4;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "3, 4");
+    builder_input(&b, "given", PGY_F32, "3, 4");
+    builder_floats(&b, "low", "1", &low);
+    builder_ints(&b, "start", "1", &start);
+    builder_ints(&b, "end", "1", &end);
+    builder_node(&b, "Slice", "given start end start", "m");
+    builder_node(&b, "Add", "x low", "s");
+    builder_node(&b, "Add", "s m", "t");
+    builder_node(&b, "Softmax", "t", "p");
+    builder_node(&b, "Neg", "p", "n");
+    builder_node(&b, "Abs", "n", "y");
+    builder_output(&b, "y", PGY_F32, "3, 4");
+    pgy_graph *g = expect_close(b, config, 1e-1);
+    pgy_value *v = pgy_graph_find_value(g, weight);
+    pgy_tensor *t = NULL, *wide = NULL;
+    assert_non_null(v);
+    assert_int_equal(pgy_graph_value_data(&t, v, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_cast(&wide, pgy_tensor_view(t), PGY_F32, NULL), PGY_OK);
+    assert_true(*(const float *)pgy_tensor_data(wide) == -limit / 4);
+    assert_int_equal(count_of(g, "Clip"), 2); /* of what flows in, for it leads to a Softmax */
+    pgy_tensor_release(t);
+    pgy_tensor_release(wide);
+    pgy_graph_destroy(g);
+}
+
+/* Neither a stored mask nor one that flows in becomes -Inf, nor do sums with it. */
+static void test_precision__masks_stay_finite(void **state)
+{
+    (void)state;
+    expect_masks(&FP16, "low_f16", 65504.0f);
+    expect_masks(&BF16, "low_bf16", 0x1.fep127f);
+}
+
 /* Sizes are computed in float32: 2049 is no float16. */
 static void test_precision__shape_arithmetic_is_exact(void **state)
 {

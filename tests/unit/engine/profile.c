@@ -83,6 +83,33 @@ static void test_profile__shapes_and_elements(void **state)
     profiles_destroy(s);
 }
 
+/* Negative entries are the model's dimensions, or 1. */
+static void test_profile__open_dimensions(void **state)
+{
+    (void)state;
+    const int64_t low[] = {-1, -1, 8}, high[] = {4, -1, 16}, first[] = {1, -1},
+                  wrong[] = {-1, 3, 4};
+    const pgy_profile_range ranges[] = {{"image", 3, low, low, high},
+                                        {"size", 2, first, first, first}},
+                            falling[] = {{"image", 3, high, low, high}},
+                            other[] = {{"image", 3, wrong, wrong, low}};
+    const pgy_profile p = {ranges, 2}, bad[] = {{falling, 1}, {other, 1}};
+    profile_set *s = NULL;
+    pgy_error err = {0};
+    if (create(&s, &p, 1, &err)) fail_msg("%s", err.text);
+    assert_int_equal(check(s, 0, make_feed(1, 8, 1, 1), &err), PGY_OK);
+    assert_int_equal(check(s, 0, make_feed(4, 16, 1, 1), &err), PGY_OK);
+    assert_int_equal(check(s, 0, make_feed(5, 16, 1, 1), &err), PGY_E_ARGUMENT);
+    assert_int_equal(check(s, 0, make_feed(1, 8, 1, 2), &err), PGY_E_ARGUMENT);
+    profiles_destroy(s);
+    assert_int_equal(create(&s, &bad[0], 1, &err), PGY_E_ARGUMENT);
+    assert_string_equal(err.text,
+                        "profile 0, input 'image': entry 0 of the shapes is min 4, opt 1, "
+                        "max 4; expected min <= opt <= max");
+    assert_int_equal(create(&s, &bad[1], 1, &err), PGY_OK);
+    profiles_destroy(s);
+}
+
 static void test_profile__text(void **state)
 {
     (void)state;

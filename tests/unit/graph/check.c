@@ -324,6 +324,67 @@ static void test_check__subgraphs_have_paths(void **state)
     pgy_graph_destroy(g);
 }
 
+/* An If with n, float32, in the branches; the other side is of type `other`. */
+static pgy_graph *check_branches(pgy_dtype other, bool weight)
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "c", PGY_BOOL, "");
+    builder_input(&b, "x", PGY_F32, "2");
+    model_builder yes = builder_subgraph(&b, "yes"), no = builder_subgraph(&b, "no");
+    builder_node(&yes, "Abs", "x", "t");
+    builder_output(&yes, "t", PGY_F32, "2");
+    if (weight)
+        builder_floats(&no, "e", "2", NULL);
+    else
+        builder_attr_int(&b, builder_node(&no, "Cast", "x", "e"), "to",
+                         pgy_dtype_describe(other)->onnx);
+    builder_output(&no, "e", other, "2");
+    pgy_onnx_node *n = builder_node(&b, "If", "c", "y");
+    n->name = "choice";
+    builder_attr_graph(&b, n, "then_branch", &yes);
+    builder_attr_graph(&b, n, "else_branch", &no);
+    builder_output(&b, "y", PGY_F32, "2");
+    return check(&b);
+}
+
+static void test_check__types_of_branches(void **state)
+{
+    (void)state;
+    pgy_graph *g = check_branches(PGY_F32, false);
+    refuse_code("declared-type");
+    refuse_code("input-type");
+    pgy_graph_destroy(g);
+    g = check_branches(PGY_F16, false);
+    expect(PGY_LOG_ERROR, "choice", "float32 in the then_branch and float16 in the else");
+    pgy_graph_destroy(g);
+    g = check_branches(PGY_F16, true); /* no node makes it */
+    expect_code("declared-type", "choice/else_branch/e", "is float32, but graph 'no' declares f");
+    pgy_graph_destroy(g);
+}
+
+static void test_check__types_that_bodies_declare_for_their_inputs(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17), body = builder_subgraph(&b, "body");
+    const int64_t three[] = {3};
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_ints(&b, "trips", "", three);
+    builder_input(&body, "i", PGY_I64, "");
+    builder_input(&body, "go", PGY_BOOL, "");
+    builder_input(&body, "s", PGY_F16, "2");
+    builder_node(&body, "Identity", "go", "go2");
+    builder_node(&body, "Neg", "s", "s2");
+    builder_output(&body, "go2", PGY_BOOL, "");
+    builder_output(&body, "s2", PGY_F32, "2");
+    pgy_onnx_node *n = builder_node(&b, "Loop", "trips - x", "y");
+    n->name = "loop";
+    builder_attr_graph(&b, n, "body", &body);
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = check(&b);
+    expect_code("declared-type", "loop/body/s", "is float32, but graph 'body' declares float16");
+    pgy_graph_destroy(g);
+}
+
 static void test_check__weights(void **state)
 {
     (void)state;
@@ -416,7 +477,7 @@ static void test_check__attribute_values_and_omitted_inputs(void **state)
     expect_code("attribute-value", "n0", "attribute 'strides' is 0, but must be at least 1");
     expect_code("attribute-value", "n1",
                 "attribute 'auto_pad' is 'SAME', but must be one of: NOTSET SAME_UPPER");
-    expect_code("missing-input", "n2", "Input 0 'A' is required, but omitted");
+    expect_code("missing-input", "n2", "input 0 'A' is required, but omitted");
     expect(PGY_LOG_ERROR, "n3", "99");
     expect_code("incomplete-declaration", "a", "Output 'a' is declared without shape");
     pgy_graph_destroy(g);

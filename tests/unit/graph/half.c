@@ -319,3 +319,143 @@ static void test_half__functions_may_be_kept(void **state)
     assert_int_equal(count_nodes(g, "Add", PGY_F16), 2);
     pgy_graph_destroy(g);
 }
+
+/* Types of outputs that only an attribute, or its default, tells: convert() infers strictly. */
+static void test_half__types_of_generators_follow(void **state)
+{
+    (void)state;
+    const int64_t four[] = {4};
+    model_builder b = builder_start(20);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_ints(&b, "shape", "1", four);
+    builder_ints(&b, "size", "", four);
+    builder_node(&b, "ConstantOfShape", "shape", "zeros");
+    builder_node(&b, "HannWindow", "size", "window");
+    builder_attr_ints(&b, builder_node(&b, "RandomNormal", "", "noise"), "shape", 1, four);
+    builder_node(&b, "Sum", "x zeros window noise", "y");
+    builder_output(&b, "y", PGY_F32, "4");
+    pgy_graph *g = convert(&b);
+    assert_int_equal(type_of(g, "zeros"), PGY_F16);
+    assert_int_equal(type_of(g, "window"), PGY_F16);
+    assert_int_equal(type_of(g, "noise"), PGY_F16);
+    assert_string_equal(pgy_graph_find_value(g, "zeros")->producer->op_type, "ConstantOfShape");
+    pgy_graph_destroy(g);
+}
+
+static void test_half__operators_that_give_float32_stay(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(26);
+    builder_input(&b, "x", PGY_F32, "2, 4");
+    builder_floats(&b, "w", "4", NULL);
+    builder_node(&b, "Neg", "x", "n");
+    builder_node(&b, "LayerNormalization", "n w", "l mean"); /* the mean is float32 */
+    builder_attr_int(&b, builder_node(&b, "BitCast", "n", "bits"), "to", 6);
+    builder_attr_int(&b, builder_node(&b, "Cast", "bits", "f"), "to", 1);
+    builder_node(&b, "Sum", "l mean f", "y");
+    builder_output(&b, "y", PGY_F32, "2, 4");
+    pgy_half_options o = pgy_half_options_default();
+    o.dtype = PGY_BF16;
+    pgy_graph *g = convert_to(&b, &o);
+    assert_int_equal(type_of(g, "w"), PGY_F32);
+    assert_int_equal(type_of(g, "mean"), PGY_BF16);
+    assert_string_equal(pgy_graph_find_value(g, "mean")->producer->op_type, "Cast");
+    assert_int_equal(pgy_graph_find_value(g, "bits")->producer->inputs[0]->dtype, PGY_F32);
+    pgy_graph_destroy(g);
+}
+
+static void test_half__a_float32_output_is_read_in_16_bits(void **state)
+{
+    (void)state;
+    const int64_t axis[] = {0};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_ints(&b, "axis", "", axis);
+    builder_node(&b, "CumSum", "x axis", "y"); /* stays, and what it gives is an output */
+    builder_node(&b, "Neg", "y", "n");
+    builder_node(&b, "Abs", "n", "z");
+    builder_output(&b, "y", PGY_F32, "4");
+    builder_output(&b, "z", PGY_F32, "4");
+    pgy_graph *g = convert(&b);
+    assert_int_equal(type_of(g, "y"), PGY_F32);
+    assert_int_equal(type_of(g, "n"), PGY_F16);
+    assert_string_equal(pgy_graph_find_value(g, "n")->producer->inputs[0]->producer->op_type,
+                        "Cast");
+    pgy_graph_destroy(g);
+}
+
+/* Branches that only use values of the graph around them, and one that is a weight. */
+static void test_half__types_that_branches_declare_follow(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "c", PGY_BOOL, "");
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_node(&b, "Neg", "x", "n");
+    model_builder yes = builder_subgraph(&b, "yes"), no = builder_subgraph(&b, "no");
+    builder_node(&yes, "Abs", "n", "t");
+    builder_output(&yes, "t", PGY_F32, "2");
+    builder_floats(&no, "e", "2", NULL);
+    builder_output(&no, "e", PGY_F32, "2");
+    pgy_onnx_node *n = builder_node(&b, "If", "c", "i");
+    builder_attr_graph(&b, n, "then_branch", &yes);
+    builder_attr_graph(&b, n, "else_branch", &no);
+    builder_node(&b, "Neg", "i", "y");
+    builder_output(&b, "y", PGY_F32, "2");
+    pgy_graph *g = convert(&b);
+    const pgy_node *branch = pgy_graph_find_value(g, "i")->producer;
+    for (size_t k = 0; k < 2; k++) {
+        const pgy_onnx_graph *stored = branch->subgraphs[k]->proto;
+        assert_int_equal(stored->outputs[0]->type->tensor_type->elem_type, 10);
+    }
+    assert_int_equal(type_of(branch->subgraphs[1], "e"), PGY_F16);
+    pgy_graph_destroy(g);
+}
+
+static float narrow_float(const pgy_graph *g, const char *name, pgy_dtype type)
+{
+    pgy_tensor *t = NULL, *wide = NULL;
+    assert_int_equal(pgy_graph_value_data(&t, pgy_graph_find_value(g, name), NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_dtype(t), type);
+    assert_int_equal(pgy_tensor_cast(&wide, pgy_tensor_view(t), PGY_F32, NULL), PGY_OK);
+    const float first = *(const float *)pgy_tensor_data(wide);
+    pgy_tensor_release(t);
+    pgy_tensor_release(wide);
+    return first;
+}
+
+/* What is added before a Softmax stays finite, and so do sums with it: stored, or flowing in. */
+static void masks_survive(pgy_dtype type, float limit)
+{
+    const float low[] = {-3.4028235e38f};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_input(&b, "given", PGY_F32, "4");
+    builder_floats(&b, "low", "1", low);
+    builder_floats(&b, "other", "1", low);
+    builder_node(&b, "Add", "x low", "a");
+    builder_node(&b, "Add", "a given", "m");
+    builder_node(&b, "Softmax", "m", "p");
+    builder_node(&b, "Mul", "p other", "y"); /* no mask: it is clamped to the largest number */
+    builder_output(&b, "y", PGY_F32, "4");
+    pgy_half_options o = pgy_half_options_default();
+    o.dtype = type;
+    pgy_graph *g = convert_to(&b, &o);
+    assert_true(narrow_float(g, "low", type) == -limit / 4);
+    assert_true(narrow_float(g, "other", type) == -limit);
+    const pgy_node *cast = pgy_graph_find_value(g, "m")->producer->inputs[1]->producer;
+    assert_string_equal(cast->op_type, "Cast");
+    assert_string_equal(cast->inputs[0]->producer->op_type, "Clip");
+    assert_string_equal(cast->inputs[0]->producer->inputs[0]->name, "given");
+    assert_string_equal(
+        pgy_graph_find_value(g, "a")->producer->inputs[0]->producer->inputs[0]->name,
+        "x_limited"); /* scores that flow in pass the same way */
+    pgy_graph_destroy(g);
+}
+
+static void test_half__masks_survive(void **state)
+{
+    (void)state;
+    masks_survive(PGY_F16, 65504.0f);
+    masks_survive(PGY_BF16, 0x1.fep127f);
+}

@@ -35,11 +35,11 @@ static pgy_graph *sample(void)
     builder_node(&b, "Add", "x k", "a0");
     builder_node(&b, "Relu", "a0", "b0");
     builder_node(&b, "Relu", "b0", "b1");
-    builder_attr_int(&b, builder_node(&b, "TopK", "b1 n", "top -"), "axis", 0);
-    const int64_t n = 1;
-    builder_ints(&b, "n", "1", &n);
+    builder_node(&b, "Dropout", "b1 n", "top -");
+    const float n = 0.5f;
+    builder_floats(&b, "n", "", &n);
     builder_value(&b, "b0", PGY_F32, "2");
-    builder_output(&b, "top", PGY_F32, "1");
+    builder_output(&b, "top", PGY_F32, "2");
     return import(builder_finish_bytes(&b));
 }
 

@@ -240,3 +240,30 @@ static void test_conv__one_spatial_axis(void **state)
     assert_true(case_run_layouts(&c, TOLERANCE) > 0);
     case_end(&c);
 }
+
+/* Inf, NaN and numbers whose transform overflows reach the outputs whose windows hold them, and no
+ * others; activations keep NaN. */
+static void test_conv__strange_numbers_stay_where_they_are(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {NULL, "Relu", "Clip", "HardSigmoid"};
+    static const int64_t BIAS[1] = {35};
+    for (size_t i = 0; i < 4; i++) {
+        kernel_case c;
+        case_start(&c, NAMES[i] ? "com.microsoft" : "", NAMES[i] ? "FusedConv" : "Conv",
+                   NAMES[i] ? 1 : 17);
+        case_attr_ints(&c, "pads", (const int64_t[]){1, 1, 1, 1}, 4);
+        if (NAMES[i]) case_attr_text(&c, "activation", NAMES[i]);
+        case_input(&c, false, 4, (const int64_t[]){2, 19, 13, 14});
+        case_input(&c, true, 4, (const int64_t[]){35, 19, 3, 3});
+        case_input(&c, true, 1, BIAS);
+        float *x = c.inputs[0];
+        x[0] = NAN;
+        x[5 * 13 * 14 + 6 * 14 + 7] = NAN;
+        x[18 * 13 * 14 + 12 * 14 + 13] = INFINITY;
+        x[(19 + 3) * 13 * 14 + 5 * 14 + 2] = -INFINITY;
+        case_output_of_reference(&c);
+        assert_true(case_run_layouts(&c, NAMES[i] ? 10 * TOLERANCE : TOLERANCE) > 0);
+        case_end(&c);
+    }
+}

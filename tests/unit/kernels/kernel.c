@@ -7,7 +7,11 @@
 
 #include <cmocka.h>
 
-#include "kernels/kernel.h"
+#include <string.h>
+
+#include <polygraphy/operator.h>
+
+#include "kernels/extent.h"
 
 static void test_kernel__blocked_tensors_are_padded(void **state)
 {
@@ -31,4 +35,68 @@ static void test_kernel__unknown_ones_are_not_found(void **state)
     assert_null(kernel_for("", "NoSuchOperator", 0));
     assert_null(kernel_for("elsewhere", "Conv", 0));
     assert_null(kernel_find("no_such_kernel", 1));
+}
+
+static const kernel *outside_tactic(const char *name)
+{
+    for (size_t i = 0; kernel_at(i); i++)
+        if (strcmp(kernel_at(i)->name, name) == 0) return kernel_at(i);
+    return NULL;
+}
+
+static void test_kernel__tactics_from_outside_state_their_extent(void **state)
+{
+    (void)state;
+    _Alignas(64) uint64_t params[9] = {8, (uint64_t)1 << 32 | 1, [8] = 25};
+    const kernel_claim claim = {.params = params,
+                                .params_bytes = sizeof params,
+                                .present = 3,
+                                .input_count = 1,
+                                .output_count = 1};
+    kernel_extent e;
+    assert_int_equal(pgy_operators_load(TEST_BINARY_DIR "/operators/counted.so", NULL), PGY_OK);
+    const kernel *k = outside_tactic("test:Count/counted");
+    assert_non_null(k);
+    assert_true(kernel_extent_of(&e, k, &claim));
+    assert_int_equal(e.tensors[0], 100);
+    assert_int_equal(e.tensors[1], 100);
+    assert_int_equal(e.workspace, 64);
+    params[8] = 100;
+    assert_false(kernel_extent_of(&e, k, &claim));
+    assert_string_equal(e.why, "the plug-in refuses them");
+    params[0] = 9;
+    assert_false(kernel_extent_of(&e, k, &claim));
+    assert_string_equal(e.why, "their size");
+    params[0] = 8;
+    k = outside_tactic("test:Count/older");
+    assert_non_null(k);
+    assert_true(kernel_extent_of(&e, k, &claim));
+}
+
+/* Parameters in plans are proved by nothing else. */
+static void test_kernel__all_state_what_they_touch(void **state)
+{
+    (void)state;
+    const kernel *k;
+    size_t count = 0;
+    for (; (k = kernel_at(count)); count++)
+        if (!k->accept || !k->prepare || !k->run || !k->extent)
+            fail_msg("%s lacks a function", k->name);
+    assert_true(count > 50);
+}
+
+static void test_kernel__sizes_that_overflow_stay_too_much(void **state)
+{
+    (void)state;
+    const uint64_t sizes[] = {3, 1, 4}, strides[] = {8, UINT64_MAX, 2}, none[] = {3, 0, 4};
+    assert_true(extent_mul(1ull << 32, 1ull << 31) == 1ull << 63);
+    assert_true(extent_mul(1ull << 32, 1ull << 32) == EXTENT_TOO_MUCH);
+    assert_true(extent_mul(EXTENT_TOO_MUCH, 0) == EXTENT_TOO_MUCH);
+    assert_true(extent_add(EXTENT_TOO_MUCH - 1, 2) == EXTENT_TOO_MUCH);
+    assert_true(extent_round_up(EXTENT_TOO_MUCH - 3, 64) == EXTENT_TOO_MUCH);
+    assert_int_equal(extent_round_up(65, 64), 128);
+    assert_true(extent_size(-1) == EXTENT_TOO_MUCH);
+    assert_int_equal(extent_reach(sizes, strides, 3), 2 * 8 + 3 * 2 + 1);
+    assert_int_equal(extent_reach(none, strides, 3), 0);
+    assert_true(extent_reach(strides, sizes, 2) == EXTENT_TOO_MUCH);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "harness/extent_check.h"
 #include "harness/reference_case.h"
 #include "tensor/convert.h"
 
@@ -88,6 +89,7 @@ static void run_weights_only(const kernel *k, pgy_dtype type, int64_t m, int64_t
     assert_int_equal(plan.packed_inputs, 2);
     for (size_t i = 0; i < c_count + 16; i++) c[i] = 12345;
     kernel_run_alone(k, &plan, tensors, 3);
+    extent_check(k, &plan, &use, tensors);
     for (size_t i = 0; i < c_count; i++) {
         double sum = 0;
         for (size_t p = 0; p < (size_t)depth; p++) {

@@ -147,7 +147,7 @@ static pgy_status check(const char *op, int64_t opset, const pgy_dtype *types, p
     }
     const op_infer c = {.node = &n, .inputs = inputs, .present = present};
     assert_non_null(n.def);
-    return op_check_types(&c, err);
+    return op_check_inputs(&c, err);
 }
 
 static void test_signature__messages_name_input_type_and_opset(void **state)
@@ -188,9 +188,9 @@ static void test_signature__sequences_are_no_tensors(void **state)
     const bool present[] = {true, true};
     op_node n = {.def = op_find("", "SequenceAt", 11), .name = "s", .opset = 11, .input_count = 2};
     op_infer c = {.node = &n, .inputs = inputs, .present = present};
-    assert_int_equal(op_check_types(&c, &err), PGY_OK);
+    assert_int_equal(op_check_inputs(&c, &err), PGY_OK);
     n.def = op_find("", "Gather", 13);
     n.opset = 13;
-    assert_int_equal(op_check_types(&c, &err), PGY_E_TYPE);
+    assert_int_equal(op_check_inputs(&c, &err), PGY_E_TYPE);
     assert_non_null(strstr(err.text, "is a sequence of float32"));
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture.h"
 #include "stub.h"
@@ -63,10 +64,12 @@ static void test_runner__generated_names_count_per_prefix(void **state)
     }
     assert_int_equal(numbers[1], numbers[0] + 1);
     int month, day, year, hour, minute, second;
-    assert_int_equal(
-        sscanf(when[0], "%2d/%2d/%2d-%2d:%2d:%2d", &month, &day, &year, &hour, &minute, &second),
-        6);
-    assert_int_equal(strlen(when[0]), 17);
+    long micros, process;
+    assert_int_equal(sscanf(when[0], "%2d/%2d/%2d-%2d:%2d:%2d.%6ld-%ld", &month, &day, &year, &hour,
+                            &minute, &second, &micros, &process),
+                     8);
+    assert_int_equal(when[0][17], '.');
+    assert_int_equal(process, getpid());
     assert_in_range(month, 1, 12);
 
     pgy_runner *named = make("mine");

@@ -126,3 +126,50 @@ static void test_npz__unsupported_members_are_named(void **state)
                  "compression method 12 of member 'c.npy'");
     assert_null(m);
 }
+
+/* The offset in the central directory of the entry for member i. */
+static size_t find_entry(const uint8_t *file, size_t size, size_t i)
+{
+    for (size_t at = 0; at + 46 < size; at++)
+        if (!memcmp(file + at, "PK\1\2", 4) && i-- == 0) return at;
+    fail();
+    return 0;
+}
+
+/* Two entries that lead to the same bytes: 64 of them made 3 GB of a file of 54 KB. */
+static void test_npz__members_that_overlap(void **state)
+{
+    (void)state;
+    static const char *const FILES[] = {DATA("stored.npz"), DATA("arrays.npz")};
+    static uint8_t file[1 << 16];
+    pgy_error err = {0};
+    pgy_tensor_map *m = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        const size_t n = read_file(FILES[i], file, sizeof file);
+        const size_t first = find_entry(file, n, 0), second = find_entry(file, n, 1);
+        memcpy(file + second + 16, file + first + 16, 12); /* checksum and both sizes */
+        memcpy(file + second + 42, file + first + 42, 4);  /* where it begins */
+        expect_error(pgy_npz_parse(&m, file, n, &err), PGY_E_FORMAT, &err, "' overlap");
+        assert_null(m);
+    }
+}
+
+/* One that reaches into the next one, and one that reaches into the directory. */
+static void test_npz__member_that_is_too_long(void **state)
+{
+    (void)state;
+    static uint8_t file[1 << 16];
+    pgy_error err = {0};
+    pgy_tensor_map *m = NULL;
+    for (size_t i = 0; i < 10; i += 9) {
+        uint32_t stored;
+        const size_t n = read_file(DATA("stored.npz"), file, sizeof file);
+        const size_t entry = find_entry(file, n, i);
+        memcpy(&stored, file + entry + 20, 4);
+        stored += 20;
+        memcpy(file + entry + 20, &stored, 4);
+        memcpy(file + entry + 24, &stored, 4);
+        expect_error(pgy_npz_parse(&m, file, n, &err), PGY_E_FORMAT, &err,
+                     i ? "' overlaps the central directory" : "' overlap");
+    }
+}

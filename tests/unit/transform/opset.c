@@ -259,6 +259,38 @@ static void test_opset__types_of_the_older_version_are_judged(void **state)
     pgy_graph_destroy(g);
 }
 
+/* y = Reshape(x, Concat(Gather(Shape(x), 0), rest)) with allowzero, down to opset 13. */
+static pgy_status reshape_down(const char *input, int64_t place, int64_t rest, pgy_error *err)
+{
+    model_builder b = builder_start(14);
+    builder_input(&b, "x", PGY_F32, input);
+    builder_ints(&b, "place", "1", &place);
+    builder_ints(&b, "rest", "1", &rest);
+    builder_node(&b, "Shape", "x", "s");
+    builder_node(&b, "Gather", "s place", "n");
+    builder_attr_int(&b, builder_node(&b, "Concat", "n rest", "shape"), "axis", 0);
+    builder_attr_int(&b, builder_node(&b, "Reshape", "x shape", "y"), "allowzero", 1);
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_graph *g = import_graph(&b);
+    const pgy_status st = pgy_graph_convert_opset(g, 13, NULL, err);
+    if (!st) assert_null(attribute(maker_of(g, "y"), "allowzero"));
+    pgy_graph_destroy(g);
+    return st;
+}
+
+static void test_opset__reshape_loses_allowzero_where_no_size_differs(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    assert_int_equal(reshape_down("2, 3, 4", 0, 12, &err), PGY_OK);
+    assert_int_equal(reshape_down("N, 3, 4", 0, 12, &err), PGY_OK); /* N of axis 0 is copied there */
+    assert_int_equal(reshape_down("N, 3, 4", 1, -1, &err), PGY_OK);
+    assert_int_not_equal(reshape_down("4, N, 4", 1, -1, &err), PGY_OK);
+    assert_non_null(strstr(err.text, "element 0 of the shape, 'N', may be 0"));
+    assert_int_not_equal(reshape_down("N, 3, 4", 0, 0, &err), PGY_OK);
+    assert_non_null(strstr(err.text, "element 1 of the shape, '0', may be 0"));
+}
+
 static void test_opset__versions_out_of_range_are_refused(void **state)
 {
     (void)state;

@@ -224,6 +224,33 @@ static void test_weights__weights_are_found_through_what_keeps_values(void **sta
     pgy_model_destroy(m);
 }
 
+static void test_weights__behind_a_transpose_the_axis_is_that_of_the_original(void **state)
+{
+    (void)state;
+    const int64_t perm[] = {3, 2, 0, 1}; /* not its own inverse */
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1, 4, 5, 5");
+    put_weight(&b, "w", PGY_F32, 4, (const int64_t[]){3, 3, 4, 8});
+    put_weight(&b, "v", PGY_F32, 2, (const int64_t[]){8, 4});
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "w", "t"), "perm", 4, perm);
+    builder_node(&b, "Conv", "x t", "y");
+    builder_node(&b, "Transpose", "v", "u"); /* without permutation: not looked through */
+    builder_node(&b, "MatMul", "y u", "z");
+    builder_output(&b, "z", PGY_F32, NULL);
+    pgy_error err = {0};
+    pgy_model *m = builder_finish_bytes(&b);
+    pgy_graph *g = NULL;
+    const pgy_sparse_weight *weights;
+    size_t count;
+    assert_int_equal(pgy_graph_import(&g, m, &err), PGY_OK);
+    assert_int_equal(pgy_graph_sparse_weights(&weights, &count, g, &err), PGY_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(weights[0].value->name, "w");
+    assert_int_equal(weights[0].axis, 3);
+    pgy_graph_destroy(g);
+    pgy_model_destroy(m);
+}
+
 /* ---- Stripping and filling ------------------------------------------------------------------ */
 
 static model_builder small_network(void)

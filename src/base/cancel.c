@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A flag: signal handlers may set it, and asking for it costs a load. */
+#include "base/cancel.h"
+
+#include <time.h>
+
+atomic_bool cancel_flag;
+
+void pgy_cancel(void)
+{
+    atomic_store(&cancel_flag, true);
+}
+
+void pgy_cancel_reset(void)
+{
+    atomic_store(&cancel_flag, false);
+}
+
+bool pgy_is_cancelled(void)
+{
+    return cancel_requested();
+}
+
+pgy_status cancel_check(pgy_error *err)
+{
+    return cancel_requested() ? pgy_error_set(err, PGY_E_CANCELLED, "cancelled") : PGY_OK;
+}
+
+pgy_status cancel_check_after(pgy_status st, pgy_error *err)
+{
+    return cancel_requested() ? pgy_error_set(err, PGY_E_CANCELLED, "cancelled") : st;
+}
+
+void cancel_sleep_ms(int64_t ms)
+{
+    enum { SLICE_MS = 10 };
+    for (int64_t left = ms; left > 0 && !cancel_requested(); left -= SLICE_MS) {
+        const int64_t slice = left < SLICE_MS ? left : SLICE_MS;
+        nanosleep(&(struct timespec){.tv_nsec = (long)slice * 1000000}, NULL);
+    }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The request to stop, of the whole process. Loops that can take long ask for it about every
+ * millisecond of work. */
+#ifndef BASE_CANCEL_H
+#define BASE_CANCEL_H
+
+#include <polygraphy/base.h>
+
+#include <stdatomic.h>
+
+extern atomic_bool cancel_flag; /* read it with cancel_requested */
+
+static inline bool cancel_requested(void)
+{
+    return atomic_load_explicit(&cancel_flag, memory_order_relaxed);
+}
+
+/* PGY_E_CANCELLED after pgy_cancel. */
+pgy_status cancel_check(pgy_error *err) PGY_MUST_CHECK;
+/* PGY_E_CANCELLED after pgy_cancel, because the results may be incomplete; otherwise `st`. */
+pgy_status cancel_check_after(pgy_status st, pgy_error *err) PGY_MUST_CHECK;
+/* Must the caller stop? Other failures concern one part, which the caller may leave out. */
+static inline bool status_ends_all(pgy_status st)
+{
+    return st == PGY_E_MEMORY || st == PGY_E_CANCELLED;
+}
+
+/* Sleeps for so long, or until a request. */
+void cancel_sleep_ms(int64_t ms);
+
+#endif

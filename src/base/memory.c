@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Physical memory says little: a container may have a part of it, and others use it, too. A process
+ * that goes beyond what is free is killed, or the machine swaps, so the limit is found from what is
+ * free. */
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <polygraphy/base.h>
+
+enum { PATH_SIZE = 4096, LINE_SIZE = 4352 };
+
+/* ---- Files of the kernel -------------------------------------------------------------------- */
+
+/* These are small, have no size, and are read where allocating may not be possible. */
+static FILE *open_below(const char *root, const char *folder, const char *name)
+{
+    char path[2 * PATH_SIZE];
+    const int n = snprintf(path, sizeof path, "%s%s%s%s", root, folder, *name ? "/" : "", name);
+    return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
+}
+
+/* The number behind `key` ("MemAvailable:", "inactive_file"), 0 if there is none. */
+static uint64_t field_of(const char *root, const char *folder, const char *name, const char *key)
+{
+    char line[256];
+    uint64_t value = 0;
+    const size_t size = strlen(key);
+    FILE *file = open_below(root, folder, name);
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, key, size) && line[size] == ' ') {
+            value = strtoull(line + size, NULL, 10);
+            break;
+        }
+    if (file) fclose(file);
+    return value;
+}
+
+/* "max" and what is no number are UINT64_MAX, as is a file that is not there. */
+static uint64_t number_in(const char *root, const char *folder, const char *name)
+{
+    char text[64];
+    FILE *file = open_below(root, folder, name);
+    const bool got = file && fgets(text, sizeof text, file);
+    if (file) fclose(file);
+    return got && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
+}
+
+/* ---- Control groups ------------------------------------------------------------------------- */
+
+typedef struct cgroup_kind {
+    const char *controller; /* in /proc/self/cgroup; "" is version 2 */
+    const char *mount;
+    const char *limits[2], *usage;
+    const char *cache[2]; /* in memory.stat: pages of files, which the kernel takes back first */
+} cgroup_kind;
+
+static const cgroup_kind KINDS[] = {
+    {"",
+     "/sys/fs/cgroup",
+     {"memory.max", "memory.high"},
+     "memory.current",
+     {"inactive_file", "active_file"}},
+    {"",
+     "/sys/fs/cgroup/unified",
+     {"memory.max", "memory.high"},
+     "memory.current",
+     {"inactive_file", "active_file"}},
+    {"memory",
+     "/sys/fs/cgroup/memory",
+     {"memory.limit_in_bytes", NULL},
+     "memory.usage_in_bytes",
+     {"total_inactive_file", "total_active_file"}},
+};
+enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
+
+/* Version 1 writes the largest number of whole pages where there is no limit. */
+#define UNLIMITED (UINT64_C(1) << 62)
+
+/* Is `name` in the list "cpu,memory"? */
+static bool lists(const char *list, size_t size, const char *name)
+{
+    const size_t wanted = strlen(name);
+    if (!wanted) return size == 0;
+    for (size_t at = 0; at < size;) {
+        size_t n = strcspn(list + at, ",:");
+        if (n == wanted && !memcmp(list + at, name, n)) return true;
+        at += n + 1;
+    }
+    return false;
+}
+
+/* "4:cpu,memory:/a/b" -> "/a/b". False: the process is in no group of this kind. */
+static bool own_group(char *out, const char *root, const char *controller)
+{
+    char line[LINE_SIZE];
+    bool found = false;
+    FILE *file = open_below(root, "/proc/self/cgroup", "");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        const char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+        if (!second || !lists(first + 1, (size_t)(second - first - 1), controller)) continue;
+        const size_t size = strcspn(second + 1, "\n");
+        if (size >= PATH_SIZE / 2) break;
+        memcpy(out, second + 1, size);
+        out[size] = '\0';
+        found = true;
+    }
+    if (file) fclose(file);
+    return found;
+}
+
+static uint64_t group_room(const char *root, const cgroup_kind *k, const char *folder)
+{
+    uint64_t limit = UINT64_MAX;
+    for (size_t i = 0; i < 2 && k->limits[i]; i++) {
+        const uint64_t n = number_in(root, folder, k->limits[i]);
+        if (n < limit) limit = n;
+    }
+    if (limit >= UNLIMITED) return UINT64_MAX; /* reading the statistics of a group is slow */
+    const uint64_t usage = number_in(root, folder, k->usage);
+    if (usage == UINT64_MAX) return limit;
+    uint64_t cache = 0;
+    for (size_t i = 0; i < 2; i++) cache += field_of(root, folder, "memory.stat", k->cache[i]);
+    const uint64_t held = usage > cache ? usage - cache : 0;
+    return limit > held ? limit - held : 0;
+}
+
+/* The group itself and all around it. Where a container sees its own group as the root, the
+ * folders of the path that it was told do not exist, and the root has the limit. */
+static uint64_t kind_room(const char *root, const cgroup_kind *k)
+{
+    char group[PATH_SIZE], folder[PATH_SIZE];
+    uint64_t room = UINT64_MAX;
+    if (!own_group(group, root, k->controller)) return room;
+    for (;;) {
+        char *slash = strrchr(group, '/');
+        const bool top = !slash || !slash[1];
+        if (snprintf(folder, sizeof folder, "%s%s", k->mount, top ? "" : group) <
+            (int)sizeof folder) {
+            const uint64_t here = group_room(root, k, folder);
+            if (here < room) room = here;
+        }
+        if (top) return room;
+        slash[slash == group] = '\0';
+    }
+}
+
+uint64_t memory_free_bytes(const char *root, const char **source)
+{
+    const uint64_t available = field_of(root, "/proc", "meminfo", "MemAvailable:");
+    uint64_t least = available && available < UINT64_MAX >> 10 ? available << 10 : UINT64_MAX;
+    const char *from = "free memory of this machine";
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        const uint64_t room = kind_room(root, &KINDS[i]);
+        if (room >= least) continue;
+        least = room;
+        from = "what the control group (cgroup) of this process leaves";
+    }
+    if (source) *source = from;
+    return least;
+}
+
+/* ---- The limit ------------------------------------------------------------------------------ */
+
+static _Atomic uint64_t given;             /* by pgy_set_max_memory; 0: not set */
+static _Atomic uint64_t found;             /* 0: not looked for yet */
+static _Atomic(const char *) found_source; /* of `found` */
+
+void pgy_set_max_memory(uint64_t size_bytes)
+{
+    atomic_store_explicit(&given, size_bytes, memory_order_relaxed);
+}
+
+/* Two threads may both look: the later figure wins, and both are right. */
+static uint64_t find_limit(void)
+{
+    const char *source = NULL;
+    uint64_t room = memory_free_bytes("", &source);
+    if (room == UINT64_MAX) {
+        const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+        source = "memory of this machine";
+        if (pages > 0 && page > 0) room = (uint64_t)pages * (uint64_t)page;
+    }
+    room -= room / 16; /* for code, stacks and small blocks, which are not counted */
+    atomic_store(&found_source, source);
+    atomic_store(&found, room ? room : 1);
+    return room ? room : 1;
+}
+
+uint64_t memory_limit_bytes(void)
+{
+    const uint64_t set = atomic_load_explicit(&given, memory_order_relaxed);
+    if (set) return set;
+    const uint64_t known = atomic_load_explicit(&found, memory_order_relaxed);
+    return known ? known : find_limit();
+}
+
+memory_limit_text memory_limit_describe(void)
+{
+    memory_limit_text t;
+    const uint64_t limit = memory_limit_bytes();
+    const bool set = atomic_load(&given) != 0;
+    const char *source = atomic_load(&found_source);
+    if (set)
+        snprintf(t.text, sizeof t.text, "the limit of %" PRIu64 " bytes of memory that was set",
+                 limit);
+    else
+        snprintf(t.text, sizeof t.text,
+                 "the limit of %" PRIu64 " bytes of memory (15/16 of %s; --max-memory sets another "
+                 "one)",
+                 limit, source ? source : "free memory");
+    return t;
+}
+
+memory_limit_text memory_limit_describe_other(uint64_t size_bytes)
+{
+    memory_limit_text t;
+    if (size_bytes == memory_limit_bytes()) return memory_limit_describe();
+    snprintf(t.text, sizeof t.text, "the limit of %" PRIu64 " bytes", size_bytes);
+    return t;
+}
+
+uint64_t memory_resident_bytes(void)
+{
+    unsigned long long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file) return 0;
+    const int count = fscanf(file, "%llu %llu", &total, &resident);
+    fclose(file);
+    return count == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}

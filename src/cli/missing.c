@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of what is missing, and the page made from it. */
+#include "cli/missing.h"
+
+#include <string.h>
+
+static const missing_option OPTIONS[] = {
+#define TOOL(name_, what_, instead_)
+#define OLDER_TOOL(name_, what_, instead_)
+#define OPTION(commands_, names_, what_, instead_) \
+    {.commands = commands_, .names = names_, .what = what_, .instead = instead_},
+#define OLDER(commands_, names_, what_, instead_) \
+    {.commands = commands_, .names = names_, .older = true, .what = what_, .instead = instead_},
+#define VALUES(commands_, name_, values_, what_, instead_) \
+    {.commands = commands_, .names = name_, .values = values_, .what = what_, .instead = instead_},
+#include "cli/missing.def"
+#undef TOOL
+#undef OLDER_TOOL
+#undef OPTION
+#undef OLDER
+#undef VALUES
+};
+
+static const missing_tool TOOLS[] = {
+#define TOOL(name_, what_, instead_) {.name = name_, .what = what_, .instead = instead_},
+#define OLDER_TOOL(name_, what_, instead_) \
+    {.name = name_, .older = true, .what = what_, .instead = instead_},
+#define OPTION(commands_, names_, what_, instead_)
+#define OLDER(commands_, names_, what_, instead_)
+#define VALUES(commands_, name_, values_, what_, instead_)
+#include "cli/missing.def"
+};
+
+const missing_option *missing_options(size_t *count)
+{
+    *count = sizeof OPTIONS / sizeof *OPTIONS;
+    return OPTIONS;
+}
+
+const missing_tool *missing_tools(size_t *count)
+{
+    *count = sizeof TOOLS / sizeof *TOOLS;
+    return TOOLS;
+}
+
+const missing_tool *missing_tool_find(const char *tool, const char *subtool)
+{
+    const size_t size = strlen(tool);
+    for (size_t i = 0; i < sizeof TOOLS / sizeof *TOOLS; i++) {
+        const char *name = TOOLS[i].name;
+        if (strncmp(name, tool, size) != 0 || (name[size] && name[size] != ' ')) continue;
+        if (!name[size] || !subtool || strcmp(name + size + 1, subtool) == 0) return &TOOLS[i];
+    }
+    return NULL;
+}
+
+/* ---- The page ------------------------------------------------------------------------------- */
+
+/* Text of a table's cell. */
+static void print_cell(str *out, const char *text)
+{
+    str_append(out, " | ");
+    for (const char *p = text ? text : ""; *p; p++) {
+        if (*p == '|' || *p == '*') str_append_char(out, '\\');
+        str_append_char(out, *p);
+    }
+}
+
+static void print_names(str *out, const char *names)
+{
+    span name;
+    for (size_t i = 0; option_word(&name, names, i); i++)
+        str_printf(out, "%s`%.*s`", i ? ", " : "", (int)name.size, name.data);
+}
+
+static void print_row(str *out, const char *where, const char *what, const char *instead)
+{
+    print_cell(out, where);
+    print_cell(out, what);
+    print_cell(out, instead);
+    str_append(out, " |\n");
+}
+
+static void print_table(str *out, bool older)
+{
+    str_append(out, "| what | where | what it does there | what to do here |\n"
+                    "| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < sizeof TOOLS / sizeof *TOOLS; i++) {
+        if (TOOLS[i].older != older) continue;
+        str_printf(out, "| `%s`", TOOLS[i].name);
+        print_row(out, "a tool", TOOLS[i].what, TOOLS[i].instead);
+    }
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof *OPTIONS; i++) {
+        const missing_option *o = &OPTIONS[i];
+        if (o->older != older) continue;
+        str_append(out, "| ");
+        print_names(out, o->names);
+        if (o->values) str_append(out, " with ");
+        if (o->values) print_names(out, o->values);
+        print_row(out, o->commands, o->what, o->instead);
+    }
+}
+
+void missing_print_page(str *out)
+{
+    str_append(
+        out,
+        "# What is missing\n\n"
+        "What Polygraphy 0.53.6 has on its command line and this program does not have, made from\n"
+        "`src/cli/missing.def` by `tools/gen_docs`; a test fails when an option or a tool of the "
+        "original is\n"
+        "neither here nor in the program. Each of them is known by its name: it ends in one line "
+        "that says so,\n"
+        "with exit status 1, and is never taken for another option.\n\n"
+        "Options that are accepted and have no effect without a GPU are told in\n"
+        "[trt_options.md](trt_options.md), verdicts that differ on purpose in "
+        "[compare.md](compare.md).\n\n");
+    print_table(out, false);
+    str_append(out, "\n## Of older releases and of the trtexec extension\n\n"
+                    "Other spellings of older releases are accepted, with a line that tells the "
+                    "newer one.\n\n");
+    print_table(out, true);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reading and writing of accuracy results share: the names in their JSON. */
+#ifndef COMPARE_ACCURACY_JSON_H
+#define COMPARE_ACCURACY_JSON_H
+
+#include <polygraphy/compare.h>
+
+typedef struct verdict_class {
+    pgy_compare_kind kind;
+    const char *result, *metric, *threshold;
+} verdict_class;
+enum { VERDICT_CLASS_COUNT = 6 };
+extern const verdict_class VERDICT_CLASSES[VERDICT_CLASS_COUNT];
+
+/* The numbers of a simple comparison in their order in files; the last two may be null. */
+typedef struct metric_field {
+    const char *name;
+    size_t offset; /* in pgy_verdict */
+} metric_field;
+enum { METRIC_FIELD_COUNT = 8, FIRST_QUANTILE = METRIC_FIELD_COUNT - 2 };
+extern const metric_field METRIC_FIELDS[METRIC_FIELD_COUNT];
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A bitmap font for pictures: printable ASCII, 5 columns and 8 rows. */
+#ifndef COMPARE_FONT_H
+#define COMPARE_FONT_H
+
+#include <stdint.h>
+
+enum { FONT_COLUMNS = 5, FONT_ROWS = 8 };
+
+/* Rows from the top, the leftmost column is the highest of 5 bits. What is not printable ASCII is a
+ * frame. */
+const uint8_t *font_glyph(char letter);
+
+#endif

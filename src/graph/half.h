@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the conversion to 16-bit floats share. */
+#ifndef GRAPH_HALF_H
+#define GRAPH_HALF_H
+
+#include "graph/graph.h"
+
+enum { HALF_ONNX_FLOAT = 1 };
+
+/* What float32 becomes. */
+typedef struct half_type {
+    pgy_dtype dtype;
+    int64_t onnx;
+    const char *name, *suffix;
+    float largest;
+    uint16_t (*from)(double v);
+} half_type;
+
+typedef struct halver {
+    const half_type *type;
+    const pgy_half_options *options;
+    bool *used; /* per entry of options->keep */
+} halver;
+
+/* ---- half_choose.c --------------------------------------------------------------------------- */
+/* Marks the nodes that stay float32, with all that is inside them. */
+pgy_status half_mark_wide(const halver *h, pgy_graph *g, bool inside,
+                          pgy_error *err) PGY_MUST_CHECK;
+/* Is n to be kept, by its name, a wildcard, or its operator? */
+bool half_is_named(const halver *h, const pgy_node *n);
+/* Does the attribute tell, as a number of ONNX, the type of what a node gives? */
+bool half_is_type_attribute(const char *name);
+static inline bool half_is_wide(const pgy_node *n)
+{
+    return node_box_of(n)->wide;
+}
+
+/* ---- half_data.c ----------------------------------------------------------------------------- */
+/* *out stays NULL if the weight is not float32; its elements are converted when it is written. */
+pgy_status half_weight(const pgy_onnx_tensor **out, const halver *h, const pgy_value *v,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* What node n has or gives, in 16 bits: attributes with types or tensors, with those whose default
+ * would be float32; Constants. */
+pgy_status half_attributes(const halver *h, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+pgy_status half_constant(const halver *h, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* Messages live in the model, which outlives the graph in what is exported. */
+pgy_onnx_attribute *half_new_attribute(pgy_graph *g);
+
+#endif
