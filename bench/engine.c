@@ -20,8 +20,8 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "engine/context.h"
-#include "engine/reference_step.h"
+#include "engine/context/context.h"
+#include "engine/program/reference_step.h"
 #include "evaluate/execute.h"
 
 enum { MAX_RUNS = 1000, MAX_KINDS = 256 };

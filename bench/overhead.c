@@ -20,7 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/system.h"
-#include "engine/context.h"
+#include "engine/context/context.h"
 
 enum { RANK_MAX = 8, FLOAT = 1, API_VERSION = 12, RUNS_MAX = 100000, AT_ONCE = 20 };
 

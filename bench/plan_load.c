@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/system.h"
-#include "engine/context.h"
+#include "engine/context/context.h"
 
 enum { RUNS = 20 };
 

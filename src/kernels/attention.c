@@ -48,7 +48,7 @@ static uint64_t read_heads(const kernel_tensor *t, const op_node *n, const char 
     return given > 0 ? (uint64_t)given : 0;
 }
 
-static bool read_mask(params *p, const kernel_use *u)
+static bool read_mask(params *p, const kernel_problem *u)
 {
     const kernel_tensor *t = &u->inputs[MASK];
     uint64_t *const strides_of[] = {&p->m_batch, &p->m_head, &p->m_row, &p->m_key};
@@ -66,7 +66,7 @@ static bool read_mask(params *p, const kernel_use *u)
     return true;
 }
 
-static bool is_plain(const kernel_use *u)
+static bool is_plain(const kernel_problem *u)
 {
     for (size_t i = 0; i < u->input_count; i++)
         if ((i < MASK && u->inputs[i].dtype != PGY_F32) || (i > MASK && u->inputs[i].dtype))
@@ -79,7 +79,7 @@ static bool is_plain(const kernel_use *u)
            op_attr_int(u->node, "right_window_size", -1) < 0;
 }
 
-static bool describe(params *p, const kernel_use *u, cpu_level level)
+static bool describe(params *p, const kernel_problem *u, cpu_level level)
 {
     const kernel_tensor *q = &u->inputs[Q], *k = &u->inputs[K], *v = &u->inputs[V];
     const uint64_t columns = matmul_tile_of(level)->columns;
@@ -109,7 +109,7 @@ static bool describe(params *p, const kernel_use *u, cpu_level level)
     return read_mask(p, u);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
 {
     params p;
     if (!describe(&p, u, level)) return false;
@@ -132,7 +132,8 @@ static uint64_t block_width(const params *p)
     return p->keys < BLOCK_KEYS ? (p->keys + columns - 1) / columns * columns : BLOCK_KEYS;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -361,14 +362,14 @@ static void run(const kernel_run *r)
             run_unit(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                  \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                    \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, flops_per_ns)                                                      \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 12)
 VARIANT(avx2, CPU_AVX2, 80)

@@ -12,7 +12,7 @@ typedef struct params {
     uint64_t bytes[KERNEL_MAX_INPUTS]; /* of one image of each input */
 } params;
 
-static bool can_join(const kernel_use *u, kernel_layout layout)
+static bool can_join(const kernel_problem *u, kernel_layout layout)
 {
     const kernel_tensor *y = &u->outputs[0];
     const int64_t block = (int64_t)kernel_block(layout);
@@ -30,7 +30,7 @@ static bool can_join(const kernel_use *u, kernel_layout layout)
     return offered;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, kernel_layout layout)
+static bool accept_at(kernel_problem *u, double *cost_ns, kernel_layout layout)
 {
     if (!can_join(u, layout)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = layout;
@@ -39,17 +39,17 @@ static bool accept_at(kernel_use *u, double *cost_ns, kernel_layout layout)
     return true;
 }
 
-static bool accept_16(kernel_use *u, double *cost_ns)
+static bool accept_16(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, KERNEL_BLOCKED_16);
 }
 
-static bool accept_8(kernel_use *u, double *cost_ns)
+static bool accept_8(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, KERNEL_BLOCKED_8);
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

@@ -40,7 +40,7 @@ static const struct {
     {"BatchNormalization", BLOCKED_AFFINE, 2},
 };
 
-static uint32_t find_op(const kernel_use *u, uint32_t *operands)
+static uint32_t find_op(const kernel_problem *u, uint32_t *operands)
 {
     size_t i = 0;
     while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
@@ -50,7 +50,8 @@ static uint32_t find_op(const kernel_use *u, uint32_t *operands)
 
 /* ---- What is computed ----------------------------------------------------------------------- */
 
-static bool read_bound(float *out, const kernel_use *u, size_t i, const char *name, float fallback)
+static bool read_bound(float *out, const kernel_problem *u, size_t i, const char *name,
+                       float fallback)
 {
     *out = (float)op_attr_float(u->node, name, (double)fallback);
     if (u->input_count <= i || !u->inputs[i].dtype) return true;
@@ -59,7 +60,7 @@ static bool read_bound(float *out, const kernel_use *u, size_t i, const char *na
     return true;
 }
 
-static bool read_args(params *p, const kernel_use *u)
+static bool read_args(params *p, const kernel_problem *u)
 {
     const op_node *n = u->node;
     if (p->op == BLOCKED_LEAKY_RELU) p->args[0] = (float)op_attr_float(n, "alpha", 0.01);
@@ -97,7 +98,7 @@ static bool is_channel_constant(const kernel_tensor *t, const kernel_tensor *y)
     return axis >= 0 && t->shape[axis] == y->shape[1];
 }
 
-static bool read_binary(params *p, const kernel_use *u)
+static bool read_binary(params *p, const kernel_problem *u)
 {
     const kernel_tensor *y = &u->outputs[0];
     bool whole = false;
@@ -117,7 +118,7 @@ static bool read_binary(params *p, const kernel_use *u)
     return whole;
 }
 
-static bool read_normalization(params *p, const kernel_use *u)
+static bool read_normalization(params *p, const kernel_problem *u)
 {
     if (u->input_count != 5 || u->outputs[0].dtype != PGY_F32) return false;
     for (size_t i = 1; i < u->output_count; i++)
@@ -140,7 +141,7 @@ static bool clears(const params *p)
     }
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *y = &u->outputs[0];
     uint32_t operands;
@@ -166,7 +167,7 @@ static double cost_of(const params *p)
     return 50 + count * (slow ? 0.6 : 0.15);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level)
 {
     params p;
     const kernel_layout layout = blocked_layout(blocked_loops_of(level)->block);
@@ -194,7 +195,7 @@ static void pack_operand(float *to, const params *p, const kernel_tensor *t)
 }
 
 /* [block][scale, shift][lane] */
-static void pack_normalization(float *to, const params *p, const kernel_use *u)
+static void pack_normalization(float *to, const params *p, const kernel_problem *u)
 {
     const float *v[5] = {NULL};
     for (size_t i = 1; i < 5; i++) v[i] = u->inputs[i].data;
@@ -208,7 +209,7 @@ static void pack_normalization(float *to, const params *p, const kernel_use *u)
     }
 }
 
-static pgy_status pack(kernel_plan *out, const params *p, const kernel_use *u, pgy_error *err)
+static pgy_status pack(kernel_plan *out, const params *p, const kernel_problem *u, pgy_error *err)
 {
     const bool normalizes = p->op == BLOCKED_AFFINE;
     if (p->op == BLOCKED_CLIP) out->packed_inputs = 6;
@@ -224,7 +225,8 @@ static pgy_status pack(kernel_plan *out, const params *p, const kernel_use *u, p
     return PGY_OK;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -336,14 +338,14 @@ void blocked_clear(float *y, size_t n, size_t block, size_t lanes)
     for (size_t i = 0; i < n; i++) memset(y + i * block + lanes, 0, (block - lanes) * sizeof *y);
 }
 
-#define VARIANT(suffix, level)                                                                \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level);                                                  \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level)                                                                    \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level);                                                      \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE)
 VARIANT(avx2, CPU_AVX2)

@@ -7,7 +7,7 @@
 #include "base/cancel.h"
 #include "kernels/byte_loops.h"
 #include "kernels/extent.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 #include "ops/class_window.h"
 
 typedef enum pool_kind { POOL_MAX, POOL_MEAN, POOL_MEAN_OF_ALL } pool_kind;
@@ -22,7 +22,7 @@ typedef struct params {
     int64_t size[2], out[2], kernel[2], stride[2], dilation[2], begin[2], end[2];
 } params;
 
-static bool read_window(params *p, const kernel_use *u)
+static bool read_window(params *p, const kernel_problem *u)
 {
     window w;
     const kernel_tensor *x = &u->inputs[0];
@@ -44,21 +44,21 @@ static bool read_window(params *p, const kernel_use *u)
     return true;
 }
 
-static bool read_scales(params *p, const kernel_use *u)
+static bool read_scales(params *p, const kernel_problem *u)
 {
     if (u->inputs[0].dtype != u->outputs[0].dtype) return false;
     for (size_t i = 1; i < 4; i += 2)
-        if (!int_use_are_scales(u, i, 1) || !int_use_is_fixed(u, i + 1, 1)) return false;
-    p->x_scale = int_use_float(u, 1, 0);
-    p->x_zero = (int32_t)int_use_int(u, 2, 0) + p->flip;
-    p->y_scale = int_use_float(u, 3, 0);
-    p->finish = (int_finish){.zero = (int32_t)int_use_int(u, 4, 0),
-                             .low = int_use_low(u->outputs[0].dtype),
-                             .high = int_use_high(u->outputs[0].dtype)};
+        if (!int_problem_are_scales(u, i, 1) || !int_problem_is_fixed(u, i + 1, 1)) return false;
+    p->x_scale = int_problem_float(u, 1, 0);
+    p->x_zero = (int32_t)int_problem_int(u, 2, 0) + p->flip;
+    p->y_scale = int_problem_float(u, 3, 0);
+    p->finish = (int_finish){.zero = (int32_t)int_problem_int(u, 4, 0),
+                             .low = int_problem_low(u->outputs[0].dtype),
+                             .high = int_problem_high(u->outputs[0].dtype)};
     return true;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const char *name = u->node->def->name;
@@ -68,7 +68,7 @@ static bool describe(params *p, const kernel_use *u)
     p->kind = strcmp(name, "MaxPool") == 0              ? POOL_MAX
               : strcmp(name, "QLinearAveragePool") == 0 ? POOL_MEAN
                                                         : POOL_MEAN_OF_ALL;
-    if (!int_use_is_byte(x) || !int_use_is_byte(y) || x->rank < 3 || !kernel_count(x) ||
+    if (!int_problem_is_byte(x) || !int_problem_is_byte(y) || x->rank < 3 || !kernel_count(x) ||
         !kernel_count(y) || op_attr_int(u->node, "channels_last", 0))
         return false;
     if (u->output_count > 1 && u->outputs[1].dtype) return false; /* indices */
@@ -89,18 +89,19 @@ static size_t padded_width(const params *p)
     return (size_t)(met > real ? met : real);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
 {
     params p;
     if (!describe(&p, u)) return false;
-    int_use_linear(u);
+    int_problem_linear(u);
     *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
     if (p.kind != POOL_MEAN_OF_ALL)
         *cost_ns += (double)kernel_count(&u->outputs[0]) * (double)(p.kernel[0] * p.kernel[1]) * ns;
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -239,14 +240,14 @@ static void run(const kernel_run *r)
     }
 }
 
-#define VARIANT(suffix, level, ns)                                                            \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, ns);                                                     \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, ns)                                                                \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, ns);                                                         \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 1)
 VARIANT(avx2, CPU_AVX2, 0.3)

@@ -84,7 +84,7 @@ static bool find_type(uint32_t *out, pgy_dtype dtype)
     return false;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     *p = (params){.count = kernel_count(x)};
@@ -94,7 +94,7 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -104,7 +104,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

@@ -53,7 +53,7 @@ typedef struct params {
 } params;
 
 /* Loops of one operand want it whole. */
-static bool are_unary_whole(const params *p, const kernel_use *u)
+static bool are_unary_whole(const params *p, const kernel_problem *u)
 {
     const size_t count = kernel_count(&u->outputs[0]);
     for (uint32_t i = 0; i < p->program.count; i++) {
@@ -65,7 +65,7 @@ static bool are_unary_whole(const params *p, const kernel_use *u)
     return true;
 }
 
-static bool describe(params *p, kernel_use *u)
+static bool describe(params *p, kernel_problem *u)
 {
     memset(p, 0, sizeof *p);
     p->inputs = (uint32_t)u->input_count;
@@ -76,7 +76,7 @@ static bool describe(params *p, kernel_use *u)
            elementwise_place(&p->w, u, p->inputs);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double slower)
+static bool accept_at(kernel_problem *u, double *cost_ns, double slower)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -113,7 +113,7 @@ static void find_slots(params *p)
     }
 }
 
-static void find_written_out(params *p, const kernel_use *u)
+static void find_written_out(params *p, const kernel_problem *u)
 {
     const uint32_t last = p->w.rank - 1;
     if (p->w.shape[last] >= SHORT_RUN || p->w.rank == 1) return;
@@ -121,7 +121,7 @@ static void find_written_out(params *p, const kernel_use *u)
         if (kernel_count(&u->inputs[i]) != p->w.count) p->written_out |= 1u << i;
 }
 
-static int8_t find_in_place(const params *p, const kernel_use *u)
+static int8_t find_in_place(const params *p, const kernel_problem *u)
 {
     for (uint32_t i = 0; i < p->inputs; i++)
         if (!u->inputs[i].data && kernel_count(&u->inputs[i]) == kernel_count(&u->outputs[0]))
@@ -129,10 +129,11 @@ static int8_t find_in_place(const params *p, const kernel_use *u)
     return -1;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
-    kernel_use use = *u;
+    kernel_problem use = *u;
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)describe(p, &use); /* accepted before */
     p->level = level;
@@ -262,14 +263,14 @@ static void run(const kernel_run *r)
     }
 }
 
-#define VARIANT(suffix, level, slower)                                                        \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, slower);                                                 \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, slower)                                                            \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, slower);                                                     \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 4)
 VARIANT(avx2, CPU_AVX2, 1.5)

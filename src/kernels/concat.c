@@ -16,7 +16,7 @@ typedef struct params {
     uint32_t first, whole;       /* tensors */
 } params;
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     *p = (params){.splits = strcmp(u->node->def->name, "Split") == 0, .rows = 1};
     const kernel_tensor *whole = p->splits ? &u->inputs[0] : &u->outputs[0];
@@ -42,7 +42,7 @@ static bool describe(params *p, const kernel_use *u)
     return end == p->row_bytes;
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -52,7 +52,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

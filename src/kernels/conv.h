@@ -29,7 +29,7 @@ typedef struct conv_shape {
 
 /* Conv and FusedConv in float32 with constant weights and bias over one or two spatial axes,
  * nothing of it empty. */
-bool conv_describe(conv_shape *s, const kernel_use *u);
+bool conv_describe(conv_shape *s, const kernel_problem *u);
 /* Is a shape from a plan one that conv_describe makes, for so many inputs? Else refuses. */
 bool conv_extent(kernel_extent *e, const kernel_claim *q, const conv_shape *s);
 /* States `x` and `y` floats of data input, output and sum. */
@@ -39,7 +39,7 @@ bool conv_read_activation(uint32_t *activation, float *parameter, const op_node 
 /* One of the activations from CONV_SIGMOID on. */
 void conv_activate(uint32_t activation, float *y, size_t count);
 /* Sets the layouts of data input, sum and output. */
-void conv_set_layouts(kernel_use *u, kernel_layout in, kernel_layout out);
+void conv_set_layouts(kernel_problem *u, kernel_layout in, kernel_layout out);
 double conv_flop_count(const conv_shape *s);
 /* What vectors leave undone of a run of pixels of one block, of which `lanes` are channels: slow
  * activations, and clearing lanes beyond the channels. */

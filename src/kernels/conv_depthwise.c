@@ -18,7 +18,7 @@ static bool is_depthwise(const conv_shape *s)
     return s->groups == s->in_channels && s->groups == s->out_channels && s->groups > 1;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
 {
     conv_shape s;
     if (!conv_describe(&s, u) || !is_depthwise(&s)) return false;
@@ -57,7 +57,8 @@ static void pack(float *to, const params *p, const float *w, const float *bias)
             }
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -180,14 +181,14 @@ static void run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) run_row(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                  \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                    \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, flops_per_ns)                                                      \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 6)
 VARIANT(avx2, CPU_AVX2, 35)

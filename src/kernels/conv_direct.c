@@ -32,7 +32,7 @@ static double padded_flops(const conv_plan *p)
            (double)(s->kernel[0] * s->kernel[1]);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
 {
     conv_shape s;
     conv_plan p;
@@ -51,7 +51,8 @@ static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double fl
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     conv_shape s;
     conv_plan *p = mem_calloc(1, sizeof *p);
@@ -79,14 +80,14 @@ static void run(const kernel_run *r)
     conv_plan_run(r, r->params);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                  \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                    \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, flops_per_ns)                                                      \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 10)
 VARIANT(avx2, CPU_AVX2, 85)

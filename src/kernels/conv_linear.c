@@ -23,7 +23,7 @@ typedef struct params {
 
 /* ---- What is convolved ---------------------------------------------------------------------- */
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.inputs = (uint32_t)u->input_count};
@@ -60,7 +60,7 @@ static uint64_t unit_count(const params *p)
     return p->batch * p->groups * (is_deep(p) ? window_out_rows(&p->w) : p->panels);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -89,7 +89,8 @@ static size_t tile_rows(const params *p, const matmul_tile *t)
     return p->depth > DEPTH ? p->out + t->rows : t->rows;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     const matmul_tile *t = matmul_tile_of(level);
     size_t scratch;
@@ -333,14 +334,14 @@ static void run(const kernel_run *r)
             run_unit(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                  \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                    \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, flops_per_ns)                                                      \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 9)
 VARIANT(avx2, CPU_AVX2, 65)

@@ -43,7 +43,7 @@ bool conv_read_activation(uint32_t *activation, float *parameter, const op_node 
 
 enum { MOST_STEP = 64, MOST_KERNEL = 256, MOST_PAD = 1024 };
 
-static bool read_window(conv_shape *s, const kernel_use *u)
+static bool read_window(conv_shape *s, const kernel_problem *u)
 {
     window w;
     const kernel_tensor *x = &u->inputs[0], *f = &u->inputs[1], *y = &u->outputs[0];
@@ -68,7 +68,7 @@ static bool read_window(conv_shape *s, const kernel_use *u)
     return true;
 }
 
-bool conv_describe(conv_shape *s, const kernel_use *u)
+bool conv_describe(conv_shape *s, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
     *s = (conv_shape){.inputs = (uint32_t)u->input_count};
@@ -115,7 +115,7 @@ void conv_extent_tensors(kernel_extent *e, const conv_shape *s, uint64_t x, uint
     if (s->has_sum) extent_tensor(e, 3, y, sizeof(float));
 }
 
-void conv_set_layouts(kernel_use *u, kernel_layout in, kernel_layout out)
+void conv_set_layouts(kernel_problem *u, kernel_layout in, kernel_layout out)
 {
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->inputs[0].layout = in;

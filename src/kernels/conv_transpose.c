@@ -20,7 +20,7 @@ typedef struct params {
     int64_t from[AXES], to[AXES], window[AXES], stride[AXES], dilation[AXES], pad[AXES];
 } params;
 
-static bool read_axes(params *p, const kernel_use *u)
+static bool read_axes(params *p, const kernel_problem *u)
 {
     window w;
     size_t count;
@@ -44,7 +44,7 @@ static bool read_axes(params *p, const kernel_use *u)
     return true;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.inputs = (uint32_t)u->input_count};
@@ -64,7 +64,7 @@ static bool describe(params *p, const kernel_use *u)
     return (double)p->taps * (double)p->positions < MOST_SUMS;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -84,7 +84,8 @@ static void pack(float *to, const params *p, const float *w)
                 *to++ = w[(g * p->in + c) * p->out * p->taps + row];
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     const matmul_tile *t = matmul_tile_of(level);
     params *p = mem_calloc(1, sizeof *p);
@@ -221,14 +222,14 @@ static void run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) run_channel(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                  \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, flops_per_ns);                                           \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, flops_per_ns)                                                      \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, flops_per_ns);                                               \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 9)
 VARIANT(avx2, CPU_AVX2, 60)

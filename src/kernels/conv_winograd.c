@@ -68,7 +68,7 @@ static void cut(params *p)
     p->run = (p->tiles + p->runs - 1) / p->runs;
 }
 
-static bool describe(params *p, const kernel_use *u, cpu_level level)
+static bool describe(params *p, const kernel_problem *u, cpu_level level)
 {
     *p = (params){.level = level, .block = conv_tiles_of(level)->block};
     if (!conv_describe(&p->s, u) || !is_possible(&p->s, p->block)) return false;
@@ -76,7 +76,7 @@ static bool describe(params *p, const kernel_use *u, cpu_level level)
     return true;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns,
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns,
                       double transform_ns)
 {
     params p;
@@ -159,7 +159,8 @@ static uint64_t scratch_bytes(const params *p)
                       extent_mul(p->run, p->in_blocks * sizeof(bool)));
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -448,14 +449,14 @@ static void run(const kernel_run *r)
     }
 }
 
-#define VARIANT(suffix, level, flops_per_ns, transform_ns)                                    \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level, flops_per_ns, transform_ns);                      \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, flops_per_ns, transform_ns)                                        \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level, flops_per_ns, transform_ns);                          \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 10, 300)
 VARIANT(avx2, CPU_AVX2, 75, 45)

@@ -28,63 +28,63 @@ typedef struct params {
 
 /* Sets p->args and p->w.operands (how many inputs the loop walks over, all unless changed); false:
  * not this use. */
-typedef bool (*read_args)(params *p, const kernel_use *u);
+typedef bool (*read_args)(params *p, const kernel_problem *u);
 
-static bool args_none(params *p, const kernel_use *u)
+static bool args_none(params *p, const kernel_problem *u)
 {
     (void)p;
     (void)u;
     return true;
 }
 
-static bool args_alpha(params *p, const kernel_use *u)
+static bool args_alpha(params *p, const kernel_problem *u)
 {
     p->args[0] = (float)op_attr_float(u->node, "alpha", 1);
     return true;
 }
 
-static bool args_swish(params *p, const kernel_use *u)
+static bool args_swish(params *p, const kernel_problem *u)
 {
     return args_alpha(p, u);
 }
 
-static bool args_alpha_beta(params *p, const kernel_use *u)
+static bool args_alpha_beta(params *p, const kernel_problem *u)
 {
     p->args[1] = (float)op_attr_float(u->node, "beta", 0.5);
     return args_alpha(p, u);
 }
 
-static bool args_selu(params *p, const kernel_use *u)
+static bool args_selu(params *p, const kernel_problem *u)
 {
     p->args[1] = (float)op_attr_float(u->node, "gamma", 1);
     return args_alpha(p, u);
 }
 
-static bool args_gelu_exact(params *p, const kernel_use *u)
+static bool args_gelu_exact(params *p, const kernel_problem *u)
 {
     (void)p;
     return *u->node->def->domain || op_attr_is(u->node, "approximate", "none", "none");
 }
 
-static bool args_is_inf(params *p, const kernel_use *u)
+static bool args_is_inf(params *p, const kernel_problem *u)
 {
     p->args[0] = op_attr_int(u->node, "detect_positive", 1) != 0;
     p->args[1] = op_attr_int(u->node, "detect_negative", 1) != 0;
     return true;
 }
 
-static bool args_fmod(params *p, const kernel_use *u)
+static bool args_fmod(params *p, const kernel_problem *u)
 {
     (void)p;
     return op_attr_int(u->node, "fmod", 0) != 0;
 }
 
-static bool args_floored(params *p, const kernel_use *u)
+static bool args_floored(params *p, const kernel_problem *u)
 {
     return !args_fmod(p, u);
 }
 
-static bool args_fold(params *p, const kernel_use *u)
+static bool args_fold(params *p, const kernel_problem *u)
 {
     p->fold = u->input_count != 2;
     p->last = strcmp(u->node->def->name, "Mean") ? 1 : (float)u->input_count;
@@ -102,7 +102,7 @@ static bool constant(double *out, const kernel_tensor *t)
     return true;
 }
 
-static bool args_clip(params *p, const kernel_use *u)
+static bool args_clip(params *p, const kernel_problem *u)
 {
     double limits[] = {-INFINITY, INFINITY};
     if (u->node->opset < 11) {
@@ -119,7 +119,7 @@ static bool args_clip(params *p, const kernel_use *u)
 }
 
 /* Exponents that are short products, a quotient or a root. */
-static bool args_power(params *p, const kernel_use *u)
+static bool args_power(params *p, const kernel_problem *u)
 {
     double exponent;
     if (!constant(&exponent, &u->inputs[1])) return false;
@@ -131,38 +131,38 @@ static bool args_power(params *p, const kernel_use *u)
     return true;
 }
 
-static bool args_two(params *p, const kernel_use *u)
+static bool args_two(params *p, const kernel_problem *u)
 {
     (void)p;
     return u->inputs[1].dtype == u->inputs[0].dtype;
 }
 
-static bool is_wide(const kernel_use *u, unsigned bits)
+static bool is_wide(const kernel_problem *u, unsigned bits)
 {
     return u->inputs[1].dtype == u->outputs[0].dtype && u->inputs[2].dtype == u->outputs[0].dtype &&
            u->outputs[0].dtype != PGY_STRING &&
            pgy_dtype_describe(u->outputs[0].dtype)->bits == bits;
 }
 
-static bool args_width_1(params *p, const kernel_use *u)
+static bool args_width_1(params *p, const kernel_problem *u)
 {
     (void)p;
     return is_wide(u, 8);
 }
 
-static bool args_width_2(params *p, const kernel_use *u)
+static bool args_width_2(params *p, const kernel_problem *u)
 {
     (void)p;
     return is_wide(u, 16);
 }
 
-static bool args_width_4(params *p, const kernel_use *u)
+static bool args_width_4(params *p, const kernel_problem *u)
 {
     (void)p;
     return is_wide(u, 32);
 }
 
-static bool args_width_8(params *p, const kernel_use *u)
+static bool args_width_8(params *p, const kernel_problem *u)
 {
     (void)p;
     return is_wide(u, 64);
@@ -201,7 +201,7 @@ static bool names(const char *ops, const op_def *def)
     return false;
 }
 
-static bool has_types(const row *r, const kernel_use *u, uint32_t operands)
+static bool has_types(const row *r, const kernel_problem *u, uint32_t operands)
 {
     if ((int)u->inputs[0].dtype != r->in || (r->out && (int)u->outputs[0].dtype != r->out))
         return false;
@@ -210,7 +210,7 @@ static bool has_types(const row *r, const kernel_use *u, uint32_t operands)
     return true;
 }
 
-static const row *find_row(params *p, const kernel_use *u)
+static const row *find_row(params *p, const kernel_problem *u)
 {
     for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++) {
         *p = (params){.loop = i, .inputs = (uint32_t)u->input_count, .last = 1};
@@ -232,7 +232,7 @@ static bool is_spot(const kernel_tensor *t) /* one number for each channel at mo
 }
 
 /* The layout to work in: that of the largest input. */
-static kernel_layout wanted_layout(const kernel_use *u, uint32_t operands)
+static kernel_layout wanted_layout(const kernel_problem *u, uint32_t operands)
 {
     kernel_layout layout = KERNEL_LINEAR;
     size_t most = 0;
@@ -247,7 +247,7 @@ static kernel_layout wanted_layout(const kernel_use *u, uint32_t operands)
 /* Can it be walked in this blocked layout? Channels must fill the blocks, so that no lane is
  * beyond them. Operands of the output's rank, or single numbers, whose channels are all there; what
  * has no other axes has the same bytes in both layouts. */
-static bool take_blocked(kernel_use *u, uint32_t operands, kernel_layout layout)
+static bool take_blocked(kernel_problem *u, uint32_t operands, kernel_layout layout)
 {
     kernel_tensor *y = &u->outputs[0];
     const int64_t block = (int64_t)kernel_block(layout);
@@ -280,7 +280,7 @@ static kernel_tensor unfold(const kernel_tensor *t, int64_t *shape, size_t block
     return plain;
 }
 
-static bool find_walk(walk *w, const kernel_use *u, uint32_t count)
+static bool find_walk(walk *w, const kernel_problem *u, uint32_t count)
 {
     static int64_t none;
     int64_t shapes[KERNEL_MAX_INPUTS + 1][WALK_AXES];
@@ -297,7 +297,7 @@ static bool find_walk(walk *w, const kernel_use *u, uint32_t count)
     return walk_init(w, &y, operands, count);
 }
 
-bool elementwise_place(walk *w, kernel_use *u, uint32_t operands)
+bool elementwise_place(walk *w, kernel_problem *u, uint32_t operands)
 {
     const kernel_layout layout = wanted_layout(u, operands);
     u->outputs[0].layout = KERNEL_LINEAR;
@@ -311,14 +311,14 @@ bool elementwise_place(walk *w, kernel_use *u, uint32_t operands)
 /* ---- The kernel -------------------------------------------------------------------------------
  */
 
-static bool describe(params *p, kernel_use *u, const row **found)
+static bool describe(params *p, kernel_problem *u, const row **found)
 {
     if (u->input_count < 1 || u->output_count != 1) return false;
     *found = find_row(p, u);
     return *found && elementwise_place(&p->w, u, p->w.operands);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double slower)
+static bool accept_at(kernel_problem *u, double *cost_ns, double slower)
 {
     params p;
     const row *r;
@@ -330,24 +330,24 @@ static bool accept_at(kernel_use *u, double *cost_ns, double slower)
     return true;
 }
 
-static bool accept_portable(kernel_use *u, double *cost_ns)
+static bool accept_portable(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 4);
 }
 
-static bool accept_avx2(kernel_use *u, double *cost_ns)
+static bool accept_avx2(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 1.5);
 }
 
-static bool accept_avx512(kernel_use *u, double *cost_ns)
+static bool accept_avx512(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 1);
 }
 
 /* An input whose elements all go to the same place of the output, which has elements of that size:
  * none before it is read has been overwritten. */
-static int8_t find_in_place(const params *p, const kernel_use *u)
+static int8_t find_in_place(const params *p, const kernel_problem *u)
 {
     for (uint32_t i = 0; i < p->w.operands; i++)
         if (u->inputs[i].dtype && !u->inputs[i].data && p->in_bytes[i] == p->out_bytes &&
@@ -356,11 +356,12 @@ static int8_t find_in_place(const params *p, const kernel_use *u)
     return -1;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     const row *r = NULL;
-    kernel_use use = *u;
+    kernel_problem use = *u;
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)describe(p, &use, &r); /* accepted before */
     p->level = level;
@@ -373,17 +374,17 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_PORTABLE, err);
 }
 
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX2, err);
 }
 
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX512, err);
 }

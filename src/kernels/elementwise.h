@@ -26,6 +26,6 @@ const elementwise_loop *elementwise_table(cpu_level level);
 
 /* Sets linear layouts, or that of the largest of the first `operands` inputs where all of them can
  * be walked in it, and finds the walk. */
-bool elementwise_place(walk *w, kernel_use *u, uint32_t operands);
+bool elementwise_place(walk *w, kernel_problem *u, uint32_t operands);
 
 #endif

@@ -20,7 +20,7 @@ static int64_t index_at(const void *indices, bool wide, size_t i)
     return wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *indices = &u->inputs[1];
     const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
@@ -40,7 +40,7 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -50,7 +50,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

@@ -44,7 +44,7 @@ static bool read_modes(params *p, const op_node *n)
     return true;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *grid = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.plane = 1, .positions = 1};
@@ -79,7 +79,7 @@ static uint64_t stretches(const params *p)
     return (p->positions + STRETCH - 1) / STRETCH;
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -89,7 +89,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

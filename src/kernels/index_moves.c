@@ -66,7 +66,7 @@ static bool describe_tuples(params *p, const kernel_tensor *x, const kernel_tens
     return true;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *indices = &u->inputs[1];
     const char *op = u->node->def->name;
@@ -88,7 +88,7 @@ static bool describe(params *p, const kernel_use *u)
     return !p->scatters || (u->inputs[2].dtype == x->dtype && kernel_count(&u->inputs[2]) == moved);
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -100,7 +100,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

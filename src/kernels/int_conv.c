@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 #include "ops/class_window.h"
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -24,13 +24,13 @@ static const places PLACES[] = {
     [INT_CONV_TO_FLOAT] = {3, 1, 2, 4, 5, 0, 0, 6, 7},
 };
 
-static int_conv_kind kind_of(const kernel_use *u)
+static int_conv_kind kind_of(const kernel_problem *u)
 {
     if (strcmp(u->node->def->name, "ConvInteger") == 0) return INT_CONV_TO_INT32;
     return strcmp(u->node->def->name, "QuantizedConv") == 0 ? INT_CONV_TO_FLOAT : INT_CONV_TO_BYTES;
 }
 
-static bool read_window(int_conv *p, const kernel_use *u, const kernel_tensor *w)
+static bool read_window(int_conv *p, const kernel_problem *u, const kernel_tensor *w)
 {
     window v;
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
@@ -58,54 +58,57 @@ static bool read_window(int_conv *p, const kernel_use *u, const kernel_tensor *w
 }
 
 /* Scales and zero points in the right numbers, known now; the sums must fit. */
-static bool check_constants(const kernel_use *u, const int_conv *p, const places *at)
+static bool check_constants(const kernel_problem *u, const int_conv *p, const places *at)
 {
     const size_t channels = (size_t)(p->groups * p->out);
     const uint64_t depth = p->in * p->taps;
-    if (!int_use_is_fixed(u, at->w_zero, channels)) return false;
-    if (int_use_has(u, at->w_zero) && u->inputs[at->w_zero].dtype != u->inputs[at->w].dtype)
+    if (!int_problem_is_fixed(u, at->w_zero, channels)) return false;
+    if (int_problem_has(u, at->w_zero) && u->inputs[at->w_zero].dtype != u->inputs[at->w].dtype)
         return false;
-    if (int_use_has(u, at->x_zero) && (u->inputs[at->x_zero].dtype != u->inputs[0].dtype ||
-                                       kernel_count(&u->inputs[at->x_zero]) != 1))
+    if (int_problem_has(u, at->x_zero) && (u->inputs[at->x_zero].dtype != u->inputs[0].dtype ||
+                                           kernel_count(&u->inputs[at->x_zero]) != 1))
         return false;
     if (p->kind == INT_CONV_TO_INT32) return depth < (uint64_t)1 << 24;
-    if (!int_use_are_scales(u, at->x_scale, 1) || !int_use_are_factors(u, at->w_scale, channels))
+    if (!int_problem_are_scales(u, at->x_scale, 1) ||
+        !int_problem_are_factors(u, at->w_scale, channels))
         return false;
-    if (depth > 32768 || !int_use_is_fixed(u, at->x_zero, 1)) return false;
-    if (int_use_has(u, at->bias) && ((p->kind == INT_CONV_TO_BYTES && !u->inputs[at->bias].data) ||
-                                     kernel_count(&u->inputs[at->bias]) != channels))
+    if (depth > 32768 || !int_problem_is_fixed(u, at->x_zero, 1)) return false;
+    if (int_problem_has(u, at->bias) &&
+        ((p->kind == INT_CONV_TO_BYTES && !u->inputs[at->bias].data) ||
+         kernel_count(&u->inputs[at->bias]) != channels))
         return false;
     if (p->kind == INT_CONV_TO_FLOAT)
-        return !int_use_has(u, at->sum) ||
+        return !int_problem_has(u, at->sum) ||
                kernel_count(&u->inputs[at->sum]) == kernel_count(&u->outputs[0]);
-    for (size_t k = 0; int_use_has(u, at->bias) && k < channels; k++) {
-        const int64_t bias = int_use_int(u, at->bias, k);
+    for (size_t k = 0; int_problem_has(u, at->bias) && k < channels; k++) {
+        const int64_t bias = int_problem_int(u, at->bias, k);
         if ((uint64_t)(bias < 0 ? -bias : bias) + depth * 65025 > INT32_MAX) return false;
     }
-    return int_use_are_scales(u, at->y_scale, 1) && int_use_is_fixed(u, at->y_zero, 1);
+    return int_problem_are_scales(u, at->y_scale, 1) && int_problem_is_fixed(u, at->y_zero, 1);
 }
 
-static bool is_type_right(const kernel_use *u, const places *at, int_conv_kind kind)
+static bool is_type_right(const kernel_problem *u, const places *at, int_conv_kind kind)
 {
     const pgy_dtype y = u->outputs[0].dtype;
-    if (!int_use_is_byte(&u->inputs[0]) || !int_use_is_byte(&u->inputs[at->w])) return false;
+    if (!int_problem_is_byte(&u->inputs[0]) || !int_problem_is_byte(&u->inputs[at->w]))
+        return false;
     if (kind == INT_CONV_TO_INT32) return y == PGY_I32;
-    if (kind == INT_CONV_TO_BYTES) return int_use_is_byte(&u->outputs[0]);
-    if (int_use_has(u, at->sum) && u->inputs[at->sum].dtype != PGY_F32) return false;
-    if (int_use_has(u, at->bias) && u->inputs[at->bias].dtype != PGY_F32) return false;
+    if (kind == INT_CONV_TO_BYTES) return int_problem_is_byte(&u->outputs[0]);
+    if (int_problem_has(u, at->sum) && u->inputs[at->sum].dtype != PGY_F32) return false;
+    if (int_problem_has(u, at->bias) && u->inputs[at->bias].dtype != PGY_F32) return false;
     return y == PGY_F32;
 }
 
 /* Does any channel of the weights, as signed bytes, have a zero point? */
-static bool has_zeros(const int_conv *p, const kernel_use *u, const places *at)
+static bool has_zeros(const int_conv *p, const kernel_problem *u, const places *at)
 {
     const int64_t shift = u->inputs[at->w].dtype == PGY_U8 ? 128 : 0;
     for (size_t i = 0; i < p->groups * p->out; i++)
-        if (int_use_int(u, at->w_zero, i) != shift) return true;
+        if (int_problem_int(u, at->w_zero, i) != shift) return true;
     return false;
 }
 
-bool int_conv_describe(int_conv *p, const kernel_use *u)
+bool int_conv_describe(int_conv *p, const kernel_problem *u)
 {
     *p = (int_conv){.inputs = (uint32_t)u->input_count, .kind = kind_of(u)};
     const places *at = &PLACES[p->kind];
@@ -124,15 +127,15 @@ bool int_conv_describe(int_conv *p, const kernel_use *u)
     if (!read_window(p, u, w) || !check_constants(u, p, at)) return false;
     p->x_signed = x->dtype == PGY_I8;
     p->w_has_zero = has_zeros(p, u, at);
-    p->x_zero_input = int_use_has(u, at->x_zero) ? (uint32_t)at->x_zero : 0;
+    p->x_zero_input = int_problem_has(u, at->x_zero) ? (uint32_t)at->x_zero : 0;
     p->relu = op_attr_is(u->node, "activation", "Relu", "");
     p->bias_input =
-        p->kind == INT_CONV_TO_FLOAT && int_use_has(u, at->bias) ? (uint32_t)at->bias : 0;
-    p->sum_input = int_use_has(u, at->sum) ? (uint32_t)at->sum : 0;
+        p->kind == INT_CONV_TO_FLOAT && int_problem_has(u, at->bias) ? (uint32_t)at->bias : 0;
+    p->sum_input = int_problem_has(u, at->sum) ? (uint32_t)at->sum : 0;
     if (p->kind == INT_CONV_TO_BYTES) {
-        p->finish = (int_finish){.zero = (int32_t)int_use_int(u, at->y_zero, 0),
-                                 .low = int_use_low(y->dtype),
-                                 .high = int_use_high(y->dtype)};
+        p->finish = (int_finish){.zero = (int32_t)int_problem_int(u, at->y_zero, 0),
+                                 .low = int_problem_low(y->dtype),
+                                 .high = int_problem_high(y->dtype)};
         if (p->relu) p->finish.low = p->finish.zero;
     }
     return true;
@@ -265,7 +268,8 @@ static uint8_t *find_weights(uint8_t *packed, const int_conv *p, size_t channel,
            (at - first) * INT_GROUP;
 }
 
-static void pack_channel(uint8_t *packed, const int_conv *p, const kernel_use *u, size_t channel)
+static void pack_channel(uint8_t *packed, const int_conv *p, const kernel_problem *u,
+                         size_t channel)
 {
     const places *at = &PLACES[p->kind];
     const kernel_tensor *w = &u->inputs[at->w];
@@ -284,23 +288,23 @@ static void pack_channel(uint8_t *packed, const int_conv *p, const kernel_use *u
         }
     ((int32_t *)(packed + p->at_sums))[channel] = sum;
     ((int32_t *)(packed + p->at_zeros))[channel] =
-        (int32_t)(int_use_int(u, at->w_zero, channel) - (int64_t)shift);
+        (int32_t)(int_problem_int(u, at->w_zero, channel) - (int64_t)shift);
 }
 
-static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_use *u, size_t channel)
+static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_problem *u, size_t channel)
 {
     const places *at = &PLACES[p->kind];
     double *scale = &((double *)(packed + p->at_scales))[channel];
     if (p->kind == INT_CONV_TO_INT32) return;
-    *scale = int_use_float(u, at->x_scale, 0) * int_use_float(u, at->w_scale, channel);
+    *scale = int_problem_float(u, at->x_scale, 0) * int_problem_float(u, at->w_scale, channel);
     if (p->kind == INT_CONV_TO_FLOAT) return;
-    *scale /= int_use_float(u, at->y_scale, 0);
+    *scale /= int_problem_float(u, at->y_scale, 0);
     ((float *)(packed + p->at_factors))[channel] = (float)*scale;
-    ((int32_t *)(packed + p->at_bias))[channel] = (int32_t)int_use_int(u, at->bias, channel);
+    ((int32_t *)(packed + p->at_bias))[channel] = (int32_t)int_problem_int(u, at->bias, channel);
 }
 
 /* The most that the sums of a channel, with its offset, can be when they are scaled. */
-static double find_most(const uint8_t *packed, const int_conv *p, const kernel_use *u,
+static double find_most(const uint8_t *packed, const int_conv *p, const kernel_problem *u,
                         size_t channel)
 {
     const uint8_t *w = (const uint8_t *)u->inputs[PLACES[p->kind].w].data;
@@ -313,7 +317,7 @@ static double find_most(const uint8_t *packed, const int_conv *p, const kernel_u
     return (sum * 255 + fabs((double)bias)) * ((const double *)(packed + p->at_scales))[channel];
 }
 
-static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_use *u, pgy_error *err)
+static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_problem *u, pgy_error *err)
 {
     const size_t channels = (size_t)(p->groups * p->out);
     out->packed_bytes = p->at_scales + channels * sizeof(double);
@@ -408,7 +412,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     int_conv *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -425,26 +430,26 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return st;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double products_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double products_per_ns)
 {
     int_conv p;
     if (!int_conv_describe(&p, u)) return false;
     int_conv_plan(&p, level);
-    int_use_linear(u);
+    int_problem_linear(u);
     *cost_ns = 500 + int_conv_product_count(&p) / products_per_ns +
                (double)kernel_count(&u->outputs[0]) * 0.1 +
                (double)(p.batch * p.groups * int_conv_image_bytes(&p)) * 0.05;
     return true;
 }
 
-#define VARIANT(suffix, level, products_per_ns)                                               \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level, products_per_ns);                                 \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, products_per_ns)                                                   \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level, products_per_ns);                                     \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 2)
 VARIANT(avx2, CPU_AVX2, 50)

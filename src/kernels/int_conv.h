@@ -42,7 +42,7 @@ typedef struct int_conv {
 } int_conv;
 
 /* Reads the use; false: not this kind of convolution. */
-bool int_conv_describe(int_conv *p, const kernel_use *u);
+bool int_conv_describe(int_conv *p, const kernel_problem *u);
 /* Sets what depends on the level. */
 void int_conv_plan(int_conv *p, cpu_level level);
 double int_conv_product_count(const int_conv *p);

@@ -8,7 +8,7 @@
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/int_conv.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -58,7 +58,7 @@ static uint64_t scratch_bytes(const params *p)
     return 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t) + p->width * p->height + SLACK;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     int_conv *c = &p->c;
     memset(p, 0, sizeof *p);
@@ -69,18 +69,18 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double products_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double products_per_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
-    int_use_linear(u);
+    int_problem_linear(u);
     const double y = (double)kernel_count(&u->outputs[0]);
     *cost_ns = 300 + y * (double)p.c.taps / products_per_ns + y * 0.2 +
                (double)kernel_count(&u->inputs[0]) * 0.1;
     return true;
 }
 
-static pgy_status pack(kernel_plan *out, params *p, const kernel_use *u, pgy_error *err)
+static pgy_status pack(kernel_plan *out, params *p, const kernel_problem *u, pgy_error *err)
 {
     const size_t channels = (size_t)(p->c.groups * p->c.out), taps = (size_t)p->c.taps;
     const size_t each = taps_bytes(p);
@@ -100,16 +100,17 @@ static pgy_status pack(kernel_plan *out, params *p, const kernel_use *u, pgy_err
             sum += v;
         }
         ((int32_t *)(packed + p->at_sums))[i] = sum;
-        ((int32_t *)(packed + p->at_bias))[i] = (int32_t)int_use_int(u, 8, i);
+        ((int32_t *)(packed + p->at_bias))[i] = (int32_t)int_problem_int(u, 8, i);
         ((double *)(packed + p->at_scales))[i] =
-            int_use_float(u, 1, 0) * int_use_float(u, 4, i) / int_use_float(u, 6, 0);
+            int_problem_float(u, 1, 0) * int_problem_float(u, 4, i) / int_problem_float(u, 6, 0);
     }
     out->packed = packed;
     out->packed_inputs = UINT32_C(1) << 3;
     return PGY_OK;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -348,7 +349,7 @@ static void run(const kernel_run *r)
 {
     const params *p = r->params;
     const int_conv *c = &p->c;
-    const uint8_t zero = (uint8_t)int_use_unsigned(
+    const uint8_t zero = (uint8_t)int_problem_unsigned(
         c->x_zero_input ? r->tensors[c->x_zero_input] : NULL, c->x_signed);
     uint8_t *plane = (uint8_t *)r->scratch + 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t);
     size_t from, to;
@@ -362,14 +363,14 @@ static void run(const kernel_run *r)
     }
 }
 
-#define VARIANT(suffix, level, products_per_ns)                                               \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, products_per_ns);                                        \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, products_per_ns)                                                   \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, products_per_ns);                                            \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 1)
 VARIANT(avx2, CPU_AVX2, 5)

@@ -4,7 +4,7 @@
 
 #include "base/cancel.h"
 #include "kernels/int_conv.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -116,8 +116,8 @@ static bool is_plain(const int_conv *p)
 
 static uint8_t x_zero(const int_conv *p, const kernel_run *r)
 {
-    return (uint8_t)int_use_unsigned(p->x_zero_input ? r->tensors[p->x_zero_input] : NULL,
-                                     p->x_signed);
+    return (uint8_t)int_problem_unsigned(p->x_zero_input ? r->tensors[p->x_zero_input] : NULL,
+                                         p->x_signed);
 }
 
 /* All phases of one quad of channels. */

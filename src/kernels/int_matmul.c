@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "kernels/extent.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 
 /* Sums of a tile, offsets, scales, and these in float32. */
 enum {
@@ -30,12 +30,12 @@ static const struct {
     {"QuantizedMatMul", {3, 1, 2, 4, 5, 0, 0, 6, 7}, false},
 };
 
-static void keep_present(uint8_t *place, const kernel_use *u)
+static void keep_present(uint8_t *place, const kernel_problem *u)
 {
-    if (!int_use_has(u, *place)) *place = 0;
+    if (!int_problem_has(u, *place)) *place = 0;
 }
 
-static bool find_operator(int_matmul *p, const kernel_use *u)
+static bool find_operator(int_matmul *p, const kernel_problem *u)
 {
     for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++) {
         if (strcmp(u->node->def->name, OPERATORS[i].op)) continue;
@@ -49,7 +49,7 @@ static bool find_operator(int_matmul *p, const kernel_use *u)
     p->kind = y == PGY_F32   ? INT_MATMUL_TO_FLOAT
               : y == PGY_I32 ? INT_MATMUL_TO_INT32
                              : INT_MATMUL_TO_BYTES;
-    return p->at.b != 0 && (p->kind != INT_MATMUL_TO_BYTES || int_use_is_byte(&u->outputs[0]));
+    return p->at.b != 0 && (p->kind != INT_MATMUL_TO_BYTES || int_problem_is_byte(&u->outputs[0]));
 }
 
 /* Strides of the leading axes of an operand under NumPy's broadcasting; whether it has any. */
@@ -82,7 +82,7 @@ static void join_batches(int_matmul *p)
     p->batch_rank = 0;
 }
 
-static bool read_shapes(int_matmul *p, const kernel_use *u)
+static bool read_shapes(int_matmul *p, const kernel_problem *u)
 {
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[p->at.b], *y = &u->outputs[0];
     if (!kernel_count(a) || !kernel_count(b) || !kernel_count(y) || !a->rank || !b->rank)
@@ -108,8 +108,8 @@ static bool read_shapes(int_matmul *p, const kernel_use *u)
 }
 
 /* A byte or bytes of the type of `like`, one or `count`. */
-static bool read_zeros(uint32_t *out, const kernel_use *u, size_t place, const kernel_tensor *like,
-                       uint64_t count)
+static bool read_zeros(uint32_t *out, const kernel_problem *u, size_t place,
+                       const kernel_tensor *like, uint64_t count)
 {
     *out = 0;
     if (!place) return true;
@@ -123,7 +123,7 @@ static bool is_vector(const kernel_tensor *t, uint64_t n)
     return kernel_count(t) == n && (t->rank == 1 || (t->rank == 2 && t->shape[0] == 1));
 }
 
-static bool read_scales(int_matmul *p, const kernel_use *u)
+static bool read_scales(int_matmul *p, const kernel_problem *u)
 {
     const kernel_tensor *bias = &u->inputs[p->at.bias];
     const pgy_dtype wanted = strcmp(u->node->def->name, "QGemm") ? PGY_F32 : PGY_I32;
@@ -139,27 +139,28 @@ static bool read_scales(int_matmul *p, const kernel_use *u)
     if (p->at.bias && (bias->dtype != wanted || !is_vector(bias, p->n))) return false;
     for (size_t i = 0; p->at.bias && wanted == PGY_I32 && i < p->n; i++) {
         if (!bias->data) return false;
-        const int64_t v = int_use_int(u, p->at.bias, i);
+        const int64_t v = int_problem_int(u, p->at.bias, i);
         if ((uint64_t)(v < 0 ? -v : v) + p->k * 65025 > INT32_MAX) return false;
     }
     if (p->at.sum && (u->inputs[p->at.sum].dtype != PGY_F32 ||
                       kernel_count(&u->inputs[p->at.sum]) != kernel_count(&u->outputs[0])))
         return false;
     if (p->kind == INT_MATMUL_TO_FLOAT) return true;
-    return p->at.y_scale && int_use_are_scales(u, p->at.y_scale, 1) &&
-           int_use_are_scales(u, p->at.a_scale, 1) && int_use_are_factors(u, p->at.b_scale, p->n) &&
-           int_use_is_fixed(u, p->at.y_zero, 1) &&
+    return p->at.y_scale && int_problem_are_scales(u, p->at.y_scale, 1) &&
+           int_problem_are_scales(u, p->at.a_scale, 1) &&
+           int_problem_are_factors(u, p->at.b_scale, p->n) &&
+           int_problem_is_fixed(u, p->at.y_zero, 1) &&
            (!p->at.y_zero || kernel_count(&u->inputs[p->at.y_zero]) == 1);
 }
 
-bool int_matmul_describe(int_matmul *p, const kernel_use *u)
+bool int_matmul_describe(int_matmul *p, const kernel_problem *u)
 {
     *p = (int_matmul){.inputs = (uint32_t)u->input_count,
                       .alpha = op_attr_float(u->node, "alpha", 1)};
     if (!find_operator(p, u)) return false;
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[p->at.b];
-    if (p->a_float ? a->dtype != PGY_F32 : !int_use_is_byte(a)) return false;
-    if (!int_use_is_byte(b)) return false;
+    if (p->a_float ? a->dtype != PGY_F32 : !int_problem_is_byte(a)) return false;
+    if (!int_problem_is_byte(b)) return false;
     if (!op_attr_is(u->node, "activation", "", "") &&
         !op_attr_is(u->node, "activation", "Relu", ""))
         return false;
@@ -174,9 +175,9 @@ bool int_matmul_describe(int_matmul *p, const kernel_use *u)
     p->relu = op_attr_is(u->node, "activation", "Relu", "");
     if (p->kind != INT_MATMUL_TO_BYTES) return true;
     const pgy_dtype y = u->outputs[0].dtype;
-    p->finish = (int_finish){.zero = (int32_t)int_use_int(u, p->at.y_zero, 0),
-                             .low = int_use_low(y),
-                             .high = int_use_high(y)};
+    p->finish = (int_finish){.zero = (int32_t)int_problem_int(u, p->at.y_zero, 0),
+                             .low = int_problem_low(y),
+                             .high = int_problem_high(y)};
     if (!p->at.y_zero) p->finish.zero = 0;
     if (p->relu) p->finish.low = p->finish.zero;
     return true;
@@ -185,13 +186,13 @@ bool int_matmul_describe(int_matmul *p, const kernel_use *u)
 /* ---- Planning ------------------------------------------------------------------------------- */
 
 /* Zero points of B that are zero for sure. */
-static bool has_no_zeros(const int_matmul *p, const kernel_use *u)
+static bool has_no_zeros(const int_matmul *p, const kernel_problem *u)
 {
     if (!p->b_signed) return false; /* moved by 128 */
     if (!p->at.b_zero) return true;
     if (!u->inputs[p->at.b_zero].data) return false;
     for (size_t i = 0; i < p->b_zeros; i++)
-        if (int_use_int(u, p->at.b_zero, i)) return false;
+        if (int_problem_int(u, p->at.b_zero, i)) return false;
     return true;
 }
 
@@ -258,7 +259,7 @@ void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, siz
     }
 }
 
-static pgy_status pack_constant(kernel_plan *out, const int_matmul *p, const kernel_use *u,
+static pgy_status pack_constant(kernel_plan *out, const int_matmul *p, const kernel_problem *u,
                                 pgy_error *err)
 {
     out->packed_bytes = p->b_count * p->b_stride;
@@ -371,7 +372,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     int_matmul *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -390,11 +392,11 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return st;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double products_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double products_per_ns)
 {
     int_matmul p;
     if (!int_matmul_describe(&p, u)) return false;
-    int_use_linear(u);
+    int_problem_linear(u);
     const double b = (double)(p.k * p.n);
     *cost_ns = 300 + (double)(p.batch * p.m) * b / products_per_ns +
                (double)p.b_count * b * (p.b_constant ? 0.02 : 0.3) +
@@ -402,14 +404,14 @@ static bool accept_at(kernel_use *u, double *cost_ns, double products_per_ns)
     return true;
 }
 
-#define VARIANT(suffix, level, products_per_ns)                                               \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, products_per_ns);                                        \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, products_per_ns)                                                   \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, products_per_ns);                                            \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 2)
 VARIANT(avx2, CPU_AVX2, 50)

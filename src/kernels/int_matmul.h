@@ -40,7 +40,7 @@ typedef struct int_matmul {
     uint64_t at_b, at_a, at_rows, at_range;
 } int_matmul;
 
-bool int_matmul_describe(int_matmul *p, const kernel_use *u);
+bool int_matmul_describe(int_matmul *p, const kernel_problem *u);
 /* Sets what depends on the level. @return bytes of workspace */
 size_t int_matmul_plan(int_matmul *p, cpu_level level);
 uint64_t int_matmul_unit_count(const int_matmul *p);

@@ -4,7 +4,7 @@
 
 #include "base/cancel.h"
 #include "kernels/int_matmul.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 #include "kernels/quantize_loops.h"
 
 static uint64_t product_offset(const int_matmul *p, const uint64_t *strides, size_t product)
@@ -118,7 +118,7 @@ static int32_t b_zero(const int_matmul *p, const kernel_run *r, size_t j)
 {
     const int8_t *zeros = p->at.b_zero ? r->tensors[p->at.b_zero] : NULL;
     const int32_t zero =
-        int_use_unsigned(zeros ? zeros + (p->b_zeros == 1 ? 0 : j) : NULL, p->b_signed);
+        int_problem_unsigned(zeros ? zeros + (p->b_zeros == 1 ? 0 : j) : NULL, p->b_signed);
     return zero - 128; /* B is signed */
 }
 
@@ -126,7 +126,7 @@ static int32_t a_zero(const int_matmul *p, const kernel_run *r, size_t i)
 {
     const int8_t *zeros = p->at.a_zero ? r->tensors[p->at.a_zero] : NULL;
     if (p->a_float) return dynamic_of(p, r).zero;
-    return int_use_unsigned(zeros ? zeros + (p->a_zeros == 1 ? 0 : i) : NULL, p->a_signed);
+    return int_problem_unsigned(zeros ? zeros + (p->a_zeros == 1 ? 0 : i) : NULL, p->a_signed);
 }
 
 static double scalar(const kernel_run *r, uint8_t place)

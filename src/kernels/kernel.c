@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/narrow.h"
-#include "kernels/outside.h"
+#include "kernels/half_adapter.h"
+#include "kernels/plugin.h"
 
 #define KERNEL(family) extern const kernel KERNELS_##family[];
 #include "kernels/kernels.def"
@@ -28,7 +28,7 @@ static void gather(void)
 {
     const size_t count = sizeof FAMILIES / sizeof *FAMILIES - 1;
     memcpy(tables, FAMILIES, sizeof FAMILIES);
-    tables[count] = narrow_table(FAMILIES);
+    tables[count] = half_adapter_table(FAMILIES);
 }
 
 static const kernel *const *all_tables(void)
@@ -66,7 +66,7 @@ const kernel *kernel_for(const char *domain, const char *op, size_t i)
         for (const kernel *k = *family; k->name; k++)
             if (k->needs <= has && lists(k->ops, domain, op) && i-- == 0) return k;
     const kernel *k = NULL;
-    for (size_t n = 0; (k = outside_kernel(n)); n++)
+    for (size_t n = 0; (k = plugin_kernel(n)); n++)
         if (lists(k->ops, domain, op) && i-- == 0) return k;
     return NULL;
 }
@@ -77,7 +77,7 @@ const kernel *kernel_at(size_t i)
     for (const kernel *const *family = all_tables(); *family; family++)
         for (const kernel *k = *family; k->name; k++)
             if (k->needs <= has && i-- == 0) return k;
-    return outside_kernel(i);
+    return plugin_kernel(i);
 }
 
 const kernel *kernel_find(const char *name, uint16_t version)
@@ -87,7 +87,7 @@ const kernel *kernel_find(const char *name, uint16_t version)
         for (const kernel *k = *family; k->name; k++)
             if (strcmp(k->name, name) == 0 && k->version == version && k->needs <= has) return k;
     const kernel *k = NULL;
-    for (size_t n = 0; (k = outside_kernel(n)); n++)
+    for (size_t n = 0; (k = plugin_kernel(n)); n++)
         if (strcmp(k->name, name) == 0 && k->version == version) return k;
     return NULL;
 }

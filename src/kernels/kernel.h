@@ -36,13 +36,13 @@ struct kernel_claim;
 struct kernel_extent;
 
 /* A node with concrete shapes. */
-typedef struct kernel_use {
+typedef struct kernel_problem {
     const struct kernel *self; /* that is asked: set by kernel_accept */
     const op_node *node;       /* operator, opset, attributes */
     size_t input_count, output_count;
     kernel_tensor inputs[KERNEL_MAX_INPUTS];   /* layout: as offered; accept sets what it wants */
     kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets what it gives */
-} kernel_use;
+} kernel_problem;
 
 /* What prepare makes. Both blobs hold no pointers: they are written into plans and used where they
  * are mapped. */
@@ -76,9 +76,9 @@ typedef struct kernel {
     cpu_level needs;
     /* False: not this use. Else layouts are set in `u` and *cost_ns is the time on one core by a
      * simple model. Pure: the same use gives the same answer. */
-    bool (*accept)(kernel_use *u, double *cost_ns);
+    bool (*accept)(kernel_problem *u, double *cost_ns);
     /* Only for what accept accepted, with the layouts it set. */
-    pgy_status (*prepare)(kernel_plan *out, const kernel_use *u, pgy_error *err);
+    pgy_status (*prepare)(kernel_plan *out, const kernel_problem *u, pgy_error *err);
     void (*run)(const kernel_run *r);
     /* Parameters from a plan file are any bytes: refuses those that `run` cannot obey, and states
      * what `run` touches with the others. kernels/extent.h is the manual. Pure. */
@@ -96,7 +96,7 @@ const kernel *kernel_at(size_t i);
 const kernel *kernel_find(const char *name, uint16_t version);
 
 /* Asks a kernel. */
-static inline bool kernel_accept(const kernel *k, kernel_use *u, double *cost_ns)
+static inline bool kernel_accept(const kernel *k, kernel_problem *u, double *cost_ns)
 {
     u->self = k;
     return k->accept(u, cost_ns);

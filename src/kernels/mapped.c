@@ -33,7 +33,7 @@ static bool pad_mode_of(pad_mode *out, const op_node *n)
     return false;
 }
 
-static bool read_pads(int64_t *before, int64_t *after, const kernel_use *u)
+static bool read_pads(int64_t *before, int64_t *after, const kernel_problem *u)
 {
     const int32_t rank = u->inputs[0].rank;
     const int64_t *pads = u->input_count > 1 ? u->inputs[1].data : NULL, *axes = NULL;
@@ -80,7 +80,7 @@ static void map_pad(int32_t *table, int64_t size, int64_t before, int64_t after,
     }
 }
 
-static bool map_all_pads(int32_t *tables, const params *p, const kernel_use *u)
+static bool map_all_pads(int32_t *tables, const params *p, const kernel_problem *u)
 {
     int64_t before[WALK_AXES], after[WALK_AXES];
     pad_mode mode;
@@ -98,7 +98,7 @@ static bool map_all_pads(int32_t *tables, const params *p, const kernel_use *u)
  */
 
 /* Scale of each axis, as the reference has it. */
-static bool read_scales(float *scales, const kernel_use *u)
+static bool read_scales(float *scales, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const bool has_scales = u->input_count > 2 && u->inputs[2].dtype && kernel_count(&u->inputs[2]);
@@ -147,7 +147,7 @@ static bool rounded(double *x, const op_node *n)
     return true;
 }
 
-static bool map_resize(int32_t *tables, const params *p, const kernel_use *u)
+static bool map_resize(int32_t *tables, const params *p, const kernel_problem *u)
 {
     float scales[WALK_AXES];
     if (u->node->def->since < 11 || !op_attr_is(u->node, "mode", "nearest", "nearest"))
@@ -185,7 +185,7 @@ static void place(params *p)
     }
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
@@ -209,7 +209,7 @@ static bool describe(params *p, const kernel_use *u)
     return pads ? u->node->def->since >= 11 && map_all_pads(NULL, p, u) : map_resize(NULL, p, u);
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -234,7 +234,7 @@ static void find_run(params *p, const int32_t *last)
     }
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

@@ -59,7 +59,7 @@ static void join_batches(matmul_shape *s)
     s->batch_rank = 0;
 }
 
-static bool describe_matmul(matmul_shape *s, const kernel_use *u)
+static bool describe_matmul(matmul_shape *s, const kernel_problem *u)
 {
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1], *c = &u->outputs[0];
     const int32_t leading = c->rank - (a->rank > 1) - (b->rank > 1);
@@ -99,7 +99,7 @@ static bool describe_bias(matmul_shape *s, const kernel_tensor *c)
     return true;
 }
 
-static bool describe_gemm(matmul_shape *s, const kernel_use *u)
+static bool describe_gemm(matmul_shape *s, const kernel_problem *u)
 {
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1];
     const bool turn_a = op_attr_int(u->node, "transA", 0),
@@ -117,7 +117,7 @@ static bool describe_gemm(matmul_shape *s, const kernel_use *u)
 }
 
 /* The fused operators: pgy's, and com.microsoft's without its exchange of batch axes. */
-static bool describe_fused(matmul_shape *s, const kernel_use *u)
+static bool describe_fused(matmul_shape *s, const kernel_problem *u)
 {
     static const char *const ACTIVATIONS[] = {
         [MATMUL_RELU] = "Relu", [MATMUL_SIGMOID] = "Sigmoid",    [MATMUL_TANH] = "Tanh",
@@ -131,7 +131,7 @@ static bool describe_fused(matmul_shape *s, const kernel_use *u)
     return u->input_count < 3 || !u->inputs[2].dtype || describe_bias(s, &u->inputs[2]);
 }
 
-bool matmul_describe(matmul_shape *s, const kernel_use *u)
+bool matmul_describe(matmul_shape *s, const kernel_problem *u)
 {
     const char *op = u->node->def->name;
     *s = (matmul_shape){.batch = 1, .alpha = 1, .beta = 1};
@@ -145,7 +145,7 @@ bool matmul_describe(matmul_shape *s, const kernel_use *u)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
 {
     matmul_shape s;
     if (!matmul_describe(&s, u)) return false;
@@ -157,17 +157,17 @@ static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
     return true;
 }
 
-static bool accept_portable(kernel_use *u, double *cost_ns)
+static bool accept_portable(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 12);
 }
 
-static bool accept_avx2(kernel_use *u, double *cost_ns)
+static bool accept_avx2(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 85);
 }
 
-static bool accept_avx512(kernel_use *u, double *cost_ns)
+static bool accept_avx512(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 90);
 }
@@ -187,7 +187,8 @@ static pgy_status pack_constant(kernel_plan *out, const params *p, const matmul_
     return PGY_OK;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     const matmul_tile *t = matmul_tile_of(level);
     params *p = mem_calloc(1, sizeof *p);
@@ -212,17 +213,17 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return st;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_PORTABLE, err);
 }
 
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX2, err);
 }
 
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX512, err);
 }

@@ -44,7 +44,7 @@ typedef struct matmul_shape {
 } matmul_shape;
 
 /* Of a MatMul, a Gemm or a fused form in float32. False: not one that these kernels do. */
-bool matmul_describe(matmul_shape *s, const kernel_use *u);
+bool matmul_describe(matmul_shape *s, const kernel_problem *u);
 /* Are all strides of the leading axes 0? */
 bool matmul_is_shared(const uint64_t *strides, uint32_t batch_rank);
 /* The set of micro-kernels for a processor level. */

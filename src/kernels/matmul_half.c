@@ -17,16 +17,16 @@ typedef struct params {
     uint32_t inputs; /* the output comes behind them */
 } params;
 
-static bool describe(matmul_shape *s, const kernel_use *u)
+static bool describe(matmul_shape *s, const kernel_problem *u)
 {
-    kernel_use wide = *u;
+    kernel_problem wide = *u;
     if (u->input_count < 2 || !u->inputs[1].data || !half_is(u->inputs[1].dtype)) return false;
     if (u->outputs[0].dtype != PGY_F32) return false;
     wide.inputs[1].dtype = PGY_F32;
     return matmul_describe(s, &wide);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
 {
     enum { ROWS = 144 }; /* that share a widened block */
     matmul_shape s;
@@ -39,17 +39,17 @@ static bool accept_at(kernel_use *u, double *cost_ns, double flops_per_ns)
     return true;
 }
 
-static bool accept_portable(kernel_use *u, double *cost_ns)
+static bool accept_portable(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 12);
 }
 
-static bool accept_avx2(kernel_use *u, double *cost_ns)
+static bool accept_avx2(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 85);
 }
 
-static bool accept_avx512(kernel_use *u, double *cost_ns)
+static bool accept_avx512(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 90);
 }
@@ -67,7 +67,8 @@ static void pack(uint16_t *to, const uint16_t *b, const matmul_shape *s, const m
     }
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     const matmul_tile *t = matmul_tile_of(level);
     params *p = mem_calloc(1, sizeof *p);
@@ -96,17 +97,17 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_PORTABLE, err);
 }
 
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX2, err);
 }
 
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX512, err);
 }

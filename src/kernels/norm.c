@@ -52,24 +52,24 @@ static uint64_t product(const kernel_tensor *t, int64_t from, int64_t to)
     return p;
 }
 
-static uint8_t output_of(const kernel_use *u, size_t i)
+static uint8_t output_of(const kernel_problem *u, size_t i)
 {
     return i < u->output_count && u->outputs[i].dtype ? (uint8_t)(u->input_count + i) : NO_TENSOR;
 }
 
-static uint8_t input_of(const kernel_use *u, size_t i)
+static uint8_t input_of(const kernel_problem *u, size_t i)
 {
     return i < u->input_count && u->inputs[i].dtype ? (uint8_t)i : NO_TENSOR;
 }
 
 /* Scale and bias that are exactly one row long. */
-static bool is_row(const kernel_use *u, uint8_t i, uint64_t length, int64_t most_rank)
+static bool is_row(const kernel_problem *u, uint8_t i, uint64_t length, int64_t most_rank)
 {
     return i == NO_TENSOR ||
            (kernel_count(&u->inputs[i]) == length && u->inputs[i].rank <= most_rank);
 }
 
-static bool describe_layer(params *p, const kernel_use *u, bool skip)
+static bool describe_layer(params *p, const kernel_problem *u, bool skip)
 {
     const kernel_tensor *x = &u->inputs[0];
     int64_t axis = skip ? -1 : op_attr_int(u->node, "axis", -1);
@@ -92,7 +92,7 @@ static bool describe_layer(params *p, const kernel_use *u, bool skip)
            p->rows * p->length % p->skip_count == 0 && p->skip_count % p->length == 0;
 }
 
-static bool describe_planes(params *p, const kernel_use *u)
+static bool describe_planes(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     const uint64_t n = (uint64_t)x->shape[0], channels = (uint64_t)x->shape[1];
@@ -114,7 +114,7 @@ static bool describe_planes(params *p, const kernel_use *u)
     return true;
 }
 
-static bool describe_lp(params *p, const kernel_use *u)
+static bool describe_lp(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     const int64_t axis = op_attr_int(u->node, "axis", -1);
@@ -124,7 +124,7 @@ static bool describe_lp(params *p, const kernel_use *u)
     return true;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     size_t i = 0;
@@ -151,7 +151,7 @@ static bool describe(params *p, const kernel_use *u)
 /* ---- The kernel -------------------------------------------------------------------------------
  */
 
-static bool accept_at(kernel_use *u, double *cost_ns, double each)
+static bool accept_at(kernel_problem *u, double *cost_ns, double each)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -161,22 +161,23 @@ static bool accept_at(kernel_use *u, double *cost_ns, double each)
     return true;
 }
 
-static bool accept_portable(kernel_use *u, double *cost_ns)
+static bool accept_portable(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 1);
 }
 
-static bool accept_avx2(kernel_use *u, double *cost_ns)
+static bool accept_avx2(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 0.5);
 }
 
-static bool accept_avx512(kernel_use *u, double *cost_ns)
+static bool accept_avx512(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 0.4);
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -189,17 +190,17 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_PORTABLE, err);
 }
 
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX2, err);
 }
 
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX512, err);
 }

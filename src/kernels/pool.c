@@ -26,7 +26,7 @@ static void read_global(params *p, const kernel_tensor *x)
     }
 }
 
-static bool read_window(params *p, const kernel_use *u)
+static bool read_window(params *p, const kernel_problem *u)
 {
     window w;
     const kernel_tensor *x = &u->inputs[0];
@@ -49,7 +49,7 @@ static bool read_window(params *p, const kernel_use *u)
 }
 
 /* Are the axes those from 2 on? The output has none of them, or all with size 1. */
-static bool is_global_mean(const kernel_use *u)
+static bool is_global_mean(const kernel_problem *u)
 {
     const kernel_tensor *given = &u->inputs[1];
     const int32_t rank = u->inputs[0].rank;
@@ -68,7 +68,7 @@ static bool is_global_mean(const kernel_use *u)
     return seen == (1u << rank) - 4;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const char *name = u->node->def->name;
@@ -88,7 +88,7 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -104,7 +104,8 @@ static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level)
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -222,14 +223,14 @@ static void run(const kernel_run *r)
     }
 }
 
-#define VARIANT(suffix, level)                                                                \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level);                                                  \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level)                                                                    \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level);                                                      \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE)
 VARIANT(avx2, CPU_AVX2)

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "kernels/byte_loops.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 #include "kernels/walk.h"
 
 typedef struct params {
@@ -13,40 +13,42 @@ typedef struct params {
     uint32_t level, inputs;
 } params;
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[3], *y = &u->outputs[0];
     *p = (params){.inputs = (uint32_t)u->input_count};
-    if (u->input_count < 7 || !int_use_is_byte(a) || !int_use_is_byte(b) || !int_use_is_byte(y))
+    if (u->input_count < 7 || !int_problem_is_byte(a) || !int_problem_is_byte(b) ||
+        !int_problem_is_byte(y))
         return false;
     static const size_t SCALES[] = {1, 4, 6};
     for (size_t i = 0; i < 3; i++)
-        if (!int_use_are_scales(u, SCALES[i], 1) || !int_use_is_fixed(u, SCALES[i] + 1, 1))
+        if (!int_problem_are_scales(u, SCALES[i], 1) || !int_problem_is_fixed(u, SCALES[i] + 1, 1))
             return false;
     p->q = (byte_binary){.multiplies = strcmp(u->node->def->name, "QLinearMul") == 0,
                          .a_flip = a->dtype == PGY_I8 ? 0x80 : 0,
                          .b_flip = b->dtype == PGY_I8 ? 0x80 : 0,
-                         .a_scale = int_use_float(u, 1, 0),
-                         .b_scale = int_use_float(u, 4, 0),
-                         .scale = int_use_float(u, 6, 0)};
-    p->q.a_zero = (int32_t)int_use_int(u, 2, 0) + p->q.a_flip;
-    p->q.b_zero = (int32_t)int_use_int(u, 5, 0) + p->q.b_flip;
-    p->q.finish = (int_finish){.zero = (int32_t)int_use_int(u, 7, 0),
-                               .low = int_use_low(y->dtype),
-                               .high = int_use_high(y->dtype)};
+                         .a_scale = int_problem_float(u, 1, 0),
+                         .b_scale = int_problem_float(u, 4, 0),
+                         .scale = int_problem_float(u, 6, 0)};
+    p->q.a_zero = (int32_t)int_problem_int(u, 2, 0) + p->q.a_flip;
+    p->q.b_zero = (int32_t)int_problem_int(u, 5, 0) + p->q.b_flip;
+    p->q.finish = (int_finish){.zero = (int32_t)int_problem_int(u, 7, 0),
+                               .low = int_problem_low(y->dtype),
+                               .high = int_problem_high(y->dtype)};
     return kernel_count(y) && walk_init(&p->w, y, (const kernel_tensor *const[]){a, b}, 2);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
 {
     params p;
     if (!describe(&p, u)) return false;
-    int_use_linear(u);
+    int_problem_linear(u);
     *cost_ns = 100 + (double)p.w.count * ns;
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -94,14 +96,14 @@ static void run(const kernel_run *r)
                       (const uint8_t *)r->tensors[3] + at.offset[1], steps, n, &p->q);
 }
 
-#define VARIANT(suffix, level, ns)                                                            \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, ns);                                                     \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, ns)                                                                \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, ns);                                                         \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 3)
 VARIANT(avx2, CPU_AVX2, 1)

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "kernels/extent.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 #include "kernels/quantize_loops.h"
 #include "tensor/convert.h"
 
@@ -18,7 +18,7 @@ typedef struct params {
     uint64_t count, size, inner, block, blocks;
 } params;
 
-static bool read_axis(params *p, const kernel_use *u)
+static bool read_axis(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *s = &u->inputs[1];
     int64_t axis = op_attr_int(u->node, "axis", 1);
@@ -53,12 +53,12 @@ static void set_limits(params *p)
     p->high = (1 << (bits - is_signed)) - 1;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *s = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.quantises = strcmp(u->node->def->name, "QuantizeLinear") == 0,
                   .inputs = (uint32_t)u->input_count,
-                  .has_zero = int_use_has(u, 2),
+                  .has_zero = int_problem_has(u, 2),
                   .count = kernel_count(x),
                   .size = 1,
                   .inner = kernel_count(x),
@@ -80,17 +80,18 @@ static bool describe(params *p, const kernel_use *u)
     return p->per_tensor || read_axis(p, u);
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
 {
     params p;
     if (!describe(&p, u)) return false;
     const bool fast = is_integer((pgy_dtype)p.type) || p.type == PGY_I32;
-    int_use_linear(u);
+    int_problem_linear(u);
     *cost_ns = 100 + (double)p.count * (fast ? ns : 5);
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -232,14 +233,14 @@ static void run(const kernel_run *r)
     }
 }
 
-#define VARIANT(suffix, level, ns)                                                            \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, ns);                                                     \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, ns)                                                                \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, ns);                                                         \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 1)
 VARIANT(avx2, CPU_AVX2, 0.2)

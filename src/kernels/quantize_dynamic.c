@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "kernels/extent.h"
-#include "kernels/int_use.h"
+#include "kernels/int_problem.h"
 #include "kernels/quantize_loops.h"
 
 enum { PIECE = 16384, MAX_PARTS = 64 };
@@ -14,17 +14,18 @@ typedef struct params {
     uint64_t count;
 } params;
 
-static bool accept_at(kernel_use *u, double *cost_ns, double ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
 {
     if (u->input_count != 1 || u->inputs[0].dtype != PGY_F32 || u->output_count != 3) return false;
     for (size_t i = 0; i < 3; i++)
         if (!u->outputs[i].dtype) return false;
-    int_use_linear(u);
+    int_problem_linear(u);
     *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -74,14 +75,14 @@ static void run(const kernel_run *r)
     *(uint8_t *)r->tensors[3] = (uint8_t)q.zero;
 }
 
-#define VARIANT(suffix, level, ns)                                                            \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, ns);                                                     \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, ns)                                                                \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, ns);                                                         \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 1.5)
 VARIANT(avx2, CPU_AVX2, 0.3)

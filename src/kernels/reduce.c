@@ -37,7 +37,7 @@ static const struct {
 /* ---- What is reduced --------------------------------------------------------------------------
  */
 
-static bool mark_axes(bool *reduced, const kernel_use *u)
+static bool mark_axes(bool *reduced, const kernel_problem *u)
 {
     const int32_t rank = u->inputs[0].rank;
     size_t count;
@@ -72,7 +72,7 @@ static bool pick_axes(walk *w, const kernel_tensor *x, const bool *reduced, bool
     return walk_init_strided(w, shape + first, x->rank - first, strides + first, 1);
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     bool reduced[PGY_MAX_RANK] = {false};
@@ -95,7 +95,7 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, double each)
+static bool accept_at(kernel_problem *u, double *cost_ns, double each)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -106,22 +106,23 @@ static bool accept_at(kernel_use *u, double *cost_ns, double each)
     return true;
 }
 
-static bool accept_portable(kernel_use *u, double *cost_ns)
+static bool accept_portable(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 0.5);
 }
 
-static bool accept_avx2(kernel_use *u, double *cost_ns)
+static bool accept_avx2(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 0.3);
 }
 
-static bool accept_avx512(kernel_use *u, double *cost_ns)
+static bool accept_avx512(kernel_problem *u, double *cost_ns)
 {
     return accept_at(u, cost_ns, 0.25);
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -137,17 +138,17 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level le
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_PORTABLE, err);
 }
 
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX2, err);
 }
 
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     return prepare_at(out, u, CPU_AVX512, err);
 }

@@ -15,7 +15,7 @@ typedef struct params {
     uint32_t to_blocked;
 } params;
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     const kernel_tensor *x = &u->inputs[0];
     const uint32_t bits = pgy_dtype_describe(x->dtype)->bits;
@@ -25,7 +25,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return x->dtype != PGY_STRING;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     params *p = mem_calloc(1, sizeof *p);

@@ -94,7 +94,7 @@ static void fill_taps(tap *t, const op_node *n, const axis *a, double x)
 /* ---- The kernel -------------------------------------------------------------------------------
  */
 
-static bool read_scale(double *scale, const kernel_use *u, int32_t d)
+static bool read_scale(double *scale, const kernel_problem *u, int32_t d)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const bool has_scales = u->input_count > 2 && u->inputs[2].dtype && kernel_count(&u->inputs[2]);
@@ -108,7 +108,7 @@ static bool read_scale(double *scale, const kernel_use *u, int32_t d)
     return true;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     size_t listed;
@@ -137,7 +137,7 @@ static bool describe(params *p, const kernel_use *u)
     return true;
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -147,7 +147,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

@@ -63,7 +63,7 @@ static bool read_node(params *p, const op_node *n)
     return !op_attr_find(n, "clip") && read_functions(p, n);
 }
 
-static bool are_known(const params *p, const kernel_use *u)
+static bool are_known(const params *p, const kernel_problem *u)
 {
     for (size_t i = 0; i < u->input_count; i++) {
         const kernel_tensor *t = &u->inputs[i];
@@ -75,7 +75,7 @@ static bool are_known(const params *p, const kernel_use *u)
     return p->cell == CELL_LSTM || u->input_count <= H0 + 1;
 }
 
-static bool has(const kernel_use *u, size_t i)
+static bool has(const kernel_problem *u, size_t i)
 {
     return i < u->input_count && u->inputs[i].dtype;
 }
@@ -118,7 +118,7 @@ static void place(params *p)
     p->each = p->r + p->width * p->hidden;
 }
 
-static bool describe(params *p, const kernel_use *u, cpu_level level)
+static bool describe(params *p, const kernel_problem *u, cpu_level level)
 {
     const kernel_tensor *x = &u->inputs[X], *r = &u->inputs[R];
     *p = (params){
@@ -141,7 +141,7 @@ static double step_flops(const params *p)
     return 2.0 * (double)(p->batch * p->width) * (double)p->hidden;
 }
 
-static bool accept_at(kernel_use *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
 {
     params p;
     if (!describe(&p, u, level)) return false;
@@ -179,7 +179,8 @@ static void pack_biases(float *to, const params *p, const float *bias)
         }
 }
 
-static void pack_direction(float *to, const params *p, const kernel_use *u, uint64_t d, float *rows)
+static void pack_direction(float *to, const params *p, const kernel_problem *u, uint64_t d,
+                           float *rows)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t all = p->gates * p->hidden;
@@ -196,7 +197,7 @@ static void pack_direction(float *to, const params *p, const kernel_use *u, uint
     matmul_pack(to + p->r, rows, &r, t, 0, matmul_panel_count(&r, t));
 }
 
-static pgy_status pack(kernel_plan *out, const params *p, const kernel_use *u, pgy_error *err)
+static pgy_status pack(kernel_plan *out, const params *p, const kernel_problem *u, pgy_error *err)
 {
     const uint64_t depth = p->in > p->hidden ? p->in : p->hidden;
     float *rows = mem_alloc_aligned(64, p->width * depth * sizeof *rows);
@@ -233,7 +234,8 @@ static uint64_t workspace_floats(const params *p)
     return p->directions * (p->steps * p->batch * p->width + 4 * p->batch * p->padded);
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_use *u, cpu_level level, pgy_error *err)
+static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
+                             pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -544,14 +546,14 @@ static void run(const kernel_run *r)
     if (from < to) run_panels(&s, index % p->steps, (r->phase - 1) % each, from, to);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                  \
-    static bool accept_##suffix(kernel_use *u, double *cost_ns)                               \
-    {                                                                                         \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                    \
-    }                                                                                         \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_use *u, pgy_error *err) \
-    {                                                                                         \
-        return prepare_at(out, u, level, err);                                                \
+#define VARIANT(suffix, level, flops_per_ns)                                                      \
+    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
+    {                                                                                             \
+        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
+    }                                                                                             \
+    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
+    {                                                                                             \
+        return prepare_at(out, u, level, err);                                                    \
     }
 VARIANT(portable, CPU_PORTABLE, 12)
 VARIANT(avx2, CPU_AVX2, 80)

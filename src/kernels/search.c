@@ -25,7 +25,7 @@ static bool constant_int(int64_t *out, const kernel_tensor *t)
     return true;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     const char *op = u->node->def->name;
@@ -52,7 +52,7 @@ static bool describe(params *p, const kernel_use *u)
     return p->outputs != 0;
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -62,7 +62,7 @@ static bool accept(kernel_use *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

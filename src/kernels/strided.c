@@ -42,7 +42,7 @@ static bool plain_view(view *v, const kernel_tensor *t)
     return true;
 }
 
-static bool describe_transpose(view *v, const kernel_use *u)
+static bool describe_transpose(view *v, const kernel_problem *u)
 {
     const view x = *v;
     size_t count;
@@ -61,7 +61,7 @@ static int64_t constant_int(const kernel_tensor *t, size_t i)
     return t->dtype == PGY_I32 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
 }
 
-static bool is_constant_ints(const kernel_use *u, size_t i)
+static bool is_constant_ints(const kernel_problem *u, size_t i)
 {
     if (i >= u->input_count || !u->inputs[i].dtype) return false;
     const kernel_tensor *t = &u->inputs[i];
@@ -73,7 +73,7 @@ static int64_t limit(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-static bool slice_axis(view *v, const kernel_use *u, size_t i)
+static bool slice_axis(view *v, const kernel_problem *u, size_t i)
 {
     const bool has_axes = u->input_count > 3 && u->inputs[3].dtype;
     const bool has_steps = u->input_count > 4 && u->inputs[4].dtype;
@@ -94,7 +94,7 @@ static bool slice_axis(view *v, const kernel_use *u, size_t i)
     return true;
 }
 
-static bool describe_slice(view *v, const kernel_use *u)
+static bool describe_slice(view *v, const kernel_problem *u)
 {
     for (size_t i = 1; i < 5; i++)
         if ((i < 3 || (i < u->input_count && u->inputs[i].dtype)) && !is_constant_ints(u, i))
@@ -107,7 +107,7 @@ static bool describe_slice(view *v, const kernel_use *u)
     return true;
 }
 
-static bool describe_expand(view *v, const kernel_use *u)
+static bool describe_expand(view *v, const kernel_problem *u)
 {
     const kernel_tensor *y = &u->outputs[0];
     const view x = *v;
@@ -122,7 +122,7 @@ static bool describe_expand(view *v, const kernel_use *u)
 }
 
 /* Every axis becomes [repeats, size]. */
-static bool describe_tile(view *v, const kernel_use *u)
+static bool describe_tile(view *v, const kernel_problem *u)
 {
     const kernel_tensor *y = &u->outputs[0];
     const view x = *v;
@@ -150,7 +150,7 @@ static void turn(view *v, const int64_t *sizes, const int *order)
     }
 }
 
-static bool describe_depth_to_space(view *v, const kernel_use *u)
+static bool describe_depth_to_space(view *v, const kernel_problem *u)
 {
     const int64_t b = op_attr_int(u->node, "blocksize", 0), *s = u->inputs[0].shape;
     if (u->inputs[0].rank != 4 || b < 1 || s[1] % (b * b)) return false;
@@ -163,7 +163,7 @@ static bool describe_depth_to_space(view *v, const kernel_use *u)
     return true;
 }
 
-static bool describe_space_to_depth(view *v, const kernel_use *u)
+static bool describe_space_to_depth(view *v, const kernel_problem *u)
 {
     const int64_t b = op_attr_int(u->node, "blocksize", 0), *s = u->inputs[0].shape;
     if (u->inputs[0].rank != 4 || b < 1 || s[2] % b || s[3] % b) return false;
@@ -175,7 +175,7 @@ static bool describe_space_to_depth(view *v, const kernel_use *u)
 
 static const struct {
     const char *name;
-    bool (*describe)(view *v, const kernel_use *u);
+    bool (*describe)(view *v, const kernel_problem *u);
 } OPS[] = {
     {"Transpose", describe_transpose},
     {"Slice", describe_slice},
@@ -198,7 +198,7 @@ static uint32_t find_turned(const walk *w)
     return 0;
 }
 
-static bool describe(params *p, const kernel_use *u)
+static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
@@ -215,7 +215,7 @@ static bool describe(params *p, const kernel_use *u)
     return p->w.count == kernel_count(y);
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!describe(&p, u)) return false;
@@ -240,7 +240,7 @@ static uint64_t turned_units(const params *p)
     return p->w.count / (last * p->w.shape[p->turned - 1]) * tile_rows(p);
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "engine/context.h"
+#include "engine/context/context.h"
 
 enum { MAX_INPUT_ELEMENTS = 4096, MAX_BYTES = 1 << 22 };
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "engine/context.h"
+#include "engine/context/context.h"
 #include "evaluate/execute.h"
 #include "harness/random_network.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,8 +23,7 @@ static size_t look_at_program(const program *p)
     }
     for (size_t i = 0; i < p->mark_count; i++)
         length += strlen(p->tensors[p->marks[i].tensor].name);
-    for (size_t i = 0; i < p->output_count; i++)
-        length += strlen(p->tensors[p->outputs[i]].name);
+    for (size_t i = 0; i < p->output_count; i++) length += strlen(p->tensors[p->outputs[i]].name);
     return length;
 }
 

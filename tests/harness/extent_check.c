@@ -114,7 +114,7 @@ static void fill_random(void *at, uint64_t bytes)
 typedef struct check {
     const kernel *k;
     const kernel_plan *plan;
-    const kernel_use *use;
+    const kernel_problem *use;
     void *const *tensors;
     bool changed; /* parameters are no longer those of `prepare` */
 } check;
@@ -267,7 +267,7 @@ static void run_changed(check *c)
     free(params);
 }
 
-void extent_check(const kernel *k, const kernel_plan *plan, const kernel_use *use,
+void extent_check(const kernel *k, const kernel_plan *plan, const kernel_problem *use,
                   void *const *tensors)
 {
     check c = {.k = k, .plan = plan, .use = use, .tensors = tensors};

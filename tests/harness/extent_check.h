@@ -10,7 +10,7 @@
  * the kernel runs on copies of the operands that end, or begin, where memory without access lies.
  * Then parameters are changed at random, as in a plan of an attacker: what `extent` accepts runs in
  * the same way, on random data. `tensors`: as for kernel_run; NULL where omitted or packed. */
-void extent_check(const kernel *k, const kernel_plan *plan, const kernel_use *use,
+void extent_check(const kernel *k, const kernel_plan *plan, const kernel_problem *use,
                   void *const *tensors);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/system.h"
-#include "engine/context.h"
-#include "engine/plan.h"
+#include "engine/context/context.h"
+#include "engine/plan/plan.h"
 #include "harness/model_builder.h"
 
 enum { OPSET = 23, MAX_TENSORS = 16, MAX_ATTRS = 8, MAX_LIST = 16, NETWORKS = 48 };

@@ -4,7 +4,7 @@
 #ifndef HARNESS_HOSTILE_PLAN_H
 #define HARNESS_HOSTILE_PLAN_H
 
-#include "engine/plan_format.h"
+#include "engine/plan/format.h"
 #include "harness/random_network.h"
 
 /* Models of one operator each, then random networks in several configurations. */

@@ -137,7 +137,7 @@ static void compare(const kernel *k, const op_tensor *wanted, const void *got, d
     pgy_tensor_release(declared);
 }
 
-static void run_variant(const kernel *k, int_case *c, const kernel_use *use, double tolerance)
+static void run_variant(const kernel *k, int_case *c, const kernel_problem *use, double tolerance)
 {
     static const uint32_t PARTS[] = {1, 2, 3, 7};
     kernel_plan plan = {0};
@@ -174,7 +174,7 @@ static void find_wanted(int_case *c, size_t outputs)
     op_tensor inputs[KERNEL_MAX_INPUTS] = {{0}};
     bool wanted[KERNEL_MAX_OUTPUTS] = {0};
     pgy_error err = {0};
-    kernel_use *use = &c->c.use;
+    kernel_problem *use = &c->c.use;
     for (size_t i = 0; i < use->input_count; i++)
         inputs[i] = (op_tensor){.dtype = use->inputs[i].dtype, .value = c->stored[i]};
     for (size_t i = 0; i < outputs; i++) wanted[i] = true;
@@ -199,7 +199,7 @@ size_t int_case_run(int_case *c, size_t outputs, double tolerance)
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(c->c.node.def->domain, c->c.node.def->name, i);
         if (!k) return ran;
-        kernel_use use = c->c.use;
+        kernel_problem use = c->c.use;
         double cost = -1;
         if (!kernel_accept(k, &use, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);

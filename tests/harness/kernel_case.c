@@ -169,7 +169,8 @@ static void check(const kernel *k, const kernel_case *c, const kernel_tensor *y,
         fail_msg("%s: lanes beyond the channels are not zero", k->name);
 }
 
-static void run_variant(const kernel *k, kernel_case *c, const kernel_use *use, double tolerance)
+static void run_variant(const kernel *k, kernel_case *c, const kernel_problem *use,
+                        double tolerance)
 {
     static const uint32_t PARTS[] = {1, 2, 3, 7};
     kernel_plan plan = {0};
@@ -218,7 +219,7 @@ size_t case_run_layout(kernel_case *c, kernel_layout layout, double tolerance)
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(c->node.def->domain, c->node.def->name, i);
         if (!k) return ran;
-        kernel_use use = c->use;
+        kernel_problem use = c->use;
         double cost = -1;
         for (size_t j = 0; j < use.input_count; j++)
             if (use.inputs[j].rank >= 3 && !use.inputs[j].data) use.inputs[j].layout = layout;

@@ -10,7 +10,7 @@
 typedef struct kernel_case {
     op_node node;
     op_attr attrs[8];
-    kernel_use use;
+    kernel_problem use;
     int64_t shapes[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS][8];
     float *inputs[KERNEL_MAX_INPUTS];
     double *wanted; /* of output 0, from the caller */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/context.h"
+#include "engine/context/context.h"
 #include "evaluate/execute.h"
 
 typedef struct shape_text {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "evaluate/execute.h"
 #include "harness/graph_case.h"
 

@@ -219,8 +219,8 @@ static void check(const kernel *k, size_t output, const kernel_tensor *y, const 
 
 /* In place: output 0 lies in the input's memory. */
 static void run_once(const kernel *k, const kernel_plan *plan, const reference_case *c,
-                     const kernel_use *use, bool in_place, uint32_t parts, pgy_tensor *const *want,
-                     double tolerance, void **first)
+                     const kernel_problem *use, bool in_place, uint32_t parts,
+                     pgy_tensor *const *want, double tolerance, void **first)
 {
     void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
     for (size_t i = 0; i < use->input_count; i++) {
@@ -263,7 +263,7 @@ static void run_once(const kernel *k, const kernel_plan *plan, const reference_c
     }
 }
 
-static void run_variant(const kernel *k, reference_case *c, const kernel_use *use,
+static void run_variant(const kernel *k, reference_case *c, const kernel_problem *use,
                         pgy_tensor *const *wanted, double tolerance)
 {
     static const uint32_t PARTS[] = {1, 2, 3, 7};
@@ -295,7 +295,8 @@ size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout lay
     pgy_tensor *wanted[KERNEL_MAX_OUTPUTS] = {0};
     size_t ran = 0;
     run_reference(c, outputs, wanted);
-    kernel_use offered = {.node = &c->node, .input_count = c->input_count, .output_count = outputs};
+    kernel_problem offered = {
+        .node = &c->node, .input_count = c->input_count, .output_count = outputs};
     for (size_t i = 0; i < c->input_count; i++)
         offered.inputs[i] = describe(c->inputs[i], c->constant[i], layout);
     for (size_t i = 0; i < outputs; i++)
@@ -303,7 +304,7 @@ size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout lay
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(c->node.def->domain, c->node.def->name, i);
         if (!k) break;
-        kernel_use use = offered;
+        kernel_problem use = offered;
         double cost = -1;
         if (!kernel_accept(k, &use, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);

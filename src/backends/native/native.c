@@ -8,10 +8,10 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/system.h"
-#include "engine/context.h"
-#include "engine/plan.h"
-#include "engine/shapes.h"
-#include "engine/tactics.h"
+#include "engine/build/shapes.h"
+#include "engine/context/context.h"
+#include "engine/plan/plan.h"
+#include "engine/tactics/replay.h"
 
 extern const pgy_backend BACKEND_native;
 

@@ -7,7 +7,7 @@
 #include <polygraphy/build_config.h>
 #include <polygraphy/runtime.h>
 
-#include "engine/profile.h"
+#include "engine/build/profile.h"
 
 extern const pgy_option NATIVE_OPTIONS[];
 

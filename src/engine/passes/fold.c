@@ -2,7 +2,7 @@
 /* Everything that depends on constants alone becomes a weight; what is not needed goes. */
 #include <polygraphy/transform.h>
 
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rule of transform/fuse/attention.c, with the engine's own operators where the standard has
  * none. */
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "transform/fuse/fuse.h"
 
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conv, a tensor of the same shape that is added, and an activation become FusedConv of
  * com.microsoft, or of pgy where that does not know the activation. */
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
 static const char FUSED[] = "com.microsoft:FusedConv", OWN[] = "pgy:FusedConv";

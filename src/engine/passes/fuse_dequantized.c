@@ -4,8 +4,8 @@
  * DequantizeLinear become float weights. */
 #include <string.h>
 
-#include "engine/pass.h"
-#include "engine/pattern_quantized.h"
+#include "engine/passes/pass.h"
+#include "engine/passes/pattern_quantized.h"
 
 static const char CONV[] = "pgy:QuantizedConv", MATMUL[] = "pgy:QuantizedMatMul";
 

@@ -4,9 +4,9 @@
  * shape of the end and one user; in 16-bit floats it is no longer rounded. */
 #include <math.h>
 
-#include "engine/pass.h"
-#include "transform/pattern.h"
+#include "engine/passes/pass.h"
 #include "ops/class_chain.h"
+#include "transform/pattern.h"
 
 enum { MOST_INPUTS = 30 };
 

@@ -4,7 +4,7 @@
  * domain pgy, an attribute or input at a time. */
 #include <string.h>
 
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
 static const char FUSED[] = "pgy:FusedMatMul";

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/pass.h"
-#include "engine/pattern_quantized.h"
+#include "engine/passes/pass.h"
+#include "engine/passes/pattern_quantized.h"
 #include "evaluate/execute.h"
 
 /* ---- Relu before the end -------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LayerNormalization of a sum becomes SkipLayerNormalization of com.microsoft, which gives the sum
  * too where others need it. That operator knows rows of the last axis of three. */
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
 static bool is_row(const pgy_value *v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of model-local functions give way to their bodies, so that the other passes see them. A
  * function of other opset versions stays a call. */
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "graph/inline.h"
 
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)

@@ -5,7 +5,7 @@
  * axis by Reshape. */
 #include <string.h>
 
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
 /* Letters of the axes of an operand or of a group; those of an ellipsis are numbers from 1. */

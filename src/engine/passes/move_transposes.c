@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Transpose that only moves axes of size 1 is a Reshape, which costs nothing. One before an
  * elementwise node goes behind it if another Transpose waits there: folding makes them one. */
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
 static bool read_order(size_t *order, const pgy_node *n, size_t rank)

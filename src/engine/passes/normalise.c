@@ -5,7 +5,7 @@
 #include "base/cancel.h"
 
 #include "base/log.h"
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 

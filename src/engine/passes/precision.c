@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The types that layers were asked to have. Behind the passes that change weights, for these are
  * rounded here; before those that put layers together. */
-#include "engine/precision.h"
+#include "engine/precision/precision.h"
 
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 
 static pgy_status run(pgy_graph *g, const pgy_build_config *config, size_t *changes, pgy_error *err)
 {

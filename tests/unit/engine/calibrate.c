@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "engine/calibrate.h"
+#include "engine/precision/calibrate.h"
 
 /* ---- Histograms ----------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "engine/config.h"
+#include "engine/build/config.h"
 
 static void test_config__copies_texts_and_arrays(void **state)
 {

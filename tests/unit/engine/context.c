@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/context.h"
+#include "engine/context/context.h"
 #include "evaluate/execute.h"
 #include "harness/model_builder.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 #include "harness/hostile_plan.h"
 
 /* A plan that may be changed, with its only (or first) program. */

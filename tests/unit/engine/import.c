@@ -11,7 +11,7 @@
 
 #include <polygraphy/capability.h>
 
-#include "engine/engine.h"
+#include "engine/build/engine.h"
 #include "harness/model_builder.h"
 
 /* ---- Unknown operators ---------------------------------------------------------------------- */

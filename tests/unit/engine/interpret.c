@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "engine/interpret.h"
+#include "engine/program/interpret.h"
 #include "harness/model_builder.h"
 
 static pgy_tensor_map *feed_of(int64_t rows)

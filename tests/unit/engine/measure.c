@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/measure.h"
+#include "engine/select/measure.h"
 
 enum { COUNT = 4096 };
 
@@ -60,7 +60,7 @@ static void run_slow(const kernel_run *r)
     work(r, 40);
 }
 
-static bool accept(kernel_use *u, double *cost_ns)
+static bool accept(kernel_problem *u, double *cost_ns)
 {
     (void)u;
     *cost_ns = 1e6;
@@ -68,7 +68,7 @@ static bool accept(kernel_use *u, double *cost_ns)
 }
 
 /* The second input is packed. */
-static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     (void)u, (void)err;
     *out = (kernel_plan){
@@ -76,7 +76,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_use *u, pgy_error *err)
     return PGY_OK;
 }
 
-static pgy_status prepare_never(kernel_plan *out, const kernel_use *u, pgy_error *err)
+static pgy_status prepare_never(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     (void)out, (void)u;
     return pgy_error_set(err, PGY_E_MEMORY, "no");
@@ -90,10 +90,10 @@ static const kernel NEVER = {.name = "never", .accept = accept, .prepare = prepa
 static const int64_t SHAPE[] = {COUNT};
 static float weights[COUNT];
 
-static kernel_use use(void)
+static kernel_problem use(void)
 {
     const kernel_tensor x = {.dtype = PGY_F32, .rank = 1, .shape = SHAPE};
-    kernel_use u = {.input_count = 2, .output_count = 1, .inputs = {x, x}, .outputs = {x}};
+    kernel_problem u = {.input_count = 2, .output_count = 1, .inputs = {x, x}, .outputs = {x}};
     u.inputs[1].data = weights;
     return u;
 }
@@ -105,7 +105,7 @@ static int64_t later(void)
 
 static void test_measure__the_faster_kernel_has_the_shorter_time(void **state)
 {
-    const kernel_use u = use();
+    const kernel_problem u = use();
     measure_candidate c[] = {{&SLOW, &u, 1e6, 0}, {&QUICK, &u, 1e6, 0}};
     (void)state;
     memset(&quick, 0, sizeof quick);
@@ -120,7 +120,7 @@ static void test_measure__the_faster_kernel_has_the_shorter_time(void **state)
 
 static void test_measure__data_are_random_aligned_and_rotated(void **state)
 {
-    const kernel_use u = use();
+    const kernel_problem u = use();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}};
     (void)state;
     memset(&quick, 0, sizeof quick);
@@ -134,7 +134,7 @@ static void test_measure__data_are_random_aligned_and_rotated(void **state)
 /* Parts are those that the threads would do. */
 static void test_measure__parts_are_those_of_the_threads(void **state)
 {
-    const kernel_use u = use();
+    const kernel_problem u = use();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}};
     (void)state;
     memset(&quick, 0, sizeof quick);
@@ -151,7 +151,7 @@ static void test_measure__parts_are_those_of_the_threads(void **state)
 
 static void test_measure__without_time_there_is_no_result(void **state)
 {
-    const kernel_use u = use();
+    const kernel_problem u = use();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}, {&SLOW, &u, 1e6, 0}};
     (void)state;
     assert_false(measure_kernels(c, 2, 1, clock_ns() - 1));
@@ -160,7 +160,7 @@ static void test_measure__without_time_there_is_no_result(void **state)
 
 static void test_measure__a_kernel_that_cannot_be_prepared_is_no_error(void **state)
 {
-    const kernel_use u = use();
+    const kernel_problem u = use();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}, {&NEVER, &u, 1e6, 0}};
     (void)state;
     assert_true(measure_kernels(c, 2, 1, later()));

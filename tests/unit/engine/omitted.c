@@ -16,8 +16,8 @@
 #include <polygraphy/simplify.h>
 #include <polygraphy/transform.h>
 
-#include "engine/engine.h"
-#include "engine/interpret.h"
+#include "engine/build/engine.h"
+#include "engine/program/interpret.h"
 #include "harness/model_builder.h"
 #include "ops/signature.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/pass.h"
+#include "engine/passes/pass.h"
 #include "harness/pass_case.h"
 
 /* ---- Batch normalisation -------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/pbqp.h"
+#include "engine/select/pbqp.h"
 
 static uint32_t random_next(uint32_t *seed)
 {

@@ -14,9 +14,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "engine/context.h"
-#include "engine/plan.h"
-#include "engine/plan_format.h"
+#include "engine/context/context.h"
+#include "engine/plan/format.h"
+#include "engine/plan/plan.h"
 #include "harness/model_builder.h"
 
 /* A product with packed weights, a view, an operator by its reference, a branch. */

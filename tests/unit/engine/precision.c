@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "engine/precision.h"
+#include "engine/precision/precision.h"
 #include "evaluate/execute.h"
 #include "harness/model_builder.h"
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "engine/profile.h"
+#include "engine/build/profile.h"
 
 enum { MAX = 4 };
 

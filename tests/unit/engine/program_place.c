@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "engine/program.h"
+#include "engine/program/program.h"
 
 enum { MOST = 200 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/context.h"
+#include "engine/context/context.h"
 #include "evaluate/execute.h"
 #include "harness/random_network.h"
 

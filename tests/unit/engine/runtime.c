@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/context.h"
+#include "engine/context/context.h"
 #include "harness/model_builder.h"
 
 /* ---- Models --------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "engine/build/engine.h"
 #include "harness/model_builder.h"
 
 /* A row of convolutions on 64 channels: node conv0, conv1 ... */

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "engine/context.h"
+#include "engine/context/context.h"
 #include "harness/model_builder.h"
 #include "tensor/convert.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "engine/timing_cache.h"
+#include "engine/tactics/timing_cache.h"
 
 #define OK(call)                                    \
     do {                                            \

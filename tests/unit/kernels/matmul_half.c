@@ -77,7 +77,7 @@ static void run_weights_only(const kernel *k, pgy_dtype type, int64_t m, int64_t
     }
     const op_node node = {
         .def = op_find("", "MatMul", 13), .name = "n", .opset = 13, .input_count = 2};
-    kernel_use use = {.node = &node, .input_count = 2, .output_count = 1};
+    kernel_problem use = {.node = &node, .input_count = 2, .output_count = 1};
     use.inputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = a_shape};
     use.inputs[1] = (kernel_tensor){.dtype = type, .rank = 2, .shape = b_shape, .data = b};
     use.outputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = c_shape};

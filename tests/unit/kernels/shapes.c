@@ -114,7 +114,7 @@ static void shake(shaker *s, shaken *n)
 
 /* A use with tensors in their declared types. */
 typedef struct trial {
-    kernel_use use;
+    kernel_problem use;
     int64_t shapes[KERNEL_MAX_OUTPUTS][PGY_MAX_RANK];
     pgy_tensor *declared[KERNEL_MAX_INPUTS];
     void *memory[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS];

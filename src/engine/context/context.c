@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was prepared is kept by the shapes of the inputs, the latest ones. A graph whose shapes
+ * depend on data is interpreted by the reference's executor, in a copy of one's own. */
+#include "engine/context/context.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/memory.h"
+#include "base/system.h"
+#include "engine/build/shapes.h"
+#include "engine/context/state.h"
+#include "evaluate/execute.h"
+
+pgy_status context_no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+pgy_status context_tell(const context *c, pgy_status st, const pgy_error *err)
+{
+    if (st && c->recorder)
+        pgy_error_recorder_report(c->recorder, st, err->text);
+    else if (st)
+        engine_tell(c->engine, st, err->text);
+    return st;
+}
+
+static void forget(prepared *p)
+{
+    program_context_destroy(p->run);
+    program_release(p->program);
+    pgy_graph_destroy(p->bodies);
+    pgy_metadata_destroy(p->shapes);
+    *p = (prepared){0};
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+static pgy_status take_team(context *c, const pgy_context_options *o, pgy_error *err)
+{
+    const size_t threads = o->threads ? o->threads : engine_config(c->engine)->threads;
+    if (!o->team) return pgy_team_create(&c->team, threads, err);
+    c->team = pgy_team_retain(o->team);
+    return PGY_OK;
+}
+
+pgy_status pgy_context_create(pgy_context **out, pgy_engine *e, const pgy_context_options *o,
+                              pgy_error *err)
+{
+    static const pgy_context_options DEFAULTS = {.size = sizeof DEFAULTS};
+    pgy_error own;
+    context *c = mem_calloc(1, sizeof *c);
+    if (!c) return context_no_memory(err);
+    if (!o) o = &DEFAULTS;
+    if (!err) err = &own;
+    c->profile = PROFILE_ANY;
+    c->engine = engine_retain(e);
+    c->allocation = o->allocation;
+    if (o->allocator) c->allocator = *o->allocator;
+    pgy_status st = take_team(c, o, err);
+    if (!st) st = context_bind_names(c, err);
+    if (!st) st = context_plan_memory(c, err);
+    if (!st) engine_prefetch(e);
+    context_tell(c, st, err);
+    if (st)
+        context_destroy(c);
+    else
+        *out = c;
+    return st;
+}
+
+pgy_status context_create(context **out, engine *e, size_t threads, pgy_error *err)
+{
+    const pgy_context_options o = {.size = sizeof o, .threads = threads};
+    return pgy_context_create(out, e, &o, err);
+}
+
+void context_destroy(context *c)
+{
+    if (!c) return;
+    for (size_t i = 0; i < c->kept_count; i++) forget(&c->kept[i]);
+    context_give_up(c);
+    context_watch_deinit(c);
+    interpreter_destroy(c->interpreter);
+    pgy_team_release(c->team);
+    pgy_graph_destroy(c->graph);
+    arena_deinit(&c->plans);
+    pgy_error_recorder_release(c->recorder);
+    engine_release(c->engine);
+    mem_free(c->bounds);
+    mem_free(c);
+}
+
+void context_follow(context *c)
+{
+    const uint64_t version = engine_version(c->engine);
+    if (version == c->version) return;
+    for (size_t i = 0; i < c->kept_count; i++) forget(&c->kept[i]);
+    c->kept_count = 0;
+    c->current = NULL;
+    c->last = NULL;
+    interpreter_destroy(c->interpreter);
+    pgy_graph_destroy(c->graph);
+    arena_deinit(&c->plans);
+    c->interpreter = NULL;
+    c->graph = NULL;
+    c->version = version;
+}
+
+void pgy_context_destroy(pgy_context *c)
+{
+    context_destroy(c);
+}
+
+pgy_engine *pgy_context_engine(const pgy_context *c)
+{
+    return c->engine;
+}
+
+void pgy_context_set_error_recorder(pgy_context *c, pgy_error_recorder *r)
+{
+    pgy_error_recorder *before = c->recorder;
+    c->recorder = r ? pgy_error_recorder_retain(r) : NULL;
+    pgy_error_recorder_release(before);
+}
+
+void context_set_profile(context *c, size_t profile)
+{
+    c->profile = profile;
+    c->current = NULL;
+}
+
+pgy_status pgy_context_set_profile(pgy_context *c, size_t profile, pgy_error *err)
+{
+    const profile_set *profiles = engine_profiles(c->engine);
+    const size_t count = profiles ? profiles_count(profiles) : 1, before = c->profile;
+    pgy_error own;
+    if (!err) err = &own;
+    pgy_status st = PGY_OK;
+    if (profile >= count)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no profile %zu; there %s %zu, from 0",
+                           profile, count == 1 ? "is" : "are", count);
+    if (!st) {
+        context_set_profile(c, profile);
+        st = context_plan_memory(c, err);
+        if (st) context_set_profile(c, before);
+    }
+    return context_tell(c, st, err);
+}
+
+const program *context_program(const context *c)
+{
+    return c->last;
+}
+
+void pgy_context_cancel(pgy_context *c)
+{
+    int none = PGY_OK;
+    atomic_compare_exchange_strong(&c->failed, &none, PGY_E_CANCELLED);
+}
+
+/* ---- Programs by shape ---------------------------------------------------------------------- */
+
+static prepared *find_room(context *c)
+{
+    if (c->kept_count < MAX_PREPARED) return &c->kept[c->kept_count++];
+    prepared *oldest = &c->kept[0];
+    for (size_t i = 1; i < c->kept_count; i++)
+        if (c->kept[i].used < oldest->used) oldest = &c->kept[i];
+    if (oldest->program == c->last) c->last = NULL;
+    if (oldest == c->current) c->current = NULL;
+    forget(oldest);
+    return oldest;
+}
+
+/* Steps with bodies run in a copy of the graph, inferred for these shapes. */
+static pgy_status bind_bodies(prepared *p, context *c, pgy_error *err)
+{
+    const pgy_infer_options o = {.size = sizeof o, .inputs = p->shapes};
+    if (!program_needs_graph(p->program)) return PGY_OK;
+    pgy_status st = engine_copy_graph(&p->bodies, c->engine, err);
+    if (!st) st = pgy_graph_infer_shapes(p->bodies, &o, err);
+    return st ? st : program_context_bind(p->run, p->bodies, err);
+}
+
+static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_error *err)
+{
+    prepared made = {.shapes = shapes};
+    pgy_status st = engine_program(&made.program, c->engine, shapes, err);
+    if (!st && made.program) {
+        st = program_context_create(&made.run, made.program, team_within(c->team), err);
+        if (!st) st = bind_bodies(&made, c, err);
+        if (!st) program_context_stop_by(made.run, &c->failed);
+    }
+    if (st) {
+        forget(&made);
+        return st;
+    }
+    *out = find_room(c);
+    **out = made;
+    return PGY_OK;
+}
+
+pgy_status context_prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_error *err)
+{
+    for (size_t i = 0; i < c->kept_count; i++) {
+        if (!shapes_equal(c->kept[i].shapes, shapes)) continue;
+        *out = &c->kept[i];
+        pgy_metadata_destroy(shapes);
+        return PGY_OK;
+    }
+    return prepare(out, c, shapes, err);
+}
+
+static pgy_status find_prepared(prepared **out, context *c, const pgy_tensor_map *feed,
+                                pgy_error *err)
+{
+    pgy_metadata *shapes = NULL;
+    *out = NULL;
+    context_follow(c);
+    for (size_t i = 0; i < c->kept_count; i++) {
+        if (!shapes_fit(c->kept[i].shapes, feed)) continue;
+        *out = &c->kept[i];
+        return PGY_OK;
+    }
+    const pgy_status st = shapes_of(&shapes, engine_inputs(c->engine), feed, err);
+    return st || !shapes ? st : prepare(out, c, shapes, err);
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* The memory is the context's, so it may have moved since. */
+static pgy_status place(context *c, prepared *p, const team *t, pgy_error *err)
+{
+    const pgy_status st = context_hold(c, program_memory_bytes(p->program, team_size(t)), err);
+    if (st || p->memory == c->memory) return st;
+    program_context_place(p->run, c->memory);
+    p->memory = c->memory;
+    return PGY_OK;
+}
+
+pgy_status context_run_program(context *c, prepared *p, const void *const *inputs,
+                               void *const *outputs, int64_t *time_ns, pgy_error *err)
+{
+    program_watch w;
+    p->used = ++c->clock;
+    c->last = p->program;
+    pgy_status st = place(c, p, team_take(c->team), err);
+    if (!st) {
+        const program_watch *watch = context_watch(&w, c, p->program);
+        const int64_t start = clock_ns();
+        st = program_execute(p->run, inputs, outputs, watch, err);
+        *time_ns = clock_ns() - start;
+    }
+    team_give_back(c->team);
+    if (c->has_profiler) context_report(c, p->program, st, *time_ns);
+    return st;
+}
+
+static pgy_status create_outputs(pgy_tensor **made, void **data, const program *p, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < p->output_count; i++) {
+        const program_tensor *t = &p->tensors[p->outputs[i]];
+        st = pgy_tensor_create(&made[i], t->dtype, (size_t)t->rank, t->shape, err);
+        if (!st) data[i] = pgy_tensor_data(made[i]);
+    }
+    return st;
+}
+
+static pgy_status run_on_maps(context *c, prepared *p, const pgy_tensor_map *feed,
+                              pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+{
+    const pgy_metadata *in = engine_inputs(c->engine), *to = engine_outputs(c->engine);
+    const size_t input_count = pgy_metadata_count(in), output_count = pgy_metadata_count(to);
+    arena memory = {0};
+    const void **inputs = arena_alloc_array(&memory, input_count, sizeof *inputs);
+    void **data = arena_alloc_array(&memory, output_count, sizeof *data);
+    pgy_tensor **made = arena_alloc_array(&memory, output_count, sizeof *made);
+    pgy_status st = inputs && data && made ? PGY_OK : context_no_memory(err);
+    for (size_t i = 0; !st && i < input_count; i++)
+        inputs[i] = pgy_tensor_data(pgy_tensor_map_find(feed, pgy_metadata_at(in, i)->name));
+    if (!st) st = create_outputs(made, data, p->program, err);
+    if (!st) st = context_run_program(c, p, inputs, data, time_ns, err);
+    for (size_t i = 0; !st && i < output_count; i++)
+        st = pgy_tensor_map_set(out, pgy_metadata_at(to, i)->name, made[i], err);
+    for (size_t i = 0; made && i < output_count; i++) pgy_tensor_release(made[i]);
+    arena_deinit(&memory);
+    return st;
+}
+
+/* Nodes with subgraphs that run alone leave no plan behind. */
+static pgy_status prepare_interpreter(context *c, pgy_error *err)
+{
+    pgy_status st = c->graph ? PGY_OK : engine_copy_graph(&c->graph, c->engine, err);
+    if (!st && !c->interpreter) {
+        st = interpreter_create(&c->interpreter, team_within(c->team), err);
+        if (!st) interpreter_stop_by(c->interpreter, &c->failed);
+    }
+    if (st || plan_of(c->graph)) return st;
+    plan_clear(state_of(c->graph));
+    arena_deinit(&c->plans);
+    return plan_build(c->graph, &c->plans, err);
+}
+
+pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                             int64_t *time_ns, pgy_error *err)
+{
+    interpreter_watch w;
+    pgy_status st = prepare_interpreter(c, err);
+    if (st) return st;
+    const execute_limits limits = {.max_bytes = memory_limit_bytes(),
+                                   .operators = interpreter_operators(c->interpreter)};
+    c->last = NULL;
+    team_take(c->team);
+    interpreter_watch_by(c->interpreter, context_watch_nodes(&w, c));
+    atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
+    const int64_t start = clock_ns();
+    st = execute_graph(c->graph, feed, out, false, &limits, err);
+    *time_ns = clock_ns() - start;
+    team_give_back(c->team);
+    if (c->has_profiler) context_report(c, NULL, st, *time_ns);
+    return st;
+}
+
+static pgy_status run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns,
+                      pgy_error *err)
+{
+    const profile_set *profiles = engine_profiles(c->engine);
+    prepared *p = NULL;
+    pgy_status st = profiles ? profiles_check(profiles, c->profile, feed, err) : PGY_OK;
+    if (!st) st = find_prepared(&p, c, feed, err);
+    if (st) return st;
+    if (p) p->used = ++c->clock;
+    return p && p->program ? run_on_maps(c, p, feed, out, time_ns, err)
+                           : context_interpret(c, feed, out, time_ns, err);
+}
+
+pgy_status context_run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                       int64_t *time_ns, pgy_error *err)
+{
+    int64_t unused;
+    pgy_error own;
+    if (!err) err = &own;
+    return context_tell(c, run(c, feed, out, time_ns ? time_ns : &unused, err), err);
+}
+
+pgy_status pgy_context_run(pgy_context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
+                           pgy_error *err)
+{
+    return context_run(c, feed, out, NULL, err);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who looks on while a context runs: the profiler, which is told the times of all layers behind the
+ * run, and the listener, which sees tensors as they are computed. A tensor in a blocked layout is
+ * brought into rows in a copy, so that nothing else changes. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "engine/build/debug.h"
+#include "engine/context/state.h"
+
+static const char LOG_PATH[] = "backend/trt/runner.py";
+
+void context_watch_deinit(context *c)
+{
+    arena_deinit(&c->times.memory);
+    mem_free(c->times.items);
+    strmap_deinit(&c->hidden);
+}
+
+/* ---- Times ---------------------------------------------------------------------------------- */
+
+void pgy_context_set_profiler(pgy_context *c, const pgy_profiler *profiler, bool emit)
+{
+    c->has_profiler = profiler != NULL;
+    c->emits = emit;
+    if (profiler) c->profiler = *profiler;
+}
+
+static void forget_times(layer_times *t)
+{
+    arena_deinit(&t->memory);
+    t->count = 0;
+    t->of_steps = NULL;
+    t->complete = false;
+}
+
+static void add_time(layer_times *t, const char *name, int64_t ns)
+{
+    const char *copy = arena_strdup(&t->memory, name);
+    if (copy && mem_grow((void **)&t->items, &t->capacity, t->count + 1, sizeof *t->items))
+        t->items[t->count++] = (layer_time){.name = copy, .ns = ns};
+    else
+        LOG(WARNING, "Out of memory: the time of '%s' is lost", name);
+}
+
+static void tell_times(const context *c)
+{
+    const layer_times *t = &c->times;
+    int64_t sum = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        sum += t->items[i].ns;
+        if (c->profiler.layer)
+            c->profiler.layer(c->profiler.user, t->items[i].name, (double)t->items[i].ns * 1e-6);
+    }
+    if (c->profiler.run)
+        c->profiler.run(c->profiler.user, (double)t->whole_ns * 1e-6, (double)sum * 1e-6);
+}
+
+/* A program's times have been written beside its steps; nodes have added theirs. */
+void context_report(context *c, const program *p, pgy_status st, int64_t whole_ns)
+{
+    layer_times *t = &c->times;
+    if (st) {
+        forget_times(t);
+        return;
+    }
+    for (size_t i = 0; p && t->of_steps && i < p->step_count; i++)
+        add_time(t, p->steps[i].label, t->of_steps[i]);
+    t->whole_ns = whole_ns;
+    t->complete = true;
+    if (c->emits) tell_times(c);
+}
+
+pgy_status pgy_context_report_profile(pgy_context *c, pgy_error *err)
+{
+    if (!c->has_profiler || !c->times.complete)
+        return pgy_error_set(err, PGY_E_NOT_FOUND,
+                             c->has_profiler ? "no run has been complete since the profiler was set"
+                                             : "the context has no profiler");
+    tell_times(c);
+    return PGY_OK;
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+void pgy_context_set_debug_listener(pgy_context *c, const pgy_debug_listener *listener)
+{
+    c->has_listener = listener != NULL && listener->tensor != NULL;
+    if (c->has_listener) c->listener = *listener;
+}
+
+pgy_status pgy_context_set_debug(pgy_context *c, const char *name, bool on, pgy_error *err)
+{
+    if (!name) {
+        strmap_deinit(&c->hidden);
+        if (on || strmap_put(&c->hidden, "*", c)) return PGY_OK;
+        return context_no_memory(err);
+    }
+    if (!debug_is_marked(engine_config(c->engine), name))
+        return pgy_error_set(err, PGY_E_NOT_FOUND, "'%s' is no debug tensor of the engine", name);
+    return strmap_put(&c->hidden, name, on ? NULL : c) ? PGY_OK : context_no_memory(err);
+}
+
+static bool is_hidden(const context *c, const char *name)
+{
+    const strmap_entry *own = strmap_find(&c->hidden, name);
+    return own ? own->value != NULL : strmap_has(&c->hidden, "*");
+}
+
+static bool show_value(context *c, const char *name, pgy_dtype dtype, size_t rank,
+                       const int64_t *shape, const void *data)
+{
+    return c->listener.tensor(c->listener.user, name,
+                              pgy_view_of((void *)data, dtype, rank, shape));
+}
+
+static bool show_blocked(context *c, const program_tensor *t, const void *data)
+{
+    void *rows = debug_in_rows(t, data);
+    if (!rows) {
+        LOG(WARNING, "Out of memory: '%s' is not shown", t->name);
+        return true;
+    }
+    const bool goes_on = show_value(c, t->name, t->dtype, (size_t)t->rank, t->shape, rows);
+    mem_free(rows);
+    return goes_on;
+}
+
+static bool show_mark(void *user, const program *p, const program_mark *m, const void *data)
+{
+    context *c = user;
+    const program_tensor *t = &p->tensors[m->tensor];
+    if (is_hidden(c, t->name)) return true;
+    if (t->layout != KERNEL_LINEAR) return show_blocked(c, t, data);
+    return show_value(c, t->name, t->dtype, (size_t)t->rank, t->shape, data);
+}
+
+const program_watch *context_watch(program_watch *w, context *c, const program *p)
+{
+    const bool shows = c->has_listener && p->mark_count;
+    if (!c->has_profiler && !shows) return NULL;
+    *w = (program_watch){.user = c, .show = shows ? show_mark : NULL};
+    if (c->has_profiler) {
+        forget_times(&c->times);
+        c->times.of_steps = arena_alloc_array(&c->times.memory, p->step_count, sizeof(int64_t));
+        w->times = c->times.of_steps;
+    }
+    return w;
+}
+
+/* ---- Of nodes that are interpreted ---------------------------------------------------------- */
+
+static void time_node(void *user, const pgy_node *n, int64_t ns)
+{
+    context *c = user;
+    if (c->has_profiler) add_time(&c->times, node_label(n), ns);
+}
+
+static bool show_output(void *user, const pgy_value *v, const op_tensor *value)
+{
+    context *c = user;
+    pgy_tensor *declared = NULL;
+    if (!c->has_listener || !value->value || value->dtype == PGY_STRING) return true;
+    if (!debug_is_marked(engine_config(c->engine), v->name) || is_hidden(c, v->name)) return true;
+    if (op_from_storage(&declared, value->value, value->dtype, NULL)) {
+        LOG(WARNING, "Out of memory: '%s' is not shown", v->name);
+        return true;
+    }
+    const bool goes_on = show_value(c, v->name, value->dtype, pgy_tensor_rank(declared),
+                                    pgy_tensor_shape(declared), pgy_tensor_data(declared));
+    pgy_tensor_release(declared);
+    return goes_on;
+}
+
+const interpreter_watch *context_watch_nodes(interpreter_watch *w, context *c)
+{
+    const bool shows = c->has_listener && debug_is_on(engine_config(c->engine));
+    if (!c->has_profiler && !shows) return NULL;
+    if (c->has_profiler) forget_times(&c->times);
+    *w = (interpreter_watch){.user = c, .time = time_node, .show = shows ? show_output : NULL};
+    return w;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open plan, for the files that read one: everything in it was checked. */
+#ifndef ENGINE_PLAN_FILE_H
+#define ENGINE_PLAN_FILE_H
+
+#include "base/file.h"
+#include "engine/plan/format.h"
+#include "engine/plan/plan.h"
+
+struct plan_file {
+    file_map map; /* if it was opened by path */
+    void *copy;   /* if the bytes were not aligned */
+    bool trusted; /* hashes are not looked at */
+    const unsigned char *data;
+    size_t size;
+    const plan_header *header;
+    const plan_section *sections[PLAN_KIND_END]; /* by kind */
+    const void *at[PLAN_KIND_END];               /* their records */
+    uint64_t counts[PLAN_KIND_END];              /* how many; bytes, where there are no records */
+    const plan_info_record *info;
+    plan_info public;
+};
+
+static inline const char *plan_text(const plan_file *p, uint32_t text)
+{
+    return (const char *)p->at[PLAN_STRINGS] + text;
+}
+
+/* A program with what its records point to. */
+typedef struct program_view {
+    const plan_file *p;
+    const plan_program *r;
+    const plan_tensor *tensors;
+    const plan_step *steps;
+    const uint32_t *refs; /* of all programs */
+} program_view;
+
+/* `r`: its records lie within the file. */
+static inline program_view plan_view(const plan_file *p, const plan_program *r)
+{
+    return (program_view){.p = p,
+                          .r = r,
+                          .tensors = (const plan_tensor *)p->at[PLAN_TENSORS] + r->tensors,
+                          .steps = (const plan_step *)p->at[PLAN_STEPS] + r->steps,
+                          .refs = p->at[PLAN_REFS]};
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plan files: a program with the graph it came from, mapped and used in place. docs/engine.md. */
+#ifndef ENGINE_PLAN_PLAN_H
+#define ENGINE_PLAN_PLAN_H
+
+#include "engine/build/profile.h"
+#include "engine/plan/format.h"
+#include "engine/program/program.h"
+
+/* What goes into a file. */
+typedef struct plan_source {
+    const char *name; /* of the graph */
+    const program *const *programs;
+    size_t program_count;
+    const uint32_t *profile_programs; /* for each profile; PLAN_NO_PROGRAM: it is interpreted */
+    const profile_set *profiles;
+    const pgy_build_config *config;
+    pgy_model *model;    /* the graph that the programs were built from, exported */
+    pgy_model *original; /* to be refitted from; NULL: it cannot be */
+    bool whole;          /* the graph keeps all its weights */
+    bool stripped;       /* weights that can be refitted are left out, and what is made of them */
+    const pgy_metadata *inputs, *outputs; /* of the model, as declared */
+    uint64_t model_hash;                  /* of the file it all came from; 0: not known */
+} plan_source;
+
+/* The same source gives the same bytes. The file appears whole or not at all. */
+pgy_status plan_write(const char *path, const plan_source *s, pgy_error *err) PGY_MUST_CHECK;
+/* The same bytes in memory (mem_alloc). */
+pgy_status plan_serialize(void **out, size_t *size_bytes, const plan_source *s,
+                          pgy_error *err) PGY_MUST_CHECK;
+
+typedef struct plan_info {
+    const char *name, *library;
+    uint64_t model_hash, file_bytes;
+    uint32_t needs; /* cpu_level, or one that this library does not know */
+    uint32_t flags; /* PLAN_REFITTABLE ... */
+    size_t profile_count, program_count;
+    uint64_t constant_bytes;
+} plan_info;
+
+typedef struct plan_file plan_file;
+
+/* Is it a plan at all? */
+bool plan_is_plan(const void *data, size_t size_bytes);
+bool plan_is_plan_file(const char *path);
+/* Maps a file; everything but the elements of weights is checked, and that no step can leave its
+ * tensors is proven. */
+pgy_status plan_open(plan_file **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* Bytes at a multiple of 64 that outlive the plan. `trusted`: hashes are not looked at;
+ * all else is checked. */
+pgy_status plan_parse(plan_file **out, const void *data, size_t size_bytes, bool trusted,
+                      pgy_error *err) PGY_MUST_CHECK;
+/* The hashes of the large sections too. */
+pgy_status plan_verify(const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
+void plan_close(plan_file *p);
+/* Weights are about to be read. */
+void plan_prefetch(const plan_file *p);
+
+const plan_info *plan_describe(const plan_file *p);
+const char *plan_level_name(uint32_t level); /* of a processor */
+pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs,
+                         pgy_error *err) PGY_MUST_CHECK;
+/* What the plan remembers of its configuration, in `memory`; texts are the plan's. */
+pgy_status plan_config(pgy_build_config **out, const plan_file *p, arena *memory,
+                       pgy_error *err) PGY_MUST_CHECK;
+pgy_status plan_profiles(profile_set **out, const plan_file *p, const pgy_metadata *inputs,
+                         pgy_error *err) PGY_MUST_CHECK;
+/* PLAN_NO_PROGRAM: such inputs are interpreted. */
+uint32_t plan_profile_program(const plan_file *p, size_t profile);
+
+/* A program over the mapped bytes; the file must outlive it. Runnable: PGY_E_UNSUPPORTED if
+ * processor or memory do not suffice, PGY_E_NOT_FOUND if it has a kernel that is not known. Else it
+ * is only to be looked at, and its steps have no kernels. */
+pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool runnable,
+                           pgy_error *err) PGY_MUST_CHECK;
+/* NULL: by reference */
+const char *plan_kernel_name(const plan_file *p, size_t index, size_t step);
+/* The kernel of a step; NULL: by reference, or it is not known here. */
+const kernel *plan_step_kernel(const plan_file *p, size_t index, size_t step);
+/* Types and shapes of a program's inputs, in order. */
+pgy_status plan_program_inputs(pgy_metadata **out, const program *p, pgy_error *err) PGY_MUST_CHECK;
+/* The stored graph, with shapes inferred as declared. The file must outlive it. */
+pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
+/* The model that it was built from, to be refitted; the file must outlive it. Its weights may be
+ * left out. *out NULL: there is none. */
+pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
+/* Does a step need its node? Then the graph is read and the steps are tied to it. */
+bool plan_needs_nodes(const program *p);
+pgy_status plan_bind(program *p, const plan_file *file, size_t index, pgy_graph *g,
+                     pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From an open plan to what runs: the program's tables are filled with pointers into the file, its
+ * kernels are looked up by name and version, and steps without kernel are tied to the nodes of the
+ * stored graph. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "engine/plan/file.h"
+#include "engine/plan/prove.h"
+#include "engine/plan/weights.h"
+#include "engine/program/reference_step.h"
+
+enum { MAX_THREADS = 4096 };
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while opening the plan");
+}
+
+static const plan_program *record_of(const plan_file *p, size_t i)
+{
+    return (const plan_program *)p->at[PLAN_PROGRAMS] + i;
+}
+
+static const plan_step *steps_of(const plan_file *p, size_t index)
+{
+    return (const plan_step *)p->at[PLAN_STEPS] + record_of(p, index)->steps;
+}
+
+const char *plan_kernel_name(const plan_file *p, size_t index, size_t step)
+{
+    const plan_step *s = &steps_of(p, index)[step];
+    return s->kernel == PLAN_NO_TEXT ? NULL : plan_text(p, s->kernel);
+}
+
+/* ---- Inputs and outputs --------------------------------------------------------------------- */
+
+static pgy_status add_value(pgy_metadata *out, const plan_file *p, const plan_value *v,
+                            pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    const char *names[PGY_MAX_RANK];
+    const plan_dim *dims = p->at[PLAN_DIMS];
+    for (int32_t i = 0; i < v->rank; i++) {
+        const plan_dim *d = &dims[v->dims + (uint32_t)i];
+        shape[i] = d->value;
+        names[i] = d->name == PLAN_NO_TEXT ? NULL : plan_text(p, d->name);
+    }
+    const pgy_tensor_info info = {.name = plan_text(p, v->name),
+                                  .dtype = v->dtype ? pgy_dtype_from_onnx(v->dtype) : 0,
+                                  .rank = v->rank,
+                                  .shape = shape,
+                                  .dim_names = names,
+                                  .form = (pgy_form)v->form};
+    return pgy_metadata_set(out, &info, err);
+}
+
+pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs, pgy_error *err)
+{
+    const size_t first = outputs ? p->info->input_count : 0;
+    const size_t count = outputs ? p->info->output_count : p->info->input_count;
+    const plan_value *values = p->at[PLAN_VALUES];
+    pgy_metadata *m = NULL;
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < count; i++) st = add_value(m, p, &values[first + i], err);
+    if (!st && pgy_metadata_count(m) != count)
+        st = pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: two inputs have one name");
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
+/* ---- Configuration and profiles -------------------------------------------------------------- */
+
+static const char *text_or_null(const plan_file *p, uint32_t text)
+{
+    return text == PLAN_NO_TEXT ? NULL : plan_text(p, text);
+}
+
+/* The choices of a kind as a list of types, or of names. */
+static bool take_choices(const plan_file *p, plan_choice_kind kind, arena *memory,
+                         const pgy_type_choice **types, const char *const **names, size_t *count)
+{
+    const plan_choice *choices = p->at[PLAN_CHOICES];
+    const size_t most = p->counts[PLAN_CHOICES];
+    pgy_type_choice *made = types ? arena_alloc_array(memory, most + 1, sizeof *made) : NULL;
+    const char **texts = names ? arena_alloc_array(memory, most + 1, sizeof *texts) : NULL;
+    if (!made && !texts) return false;
+    *count = 0;
+    for (size_t i = 0; i < most; i++) {
+        if (choices[i].kind != (uint32_t)kind) continue;
+        const char *name = plan_text(p, choices[i].name);
+        if (made)
+            made[(*count)++] = (pgy_type_choice){
+                .name = name,
+                .dtype = choices[i].dtype ? pgy_dtype_from_onnx(choices[i].dtype) : 0};
+        else
+            texts[(*count)++] = name;
+    }
+    if (types) *types = made;
+    if (names) *names = texts;
+    return true;
+}
+
+pgy_status plan_config(pgy_build_config **out, const plan_file *p, arena *memory, pgy_error *err)
+{
+    const plan_info_record *i = p->info;
+    const uint32_t f = i->flags;
+    pgy_build_config *c = arena_alloc_array(memory, 1, sizeof *c);
+    if (!c) return no_memory(err);
+    *c = (pgy_build_config){
+        .size = sizeof *c,
+        .threads = i->threads > MAX_THREADS ? 0 : (size_t)i->threads,
+        .has_workspace_limit = f & PLAN_LIMITED,
+        .workspace_bytes = i->workspace_limit,
+        .fp16 = f & PLAN_FP16,
+        .bf16 = f & PLAN_BF16,
+        .int8 = f & PLAN_INT8,
+        .fp8 = f & PLAN_FP8,
+        .constraints = f & PLAN_OBEYS     ? PGY_CONSTRAINTS_OBEY
+                       : f & PLAN_PREFERS ? PGY_CONSTRAINTS_PREFER
+                                          : PGY_CONSTRAINTS_NONE,
+        .refittable = f & PLAN_REFITTABLE,
+        .strip_plan = f & PLAN_STRIPPED,
+        .version_compatible = f & PLAN_VERSION_COMPATIBLE,
+        .cpu_level = (pgy_cpu_level)i->cpu_level,
+        .debug_unfused = f & PLAN_DEBUG_UNFUSED,
+        .engine_capability = text_or_null(p, i->capability),
+        .profiling_verbosity = text_or_null(p, i->verbosity),
+    };
+    if (!take_choices(p, PLAN_LAYER_TYPE, memory, &c->layer_types, NULL, &c->layer_type_count) ||
+        !take_choices(p, PLAN_TENSOR_TYPE, memory, &c->tensor_types, NULL, &c->tensor_type_count) ||
+        !take_choices(p, PLAN_DEBUG_TENSOR, memory, NULL, &c->debug_tensors.items,
+                      &c->debug_tensors.count))
+        return no_memory(err);
+    c->debug_tensors.given = c->debug_tensors.count > 0;
+    *out = c;
+    return PGY_OK;
+}
+
+pgy_status plan_profiles(profile_set **out, const plan_file *p, const pgy_metadata *inputs,
+                         pgy_error *err)
+{
+    const plan_range *ranges = p->at[PLAN_RANGES];
+    const int64_t *entries = p->at[PLAN_SHAPES];
+    const size_t count = p->counts[PLAN_RANGES];
+    profile_bound *bounds = mem_calloc(count + 1, sizeof *bounds);
+    if (!bounds) return no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t *min = entries + ranges[i].entries;
+        bounds[i].kind = (pgy_bound_kind)ranges[i].kind;
+        bounds[i].range = (pgy_profile_range){.count = ranges[i].count,
+                                              .min = min,
+                                              .opt = min + ranges[i].count,
+                                              .max = min + 2 * (size_t)ranges[i].count};
+    }
+    const pgy_status st = profiles_restore(out, bounds, p->counts[PLAN_PROFILES], inputs, err);
+    mem_free(bounds);
+    return st ? pgy_error_prefix(err, st, "the plan is damaged: ") : PGY_OK;
+}
+
+uint32_t plan_profile_program(const plan_file *p, size_t profile)
+{
+    return ((const plan_profile *)p->at[PLAN_PROFILES])[profile].program;
+}
+
+/* ---- The program ---------------------------------------------------------------------------- */
+
+static void read_tensor(program_tensor *out, const plan_file *p, const plan_tensor *t)
+{
+    *out = (program_tensor){.name = plan_text(p, t->name),
+                            .dtype = pgy_dtype_from_onnx(t->dtype),
+                            .rank = t->rank,
+                            .shape = (const int64_t *)p->at[PLAN_SHAPES] + t->shape,
+                            .layout = (kernel_layout)t->layout,
+                            .place = (program_place)t->place,
+                            .offset = t->offset,
+                            .size_bytes = t->size_bytes};
+}
+
+static void read_step(program_step *out, const plan_file *p, const plan_step *s)
+{
+    *out = (program_step){.label = plan_text(p, s->label),
+                          .op_type = plan_text(p, s->op_type),
+                          .packed_offset = s->packed_offset,
+                          .tensors = (const uint32_t *)p->at[PLAN_REFS] + s->refs,
+                          .input_count = s->input_count,
+                          .captured_count = s->captured_count,
+                          .output_count = s->output_count,
+                          .cost_ns = s->cost_ns};
+    out->workspace_offset = (uint64_t)s->workspace_place * PLAN_ALIGN;
+    out->plan = (kernel_plan){
+        .params = s->kernel == PLAN_NO_TEXT
+                      ? NULL
+                      : (unsigned char *)p->at[PLAN_PARAMS] + s->params_offset,
+        .params_bytes = s->params_bytes,
+        .packed_bytes = s->packed_bytes,
+        .packed_inputs = s->packed_inputs,
+        .workspace_bytes = s->workspace_bytes,
+        .scratch_bytes = s->scratch_bytes,
+        .phases = s->phases,
+        .parts = s->parts,
+        .in_place = (int8_t)s->in_place,
+    };
+}
+
+static pgy_status read_marks(program *out, const plan_file *p, const plan_program *r,
+                             pgy_error *err)
+{
+    const plan_mark *from = (const plan_mark *)p->at[PLAN_MARKS] + r->marks;
+    program_mark *marks = arena_alloc_array(&out->memory, r->mark_count, sizeof *marks);
+    if (!marks) return no_memory(err);
+    for (uint32_t i = 0; i < r->mark_count; i++)
+        marks[i] = (program_mark){.step = from[i].step, .tensor = from[i].tensor};
+    out->marks = marks;
+    out->mark_count = r->mark_count;
+    return PGY_OK;
+}
+
+static pgy_status read_program(program *out, const plan_file *p, size_t index, pgy_error *err)
+{
+    const plan_program *r = record_of(p, index);
+    const plan_tensor *tensors = (const plan_tensor *)p->at[PLAN_TENSORS] + r->tensors;
+    const plan_step *steps = steps_of(p, index);
+    out->tensor_count = r->tensor_count;
+    out->step_count = r->step_count;
+    out->tensors = arena_alloc_array(&out->memory, out->tensor_count, sizeof *out->tensors);
+    out->steps = mem_calloc(out->step_count + 1, sizeof *out->steps);
+    if (!out->tensors || !out->steps) return no_memory(err);
+    for (size_t i = 0; i < out->tensor_count; i++) read_tensor(&out->tensors[i], p, &tensors[i]);
+    for (size_t i = 0; i < out->step_count; i++) read_step(&out->steps[i], p, &steps[i]);
+    out->constants = p->info->flags & PLAN_STRIPPED ? NULL : (void *)p->at[PLAN_CONSTANTS];
+    out->constant_bytes = p->info->constant_bytes;
+    out->arena_bytes = r->arena_bytes;
+    out->arena_bound = r->arena_bound;
+    out->workspace_bytes = r->workspace_bytes;
+    out->scratch_bytes = r->scratch_bytes;
+    out->input_count = p->info->input_count;
+    out->output_count = p->info->output_count;
+    out->outputs = (const uint32_t *)p->at[PLAN_REFS] + r->outputs;
+    return read_marks(out, p, r, err);
+}
+
+const char *plan_level_name(uint32_t level)
+{
+    return level <= CPU_AVX512 ? cpu_level_name((cpu_level)level) : "a newer processor";
+}
+
+static pgy_status check_machine(const plan_file *p, const plan_program *r, pgy_error *err)
+{
+    const uint64_t limit = memory_limit_bytes();
+    if (p->header->cpu_level > (uint32_t)cpu_features())
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the plan was built for processors with %s; this one has %s: please "
+                             "convert the model again on this machine",
+                             plan_level_name(p->header->cpu_level), cpu_level_name(cpu_features()));
+    if (r->arena_bytes > limit || r->workspace_bytes > limit || r->scratch_bytes > limit)
+        return pgy_error_set(err, PGY_E_MEMORY, "the plan needs %llu bytes of memory, more than %s",
+                             (unsigned long long)r->arena_bytes, memory_limit_describe().text);
+    return PGY_OK;
+}
+
+const kernel *plan_step_kernel(const plan_file *p, size_t index, size_t step)
+{
+    const char *name = plan_kernel_name(p, index, step);
+    const plan_step *s = &steps_of(p, index)[step];
+    return name ? kernel_find(name, (uint16_t)s->kernel_version) : NULL;
+}
+
+static pgy_status find_kernels(program *out, const plan_file *p, size_t index, pgy_error *err)
+{
+    const plan_step *steps = steps_of(p, index);
+    for (size_t i = 0; i < out->step_count; i++) {
+        const char *name = plan_kernel_name(p, index, i);
+        if (!name) continue;
+        out->steps[i].kernel = plan_step_kernel(p, index, i);
+        if (!out->steps[i].kernel)
+            return pgy_error_set(
+                err, PGY_E_NOT_FOUND,
+                "the plan (written by version %s) uses kernel '%s' of version %u, "
+                "which %s",
+                p->public.library, name, steps[i].kernel_version,
+                strchr(name, '/') ? "is a plug-in's: --plugins loads its library"
+                                  : "this library does not have: please convert the model again");
+    }
+    return PGY_OK;
+}
+
+pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool runnable,
+                           pgy_error *err)
+{
+    program *made = mem_calloc(1, sizeof *made);
+    if (!made) return no_memory(err);
+    atomic_init(&made->users, 1);
+    made->mapped = true;
+    pgy_status st = runnable ? check_machine(p, record_of(p, i), err) : PGY_OK;
+    if (!st) st = read_program(made, p, i, err);
+    if (!st && runnable) st = find_kernels(made, p, i, err);
+    if (!st && runnable) st = plan_prove_program(p, i, err); /* plug-ins were loaded since */
+    if (st)
+        program_release(made);
+    else
+        *out = made;
+    return st;
+}
+
+pgy_status plan_program_inputs(pgy_metadata **out, const program *p, pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < p->input_count; i++) {
+        const program_tensor *t = &p->tensors[i];
+        const pgy_tensor_info info = {
+            .name = t->name, .dtype = t->dtype, .rank = t->rank, .shape = t->shape};
+        st = pgy_metadata_set(m, &info, err);
+    }
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
+/* ---- The graph ------------------------------------------------------------------------------ */
+
+static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind, pgy_error *err)
+{
+    const plan_section *s = p->sections[kind];
+    const plan_weights_bytes bytes = {.constants = p->at[PLAN_CONSTANTS],
+                                      .weights = p->at[PLAN_WEIGHTS],
+                                      .constant_bytes = p->counts[PLAN_CONSTANTS],
+                                      .weight_bytes = p->counts[PLAN_WEIGHTS]};
+    pgy_model *model = NULL;
+    if (!p->trusted && hash_xxh64(p->at[kind], s->size_bytes, 0) != s->hash)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "the plan is damaged: the checksum of its graph differs");
+    pgy_status st = pgy_model_parse(&model, p->at[kind], s->size_bytes, true, NULL, err);
+    if (!st) st = plan_weights_attach(model, &bytes, err);
+    if (st)
+        pgy_model_destroy(model);
+    else
+        *out = model;
+    return st;
+}
+
+pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    pgy_graph *g = NULL;
+    pgy_status st = read_model(&model, p, PLAN_MODEL, err);
+    if (!st) st = pgy_graph_import(&g, model, err);
+    if (!st) graph_set_newer(g, NEWER_TAKEN); /* as when it was built */
+    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    if (!st && (g->input_count != p->info->input_count || g->output_count != p->info->output_count))
+        st = pgy_error_set(err, PGY_E_FORMAT,
+                           "the plan is damaged: its graph has other inputs or outputs");
+    pgy_model_destroy(model);
+    if (st)
+        pgy_graph_destroy(g);
+    else
+        *out = g;
+    return st ? pgy_error_prefix(err, st, "the graph in the plan: ") : PGY_OK;
+}
+
+pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err)
+{
+    *out = NULL;
+    return p->counts[PLAN_SOURCE] ? read_model(out, p, PLAN_SOURCE, err) : PGY_OK;
+}
+
+bool plan_needs_nodes(const program *p)
+{
+    for (size_t i = 0; i < p->step_count; i++)
+        if (!p->steps[i].kernel) return true;
+    return false;
+}
+
+/* What a step reads and writes must be what its node has: definitions rely on inputs that must be
+ * there. They look at types and shapes themselves when they run. */
+static bool is_of(const program *p, const program_step *s, const pgy_node *n)
+{
+    const node_box *box = node_box_of(n);
+    if (strcmp(s->op_type, n->op_type) != 0 || s->input_count != n->input_count ||
+        s->output_count != n->output_count || s->captured_count != box->captured_count)
+        return false;
+    for (size_t i = 0; i < n->input_count; i++)
+        if ((s->tensors[i] == PROGRAM_NO_TENSOR) != !n->inputs[i]) return false;
+    for (size_t i = 0; i < box->captured_count; i++) {
+        const uint32_t t = s->tensors[s->input_count + i];
+        if (t == PROGRAM_NO_TENSOR || strcmp(p->tensors[t].name, box->captured[i]->name) != 0)
+            return false;
+    }
+    return true;
+}
+
+pgy_status plan_bind(program *p, const plan_file *file, size_t index, pgy_graph *g, pgy_error *err)
+{
+    const plan_step *steps = steps_of(file, index);
+    for (size_t i = 0; i < p->step_count; i++) {
+        program_step *s = &p->steps[i];
+        if (s->kernel) continue;
+        if (steps[i].node >= g->node_count)
+            return pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: node %u is missing",
+                                 steps[i].node);
+        pgy_node *n = g->nodes[steps[i].node];
+        pgy_status st = node_prepare(n, err);
+        if (!st) st = node_captures(n, err);
+        if (!st && !is_of(p, s, n))
+            st = pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: step '%s' is of no node",
+                               s->label);
+        if (!st) st = reference_step_bind(s, n, steps[i].node, &p->memory, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening checks everything that is used later: sections, every offset and count, every tensor's
+ * place, and that no kernel can leave the tensors of its step (plan_prove.c). Behind that, programs
+ * are made of pointers into the mapped bytes. Hashes find accidents; nothing relies on them. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "engine/plan/file.h"
+#include "engine/plan/prove.h"
+
+enum { PREFETCH_BYTES = 1 << 30 }; /* more may not be wanted at once */
+
+/* Why each section must have some size: its records. 0: bytes. */
+static const size_t RECORD_BYTES[PLAN_KIND_END] = {
+    [PLAN_INFO] = sizeof(plan_info_record), [PLAN_CHOICES] = sizeof(plan_choice),
+    [PLAN_VALUES] = sizeof(plan_value),     [PLAN_DIMS] = sizeof(plan_dim),
+    [PLAN_PROFILES] = sizeof(plan_profile), [PLAN_RANGES] = sizeof(plan_range),
+    [PLAN_PROGRAMS] = sizeof(plan_program), [PLAN_TENSORS] = sizeof(plan_tensor),
+    [PLAN_SHAPES] = sizeof(int64_t),        [PLAN_STEPS] = sizeof(plan_step),
+    [PLAN_REFS] = sizeof(uint32_t),         [PLAN_MARKS] = sizeof(plan_mark),
+};
+
+bool plan_is_plan(const void *data, size_t size_bytes)
+{
+    return size_bytes >= 8 && memcmp(data, PLAN_MAGIC, 8) == 0;
+}
+
+bool plan_is_plan_file(const char *path)
+{
+    file_map map = {0};
+    if (!file_exists(path) || file_is_dir(path) || file_map_open(&map, path, NULL)) return false;
+    const bool is = plan_is_plan(map.data, map.size_bytes);
+    file_map_close(&map);
+    return is;
+}
+
+void plan_close(plan_file *p)
+{
+    if (!p) return;
+    mem_free(p->copy);
+    file_map_close(&p->map);
+    mem_free(p);
+}
+
+void plan_prefetch(const plan_file *p)
+{
+    const plan_section *s = p->sections[PLAN_CONSTANTS];
+    if (p->map.data && s->size_bytes <= PREFETCH_BYTES)
+        file_map_need(&p->map, s->offset, s->size_bytes);
+}
+
+static pgy_status damaged(pgy_error *err, const char *what)
+{
+    return pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: %s", what);
+}
+
+/* ---- Header and sections -------------------------------------------------------------------- */
+
+static pgy_status check_header(const plan_header *h, size_t size, bool trusted, pgy_error *err)
+{
+    if (h->major != PLAN_MAJOR)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the plan has format version %u.%u; this library (%s) reads version "
+                             "%d: please convert the model again",
+                             h->major, h->minor, pgy_version(), PLAN_MAJOR);
+    if (h->file_bytes != size)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "the plan is damaged: it should have %llu bytes, but has %zu",
+                             (unsigned long long)h->file_bytes, size);
+    if (h->section_count > PLAN_MAX_SECTIONS ||
+        h->header_bytes != sizeof *h + h->section_count * sizeof(plan_section) ||
+        h->header_bytes > size)
+        return damaged(err, "its section table does not fit");
+    plan_header clean = *h;
+    clean.hash = 0;
+    const uint64_t hash = hash_xxh64(h + 1, h->section_count * sizeof(plan_section),
+                                     hash_xxh64(&clean, sizeof clean, 0));
+    return !trusted && hash != h->hash ? damaged(err, "the header's checksum differs") : PGY_OK;
+}
+
+static pgy_status check_hash(const plan_file *p, const plan_section *s, pgy_error *err)
+{
+    if (hash_xxh64(p->data + s->offset, s->size_bytes, 0) == s->hash) return PGY_OK;
+    return pgy_error_set(err, PGY_E_FORMAT,
+                         "the plan is damaged: the checksum of section %u differs", s->kind);
+}
+
+static pgy_status take_section(plan_file *p, const plan_section *s, bool trusted, pgy_error *err)
+{
+    const bool bulk = s->kind >= PLAN_CONSTANTS && s->size_bytes;
+    if (s->offset > p->size || s->size_bytes > p->size - s->offset)
+        return damaged(err, "a section lies outside");
+    if (!s->kind || s->kind >= PLAN_KIND_END) {
+        if (s->flags & PLAN_OPTIONAL) return PGY_OK;
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the plan has a section %u that this library (%s) does not know",
+                             s->kind, pgy_version());
+    }
+    if (s->version != 1)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "section %u of the plan has version %u; this library (%s) reads 1",
+                             s->kind, s->version, pgy_version());
+    if (s->offset % (bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN))
+        return damaged(err, "a section is not aligned");
+    if (p->sections[s->kind]) return damaged(err, "a section is there twice");
+    if (RECORD_BYTES[s->kind] && s->size_bytes % RECORD_BYTES[s->kind])
+        return damaged(err, "a section ends within a record");
+    p->sections[s->kind] = s;
+    return bulk || trusted ? PGY_OK : check_hash(p, s, err);
+}
+
+static pgy_status take_sections(plan_file *p, bool trusted, pgy_error *err)
+{
+    const plan_section *table = (const plan_section *)(p->header + 1);
+    for (uint32_t i = 0; i < p->header->section_count; i++) {
+        const pgy_status st = take_section(p, &table[i], trusted, err);
+        if (st) return st;
+    }
+    for (size_t i = 1; i < PLAN_KIND_END; i++) {
+        if (!p->sections[i]) return damaged(err, "a section is missing");
+        p->at[i] = p->data + p->sections[i]->offset;
+        p->counts[i] = p->sections[i]->size_bytes / (RECORD_BYTES[i] ? RECORD_BYTES[i] : 1);
+    }
+    const size_t texts = p->counts[PLAN_STRINGS];
+    if (!texts || ((const char *)p->at[PLAN_STRINGS])[texts - 1])
+        return damaged(err, "its texts do not end");
+    return p->counts[PLAN_INFO] == 1 ? PGY_OK : damaged(err, "there is no description");
+}
+
+pgy_status plan_verify(const plan_file *p, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 1; !st && i < PLAN_KIND_END; i++) st = check_hash(p, p->sections[i], err);
+    return st;
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+static bool is_text(const plan_file *p, uint32_t text)
+{
+    return text < p->counts[PLAN_STRINGS];
+}
+
+static bool is_range(uint64_t offset, uint64_t count, uint64_t size)
+{
+    return offset <= size && count <= size - offset;
+}
+
+static bool is_type(int32_t number)
+{
+    return number && pgy_dtype_from_onnx(number);
+}
+
+static bool is_value(const plan_file *p, const plan_value *v)
+{
+    const plan_dim *dims = p->at[PLAN_DIMS];
+    if (!is_text(p, v->name) || v->form > PGY_FORM_OTHER || v->rank < -1 ||
+        v->rank > PGY_MAX_RANK || (v->dtype && !is_type(v->dtype)))
+        return false;
+    if (v->rank < 0) return true;
+    if (!is_range(v->dims, (uint64_t)v->rank, p->counts[PLAN_DIMS])) return false;
+    for (int32_t i = 0; i < v->rank; i++) {
+        const plan_dim *d = &dims[v->dims + (uint32_t)i];
+        if (d->value < -1 || (d->name != PLAN_NO_TEXT && !is_text(p, d->name))) return false;
+    }
+    return true;
+}
+
+static pgy_status check_values(const plan_file *p, pgy_error *err)
+{
+    const plan_value *values = p->at[PLAN_VALUES];
+    if ((uint64_t)p->info->input_count + p->info->output_count != p->counts[PLAN_VALUES])
+        return damaged(err, "the number of inputs and outputs differs");
+    for (size_t i = 0; i < p->counts[PLAN_VALUES]; i++)
+        if (!is_value(p, &values[i])) return damaged(err, "an input or output is not valid");
+    return PGY_OK;
+}
+
+static pgy_status check_info(const plan_file *p, pgy_error *err)
+{
+    const plan_info_record *i = p->info;
+    const bool stripped = i->flags & PLAN_STRIPPED;
+    if (!is_text(p, i->name) || !is_text(p, i->library) ||
+        (i->verbosity != PLAN_NO_TEXT && !is_text(p, i->verbosity)) ||
+        (i->capability != PLAN_NO_TEXT && !is_text(p, i->capability)) ||
+        i->cpu_level > PGY_CPU_AVX512 || i->constant_bytes > INT64_MAX ||
+        (stripped ? p->counts[PLAN_CONSTANTS] : i->constant_bytes ^ p->counts[PLAN_CONSTANTS]))
+        return damaged(err, "its description is not valid");
+    if ((stripped || (i->flags & PLAN_REFITTABLE)) && !p->counts[PLAN_SOURCE])
+        return damaged(err, "the model that it can be refitted from is missing");
+    const plan_choice *choices = p->at[PLAN_CHOICES];
+    for (size_t k = 0; k < p->counts[PLAN_CHOICES]; k++)
+        if (choices[k].kind >= PLAN_CHOICE_END || !is_text(p, choices[k].name) ||
+            (choices[k].dtype && !is_type(choices[k].dtype)))
+            return damaged(err, "its configuration is not valid");
+    return PGY_OK;
+}
+
+static pgy_status check_profiles(const plan_file *p, pgy_error *err)
+{
+    const plan_profile *profiles = p->at[PLAN_PROFILES];
+    const plan_range *ranges = p->at[PLAN_RANGES];
+    size_t wanted;
+    if (!p->counts[PLAN_PROFILES] ||
+        !size_mul(&wanted, p->counts[PLAN_PROFILES], p->info->input_count) ||
+        wanted != p->counts[PLAN_RANGES])
+        return damaged(err, "the number of its profiles is not valid");
+    for (size_t i = 0; i < p->counts[PLAN_PROFILES]; i++)
+        if (profiles[i].program != PLAN_NO_PROGRAM &&
+            profiles[i].program >= p->counts[PLAN_PROGRAMS])
+            return damaged(err, "the program of a profile is missing");
+    for (size_t i = 0; i < p->counts[PLAN_RANGES]; i++)
+        if (ranges[i].kind > PGY_BOUND_ELEMENTS ||
+            !is_range(ranges[i].entries, 3 * (uint64_t)ranges[i].count, p->counts[PLAN_SHAPES]))
+            return damaged(err, "a profile is not valid");
+    return PGY_OK;
+}
+
+/* ---- Tensors -------------------------------------------------------------------------------- */
+
+/* The bytes that the tensor takes; false: shape, type or layout are not valid. */
+static bool tensor_bytes(uint64_t *out, const plan_file *p, const plan_tensor *t)
+{
+    const int64_t *shapes = p->at[PLAN_SHAPES];
+    size_t count = 1, bits;
+    if (!is_text(p, t->name) || !is_type(t->dtype) || t->rank < 0 || t->rank > PGY_MAX_RANK ||
+        t->layout > KERNEL_BLOCKED_16 || t->place > PROGRAM_OUTPUT ||
+        !is_range(t->shape, (uint64_t)t->rank, p->counts[PLAN_SHAPES]))
+        return false;
+    const pgy_dtype dtype = pgy_dtype_from_onnx(t->dtype);
+    if (dtype == PGY_STRING) return false;
+    const size_t block = kernel_block((kernel_layout)t->layout);
+    for (int32_t i = 0; i < t->rank; i++) {
+        const int64_t size = shapes[t->shape + (uint32_t)i];
+        if (size < 0 || size > INT64_MAX / 2) return false;
+        const size_t padded = ((size_t)size + block - 1) / block * block;
+        if (!size_mul(&count, count, i == 1 ? padded : (size_t)size)) return false;
+    }
+    if (!size_mul(&bits, count, pgy_dtype_describe(dtype)->bits) || bits > SIZE_MAX - 7)
+        return false;
+    *out = (bits + 7) / 8;
+    return true;
+}
+
+/* The caller's tensor, which all tensors at such a place are. */
+static const plan_tensor *callers_tensor(const program_view *v, const plan_tensor *t)
+{
+    const bool input = t->place == PROGRAM_INPUT;
+    if (t->offset >= (input ? v->p->info->input_count : v->p->info->output_count)) return NULL;
+    return &v->tensors[input ? t->offset : v->refs[v->r->outputs + t->offset]];
+}
+
+static bool is_tensor(const program_view *v, const plan_tensor *t)
+{
+    uint64_t size;
+    if (!tensor_bytes(&size, v->p, t) || size != t->size_bytes) return false;
+    if (t->place == PROGRAM_ARENA)
+        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, v->r->arena_bytes);
+    if (t->place == PROGRAM_CONSTANT)
+        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, v->p->info->constant_bytes);
+    const plan_tensor *callers = callers_tensor(v, t);
+    return callers && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
+}
+
+/* Programs are found by the shapes of their inputs, which must be those of the model by name. */
+static bool is_declared(const plan_file *p, const plan_tensor *t, const plan_value *value)
+{
+    const plan_dim *dims = (const plan_dim *)p->at[PLAN_DIMS] + value->dims;
+    const int64_t *shape = (const int64_t *)p->at[PLAN_SHAPES] + t->shape;
+    if (strcmp(plan_text(p, t->name), plan_text(p, value->name)) != 0 ||
+        (value->dtype && value->dtype != t->dtype) || (value->rank >= 0 && value->rank != t->rank))
+        return false;
+    for (int32_t i = 0; i < value->rank; i++)
+        if (dims[i].value >= 0 && dims[i].value != shape[i]) return false;
+    return true;
+}
+
+static pgy_status check_interface(const program_view *v, pgy_error *err)
+{
+    const plan_info_record *info = v->p->info;
+    const uint32_t count = v->r->tensor_count;
+    if (info->input_count > count ||
+        !is_range(v->r->outputs, info->output_count, v->p->counts[PLAN_REFS]))
+        return damaged(err, "inputs or outputs of a program are missing");
+    for (uint32_t i = 0; i < info->input_count; i++)
+        if (v->tensors[i].place != PROGRAM_INPUT || v->tensors[i].offset != i)
+            return damaged(err, "an input of a program is not valid");
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        const uint32_t t = v->refs[v->r->outputs + i];
+        if (t >= count || v->tensors[t].place != PROGRAM_OUTPUT || v->tensors[t].offset != i)
+            return damaged(err, "an output of a program is not valid");
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_tensor(v, &v->tensors[i])) return damaged(err, "a tensor is not valid");
+    const plan_value *values = v->p->at[PLAN_VALUES];
+    for (uint32_t i = 0; i < info->input_count; i++)
+        if (!is_declared(v->p, &v->tensors[i], &values[i]))
+            return damaged(err, "an input of a program is not the model's");
+    return PGY_OK;
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+static bool is_kernel_step(const program_view *v, const plan_step *s)
+{
+    const plan_file *p = v->p;
+    return is_text(p, s->kernel) && s->kernel_version <= UINT16_MAX && s->phases >= 1 &&
+           s->phases <= UINT16_MAX && s->parts >= 1 && s->in_place >= -1 && s->in_place <= 127 &&
+           s->params_offset % PLAN_ALIGN == 0 && s->packed_offset % PLAN_ALIGN == 0 &&
+           is_range(s->params_offset, s->params_bytes, p->counts[PLAN_PARAMS]) &&
+           is_range(s->packed_offset, s->packed_bytes, p->info->constant_bytes) &&
+           s->workspace_bytes <= v->r->workspace_bytes &&
+           is_range((uint64_t)s->workspace_place * PLAN_ALIGN, s->workspace_bytes,
+                    v->r->arena_bytes) &&
+           s->scratch_bytes <= v->r->scratch_bytes;
+}
+
+/* What is written must be memory of the program's own or an output. */
+static bool has_refs(const program_view *v, const plan_step *s)
+{
+    const uint64_t reads = (uint64_t)s->input_count + s->captured_count;
+    if (!is_range(s->refs, reads + s->output_count, v->p->counts[PLAN_REFS])) return false;
+    for (uint64_t i = 0; i < reads + s->output_count; i++) {
+        const uint32_t t = v->refs[s->refs + i];
+        if (t == PROGRAM_NO_TENSOR) continue;
+        if (t >= v->r->tensor_count) return false;
+        if (i >= reads && v->tensors[t].place != PROGRAM_ARENA &&
+            v->tensors[t].place != PROGRAM_OUTPUT)
+            return false;
+    }
+    return true;
+}
+
+/* Marks are in order of steps, those that are there from the start first. */
+static bool has_marks(const program_view *v)
+{
+    const plan_mark *marks = (const plan_mark *)v->p->at[PLAN_MARKS] + v->r->marks;
+    for (uint32_t i = 0; i < v->r->mark_count; i++) {
+        const bool start = marks[i].step == PROGRAM_NO_STEP;
+        if (marks[i].tensor >= v->r->tensor_count ||
+            (!start && marks[i].step >= v->r->step_count) ||
+            (i &&
+             (start ? marks[i - 1].step != PROGRAM_NO_STEP
+                    : marks[i - 1].step != PROGRAM_NO_STEP && marks[i - 1].step > marks[i].step)))
+            return false;
+    }
+    return true;
+}
+
+static pgy_status check_program(const plan_file *p, const plan_program *r, pgy_error *err)
+{
+    if (!is_range(r->tensors, r->tensor_count, p->counts[PLAN_TENSORS]) ||
+        !is_range(r->steps, r->step_count, p->counts[PLAN_STEPS]) ||
+        !is_range(r->marks, r->mark_count, p->counts[PLAN_MARKS]))
+        return damaged(err, "a program lies outside");
+    const program_view v = plan_view(p, r);
+    const pgy_status st = check_interface(&v, err);
+    if (st) return st;
+    for (uint32_t i = 0; i < r->step_count; i++) {
+        const plan_step *s = &v.steps[i];
+        const bool valid =
+            s->kernel == PLAN_NO_TEXT ? s->node != PLAN_NO_NODE : is_kernel_step(&v, s);
+        if (!valid || !is_text(p, s->label) || !is_text(p, s->op_type) || !has_refs(&v, s))
+            return damaged(err, "a step is not valid");
+    }
+    return has_marks(&v) ? PGY_OK : damaged(err, "a marked tensor is not valid");
+}
+
+static pgy_status check_programs(const plan_file *p, pgy_error *err)
+{
+    const plan_program *programs = p->at[PLAN_PROGRAMS];
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < p->counts[PLAN_PROGRAMS]; i++)
+        st = check_program(p, &programs[i], err);
+    for (size_t i = 0; !st && i < p->counts[PLAN_PROGRAMS]; i++) st = plan_prove_program(p, i, err);
+    return st;
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static pgy_status check_all(plan_file *p, bool trusted, pgy_error *err)
+{
+    if (!plan_is_plan(p->data, p->size) || p->size < sizeof *p->header)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "this is no plan of the built-in engine (another runtime's engines "
+                             "cannot be read)");
+    p->header = (const plan_header *)p->data;
+    pgy_status st = check_header(p->header, p->size, trusted, err);
+    if (!st) st = take_sections(p, trusted, err);
+    if (st) return st;
+    p->info = p->at[PLAN_INFO];
+    st = check_info(p, err);
+    if (!st) st = check_values(p, err);
+    if (!st) st = check_profiles(p, err);
+    return st ? st : check_programs(p, err);
+}
+
+static void describe(plan_file *p)
+{
+    p->public = (plan_info){
+        .name = plan_text(p, p->info->name),
+        .library = plan_text(p, p->info->library),
+        .model_hash = p->info->model_hash,
+        .file_bytes = p->size,
+        .needs = p->header->cpu_level,
+        .flags = p->info->flags,
+        .profile_count = p->counts[PLAN_PROFILES],
+        .program_count = p->counts[PLAN_PROGRAMS],
+        .constant_bytes = p->info->constant_bytes,
+    };
+}
+
+/* The map, if any, belongs to p. */
+static pgy_status parse(plan_file *p, const void *data, size_t size, bool trusted, pgy_error *err)
+{
+    p->data = data;
+    p->size = size;
+    p->trusted = trusted;
+    if ((uintptr_t)data % PLAN_ALIGN) {
+        p->copy = mem_alloc_aligned(PLAN_ALIGN, size ? size : 1);
+        if (!p->copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a plan");
+        memcpy(p->copy, data, size);
+        p->data = p->copy;
+    }
+    const pgy_status st = check_all(p, trusted, err);
+    if (!st) describe(p);
+    return st;
+}
+
+pgy_status plan_parse(plan_file **out, const void *data, size_t size_bytes, bool trusted,
+                      pgy_error *err)
+{
+    plan_file *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    const pgy_status st = parse(p, data, size_bytes, trusted, err);
+    if (st)
+        plan_close(p);
+    else
+        *out = p;
+    return st;
+}
+
+pgy_status plan_open(plan_file **out, const char *path, pgy_error *err)
+{
+    plan_file *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = file_map_open(&p->map, path, err);
+    if (!st) {
+        st = parse(p, p->map.data, p->map.size_bytes, false, err);
+        if (st) pgy_error_prefix(err, st, "'%s': ", path);
+    }
+    if (st)
+        plan_close(p);
+    else
+        *out = p;
+    return st;
+}
+
+const plan_info *plan_describe(const plan_file *p)
+{
+    return &p->public;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A weight whose bytes lie elsewhere is a TensorProto without elements; an entry of its metadata
+ * says where they are: "constants 4096 640", "weights 0 12", "none <hash>". */
+#include "engine/plan/weights.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+static const char KEY[] = "pgy.plan";
+
+enum {
+    INLINE_BYTES = 64,   /* weights up to this size stay in the model */
+    SMALL_FLOATS = 256,  /* of floats, as many as inference looks at */
+    SMALL_OTHERS = 4096, /* and of other types */
+    RAW_DATA_FIELD = 9
+};
+
+typedef struct detacher {
+    pgy_model *to, *from;
+    const plan_pool *constants;
+    plan_pool *weights;
+    plan_weights_rule rule;
+} detacher;
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing the plan");
+}
+
+/* ---- Out ------------------------------------------------------------------------------------- */
+
+static bool is_small(const pgy_tensor *t)
+{
+    const size_t count = pgy_tensor_count(t);
+    return count <= (pgy_dtype_is_float(pgy_tensor_dtype(t)) ? SMALL_FLOATS : SMALL_OTHERS);
+}
+
+/* A tensor of the same type and shape, without elements but with a note. */
+static pgy_onnx_tensor *make_note(detacher *d, const char *name, pgy_tensor *t, const char *note,
+                                  pgy_error *err)
+{
+    pgy_onnx_tensor *made = NULL;
+    pgy_onnx_string_entry *entry = pgy_model_alloc(d->to, 1, sizeof *entry);
+    pgy_onnx_string_entry **list = pgy_model_alloc(d->to, 1, sizeof *list);
+    const char *text = pgy_model_strdup(d->to, note);
+    if (!entry || !list || !text || pgy_model_tensor(&made, d->to, name, t, err)) return NULL;
+    *entry = (pgy_onnx_string_entry){.key = KEY, .value = text};
+    list[0] = entry;
+    made->raw_data = (pgy_bytes){0};
+    made->message.present &= ~((uint64_t)1 << RAW_DATA_FIELD);
+    made->metadata_props = list;
+    made->metadata_prop_count = 1;
+    return made;
+}
+
+static bool describe_place(char *note, size_t size, detacher *d, const pgy_tensor *t)
+{
+    const void *data = pgy_tensor_data(t);
+    const uint64_t bytes = pgy_tensor_size_bytes(t);
+    const char *section = "constants";
+    uint64_t offset = 0;
+    if (d->rule == PLAN_WEIGHTS_SMALL) {
+        snprintf(note, size, "none 0");
+        return true;
+    }
+    if (d->rule == PLAN_WEIGHTS_STRIP) {
+        snprintf(note, size, "none %016llx", (unsigned long long)hash_xxh64(data, bytes, 0));
+        return true;
+    }
+    if (!plan_pool_find(&offset, d->constants, data, bytes)) {
+        section = "weights";
+        if (!plan_pool_add(&offset, d->weights, data, bytes)) return false;
+    }
+    snprintf(note, size, "%s %llu %llu", section, (unsigned long long)offset,
+             (unsigned long long)bytes);
+    return true;
+}
+
+static pgy_status detach(pgy_onnx_tensor **out, detacher *d, pgy_onnx_tensor *from, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    char note[64];
+    uint64_t unused;
+    *out = from;
+    if (plan_weight_is_left_out(from, &unused)) return PGY_OK;
+    pgy_status st = pgy_onnx_tensor_load(&t, d->from, from, err);
+    if (st) return st;
+    const bool stays =
+        pgy_tensor_dtype(t) == PGY_STRING ||
+        (d->rule == PLAN_WEIGHTS_ALL ? pgy_tensor_size_bytes(t) <= INLINE_BYTES : is_small(t));
+    if (!stays) {
+        *out =
+            describe_place(note, sizeof note, d, t) ? make_note(d, from->name, t, note, err) : NULL;
+        if (!*out) st = no_memory(err);
+    }
+    pgy_tensor_release(t);
+    return st;
+}
+
+static pgy_status detach_all(pgy_onnx_model *model, detacher *d, pgy_error *err)
+{
+    pgy_onnx_graph *graph = pgy_model_alloc(d->to, 1, sizeof *graph);
+    if (!graph) return no_memory(err);
+    *graph = *model->graph;
+    pgy_onnx_tensor **list = pgy_model_alloc(d->to, graph->initializer_count + 1, sizeof *list);
+    if (!list) return no_memory(err);
+    for (size_t i = 0; i < graph->initializer_count; i++) {
+        const pgy_status st = detach(&list[i], d, graph->initializers[i], err);
+        if (st) return st;
+    }
+    graph->initializers = list;
+    graph->message.raw = (pgy_bytes){0};
+    model->graph = graph;
+    return PGY_OK;
+}
+
+pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_pool *constants,
+                               plan_pool *weights, plan_weights_rule rule, pgy_error *err)
+{
+    detacher d = {.from = model, .constants = constants, .weights = weights, .rule = rule};
+    pgy_status st = pgy_model_create(&d.to, err);
+    if (st) return st;
+    st = pgy_model_keep(d.to, model, err);
+    pgy_onnx_model *proto = pgy_model_alloc(d.to, 1, sizeof *proto);
+    if (!st && !proto) st = no_memory(err);
+    if (!st) {
+        *proto = *pgy_model_proto(model);
+        proto->message.raw = (pgy_bytes){0};
+        st = detach_all(proto, &d, err);
+    }
+    if (st) {
+        pgy_model_destroy(d.to);
+        return st;
+    }
+    pgy_model_set_proto(d.to, proto);
+    *out = d.to;
+    return PGY_OK;
+}
+
+/* ---- In again -------------------------------------------------------------------------------- */
+
+static const char *note_of(const pgy_onnx_tensor *t)
+{
+    for (size_t i = 0; i < t->metadata_prop_count; i++)
+        if (strcmp(t->metadata_props[i]->key, KEY) == 0) return t->metadata_props[i]->value;
+    return NULL;
+}
+
+bool plan_weight_is_left_out(const pgy_onnx_tensor *t, uint64_t *hash)
+{
+    const char *note = note_of(t);
+    *hash = 0;
+    if (!note || !str_starts_with(note, "none ")) return false;
+    *hash = strtoull(note + 5, NULL, 16);
+    return true;
+}
+
+/* "<section> <offset> <bytes>" */
+static bool read_note(pgy_bytes *out, const char *note, const plan_weights_bytes *bytes)
+{
+    const bool constant = str_starts_with(note, "constants ");
+    if (!constant && !str_starts_with(note, "weights ")) return false;
+    const unsigned char *section = constant ? bytes->constants : bytes->weights;
+    const uint64_t size = constant ? bytes->constant_bytes : bytes->weight_bytes;
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long offset = strtoull(strchr(note, ' ') + 1, &end, 10);
+    if (errno || *end != ' ') return false;
+    const unsigned long long length = strtoull(end + 1, &end, 10);
+    if (errno || *end || offset > size || length > size - offset) return false;
+    *out = (pgy_bytes){.data = section + offset, .size = length};
+    return true;
+}
+
+pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes, pgy_error *err)
+{
+    const pgy_onnx_graph *g = pgy_model_proto(model)->graph;
+    for (size_t i = 0; g && i < g->initializer_count; i++) {
+        pgy_onnx_tensor *t = g->initializers[i];
+        const char *note = note_of(t);
+        if (!note || str_starts_with(note, "none ")) continue;
+        pgy_bytes at;
+        if (!read_note(&at, note, bytes))
+            return pgy_error_set(err, PGY_E_FORMAT, "weight '%s' lies outside of the plan",
+                                 t->name);
+        t->raw_data = at;
+        t->message.raw = (pgy_bytes){0};
+        t->message.present |= (uint64_t)1 << RAW_DATA_FIELD;
+        t->metadata_prop_count = 0;
+    }
+    return PGY_OK;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers in 16-bit floats. Each layer is given its type for itself: what it reads is cast to it,
+ * and what it writes is cast back for those who read float32. A value that exists in the type
+ * already is taken as it is, so casts stay only where types meet. Weights are converted once for
+ * each type. */
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/precision/precision.h"
+#include "graph/mask.h"
+#include "ops/signature.h"
+#include "tensor/convert.h"
+
+static const char LOG_PATH[] = "backend/trt/config.py";
+
+static const float LARGEST_F16 = 65504, LARGEST_BF16 = 0x1.fep127f;
+
+/* Operators that are computed in 16-bit floats without being asked by name. Others need the range
+ * or precision of float32 (Range, CumSum, TopK, Pow, sums of squares, losses, random numbers), or
+ * are rare. */
+static const char *const HALVED[] = {
+    /* products */
+    "Conv",
+    "ConvTranspose",
+    "MatMul",
+    "Gemm",
+    "Einsum",
+    /* images */
+    "MaxPool",
+    "AveragePool",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "BatchNormalization",
+    "InstanceNormalization",
+    "LRN",
+    "Resize",
+    "DepthToSpace",
+    "SpaceToDepth",
+    /* elements */
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Neg",
+    "Abs",
+    "Min",
+    "Max",
+    "Sum",
+    "Mean",
+    "Where",
+    "Sqrt",
+    "Erf",
+    /* activations */
+    "Relu",
+    "LeakyRelu",
+    "PRelu",
+    "Clip",
+    "Sigmoid",
+    "Tanh",
+    "HardSigmoid",
+    "HardSwish",
+    "Elu",
+    "Selu",
+    "Celu",
+    "Gelu",
+    "Mish",
+    "Swish",
+    "Softplus",
+    "Softsign",
+    "ThresholdedRelu",
+    /* rows */
+    "Softmax",
+    "LogSoftmax",
+    "LayerNormalization",
+    "GroupNormalization",
+    "RMSNormalization",
+    "ReduceMean",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceSum",
+    "Attention",
+    "RotaryEmbedding",
+    /* moves */
+    "Reshape",
+    "Transpose",
+    "Concat",
+    "Split",
+    "Slice",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Squeeze",
+    "Unsqueeze",
+    "Flatten",
+    "Expand",
+    "Tile",
+    "Pad",
+    "Identity",
+    "Dropout",
+    "Trilu",
+};
+
+static const char *const PRODUCTS[] = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum"};
+
+/* No type of floats can be given to these: they have their own idea of types, or bodies. */
+static const char *const NEVER[] = {"QuantizeLinear",
+                                    "DequantizeLinear",
+                                    "DynamicQuantizeLinear",
+                                    "Cast",
+                                    "CastLike",
+                                    "Constant",
+                                    "ConstantOfShape",
+                                    "If",
+                                    "Loop",
+                                    "Scan",
+                                    "RandomNormal",
+                                    "RandomUniform",
+                                    "RandomNormalLike",
+                                    "EyeLike",
+                                    "Bernoulli",
+                                    "RandomUniformLike"};
+
+static const char *const ACTIVATIONS[] = {"Relu", "Clip",      "LeakyRelu",  "Sigmoid",
+                                          "Tanh", "HardSwish", "HardSigmoid"};
+
+#define IN_LIST(n, list) is_in(n, list, sizeof list / sizeof *list)
+static bool is_in(const pgy_node *n, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (node_is(n, list[i])) return true;
+    return false;
+}
+
+bool precision_is_activation(const pgy_node *n)
+{
+    return IN_LIST(n, ACTIVATIONS);
+}
+
+static size_t slot_of(pgy_dtype t)
+{
+    return t == PGY_F16 ? 0 : t == PGY_BF16 ? 1 : 2;
+}
+
+static bool is_ours(pgy_dtype t)
+{
+    return t == PGY_F32 || t == PGY_F16 || t == PGY_BF16;
+}
+
+/* ---- Can a layer have a type? --------------------------------------------------------------- */
+
+/* Is parameter p, whose value is v, one that changes to t? Unasked, only float32 does. */
+static bool changes(const op_signature *s, const op_parameter *p, const pgy_value *v, pgy_dtype t)
+{
+    return v && p && v->kind == PGY_VALUE_TENSOR && is_ours(pattern_dtype(v)) &&
+           pattern_dtype(v) != t &&
+           op_parameter_set(s, p)->tensors >> pgy_dtype_describe(t)->onnx & 1;
+}
+
+/* Variables of the signature (bits) that are bound by inputs that change; 0: none. */
+static uint32_t changing_variables(const op_signature *s, const pgy_node *n, pgy_dtype t)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < n->input_count; i++) {
+        const op_parameter *p = op_signature_input(s, i);
+        if (p && p->variable && changes(s, p, n->inputs[i], t)) bits |= 1u << p->variable;
+    }
+    return bits;
+}
+
+/* A variable that changes must change everywhere. */
+static bool is_consistent(const op_signature *s, const pgy_node *n, pgy_dtype t, uint32_t bits)
+{
+    for (size_t i = 0; i < n->input_count; i++) {
+        const op_parameter *p = op_signature_input(s, i);
+        if (n->inputs[i] && p && p->variable && bits >> p->variable & 1 &&
+            pattern_dtype(n->inputs[i]) != t && !changes(s, p, n->inputs[i], t))
+            return false;
+    }
+    for (size_t i = 0; i < n->output_count; i++) {
+        const op_parameter *p = op_signature_output(s, i);
+        if (n->outputs[i] && p && p->variable && bits >> p->variable & 1 &&
+            pattern_dtype(n->outputs[i]) != t && !changes(s, p, n->outputs[i], t))
+            return false;
+    }
+    return true;
+}
+
+/* NULL: it cannot. */
+static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
+{
+    if (!domain_is_default(n->domain) || IN_LIST(n, NEVER) || n->subgraph_count) return NULL;
+    const op_signature *s = op_signature_find("", n->op_type, pgy_graph_opset(n->graph, ""));
+    const uint32_t bits = s ? changing_variables(s, n, t) : 0;
+    return bits && is_consistent(s, n, t, bits) ? s : NULL;
+}
+
+/* ---- Do its weights fit? -------------------------------------------------------------------- */
+
+/* NULL: they do, as far as float16 goes. */
+static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
+{
+    pgy_tensor *t = NULL;
+    const char *why = NULL;
+    if (!v || !pattern_is_constant(&x->p, v) || pattern_dtype(v) != PGY_F32) return NULL;
+    x->p.status = fold_constant(&t, &x->p.f, v, x->p.err);
+    if (x->p.status || !t) return NULL;
+    const size_t count = pgy_tensor_count(t);
+    const float *w = pgy_tensor_data(t);
+    for (size_t i = 0; !why && i < count; i++) {
+        float a;
+        memcpy(&a, &w[i], sizeof a); /* weights may lie at odd addresses */
+        a = fabsf(a);
+        if (isfinite(a) && a > LARGEST_F16 && !mask) why = "holds numbers beyond 65504";
+        if (count == 1 && a > 0 && (double)a < 6e-8) why = "is so small that it would be 0";
+    }
+    pgy_tensor_release(t);
+    return why;
+}
+
+static bool fits_f16(precision *x, const pgy_node *n, const char **name, const char **why)
+{
+    const bool mask = graph_is_mask_node(n);
+    for (size_t i = 0; i < n->input_count; i++) {
+        *why = unfit_weight(x, n->inputs[i], mask);
+        if (x->p.status) return false;
+        if (!*why) continue;
+        *name = n->inputs[i]->name;
+        return false;
+    }
+    return true;
+}
+
+/* ---- The choice ----------------------------------------------------------------------------- */
+
+static const pgy_node *maker(const pgy_value *v)
+{
+    return v ? v->producer : NULL;
+}
+
+static bool reads_quantized(const pgy_node *n)
+{
+    for (size_t i = 0; i < n->input_count; i++) {
+        const pgy_node *from = maker(n->inputs[i]);
+        if (!from || !node_is(from, "DequantizeLinear") || !from->input_count) continue;
+        const pgy_node *before = maker(from->inputs[0]);
+        if (before && node_is(before, "QuantizeLinear")) return true;
+    }
+    return false;
+}
+
+/* What lies between Q/DQ pairs goes into the integer layer, if it stays as it is. */
+static bool is_quantized_around(const pgy_node *n)
+{
+    const pgy_node *from = n->input_count ? maker(n->inputs[0]) : NULL;
+    return reads_quantized(n) || (from && precision_is_activation(n) && reads_quantized(from));
+}
+
+static pgy_dtype fallback_for(precision *x, const pgy_node *n, pgy_dtype asked)
+{
+    const char *name = NULL, *why = NULL;
+    str text = {0};
+    if (fits_f16(x, n, &name, &why)) return PGY_F16;
+    if (x->p.status) return PGY_DTYPE_NONE;
+    const pgy_dtype other =
+        x->config->bf16 && signature_for(n, PGY_BF16) ? PGY_BF16 : PGY_DTYPE_NONE;
+    str_printf(&text, "weight '%s' %s", name, why);
+    if (asked == PGY_F16)
+        precision_refuse(x, n, asked, str_text(&text));
+    else
+        LOG(WARNING, "Layer '%s' (%s) stays in %s: %s", node_label(n), n->op_type,
+            pgy_dtype_name(other ? other : PGY_F32), str_text(&text));
+    str_deinit(&text);
+    return other;
+}
+
+/* The end of the model, and cheap: what it gives need not be rounded to 16 bits on its way out. */
+static bool is_last(const pgy_node *n)
+{
+    if (n->graph->parent || IN_LIST(n, PRODUCTS)) return false;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && (!n->outputs[i]->is_output || n->outputs[i]->consumer_count))
+            return false;
+    return true;
+}
+
+static bool reads_float32(const pgy_node *n)
+{
+    for (size_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && pattern_dtype(n->inputs[i]) == PGY_F32) return true;
+    return false;
+}
+
+static bool is_other_float(const pgy_value *v, pgy_dtype t)
+{
+    return v && is_ours(pattern_dtype(v)) && pattern_dtype(v) != t;
+}
+
+/* Is the wish fulfilled as it is? float32 is what a layer without floats has, too. */
+static bool has_type(const pgy_node *n, pgy_dtype t)
+{
+    if (t != PGY_F32) return pattern_dtype(n->outputs[0]) == t;
+    for (size_t i = 0; i < n->input_count; i++)
+        if (is_other_float(n->inputs[i], t)) return false;
+    for (size_t i = 0; i < n->output_count; i++)
+        if (is_other_float(n->outputs[i], t)) return false;
+    return true;
+}
+
+/* NONE: as it is. */
+static pgy_dtype choose(precision *x, const pgy_node *n)
+{
+    const pgy_dtype asked = precision_asked(x, n);
+    const pgy_build_config *c = x->config;
+    pgy_dtype t = asked;
+    if (asked == PGY_I8) return PGY_DTYPE_NONE;
+    if (!is_ours(asked)) {
+        if (!reads_float32(n)) return PGY_DTYPE_NONE;
+        if (!IN_LIST(n, HALVED) || (!c->fp16 && !c->bf16) || is_quantized_around(n) || is_last(n))
+            return PGY_DTYPE_NONE;
+        const precision_value *out = precision_of(x, n->outputs[0]);
+        if (!out || out->exact) return PGY_DTYPE_NONE;
+        t = c->fp16 ? PGY_F16 : PGY_BF16;
+    }
+    if (!signature_for(n, t)) {
+        if (is_ours(asked) && !has_type(n, t))
+            precision_refuse(x, n, asked, "the operator has no such form");
+        return PGY_DTYPE_NONE;
+    }
+    return t == PGY_F16 ? fallback_for(x, n, asked) : t;
+}
+
+/* ---- The edits ------------------------------------------------------------------------------ */
+
+static pgy_value *create_like(precision *x, pgy_value *like, pgy_dtype t)
+{
+    str stem = {0};
+    str_printf(&stem, "%s_%s", like->name, t == PGY_F16 ? "f16" : t == PGY_BF16 ? "bf16" : "f32");
+    pgy_value *v = stem.failed ? NULL : value_create_unique(like->graph, str_text(&stem), x->p.err);
+    str_deinit(&stem);
+    if (!v) {
+        precision_no_memory(x);
+        return NULL;
+    }
+    box_of(v)->known = box_of(like)->known;
+    box_of(v)->known.data = NULL;
+    box_of(v)->known.dtype = t;
+    v->kind = PGY_VALUE_TENSOR;
+    v->dtype = t;
+    v->rank = like->rank;
+    v->dims = like->dims;
+    return v;
+}
+
+static void cast(precision *x, pgy_value *from, pgy_value *to)
+{
+    pgy_node *n = NULL;
+    if (x->p.status) return;
+    x->p.status = node_create(&n, from->graph, "Cast", &from, 1, &to, 1, x->p.err);
+    if (!x->p.status) pattern_set_int(&x->p, n, "to", pgy_dtype_describe(to->dtype)->onnx);
+}
+
+static float largest_of(pgy_dtype t)
+{
+    return t == PGY_F16 ? LARGEST_F16 : LARGEST_BF16;
+}
+
+/* No finite weight becomes infinite. */
+static void clamp(pgy_tensor *w, const pgy_value *from, pgy_dtype t)
+{
+    const mask_use use = graph_mask_use(from);
+    const float largest = largest_of(t), to = graph_mask_limit(use, largest);
+    float *x = pgy_tensor_data(w);
+    size_t clamped = 0;
+    for (size_t i = 0; i < pgy_tensor_count(w); i++) {
+        if (!isfinite(x[i]) || fabsf(x[i]) <= largest) continue;
+        x[i] = copysignf(to, x[i]);
+        clamped++;
+    }
+    if (clamped)
+        pgy_log_write(use == MASK_WHOLE ? PGY_LOG_INFO : PGY_LOG_WARNING, LOG_PATH, __LINE__,
+                      "Weight '%s': %zu values would be infinite in %s and are clamped to +-%g",
+                      from->name, clamped, pgy_dtype_name(t), (double)to);
+}
+
+static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
+{
+    pgy_tensor *came = NULL, *wide = NULL, *t = NULL;
+    const pgy_onnx_tensor *stored = NULL;
+    pattern *p = &x->p;
+    p->status = fold_constant(&came, &p->f, from, p->err);
+    if (!p->status) p->status = pgy_tensor_cast(&wide, pgy_tensor_view(came), PGY_F32, p->err);
+    if (!p->status && to->dtype != PGY_F32) clamp(wide, from, to->dtype);
+    if (!p->status) p->status = pgy_tensor_cast(&t, pgy_tensor_view(wide), to->dtype, p->err);
+    if (!p->status) p->status = fold_store_tensor(&stored, &p->f, to->name, t, p->err);
+    if (!p->status) p->status = fold_set_weight(&p->f, to, stored, p->err);
+    pgy_tensor_release(came);
+    pgy_tensor_release(wide);
+    pgy_tensor_release(t);
+}
+
+/* The same number in another type; one that is a mask survives. */
+static void narrow(precision *x, pgy_value *from, pgy_value *to)
+{
+    pgy_value *limited = from;
+    if (x->p.status) return;
+    if (pattern_dtype(from) == PGY_F32 && to->dtype != PGY_F32)
+        x->p.status =
+            graph_mask_clip(&limited, from, graph_mask_use(from), largest_of(to->dtype), x->p.err);
+    cast(x, limited, to);
+}
+
+/* A cast back from type t: what is behind it is there in t already. */
+static pgy_value *behind_cast(const pgy_value *v, pgy_dtype t)
+{
+    const pgy_node *n = v->producer;
+    return n && node_is(n, "Cast") && n->input_count == 1 && n->inputs[0] &&
+                   pattern_dtype(n->inputs[0]) == t
+               ? n->inputs[0]
+               : NULL;
+}
+
+static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
+{
+    precision_value *entry = precision_of(x, v);
+    if (!entry) return NULL;
+    pgy_value **made = &entry->as[slot_of(t)];
+    if (!*made) *made = behind_cast(v, t);
+    if (*made) return *made;
+    pgy_value *half = create_like(x, v, t);
+    if (!half) return NULL;
+    if (pattern_is_constant(&x->p, v))
+        convert_weight(x, v, half);
+    else
+        narrow(x, v, half);
+    *made = half;
+    return half;
+}
+
+/* Output i is written in t. Its name stays with what is written, but for outputs of graphs, whose
+ * type is not ours to change. */
+static void write_as(precision *x, pgy_node *n, size_t i, pgy_dtype t)
+{
+    pgy_value *v = n->outputs[i];
+    const pgy_dtype came = pattern_dtype(v);
+    pgy_value *made = create_like(x, v, v->is_output ? t : came);
+    if (!made) return;
+    pgy_value *narrow = v->is_output ? made : v, *wide = v->is_output ? v : made;
+    if (v->is_output) {
+        n->outputs[i] = made;
+        made->producer = n;
+        made->output_index = i;
+        v->producer = NULL;
+        node_box_of(n)->changed = true;
+    } else {
+        x->p.status = fold_replace_uses(v, made, x->p.err);
+        v->dtype = t;
+        box_of(v)->known.dtype = t;
+        if (box_of(v)->declared.dtype == came) box_of(v)->declared.dtype = t;
+    }
+    cast(x, narrow, wide);
+    precision_value *entry = precision_of(x, wide);
+    if (entry) entry->as[slot_of(t)] = narrow;
+}
+
+static void retype(precision *x, pgy_node *n, pgy_dtype t)
+{
+    const op_signature *s = signature_for(n, t);
+    const uint32_t bits = changing_variables(s, n, t);
+    for (size_t i = 0; !x->p.status && i < n->input_count; i++) {
+        if (!changes(s, op_signature_input(s, i), n->inputs[i], t)) continue;
+        pgy_value *v = as_type(x, n->inputs[i], t);
+        if (!x->p.status) x->p.status = node_set_input(n, i, v, x->p.err);
+    }
+    for (size_t i = 0; !x->p.status && i < n->output_count; i++) {
+        const op_parameter *p = op_signature_output(s, i);
+        if (p && p->variable && bits >> p->variable & 1 && n->outputs[i] &&
+            pattern_dtype(n->outputs[i]) != t)
+            write_as(x, n, i, t);
+    }
+    graph_mark_changed(n->graph);
+    node_box_of(n)->changed = true;
+    x->count[slot_of(t)]++;
+    LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in %s", node_label(n), n->op_type, pgy_dtype_name(t));
+}
+
+/* Was it kept in the range of its type? A Cast of the model's own does not do that. */
+static bool is_limited(const pgy_value *v)
+{
+    const pgy_node *cast = v->producer;
+    const pgy_node *clip = cast && node_is(cast, "Cast") ? cast->inputs[0]->producer : NULL;
+    return clip && !clip->proto && node_is(clip, "Clip");
+}
+
+/* A cast to a type that the value exists in. */
+static void shorten_cast(precision *x, pgy_node *n)
+{
+    const pgy_dtype t = n->output_count && n->outputs[0] ? pattern_dtype(n->outputs[0]) : 0;
+    if (!node_is(n, "Cast") || !is_ours(t) || !n->inputs[0] || pattern_dtype(n->inputs[0]) == t)
+        return;
+    const precision_value *entry = precision_of(x, n->inputs[0]);
+    pgy_value *made = entry ? entry->as[slot_of(t)] : NULL;
+    if (!made || is_limited(made)) return;
+    x->p.status = node_set_input(n, 0, made, x->p.err);
+}
+
+static void halve_level(precision *x, pgy_graph *g)
+{
+    const size_t count = g->node_count;
+    for (size_t i = 0; !x->p.status && i < count; i++) {
+        pgy_node *n = g->nodes[i];
+        for (size_t k = 0; k < n->subgraph_count; k++) halve_level(x, n->subgraphs[k]);
+        if (!n->output_count || !n->outputs[0]) continue;
+        const pgy_dtype t = choose(x, n);
+        if (!x->p.status && t) retype(x, n, t);
+    }
+    for (size_t i = 0; !x->p.status && i < count; i++) shorten_cast(x, g->nodes[i]);
+}
+
+void precision_halve(precision *x)
+{
+    halve_level(x, x->p.f.graph);
+}

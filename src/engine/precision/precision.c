@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of things: int8 first, for it is measured in float32; then 16-bit floats for what is
+ * left. The types of inputs and outputs are changed earlier, before the engine describes them. */
+#include "engine/precision/precision.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "engine/passes/pass.h"
+
+static const char LOG_PATH[] = "backend/trt/config.py";
+
+/* ---- Entries -------------------------------------------------------------------------------- */
+
+pgy_status precision_no_memory(precision *x)
+{
+    if (!x->p.status) x->p.status = graph_no_memory(x->p.err);
+    return x->p.status;
+}
+
+precision_value *precision_of(precision *x, pgy_value *v)
+{
+    value_box *box = box_of(v);
+    if (box->scratch) return x->values[box->scratch - 1];
+    void *values = x->values;
+    precision_value *entry = arena_alloc(&x->p.f.memory, sizeof *entry);
+    if (!entry ||
+        !mem_grow(&values, &x->value_capacity, x->value_count + 1, sizeof(precision_value *))) {
+        precision_no_memory(x);
+        return NULL;
+    }
+    x->values = values;
+    x->values[x->value_count++] = entry;
+    box->scratch = x->value_count;
+    return entry;
+}
+
+static void forget_entries(const graph_state *s)
+{
+    for (size_t i = 0; i < s->level_count; i++) {
+        const strmap *values = &level_of(s->levels[i])->values;
+        for (size_t k = 0; k < values->count; k++) {
+            pgy_value *v = values->entries[k].value;
+            if (v) box_of(v)->scratch = 0;
+        }
+    }
+}
+
+static precision start(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    forget_entries(state_of(g));
+    return (precision){.p = {.f = {.graph = g,
+                                   .state = state_of(g),
+                                   .weak_names = pgy_model_proto(g->model)->ir_version < 4},
+                             .pass = "precision",
+                             .err = err},
+                       .config = config};
+}
+
+static pgy_status finish(precision *x)
+{
+    pgy_graph *g = x->p.f.graph;
+    pgy_status st = x->p.status;
+    forget_entries(x->p.f.state);
+    arena_deinit(&x->p.f.memory);
+    mem_free(x->values);
+    if (!st) st = pgy_graph_remove_unused(g, x->p.err);
+    if (!st) st = pgy_graph_sort(g, x->p.err);
+    return st ? st : pgy_graph_infer_shapes(g, NULL, x->p.err);
+}
+
+/* ---- What is asked for ---------------------------------------------------------------------- */
+
+static bool asks_for(const pgy_build_config *c, pgy_dtype dtype)
+{
+    for (size_t i = 0; i < c->layer_type_count; i++)
+        if (c->layer_types[i].dtype == dtype) return true;
+    return false;
+}
+
+/* Q/DQ, or the integer operators that passes before this one made of them. */
+bool precision_is_explicit(const pgy_graph *g)
+{
+    static const char *const SIGNS[] = {"QuantizeLinear", "DequantizeLinear", "QLinear",
+                                        "QGemm",          "Quantized",        "ConvInteger",
+                                        "MatMulInteger"};
+    for (size_t i = 0; i < g->node_count; i++) {
+        const char *op = g->nodes[i]->op_type;
+        for (size_t k = 0; k < sizeof SIGNS / sizeof *SIGNS; k++)
+            if (str_starts_with(op, SIGNS[k])) return true;
+    }
+    return false;
+}
+
+/* A function or normalisation that is written out would lose precision step by step, and could not
+ * be put together any more. Layers that have names to be found keep them. */
+static pgy_status fuse_first(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    extern const pass PASS_fuse_gelu, PASS_fuse_swish, PASS_fuse_layer_norm;
+    const pass *const PASSES[] = {&PASS_fuse_gelu, &PASS_fuse_swish, &PASS_fuse_layer_norm};
+    pgy_status st = PGY_OK;
+    if (config->layer_type_count) return PGY_OK;
+    for (size_t i = 0; !st && i < sizeof PASSES / sizeof *PASSES; i++) {
+        size_t changes = 0;
+        st = PASSES[i]->run(g, &changes, err);
+    }
+    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    return st ? st : pgy_graph_sort(g, err);
+}
+
+static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    if (precision_is_explicit(g)) {
+        LOG(INFO, "The model has Q/DQ: int8 is where they say, and nothing is calibrated%s",
+            config->calibration && config->calibration->cache
+                ? "; the calibration cache is neither read nor written"
+                : "");
+        return PGY_OK;
+    }
+    const pgy_status st = fuse_first(g, config, err);
+    if (st) return st;
+    precision x = start(g, config, err);
+    precision_quantize(&x);
+    if (!x.p.status) LOG(INFO, "Layers in int8: %zu", x.quantized_count);
+    if (!x.p.status && !x.quantized_count)
+        LOG(WARNING,
+            "int8: the model has no layer that can be in int8 (convolutions and products of "
+            "float32 with constant weights can)");
+    return finish(&x);
+}
+
+static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    const pgy_status st = fuse_first(g, config, err);
+    if (st) return st;
+    precision x = start(g, config, err);
+    precision_mark_exact(&x);
+    precision_halve(&x);
+    if (!x.p.status && (x.count[0] || config->fp16))
+        LOG(INFO, "Layers in float16: %zu", x.count[0]);
+    if (!x.p.status && (x.count[1] || config->bf16))
+        LOG(INFO, "Layers in bfloat16: %zu", x.count[1]);
+    if (!x.p.status && x.count[2]) LOG(INFO, "Layers that became float32: %zu", x.count[2]);
+    return finish(&x);
+}
+
+/* ---- Saving --------------------------------------------------------------------------------- */
+
+/* The version of the model as it came, so that other runtimes know it, but one that has what the
+ * graph uses. */
+static int64_t opset_to_save(const pgy_graph *g, const pgy_build_config *c)
+{
+    const int64_t came = pgy_model_opset(pgy_model_proto(g->model), "");
+    const int64_t least = c->bf16 || asks_for(c, PGY_BF16) ? 22 : 17;
+    return came > least ? came : least;
+}
+
+/* *out NULL: it cannot be expressed in this version. */
+static pgy_status export_as(pgy_model **out, pgy_graph *g, int64_t version, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    pgy_graph *copy = NULL;
+    pgy_error why = {0};
+    /* Normalising asked for the newest version of the file format too. */
+    const int64_t ir_version = state_of(g)->ir_version;
+    state_of(g)->ir_version = 0;
+    pgy_status st = pgy_graph_export(&model, g, err);
+    state_of(g)->ir_version = ir_version;
+    if (!st) st = pgy_graph_import(&copy, model, err);
+    if (!st) graph_set_newer(copy, NEWER_TAKEN);
+    if (!st && pgy_graph_convert_opset(copy, version, NULL, &why))
+        LOG(WARNING, "The model with the types it got is saved in opset %lld, not %lld: %s",
+            (long long)pgy_graph_opset(g, ""), (long long)version, why.text);
+    else if (!st)
+        st = pgy_graph_export(out, copy, err);
+    pgy_graph_destroy(copy);
+    pgy_model_destroy(model);
+    return st;
+}
+
+static pgy_status save(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    const int64_t version = opset_to_save(g, config);
+    pgy_status st = PGY_OK;
+    if (version < pgy_graph_opset(g, "")) st = export_as(&model, g, version, err);
+    if (!st && !model) st = pgy_graph_export(&model, g, err);
+    if (!st) {
+        LOG(INFO, "Saving the model with the types it got to %s", config->save_quantized);
+        st = pgy_model_save(model, config->save_quantized, NULL, err);
+    }
+    pgy_model_destroy(model);
+    return st;
+}
+
+pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+{
+    const bool int8 = config->int8 || asks_for(config, PGY_I8);
+    const bool half = config->fp16 || config->bf16 || asks_for(config, PGY_F16) ||
+                      asks_for(config, PGY_BF16) || asks_for(config, PGY_F32);
+    pgy_status st = PGY_OK;
+    if (config->layer_type_count) {
+        precision x = start(g, config, err);
+        precision_check_choices(&x);
+        st = x.p.status;
+        arena_deinit(&x.p.f.memory);
+        mem_free(x.values);
+    }
+    if (!st && (int8 || half)) st = pgy_graph_infer_shapes(g, NULL, err);
+    if (!st && (int8 || half)) st = pgy_graph_sort(g, err);
+    if (!st && int8) st = apply_int8(g, config, err);
+    if (!st && half) st = apply_half(g, config, err);
+    return st || !config->save_quantized ? st : save(g, config, err);
+}

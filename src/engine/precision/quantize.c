@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers in int8. A layer that is to be one reads its inputs through Q/DQ pairs, one pair for each
+ * tensor, and its weight through a DequantizeLinear; passes that come later see the pairs around it
+ * and compute it in integers. What a layer writes is left alone: the next int8 layer quantizes it.
+ *
+ * Convolutions and products by weights come first. Sums, pools, functions and moves follow where
+ * they lie between such layers, since a detour through float32 would cost more than they do. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "engine/precision/precision.h"
+
+static const char LOG_PATH[] = "backend/trt/config.py";
+
+typedef enum role {
+    ROLE_NONE,
+    ROLE_LINEAR, /* with a weight as input 1 */
+    ROLE_JOIN,   /* of tensors with scales of their own */
+    ROLE_MOVE,   /* the result has the scale of input 0 */
+} role;
+
+static const struct {
+    const char *op;
+    role role;
+} ROLES[] = {
+    {"Conv", ROLE_LINEAR},
+    {"ConvTranspose", ROLE_LINEAR},
+    {"Gemm", ROLE_LINEAR},
+    {"MatMul", ROLE_LINEAR},
+    {"Add", ROLE_JOIN},
+    {"Mul", ROLE_JOIN},
+    {"Concat", ROLE_JOIN},
+    {"AveragePool", ROLE_JOIN},
+    {"GlobalAveragePool", ROLE_JOIN},
+    /* functions of one number, for which int8 layers have a table */
+    {"LeakyRelu", ROLE_JOIN},
+    {"Elu", ROLE_JOIN},
+    {"Sigmoid", ROLE_JOIN},
+    {"HardSigmoid", ROLE_JOIN},
+    {"Tanh", ROLE_JOIN},
+    {"HardSwish", ROLE_JOIN},
+    {"Swish", ROLE_JOIN},
+    {"Mish", ROLE_JOIN},
+    {"Gelu", ROLE_JOIN},
+    {"com.microsoft:QuickGelu", ROLE_JOIN},
+    {"MaxPool", ROLE_MOVE},
+    {"Reshape", ROLE_MOVE},
+    {"Flatten", ROLE_MOVE},
+    {"Transpose", ROLE_MOVE},
+    {"Squeeze", ROLE_MOVE},
+    {"Unsqueeze", ROLE_MOVE},
+    {"DepthToSpace", ROLE_MOVE},
+    {"SpaceToDepth", ROLE_MOVE},
+};
+
+static role role_of(const pgy_node *n)
+{
+    for (size_t i = 0; i < sizeof ROLES / sizeof *ROLES; i++)
+        if (pattern_is(n, ROLES[i].op)) return ROLES[i].role;
+    return ROLE_NONE;
+}
+
+/* Part of the int8 layer before it: a limit of what that gives. */
+static bool is_limit(const pgy_node *n)
+{
+    return node_is(n, "Relu") || node_is(n, "Clip");
+}
+
+static size_t data_inputs(const pgy_node *n)
+{
+    return node_is(n, "Add") || node_is(n, "Mul") ? 2 : node_is(n, "Concat") ? n->input_count : 1;
+}
+
+static bool is_data(const precision *x, const pgy_value *v)
+{
+    return v && v->kind == PGY_VALUE_TENSOR && pattern_dtype(v) == PGY_F32 &&
+           v->graph == x->p.f.graph && !pattern_is_constant(&x->p, v);
+}
+
+/* ---- Which layers --------------------------------------------------------------------------- */
+
+/* NULL: the layer can be in int8 if it has the scales. */
+static const char *obstacle(const precision *x, const pgy_node *n)
+{
+    const role r = role_of(n);
+    if (r == ROLE_NONE) return "there is no int8 form of the operator";
+    if (n->graph != x->p.f.graph) return "it is in the body of another layer";
+    for (size_t i = 0; i < data_inputs(n); i++)
+        if (!is_data(x, pattern_input(n, i))) return "an input is no float32 tensor that flows";
+    if (!n->output_count || pattern_dtype(n->outputs[0]) != PGY_F32) return "it gives no float32";
+    if (r == ROLE_MOVE && n->output_count > 1 && n->outputs[1]) return "it gives indices too";
+    if (r != ROLE_LINEAR) return NULL;
+    const pgy_value *w = pattern_input(n, 1);
+    if (!w || pattern_dtype(w) != PGY_F32 || pattern_rank(w) < 2) return "it has no float32 weight";
+    if (!pattern_is_constant(&x->p, w)) return "its weight is no constant";
+    if (node_is(n, "Gemm") &&
+        (pattern_float(n, "alpha", 1) != 1 || pattern_int(n, "transA", 0) != 0))
+        return "it scales or turns what flows in";
+    return NULL;
+}
+
+typedef struct marking {
+    precision *x;
+    const scale_table *scales; /* NULL: every tensor has one */
+    bool all;                  /* whatever is asked of single layers */
+    bool *leads;               /* by node: int8 layers are fed by it, through moves */
+} marking;
+
+static bool is_scale_known(const marking *m, const pgy_value *v)
+{
+    const float *scale = m->scales ? scales_find(m->scales, v->name) : NULL;
+    return !m->scales || (scale && *scale > 0);
+}
+
+static pgy_dtype asked_of(const marking *m, const pgy_node *n)
+{
+    return m->all ? PGY_DTYPE_NONE : precision_asked(m->x, n);
+}
+
+/* May it be in int8 as far as wishes go? */
+static bool is_wanted(const marking *m, const pgy_node *n)
+{
+    const pgy_dtype asked = asked_of(m, n);
+    return asked == PGY_I8 || (asked == PGY_DTYPE_NONE && (m->x->config->int8 || m->all));
+}
+
+/* From the last node to the first. */
+static void mark_leads(marking *m, pgy_graph *g)
+{
+    for (size_t i = g->node_count; i-- > 0;) {
+        pgy_node *n = g->nodes[i];
+        if (role_of(n) == ROLE_LINEAR) m->leads[i] = is_wanted(m, n) && !obstacle(m->x, n);
+        if (role_of(n) == ROLE_LINEAR || (role_of(n) == ROLE_NONE && !is_limit(n))) continue;
+        for (size_t k = 0; k < n->output_count; k++)
+            for (size_t j = 0; n->outputs[k] && j < n->outputs[k]->consumer_count; j++) {
+                const pgy_node *user = n->outputs[k]->consumers[j];
+                m->leads[i] = m->leads[i] || (user->graph == g && m->leads[user->index]);
+            }
+    }
+}
+
+static bool is_from_int8(const marking *m, pgy_value *v)
+{
+    if (!v || !v->producer) return false;
+    if (is_limit(v->producer)) v = v->producer->inputs[0];
+    const precision_value *entry = v ? precision_of(m->x, v) : NULL;
+    return entry && entry->quantized;
+}
+
+static const char *missing_scale(const marking *m, const pgy_node *n)
+{
+    for (size_t i = 0; i < data_inputs(n); i++)
+        if (!is_scale_known(m, n->inputs[i])) return n->inputs[i]->name;
+    return NULL;
+}
+
+static bool follows(const marking *m, const pgy_node *n)
+{
+    if (!m->leads[n->index]) return false;
+    for (size_t i = 0; i < data_inputs(n); i++)
+        if (!is_from_int8(m, n->inputs[i])) return false;
+    return true;
+}
+
+static void tell(const marking *m, const pgy_node *n, const char *why)
+{
+    if (m->all) return;
+    if (asked_of(m, n) == PGY_I8)
+        precision_refuse(m->x, n, PGY_I8, why);
+    else if (role_of(n) == ROLE_LINEAR)
+        LOG(VERBOSE, "Layer '%s' (%s) is not in int8: %s", node_label(n), n->op_type, why);
+}
+
+/* Is the layer to be in int8? */
+static bool judge(const marking *m, const pgy_node *n)
+{
+    if (!is_wanted(m, n)) return false;
+    const char *why = obstacle(m->x, n);
+    const char *missing = why ? NULL : missing_scale(m, n);
+    if (why) {
+        tell(m, n, why);
+        return false;
+    }
+    if (role_of(n) != ROLE_LINEAR && asked_of(m, n) != PGY_I8 && !follows(m, n)) return false;
+    if (!missing) return true;
+    if (asked_of(m, n) == PGY_I8)
+        tell(m, n, "there is no scale of what flows in");
+    else if (role_of(n) == ROLE_LINEAR)
+        LOG(WARNING, "Layer '%s' (%s) is not in int8: there is no scale of '%s'", node_label(n),
+            n->op_type, missing);
+    return false;
+}
+
+static void mark(marking *m)
+{
+    pgy_graph *g = m->x->p.f.graph;
+    m->leads = mem_calloc(g->node_count + 1, sizeof *m->leads);
+    if (!m->leads) {
+        precision_no_memory(m->x);
+        return;
+    }
+    mark_leads(m, g);
+    for (size_t i = 0; !m->x->p.status && i < g->node_count; i++) {
+        pgy_node *n = g->nodes[i];
+        if (!n->output_count || !n->outputs[0]) continue;
+        const bool quantized = judge(m, n);
+        precision_value *entry = quantized || m->scales ? precision_of(m->x, n->outputs[0]) : NULL;
+        if (entry) entry->quantized = quantized;
+    }
+    mem_free(m->leads);
+    m->leads = NULL;
+}
+
+/* ---- Which tensors -------------------------------------------------------------------------- */
+
+/* What int8 layers would read if no layer were exempted, so that one cache serves every choice. */
+static pgy_value **list_tensors(precision *x, size_t *count)
+{
+    pgy_graph *g = x->p.f.graph;
+    pgy_value **values = NULL;
+    size_t capacity = 0;
+    marking m = {.x = x, .all = true};
+    *count = 0;
+    mark(&m);
+    for (size_t i = 0; !x->p.status && i < g->node_count; i++) {
+        pgy_node *n = g->nodes[i];
+        const precision_value *out =
+            n->output_count && n->outputs[0] ? precision_of(x, n->outputs[0]) : NULL;
+        const bool asked = precision_asked(x, n) == PGY_I8 && !obstacle(x, n);
+        if (!asked && !(out && out->quantized)) continue;
+        for (size_t k = 0; k < data_inputs(n); k++) {
+            precision_value *entry = precision_of(x, n->inputs[k]);
+            void *grown = values;
+            if (!entry || entry->listed) continue;
+            entry->listed = true;
+            if (!mem_grow(&grown, &capacity, *count + 1, sizeof *values)) {
+                precision_no_memory(x);
+                break;
+            }
+            values = grown;
+            values[(*count)++] = n->inputs[k];
+        }
+    }
+    return values;
+}
+
+/* ---- The edits ------------------------------------------------------------------------------ */
+
+static pgy_value *create(precision *x, const char *stem, const char *suffix, pgy_value *like,
+                         pgy_dtype t)
+{
+    str name = {0};
+    str_printf(&name, "%s_%s", stem, suffix);
+    pgy_value *v =
+        name.failed ? NULL : value_create_unique(x->p.f.graph, str_text(&name), x->p.err);
+    str_deinit(&name);
+    if (!v) {
+        precision_no_memory(x);
+        return NULL;
+    }
+    box_of(v)->known = box_of(like)->known;
+    box_of(v)->known.data = NULL;
+    box_of(v)->known.dtype = t;
+    v->kind = PGY_VALUE_TENSOR;
+    v->dtype = t;
+    v->rank = like->rank;
+    v->dims = like->dims;
+    return v;
+}
+
+static pgy_value *add_constant(precision *x, const char *stem, const char *suffix, pgy_tensor *t)
+{
+    pattern *p = &x->p;
+    const pgy_onnx_tensor *stored = NULL;
+    str name = {0};
+    str_printf(&name, "%s%s", stem, suffix);
+    pgy_value *v = name.failed ? NULL : value_create_unique(p->f.graph, str_text(&name), p->err);
+    str_deinit(&name);
+    if (!v)
+        precision_no_memory(x);
+    else
+        p->status = fold_store_tensor(&stored, &p->f, v->name, t, p->err);
+    if (!p->status) p->status = fold_set_weight(&p->f, v, stored, p->err);
+    return p->status ? NULL : v;
+}
+
+/* Symmetric tensors share one. */
+static pgy_value *zero_point(precision *x, const char *stem, int32_t zero)
+{
+    pgy_tensor *t = NULL;
+    if (!zero && x->zero) return (pgy_value *)x->zero;
+    x->p.status = pgy_tensor_create(&t, PGY_I8, 0, NULL, x->p.err);
+    if (x->p.status) return NULL;
+    *(int8_t *)pgy_tensor_data(t) = (int8_t)zero;
+    pgy_value *v =
+        zero ? add_constant(x, stem, "_zero_point", t) : add_constant(x, "int8_zero_point", "", t);
+    if (!zero) x->zero = v;
+    pgy_tensor_release(t);
+    return v;
+}
+
+static pgy_value *scale_constant(precision *x, const char *stem, float scale)
+{
+    pgy_tensor *t = NULL;
+    x->p.status = pgy_tensor_create(&t, PGY_F32, 0, NULL, x->p.err);
+    if (x->p.status) return NULL;
+    *(float *)pgy_tensor_data(t) = scale;
+    pgy_value *v = add_constant(x, stem, "_scale", t);
+    pgy_tensor_release(t);
+    return v;
+}
+
+static pgy_node *add_node(precision *x, const char *op, pgy_value *from, pgy_value *scale,
+                          pgy_value *zero, pgy_value *to)
+{
+    pgy_node *n = NULL;
+    pgy_value *const inputs[] = {from, scale, zero};
+    if (x->p.status) return NULL;
+    x->p.status = node_create(&n, x->p.f.graph, op, inputs, zero ? 3 : 2, &to, 1, x->p.err);
+    return x->p.status ? NULL : n;
+}
+
+/* v behind a Q/DQ pair, which all its readers share. */
+static pgy_value *quantize_tensor(precision *x, pgy_value *v)
+{
+    precision_value *entry = precision_of(x, v);
+    if (!entry || entry->dequantized) return entry ? entry->dequantized : NULL;
+    pgy_value *scale = scale_constant(x, v->name, entry->scale);
+    pgy_value *zero = scale ? zero_point(x, v->name, entry->zero) : NULL;
+    pgy_value *narrow = zero ? create(x, v->name, "quantized", v, PGY_I8) : NULL;
+    pgy_value *wide = narrow ? create(x, v->name, "dequantized", v, PGY_F32) : NULL;
+    if (!wide) return NULL;
+    add_node(x, "QuantizeLinear", v, scale, zero, narrow);
+    add_node(x, "DequantizeLinear", narrow, scale, zero, wide);
+    entry->dequantized = wide;
+    return wide;
+}
+
+/* The axis of a weight along which output channels lie. */
+static size_t channel_axis(const pgy_node *n, size_t rank)
+{
+    if (node_is(n, "Conv")) return 0;
+    if (node_is(n, "ConvTranspose")) return 1;
+    if (node_is(n, "Gemm")) return pattern_int(n, "transB", 0) ? 0 : 1;
+    return rank - 1;
+}
+
+/* Scales by channel, and the weight in steps of them. */
+static void round_weight(const pgy_tensor *w, size_t axis, float *scales, int8_t *out)
+{
+    const int64_t *shape = pgy_tensor_shape(w);
+    const size_t rank = pgy_tensor_rank(w), channels = (size_t)shape[axis];
+    const float *from = pgy_tensor_data(w);
+    size_t outer = 1, inner = 1;
+    for (size_t d = 0; d < rank; d++)
+        if (d != axis) *(d < axis ? &outer : &inner) *= (size_t)shape[d];
+    for (size_t c = 0; c < channels; c++) {
+        float max = 0;
+        for (size_t o = 0; o < outer; o++)
+            for (size_t i = 0; i < inner; i++)
+                max = fmaxf(max, fabsf(from[(o * channels + c) * inner + i]));
+        scales[c] = max > 0 ? max / 127 : 1;
+        if (!(scales[c] > 0)) scales[c] = 1; /* too small to be told from 0 */
+        for (size_t o = 0; o < outer; o++)
+            for (size_t i = 0; i < inner; i++) {
+                const size_t at = (o * channels + c) * inner + i;
+                const float step = rintf(from[at] / scales[c]);
+                out[at] = (int8_t)fmaxf(-127, fminf(127, step));
+            }
+    }
+}
+
+static bool is_finite(const pgy_tensor *t)
+{
+    const float *x = pgy_tensor_data(t);
+    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+/* An int8 copy and its DequantizeLinear. */
+static pgy_value *store_weight(precision *x, const pgy_node *n, pgy_value *v, const pgy_tensor *w)
+{
+    pgy_tensor *rounded = NULL, *scales = NULL;
+    const size_t axis = channel_axis(n, pgy_tensor_rank(w));
+    pgy_value *wide = NULL;
+    pattern *p = &x->p;
+    p->status =
+        pgy_tensor_create(&rounded, PGY_I8, pgy_tensor_rank(w), pgy_tensor_shape(w), p->err);
+    if (!p->status)
+        p->status = pgy_tensor_create(&scales, PGY_F32, 1, &pgy_tensor_shape(w)[axis], p->err);
+    if (p->status) goto done;
+    round_weight(w, axis, pgy_tensor_data(scales), pgy_tensor_data(rounded));
+    pgy_value *scale = add_constant(x, v->name, "_scale", scales);
+    pgy_value *narrow = scale ? add_constant(x, v->name, "_quantized", rounded) : NULL;
+    pgy_value *to = narrow ? create(x, v->name, "dequantized", v, PGY_F32) : NULL;
+    pgy_node *made = to ? add_node(x, "DequantizeLinear", narrow, scale, NULL, to) : NULL;
+    if (made) {
+        pattern_set_int(p, made, "axis", (int64_t)axis);
+        wide = to;
+    }
+done:
+    pgy_tensor_release(rounded);
+    pgy_tensor_release(scales);
+    return wide;
+}
+
+static pgy_value *quantize_weight(precision *x, const pgy_node *n, pgy_value *v)
+{
+    pgy_tensor *stored = NULL, *w = NULL;
+    precision_value *entry = precision_of(x, v);
+    if (!entry || entry->dequantized) return entry ? entry->dequantized : NULL;
+    x->p.status = fold_constant(&stored, &x->p.f, v, x->p.err);
+    if (!x->p.status && stored)
+        x->p.status = pgy_tensor_copy(&w, pgy_tensor_view(stored), x->p.err); /* aligned */
+    if (!x->p.status && w && !is_finite(w))
+        LOG(WARNING, "Layer '%s' (%s): weight '%s' has infinities or NaNs and stays in float32",
+            node_label(n), n->op_type, v->name);
+    else if (!x->p.status && w)
+        entry->dequantized = store_weight(x, n, v, w);
+    pgy_tensor_release(stored);
+    pgy_tensor_release(w);
+    return entry->dequantized;
+}
+
+static void quantize_layer(precision *x, pgy_node *n)
+{
+    if (role_of(n) == ROLE_LINEAR) {
+        pgy_value *w = quantize_weight(x, n, n->inputs[1]);
+        if (!w || x->p.status) return;
+        x->p.status = node_set_input(n, 1, w, x->p.err);
+    }
+    /* What only moves keeps the steps that its input has, so nothing is rounded twice. */
+    if (role_of(n) == ROLE_MOVE) {
+        const precision_value *in = precision_of(x, n->inputs[0]);
+        precision_value *out = precision_of(x, n->outputs[0]);
+        if (in && out) {
+            out->scale = in->scale;
+            out->zero = in->zero;
+        }
+    }
+    for (size_t i = 0; !x->p.status && i < data_inputs(n); i++) {
+        pgy_value *v = quantize_tensor(x, n->inputs[i]);
+        if (v) x->p.status = node_set_input(n, i, v, x->p.err);
+    }
+    x->quantized_count++;
+    LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in int8", node_label(n), n->op_type);
+}
+
+static void take_scales(precision *x, const scale_table *scales, pgy_value *const *values,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float *scale = scales_find(scales, values[i]->name);
+        precision_value *entry = precision_of(x, values[i]);
+        if (!entry || !scale) continue;
+        entry->scale = *scale;
+        entry->zero = scales_find_zero(scales, values[i]->name);
+    }
+}
+
+static bool has_linear_bodies(const pgy_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        if (g->parent && role_of(n) == ROLE_LINEAR) return true;
+        for (size_t k = 0; k < n->subgraph_count; k++)
+            if (has_linear_bodies(n->subgraphs[k])) return true;
+    }
+    return false;
+}
+
+void precision_quantize(precision *x)
+{
+    pgy_graph *g = x->p.f.graph;
+    scale_table scales = {0};
+    size_t count = 0;
+    if (has_linear_bodies(g)) LOG(INFO, "Bodies of branches and loops are not quantized");
+    pgy_value **values = list_tensors(x, &count);
+    if (!x->p.status) x->p.status = calibrate(&scales, g, values, count, x->config, x->p.err);
+    if (!x->p.status) take_scales(x, &scales, values, count);
+    marking m = {.x = x, .scales = &scales};
+    if (!x->p.status) mark(&m);
+    const size_t nodes = g->node_count;
+    for (size_t i = 0; !x->p.status && i < nodes; i++) {
+        pgy_node *n = g->nodes[i];
+        const precision_value *out =
+            n->output_count && n->outputs[0] ? precision_of(x, n->outputs[0]) : NULL;
+        if (out && out->quantized) quantize_layer(x, n);
+    }
+    scales_deinit(&scales);
+    mem_free(values);
+}

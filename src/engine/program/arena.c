@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lifetimes: a tensor lives from the step that writes it to the last one that reads it or a view of
+ * it, a workspace for its step. An output takes over the memory of an input that dies with the
+ * step, if the kernel can work in place. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/program/build.h"
+
+typedef struct life {
+    uint32_t first, last;
+    bool written, read;
+} life;
+
+static uint32_t root_of(const builder *b, uint32_t tensor)
+{
+    while (b->tensors[tensor].root != tensor) tensor = b->tensors[tensor].root;
+    return tensor;
+}
+
+static size_t read_count(const program_step *s)
+{
+    return (size_t)s->input_count + s->captured_count;
+}
+
+static void find_lives(const builder *b, life *lives)
+{
+    const program *p = b->p;
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        const program_step *s = &p->steps[i];
+        const size_t reads = read_count(s);
+        for (size_t k = 0; k < reads + s->output_count; k++) {
+            if (s->tensors[k] == PROGRAM_NO_TENSOR) continue;
+            life *l = &lives[root_of(b, s->tensors[k])];
+            if (k >= reads && !l->written) l->first = i;
+            if (k >= reads) l->written = true;
+            l->last = i;
+        }
+    }
+}
+
+/* Of the same step, twice: then what is written would be read again. */
+static bool is_read_once(const builder *b, const program_step *s, uint32_t root)
+{
+    size_t reads = 0;
+    for (size_t i = 0; i < read_count(s); i++)
+        reads += s->tensors[i] != PROGRAM_NO_TENSOR && root_of(b, s->tensors[i]) == root;
+    return reads == 1;
+}
+
+static void share(builder *b, life *lives, uint32_t index)
+{
+    const program_step *s = &b->p->steps[index];
+    if (!s->kernel || s->plan.in_place < 0 || (uint32_t)s->plan.in_place >= s->input_count ||
+        !s->output_count)
+        return;
+    const uint32_t from = s->tensors[s->plan.in_place], to = s->tensors[read_count(s)];
+    if (from == PROGRAM_NO_TENSOR || to == PROGRAM_NO_TENSOR) return;
+    const uint32_t source = root_of(b, from);
+    const build_tensor *x = &b->tensors[source], *y = &b->tensors[to];
+    if (x->t.place != PROGRAM_ARENA || y->t.place != PROGRAM_ARENA || y->root != to ||
+        lives[source].last != index || x->t.size_bytes != y->t.size_bytes ||
+        !is_read_once(b, s, source))
+        return;
+    b->tensors[to].root = source;
+    lives[source].last = lives[to].last;
+}
+
+/* What gets a place: tensors that own memory, and workspaces, which live for one step. */
+static size_t gather(const builder *b, const life *lives, program_interval *items,
+                     uint64_t **places)
+{
+    program *p = b->p;
+    size_t count = 0;
+    for (uint32_t i = 0; i < b->tensor_count; i++) {
+        build_tensor *t = &b->tensors[i];
+        if (root_of(b, i) != i || t->t.place != PROGRAM_ARENA || !lives[i].written) continue;
+        places[count] = &t->t.offset;
+        items[count++] = (program_interval){
+            .first = lives[i].first, .last = lives[i].last, .size_bytes = t->t.size_bytes};
+    }
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        program_step *s = &p->steps[i];
+        if (!s->kernel || !s->plan.workspace_bytes) continue;
+        places[count] = &s->workspace_offset;
+        items[count++] =
+            (program_interval){.first = i, .last = i, .size_bytes = s->plan.workspace_bytes};
+    }
+    return count;
+}
+
+static pgy_status place_all(builder *b, const life *lives, pgy_error *err)
+{
+    program *p = b->p;
+    const size_t most = b->tensor_count + p->step_count + 1;
+    program_interval *items = mem_calloc(most, sizeof *items);
+    uint64_t **places = mem_calloc(most, sizeof *places);
+    pgy_status st = items && places ? PGY_OK
+                                    : pgy_error_set(err, PGY_E_MEMORY,
+                                                    "out of memory while planning the arena");
+    const size_t count = st ? 0 : gather(b, lives, items, places);
+    if (!st) st = program_place_intervals(items, count, &p->arena_bytes, &p->arena_bound, err);
+    for (size_t i = 0; !st && i < count; i++) *places[i] = items[i].offset;
+    mem_free(items);
+    mem_free(places);
+    return st;
+}
+
+pgy_status build_arena(builder *b, pgy_error *err)
+{
+    life *lives = mem_calloc(b->tensor_count + 1, sizeof *lives);
+    if (!lives) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while planning the arena");
+    find_lives(b, lives);
+    for (uint32_t i = 0; i < b->p->step_count; i++) share(b, lives, i);
+    const pgy_status st = place_all(b, lives, err);
+    for (uint32_t i = 0; i < b->tensor_count; i++) {
+        const program_tensor *root = &b->tensors[root_of(b, i)].t;
+        b->tensors[i].t.place = root->place;
+        b->tensors[i].t.offset = root->offset;
+    }
+    mem_free(lives);
+    return st;
+}

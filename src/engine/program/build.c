@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole way from a graph to a program: inputs, nodes in running order, outputs, memory. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/build/debug.h"
+#include "engine/build/progress.h"
+#include "engine/program/build.h"
+
+static pgy_status bind_inputs(builder *b, pgy_error *err)
+{
+    pgy_graph *g = b->graph;
+    for (size_t i = 0; i < g->input_count; i++) {
+        uint32_t tensor;
+        const pgy_status st = build_tensor_add(&tensor, b, g->inputs[i], PROGRAM_INPUT, err);
+        if (st) return st;
+        b->tensors[tensor].t.offset = i;
+        build_bind(g->inputs[i], tensor);
+    }
+    return PGY_OK;
+}
+
+/* Outputs that no step writes where the caller wants them: views, inputs, constants, blocked ones.
+ */
+static pgy_status bind_outputs(builder *b, pgy_error *err)
+{
+    pgy_graph *g = b->graph;
+    uint32_t *outputs = arena_alloc_array(&b->p->memory, g->output_count, sizeof *outputs);
+    if (!outputs) return graph_no_memory(err);
+    b->p->outputs = outputs;
+    for (size_t i = 0; i < g->output_count; i++) {
+        uint32_t from;
+        pgy_status st = build_tensor_of(&from, b, g->outputs[i], err);
+        if (st) return st;
+        const program_tensor *t = &b->tensors[from].t;
+        outputs[i] = from;
+        if (b->tensors[from].root == from && t->place == PROGRAM_OUTPUT && t->offset == i) continue;
+        st = build_tensor_add(&outputs[i], b, g->outputs[i], PROGRAM_OUTPUT, err);
+        if (st) return st;
+        b->tensors[outputs[i]].t.offset = i;
+        st = build_move(b, from, outputs[i], err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static pgy_status build_steps(builder *b, pgy_error *err)
+{
+    arena memory = {0};
+    pgy_node **order = NULL;
+    const strmap *values = &level_of(b->graph)->values;
+    for (size_t i = 0; i < values->count; i++) box_of(values->entries[i].value)->scratch = 0;
+    pgy_status st = graph_order(&order, b->graph, &memory, err);
+    if (!st) st = bind_inputs(b, err);
+    if (!st) st = build_nodes(b, order, b->graph->node_count, err);
+    if (!st) st = bind_outputs(b, err);
+    arena_deinit(&memory);
+    return st;
+}
+
+static pgy_status keep_tensors(builder *b, pgy_error *err)
+{
+    program *p = b->p;
+    p->tensors = arena_alloc_array(&p->memory, b->tensor_count, sizeof *p->tensors);
+    if (!p->tensors) return graph_no_memory(err);
+    for (size_t i = 0; i < b->tensor_count; i++) p->tensors[i] = b->tensors[i].t;
+    p->tensor_count = b->tensor_count;
+    return PGY_OK;
+}
+
+static pgy_status build_all(builder *b, pgy_error *err)
+{
+    const pgy_build_config *config = b->options->config;
+    pgy_status st = build_steps(b, err);
+    if (!st) st = progress_step(config, PROGRESS_PROGRAM, 0, err);
+    if (!st) st = debug_find_marks(b, err);
+    if (!st) st = progress_step(config, PROGRESS_PROGRAM, 1, err);
+    if (!st) st = build_arena(b, err);
+    if (!st) st = keep_tensors(b, err);
+    return st ? st : progress_step(config, PROGRESS_PROGRAM, 2, err);
+}
+
+pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pgy_error *err)
+{
+    static const pgy_build_config NONE = {.size = sizeof NONE};
+    static const build_options DEFAULTS = {.config = &NONE, .threads = 1};
+    builder b = {.graph = g, .options = o ? o : &DEFAULTS, .p = mem_calloc(1, sizeof *b.p)};
+    if (!b.p) return graph_no_memory(err);
+    atomic_init(&b.p->users, 1);
+    b.p->input_count = g->input_count;
+    b.p->output_count = g->output_count;
+    progress_start(b.options->config, PROGRESS_PROGRAM, NULL, 3);
+    const pgy_status st = build_all(&b, err);
+    progress_finish(b.options->config, PROGRESS_PROGRAM);
+    for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
+    mem_free(b.tensors);
+    if (st)
+        program_release(b.p);
+    else
+        *out = b.p;
+    return st;
+}
+
+program *program_retain(program *p)
+{
+    atomic_fetch_add_explicit(&p->users, 1, memory_order_relaxed);
+    return p;
+}
+
+void program_release(program *p)
+{
+    if (!p || atomic_fetch_sub_explicit(&p->users, 1, memory_order_acq_rel) > 1) return;
+    for (size_t i = 0; !p->mapped && i < p->step_count; i++) kernel_plan_deinit(&p->steps[i].plan);
+    mem_free(p->steps);
+    if (!p->mapped) mem_free(p->constants);
+    arena_deinit(&p->memory);
+    if (p->release_owner) p->release_owner(p->owner);
+    mem_free(p);
+}

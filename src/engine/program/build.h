@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files that build a program share. */
+#ifndef ENGINE_PROGRAM_BUILD_H
+#define ENGINE_PROGRAM_BUILD_H
+
+#include "engine/program/program.h"
+#include "engine/tactics/replay.h"
+
+/* While a program is built, tensors that are views of one another form a tree; the root has the
+ * memory. */
+typedef struct build_tensor {
+    program_tensor t;
+    uint32_t root;
+    pgy_tensor *constant;  /* elements in the declared type, linear; NULL: not a constant */
+    bool stored;           /* the constant has a place in the constants */
+    uint32_t reordered[3]; /* the same elements in another layout, by layout; 0: not made */
+} build_tensor;
+
+typedef struct builder {
+    program *p;
+    pgy_graph *graph;
+    const build_options *options;
+    build_tensor *tensors;
+    size_t tensor_count, tensor_capacity;
+    size_t step_capacity;
+    uint64_t constant_capacity;
+} builder;
+
+/* A node on its way to a step. */
+typedef struct build_node {
+    pgy_node *node;
+    op_node op;
+    uint32_t *tensors; /* inputs, captured values, outputs */
+    size_t input_count, captured_count, output_count;
+    bool is_view;
+    bool free; /* kernels may do it */
+    /* What selection leaves: */
+    const kernel *kernel; /* NULL: the reference definition */
+    kernel_problem use;   /* at first all linear, then in the layouts that the kernel wants; empty:
+                         the node has too many tensors for kernels */
+    double cost_ns;       /* its estimate */
+} build_node;
+
+/* ---- program_tensors.c ---- */
+/* The tensor of a value: made on first use for constants. PROGRAM_NO_TENSOR for NULL.
+ * PGY_E_INTERNAL if nothing has computed it. */
+pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
+/* A new tensor with the type and shape of v. */
+pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, program_place place,
+                            pgy_error *err) PGY_MUST_CHECK;
+/* Another tensor of the same elements: in another layout, without memory yet. */
+pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layout layout,
+                             pgy_error *err) PGY_MUST_CHECK;
+void build_bind(pgy_value *v, uint32_t tensor);
+/* Does inference know the elements, so that nothing has to be computed? */
+bool build_is_constant(pgy_value *v);
+/* Puts the elements of a constant into the program, once. */
+pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY_MUST_CHECK;
+/* Room in the constants, 64-byte aligned. */
+pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes,
+                               pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- program_steps.c ---- */
+/* Appends the steps of all nodes, in this order: reorders of what they read, and the nodes by the
+ * kernels that are chosen (select.h) or by reference. */
+pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* A tensor as kernels see it. */
+kernel_tensor build_describe(const builder *b, uint32_t tensor);
+/* Appends a reorder or copy between two tensors. */
+pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- program_arena.c ---- */
+/* Shares memory in place where kernels allow it, and gives every tensor its place. */
+pgy_status build_arena(builder *b, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

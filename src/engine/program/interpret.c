@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference's executor walks the nodes; here each node gets a kernel for the shapes it sees.
+ * What was prepared is kept by node and shapes. Without a kernel the definition runs on copies in
+ * storage types, and floats are rounded to the declared type behind it. */
+#include "engine/program/interpret.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/memory.h"
+#include "base/system.h"
+#include "kernels/kernel.h"
+#include "tensor/tensor.h"
+
+enum { MAX_KEPT = 4096 };
+static const double SHORT_NS = 3000; /* work below is left to one thread */
+
+/* A node at certain shapes; kernel NULL: there is none for them. */
+typedef struct prepared {
+    const kernel *kernel;
+    kernel_plan plan;
+    double cost_ns;
+    struct prepared *next;
+} prepared;
+
+struct interpreter {
+    execute_operators operators;
+    team *team;
+    strmap kept;   /* key -> prepared */
+    prepared *all; /* of them */
+    void *memory;  /* workspace, then scratch of each thread */
+    size_t memory_bytes;
+    uint64_t kernel_runs;
+    const atomic_int *failed; /* not PGY_OK: somebody wants the run to end; NULL: nobody can */
+    const interpreter_watch *watch;
+};
+
+/* A node that runs. */
+typedef struct call {
+    interpreter *it;
+    pgy_node *n;
+    const op_node *node;
+    const op_tensor *inputs;
+    const bool *wanted;
+    const op_host *host;
+    arena memory;
+    pgy_tensor **declared; /* the inputs in their declared types */
+    kernel_problem use;
+} call;
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while interpreting");
+}
+
+/* Weights lie in the model's file at any address; vectors and conversions want better ones. */
+static pgy_status align(pgy_tensor **t, pgy_error *err)
+{
+    pgy_tensor *from = *t, *moved = NULL;
+    if (pgy_tensor_dtype(from) == PGY_STRING || (uintptr_t)pgy_tensor_data(from) % 16 == 0)
+        return PGY_OK;
+    const pgy_status st = tensor_create_raw(&moved, pgy_tensor_dtype(from), pgy_tensor_rank(from),
+                                            pgy_tensor_shape(from), err);
+    if (st) return st;
+    memcpy(pgy_tensor_data(moved), pgy_tensor_data(from), pgy_tensor_size_bytes(from));
+    pgy_tensor_release(from);
+    *t = moved;
+    return PGY_OK;
+}
+
+/* ---- By definition -------------------------------------------------------------------------- */
+
+static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
+{
+    const op_tensor *t = &c->inputs[i];
+    const bool narrow = i < 32 && (c->node->def->narrow_inputs >> i & 1) && t->value &&
+                        pgy_tensor_dtype(t->value) == PGY_F32;
+    op_tensor made = *t;
+    if (!t->value || narrow) {
+        *out = op_tensor_retain(t);
+        return PGY_OK;
+    }
+    pgy_tensor *aligned = pgy_tensor_retain(t->value);
+    pgy_status st = align(&aligned, err);
+    if (!st) st = op_to_storage(&made.value, aligned, err);
+    pgy_tensor_release(aligned);
+    if (!st) *out = made;
+    return st;
+}
+
+static pgy_status round_output(op_tensor *t, pgy_error *err)
+{
+    return pgy_dtype_is_float(t->dtype) ? op_tensor_settle(t, err) : PGY_OK;
+}
+
+static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
+{
+    const op_node *node = c->node;
+    op_host host = *c->host;
+    pgy_status st = PGY_OK;
+    op_tensor *in = arena_alloc_array(&c->memory, node->input_count, sizeof *in);
+    if (!in) return no_memory(err);
+    for (size_t i = 0; !st && i < node->input_count; i++) st = widen(&in[i], c, i, err);
+    /* Within a node floats stay wide, as in a reference step. */
+    for (size_t i = 0; i < node->input_count; i++)
+        host.model_precision |= in[i].value && in[i].dtype == PGY_BF16;
+    if (!st) st = op_run(node, in, outputs, c->wanted, &host, err);
+    for (size_t i = 0; i < node->input_count; i++) op_tensor_release(&in[i]);
+    for (size_t i = 0; !st && i < node->output_count; i++) st = round_output(&outputs[i], err);
+    return st;
+}
+
+/* ---- Views ---------------------------------------------------------------------------------- */
+
+/* Gives another shape to the same elements, without touching them. */
+static bool is_view(const call *c)
+{
+    static const char *const VIEWS[] = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"};
+    if (!c->inputs[0].value || c->node->output_count != 1 || !c->wanted[0]) return false;
+    for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
+        if (node_is(c->n, VIEWS[i])) return true;
+    return false;
+}
+
+/* The shape that was foreseen; false: it was not. */
+static bool shape_of(int64_t *shape, const op_value *v)
+{
+    if (!v->dtype || v->rank < 0 || v->rank > PGY_MAX_RANK) return false;
+    for (int32_t i = 0; i < v->rank; i++) {
+        if (!dim_is_const(v->dims[i])) return false;
+        shape[i] = v->dims[i].value;
+    }
+    return true;
+}
+
+static pgy_status run_view(bool *done, call *c, op_tensor *outputs, pgy_error *err)
+{
+    const op_value *foreseen = NULL;
+    int64_t shape[PGY_MAX_RANK];
+    op_tensor made = {.dtype = c->inputs[0].dtype};
+    pgy_status st = op_foresee(&foreseen, c->node, c->inputs, c->wanted, c->host, &c->memory, err);
+    if (st || foreseen->dtype != made.dtype || !shape_of(shape, foreseen)) return st;
+    st = pgy_tensor_reshape(&made.value, c->inputs[0].value, (size_t)foreseen->rank, shape, err);
+    if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name);
+    outputs[0] = made;
+    *done = true;
+    return PGY_OK;
+}
+
+/* ---- Choosing a kernel ---------------------------------------------------------------------- */
+
+/* Weights of the whole model and values of Constant nodes are the same in every run. */
+static bool is_constant(const pgy_value *v)
+{
+    if (!v) return false;
+    if (v->producer) return node_is(v->producer, "Constant") && node_constant(v->producer);
+    return v->initializer && !v->graph->parent && !level_of(v->graph)->is_function;
+}
+
+/* False: this node at these shapes is nothing for a kernel. */
+static bool describe_use(call *c, const op_value *outputs)
+{
+    const op_node *node = c->node;
+    kernel_problem *u = &c->use;
+    *u = (kernel_problem){
+        .node = node, .input_count = node->input_count, .output_count = node->output_count};
+    for (size_t i = 0; i < node->input_count; i++) {
+        const op_tensor *t = &c->inputs[i];
+        if (t->sequence || (t->value && t->dtype == PGY_STRING)) return false;
+        if (!t->value) continue;
+        u->inputs[i] = (kernel_tensor){.dtype = t->dtype,
+                                       .rank = (int32_t)pgy_tensor_rank(t->value),
+                                       .shape = pgy_tensor_shape(t->value)};
+    }
+    for (size_t i = 0; i < node->output_count; i++) {
+        int64_t shape[PGY_MAX_RANK];
+        if (!c->wanted[i]) continue;
+        if (outputs[i].sequence || outputs[i].dtype == PGY_STRING || !shape_of(shape, &outputs[i]))
+            return false;
+        const size_t rank = (size_t)outputs[i].rank;
+        int64_t *kept = arena_alloc_array(&c->memory, rank, sizeof *kept);
+        if (!kept) return false;
+        memcpy(kept, shape, rank * sizeof *kept);
+        u->outputs[i] =
+            (kernel_tensor){.dtype = outputs[i].dtype, .rank = outputs[i].rank, .shape = kept};
+    }
+    return true;
+}
+
+static bool is_linear(const kernel_problem *u)
+{
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].layout != KERNEL_LINEAR) return false;
+    for (size_t i = 0; i < u->output_count; i++)
+        if (u->outputs[i].layout != KERNEL_LINEAR) return false;
+    return true;
+}
+
+static const char *domain_of(const pgy_node *n)
+{
+    return domain_is_default(n->domain) ? "" : n->domain;
+}
+
+static void choose(prepared *p, const call *c)
+{
+    for (size_t i = 0;; i++) {
+        const kernel *k = kernel_for(domain_of(c->n), c->n->op_type, i);
+        if (!k) return;
+        kernel_problem use = c->use;
+        double cost = 0;
+        if (!kernel_accept(k, &use, &cost) || !is_linear(&use)) continue;
+        if (p->kernel && cost >= p->cost_ns) continue;
+        p->kernel = k;
+        p->cost_ns = cost;
+    }
+}
+
+/* ---- What is kept --------------------------------------------------------------------------- */
+
+/* Bytes that are never zero: six bits in each. */
+static void append_number(str *key, uint64_t v)
+{
+    do str_append_char(key, (char)(0x40 | (v & 63) | (v > 63 ? 0x80 : 0)));
+    while (v >>= 6);
+}
+
+static void append_tensors(str *key, const kernel_tensor *t, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        append_number(key, (uint64_t)t[i].dtype);
+        append_number(key, (uint64_t)t[i].rank);
+        for (int32_t d = 0; d < t[i].rank; d++) append_number(key, (uint64_t)t[i].shape[d]);
+    }
+}
+
+static void forget_all(interpreter *it)
+{
+    for (prepared *p = it->all, *next; p; p = next) {
+        next = p->next;
+        kernel_plan_deinit(&p->plan);
+        mem_free(p);
+    }
+    it->all = NULL;
+    strmap_deinit(&it->kept);
+}
+
+static pgy_status in_declared(call *c, size_t i, pgy_error *err);
+
+static pgy_status prepare(prepared *p, call *c, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < c->use.input_count; i++) {
+        if (!c->inputs[i].value || !is_constant(c->n->inputs[i])) continue;
+        st = in_declared(c, i, err);
+        if (!st) c->use.inputs[i].data = pgy_tensor_data(c->declared[i]);
+    }
+    if (!st) choose(p, c);
+    if (st || !p->kernel) return st;
+    kernel_problem use = c->use;
+    double cost;
+    if (!kernel_accept(p->kernel, &use, &cost))
+        return node_error(c->n, err, PGY_E_INTERNAL, "its kernel gives two answers");
+    st = p->kernel->prepare(&p->plan, &use, err);
+    return st ? pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name) : PGY_OK;
+}
+
+static pgy_status find(prepared **out, call *c, pgy_error *err)
+{
+    interpreter *it = c->it;
+    str key = {0};
+    append_number(&key, (uint64_t)(uintptr_t)c->n);
+    append_tensors(&key, c->use.inputs, c->use.input_count);
+    append_tensors(&key, c->use.outputs, c->use.output_count);
+    prepared *p = key.failed ? NULL : strmap_get(&it->kept, str_text(&key));
+    pgy_status st = key.failed ? no_memory(err) : PGY_OK;
+    if (!st && !p) {
+        if (it->kept.count >= MAX_KEPT) forget_all(it);
+        p = mem_calloc(1, sizeof *p);
+        st = p ? prepare(p, c, err) : no_memory(err);
+        if (!st && !strmap_put(&it->kept, str_text(&key), p)) st = no_memory(err);
+        if (st && p) {
+            kernel_plan_deinit(&p->plan);
+            mem_free(p);
+        } else if (p) {
+            p->next = it->all;
+            it->all = p;
+        }
+    }
+    str_deinit(&key);
+    if (!st) *out = p;
+    return st;
+}
+
+/* ---- Running a kernel ----------------------------------------------------------------------- */
+
+/* In its declared type, at an address that vector loads like. */
+static pgy_status in_declared(call *c, size_t i, pgy_error *err)
+{
+    const op_tensor *t = &c->inputs[i];
+    pgy_tensor *made = NULL;
+    if (c->declared[i] || !t->value) return PGY_OK;
+    pgy_status st = op_from_storage(&made, t->value, t->dtype, err);
+    if (!st) st = align(&made, err);
+    if (st)
+        pgy_tensor_release(made);
+    else
+        c->declared[i] = made;
+    return st;
+}
+
+typedef struct job {
+    const prepared *p;
+    team *team;
+    void **tensors;
+    char *workspace, *scratch;
+    size_t stride;
+    uint32_t parts;
+    atomic_int *fault;
+} job;
+
+static void run_part(const job *j, uint32_t part, uint32_t phase)
+{
+    const kernel_run r = {.self = j->p->kernel,
+                          .params = j->p->plan.params,
+                          .packed = j->p->plan.packed,
+                          .tensors = j->tensors,
+                          .workspace = j->workspace,
+                          .scratch = j->scratch + j->stride * part,
+                          .phase = phase,
+                          .part = part,
+                          .parts = j->parts,
+                          .fault = j->fault};
+    j->p->kernel->run(&r);
+}
+
+static void run_thread(size_t thread, size_t size, void *user)
+{
+    const job *j = user;
+    (void)size;
+    for (uint32_t phase = 0; phase < j->p->plan.phases; phase++) {
+        if (phase) team_barrier(j->team, thread);
+        if (thread < j->parts) run_part(j, (uint32_t)thread, phase);
+    }
+}
+
+static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error *err)
+{
+    interpreter *it = c->it;
+    const size_t threads = it->team && p->cost_ns >= SHORT_NS ? team_size(it->team) : 1;
+    const size_t workspace = (p->plan.workspace_bytes + 63) / 64 * 64;
+    atomic_int fault = 0;
+    job j = {.p = p, .team = it->team, .tensors = tensors, .fault = &fault};
+    j.stride = (p->plan.scratch_bytes + 63) / 64 * 64;
+    j.parts = (uint32_t)(p->plan.parts < threads ? p->plan.parts : threads);
+    const size_t wanted = workspace + j.stride * j.parts + 64;
+    if (wanted > it->memory_bytes) {
+        mem_free(it->memory);
+        it->memory = mem_alloc_aligned(64, wanted);
+        it->memory_bytes = it->memory ? wanted : 0;
+        if (!it->memory) return no_memory(err);
+    }
+    j.workspace = it->memory;
+    j.scratch = j.workspace + workspace;
+    it->kernel_runs++;
+    if (j.parts > 1)
+        team_run(it->team, run_thread, &j);
+    else
+        for (uint32_t phase = 0; phase < p->plan.phases; phase++) run_part(&j, 0, phase);
+    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
+    const pgy_status st = cancel_check_after(kernel_fault_status(kind), err);
+    if (st == PGY_E_CANCELLED) return st;
+    if (kind != KERNEL_FAULT_NONE)
+        return pgy_error_set(err, st, "%s '%s': %s", c->n->op_type, c->node->name,
+                             kernel_fault_text(st));
+    return PGY_OK;
+}
+
+static pgy_status create_output(op_tensor *out, const call *c, const kernel_tensor *t,
+                                pgy_error *err)
+{
+    const uint64_t limit = c->host->max_bytes;
+    size_t count = 0, bytes = 0;
+    pgy_status st = pgy_shape_count(&count, (size_t)t->rank, t->shape, err);
+    if (!st) st = pgy_dtype_size_bytes(&bytes, t->dtype, count, err);
+    if (!st && limit && bytes > limit)
+        st = pgy_error_set(err, PGY_E_MEMORY, "an output of %zu bytes goes beyond %s", bytes,
+                           memory_limit_describe_other(limit).text);
+    if (!st) st = tensor_create_raw(&out->value, t->dtype, (size_t)t->rank, t->shape, err);
+    if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name);
+    out->dtype = t->dtype;
+    return PGY_OK;
+}
+
+static pgy_status run_kernel(call *c, const prepared *p, op_tensor *outputs, pgy_error *err)
+{
+    const kernel_problem *u = &c->use;
+    void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < u->input_count; i++) {
+        if (!c->inputs[i].value || (p->plan.packed_inputs >> i & 1)) continue;
+        st = in_declared(c, i, err);
+        if (!st) tensors[i] = pgy_tensor_data(c->declared[i]);
+    }
+    for (size_t i = 0; !st && i < u->output_count; i++) {
+        if (!u->outputs[i].dtype) continue;
+        st = create_output(&outputs[i], c, &u->outputs[i], err);
+        if (!st) tensors[u->input_count + i] = pgy_tensor_data(outputs[i].value);
+    }
+    if (!st) st = run_job(c, p, tensors, err);
+    for (size_t i = 0; st && i < u->output_count; i++) op_tensor_release(&outputs[i]);
+    return st;
+}
+
+/* ---- The operators -------------------------------------------------------------------------- */
+
+/* Attributes of nodes in functions change from call to call. */
+static bool can_have_kernel(const call *c)
+{
+    const node_box *box = node_box_of(c->n);
+    return c->node->input_count && c->node->input_count <= KERNEL_MAX_INPUTS &&
+           c->node->output_count <= KERNEL_MAX_OUTPUTS && !c->n->subgraph_count && !box->has_refs &&
+           kernel_for(domain_of(c->n), c->n->op_type, 0);
+}
+
+static pgy_status try_kernel(bool *done, call *c, op_tensor *outputs, pgy_error *err)
+{
+    const op_value *foreseen = NULL;
+    prepared *p = NULL;
+    c->declared = arena_alloc_array(&c->memory, c->node->input_count, sizeof *c->declared);
+    if (!c->declared) return no_memory(err);
+    pgy_status st = op_foresee(&foreseen, c->node, c->inputs, c->wanted, c->host, &c->memory, err);
+    if (st || !describe_use(c, foreseen)) return st;
+    st = find(&p, c, err);
+    if (!st && p->kernel) {
+        st = run_kernel(c, p, outputs, err);
+        *done = true;
+    }
+    for (size_t i = 0; i < c->node->input_count; i++) pgy_tensor_release(c->declared[i]);
+    return st;
+}
+
+static bool is_stopped(const interpreter *it)
+{
+    return it->failed && atomic_load_explicit(it->failed, memory_order_relaxed);
+}
+
+static pgy_status run_quietly(interpreter *it, pgy_node *n, const op_node *node,
+                              const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
+                              const op_host *host, pgy_error *err)
+{
+    call c = {.it = it, .n = n, .node = node, .inputs = inputs, .wanted = wanted, .host = host};
+    bool done = false;
+    pgy_status st = PGY_OK;
+    if (node->input_count && is_view(&c))
+        st = run_view(&done, &c, outputs, err);
+    else if (can_have_kernel(&c))
+        st = try_kernel(&done, &c, outputs, err);
+    if (!st && !done) st = run_definition(&c, outputs, err);
+    arena_deinit(&c.memory);
+    return st;
+}
+
+static pgy_status show_outputs(const interpreter_watch *w, const pgy_node *n, op_tensor *outputs,
+                               pgy_error *err)
+{
+    bool goes_on = true;
+    for (size_t i = 0; goes_on && i < n->output_count; i++)
+        if (n->outputs[i]) goes_on = w->show(w->user, n->outputs[i], &outputs[i]);
+    if (goes_on) return PGY_OK;
+    for (size_t i = 0; i < n->output_count; i++) op_tensor_release(&outputs[i]);
+    return pgy_error_set(err, PGY_E_CANCELLED, "the run was cancelled");
+}
+
+static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *inputs,
+                           op_tensor *outputs, const bool *wanted, const op_host *host, void *user,
+                           pgy_error *err)
+{
+    interpreter *it = user;
+    const interpreter_watch *w = it->watch;
+    if (is_stopped(it) || cancel_requested())
+        return pgy_error_set(err, PGY_E_CANCELLED, "the run was cancelled");
+    if (!w || n->graph->parent || level_of(n->graph)->is_function)
+        return run_quietly(it, n, node, inputs, outputs, wanted, host, err);
+    const int64_t start = clock_ns();
+    const pgy_status st = run_quietly(it, n, node, inputs, outputs, wanted, host, err);
+    if (st) return st;
+    if (w->time) w->time(w->user, n, clock_ns() - start);
+    return w->show ? show_outputs(w, n, outputs, err) : PGY_OK;
+}
+
+void interpreter_stop_by(interpreter *it, const atomic_int *failed)
+{
+    it->failed = failed;
+}
+
+void interpreter_watch_by(interpreter *it, const interpreter_watch *watch)
+{
+    it->watch = watch;
+}
+
+pgy_status interpreter_create(interpreter **out, team *t, pgy_error *err)
+{
+    interpreter *it = mem_calloc(1, sizeof *it);
+    if (!it) return no_memory(err);
+    it->team = t;
+    it->operators = (execute_operators){.run = run_node, .user = it};
+    *out = it;
+    return PGY_OK;
+}
+
+void interpreter_destroy(interpreter *it)
+{
+    if (!it) return;
+    forget_all(it);
+    mem_free(it->memory);
+    mem_free(it);
+}
+
+const execute_operators *interpreter_operators(const interpreter *it)
+{
+    return &it->operators;
+}
+
+uint64_t interpreter_kernel_runs(const interpreter *it)
+{
+    return it->kernel_runs;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program: a graph with concrete shapes as a list of steps over an arena, and how to run it. */
+#ifndef ENGINE_PROGRAM_PROGRAM_H
+#define ENGINE_PROGRAM_PROGRAM_H
+
+#include <polygraphy/build_config.h>
+
+#include "graph/graph.h"
+#include "kernels/kernel.h"
+#include "kernels/team.h"
+
+typedef enum program_place {
+    PROGRAM_ARENA,    /* offset into the arena */
+    PROGRAM_CONSTANT, /* offset into the constants */
+    PROGRAM_INPUT,    /* the caller's; offset = index of the graph's input */
+    PROGRAM_OUTPUT    /* the caller's; offset = index of the graph's output */
+} program_place;
+
+typedef struct program_tensor {
+    const char *name;
+    pgy_dtype dtype;
+    int32_t rank;
+    const int64_t *shape;
+    kernel_layout layout;
+    program_place place;
+    uint64_t offset, size_bytes;
+} program_tensor;
+
+#define PROGRAM_NO_TENSOR UINT32_MAX
+
+typedef struct program_step {
+    const char *label, *op_type; /* of the node; a reorder has its tensor's name */
+    const kernel *kernel;        /* NULL: the reference definition of the node runs */
+    kernel_plan plan;            /* packed bytes lie in the constants, at packed_offset */
+    uint64_t packed_offset;
+    uint64_t workspace_offset; /* in the arena */
+    pgy_node *node;            /* of the graph, for the reference; NULL for reorders */
+    uint32_t node_index;       /* of a reference step: its place in the graph */
+    const op_node *op;         /* of a reference step; NULL if it has bodies: then its node runs */
+    const uint32_t *tensors;   /* inputs, captured values of a reference step, then outputs;
+                                  PROGRAM_NO_TENSOR where omitted */
+    uint32_t input_count, captured_count, output_count;
+    double cost_ns; /* what selection thought */
+} program_step;
+
+/* A tensor that can be looked at behind a step. */
+typedef struct program_mark {
+    uint32_t step; /* that computes it; PROGRAM_NO_STEP: it is there from the start */
+    uint32_t tensor;
+} program_mark;
+
+#define PROGRAM_NO_STEP UINT32_MAX
+
+typedef struct program {
+    atomic_size_t users;
+    arena memory;
+    program_tensor *tensors;
+    size_t tensor_count;
+    program_step *steps;
+    size_t step_count;
+    void *constants; /* 64-byte aligned */
+    bool mapped;     /* constants and parameters lie in a plan file */
+    void *owner;     /* of what it points into, released with it; NULL: that outlives it */
+    void (*release_owner)(void *owner);
+    uint64_t constant_bytes, arena_bytes, arena_bound;
+    size_t workspace_bytes, scratch_bytes; /* most of any step; workspaces lie in the arena */
+    size_t input_count, output_count;
+    const uint32_t *outputs;   /* tensor of each graph output */
+    const program_mark *marks; /* in order of steps, those from the start first */
+    size_t mark_count;
+} program;
+
+enum { PROGRAM_SHORT_NS = 3000 }; /* steps below are left to one thread: a barrier costs as much */
+/* Into how many parts a step is cut that may be cut into `parts`. */
+static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t threads)
+{
+    return cost_ns < PROGRAM_SHORT_NS || parts <= 1 ? 1
+           : parts < threads                        ? parts
+                                                    : (uint32_t)threads;
+}
+
+/* What a program is built for. */
+struct tactics;
+typedef struct build_options {
+    const pgy_build_config *config; /* never NULL */
+    const struct tactics *replay;   /* kernels to be used (tactics.h); NULL: none */
+    struct timing *timing;          /* measured times (timing.h); NULL: kernels go by estimates */
+    size_t threads;                 /* that will run it */
+} build_options;
+
+/* From a graph whose shapes are all known (inference with concrete inputs has run); the graph must
+ * outlive the program. PGY_E_UNSUPPORTED if some shape or type cannot be known before the data:
+ * such a graph is interpreted. Nodes that a replay does not name are free; one that it names and
+ * that cannot be done so is an error. `o` NULL: defaults. */
+pgy_status program_build(program **out, pgy_graph *g, const build_options *o,
+                         pgy_error *err) PGY_MUST_CHECK;
+program *program_retain(program *p);
+void program_release(program *p); /* NULL is fine */
+
+/* What a program needs to be run; one run at a time. It retains the program; the team must outlive
+ * it. */
+typedef struct program_context program_context;
+pgy_status program_context_create(program_context **out, program *p, team *t,
+                                  pgy_error *err) PGY_MUST_CHECK;
+void program_context_destroy(program_context *c);
+/* Are there steps with bodies? Running those writes into their graph, so each context needs a copy
+ * of it, with shapes inferred as for the program. */
+bool program_needs_graph(const program *p);
+pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err) PGY_MUST_CHECK;
+/* Bytes of memory for a program that `threads` run. */
+uint64_t program_memory_bytes(const program *p, size_t threads);
+/* Memory of that size at a multiple of 64, until other is given. Without, the first run takes its
+ * own. */
+void program_context_place(program_context *c, void *memory);
+/* A status that stays PGY_OK as long as nothing has failed; another thread may set it to stop the
+ * run. It must outlive the context. */
+void program_context_stop_by(program_context *c, atomic_int *failed);
+
+/* Looks on while a program runs; NULL members: nobody wants it. */
+typedef struct program_watch {
+    int64_t *times; /* of each step, in nanoseconds */
+    /* False: the run is to end. On one thread, while the others wait. */
+    bool (*show)(void *user, const program *p, const program_mark *mark, const void *data);
+    void *user;
+} program_watch;
+/* Pointers to the linear data of inputs and outputs, in graph order. `watch` may be NULL. */
+pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
+                           const program_watch *watch, pgy_error *err) PGY_MUST_CHECK;
+
+/* Memory that is needed during steps [first, last]. */
+typedef struct program_interval {
+    uint32_t first, last;
+    uint64_t size_bytes;
+    uint64_t offset;  /* found, a multiple of 64 */
+    uint64_t breadth; /* found: most bytes alive at once during these steps */
+} program_interval;
+/* Gives every interval an offset such that those that overlap in time do not overlap in memory.
+ * *bound is the most bytes alive at once: no plan needs less. */
+pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,
+                                   uint64_t *bound, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A step without a kernel: the node's reference definition on copies in storage types. */
+#ifndef ENGINE_PROGRAM_REFERENCE_STEP_H
+#define ENGINE_PROGRAM_REFERENCE_STEP_H
+
+#include "engine/program/program.h"
+#include "evaluate/execute.h"
+
+/* What has to be known before node n can run as a step: subgraphs and functions. */
+pgy_status reference_step_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* Ties a step to its node: one without bodies gets an operator of its own, in `memory`, so that it
+ * runs without a look at the graph, which others may be changing. */
+pgy_status reference_step_bind(program_step *s, pgy_node *n, uint32_t node_index, arena *memory,
+                               pgy_error *err) PGY_MUST_CHECK;
+/* `addresses` beside the step's tensors; `node` for a step with bodies, and `operators` for what is
+ * in them, or NULL. */
+pgy_status reference_step_run(const program *p, const program_step *s, pgy_node *node,
+                              void *const *addresses, const execute_operators *operators,
+                              pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running: the threads of the team walk the list of steps side by side. Addresses are computed when
+ * memory is given; only those of the caller's tensors change from run to run. Who looks on has a
+ * walk of its own, so that the usual one asks nothing. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/system.h"
+#include "engine/program/interpret.h"
+#include "engine/program/program.h"
+#include "engine/program/reference_step.h"
+
+/* An address that is the caller's. */
+typedef struct patch {
+    size_t entry, index;
+    bool output;
+} patch;
+
+struct program_context {
+    program *p;
+    team *team;
+    void *own; /* memory that was taken here, or NULL */
+    bool placed;
+    char *arena, *scratch;
+    size_t scratch_stride;
+    void **addresses; /* of all steps' tensors, one after the other */
+    size_t *starts;   /* per step: its first address */
+    uint32_t *parts;  /* per step */
+    bool single;      /* no step is cut: one thread does it all */
+    patch *patches;
+    size_t patch_count;
+    interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
+    pgy_node **bodies;        /* per step: its node in a graph of one's own; NULL: none bound */
+    atomic_int own_failed, *failed; /* status of the first failure */
+    atomic_size_t faulty; /* one more than the step whose kernel met wrong data; 0: none */
+    pgy_error error;
+};
+
+static size_t tensor_count(const program_step *s)
+{
+    return (size_t)s->input_count + s->captured_count + s->output_count;
+}
+
+static size_t round_up(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+void program_context_destroy(program_context *c)
+{
+    if (!c) return;
+    interpreter_destroy(c->interpreter);
+    program_release(c->p);
+    mem_free(c->own);
+    mem_free(c->bodies);
+    mem_free(c->addresses);
+    mem_free(c->starts);
+    mem_free(c->parts);
+    mem_free(c->patches);
+    mem_free(c);
+}
+
+uint64_t program_memory_bytes(const program *p, size_t threads)
+{
+    return round_up(p->arena_bytes) + round_up(p->scratch_bytes) * threads + 64;
+}
+
+static bool allocate(program_context *c)
+{
+    const program *p = c->p;
+    size_t entries = 0;
+    for (size_t i = 0; i < p->step_count; i++) entries += tensor_count(&p->steps[i]);
+    c->addresses = mem_calloc(entries + 1, sizeof *c->addresses);
+    c->starts = mem_calloc(p->step_count + 1, sizeof *c->starts);
+    c->parts = mem_calloc(p->step_count + 1, sizeof *c->parts);
+    c->patches = mem_calloc(entries + 1, sizeof *c->patches);
+    return c->addresses && c->starts && c->parts && c->patches;
+}
+
+static void resolve(program_context *c, size_t entry, uint32_t tensor)
+{
+    if (tensor == PROGRAM_NO_TENSOR) return;
+    const program_tensor *t = &c->p->tensors[tensor];
+    if (t->place == PROGRAM_ARENA) {
+        c->addresses[entry] = c->arena + t->offset;
+    } else if (t->place == PROGRAM_CONSTANT) {
+        c->addresses[entry] = (char *)c->p->constants + t->offset;
+    } else {
+        c->patches[c->patch_count++] =
+            (patch){.entry = entry, .index = t->offset, .output = t->place == PROGRAM_OUTPUT};
+    }
+}
+
+void program_context_place(program_context *c, void *memory)
+{
+    const program *p = c->p;
+    c->arena = memory;
+    c->scratch = c->arena + round_up(p->arena_bytes);
+    c->patch_count = 0;
+    c->placed = memory != NULL;
+    for (size_t i = 0; c->placed && i < p->step_count; i++)
+        for (size_t k = 0; k < tensor_count(&p->steps[i]); k++)
+            resolve(c, c->starts[i] + k, p->steps[i].tensors[k]);
+}
+
+static pgy_status take_memory(program_context *c, pgy_error *err)
+{
+    const uint64_t size = program_memory_bytes(c->p, team_size(c->team));
+    c->own = mem_alloc_aligned(64, size);
+    if (!c->own)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for an arena of %llu bytes",
+                             (unsigned long long)size);
+    program_context_place(c, c->own);
+    return PGY_OK;
+}
+
+static bool has_bodies(const program_step *s)
+{
+    return !s->kernel && !s->op;
+}
+
+bool program_needs_graph(const program *p)
+{
+    for (size_t i = 0; i < p->step_count; i++)
+        if (has_bodies(&p->steps[i])) return true;
+    return false;
+}
+
+static bool is_of(const program_step *s, const pgy_node *n)
+{
+    return strcmp(s->op_type, n->op_type) == 0 && s->input_count == n->input_count &&
+           s->output_count == n->output_count &&
+           s->captured_count == node_box_of(n)->captured_count;
+}
+
+pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err)
+{
+    const program *p = c->p;
+    pgy_status st = PGY_OK;
+    if (!c->bodies) c->bodies = mem_calloc(p->step_count, sizeof(void *));
+    if (!c->bodies) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; !st && i < p->step_count; i++) {
+        const program_step *s = &p->steps[i];
+        if (!has_bodies(s)) continue;
+        pgy_node *n = s->node_index < own->node_count ? own->nodes[s->node_index] : NULL;
+        if (n) st = node_prepare(n, err);
+        if (n && !st) st = node_captures(n, err);
+        if (!st && (!n || !is_of(s, n)))
+            st = pgy_error_set(err, PGY_E_INTERNAL, "step '%s' is of no node", s->label);
+        if (!st) st = reference_step_prepare(n, err);
+        c->bodies[i] = n;
+    }
+    return st;
+}
+
+void program_context_stop_by(program_context *c, atomic_int *failed)
+{
+    c->failed = failed;
+    if (c->interpreter) interpreter_stop_by(c->interpreter, failed);
+}
+
+pgy_status program_context_create(program_context **out, program *p, team *t, pgy_error *err)
+{
+    program_context *c = mem_calloc(1, sizeof *c);
+    if (!c) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    c->p = program_retain(p);
+    c->team = t;
+    c->failed = &c->own_failed;
+    c->scratch_stride = round_up(p->scratch_bytes);
+    pgy_status st = allocate(c) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    /* One thread of the team runs a body while the others wait. */
+    if (!st && program_needs_graph(p)) st = interpreter_create(&c->interpreter, NULL, err);
+    if (st) {
+        program_context_destroy(c);
+        return st;
+    }
+    size_t entry = 0;
+    c->single = true;
+    for (size_t i = 0; i < p->step_count; i++) {
+        const program_step *s = &p->steps[i];
+        c->starts[i] = entry;
+        entry += tensor_count(s);
+        c->parts[i] = s->kernel ? program_parts(s->cost_ns, s->plan.parts, team_size(t)) : 1;
+        c->single &= c->parts[i] == 1;
+    }
+    *out = c;
+    return PGY_OK;
+}
+
+static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t phase)
+{
+    const program_step *s = &c->p->steps[index];
+    atomic_int fault = 0;
+    int none = PGY_OK;
+    if (thread >= c->parts[index]) return;
+    if (cancel_requested()) {
+        atomic_compare_exchange_strong(c->failed, &none, PGY_E_CANCELLED);
+        return;
+    }
+    const kernel_run r = {
+        .self = s->kernel,
+        .params = s->plan.params,
+        .packed = s->plan.packed_bytes ? (const char *)c->p->constants + s->packed_offset : NULL,
+        .tensors = c->addresses + c->starts[index],
+        .workspace = c->arena + s->workspace_offset,
+        .scratch = c->scratch + c->scratch_stride * thread,
+        .phase = phase,
+        .part = (uint32_t)thread,
+        .parts = c->parts[index],
+        .fault = &fault,
+    };
+    s->kernel->run(&r);
+    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
+    if (kind == KERNEL_FAULT_NONE) return;
+    if (atomic_compare_exchange_strong(c->failed, &none, (int)kernel_fault_status(kind)))
+        atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
+}
+
+/* The first failure is kept. */
+static void run_reference(program_context *c, size_t index)
+{
+    const program_step *s = &c->p->steps[index];
+    int none = PGY_OK;
+    pgy_error why = {0};
+    const pgy_status st = reference_step_run(
+        c->p, s, c->bodies ? c->bodies[index] : s->node, c->addresses + c->starts[index],
+        c->interpreter ? interpreter_operators(c->interpreter) : NULL, &why);
+    if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
+}
+
+/* Steps behind a failure have nothing to do. Who has seen it and who has not wait for each other
+ * all the same. */
+static void run_step(program_context *c, size_t index, size_t thread)
+{
+    const program_step *s = &c->p->steps[index];
+    if (!s->kernel) {
+        if (thread == 0 && !atomic_load_explicit(c->failed, memory_order_relaxed))
+            run_reference(c, index);
+        return;
+    }
+    for (uint32_t phase = 0; phase < s->plan.phases; phase++) {
+        if (phase && c->parts[index] > 1) team_barrier(c->team, thread);
+        if (!atomic_load_explicit(c->failed, memory_order_relaxed))
+            run_kernel(c, index, thread, phase);
+    }
+}
+
+/* Between two steps that one thread does alone nobody has to wait. */
+static void walk(size_t thread, size_t size, void *user)
+{
+    program_context *c = user;
+    bool alone = true;
+    (void)size;
+    for (size_t i = 0; i < c->p->step_count; i++) {
+        const bool single = c->parts[i] == 1;
+        if (!(alone && single)) team_barrier(c->team, thread);
+        alone = single;
+        run_step(c, i, thread);
+    }
+}
+
+/* ---- With somebody looking on --------------------------------------------------------------- */
+
+static const void *address_of(const program_context *c, uint32_t tensor, const void *const *inputs,
+                              void *const *outputs)
+{
+    const program_tensor *t = &c->p->tensors[tensor];
+    switch (t->place) {
+    case PROGRAM_ARENA: return c->arena + t->offset;
+    case PROGRAM_CONSTANT: return (const char *)c->p->constants + t->offset;
+    case PROGRAM_INPUT: return inputs[t->offset];
+    case PROGRAM_OUTPUT: return outputs[t->offset];
+    }
+    return NULL;
+}
+
+/* A run with those who look on. */
+typedef struct watched_run {
+    program_context *c;
+    const program_watch *watch;
+    const void *const *inputs;
+    void *const *outputs;
+    size_t shown; /* marks so far */
+} watched_run;
+
+static void show_marks(watched_run *r, uint32_t step)
+{
+    const program *p = r->c->p;
+    for (; r->shown < p->mark_count && p->marks[r->shown].step == step; r->shown++) {
+        const program_mark *m = &p->marks[r->shown];
+        int none = PGY_OK;
+        if (!r->watch->show || atomic_load_explicit(r->c->failed, memory_order_relaxed)) continue;
+        if (!r->watch->show(r->watch->user, p, m,
+                            address_of(r->c, m->tensor, r->inputs, r->outputs)))
+            atomic_compare_exchange_strong(r->c->failed, &none, PGY_E_CANCELLED);
+    }
+}
+
+static void walk_watched(size_t thread, size_t size, void *user)
+{
+    watched_run *r = user;
+    program_context *c = r->c;
+    (void)size;
+    if (thread == 0) show_marks(r, PROGRAM_NO_STEP);
+    for (uint32_t i = 0; i < c->p->step_count; i++) {
+        team_barrier(c->team, thread);
+        const int64_t start = thread == 0 ? clock_ns() : 0;
+        run_step(c, i, thread);
+        team_barrier(c->team, thread);
+        if (thread != 0) continue;
+        if (r->watch->times) r->watch->times[i] = clock_ns() - start;
+        show_marks(r, i);
+    }
+}
+
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+static pgy_status tell_failure(const program_context *c, pgy_error *err)
+{
+    const pgy_status st = (pgy_status)atomic_load_explicit(c->failed, memory_order_relaxed);
+    const size_t faulty = atomic_load_explicit(&c->faulty, memory_order_relaxed);
+    if (!st) return cancel_check(err); /* the last kernel may have been broken off */
+    if (st == PGY_E_CANCELLED) return pgy_error_set(err, st, "the run was cancelled");
+    if (faulty)
+        return pgy_error_set(err, st, "%s '%s': %s", c->p->steps[faulty - 1].op_type,
+                             c->p->steps[faulty - 1].label, kernel_fault_text(st));
+    return pgy_error_set(err, st, "%s", c->error.text);
+}
+
+pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
+                           const program_watch *watch, pgy_error *err)
+{
+    const pgy_status st = c->placed ? PGY_OK : take_memory(c, err);
+    if (st) return st;
+    for (size_t i = 0; i < c->patch_count; i++) {
+        const patch *p = &c->patches[i];
+        c->addresses[p->entry] = p->output ? outputs[p->index] : (void *)inputs[p->index];
+    }
+    atomic_store_explicit(c->failed, PGY_OK, memory_order_relaxed);
+    atomic_store_explicit(&c->faulty, 0, memory_order_relaxed);
+    if (watch) {
+        watched_run r = {.c = c, .watch = watch, .inputs = inputs, .outputs = outputs};
+        team_run(c->team, walk_watched, &r);
+    } else if (c->single) {
+        walk(0, 1, c);
+    } else {
+        team_run(c->team, walk, c);
+    }
+    return tell_failure(c, err);
+}

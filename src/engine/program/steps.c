@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From nodes to steps: first every node gets its tensors, then kernels are chosen for all of them
+ * (select.h), then the steps are made: what a kernel reads is brought into the layout it wants.
+ * Where no kernel helps, the reference definition does the node. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/program/build.h"
+#include "engine/program/reference_step.h"
+#include "engine/select/select.h"
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the program");
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+static pgy_status add_step(builder *b, const program_step *step, pgy_error *err)
+{
+    program *p = b->p;
+    if (!mem_grow((void **)&p->steps, &b->step_capacity, p->step_count + 1, sizeof *p->steps))
+        return no_memory(err);
+    p->steps[p->step_count++] = *step;
+    return PGY_OK;
+}
+
+/* Packed bytes move into the constants. */
+static pgy_status keep_packed(program_step *step, builder *b, pgy_error *err)
+{
+    kernel_plan *plan = &step->plan;
+    if (!plan->packed) return PGY_OK;
+    const pgy_status st = build_constant_room(&step->packed_offset, b, plan->packed_bytes, err);
+    if (!st)
+        memcpy((char *)b->p->constants + step->packed_offset, plan->packed, plan->packed_bytes);
+    mem_free(plan->packed);
+    plan->packed = NULL;
+    return st;
+}
+
+static pgy_status prepare(program_step *step, builder *b, const kernel_problem *use, pgy_error *err)
+{
+    program *p = b->p;
+    pgy_status st = step->kernel->prepare(&step->plan, use, err);
+    if (st) return pgy_error_prefix(err, st, "%s '%s': ", step->op_type, step->label);
+    st = keep_packed(step, b, err);
+    if (step->plan.workspace_bytes > p->workspace_bytes)
+        p->workspace_bytes = step->plan.workspace_bytes;
+    if (step->plan.scratch_bytes > p->scratch_bytes) p->scratch_bytes = step->plan.scratch_bytes;
+    return st;
+}
+
+kernel_tensor build_describe(const builder *b, uint32_t tensor)
+{
+    if (tensor == PROGRAM_NO_TENSOR) return (kernel_tensor){0};
+    const build_tensor *t = &b->tensors[tensor], *root = &b->tensors[t->root];
+    return (kernel_tensor){.dtype = t->t.dtype,
+                           .rank = t->t.rank,
+                           .shape = t->t.shape,
+                           .layout = t->t.layout,
+                           .data = root->constant ? pgy_tensor_data(root->constant) : NULL};
+}
+
+pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
+{
+    const bool same = b->tensors[from].t.layout == b->tensors[to].t.layout;
+    kernel_problem use = {.input_count = 1, .output_count = 1};
+    use.inputs[0] = build_describe(b, from);
+    use.outputs[0] = build_describe(b, to);
+    program_step step = {.label = b->tensors[from].t.name,
+                         .op_type = same ? "Copy" : "Reorder",
+                         .kernel = kernel_find(same ? "copy" : "reorder", 1),
+                         .input_count = 1,
+                         .output_count = 1};
+    uint32_t *tensors = arena_alloc_array(&b->p->memory, 2, sizeof *tensors);
+    if (!tensors) return no_memory(err);
+    tensors[0] = from;
+    tensors[1] = to;
+    step.tensors = tensors;
+    if (!kernel_accept(step.kernel, &use, &step.cost_ns))
+        return pgy_error_set(err, PGY_E_INTERNAL, "'%s' cannot be moved to another layout",
+                             step.label);
+    pgy_status st = build_store_constant(b, from, err);
+    if (!st) st = prepare(&step, b, &use, err);
+    if (!st) st = add_step(b, &step, err);
+    if (st) kernel_plan_deinit(&step.plan);
+    return st;
+}
+
+/* The tensor in a layout: itself, or a copy that is made once. From one block to another the way is
+ * by linear. */
+static pgy_status in_layout(uint32_t *out, builder *b, uint32_t tensor, kernel_layout layout,
+                            pgy_error *err)
+{
+    *out = tensor;
+    if (tensor == PROGRAM_NO_TENSOR || b->tensors[tensor].t.layout == layout) return PGY_OK;
+    if (b->tensors[tensor].reordered[layout]) {
+        *out = b->tensors[tensor].reordered[layout];
+        return PGY_OK;
+    }
+    uint32_t from = tensor;
+    pgy_status st = PGY_OK;
+    if (b->tensors[tensor].t.layout != KERNEL_LINEAR && layout != KERNEL_LINEAR)
+        st = in_layout(&from, b, tensor, KERNEL_LINEAR, err);
+    if (!st) st = build_tensor_copy(out, b, tensor, layout, err);
+    if (st) return st;
+    b->tensors[tensor].reordered[layout] = *out;
+    return build_move(b, from, *out, err);
+}
+
+/* ---- Views ---------------------------------------------------------------------------------- */
+
+static bool is_view(const pgy_node *n)
+{
+    static const char *const VIEWS[] = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"};
+    for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
+        if (node_is(n, VIEWS[i])) return true;
+    return false;
+}
+
+/* A view of a constant is one from the start; else its source is not known before layouts are. */
+static pgy_status open_view(build_node *n, builder *b, pgy_error *err)
+{
+    n->is_view = true;
+    n->input_count = n->output_count = 1;
+    n->tensors = arena_alloc_array(&b->p->memory, 2, sizeof *n->tensors);
+    if (!n->tensors) return no_memory(err);
+    pgy_status st = build_tensor_of(&n->tensors[0], b, n->node->inputs[0], err);
+    if (!st) st = build_tensor_add(&n->tensors[1], b, n->node->outputs[0], PROGRAM_ARENA, err);
+    if (st) return st;
+    const build_tensor *source = &b->tensors[n->tensors[0]];
+    if (b->tensors[source->root].constant) b->tensors[n->tensors[1]].root = source->root;
+    build_bind(n->node->outputs[0], n->tensors[1]);
+    return PGY_OK;
+}
+
+static pgy_status emit_view(build_node *n, builder *b, pgy_error *err)
+{
+    uint32_t from;
+    const pgy_status st = in_layout(&from, b, n->tensors[0], n->use.inputs[0].layout, err);
+    if (st) return st;
+    build_tensor *view = &b->tensors[n->tensors[1]];
+    const build_tensor *source = &b->tensors[from];
+    if (view->t.dtype != source->t.dtype ||
+        (source->t.layout == KERNEL_LINEAR && view->t.size_bytes != source->t.size_bytes))
+        return node_error(n->node, err, PGY_E_INTERNAL,
+                          "the view is not of the size of its source");
+    view->root = source->root;
+    view->t.layout = source->t.layout;
+    view->t.size_bytes = source->t.size_bytes;
+    return PGY_OK;
+}
+
+/* ---- Tensors of nodes ----------------------------------------------------------------------- */
+
+static pgy_status gather_inputs(build_node *c, builder *b, pgy_error *err)
+{
+    pgy_node *n = c->node;
+    const node_box *box = node_box_of(n);
+    pgy_status st = node_captures(n, err);
+    c->input_count = n->input_count;
+    c->output_count = n->output_count;
+    c->captured_count = box->captured_count;
+    const size_t count = n->input_count + c->captured_count + n->output_count;
+    c->tensors = arena_alloc_array(&b->p->memory, count, sizeof *c->tensors);
+    if (!st && !c->tensors) st = no_memory(err);
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        st = build_tensor_of(&c->tensors[i], b, n->inputs[i], err);
+    for (size_t i = 0; !st && i < c->captured_count; i++)
+        st = build_tensor_of(&c->tensors[n->input_count + i], b, box->captured[i], err);
+    return st;
+}
+
+static pgy_status add_outputs(build_node *c, builder *b, pgy_error *err)
+{
+    pgy_node *n = c->node;
+    uint32_t *tensors = c->tensors + n->input_count + c->captured_count;
+    for (size_t i = 0; i < n->output_count; i++) {
+        tensors[i] = PROGRAM_NO_TENSOR;
+        if (!n->outputs[i]) continue;
+        const pgy_status st = build_tensor_add(&tensors[i], b, n->outputs[i], PROGRAM_ARENA, err);
+        if (st) return st;
+        build_bind(n->outputs[i], tensors[i]);
+    }
+    return PGY_OK;
+}
+
+/* Nodes with too many tensors for kernels have an empty use. */
+static bool describe_use(build_node *n, const builder *b)
+{
+    const uint32_t *outputs = n->tensors + n->input_count + n->captured_count;
+    n->use = (kernel_problem){.node = &n->op};
+    if (n->input_count > KERNEL_MAX_INPUTS || n->output_count > KERNEL_MAX_OUTPUTS) return false;
+    n->use.input_count = n->input_count;
+    n->use.output_count = n->output_count;
+    for (size_t i = 0; i < n->input_count; i++) n->use.inputs[i] = build_describe(b, n->tensors[i]);
+    for (size_t i = 0; i < n->output_count; i++) n->use.outputs[i] = build_describe(b, outputs[i]);
+    return true;
+}
+
+static bool computes_nothing(const pgy_node *n)
+{
+    for (size_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && !build_is_constant(n->outputs[i])) return false;
+    return true;
+}
+
+static pgy_status open_step(build_node *n, builder *b, pgy_error *err)
+{
+    const node_box *box = node_box_of(n->node);
+    if (!box->def && !box->function)
+        return node_error(n->node, err, PGY_E_UNSUPPORTED, "its operator is not known");
+    n->op = (op_node){.def = box->def,
+                      .name = node_label(n->node),
+                      .opset = box->opset,
+                      .input_count = n->node->input_count,
+                      .output_count = n->node->output_count};
+    pgy_status st = node_attrs(&n->op.attrs, &n->op.attr_count, n->node, NULL, &b->p->memory, err);
+    if (!st) st = gather_inputs(n, b, err);
+    return st ? st : add_outputs(n, b, err);
+}
+
+static pgy_status open_node(build_node *n, builder *b, pgy_error *err)
+{
+    const pgy_status st = is_view(n->node) ? open_view(n, b, err) : open_step(n, b, err);
+    if (st) return st;
+    const bool fits = describe_use(n, b);
+    n->free = fits && !n->is_view && !n->node->subgraph_count && !node_box_of(n->node)->function;
+    return PGY_OK;
+}
+
+/* ---- Steps of nodes ------------------------------------------------------------------------- */
+
+static void place_outputs(const build_node *c, builder *b)
+{
+    const pgy_node *n = c->node;
+    for (size_t i = 0; i < n->output_count; i++) {
+        if (!n->outputs[i]) continue;
+        program_tensor *t = &b->tensors[c->tensors[c->input_count + c->captured_count + i]].t;
+        t->layout = c->kernel ? c->use.outputs[i].layout : KERNEL_LINEAR;
+        const kernel_tensor k = {
+            .dtype = t->dtype, .rank = t->rank, .shape = t->shape, .layout = t->layout};
+        t->size_bytes = kernel_size_bytes(&k);
+        if (!n->outputs[i]->is_output || t->layout != KERNEL_LINEAR) continue;
+        for (size_t o = 0; o < b->graph->output_count; o++) {
+            if (b->graph->outputs[o] != n->outputs[i]) continue;
+            t->place = PROGRAM_OUTPUT;
+            t->offset = o;
+            break;
+        }
+    }
+}
+
+static pgy_status bring_inputs(build_node *c, builder *b, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < c->input_count + c->captured_count; i++)
+        st = in_layout(&c->tensors[i], b, c->tensors[i],
+                       c->kernel ? c->use.inputs[i].layout : KERNEL_LINEAR, err);
+    return st;
+}
+
+static pgy_status store_constants(build_node *c, builder *b, uint32_t packed_inputs, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < c->input_count + c->captured_count; i++) {
+        if (i < KERNEL_MAX_INPUTS && (packed_inputs >> i & 1)) c->tensors[i] = PROGRAM_NO_TENSOR;
+        if (c->tensors[i] != PROGRAM_NO_TENSOR) st = build_store_constant(b, c->tensors[i], err);
+    }
+    return st;
+}
+
+static pgy_status bind_node(program_step *step, builder *b, pgy_node *n, pgy_error *err)
+{
+    uint32_t index = 0;
+    while (b->graph->nodes[index] != n) index++;
+    return reference_step_bind(step, n, index, &b->p->memory, err);
+}
+
+static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
+{
+    pgy_node *n = c->node;
+    pgy_status st = bring_inputs(c, b, err);
+    if (st) return st;
+    place_outputs(c, b);
+    program_step step = {.label = arena_strdup(&b->p->memory, node_label(n)),
+                         .op_type = arena_strdup(&b->p->memory, n->op_type),
+                         .kernel = c->kernel,
+                         .node = n,
+                         .tensors = c->tensors,
+                         .input_count = (uint32_t)n->input_count,
+                         .captured_count = (uint32_t)c->captured_count,
+                         .output_count = (uint32_t)n->output_count,
+                         .cost_ns = c->cost_ns};
+    if (!step.label || !step.op_type) return no_memory(err);
+    st = c->kernel ? prepare(&step, b, &c->use, err) : bind_node(&step, b, n, err);
+    if (!st) st = store_constants(c, b, step.plan.packed_inputs, err);
+    if (!st) st = add_step(b, &step, err);
+    if (st) kernel_plan_deinit(&step.plan);
+    return st;
+}
+
+pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count, pgy_error *err)
+{
+    arena memory = {0};
+    build_node *nodes = arena_alloc_array(&memory, count + 1, sizeof *nodes);
+    size_t opened = 0;
+    pgy_status st = nodes ? PGY_OK : no_memory(err);
+    for (size_t i = 0; !st && i < count; i++) {
+        nodes[opened].node = order[i];
+        st = node_prepare(order[i], err);
+        if (st || computes_nothing(order[i])) continue;
+        st = open_node(&nodes[opened++], b, err);
+    }
+    if (!st) st = select_kernels(b, nodes, opened, &memory, err);
+    for (size_t i = 0; !st && i < opened; i++)
+        st = nodes[i].is_view ? emit_view(&nodes[i], b, err) : emit_step(&nodes[i], b, err);
+    arena_deinit(&memory);
+    return st;
+}

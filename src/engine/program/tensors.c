@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors of a program that is being built. The tensor of a value is kept in value_box.scratch, one
+ * more than its place, so that 0 stands for none. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/memory.h"
+#include "engine/program/build.h"
+
+enum { ALIGNMENT = 64 };
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the program");
+}
+
+void build_bind(pgy_value *v, uint32_t tensor)
+{
+    box_of(v)->scratch = (size_t)tensor + 1;
+}
+
+bool build_is_constant(pgy_value *v)
+{
+    return v->initializer || v->sparse || box_of(v)->known.data ||
+           (v->producer && node_is(v->producer, "Constant"));
+}
+
+static pgy_status add(uint32_t *out, builder *b, const build_tensor *t, pgy_error *err)
+{
+    if (!mem_grow((void **)&b->tensors, &b->tensor_capacity, b->tensor_count + 1,
+                  sizeof *b->tensors))
+        return no_memory(err);
+    b->tensors[b->tensor_count] = *t;
+    b->tensors[b->tensor_count].root = (uint32_t)b->tensor_count;
+    *out = (uint32_t)b->tensor_count++;
+    return PGY_OK;
+}
+
+static uint64_t size_of(const program_tensor *t)
+{
+    const kernel_tensor k = {
+        .dtype = t->dtype, .rank = t->rank, .shape = t->shape, .layout = t->layout};
+    return kernel_size_bytes(&k);
+}
+
+static pgy_status check_size(const pgy_value *v, const int64_t *shape, pgy_error *err)
+{
+    size_t count, bytes;
+    pgy_status st = pgy_shape_count(&count, (size_t)v->rank, shape, err);
+    if (!st) st = pgy_dtype_size_bytes(&bytes, v->dtype, count, err);
+    if (!st && bytes > memory_limit_bytes())
+        st = pgy_error_set(err, PGY_E_MEMORY, "%zu bytes go beyond %s", bytes,
+                           memory_limit_describe().text);
+    return st ? pgy_error_prefix(err, st, "tensor '%s': ", v->name) : PGY_OK;
+}
+
+pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, program_place place,
+                            pgy_error *err)
+{
+    if (v->kind != PGY_VALUE_TENSOR || !v->dtype || v->rank < 0 || v->dtype == PGY_STRING)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "type or rank of '%s' is not known before "
+                             "the data, or it is no tensor of numbers",
+                             v->name);
+    int64_t *shape = arena_alloc_array(&b->p->memory, (size_t)v->rank, sizeof *shape);
+    const char *name = arena_strdup(&b->p->memory, v->name);
+    if (!shape || !name) return no_memory(err);
+    for (int32_t i = 0; i < v->rank; i++) {
+        shape[i] = v->dims[i].value;
+        if (shape[i] < 0)
+            return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                                 "dimension %d of '%s' is not known before the data", i, v->name);
+    }
+    const pgy_status st = check_size(v, shape, err);
+    if (st) return st;
+    build_tensor t = {
+        .t = {.name = name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .place = place}};
+    t.t.size_bytes = size_of(&t.t);
+    return add(out, b, &t, err);
+}
+
+pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layout layout,
+                             pgy_error *err)
+{
+    build_tensor t = {.t = b->tensors[of].t};
+    t.t.layout = layout;
+    t.t.place = PROGRAM_ARENA;
+    t.t.offset = 0;
+    t.t.size_bytes = size_of(&t.t);
+    return add(out, b, &t, err);
+}
+
+/* ---- Constants ------------------------------------------------------------------------------ */
+
+static pgy_status load_constant(pgy_tensor **out, pgy_value *v, pgy_error *err)
+{
+    const op_value *known = &box_of(v)->known;
+    if (v->initializer || v->sparse || !known->data) return pgy_graph_value_data(out, v, err);
+    return op_from_storage(out, (pgy_tensor *)known->data, known->dtype, err);
+}
+
+static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    pgy_status st = build_tensor_add(out, b, v, PROGRAM_CONSTANT, err);
+    if (!st) st = load_constant(&t, v, err);
+    if (st) return st;
+    build_tensor *made = &b->tensors[*out];
+    if (pgy_tensor_dtype(t) != made->t.dtype || pgy_tensor_size_bytes(t) != made->t.size_bytes) {
+        pgy_tensor_release(t);
+        return pgy_error_set(err, PGY_E_FORMAT, "constant '%s' is not as it is declared", v->name);
+    }
+    made->constant = t;
+    build_bind(v, *out);
+    return PGY_OK;
+}
+
+pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
+{
+    *out = PROGRAM_NO_TENSOR;
+    if (!v) return PGY_OK;
+    if (box_of(v)->scratch) {
+        *out = (uint32_t)(box_of(v)->scratch - 1);
+        return PGY_OK;
+    }
+    if (build_is_constant(v)) return add_constant(out, b, v, err);
+    return pgy_error_set(err, PGY_E_INTERNAL, "nothing computes '%s'", v->name);
+}
+
+pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes, pgy_error *err)
+{
+    program *p = b->p;
+    const uint64_t start = (p->constant_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const uint64_t end = start + size_bytes;
+    if (end > b->constant_capacity || !p->constants) { /* empty ones have an address, too */
+        const uint64_t least = b->constant_capacity ? 2 * b->constant_capacity : ALIGNMENT;
+        const uint64_t wanted = end > least ? end : least;
+        void *more = mem_alloc_aligned(ALIGNMENT, wanted);
+        if (!more) return no_memory(err);
+        if (p->constant_bytes) memcpy(more, p->constants, p->constant_bytes);
+        mem_free(p->constants);
+        p->constants = more;
+        b->constant_capacity = wanted;
+    }
+    if (start > p->constant_bytes)
+        memset((char *)p->constants + p->constant_bytes, 0, start - p->constant_bytes);
+    p->constant_bytes = end;
+    *offset = start;
+    return PGY_OK;
+}
+
+pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)
+{
+    build_tensor *t = &b->tensors[b->tensors[tensor].root];
+    if (!t->constant || t->stored) return PGY_OK;
+    const pgy_status st = build_constant_room(&t->t.offset, b, t->t.size_bytes, err);
+    if (st) return st;
+    if (t->t.size_bytes)
+        memcpy((char *)b->p->constants + t->t.offset, pgy_tensor_data(t->constant),
+               t->t.size_bytes);
+    t->stored = true;
+    return PGY_OK;
+}

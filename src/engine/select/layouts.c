@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layouts of all nodes together. A node is a variable whose states are its forms. A value with one
+ * reader is an edge between two of them; one with several readers is a variable too, whose states
+ * are the sets of layouts in which it is there, so that a reorder that serves two readers is paid
+ * once. What is there from the start, and what has to be linear at the end, are costs of states. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/select/pbqp.h"
+#include "engine/select/select.h"
+
+enum { SETS = 1 << SELECT_LAYOUTS, OUTSIDE = UINT32_MAX };
+
+/* Somebody who reads a tensor: an input of a node, or the caller behind the last one. */
+typedef struct reader {
+    uint32_t node; /* OUTSIDE: the caller */
+    uint32_t slot; /* of the form's layouts; OUTSIDE: wants it linear */
+    uint32_t next; /* of the same tensor */
+} reader;
+
+typedef struct net {
+    selection *s;
+    pbqp *p;
+    uint32_t outside;    /* the variable of what is not a node: it has one state */
+    uint32_t *values;    /* of each tensor: its variable, or OUTSIDE */
+    uint32_t *producers; /* of each tensor: its node, or OUTSIDE */
+    uint32_t *outputs;   /* which output of it */
+    uint32_t *first;     /* reader */
+    reader *readers;
+    size_t reader_count;
+} net;
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while kernels are chosen");
+}
+
+/* ---- Who reads what ------------------------------------------------------------------------- */
+
+static void add_reader(net *w, uint32_t tensor, uint32_t node, uint32_t slot)
+{
+    if (tensor == PROGRAM_NO_TENSOR) return;
+    w->readers[w->reader_count] = (reader){.node = node, .slot = slot, .next = w->first[tensor]};
+    w->first[tensor] = (uint32_t)w->reader_count++;
+}
+
+static uint32_t tensor_of(const pgy_value *v)
+{
+    const size_t scratch = box_of((pgy_value *)v)->scratch;
+    return scratch ? (uint32_t)(scratch - 1) : PROGRAM_NO_TENSOR;
+}
+
+static bool allocate(net *w)
+{
+    const selection *s = w->s;
+    const size_t tensors = s->b->tensor_count + 1;
+    size_t most = s->b->graph->output_count;
+    for (size_t i = 0; i < s->count; i++)
+        most += s->nodes[i].n->input_count + s->nodes[i].n->captured_count;
+    w->values = arena_alloc_array(s->memory, tensors, sizeof *w->values);
+    w->producers = arena_alloc_array(s->memory, tensors, sizeof *w->producers);
+    w->outputs = arena_alloc_array(s->memory, tensors, sizeof *w->outputs);
+    w->first = arena_alloc_array(s->memory, tensors, sizeof *w->first);
+    w->readers = arena_alloc_array(s->memory, most + 1, sizeof *w->readers);
+    if (!w->values || !w->producers || !w->outputs || !w->first || !w->readers) return false;
+    memset(w->values, 0xff, tensors * sizeof *w->values);
+    memset(w->producers, 0xff, tensors * sizeof *w->producers);
+    memset(w->first, 0xff, tensors * sizeof *w->first);
+    return true;
+}
+
+static void connect(net *w)
+{
+    const selection *s = w->s;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const build_node *n = s->nodes[i].n;
+        const size_t inputs = n->use.input_count, reads = n->input_count + n->captured_count;
+        for (size_t k = 0; k < reads; k++)
+            add_reader(w, n->tensors[k], i, k < inputs ? (uint32_t)k : OUTSIDE);
+        for (size_t k = 0; k < n->use.output_count; k++) {
+            const uint32_t t = n->tensors[reads + k];
+            if (t == PROGRAM_NO_TENSOR) continue;
+            w->producers[t] = i;
+            w->outputs[t] = (uint32_t)(inputs + k);
+        }
+    }
+    for (size_t i = 0; i < s->b->graph->output_count; i++)
+        add_reader(w, tensor_of(s->b->graph->outputs[i]), OUTSIDE, OUTSIDE);
+}
+
+/* ---- Layouts of states ---------------------------------------------------------------------- */
+
+static kernel_layout wanted(const net *w, const reader *r, size_t form)
+{
+    if (r->slot == OUTSIDE) return KERNEL_LINEAR;
+    return (kernel_layout)w->s->nodes[r->node].forms[form].layouts[r->slot];
+}
+
+static size_t forms_of(const net *w, uint32_t node)
+{
+    return node == OUTSIDE ? 1 : w->s->nodes[node].form_count;
+}
+
+static kernel_layout given(const net *w, uint32_t tensor, size_t form)
+{
+    const uint32_t node = w->producers[tensor];
+    if (node == OUTSIDE) return KERNEL_LINEAR;
+    return (kernel_layout)w->s->nodes[node].forms[form].layouts[w->outputs[tensor]];
+}
+
+/* Layouts that somebody could give or want. */
+static unsigned layouts_in_play(const net *w, uint32_t tensor)
+{
+    unsigned mask = 0;
+    for (size_t f = 0; f < forms_of(w, w->producers[tensor]); f++)
+        mask |= 1u << given(w, tensor, f);
+    for (uint32_t r = w->first[tensor]; r != OUTSIDE; r = w->readers[r].next)
+        for (size_t f = 0; f < forms_of(w, w->readers[r].node); f++)
+            mask |= 1u << wanted(w, &w->readers[r], f);
+    return mask;
+}
+
+static uint32_t variable_of(const net *w, uint32_t node)
+{
+    return node == OUTSIDE ? w->outside : w->s->nodes[node].variable;
+}
+
+static bool add_direct(net *w, uint32_t tensor, const reader *r)
+{
+    const size_t rows = forms_of(w, w->producers[tensor]), columns = forms_of(w, r->node);
+    double *costs = arena_alloc_array(w->s->memory, rows * columns, sizeof *costs);
+    if (!costs) return false;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < columns; k++)
+            costs[i * columns + k] =
+                select_reorder_ns(w->s, tensor, given(w, tensor, i), wanted(w, r, k));
+    return pbqp_add_edge(w->p, variable_of(w, w->producers[tensor]), variable_of(w, r->node),
+                         costs);
+}
+
+/* The producer's side of a value: what it does not give in the right layout is reordered. */
+static bool add_producer(net *w, uint32_t tensor, uint32_t value, const unsigned *sets,
+                         size_t count)
+{
+    const size_t rows = forms_of(w, w->producers[tensor]);
+    double *costs = arena_alloc_array(w->s->memory, rows * count, sizeof *costs);
+    if (!costs) return false;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < count; k++) {
+            const kernel_layout own = given(w, tensor, i);
+            double cost = sets[k] >> own & 1 ? 0 : PBQP_NEVER;
+            for (unsigned l = 0; l < SELECT_LAYOUTS; l++)
+                if (sets[k] >> l & 1)
+                    cost += select_reorder_ns(w->s, tensor, own, (kernel_layout)l);
+            costs[i * count + k] = cost;
+        }
+    return pbqp_add_edge(w->p, variable_of(w, w->producers[tensor]), value, costs);
+}
+
+static bool add_reading(net *w, const reader *r, uint32_t value, const unsigned *sets, size_t count)
+{
+    const size_t rows = forms_of(w, r->node);
+    double *costs = arena_alloc_array(w->s->memory, rows * count, sizeof *costs);
+    if (!costs) return false;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < count; k++)
+            costs[i * count + k] = sets[k] >> wanted(w, r, i) & 1 ? 0 : PBQP_NEVER;
+    return pbqp_add_edge(w->p, variable_of(w, r->node), value, costs);
+}
+
+static bool add_shared(net *w, uint32_t tensor, unsigned mask)
+{
+    const double costs[SETS] = {0};
+    unsigned sets[SETS];
+    size_t count = 0;
+    uint32_t value;
+    for (unsigned set = 1; set < SETS; set++)
+        if ((set & ~mask) == 0) sets[count++] = set;
+    if (!pbqp_add_node(w->p, &value, count, costs)) return false;
+    w->values[tensor] = value;
+    if (!add_producer(w, tensor, value, sets, count)) return false;
+    for (uint32_t r = w->first[tensor]; r != OUTSIDE; r = w->readers[r].next)
+        if (!add_reading(w, &w->readers[r], value, sets, count)) return false;
+    return true;
+}
+
+static bool add_value(net *w, uint32_t tensor)
+{
+    const build_tensor *t = &w->s->b->tensors[tensor];
+    if (w->first[tensor] == OUTSIDE || w->s->b->tensors[t->root].constant) return true;
+    const unsigned mask = layouts_in_play(w, tensor);
+    if ((mask & (mask - 1)) == 0) return true;
+    const reader *r = &w->readers[w->first[tensor]];
+    return r->next == OUTSIDE ? add_direct(w, tensor, r) : add_shared(w, tensor, mask);
+}
+
+static bool add_nodes(net *w)
+{
+    static const double FREE[1] = {0};
+    for (size_t i = 0; i < w->s->count; i++) {
+        select_node *n = &w->s->nodes[i];
+        double *costs = arena_alloc_array(w->s->memory, n->form_count, sizeof *costs);
+        if (!costs) return false;
+        for (size_t f = 0; f < n->form_count; f++) costs[f] = n->forms[f].cost_ns;
+        if (!pbqp_add_node(w->p, &n->variable, n->form_count, costs)) return false;
+    }
+    return pbqp_add_node(w->p, &w->outside, 1, FREE);
+}
+
+/* ---- A first guess -------------------------------------------------------------------------- */
+
+/* From front to back, each node takes what is cheapest for it alone. */
+static void guess(const net *w, uint32_t *forms)
+{
+    const selection *s = w->s;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const select_node *n = &s->nodes[i];
+        double best = PBQP_NEVER;
+        for (size_t f = 0; f < n->form_count; f++) {
+            double cost = n->forms[f].cost_ns;
+            for (size_t k = 0; k < n->n->use.input_count; k++) {
+                const uint32_t t = n->n->tensors[k];
+                if (t == PROGRAM_NO_TENSOR || s->b->tensors[s->b->tensors[t].root].constant)
+                    continue;
+                const size_t from = w->producers[t] == OUTSIDE ? 0 : forms[w->producers[t]];
+                cost += select_reorder_ns(s, t, given(w, t, from),
+                                          (kernel_layout)n->forms[f].layouts[k]);
+            }
+            if (cost >= best) continue;
+            best = cost;
+            forms[i] = (uint32_t)f;
+        }
+    }
+}
+
+/* Values are there in exactly the layouts that the guess needs. */
+static void guess_values(const net *w, uint32_t *states, const uint32_t *forms)
+{
+    for (uint32_t t = 0; t < w->s->b->tensor_count; t++) {
+        if (w->values[t] == OUTSIDE) continue;
+        const uint32_t p = w->producers[t];
+        const unsigned mask = layouts_in_play(w, t);
+        unsigned needed = 1u << given(w, t, p == OUTSIDE ? 0 : forms[p]);
+        for (uint32_t r = w->first[t]; r != OUTSIDE; r = w->readers[r].next) {
+            const uint32_t n = w->readers[r].node;
+            needed |= 1u << wanted(w, &w->readers[r], n == OUTSIDE ? 0 : forms[n]);
+        }
+        for (unsigned set = 1; set < needed; set++) states[w->values[t]] += (set & ~mask) == 0;
+    }
+}
+
+pgy_status select_layouts(selection *s, uint32_t *forms, bool guessed, pgy_error *err)
+{
+    net w = {.s = s, .p = pbqp_create(s->memory)};
+    if (!w.p || !allocate(&w) || !add_nodes(&w)) return no_memory(err);
+    connect(&w);
+    for (uint32_t t = 0; t < s->b->tensor_count; t++)
+        if (!add_value(&w, t)) return no_memory(err);
+    uint32_t *states = arena_alloc_array(s->memory, pbqp_node_count(w.p) + 1, sizeof *states);
+    if (!states) return no_memory(err);
+    if (!guessed) guess(&w, forms);
+    memcpy(states, forms, s->count * sizeof *states);
+    guess_values(&w, states, forms);
+    if (!pbqp_solve(w.p, states)) return no_memory(err);
+    memcpy(forms, states, s->count * sizeof *forms);
+    return PGY_OK;
+}

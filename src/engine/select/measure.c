@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The candidates run by turns, round after round, so that whatever else the machine does falls on
+ * all of them; noise only ever adds time, so the shortest run tells most. What is measured is the
+ * processor's time of this thread: it runs the parts of a step one after the other, and the longest
+ * one counts, so the result does not depend on who else uses the machine. Data are random and never
+ * zero: some processors are faster on zeros, and sums of denormal numbers slower. */
+#include "engine/select/measure.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/memory.h"
+#include "engine/program/program.h"
+
+enum {
+    WARM_UPS = 2,
+    FEWEST_ROUNDS = 5,
+    CLOSE_ROUNDS = 12, /* where two are nearly as fast */
+    MOST_ROUNDS = 40,
+    ROUNDS_NS = 4000000, /* short kernels run in more rounds, until each has had this long */
+    SAMPLE_NS = 10000,   /* one run that is shorter is repeated within a round */
+    MOST_REPEATS = 200,
+    ROTATED_BYTES = 6 << 20, /* more than the caches of one core */
+    MOST_SETS = 32,
+    SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS
+};
+static const double LOST = 1.3, LOST_WHILE_WARM = 2, CLOSE = 1.1;
+
+typedef struct trial {
+    measure_candidate *c;
+    kernel_plan plan;
+    uint32_t parts;
+    uint32_t repeats;
+    bool prepared, lost;
+    size_t rounds;
+} trial;
+
+typedef struct bench {
+    size_t threads;
+    trial *trials;
+    size_t count;
+    const kernel_problem *use; /* of the first: types and shapes are those of all */
+    size_t offsets[SLOTS], stride, sets;
+    void *constants[KERNEL_MAX_INPUTS]; /* those that some candidate reads while it runs */
+    char *memory, *workspace;
+    size_t scratch_at, scratch_stride;
+    size_t turn; /* of the sets */
+    atomic_int fault;
+} bench;
+
+static size_t round_up(size_t n)
+{
+    return (n + 63) / 64 * 64;
+}
+
+static const kernel_tensor *slot_of(const kernel_problem *u, size_t slot)
+{
+    return slot < u->input_count ? &u->inputs[slot] : &u->outputs[slot - u->input_count];
+}
+
+static size_t slot_count(const kernel_problem *u)
+{
+    return u->input_count + u->output_count;
+}
+
+/* ---- Data ----------------------------------------------------------------------------------- */
+
+static uint32_t random_next(uint32_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 17;
+    *seed ^= *seed << 5;
+    return *seed;
+}
+
+/* The upper half of a float32 is a bfloat16; a float16 has the same sign, another exponent. */
+static void fill_halves(uint16_t *to, size_t count, bool brain, uint32_t *seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t bits = random_next(seed);
+        to[i] = (uint16_t)(brain ? (bits & 0x807f) | 0x3f00 : (bits & 0x83ff) | 0x3800);
+    }
+}
+
+static void fill_floats(float *to, size_t count, uint32_t *seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t bits = (random_next(seed) & 0x807fffff) | 0x3f000000; /* 0.5 to 1, or less */
+        memcpy(&to[i], &bits, sizeof bits);
+    }
+}
+
+/* Small positive numbers, which are good as indices and as divisors too. */
+static void fill_integers(uint8_t *to, size_t count, size_t item, uint32_t *seed)
+{
+    memset(to, 0, count * item);
+    for (size_t i = 0; i < count; i++) to[i * item] = (uint8_t)(1 + random_next(seed) % 2);
+}
+
+static void fill_bytes(uint8_t *to, size_t count, uint32_t *seed)
+{
+    for (size_t i = 0; i < count; i++) to[i] = (uint8_t)(1 + random_next(seed) % 254);
+}
+
+static void fill(void *to, pgy_dtype dtype, size_t size_bytes)
+{
+    uint32_t seed = 2463534242u;
+    const size_t bits = pgy_dtype_describe(dtype)->bits;
+    if (dtype == PGY_F32)
+        fill_floats(to, size_bytes / 4, &seed);
+    else if (dtype == PGY_F16 || dtype == PGY_BF16)
+        fill_halves(to, size_bytes / 2, dtype == PGY_BF16, &seed);
+    else if (dtype == PGY_F64)
+        for (size_t i = 0; i < size_bytes / 8; i++)
+            ((double *)to)[i] = 0.5 + (double)(random_next(&seed) >> 8) * 0x1p-25;
+    else if (dtype == PGY_BOOL)
+        for (size_t i = 0; i < size_bytes; i++) ((uint8_t *)to)[i] = random_next(&seed) >> 7 & 1;
+    else if (bits > 8)
+        fill_integers(to, size_bytes / (bits / 8), bits / 8, &seed);
+    else
+        fill_bytes(to, size_bytes, &seed);
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+/* Largest bytes of a tensor in the layouts of all candidates; 0: none, or a constant. */
+static size_t slot_bytes(const bench *b, size_t slot)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        const kernel_tensor *t = slot_of(b->trials[i].c->use, slot);
+        const size_t bytes = t->dtype && !t->data ? kernel_size_bytes(t) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+/* Those that cannot be prepared, or not in time, are out. */
+static bool prepare_all(bench *b, int64_t until)
+{
+    bool any = false;
+    for (size_t i = 0; i < b->count; i++) {
+        trial *t = &b->trials[i];
+        t->prepared = clock_ns() < until && !t->c->kernel->prepare(&t->plan, t->c->use, NULL);
+        t->lost = !t->prepared;
+        any |= t->prepared;
+        t->parts = program_parts(t->c->estimate_ns, t->plan.parts, b->threads);
+    }
+    return any;
+}
+
+static bool need_constant(const bench *b, size_t input)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->trials[i].prepared && !(b->trials[i].plan.packed_inputs >> input & 1)) return true;
+    return false;
+}
+
+static bool copy_constants(bench *b)
+{
+    for (size_t i = 0; i < b->use->input_count; i++) {
+        const kernel_tensor *t = &b->use->inputs[i];
+        if (!t->dtype || !t->data || !need_constant(b, i)) continue;
+        const size_t bytes = kernel_size_bytes(t);
+        b->constants[i] = mem_alloc_aligned(64, bytes + 64);
+        if (!b->constants[i]) return false;
+        memcpy(b->constants[i], t->data, bytes);
+    }
+    return true;
+}
+
+static bool allocate(bench *b)
+{
+    size_t workspace = 0, scratch = 0, total;
+    for (size_t i = 0; i < slot_count(b->use); i++) {
+        b->offsets[i] = b->stride;
+        b->stride += round_up(slot_bytes(b, i));
+    }
+    b->sets = b->stride ? ROTATED_BYTES / b->stride + 1 : 1;
+    if (b->sets > MOST_SETS) b->sets = MOST_SETS;
+    if (!size_mul(&total, b->stride + 64, b->sets) || total > memory_limit_bytes() / 4)
+        return false;
+    b->memory = mem_alloc_aligned(64, total);
+    for (size_t i = 0; i < b->count; i++) {
+        const kernel_plan *p = &b->trials[i].plan;
+        if (p->workspace_bytes > workspace) workspace = p->workspace_bytes;
+        if (p->scratch_bytes > scratch) scratch = p->scratch_bytes;
+    }
+    b->scratch_at = round_up(workspace);
+    b->scratch_stride = round_up(scratch);
+    b->workspace = mem_alloc_aligned(64, b->scratch_at + b->scratch_stride * b->threads + 64);
+    return b->memory && b->workspace;
+}
+
+static void fill_all(bench *b)
+{
+    memset(b->memory, 0, b->stride * b->sets);
+    for (size_t i = 0; i < b->use->input_count; i++) {
+        const size_t bytes = slot_bytes(b, i);
+        if (bytes) fill(b->memory + b->offsets[i], b->use->inputs[i].dtype, bytes);
+    }
+    for (size_t s = 1; s < b->sets; s++) memcpy(b->memory + s * b->stride, b->memory, b->stride);
+}
+
+static void clean_up(bench *b)
+{
+    for (size_t i = 0; i < b->count && b->trials; i++)
+        if (b->trials[i].prepared) kernel_plan_deinit(&b->trials[i].plan);
+    for (size_t i = 0; i < KERNEL_MAX_INPUTS; i++) mem_free(b->constants[i]);
+    mem_free(b->memory);
+    mem_free(b->workspace);
+    mem_free(b->trials);
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void find_tensors(void **tensors, bench *b, const trial *t)
+{
+    char *set = b->memory + b->turn * b->stride;
+    b->turn = (b->turn + 1) % b->sets;
+    for (size_t i = 0; i < slot_count(b->use); i++) {
+        const kernel_tensor *tensor = slot_of(t->c->use, i);
+        const bool packed = i < b->use->input_count && (t->plan.packed_inputs >> i & 1);
+        tensors[i] = !tensor->dtype || packed ? NULL
+                     : tensor->data           ? b->constants[i]
+                                              : set + b->offsets[i];
+    }
+}
+
+static void run_part(bench *b, const trial *t, void *const *tensors, uint32_t phase, uint32_t part)
+{
+    const kernel_run r = {.self = t->c->kernel,
+                          .params = t->plan.params,
+                          .packed = t->plan.packed,
+                          .tensors = tensors,
+                          .workspace = b->workspace,
+                          .scratch = b->workspace + b->scratch_at + b->scratch_stride * part,
+                          .phase = phase,
+                          .part = part,
+                          .parts = t->parts,
+                          .fault = &b->fault};
+    if (!cancel_requested()) t->c->kernel->run(&r);
+}
+
+/* One run of a step that threads share: each phase lasts as long as its longest part. */
+static double sample_parts(bench *b, const trial *t)
+{
+    void *tensors[SLOTS];
+    int64_t total = 0;
+    find_tensors(tensors, b, t);
+    for (uint32_t phase = 0; phase < t->plan.phases; phase++) {
+        int64_t longest = 0, last = cpu_ns();
+        for (uint32_t part = 0; part < t->parts; part++) {
+            run_part(b, t, tensors, phase, part);
+            const int64_t now = cpu_ns();
+            if (now - last > longest) longest = now - last;
+            last = now;
+        }
+        total += longest;
+    }
+    return (double)total;
+}
+
+static double sample(bench *b, const trial *t)
+{
+    if (t->parts > 1) return sample_parts(b, t);
+    const int64_t start = cpu_ns();
+    for (uint32_t i = 0; i < t->repeats; i++) {
+        void *tensors[SLOTS];
+        find_tensors(tensors, b, t);
+        for (uint32_t phase = 0; phase < t->plan.phases; phase++) run_part(b, t, tensors, phase, 0);
+    }
+    return (double)(cpu_ns() - start) / t->repeats;
+}
+
+static double best_of(const bench *b)
+{
+    double best = -1;
+    for (size_t i = 0; i < b->count; i++) {
+        const double time = b->trials[i].c->time_ns;
+        if (time >= 0 && (best < 0 || time < best)) best = time;
+    }
+    return best;
+}
+
+/* Those that cannot win any more are left out. */
+static void drop_lost(bench *b, double factor)
+{
+    const double best = best_of(b);
+    for (size_t i = 0; i < b->count; i++)
+        if (b->trials[i].c->time_ns > factor * best) b->trials[i].lost = true;
+}
+
+static bool warm_up(bench *b, int64_t until)
+{
+    for (size_t round = 0; round < WARM_UPS; round++)
+        for (size_t i = 0; i < b->count; i++) {
+            trial *t = &b->trials[i];
+            if (t->lost) continue;
+            t->repeats = 1;
+            t->c->time_ns = sample(b, t);
+            const double repeats = SAMPLE_NS / (t->c->time_ns + 1);
+            t->repeats = repeats < 1              ? 1
+                         : repeats > MOST_REPEATS ? MOST_REPEATS
+                                                  : (uint32_t)repeats;
+            if (cancel_requested() || clock_ns() > until) return false;
+        }
+    drop_lost(b, LOST_WHILE_WARM);
+    return true;
+}
+
+static bool run_round(bench *b, int64_t until)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        trial *t = &b->trials[i];
+        if (t->lost) continue;
+        const double time = sample(b, t);
+        if (!t->rounds++ || time < t->c->time_ns) t->c->time_ns = time;
+        if (cancel_requested() || clock_ns() > until) return false;
+    }
+    return true;
+}
+
+static bool is_close(const bench *b)
+{
+    const double best = best_of(b);
+    size_t near = 0;
+    for (size_t i = 0; i < b->count; i++)
+        near += !b->trials[i].lost && b->trials[i].c->time_ns <= CLOSE * best;
+    return near > 1;
+}
+
+static void run_rounds(bench *b, int64_t until)
+{
+    const int64_t start = clock_ns();
+    for (size_t round = 1; round <= MOST_ROUNDS; round++) {
+        if (!run_round(b, until)) return;
+        if (round > 1) drop_lost(b, LOST);
+        const size_t fewest = is_close(b) ? CLOSE_ROUNDS : FEWEST_ROUNDS;
+        if (round >= fewest && clock_ns() - start > (int64_t)(b->count * ROUNDS_NS)) return;
+    }
+}
+
+bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until)
+{
+    bench b = {.threads = threads, .count = count};
+    b.use = candidates[0].use;
+    b.trials = mem_calloc(count, sizeof *b.trials);
+    for (size_t i = 0; i < count; i++) {
+        candidates[i].time_ns = -1;
+        if (b.trials) b.trials[i].c = &candidates[i];
+    }
+    const bool ready = b.trials && prepare_all(&b, until) && copy_constants(&b) && allocate(&b);
+    if (ready) {
+        fill_all(&b);
+        if (warm_up(&b, until)) run_rounds(&b, until);
+        for (size_t i = 0; i < count; i++)
+            if (!b.trials[i].prepared || (!b.trials[i].rounds && !b.trials[i].lost))
+                candidates[i].time_ns = -1;
+    }
+    clean_up(&b);
+    return ready;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choices that depend on one another: every node takes one of its states, states have costs, and so
+ * has each pair of states of two nodes that an edge joins (partitioned boolean quadratic problem).
+ */
+#ifndef ENGINE_SELECT_PBQP_H
+#define ENGINE_SELECT_PBQP_H
+
+#include <polygraphy/base.h>
+
+#include "base/arena.h"
+
+/* A state or pair that cannot be. */
+#define PBQP_NEVER (__builtin_inf())
+
+typedef struct pbqp pbqp;
+
+/* Zeroed, in the arena, which holds all that is added too. NULL: out of memory. */
+pbqp *pbqp_create(arena *memory);
+/* A node with `count` states, at least one. Nodes are numbered from 0. False: out of memory. */
+bool pbqp_add_node(pbqp *p, uint32_t *index, size_t count, const double *costs);
+/* costs[i * states of b + k]: state i of `a` with state k of `b`. A pair may have several edges.
+ * False: out of memory. */
+bool pbqp_add_edge(pbqp *p, uint32_t a, uint32_t b, const double *costs);
+size_t pbqp_node_count(const pbqp *p);
+double pbqp_cost(const pbqp *p, const uint32_t *states);
+/* Finds cheap states. Nodes with up to two neighbours are decided exactly, so for chains, trees and
+ * nested branches the result is the best; what remains is tried out whole where it is small, and
+ * else decided one by one. `states` holds a first guess, which the result is never worse than.
+ * False: out of memory. */
+bool pbqp_solve(const pbqp *p, uint32_t *states);
+
+#endif

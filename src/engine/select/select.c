@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Selection from front to back: what each node can be done with, what that costs by estimate, the
+ * layouts that are best so; then the same with times, where the layouts found first have a small
+ * advantage, so that noise does not turn the choice. */
+#include "engine/select/select.h"
+
+#include <string.h>
+
+#include "engine/build/config.h"
+#include "engine/build/progress.h"
+
+static const double ADVANTAGE = 0.98; /* of the layouts that estimates prefer */
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while kernels are chosen");
+}
+
+static pgy_status gather(selection *s, build_node *nodes, pgy_error *err)
+{
+    s->nodes = arena_alloc_array(s->memory, s->count + 1, sizeof *s->nodes);
+    s->masks = arena_alloc_array(s->memory, s->b->tensor_count + 1, 1);
+    if (!s->nodes || !s->masks) return no_memory(err);
+    memset(s->masks, 1 << KERNEL_LINEAR, s->b->tensor_count);
+    const pgy_build_config *config = s->b->options->config;
+    pgy_status st = PGY_OK;
+    progress_start(config, PROGRESS_KERNELS, PROGRESS_PROGRAM, s->count);
+    for (size_t i = 0; !st && i < s->count; i++) {
+        s->nodes[i].n = &nodes[i];
+        st = select_gather(s, &s->nodes[i], err);
+        if (!st) st = progress_step(config, PROGRESS_KERNELS, i, err);
+    }
+    progress_finish(config, PROGRESS_KERNELS);
+    return st;
+}
+
+static pgy_status choose(uint32_t *forms, selection *s, pgy_error *err)
+{
+    select_estimate(s);
+    pgy_status st = select_layouts(s, forms, false, err);
+    if (st || !s->timing) return st;
+    st = select_measure(s, err);
+    for (size_t i = 0; !st && i < s->count; i++)
+        if (s->nodes[i].form_count > 1) s->nodes[i].forms[forms[i]].cost_ns *= ADVANTAGE;
+    return st ? st : select_layouts(s, forms, true, err);
+}
+
+/* Nodes get the uses as their kernels accept them. */
+static pgy_status hand_over(const selection *s, const uint32_t *forms, pgy_error *err)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const select_node *n = &s->nodes[i];
+        const select_form *f = &n->forms[forms[i]];
+        kernel_problem use;
+        if (f->variant == SELECT_NONE) {
+            n->n->cost_ns = f->cost_ns;
+            if (n->n->is_view) n->n->use.inputs[0].layout = (kernel_layout)f->layouts[0];
+            continue;
+        }
+        const select_variant *v = &n->variants[f->variant];
+        if (!select_use(&use, n, v))
+            return node_error(n->n->node, err, PGY_E_INTERNAL,
+                              "kernel '%s' does not take what it took before", v->kernel->name);
+        n->n->use = use;
+        n->n->kernel = v->kernel;
+        n->n->cost_ns = v->estimate_ns;
+    }
+    return PGY_OK;
+}
+
+pgy_status select_kernels(builder *b, build_node *nodes, size_t count, arena *memory,
+                          pgy_error *err)
+{
+    selection s = {
+        .b = b, .memory = memory, .count = count, .timing = b->options->timing, .scale = 1};
+    uint32_t *forms = arena_alloc_array(memory, count + 1, sizeof *forms);
+    pgy_status st = forms ? config_cpu_level(&s.level, b->options->config, err) : no_memory(err);
+    if (!st) st = gather(&s, nodes, err);
+    if (!st) st = choose(forms, &s, err);
+    if (!st) st = hand_over(&s, forms, err);
+    strmap_deinit(&s.kernels);
+    strmap_deinit(&s.limited);
+    return st;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The choice of a kernel for each node and of a layout for each value, for all of them together. */
+#ifndef ENGINE_SELECT_SELECT_H
+#define ENGINE_SELECT_SELECT_H
+
+#include "engine/program/build.h"
+#include "engine/tactics/timing.h"
+
+enum { SELECT_LAYOUTS = KERNEL_BLOCKED_16 + 1 };
+
+/* A kernel that accepts a node when it is offered inputs in this layout. */
+typedef struct select_variant {
+    const kernel *kernel;
+    kernel_layout offered;
+    uint32_t form;
+    double estimate_ns;
+    double time_ns; /* negative: not measured */
+} select_variant;
+
+/* Layouts in which a node can be done, and the kernel that does it best so. */
+typedef struct select_form {
+    const uint8_t *layouts; /* of inputs, then of outputs */
+    size_t variant;         /* the best one; SELECT_NONE: the reference, or a view */
+    double cost_ns;
+    bool timed; /* the cost is a measured time */
+    pgy_timing_key key;
+} select_form;
+
+#define SELECT_NONE SIZE_MAX
+
+/* What can be done with a node: at least one form. */
+typedef struct select_node {
+    build_node *n;
+    select_variant *variants;
+    select_form *forms;
+    size_t variant_count, form_count;
+    uint64_t kernels;  /* a hash of those that could be asked */
+    size_t usual;      /* the variant with the least estimate; SELECT_NONE */
+    uint32_t variable; /* of the choice of layouts */
+} select_node;
+
+typedef struct selection {
+    builder *b;
+    arena *memory;
+    select_node *nodes;
+    size_t count;
+    timing *timing; /* NULL: estimates only */
+    cpu_level level;
+    bool measured;  /* costs hold times: they are of all threads together */
+    double scale;   /* from estimates to times */
+    strmap kernels; /* by operator */
+    strmap limited; /* memory that kernels need, by use, where there is a limit */
+    uint8_t *masks; /* of each tensor: the layouts in which some form gives it (bits) */
+} selection;
+
+/* Chooses for all nodes and leaves kernel, use and layouts in them. */
+pgy_status select_kernels(builder *b, build_node *nodes, size_t count, arena *memory,
+                          pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- select_variants.c ---- */
+/* Fills variants and forms of a node. */
+pgy_status select_gather(selection *s, select_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* The use as accepted by a variant; false if it is not. */
+bool select_use(kernel_problem *out, const select_node *n, const select_variant *v);
+const char *select_domain(const build_node *n); /* "" for ONNX's */
+bool select_can_reorder(const kernel_tensor *t);
+
+/* ---- select_times.c ---- */
+/* Best variant and cost of every form by estimates. */
+void select_estimate(selection *s);
+/* The same by times: from the cache, else measured as far as the level wants it. */
+pgy_status select_measure(selection *s, pgy_error *err) PGY_MUST_CHECK;
+/* Nanoseconds to bring a tensor from one layout to another. */
+double select_reorder_ns(const selection *s, uint32_t tensor, kernel_layout from, kernel_layout to);
+
+/* ---- select_layouts.c ---- */
+/* The forms that are cheapest together, reorders included; `forms` holds a first guess, or is all 0
+ * and `guess` is false. */
+pgy_status select_layouts(selection *s, uint32_t *forms, bool guess, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What forms cost. By estimate: what the kernels say. By time: from the timing cache, else
+ * measured; which kernels are measured is the level's choice, and equal nodes share what was found.
+ * The kernel that the estimate prefers keeps its place unless another one is clearly faster. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/log.h"
+#include "engine/build/progress.h"
+#include "engine/select/measure.h"
+#include "engine/select/pbqp.h"
+#include "engine/select/select.h"
+
+static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
+
+enum { BEST_OF_LEVEL_2 = 3, MOST_CANDIDATES = 64 };
+static const double NEAR = 1.5;     /* level 3: as far from the best estimate */
+static const double CLEARLY = 0.98; /* of the usual kernel's time */
+static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* for a byte, by estimate */
+enum { REORDER_NS = 300 };                                      /* at least */
+
+/* ---- Estimates ------------------------------------------------------------------------------ */
+
+static void estimate_node(select_node *n)
+{
+    n->usual = SELECT_NONE;
+    for (size_t f = 0; f < n->form_count && n->variant_count; f++)
+        n->forms[f].variant = SELECT_NONE;
+    for (size_t i = 0; i < n->variant_count; i++) {
+        const select_variant *v = &n->variants[i];
+        select_form *f = &n->forms[v->form];
+        if (f->variant == SELECT_NONE || v->estimate_ns < n->variants[f->variant].estimate_ns)
+            f->variant = i;
+        if (n->usual == SELECT_NONE || v->estimate_ns < n->variants[n->usual].estimate_ns)
+            n->usual = i;
+    }
+    for (size_t f = 0; f < n->form_count && n->variant_count; f++)
+        n->forms[f].cost_ns = n->variants[n->forms[f].variant].estimate_ns;
+}
+
+void select_estimate(selection *s)
+{
+    s->scale = 1;
+    for (size_t i = 0; i < s->count; i++) estimate_node(&s->nodes[i]);
+}
+
+double select_reorder_ns(const selection *s, uint32_t tensor, kernel_layout from, kernel_layout to)
+{
+    if (from == to) return 0;
+    kernel_tensor t = build_describe(s->b, tensor);
+    if (!select_can_reorder(&t)) return PBQP_NEVER;
+    t.layout = from;
+    const size_t from_bytes = kernel_size_bytes(&t);
+    t.layout = to;
+    const size_t to_bytes = kernel_size_bytes(&t);
+    const double bytes = (double)(from_bytes > to_bytes ? from_bytes : to_bytes);
+    double each = 0; /* from blocks to other blocks the way is by linear */
+    if (from != KERNEL_LINEAR) each += FROM_BLOCKS_NS;
+    if (to != KERNEL_LINEAR) each += TO_BLOCKS_NS;
+    return (REORDER_NS + bytes * each) * s->scale;
+}
+
+/* ---- The cache ------------------------------------------------------------------------------ */
+
+/* A tactic of another library or processor is no answer. */
+static void look_up(const selection *s, select_node *n, select_form *f)
+{
+    pgy_timing_entry entry;
+    if (f->timed || !pgy_timing_cache_query(&entry, s->timing->cache, &f->key)) return;
+    for (size_t i = 0; i < n->variant_count; i++) {
+        select_variant *v = &n->variants[i];
+        if (&n->forms[v->form] != f || timing_tactic_of(v->kernel) != entry.tactic) continue;
+        f->variant = i;
+        f->cost_ns = v->time_ns = (double)entry.milliseconds * 1e6;
+        f->timed = true;
+        return;
+    }
+}
+
+static void look_up_all(const selection *s, select_node *n)
+{
+    for (size_t f = 0; f < n->form_count; f++) look_up(s, n, &n->forms[f]);
+}
+
+static pgy_status make_keys(selection *s, select_node *n, pgy_error *err)
+{
+    for (size_t f = 0; f < n->form_count; f++) {
+        kernel_problem use = n->n->use;
+        const uint8_t *layouts = n->forms[f].layouts;
+        for (size_t i = 0; i < use.input_count; i++)
+            use.inputs[i].layout = (kernel_layout)layouts[i];
+        for (size_t i = 0; i < use.output_count; i++)
+            use.outputs[i].layout = (kernel_layout)layouts[use.input_count + i];
+        if (!timing_key(&n->forms[f].key, s->timing, &use, select_domain(n->n), n->n->node->op_type,
+                        n->kernels))
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory while kernels are chosen");
+    }
+    return PGY_OK;
+}
+
+/* Rounded as in the cache, so that a build with the cache decides as this one. */
+static pgy_status keep(selection *s, select_node *n, select_form *f, pgy_error *err)
+{
+    const select_variant *v = &n->variants[f->variant];
+    const pgy_timing_entry entry = {.tactic = timing_tactic_of(v->kernel),
+                                    .milliseconds = (float)(v->time_ns * 1e-6)};
+    f->cost_ns = (double)entry.milliseconds * 1e6;
+    f->timed = true;
+    s->timing->changed = true;
+    return pgy_timing_cache_update(s->timing->cache, &f->key, &entry, err);
+}
+
+/* ---- Measuring ------------------------------------------------------------------------------ */
+
+static int by_estimate(const void *a, const void *b)
+{
+    const select_variant *const *p = a, *const *q = b;
+    return ((*p)->estimate_ns > (*q)->estimate_ns) - ((*p)->estimate_ns < (*q)->estimate_ns);
+}
+
+/* The variants that the level wants measured, of forms that the cache does not know. */
+static size_t candidates_of(select_variant **out, const selection *s, const select_node *n)
+{
+    const int64_t level = s->timing->level;
+    select_variant *sorted[MOST_CANDIDATES];
+    size_t count = n->variant_count < MOST_CANDIDATES ? n->variant_count : MOST_CANDIDATES;
+    const double best = n->variants[n->usual].estimate_ns;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) sorted[i] = &n->variants[i];
+    qsort(sorted, count, sizeof(select_variant *), by_estimate);
+    if (level == 2 && count > BEST_OF_LEVEL_2) count = BEST_OF_LEVEL_2;
+    for (size_t i = 0; i < count; i++)
+        if (!n->forms[sorted[i]->form].timed &&
+            (level != 3 || sorted[i]->estimate_ns <= NEAR * best))
+            out[kept++] = sorted[i];
+    return kept;
+}
+
+/* What is over in no time is not worth the time of measuring, but at the highest levels. */
+static bool is_worth(const selection *s, const select_node *n)
+{
+    return n->variant_count > 1 &&
+           (s->timing->level >= 4 || n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
+}
+
+/* The fastest of the form's measured variants; the first is the usual one of the form. */
+static void decide(select_node *n, select_form *f, select_variant *const *measured, size_t count)
+{
+    const select_variant *usual = NULL, *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const select_variant *v = measured[i];
+        if (&n->forms[v->form] != f || v->time_ns < 0) continue;
+        if (!usual) usual = v;
+        if (!best || v->time_ns < best->time_ns) best = v;
+    }
+    if (!best) return;
+    if (best->time_ns > CLEARLY * usual->time_ns) best = usual;
+    f->variant = (size_t)(best - n->variants);
+}
+
+static void run_candidates(selection *s, const select_node *n, select_variant **v, size_t count)
+{
+    measure_candidate c[MOST_CANDIDATES];
+    kernel_problem *uses = mem_alloc(count * sizeof *uses);
+    const int64_t start = clock_ns();
+    size_t ready = 0;
+    for (size_t i = 0; uses && i < count; i++) {
+        if (!select_use(&uses[ready], n, v[i])) continue;
+        c[ready] = (measure_candidate){
+            .kernel = v[i]->kernel, .use = &uses[ready], .estimate_ns = v[i]->estimate_ns};
+        v[ready++] = v[i];
+    }
+    const bool done =
+        ready && measure_kernels(c, ready, s->timing->threads, start + s->timing->left_ns);
+    for (size_t i = 0; i < ready; i++) {
+        v[i]->time_ns = done ? c[i].time_ns : -1;
+        if (done)
+            LOG(EXTRA_VERBOSE, "%s '%s': %s %.2f us (estimate %.2f us)", n->n->node->op_type,
+                node_label(n->n->node), v[i]->kernel->name, c[i].time_ns / 1e3,
+                c[i].estimate_ns / 1e3);
+    }
+    s->timing->left_ns -= clock_ns() - start;
+    mem_free(uses);
+}
+
+static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
+{
+    timing *t = s->timing;
+    select_variant *wanted[MOST_CANDIDATES];
+    pgy_status st = PGY_OK;
+    look_up_all(s, n); /* an equal node may have been measured */
+    const size_t count = t->level >= 2 && is_worth(s, n) ? candidates_of(wanted, s, n) : 0;
+    if (!count) return PGY_OK;
+    if (t->config->error_on_timing_cache_miss)
+        return node_error(n->n->node, err, PGY_E_NOT_FOUND,
+                          "the timing cache has no time for it, and a miss is to be an error");
+    if (t->left_ns <= 0) {
+        t->unmeasured++;
+        return PGY_OK;
+    }
+    run_candidates(s, n, wanted, count);
+    st = cancel_check(err); /* times of what was broken off are not kept */
+    if (st) return st;
+    t->measured++;
+    for (size_t f = 0; !st && f < n->form_count; f++) {
+        select_form *form = &n->forms[f];
+        if (form->timed) continue;
+        decide(n, form, wanted, count);
+        if (n->variants[form->variant].time_ns >= 0) st = keep(s, n, form, err);
+    }
+    return st;
+}
+
+/* ---- All nodes ------------------------------------------------------------------------------ */
+
+static int by_work(const void *a, const void *b)
+{
+    const select_node *p = *(select_node *const *)a, *q = *(select_node *const *)b;
+    const double x = p->variants[p->usual].estimate_ns, y = q->variants[q->usual].estimate_ns;
+    return x == y ? (p > q) - (p < q) : x < y ? 1 : -1;
+}
+
+/* Times of what was measured over its estimates: what the estimates of the rest are to be taken
+ * times. Without any, all threads are thought to share the work evenly. */
+static void find_scale(selection *s)
+{
+    double times = 0, estimates = 0;
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t f = 0; f < s->nodes[i].form_count; f++) {
+            const select_form *form = &s->nodes[i].forms[f];
+            if (!form->timed) continue;
+            times += form->cost_ns;
+            estimates += s->nodes[i].variants[form->variant].estimate_ns;
+        }
+    s->scale = estimates > 0 && times > 0 ? times / estimates : 1.0 / (double)s->timing->threads;
+}
+
+/* Forms of a node that have no time are compared with those that have one. */
+static void scale_node(const selection *s, select_node *n)
+{
+    double ratio = 0;
+    for (size_t f = 0; f < n->form_count; f++) {
+        const select_form *form = &n->forms[f];
+        if (!form->timed) continue;
+        const double own = form->cost_ns / n->variants[form->variant].estimate_ns;
+        if (ratio == 0 || own < ratio) ratio = own;
+    }
+    if (!(ratio > 0)) ratio = s->scale;
+    for (size_t f = 0; f < n->form_count; f++)
+        if (!n->forms[f].timed) n->forms[f].cost_ns *= ratio;
+}
+
+static pgy_status measure_all(selection *s, select_node *const *order, size_t count, pgy_error *err)
+{
+    const pgy_build_config *config = s->b->options->config;
+    pgy_status st = PGY_OK;
+    progress_start(config, PROGRESS_TIMES, PROGRESS_PROGRAM, count);
+    for (size_t i = 0; !st && i < count; i++) {
+        st = measure_node(s, order[i], err);
+        if (!st) st = progress_step(config, PROGRESS_TIMES, i, err);
+    }
+    progress_finish(config, PROGRESS_TIMES);
+    return st;
+}
+
+pgy_status select_measure(selection *s, pgy_error *err)
+{
+    select_node **order = arena_alloc_array(s->memory, s->count + 1, sizeof *order);
+    size_t count = 0;
+    pgy_status st = order ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    s->timing->measured = s->timing->unmeasured = 0;
+    for (size_t i = 0; !st && i < s->count; i++) {
+        select_node *n = &s->nodes[i];
+        if (n->variant_count < 2) continue;
+        order[count++] = n;
+        st = make_keys(s, n, err);
+    }
+    if (st) return st;
+    qsort(order, count, sizeof(select_node *), by_work);
+    st = measure_all(s, order, count, err);
+    if (st) return st;
+    find_scale(s);
+    for (size_t i = 0; i < s->count; i++) scale_node(s, &s->nodes[i]);
+    if (s->timing->measured)
+        LOG(VERBOSE, "Kernels were measured for %zu uses of operators", s->timing->measured);
+    if (s->timing->unmeasured)
+        LOG(VERBOSE, "Time to measure is over: kernels of %zu nodes are chosen by estimate",
+            s->timing->unmeasured);
+    return PGY_OK;
+}

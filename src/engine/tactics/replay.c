@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tactic replay in Polygraphy's JSON. An implementation is a number there: the hash of the
+ * kernel's name, with its version as the tactic. The name stands beside them for people, and at the
+ * end the switches of passes; other programs leave both out when they write the file again. Layouts
+ * are told by the components per element of tensors, so nothing of a choice is lost. */
+#include "engine/tactics/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+static const char REFERENCE[] = "reference";
+
+/* Components per element of tensors, in order. */
+typedef struct blocks {
+    int64_t *items;
+    size_t count;
+} blocks;
+
+struct tactic {
+    int64_t implementation, version;
+    const char *name;
+    blocks inputs, outputs;
+};
+
+struct tactics {
+    arena memory;
+    const char *passes; /* NULL: not recorded */
+    strmap by_label;
+};
+
+/* Positive, so that every reader takes it. */
+static int64_t number_of(const char *name)
+{
+    return (int64_t)(hash_xxh64(name, strlen(name), 0) & INT64_MAX);
+}
+
+static const char *name_of(const kernel *k)
+{
+    return k ? k->name : REFERENCE;
+}
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+static void write_dtype(json_writer *w, pgy_dtype dtype)
+{
+    static const struct {
+        pgy_dtype dtype;
+        const char *name;
+    } NAMES[] = {{PGY_F32, "FLOAT"},
+                 {PGY_F16, "HALF"},
+                 {PGY_BF16, "BF16"},
+                 {PGY_F8E4M3FN, "FP8"},
+                 {PGY_F4E2M1, "FP4"}};
+    str text = {0};
+    str_printf(&text, "DataType.");
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        if (NAMES[i].dtype == dtype) name = NAMES[i].name;
+    if (name) {
+        str_printf(&text, "%s", name);
+    } else {
+        for (const char *c = pgy_dtype_name(dtype); *c; c++)
+            str_printf(&text, "%c", *c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    }
+    json_text(w, str_text(&text));
+    str_deinit(&text);
+}
+
+/* In elements, or in vectors of a block of channels. */
+static void write_strides(json_writer *w, const program_tensor *t)
+{
+    const int64_t block = (int64_t)kernel_block(t->layout);
+    int64_t strides[PGY_MAX_RANK], stride = 1;
+    for (int32_t d = t->rank - 1; d >= 0; d--) {
+        strides[d] = stride;
+        const int64_t size = d == 1 ? (t->shape[d] + block - 1) / block : t->shape[d];
+        stride *= size > 0 ? size : 1;
+    }
+    json_put_ints(w, "strides", strides, (size_t)t->rank);
+}
+
+static void write_tensors(json_writer *w, const program *p, const uint32_t *tensors, size_t count)
+{
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        if (tensors[i] == PROGRAM_NO_TENSOR) continue;
+        const program_tensor *t = &p->tensors[tensors[i]];
+        if (t->place == PROGRAM_CONSTANT) continue;
+        json_begin_object(w);
+        json_key(w, "dtype");
+        write_dtype(w, t->dtype);
+        write_strides(w, t);
+        json_put_int(w, "vectorized_dim", t->layout == KERNEL_LINEAR ? -1 : 1);
+        json_put_uint(w, "components_per_element", kernel_block(t->layout));
+        json_put_text(w, "polygraphy_class", "TensorInfo");
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void write_step(json_writer *w, const program *p, const program_step *s)
+{
+    const char *name = name_of(s->kernel);
+    json_key(w, s->label);
+    json_begin_object(w);
+    json_put_int(w, "implementation", number_of(name));
+    json_put_int(w, "tactic", s->kernel ? s->kernel->version : 0);
+    json_key(w, "inputs");
+    write_tensors(w, p, s->tensors, s->input_count);
+    json_key(w, "outputs");
+    write_tensors(w, p, s->tensors + s->input_count + s->captured_count, s->output_count);
+    json_put_text(w, "kernel", name);
+    json_put_text(w, "polygraphy_class", "Algorithm");
+    json_end_object(w);
+}
+
+static bool is_move(const program_step *s)
+{
+    return s->kernel && (!strcmp(s->op_type, "Reorder") || !strcmp(s->op_type, "Copy"));
+}
+
+/* Of steps with one label the first is listed. */
+static pgy_status write_steps(json_writer *w, const program *p, pgy_error *err)
+{
+    strmap seen = {0};
+    bool room = true;
+    for (size_t i = 0; room && i < p->step_count; i++) {
+        const program_step *s = &p->steps[i];
+        if (is_move(s) || strmap_has(&seen, s->label)) continue;
+        room = strmap_put(&seen, s->label, &seen);
+        write_step(w, p, s);
+    }
+    strmap_deinit(&seen);
+    return room ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+pgy_status tactics_save(const char *path, const program *p, pgy_error *err)
+{
+    json_output out = {0};
+    pgy_status st = json_output_open(&out, path, err);
+    if (st) goto done;
+    json_begin_object(out.json);
+    json_key(out.json, "replay");
+    json_begin_object(out.json);
+    st = write_steps(out.json, p, err);
+    json_end_object(out.json);
+    const char *passes = getenv("POLYGRAPHY_PASSES");
+    json_put_text(out.json, "passes", passes ? passes : "");
+    json_put_text(out.json, "polygraphy_class", "TacticReplayData");
+    json_end_object(out.json);
+    if (!st) st = json_output_commit(&out, err);
+done:
+    json_output_close(&out);
+    return st;
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+void tactics_destroy(tactics *t)
+{
+    if (!t) return;
+    strmap_deinit(&t->by_label);
+    arena_deinit(&t->memory);
+    mem_free(t);
+}
+
+static bool is_class(const json_value *object, const char *name)
+{
+    const json_value *v = json_get(object, "polygraphy_class");
+    return v && v->type == JSON_STRING && span_equals(v->raw, name);
+}
+
+/* What is no number, as older files have it, fits nothing. */
+static bool read_blocks(blocks *out, const json_value *list, arena *memory)
+{
+    if (!list || list->type != JSON_ARRAY) return true;
+    out->items = arena_alloc_array(memory, list->count + 1, sizeof *out->items);
+    for (const json_value *v = list->first; out->items && v; v = v->next) {
+        const json_value *count = json_get(v, "components_per_element");
+        out->items[out->count++] = count && count->type == JSON_INT ? count->integer : 0;
+    }
+    return out->items != NULL;
+}
+
+static pgy_status add_tactic(tactics *t, const json_value *v, pgy_error *err)
+{
+    const json_value *implementation = json_get(v, "implementation");
+    const json_value *version = json_get(v, "tactic");
+    const json_value *name = json_get(v, "kernel");
+    if (!is_class(v, "Algorithm") || !implementation || implementation->type != JSON_INT ||
+        !version || version->type != JSON_INT || (name && name->type != JSON_STRING))
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "line %u: '%.*s' is not an Algorithm with an implementation and a "
+                             "tactic",
+                             v->line, (int)v->key.size, v->key.data);
+    tactic *entry = arena_alloc_array(&t->memory, 1, sizeof *entry);
+    if (!entry) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    entry->implementation = implementation->integer;
+    entry->version = version->integer;
+    str number = {0};
+    str_printf(&number, "implementation %lld", (long long)entry->implementation);
+    entry->name =
+        name ? json_string(name, &t->memory, NULL) : arena_strdup(&t->memory, str_text(&number));
+    str_deinit(&number);
+    if (!read_blocks(&entry->inputs, json_get(v, "inputs"), &t->memory) ||
+        !read_blocks(&entry->outputs, json_get(v, "outputs"), &t->memory) || !entry->name ||
+        !strmap_put_n(&t->by_label, v->key.data, v->key.size, entry))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    return PGY_OK;
+}
+
+static pgy_status read_replay(tactics *t, const file_map *map, pgy_error *err)
+{
+    json_value *root = NULL;
+    pgy_status st = json_parse(&root, map->data, map->size_bytes, &t->memory, err);
+    if (st) return st;
+    const json_value *replay = json_get(root, "replay");
+    if (!is_class(root, "TacticReplayData") || !replay || replay->type != JSON_OBJECT)
+        return pgy_error_set(err, PGY_E_FORMAT, "this is not a tactic replay");
+    const json_value *passes = json_get(root, "passes");
+    if (passes && passes->type == JSON_STRING) {
+        t->passes = json_string(passes, &t->memory, NULL);
+        if (!t->passes) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    for (const json_value *v = replay->first; !st && v; v = v->next) st = add_tactic(t, v, err);
+    return st;
+}
+
+pgy_status tactics_load(tactics **out, const char *path, pgy_error *err)
+{
+    file_map map = {0};
+    tactics *t = mem_calloc(1, sizeof *t);
+    if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = file_map_open(&map, path, err);
+    if (!st) {
+        st = read_replay(t, &map, err);
+        if (st) st = pgy_error_prefix(err, st, "tactic replay '%s': ", path);
+        file_map_close(&map);
+    }
+    if (st)
+        tactics_destroy(t);
+    else
+        *out = t;
+    return st;
+}
+
+/* ---- Of a program --------------------------------------------------------------------------- */
+
+pgy_status tactics_create(tactics **out, pgy_error *err)
+{
+    *out = mem_calloc(1, sizeof **out);
+    return *out ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+/* Of tensors as write_tensors lists them. */
+static bool take_blocks(blocks *out, tactics *t, const program *p, const uint32_t *tensors,
+                        size_t count)
+{
+    out->items = arena_alloc_array(&t->memory, count, sizeof *out->items);
+    if (!out->items) return false;
+    for (size_t i = 0; i < count; i++)
+        if (tensors[i] != PROGRAM_NO_TENSOR && p->tensors[tensors[i]].place != PROGRAM_CONSTANT)
+            out->items[out->count++] = (int64_t)kernel_block(p->tensors[tensors[i]].layout);
+    return true;
+}
+
+pgy_status tactics_add(tactics *t, const program *p, const program_step *s, const kernel *k,
+                       pgy_error *err)
+{
+    if (is_move(s) || strmap_has(&t->by_label, s->label)) return PGY_OK;
+    tactic *entry = arena_alloc_array(&t->memory, 1, sizeof *entry);
+    if (!entry) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    entry->implementation = number_of(name_of(k));
+    entry->version = k ? k->version : 0;
+    entry->name = name_of(k);
+    if (!take_blocks(&entry->inputs, t, p, s->tensors, s->input_count) ||
+        !take_blocks(&entry->outputs, t, p, s->tensors + s->input_count + s->captured_count,
+                     s->output_count) ||
+        !strmap_put(&t->by_label, s->label, entry))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    return PGY_OK;
+}
+
+pgy_status tactics_of(tactics **out, const program *p, pgy_error *err)
+{
+    tactics *t = NULL;
+    pgy_status st = tactics_create(&t, err);
+    for (size_t i = 0; !st && i < p->step_count; i++)
+        st = tactics_add(t, p, &p->steps[i], p->steps[i].kernel, err);
+    if (st)
+        tactics_destroy(t);
+    else
+        *out = t;
+    return st;
+}
+
+/* ---- Use ------------------------------------------------------------------------------------ */
+
+const char *tactics_passes(const tactics *t)
+{
+    return t->passes;
+}
+
+const tactic *tactics_find(const tactics *t, const char *label)
+{
+    return strmap_get(&t->by_label, label);
+}
+
+bool tactic_is(const tactic *t, const kernel *k)
+{
+    return t->implementation == number_of(name_of(k)) && t->version == (k ? k->version : 0);
+}
+
+const char *tactic_name(const tactic *t)
+{
+    return t->name;
+}
+
+static bool are_blocks(const blocks *b, const uint32_t *items, size_t count)
+{
+    if (b->count != count) return false;
+    for (size_t i = 0; i < count; i++)
+        if (b->items[i] != (int64_t)items[i]) return false;
+    return true;
+}
+
+bool tactic_has_blocks(const tactic *t, const uint32_t *in, size_t in_count, const uint32_t *out,
+                       size_t out_count)
+{
+    return are_blocks(&t->inputs, in, in_count) && are_blocks(&t->outputs, out, out_count);
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel of float32 for a use in 16-bit floats. Constants are widened when it is prepared. The
+ * rest is widened and narrowed either chunk by chunk in the scratch memory of a thread, where rows
+ * do not depend on each other (half_adapter_rows.c), or as a whole in phases of their own, before
+ * and behind those of the inner kernel. */
+#include "kernels/half_adapter.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/half.h"
+
+enum { UNIT = 64 };
+
+/* Where the inner kernel finds a tensor. */
+typedef enum place {
+    PLACE_CALLER, /* where the caller has it */
+    PLACE_PACKED, /* behind the packed bytes of the inner kernel */
+    PLACE_WIDE    /* widened in the workspace, or staged in scratch memory if there are chunks */
+} place;
+
+typedef struct tensor {
+    uint32_t place, half;  /* half: PGY_F16, PGY_BF16 or 0 */
+    uint32_t packed, item; /* packed: what is staged lies there in float32; item: bytes */
+    uint64_t count;        /* elements in its layout */
+    uint64_t row_count;    /* elements that go with a row; 0: the same for all rows */
+    uint64_t source;       /* offset in packed bytes */
+    uint64_t at;           /* offset in packed bytes, workspace or scratch memory */
+} tensor;
+
+typedef struct params {
+    uint32_t level;
+    uint32_t inputs, outputs;
+    uint32_t inner_phases, inner_parts;
+    uint32_t widens, narrows; /* phases before and behind those of the inner kernel: 0 or 1 */
+    uint64_t rows, chunk;     /* chunk 0: no chunks */
+    uint64_t inner_at;        /* parameters of the inner kernel, from here */
+    uint64_t inner_memory, inner_scratch; /* its workspace and scratch, in ours; with chunks both
+                                             lie in scratch memory */
+    uint64_t has_packed;
+    tensor tensors[HALF_ADAPTER_TENSORS];
+} params;
+
+static size_t round_up(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static kernel_tensor *tensor_of(kernel_problem *u, size_t i)
+{
+    return i < u->input_count ? &u->inputs[i] : &u->outputs[i - u->input_count];
+}
+
+static bool has_half(const kernel_problem *u)
+{
+    for (size_t i = 0; i < u->input_count; i++)
+        if (half_is(u->inputs[i].dtype)) return true;
+    for (size_t i = 0; i < u->output_count; i++)
+        if (half_is(u->outputs[i].dtype)) return true;
+    return false;
+}
+
+/* ---- Widening a use ---------------------------------------------------------------------------
+ */
+
+/* Kernels that take constant weights as they are. */
+static bool keeps(const kernel *inner, const kernel_problem *u, size_t i)
+{
+    return i == 1 && i < u->input_count && u->inputs[1].data &&
+           strncmp(inner->name, "matmul_half_", 12) == 0;
+}
+
+/* Elements of constants that must be widened, up to `most` for each. */
+static size_t count_constants(const kernel *inner, const kernel_problem *u, size_t most)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < u->input_count; i++) {
+        const kernel_tensor *t = &u->inputs[i];
+        if (!half_is(t->dtype) || !t->data || keeps(inner, u, i)) continue;
+        if (kernel_count(t) <= most) count += round_up(kernel_count(t));
+    }
+    return count;
+}
+
+/* The use in float32. Constants of up to `most` elements are widened into `room`; others stay
+ * unreadable. */
+static void widen_use(kernel_problem *wide, const kernel *inner, const kernel_problem *u,
+                      float *room, size_t most)
+{
+    *wide = *u;
+    wide->self = inner;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) {
+        kernel_tensor *t = tensor_of(wide, i);
+        if (!half_is(t->dtype) || keeps(inner, u, i)) continue;
+        if (t->data && kernel_count(t) <= most) {
+            half_loops_of(t->dtype, cpu_features())->widen(room, t->data, kernel_count(t));
+            t->data = room;
+            room += round_up(kernel_count(t));
+        }
+        t->dtype = PGY_F32;
+    }
+}
+
+/* ---- Accepting --------------------------------------------------------------------------------
+ */
+
+/* What conversion costs. */
+static double conversion(const kernel_problem *u, bool in_chunks)
+{
+    double count = 0;
+    kernel_problem use = *u;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) {
+        const kernel_tensor *t = tensor_of(&use, i);
+        if (half_is(t->dtype) && !t->data) count += (double)kernel_count(t);
+    }
+    return 100 + count * (in_chunks ? 0.06 : 0.2);
+}
+
+bool half_adapter_accept(kernel_problem *u, double *cost_ns)
+{
+    const kernel *inner = half_adapter_inner(u->self);
+    kernel_problem wide = *u;
+    half_adapter_rows rows;
+    if (!has_half(u) || kernel_accept(inner, &wide, cost_ns)) return false;
+    const size_t count = count_constants(inner, u, KERNEL_READABLE);
+    float *room = mem_alloc_aligned(64, count * sizeof *room + 64);
+    if (!room) return false;
+    widen_use(&wide, inner, u, room, KERNEL_READABLE);
+    const bool accepted = kernel_accept(inner, &wide, cost_ns);
+    if (accepted) {
+        *cost_ns += conversion(u, half_adapter_cut(&rows, inner, &wide));
+        for (size_t i = 0; i < u->input_count + u->output_count; i++)
+            tensor_of(u, i)->layout = tensor_of(&wide, i)->layout;
+    }
+    mem_free(room);
+    return accepted;
+}
+
+/* ---- Preparing --------------------------------------------------------------------------------
+ */
+
+/* While a kernel is prepared. */
+typedef struct preparation {
+    const kernel *inner;
+    const kernel_problem *use;
+    kernel_problem wide;
+    half_adapter_rows rows;
+    bool in_chunks;
+    kernel_plan plan; /* of the inner kernel */
+    float *constants; /* widened */
+    params *p;
+    size_t packed_bytes, memory_bytes; /* laid out so far */
+} preparation;
+
+/* Constants that the inner kernel has not packed lie behind what it has. */
+static void place_constant(preparation *w, size_t i)
+{
+    tensor *t = &w->p->tensors[i];
+    t->packed = true;
+    t->source = w->packed_bytes;
+    w->packed_bytes += round_up(t->count * sizeof(float));
+}
+
+static void place_tensor(preparation *w, size_t i)
+{
+    tensor *t = &w->p->tensors[i];
+    kernel_problem use = *w->use;
+    const kernel_tensor *k = tensor_of(&use, i);
+    const bool packed = i < use.input_count && (w->plan.packed_inputs >> i & 1);
+    const bool half = half_is(k->dtype) && !keeps(w->inner, w->use, i);
+    const size_t bits = pgy_dtype_describe(k->dtype)->bits;
+    if (!k->dtype || packed || bits < 8) return;
+    *t = (tensor){.half = half ? (uint32_t)k->dtype : 0,
+                  .item = half ? sizeof(float) : (uint32_t)bits / 8,
+                  .row_count = w->in_chunks ? w->rows.row_count[i] : 0,
+                  .count = kernel_size_bytes(k) * 8 / bits};
+    if (half && k->data) place_constant(w, i);
+    if (t->packed && !t->row_count) {
+        t->place = PLACE_PACKED;
+        t->at = t->source;
+    } else if (half || t->row_count) {
+        t->place = PLACE_WIDE;
+        t->at = w->memory_bytes;
+        w->memory_bytes +=
+            round_up((t->row_count ? t->row_count * w->rows.chunk : t->count) * t->item);
+    }
+}
+
+static void place_memory(preparation *w, kernel_plan *out)
+{
+    params *p = w->p;
+    p->inner_memory = w->memory_bytes;
+    p->inner_scratch = p->inner_memory + round_up(w->plan.workspace_bytes);
+    if (w->in_chunks) {
+        out->scratch_bytes = p->inner_scratch + w->plan.scratch_bytes;
+    } else {
+        out->workspace_bytes = p->inner_memory + w->plan.workspace_bytes;
+        out->scratch_bytes = w->plan.scratch_bytes;
+        p->inner_scratch = 0;
+    }
+}
+
+/* The inner kernel's packed bytes, then constants. */
+static pgy_status pack(kernel_plan *out, const preparation *w, pgy_error *err)
+{
+    out->packed_inputs = w->plan.packed_inputs;
+    for (size_t i = 0; i < w->use->input_count; i++)
+        if (w->p->tensors[i].packed) out->packed_inputs |= 1u << i;
+    out->packed_bytes = w->packed_bytes;
+    if (!w->packed_bytes) return PGY_OK;
+    out->packed = mem_alloc_aligned(64, w->packed_bytes);
+    if (!out->packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    memset(out->packed, 0, w->packed_bytes);
+    if (w->plan.packed_bytes) memcpy(out->packed, w->plan.packed, w->plan.packed_bytes);
+    for (size_t i = 0; i < w->use->input_count; i++) {
+        const tensor *t = &w->p->tensors[i];
+        if (t->packed)
+            memcpy((char *)out->packed + t->source, w->wide.inputs[i].data,
+                   kernel_count(&w->wide.inputs[i]) * sizeof(float));
+    }
+    return PGY_OK;
+}
+
+/* The first tensor that may lie where output 0 does: a part of it is widened before that part of
+ * the output is written. */
+static int8_t find_in_place(const preparation *w)
+{
+    const tensor *t = w->p->tensors, *y = &t[w->use->input_count];
+    for (size_t i = 0; w->in_chunks && y->half && i < w->use->input_count; i++)
+        if (t[i].half && !t[i].packed && t[i].row_count && t[i].row_count == y->row_count)
+            return (int8_t)i;
+    return -1;
+}
+
+static void lay_out(preparation *w, kernel_plan *out)
+{
+    params *p = w->p;
+    const kernel_problem *u = w->use;
+    p->inner_phases = w->plan.phases;
+    p->inner_parts = w->plan.parts;
+    p->has_packed = w->plan.packed_bytes > 0;
+    w->packed_bytes = round_up(w->plan.packed_bytes);
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) place_tensor(w, i);
+    place_memory(w, out);
+    out->in_place = find_in_place(w);
+    if (w->in_chunks) {
+        p->rows = w->rows.rows;
+        p->chunk = w->rows.chunk;
+        const uint64_t chunks = (p->rows + p->chunk - 1) / p->chunk;
+        out->phases = 1;
+        out->parts = (uint32_t)(chunks < 256 ? chunks : 256);
+        return;
+    }
+    for (size_t i = 0; i < u->input_count + u->output_count; i++)
+        if (p->tensors[i].place == PLACE_WIDE) *(i < u->input_count ? &p->widens : &p->narrows) = 1;
+    out->phases = p->widens + p->inner_phases + p->narrows;
+    out->parts = p->inner_parts;
+}
+
+static pgy_status finish(kernel_plan *out, preparation *w, pgy_error *err)
+{
+    const size_t inner_at = round_up(sizeof *w->p);
+    w->p = mem_calloc(1, inner_at + w->plan.params_bytes);
+    if (!w->p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    params *p = w->p;
+    *out = (kernel_plan){.params = p, .params_bytes = inner_at + w->plan.params_bytes};
+    p->level = w->inner->needs > CPU_PORTABLE ? w->inner->needs : cpu_features();
+    p->inputs = (uint32_t)w->use->input_count;
+    p->outputs = (uint32_t)w->use->output_count;
+    p->inner_at = inner_at;
+    memcpy((char *)p + inner_at, w->plan.params, w->plan.params_bytes);
+    lay_out(w, out);
+    const pgy_status st = pack(out, w, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    preparation w = {.inner = half_adapter_inner(u->self), .use = u};
+    const size_t count = count_constants(w.inner, u, SIZE_MAX);
+    w.constants = mem_alloc_aligned(64, count * sizeof(float) + 64);
+    if (!w.constants) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for weights");
+    widen_use(&w.wide, w.inner, u, w.constants, SIZE_MAX);
+    w.in_chunks = half_adapter_cut(&w.rows, w.inner, &w.wide);
+    pgy_status st = w.inner->prepare(&w.plan, w.in_chunks ? &w.rows.use : &w.wide, err);
+    if (!st) st = finish(out, &w, err);
+    kernel_plan_deinit(&w.plan);
+    mem_free(w.constants);
+    return st;
+}
+
+/* ---- What a plan may say ----------------------------------------------------------------------
+ */
+
+static uint64_t sum3(uint64_t at, uint64_t a, uint64_t b)
+{
+    return extent_add(at, extent_mul(a, b));
+}
+
+static void raise_to(uint64_t *most, uint64_t value)
+{
+    if (value > *most) *most = value;
+}
+
+/* Does the inner kernel find tensor i? */
+static bool is_resolved(const params *p, const kernel_claim *q, uint32_t i)
+{
+    const tensor *t = &p->tensors[i];
+    return t->place == PLACE_PACKED || extent_has(q, i) || (t->place == PLACE_WIDE && t->packed);
+}
+
+static bool is_valid_tensor(const params *p, uint32_t i)
+{
+    const tensor *t = &p->tensors[i];
+    const bool input = i < p->inputs;
+    if (t->place > PLACE_WIDE || t->at % 64 || t->source % 64) return false;
+    if (t->half && !half_is((pgy_dtype)t->half)) return false;
+    if (t->place == PLACE_PACKED) return input && !t->row_count;
+    if (t->place == PLACE_CALLER) return !t->row_count;
+    if (!p->chunk) return t->half && !t->packed && !t->row_count;
+    if (!t->row_count) return input && t->half && !t->packed;
+    if (t->half || t->packed) return t->item == sizeof(float) && (input || !t->packed);
+    return t->item == 1 || t->item == 2 || t->item == 4 || t->item == 8;
+}
+
+/* Tensor i, of which the inner kernel touches `touched` bytes. `memory`: where widened ones lie. */
+static bool extent_of_tensor(kernel_extent *e, uint64_t *memory, const params *p,
+                             const kernel_claim *q, uint32_t i, uint64_t touched)
+{
+    const tensor *t = &p->tensors[i];
+    const uint64_t elements = t->row_count ? extent_mul(p->rows, t->row_count) : t->count;
+    const uint64_t staged = t->row_count ? extent_mul(p->chunk, t->row_count) : t->count;
+    const uint64_t item = t->row_count ? t->item : sizeof(float);
+    if (t->place == PLACE_CALLER) extent_tensor(e, i, touched, 1);
+    if (t->place == PLACE_PACKED) raise_to(&e->packed, extent_add(t->at, touched));
+    if (t->place != PLACE_WIDE) return true;
+    if (touched > extent_mul(staged, item)) return false;
+    raise_to(memory, sum3(t->at, staged, item));
+    if (t->packed)
+        raise_to(&e->packed, sum3(t->source, elements, sizeof(float)));
+    else if (t->row_count || extent_has(q, i))
+        extent_tensor(e, i, elements, t->half ? sizeof(uint16_t) : t->item);
+    else
+        extent_tensor(e, i, touched, 1); /* the inner kernel gets no address */
+    return true;
+}
+
+static bool ask_inner(kernel_extent *out, const params *p, const kernel_claim *q)
+{
+    kernel_claim claim = {.params = (const char *)p + p->inner_at,
+                          .params_bytes = q->params_bytes - p->inner_at,
+                          .input_count = q->input_count,
+                          .output_count = q->output_count};
+    for (uint32_t i = 0; i < p->inputs + p->outputs; i++)
+        if (is_resolved(p, q, i)) claim.present |= UINT64_C(1) << i;
+    return kernel_extent_of(out, half_adapter_inner(q->self), &claim);
+}
+
+/* What the inner kernel needs besides its tensors. */
+static void extent_of_memory(kernel_extent *e, uint64_t memory, const params *p,
+                             const kernel_extent *inner)
+{
+    raise_to(&memory, extent_add(p->inner_memory, inner->workspace));
+    if (p->chunk) {
+        raise_to(&memory, extent_add(p->inner_scratch, inner->scratch));
+        e->scratch = memory;
+        return;
+    }
+    e->workspace = memory;
+    e->scratch = inner->scratch;
+    e->phases = p->widens + p->inner_phases + p->narrows;
+    e->parts = inner->parts;
+}
+
+bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = q->params;
+    uint64_t memory = 0;
+    kernel_extent inner;
+    if (q->params_bytes < sizeof *p || p->inner_at != round_up(sizeof *p) ||
+        q->params_bytes < p->inner_at)
+        return extent_refuse(e, "their size");
+    if (p->inputs != q->input_count || p->outputs != q->output_count)
+        return extent_refuse(e, "number of operands");
+    if (!extent_level(e, p->level)) return false;
+    if (p->widens > 1 || p->narrows > 1 || p->inner_memory % 64 || p->inner_scratch % 64 ||
+        (p->chunk && (!p->rows || p->chunk > p->rows || p->rows > INT64_MAX)))
+        return extent_refuse(e, "chunks");
+    for (uint32_t i = 0; i < p->inputs + p->outputs; i++)
+        if (!is_valid_tensor(p, i)) return extent_refuse(e, "places of operands");
+    if (!ask_inner(&inner, p, q)) return extent_refuse(e, inner.why);
+    if (p->inner_phases != inner.phases || (inner.packed && !p->has_packed))
+        return extent_refuse(e, "phases");
+    e->packed = inner.packed;
+    for (uint32_t i = 0; i < p->inputs + p->outputs; i++) {
+        if (!extent_of_tensor(e, &memory, p, q, i, inner.tensors[i]))
+            return extent_refuse(e, "places of operands");
+        if (i < p->inputs && p->tensors[i].place == PLACE_CALLER)
+            e->indices |= inner.indices & UINT32_C(1) << i;
+    }
+    extent_of_memory(e, memory, p, &inner);
+    return true;
+}
+
+/* ---- Running ----------------------------------------------------------------------------------
+ */
+
+static void convert(const kernel_run *r, const params *p, size_t i)
+{
+    const tensor *t = &p->tensors[i];
+    const half_loops *loops = half_loops_of((pgy_dtype)t->half, (cpu_level)p->level);
+    size_t from, to;
+    if (t->place != PLACE_WIDE || !r->tensors[i]) return;
+    kernel_share(&from, &to, (t->count + UNIT - 1) / UNIT, r->part, r->parts);
+    from *= UNIT;
+    to = to * UNIT < t->count ? to * UNIT : t->count;
+    if (from >= to) return;
+    float *wide = (float *)((char *)r->workspace + t->at) + from;
+    uint16_t *half = (uint16_t *)r->tensors[i] + from;
+    if (i < p->inputs)
+        loops->widen(wide, half, to - from);
+    else
+        loops->narrow(half, wide, to - from);
+}
+
+/* Addresses for the inner kernel. */
+static void resolve(void **tensors, const kernel_run *r, const params *p, void *memory)
+{
+    for (size_t i = 0; i < p->inputs + p->outputs; i++) {
+        const tensor *t = &p->tensors[i];
+        tensors[i] = r->tensors[i];
+        if (t->place == PLACE_PACKED) tensors[i] = (char *)r->packed + t->at;
+        if (t->place == PLACE_WIDE && (r->tensors[i] || t->packed))
+            tensors[i] = (char *)memory + t->at;
+    }
+}
+
+static kernel_run inner_run(const kernel_run *r, const params *p, void *const *tensors)
+{
+    return (kernel_run){.self = half_adapter_inner(r->self),
+                        .params = (const char *)p + p->inner_at,
+                        .packed = p->has_packed ? r->packed : NULL,
+                        .tensors = tensors,
+                        .workspace = (char *)r->workspace + p->inner_memory,
+                        .scratch = r->scratch,
+                        .part = r->part,
+                        .parts = r->parts,
+                        .fault = r->fault};
+}
+
+static void run_whole(const kernel_run *r, const params *p)
+{
+    void *tensors[HALF_ADAPTER_TENSORS];
+    if (p->widens && r->phase == 0) {
+        for (size_t i = 0; i < p->inputs; i++) convert(r, p, i);
+        return;
+    }
+    if (r->phase - p->widens == p->inner_phases) {
+        for (size_t i = p->inputs; i < p->inputs + p->outputs; i++) convert(r, p, i);
+        return;
+    }
+    resolve(tensors, r, p, r->workspace);
+    kernel_run one = inner_run(r, p, tensors);
+    one.phase = r->phase - p->widens;
+    one.self->run(&one);
+}
+
+/* ---- Chunks -----------------------------------------------------------------------------------
+ */
+
+/* Rows [row, row + rows) of an input to where the inner kernel reads them; rows that are missing in
+ * the last chunk are zeros. */
+static void stage(const kernel_run *r, const params *p, size_t i, uint64_t row, uint64_t rows)
+{
+    const tensor *t = &p->tensors[i];
+    const size_t first = row * t->row_count, count = rows * t->row_count;
+    char *to = (char *)r->scratch + t->at;
+    if (t->packed)
+        memcpy(to, (const char *)r->packed + t->source + first * sizeof(float),
+               count * sizeof(float));
+    else if (t->half)
+        half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
+            ->widen((float *)to, (const uint16_t *)r->tensors[i] + first, count);
+    else
+        memcpy(to, (const char *)r->tensors[i] + first * t->item, count * t->item);
+    if (rows < p->chunk)
+        memset(to + count * t->item, 0, (p->chunk - rows) * t->row_count * t->item);
+}
+
+static void unstage(const kernel_run *r, const params *p, size_t i, uint64_t row, uint64_t rows)
+{
+    const tensor *t = &p->tensors[i];
+    const size_t first = row * t->row_count, count = rows * t->row_count;
+    const char *from = (const char *)r->scratch + t->at;
+    if (t->half)
+        half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
+            ->narrow((uint16_t *)r->tensors[i] + first, (const float *)from, count);
+    else
+        memcpy((char *)r->tensors[i] + first * t->item, from, count * t->item);
+}
+
+static void run_chunk(const kernel_run *r, const params *p, const kernel_run *prepared,
+                      uint64_t row)
+{
+    const uint64_t rows = p->rows - row < p->chunk ? p->rows - row : p->chunk;
+    kernel_run one = *prepared;
+    for (size_t i = 0; i < p->inputs; i++)
+        if (p->tensors[i].row_count) stage(r, p, i, row, rows);
+    for (one.phase = 0; one.phase < p->inner_phases; one.phase++) one.self->run(&one);
+    for (size_t i = p->inputs; i < p->inputs + p->outputs; i++)
+        if (p->tensors[i].row_count) unstage(r, p, i, row, rows);
+}
+
+static void run_chunks(const kernel_run *r, const params *p)
+{
+    void *tensors[HALF_ADAPTER_TENSORS];
+    size_t from, to;
+    kernel_share(&from, &to, (p->rows + p->chunk - 1) / p->chunk, r->part, r->parts);
+    for (size_t i = 0; from < to && i < p->inputs; i++) {
+        const tensor *t = &p->tensors[i];
+        if (t->place == PLACE_WIDE && !t->row_count && r->tensors[i])
+            half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
+                ->widen((float *)((char *)r->scratch + t->at), r->tensors[i], t->count);
+    }
+    resolve(tensors, r, p, r->scratch);
+    kernel_run one = inner_run(r, p, tensors);
+    one.workspace = (char *)r->scratch + p->inner_memory;
+    one.scratch = (char *)r->scratch + p->inner_scratch;
+    one.part = 0;
+    one.parts = 1;
+    for (size_t i = from; i < to && !cancel_requested(); i++) run_chunk(r, p, &one, i * p->chunk);
+}
+
+void half_adapter_run(const kernel_run *r)
+{
+    const params *p = r->params;
+    if (p->chunk)
+        run_chunks(r, p);
+    else
+        run_whole(r, p);
+}

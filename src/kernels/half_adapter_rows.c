@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a use is cut into chunks of rows. A row is one place of the leading axes; a tensor either has
+ * all of these axes, so that it moves on with the rows, or none of them. Elementwise operators have
+ * leading axes only; softmax and normalisation those before theirs; tensors in blocks of channels
+ * have images and blocks. */
+#include <string.h>
+
+#include "kernels/half_adapter.h"
+
+enum { CHUNK_ELEMENTS = 4096, MOST_ELEMENTS = 1 << 18 };
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Leading axes whose places do not depend on each other. */
+static int32_t free_axes(const kernel *inner, const kernel_problem *u)
+{
+    const char *op = u->node->def->name;
+    const int32_t rank = u->outputs[0].rank;
+    int64_t axis = 0;
+    if (begins(inner->name, "elementwise_") || begins(inner->name, "chain_")) axis = rank;
+    if (begins(inner->name, "blocked_f32_") && strcmp(op, "BatchNormalization")) axis = rank;
+    if (begins(inner->name, "pool_") && u->output_count == 1) axis = 2;
+    if (begins(inner->name, "softmax_")) axis = op_attr_int(u->node, "axis", -1);
+    if (begins(inner->name, "norm_")) {
+        if (begins(op, "Skip")) axis = -1;
+        if (begins(op, "Layer") || begins(op, "RMS") || begins(op, "Simplified"))
+            axis = op_attr_int(u->node, "axis", -1);
+    }
+    if (axis < 0) axis += rank;
+    return axis < 0 || axis > rank ? 0 : (int32_t)axis;
+}
+
+static kernel_tensor *tensor_of(kernel_problem *u, size_t i)
+{
+    return i < u->input_count ? &u->inputs[i] : &u->outputs[i - u->input_count];
+}
+
+typedef enum relation { MOVES, STAYS, NEITHER } relation;
+
+/* Of a tensor to the first `axes` of y; axes are aligned at the end. */
+static relation relate(const kernel_tensor *t, const kernel_tensor *y, int32_t axes)
+{
+    bool full = true, none = true;
+    for (int32_t d = 0; d < axes; d++) {
+        const int32_t own = d - (y->rank - t->rank);
+        const int64_t size = own < 0 ? 1 : t->shape[own];
+        full = full && size == y->shape[d];
+        none = none && size == 1;
+    }
+    return full ? MOVES : none ? STAYS : NEITHER;
+}
+
+static bool is_spot(const kernel_tensor *t) /* nothing behind the channels */
+{
+    for (int32_t d = 2; d < t->rank; d++)
+        if (t->shape[d] != 1) return false;
+    return true;
+}
+
+static bool fits(const kernel_problem *u, int32_t axes, bool flat)
+{
+    const kernel_tensor *y = &u->outputs[0];
+    const int64_t block = (int64_t)kernel_block(y->layout);
+    kernel_problem use = *u;
+    if (block > 1 && (y->rank < 3 || y->shape[1] % block || !(flat || axes == 2))) return false;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) {
+        const kernel_tensor *t = tensor_of(&use, i);
+        if (!t->dtype) continue;
+        const relation r = relate(t, y, axes);
+        const bool same_bytes = block > 1 && !flat && t->rank == y->rank && is_spot(t);
+        if (t->rank > y->rank || r == NEITHER || t->dtype == PGY_STRING) return false;
+        if (pgy_dtype_describe(t->dtype)->bits % 8) return false;
+        if (t->layout != KERNEL_LINEAR && (r == STAYS || t->layout != y->layout)) return false;
+        if (r == MOVES && t->layout != y->layout && !same_bytes) return false;
+        if (r == STAYS && i >= u->input_count) return false;
+    }
+    return true;
+}
+
+/* Tensor i of a chunk: shape, and layout in blocks unless rows are single elements. */
+static void shape_chunk(half_adapter_rows *out, size_t i, int32_t axes, const kernel_tensor *y,
+                        bool flat)
+{
+    kernel_tensor *t = tensor_of(&out->use, i);
+    const int32_t skipped = y->rank - t->rank;
+    const uint64_t block = flat ? 1 : kernel_block(y->layout);
+    int64_t *shape = out->shapes[i];
+    if (t->rank) memcpy(shape, t->shape, (size_t)t->rank * sizeof *shape);
+    t->shape = shape;
+    if (!out->row_count[i]) return;
+    for (int32_t d = 0; d < axes; d++)
+        if (d >= skipped) shape[d - skipped] = d + 1 < axes ? 1 : (int64_t)(out->chunk * block);
+    t->data = NULL;
+    t->layout = flat ? KERNEL_LINEAR : y->layout;
+}
+
+static bool cut_at(half_adapter_rows *out, const kernel *inner, const kernel_problem *u,
+                   int32_t axes)
+{
+    const kernel_tensor *y = &u->outputs[0];
+    const bool flat = axes == y->rank;
+    uint64_t most = 1;
+    double cost;
+    if (!fits(u, axes, flat)) return false;
+    *out = (half_adapter_rows){.rows = 1, .use = *u};
+    for (int32_t d = 0; d < axes; d++) out->rows *= (uint64_t)y->shape[d];
+    if (!flat) out->rows /= kernel_block(y->layout);
+    if (out->rows < 2) return false;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++) {
+        const kernel_tensor *t = tensor_of(&out->use, i);
+        if (!t->dtype || relate(t, y, axes) != MOVES) continue;
+        out->row_count[i] = kernel_count(t) / out->rows;
+        if (out->row_count[i] > most) most = out->row_count[i];
+    }
+    if (most > MOST_ELEMENTS) return false;
+    out->chunk = most < CHUNK_ELEMENTS ? CHUNK_ELEMENTS / most : 1;
+    if (out->chunk > out->rows) out->chunk = out->rows;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++)
+        if (tensor_of(&out->use, i)->dtype) shape_chunk(out, i, axes, y, flat);
+    kernel_problem use = out->use;
+    if (!kernel_accept(inner, &use, &cost)) return false;
+    for (size_t i = 0; i < u->input_count + u->output_count; i++)
+        if (tensor_of(&use, i)->layout != tensor_of(&out->use, i)->layout) return false;
+    return true;
+}
+
+bool half_adapter_cut(half_adapter_rows *out, const kernel *inner, const kernel_problem *wide)
+{
+    const kernel_tensor *y = &wide->outputs[0];
+    const int32_t axes = free_axes(inner, wide);
+    if (y->rank > HALF_ADAPTER_RANK || !kernel_count(y)) return false;
+    for (int32_t d = axes; d > 0; d--)
+        if (cut_at(out, inner, wide, d)) return true;
+    return false;
+}

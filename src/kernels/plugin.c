@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every tactic becomes a kernel, made when the table is asked for the first time after its library
+ * was loaded. Uses and runs are told in the public structs; parameters carry in front what a run
+ * has to know of the node. */
+#include "kernels/plugin.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/log.h"
+#include "kernels/extent.h"
+#include "ops/plugin.h"
+
+static const char LOG_PATH[] = "backend/trt/plugin.py";
+
+typedef struct outside {
+    kernel kernel; /* first, so that a kernel leads here */
+    const op_def *row;
+    const pgy_operator_tactic *tactic;
+} outside;
+
+/* In front of the tactic's own parameters. */
+typedef struct params {
+    uint64_t size_bytes; /* of what follows */
+    uint32_t inputs, outputs;
+    uint64_t reserved[6];
+} params;
+
+enum { MAX_KERNELS = 4096 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static arena kept; /* as long as the process */
+static const outside *kernels[MAX_KERNELS];
+static atomic_size_t count;
+static size_t rows_seen;
+
+/* ---- Uses ----------------------------------------------------------------------------------- */
+
+typedef struct described {
+    pgy_operator_call call;
+    pgy_tactic_tensor inputs[KERNEL_MAX_INPUTS], outputs[KERNEL_MAX_OUTPUTS];
+    pgy_tactic_use use;
+} described;
+
+static void describe_tensors(pgy_tactic_tensor *out, const kernel_tensor *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (pgy_tactic_tensor){.dtype = t[i].dtype,
+                                     .rank = t[i].rank,
+                                     .shape = t[i].shape,
+                                     .block = (int32_t)kernel_block(t[i].layout),
+                                     .data = t[i].data};
+}
+
+static void describe(described *d, const kernel_problem *u)
+{
+    *d = (described){.call = {.node = u->node},
+                     .use = {.input_count = u->input_count, .output_count = u->output_count}};
+    describe_tensors(d->inputs, u->inputs, u->input_count);
+    describe_tensors(d->outputs, u->outputs, u->output_count);
+    d->use.call = &d->call;
+    d->use.inputs = d->inputs;
+    d->use.outputs = d->outputs;
+}
+
+static bool take_layouts(kernel_tensor *t, const pgy_tactic_tensor *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int32_t block = from[i].block;
+        if ((block != 1 && block != 8 && block != 16) || (block > 1 && t[i].rank < 2)) return false;
+        t[i].layout = block == 1   ? KERNEL_LINEAR
+                      : block == 8 ? KERNEL_BLOCKED_8
+                                   : KERNEL_BLOCKED_16;
+    }
+    return true;
+}
+
+static bool accept(kernel_problem *u, double *cost_ns)
+{
+    const outside *o = (const outside *)u->self;
+    described d;
+    double cost = -1;
+    if (!u->node || u->node->def != o->row) return false;
+    describe(&d, u);
+    if (!o->tactic->accept(&d.use, &cost)) return false;
+    if (!(cost >= 0) || isinf(cost) || !take_layouts(u->inputs, d.inputs, u->input_count) ||
+        !take_layouts(u->outputs, d.outputs, u->output_count)) {
+        LOG_ONCE(WARNING,
+                 "Plug-in %s: what it accepts makes no sense (cost, formats); it is not used",
+                 o->kernel.name);
+        return false;
+    }
+    *cost_ns = cost;
+    return true;
+}
+
+static pgy_status keep(kernel_plan *out, const kernel_problem *u, const pgy_tactic_plan *plan,
+                       pgy_error *err)
+{
+    if (plan->params_bytes > SIZE_MAX / 2 || (plan->params_bytes && !plan->params) ||
+        plan->workspace_bytes > SIZE_MAX / 2 || plan->in_place >= (int32_t)u->input_count)
+        return pgy_error_set(err, PGY_E_BACKEND, "the plug-in's plan makes no sense");
+    params *p = mem_calloc(1, sizeof *p + plan->params_bytes);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *p = (params){.size_bytes = plan->params_bytes,
+                  .inputs = (uint32_t)u->input_count,
+                  .outputs = (uint32_t)u->output_count};
+    if (plan->params_bytes) memcpy(p + 1, plan->params, plan->params_bytes);
+    *out = (kernel_plan){.params = p,
+                         .params_bytes = sizeof *p + plan->params_bytes,
+                         .workspace_bytes = plan->workspace_bytes,
+                         .phases = 1,
+                         .parts = plan->parts ? plan->parts : 1,
+                         .in_place = (int8_t)(plan->in_place < 0 ? -1 : plan->in_place)};
+    return PGY_OK;
+}
+
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    const outside *o = (const outside *)u->self;
+    described d;
+    pgy_tactic_plan plan = {.in_place = -1};
+    describe(&d, u);
+    pgy_status st = o->tactic->prepare ? o->tactic->prepare(&plan, &d.use, err) : PGY_OK;
+    if (!st) st = keep(out, u, &plan, err);
+    mem_free(plan.params);
+    return st ? pgy_error_prefix(err, st, "plug-in %s: ", o->kernel.name) : PGY_OK;
+}
+
+/* The tactic's own words; without them only what stands in front of its parameters is known. */
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const outside *o = (const outside *)q->self;
+    const pgy_operator_tactic *t = o->tactic;
+    const params *p = q->params;
+    uint64_t *inputs = e->tensors, *outputs = e->tensors + q->input_count;
+    if (q->params_bytes < sizeof *p || p->size_bytes != q->params_bytes - sizeof *p)
+        return extent_refuse(e, "their size");
+    if (p->inputs != q->input_count || p->outputs != q->output_count)
+        return extent_refuse(e, "number of operands");
+    if (t->size < offsetof(pgy_operator_tactic, extent) + sizeof t->extent || !t->extent)
+        return true;
+    pgy_tactic_extent own = {.input_count = q->input_count,
+                             .output_count = q->output_count,
+                             .input_bytes = inputs,
+                             .output_bytes = outputs};
+    if (!t->extent(&own, p + 1, p->size_bytes)) return extent_refuse(e, "the plug-in refuses them");
+    e->workspace = own.workspace_bytes;
+    return true;
+}
+
+static void run(const kernel_run *r)
+{
+    const outside *o = (const outside *)r->self;
+    const params *p = r->params;
+    pgy_error err = {0};
+    const pgy_tactic_run call = {.params = p + 1,
+                                 .params_bytes = p->size_bytes,
+                                 .inputs = (const void *const *)r->tensors,
+                                 .outputs = r->tensors + p->inputs,
+                                 .workspace = r->workspace,
+                                 .part = r->part,
+                                 .parts = r->parts};
+    const pgy_status st = o->tactic->run(&call, &err);
+    if (!st) return;
+    LOG(ERROR, "Plug-in %s: %s", o->kernel.name, err.text[0] ? err.text : pgy_status_name(st));
+    kernel_fail(r, KERNEL_FAULT_PLUGIN);
+}
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+static bool add(const op_def *row, const pgy_operator_tactic *tactic)
+{
+    const size_t at = atomic_load_explicit(&count, memory_order_relaxed);
+    outside *o = arena_alloc_array(&kept, 1, sizeof *o);
+    str name = {0}, ops = {0};
+    str_printf(&name, "%s:%s/%s", row->domain, row->name, tactic->name);
+    str_printf(&ops, "%s:%s", row->domain, row->name);
+    const char *kept_name = arena_strdup(&kept, str_text(&name));
+    const char *kept_ops = arena_strdup(&kept, str_text(&ops));
+    const bool ok = o && kept_name && kept_ops && !name.failed && !ops.failed && at < MAX_KERNELS;
+    str_deinit(&name);
+    str_deinit(&ops);
+    if (!ok) return false;
+    *o = (outside){.row = row,
+                   .tactic = tactic,
+                   .kernel = {.name = kept_name,
+                              .version = (uint16_t)tactic->version,
+                              .ops = kept_ops,
+                              .needs = CPU_PORTABLE,
+                              .accept = accept,
+                              .prepare = prepare,
+                              .run = run,
+                              .extent = extent}};
+    kernels[at] = o;
+    atomic_store_explicit(&count, at + 1, memory_order_release);
+    return true;
+}
+
+/* Operators that were loaded since. */
+static void add_new(void)
+{
+    const op_def *row;
+    pthread_mutex_lock(&lock);
+    for (; (row = op_added(rows_seen)); rows_seen++) {
+        const pgy_operator_tactic *const *tactics =
+            plugin_is(row) ? plugin_tactics(row->user_data) : NULL;
+        for (; tactics && *tactics; tactics++)
+            if (!add(row, *tactics))
+                LOG(ERROR, "Tactic %s of %s cannot be kept: out of memory", (*tactics)->name,
+                    row->name);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+const kernel *plugin_kernel(size_t i)
+{
+    if (i == 0) add_new();
+    return i < atomic_load_explicit(&count, memory_order_acquire) ? &kernels[i]->kernel : NULL;
+}
