@@ -46,7 +46,7 @@ step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --
 step program tests/cli/run_cases build/release/bin/polygraphy
 step headers tests/headers/check
 step docs tools/gen_docs --check
-step printed-commands tests/docs/run_commands build/release
+step printed-commands sh -c 'tests/docs/run_commands build/release && tools/screenshot --check'
 if [ "$mode" = all ]; then
     step sanitize sh -c 'cmake --preset asan -DPGY_BENCH=OFF && cmake --build --preset asan && find build/asan -name "*.gcda" -delete && ctest --test-dir build/asan --output-on-failure -j2'
     step sanitized-program tests/cli/run_cases build/asan/bin/polygraphy
