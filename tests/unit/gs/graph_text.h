@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "gs/gs.h"
+#include "gs/graph/gs.h"
 
 enum { TEXT_NAMES = 16 };
 

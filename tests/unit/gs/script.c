@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "gs/script.h"
+#include "gs/script/script.h"
 #include "harness/gs_check.h"
 #include "harness/gs_text.h"
 

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of local functions, replaced by what the functions do. Calls are expanded from the outside
+ * in: a copied body is gone through like the level it goes to, so that attributes reach inner calls
+ * resolved, and no body is copied more often than it is run. A level changes as a whole or not at
+ * all. */
+#include "gs/edit/inline.h"
+
+#include "base/alloc.h"
+#include "gs/edit/order.h"
+#include "gs/graph/function_index.h"
+
+#include <string.h>
+
+enum { MAX_NODES = 2000000 };
+
+/* Nodes that are being gone through: a level, and on top of it copied bodies. */
+typedef struct frame {
+    node_list nodes;
+    size_t next;
+    bool owned;
+} frame;
+
+typedef struct expansion {
+    inliner *x;
+    const gs_function_index *index;
+    const pgy_gs_node *only; /* the one call to be replaced; NULL: all */
+    pgy_gs_graph *into;
+    frame *frames;
+    size_t frame_count, frame_capacity;
+    node_list result;
+} expansion;
+
+/* ---- Opsets ---------------------------------------------------------------------------------- */
+
+/* The function's version of a domain must be that of where its nodes go. */
+static pgy_status merge_import(const pgy_gs_graph *into, const pgy_gs_graph *f, const char *domain,
+                               pgy_error *err)
+{
+    pgy_gs_graph *root = (pgy_gs_graph *)gs_root(into);
+    const pgy_gs_opset *wanted = gs_find_import(f, domain);
+    const pgy_gs_opset *there = gs_find_import(root, domain);
+    if (!wanted) return PGY_OK;
+    int64_t version = there ? there->version : gs_is_default_domain(domain) ? root->opset : 0;
+    if (version == wanted->version) return PGY_OK;
+    if (!version) return pgy_gs_set_import(root, domain, wanted->version, err);
+    return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                         "function '%.200s' cannot be inlined in %s '%.200s': it uses opset %lld "
+                         "of domain '%.200s', there it is %lld",
+                         f->name, root->is_function ? "function" : "graph", root->name,
+                         (long long)wanted->version, domain, (long long)version);
+}
+
+static pgy_status merge_imports(const pgy_gs_graph *into, const pgy_gs_graph *f, pgy_error *err)
+{
+    inliner levels = {0};
+    const char *last = NULL;
+    pgy_status st = inliner_push_level((pgy_gs_graph *)f, &levels, err);
+    for (size_t i = 0; i < levels.level_count && !st; i++) {
+        const pgy_gs_graph *g = levels.levels[i];
+        for (size_t k = 0; k < g->node_count && !st; k++) {
+            const pgy_gs_node *n = g->nodes[k];
+            if (!last || strcmp(last, n->domain)) st = merge_import(into, f, n->domain, err);
+            last = n->domain;
+            if (!st) st = gs_each_subgraph(n, inliner_push_level, &levels, err);
+        }
+    }
+    mem_free(levels.levels);
+    return st;
+}
+
+/* ---- A level --------------------------------------------------------------------------------- */
+
+static pgy_status push_frame(expansion *e, frame f, pgy_error *err)
+{
+    void *items = e->frames;
+    const bool grown = mem_grow(&items, &e->frame_capacity, e->frame_count + 1, sizeof f);
+    e->frames = items;
+    if (!grown) return gs_no_memory(err);
+    e->frames[e->frame_count++] = f;
+    return PGY_OK;
+}
+
+static void pop_frame(expansion *e)
+{
+    frame *f = &e->frames[--e->frame_count];
+    if (f->owned) mem_free(f->nodes.items);
+}
+
+static pgy_status expand_call(expansion *e, pgy_gs_node *n, const pgy_gs_graph *f, pgy_error *err)
+{
+    frame body = {.owned = true};
+    pgy_status st = merge_imports(e->into, f, err);
+    if (!st) st = inliner_copy_body(&body.nodes, e->x, n, f, e->into, e->result.count, err);
+    if (!st) st = node_list_push(&e->x->expanded, n, err);
+    if (!st) st = push_frame(e, body, err);
+    if (st) mem_free(body.nodes.items);
+    return st;
+}
+
+static pgy_status expand_node(expansion *e, pgy_gs_node *n, pgy_error *err)
+{
+    size_t place = e->only && e->only != n ? SIZE_MAX : gs_function_index_find(e->index, n);
+    if (place != SIZE_MAX) return expand_call(e, n, e->x->document->functions[place], err);
+    pgy_status st = node_list_push(&e->result, n, err);
+    return st || e->only ? st : gs_each_subgraph(n, inliner_push_level, e->x, err);
+}
+
+static pgy_status expand_all(expansion *e, pgy_error *err)
+{
+    pgy_status st = push_frame(e, (frame){.nodes = {e->into->nodes, e->into->node_count, 0}}, err);
+    while (e->frame_count && !st) {
+        frame *top = &e->frames[e->frame_count - 1];
+        if (top->next == top->nodes.count)
+            pop_frame(e);
+        else
+            st = expand_node(e, top->nodes.items[top->next++], err);
+    }
+    while (e->frame_count) pop_frame(e);
+    return st;
+}
+
+/* The result becomes the level's list. */
+static pgy_status install(expansion *e, pgy_error *err)
+{
+    pgy_gs_graph *g = e->into;
+    gs_document *d = e->x->document;
+    pgy_gs_node **nodes = gs_alloc(d, e->result.count, sizeof *nodes);
+    if (!nodes) return gs_no_memory(err);
+    for (size_t i = 0; i < e->x->expanded.count; i++) {
+        gs_detach_all(e->x->expanded.items[i]);
+        e->x->expanded.items[i]->graph = NULL;
+    }
+    for (size_t i = 0; i < e->result.count; i++) {
+        nodes[i] = e->result.items[i];
+        nodes[i]->graph = g;
+        node_box(nodes[i])->index_hint = i;
+    }
+    g->nodes = nodes;
+    g->node_count = graph_box(g)->node_capacity = e->result.count;
+    gs_touch(g);
+    return PGY_OK;
+}
+
+/* Replaces the calls of one level; none are left there. */
+static pgy_status expand_level(inliner *x, const gs_function_index *index, pgy_gs_graph *g,
+                               const pgy_gs_node *only, pgy_error *err)
+{
+    expansion e = {.x = x, .index = index, .only = only, .into = g};
+    x->made.count = x->expanded.count = 0;
+    pgy_status st = expand_all(&e, err);
+    if (!st && x->expanded.count) st = install(&e, err);
+    for (size_t i = 0; st && i < x->made.count; i++) {
+        gs_detach_all(x->made.items[i]);
+        x->made.items[i]->graph = NULL;
+    }
+    mem_free(e.frames);
+    mem_free(e.result.items);
+    return st;
+}
+
+static void inliner_deinit(inliner *x)
+{
+    mem_free(x->made.items);
+    mem_free(x->expanded.items);
+    mem_free(x->levels);
+}
+
+static pgy_status inline_one(bool *done, pgy_gs_node *n, bool paths, pgy_error *err)
+{
+    inliner x = {.document = node_box(n)->document, .paths = paths};
+    gs_function_index index;
+    pgy_status st = gs_function_index_init(&index, x.document, err);
+    if (st) return st;
+    const bool calls = gs_function_index_find(&index, n) != SIZE_MAX;
+    if (calls) st = expand_level(&x, &index, n->graph, n, err);
+    if (!st && done) *done = calls;
+    gs_function_index_deinit(&index);
+    inliner_deinit(&x);
+    return st;
+}
+
+pgy_status pgy_gs_inline_call(bool *done, pgy_gs_node *n, pgy_error *err)
+{
+    if (!n || !n->graph)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the call to be inlined is in no graph");
+    return inline_one(done, n, false, err);
+}
+
+pgy_status gs_inline_call_by_path(pgy_gs_node *n, pgy_error *err)
+{
+    return inline_one(NULL, n, true, err);
+}
+
+/* ---- All calls ------------------------------------------------------------------------------- */
+
+/* Nodes of a level and of those inside it once all calls are unfolded; MAX_NODES + 1: more. */
+static pgy_status count_unfolded(size_t *out, const gs_function_index *index, const size_t *sizes,
+                                 const pgy_gs_graph *g, pgy_error *err)
+{
+    inliner levels = {0};
+    size_t count = 0;
+    pgy_status st = inliner_push_level((pgy_gs_graph *)g, &levels, err);
+    for (size_t i = 0; i < levels.level_count && !st; i++) {
+        const pgy_gs_graph *level = levels.levels[i];
+        for (size_t k = 0; k < level->node_count && count <= MAX_NODES && !st; k++) {
+            const size_t place = gs_function_index_find(index, level->nodes[k]);
+            count += place == SIZE_MAX ? 1 : sizes[place];
+            st = gs_each_subgraph(level->nodes[k], inliner_push_level, &levels, err);
+        }
+    }
+    mem_free(levels.levels);
+    *out = count > MAX_NODES ? MAX_NODES + 1 : count;
+    return st;
+}
+
+/* Functions that call each other in a circle have no end, those that call each other twice have one
+ * that nobody lives to see. */
+static pgy_status check_end(const gs_document *d, const gs_function_index *index, pgy_error *err)
+{
+    order calls;
+    size_t total = 0;
+    pgy_status st = gs_function_order(&calls, d, err);
+    size_t *sizes = st ? NULL : mem_calloc(d->function_count, sizeof *sizes);
+    if (!st && !sizes) st = gs_no_memory(err);
+    for (size_t i = 0; i < d->function_count && !st; i++) {
+        const size_t place = calls.settled[i];
+        st = count_unfolded(&sizes[place], index, sizes, d->functions[place], err);
+    }
+    if (!st) st = count_unfolded(&total, index, sizes, d->top, err);
+    if (!st && total > MAX_NODES)
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED, "functions unfold into more than %d nodes",
+                           MAX_NODES);
+    mem_free(sizes);
+    order_deinit(&calls);
+    return st;
+}
+
+pgy_status pgy_gs_inline_functions(pgy_gs_graph *g, pgy_error *err)
+{
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    gs_document *d = graph_box(g)->document;
+    inliner x = {.document = d};
+    gs_function_index index;
+    if (!d->function_count) return PGY_OK;
+    pgy_status st = gs_function_index_init(&index, d, err);
+    if (st) return st;
+    st = check_end(d, &index, err);
+    if (!st) st = inliner_push_level(d->top, &x, err);
+    for (size_t i = 0; i < x.level_count && !st; i++)
+        st = expand_level(&x, &index, x.levels[i], NULL, err);
+    gs_function_index_deinit(&index);
+    inliner_deinit(&x);
+    if (st) return st;
+    d->function_count = 0;
+    gs_publish_functions(d);
+    gs_touch(d->top);
+    return PGY_OK;
+}

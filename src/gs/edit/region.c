@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One node in place of a stretch of the graph. The stretch is not named: it is what the outputs
+ * were made by and nobody else needs, so that nodes in the middle of it with readers elsewhere stay
+ * whole. */
+#include "base/alloc.h"
+#include "gs/edit/cleanup.h"
+
+typedef struct dying {
+    pgy_gs_node **items; /* cut off from an output, still to be looked at */
+    size_t count, capacity;
+} dying;
+
+static pgy_status push_dying(dying *d, pgy_gs_node *n, pgy_error *err)
+{
+    if (!mem_grow((void **)&d->items, &d->capacity, d->count + 1, sizeof *d->items))
+        return gs_no_memory(err);
+    d->items[d->count++] = n;
+    return PGY_OK;
+}
+
+static pgy_status cut_makers(dying *d, pgy_gs_tensor *t, const pgy_gs_node *keep, pgy_error *err)
+{
+    for (size_t i = 0; i < t->producer_count;) {
+        pgy_gs_node *n = t->producers[i];
+        if (n == keep) {
+            i++;
+            continue;
+        }
+        size_t j = 0;
+        while (n->outputs[j] != t) j++;
+        pgy_status st = push_dying(d, n, err);
+        if (!st) st = gs_drop_output(n, j, err);
+        if (st) return st;
+    }
+    return PGY_OK;
+}
+
+static bool is_needed(const pgy_gs_node *n)
+{
+    for (size_t i = 0; i < n->output_count; i++) {
+        const pgy_gs_tensor *t = n->outputs[i];
+        if (pgy_gs_is_omitted(t)) continue;
+        if (t->consumer_count || gs_is_graph_output(n->graph, t)) return true;
+    }
+    return false;
+}
+
+static pgy_status push_producers(pgy_gs_tensor *t, void *user, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; i < t->producer_count && !st; i++)
+        st = push_dying(user, t->producers[i], err);
+    return st;
+}
+
+/* Removes what has become useless, and what was only there for that. */
+static pgy_status remove_dead(dying *d, const pgy_gs_graph *g, const pgy_gs_node *keep,
+                              pgy_error *err)
+{
+    while (d->count) {
+        pgy_gs_node *n = d->items[--d->count];
+        if (n == keep || n->graph != g || is_needed(n)) continue;
+        pgy_status st = gs_each_dependency(n, push_producers, d, err);
+        if (!st) st = gs_detach_inside(n, err);
+        if (st) return st;
+        pgy_gs_remove_node(n);
+    }
+    return PGY_OK;
+}
+
+pgy_status pgy_gs_replace_region(pgy_gs_node **out, pgy_gs_graph *g, const pgy_gs_node_spec *spec,
+                                 pgy_error *err)
+{
+    pgy_gs_node *added = NULL;
+    dying d = {0};
+    pgy_status st = pgy_gs_add_node(&added, g, spec, err);
+    for (size_t i = 0; i < spec->output_count && !st; i++)
+        if (!pgy_gs_is_omitted(spec->outputs[i])) st = cut_makers(&d, spec->outputs[i], added, err);
+    if (!st) st = remove_dead(&d, g, added, err);
+    if (!st && out) *out = added;
+    mem_free(d.items);
+    return st;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of a document by identity, for passes that look up what every node calls. */
+#ifndef GS_GRAPH_FUNCTION_INDEX_H
+#define GS_GRAPH_FUNCTION_INDEX_H
+
+#include "gs/graph/gs.h"
+
+typedef struct gs_function_index {
+    const gs_document *document;
+    size_t *sorted; /* places in document.functions, by name, domain, overload, place */
+    size_t count;
+} gs_function_index;
+
+pgy_status gs_function_index_init(gs_function_index *x, const gs_document *d,
+                                  pgy_error *err) PGY_MUST_CHECK;
+void gs_function_index_deinit(gs_function_index *x);
+/* Place of the function that a node calls (of several with one identity the first); SIZE_MAX: none.
+ */
+size_t gs_function_index_find(const gs_function_index *x, const pgy_gs_node *n);
+/* Has the i-th of the sorted ones the identity of the one before it? i > 0 */
+bool gs_function_index_repeats(const gs_function_index *x, size_t i);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registered operations of a document, and calls of its functions. */
+#ifndef GS_GRAPH_REGISTRY_H
+#define GS_GRAPH_REGISTRY_H
+
+#include "gs/graph/gs.h"
+
+pgy_status gs_registry_copy(gs_document *to, const gs_document *from,
+                            pgy_error *err) PGY_MUST_CHECK;
+/* A node that calls f, made as a layer of g (function.c). @param name  NULL: a generated one */
+pgy_status gs_call_function(pgy_gs_node **out, pgy_gs_graph *g, pgy_gs_graph *f,
+                            const pgy_gs_call *call, const char *name,
+                            pgy_error *err) PGY_MUST_CHECK;
+
+#endif
