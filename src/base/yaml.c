@@ -165,7 +165,7 @@ static json_value *read_flow(yaml *y)
 
 static json_value *read_block(yaml *y, long parent);
 
-/* ---- Anchors ---- */
+/* ---- Anchors --------------------------------------------------------------------------------- */
 
 static anchor *add_anchor(yaml *y)
 {

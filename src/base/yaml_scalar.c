@@ -83,7 +83,7 @@ void yaml_resolve(json_value *v, const char *text)
     }
 }
 
-/* ---- Writing ---- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Could it be taken for a number or a date, by this reader or another one? */
 static bool is_number_like(const char *text)

@@ -75,7 +75,7 @@ bool yaml_document_ends(const yaml_scan *s)
     return yaml_at_end(s) || yaml_at_marker(s, "---") || yaml_at_marker(s, "...");
 }
 
-/* ---- Quoted scalars ---- */
+/* ---- Quoted scalars -------------------------------------------------------------------------- */
 
 static int hex(yaml_scan *s, int digits, uint32_t *out)
 {
@@ -173,7 +173,7 @@ void yaml_read_quoted(yaml_scan *s, str *out)
     }
 }
 
-/* ---- Plain scalars ---- */
+/* ---- Plain scalars --------------------------------------------------------------------------- */
 
 static bool plain_ends(const yaml_scan *s, bool flow)
 {
@@ -233,7 +233,7 @@ void yaml_read_plain(yaml_scan *s, str *out, long parent, bool flow)
     }
 }
 
-/* ---- Names and tags ---- */
+/* ---- Names and tags -------------------------------------------------------------------------- */
 
 span yaml_read_name(yaml_scan *s)
 {
@@ -254,7 +254,7 @@ void yaml_skip_tag(yaml_scan *s)
         s->p += size;
 }
 
-/* ---- Looking ahead ---- */
+/* ---- Looking ahead --------------------------------------------------------------------------- */
 
 bool yaml_at_dash(const yaml_scan *s)
 {
@@ -289,7 +289,7 @@ bool yaml_at_key(const yaml_scan *s)
     return look.p < look.end && *look.p == ':';
 }
 
-/* ---- Encoding ---- */
+/* ---- Encoding -------------------------------------------------------------------------------- */
 
 /* Texts go into models and scripts, which are UTF-8. */
 void yaml_check_encoding(yaml_scan *s)

@@ -58,7 +58,7 @@ static const char *join(entry *e, const char *path, const char *name)
     return arena_printf(e->memory, "%s/%s", path, name);
 }
 
-/* ---- Looking -------------------------------------------------------------------------------- */
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 /* Does the level itself have it? */
 static bool holds(entry *e, const pgy_gs_graph *g, kind what, const char *name)
@@ -140,7 +140,7 @@ static void find_calls(entry *e, found_calls *out, const pgy_gs_graph *g)
     e->depth--;
 }
 
-/* ---- Entering ------------------------------------------------------------------------------- */
+/* ---- Entering -------------------------------------------------------------------------------- */
 
 /* Where a path ended. */
 typedef struct place {
@@ -219,7 +219,7 @@ static pgy_status go(place *out, entry *e, pgy_gs_graph *g, kind what, const cha
     return st;
 }
 
-/* ---- Names alone ---------------------------------------------------------------------------- */
+/* ---- Names alone ----------------------------------------------------------------------------- */
 
 static pgy_status several_calls(const found_calls *calls, pgy_error *err)
 {
@@ -284,7 +284,7 @@ static pgy_status enter_node(entry *e, const char **name, pgy_error *err)
     return *name ? go(&end, e, e->level, NODE, *name, err) : gs_no_memory(err);
 }
 
-/* ---- Tensors, levels ------------------------------------------------------------------------ */
+/* ---- Tensors, levels ------------------------------------------------------------------------- */
 
 /* What of a path leads to the graph in which it ended; NULL: nothing, or out of memory. */
 static const char *level_of_path(entry *e, const char *path, const place *end)
@@ -334,7 +334,7 @@ static pgy_status enter_tensor(entry *e, pgy_cut_selection *s, const char **name
     return s->subgraph ? PGY_OK : gs_no_memory(err);
 }
 
-/* ---- Patterns and modules ------------------------------------------------------------------- */
+/* ---- Patterns and modules -------------------------------------------------------------------- */
 
 /* Does a node in the bodies behind a call fit, by its path? */
 static bool fits_inside(entry *e, const pgy_gs_node *call, const char *pattern, const char *module)
@@ -425,7 +425,7 @@ static pgy_status enter_module(entry *e, pgy_cut_selection *s, const char **name
     return enter_its_call(e, s, name, module, err);
 }
 
-/* ---- The selection -------------------------------------------------------------------------- */
+/* ---- The selection --------------------------------------------------------------------------- */
 
 typedef pgy_status (*enter_name)(entry *e, pgy_cut_selection *s, const char **name, pgy_error *err);
 

@@ -14,7 +14,7 @@
 pgy_status cut_enter_calls(pgy_model **out, pgy_cut_selection *selection, const char **inside,
                            pgy_model *model, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- names.c ----------------------------------------------------------------------------- */
+/* ---- names.c --------------------------------------------------------------------------------- */
 /* What follows `name` and a slash in a path; NULL: it does not begin so. */
 const char *cut_after(const char *path, const char *name);
 /* "*", "?" or "[" in it. */

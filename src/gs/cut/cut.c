@@ -40,7 +40,7 @@ static void value_list_free(value_list *list)
     mem_free(list->names);
 }
 
-/* ---- What goes along ------------------------------------------------------------------------ */
+/* ---- What goes along ------------------------------------------------------------------------- */
 
 static bool is_weight(const pgy_value *v)
 {
@@ -107,7 +107,7 @@ static pgy_status add_constants(pgy_cut *c, pgy_error *err)
     return st;
 }
 
-/* ---- Borders -------------------------------------------------------------------------------- */
+/* ---- Borders --------------------------------------------------------------------------------- */
 
 static bool is_new(pgy_cut *c, pgy_value *v)
 {

@@ -28,7 +28,7 @@ struct pgy_cut {
     arena memory;
 };
 
-/* ---- select.c: which nodes --------------------------------------------------------------- */
+/* ---- select.c: which nodes ------------------------------------------------------------------- */
 /* The graph that the names are of, into c->level. */
 pgy_status cut_level(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err) PGY_MUST_CHECK;
 /* The nodes, into c->inside. */

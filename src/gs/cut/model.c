@@ -19,7 +19,7 @@ static void *make(maker *m, size_t count, size_t item_bytes)
     return pgy_model_alloc(m->model, count + 1, item_bytes);
 }
 
-/* ---- Inputs and outputs --------------------------------------------------------------------- */
+/* ---- Inputs and outputs ---------------------------------------------------------------------- */
 
 static pgy_onnx_dim *make_dim(maker *m, int64_t value, const char *text)
 {
@@ -115,7 +115,7 @@ static pgy_onnx_value_info **make_infos(maker *m, const value_list *list,
     return infos;
 }
 
-/* ---- The graph ------------------------------------------------------------------------------ */
+/* ---- The graph ------------------------------------------------------------------------------- */
 
 static bool add_nodes(maker *m, pgy_onnx_graph *g)
 {
@@ -159,7 +159,7 @@ static pgy_onnx_graph *make_graph(maker *m, const pgy_tensor_map *inputs,
     return g->inputs && g->outputs ? g : NULL;
 }
 
-/* ---- Functions ------------------------------------------------------------------------------ */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static bool calls(const pgy_onnx_node *n, const pgy_onnx_function *f);
 
@@ -211,7 +211,7 @@ static bool add_functions(maker *m, pgy_onnx_model *model, const pgy_onnx_model 
     return true;
 }
 
-/* ---- The model ------------------------------------------------------------------------------ */
+/* ---- The model ------------------------------------------------------------------------------- */
 
 static pgy_status build(maker *m, const pgy_tensor_map *inputs, const pgy_tensor_map *outputs)
 {

@@ -31,7 +31,7 @@ typedef struct recording {
     bool runs, ran;     /* the part's graph, the one time that counts */
 } recording;
 
-/* ---- Which time ----------------------------------------------------------------------------- */
+/* ---- Which time ------------------------------------------------------------------------------ */
 
 static bool is_loop(const pgy_node *n)
 {
@@ -78,7 +78,7 @@ static bool is_time(recording *r, size_t at)
     return outer && (a->wanted < 0 || a->runs - 1 == a->wanted);
 }
 
-/* ---- Values --------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static pgy_status keep(recording *r, const pgy_value *v, const op_tensor *value, pgy_error *err)
 {

@@ -19,7 +19,7 @@ static pgy_status not_found(const suggestions *near, const char *what, const cha
     return st;
 }
 
-/* ---- Levels --------------------------------------------------------------------------------- */
+/* ---- Levels ---------------------------------------------------------------------------------- */
 
 /* The subgraph that the path leads to; *rest is what of the path is left. NULL: none. */
 static pgy_graph *descend(pgy_graph *g, const char *path, const char **rest)
@@ -51,7 +51,7 @@ static pgy_status find_level(pgy_cut *c, const char *path, pgy_error *err)
     return not_found(&near, "subgraph", path, err);
 }
 
-/* ---- Nodes by name -------------------------------------------------------------------------- */
+/* ---- Nodes by name --------------------------------------------------------------------------- */
 
 static void take_node(pgy_cut *c, size_t i)
 {
@@ -109,7 +109,7 @@ static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chos
     return PGY_OK;
 }
 
-/* ---- Nodes of modules ----------------------------------------------------------------------- */
+/* ---- Nodes of modules ------------------------------------------------------------------------ */
 
 /* A path in `text` that ends in the module: "model.encoder.layer.0" for "layer.0". Names and quoted
  * scopes are told by what stands in front of a path. */
@@ -164,7 +164,7 @@ static pgy_status select_module(pgy_cut *c, const char *wanted, pgy_error *err)
     return found ? PGY_OK : no_module(c, wanted, module, err);
 }
 
-/* ---- Nodes between tensors ------------------------------------------------------------------ */
+/* ---- Nodes between tensors ------------------------------------------------------------------- */
 
 static pgy_status find_value(pgy_value **out, const pgy_cut *c, const char *name, pgy_error *err)
 {
@@ -266,7 +266,7 @@ static pgy_status select_between(pgy_cut *c, const pgy_cut_selection *s, pgy_err
                          s->to_count ? s->to[0] : "the outputs");
 }
 
-/* ---- Names that are inside of subgraphs ----------------------------------------------------- */
+/* ---- Names that are inside of subgraphs ------------------------------------------------------ */
 
 enum { SHOWN_LEVELS = 6 };
 

@@ -39,7 +39,7 @@ static const char *keep(comparison *c, str *s)
     return kept;
 }
 
-/* ---- Texts ---------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 static void put_names(str *s, pgy_gs_tensor *const *list, size_t count)
 {
@@ -151,7 +151,7 @@ static bool same_attribute(const pgy_gs_attribute *a, const pgy_gs_attribute *b)
     return same;
 }
 
-/* ---- Nodes ---------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 static void compare_levels(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after);
 
@@ -277,7 +277,7 @@ static void compare_node_lists(comparison *c, const pgy_gs_graph *before, const 
     strmap_deinit(&met);
 }
 
-/* ---- Tensors -------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 static bool same_type(const pgy_gs_tensor *a, const pgy_gs_tensor *b)
 {
@@ -335,7 +335,7 @@ static void compare_tensor_lists(comparison *c, const pgy_gs_graph *before,
     pgy_gs_tensor_list_free(&now);
 }
 
-/* ---- Graphs --------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 static void compare_interfaces(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
 {

@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 #include "gs/graph/gs.h"
 
-/* ---- Forgetting ----------------------------------------------------------------------------- */
+/* ---- Forgetting ------------------------------------------------------------------------------ */
 
 typedef struct stain {
     strmap names; /* of tensors that depend on the changed one */
@@ -81,7 +81,7 @@ pgy_status pgy_gs_forget_shapes(pgy_gs_graph *g, pgy_gs_tensor *from, bool ranks
     return st;
 }
 
-/* ---- Inferring ------------------------------------------------------------------------------ */
+/* ---- Inferring ------------------------------------------------------------------------------- */
 
 enum { MAX_NESTED = 8 };
 

@@ -78,7 +78,7 @@ const char *gs_fold_describe(str *out, const pgy_gs_node *n, const char *text);
 /* Appends a number if a tensor of this name in g would be taken for another. */
 void gs_fold_free_name(str *name, const pgy_gs_graph *g);
 
-/* ---- allow.c ---------------------------------------------------------------------------- */
+/* ---- allow.c --------------------------------------------------------------------------------- */
 
 /* Marks the nodes of a level whose value can be had, and what they make; `order` is a running
  * order. */

@@ -37,7 +37,7 @@ pgy_status gs_fold_model_init(fold_model *m, struct gs_folder *f, pgy_gs_graph *
                               pgy_gs_node **nodes, size_t count, pgy_error *err) PGY_MUST_CHECK;
 void gs_fold_model_deinit(fold_model *m);
 
-/* ---- run.c ------------------------------------------------------------------------------ */
+/* ---- run.c ----------------------------------------------------------------------------------- */
 
 typedef struct fold_run {
     fold_model *model;

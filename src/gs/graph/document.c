@@ -55,7 +55,7 @@ pgy_status gs_grow(gs_document *d, void *items, size_t count, size_t *capacity, 
     return PGY_OK;
 }
 
-/* ---- Documents ------------------------------------------------------------------------------ */
+/* ---- Documents ------------------------------------------------------------------------------- */
 
 pgy_status gs_document_create(gs_document **out, pgy_error *err)
 {
@@ -99,7 +99,7 @@ pgy_status pgy_gs_create(pgy_gs_graph **out, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Levels --------------------------------------------------------------------------------- */
+/* ---- Levels ---------------------------------------------------------------------------------- */
 
 const pgy_gs_graph *gs_root(const pgy_gs_graph *g)
 {
@@ -168,7 +168,7 @@ void gs_touch_tensor(pgy_gs_tensor *t)
     touch_users(t->consumers, t->consumer_count);
 }
 
-/* ---- Fields --------------------------------------------------------------------------------- */
+/* ---- Fields ---------------------------------------------------------------------------------- */
 
 static pgy_status set_text(const char **field, pgy_gs_graph *g, const char *text, pgy_error *err)
 {
@@ -214,7 +214,7 @@ bool gs_weights_are_inputs(const gs_document *d)
     return ir > 0 && ir < WEIGHTS_ARE_NO_INPUTS;
 }
 
-/* ---- Opsets --------------------------------------------------------------------------------- */
+/* ---- Opsets ---------------------------------------------------------------------------------- */
 
 bool gs_is_default_domain(const char *domain)
 {
@@ -280,7 +280,7 @@ pgy_status pgy_gs_set_opset(pgy_gs_graph *g, int64_t version, pgy_error *err)
     return pgy_gs_set_import(g, "", version, err);
 }
 
-/* ---- Messages ------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 const char *gs_node_label(const pgy_gs_node *n)
 {

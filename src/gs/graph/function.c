@@ -88,7 +88,7 @@ pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, const char *name, const 
     return PGY_OK;
 }
 
-/* ---- Removing ------------------------------------------------------------------------------- */
+/* ---- Removing -------------------------------------------------------------------------------- */
 
 typedef struct call_search {
     const pgy_gs_graph *function;

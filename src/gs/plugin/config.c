@@ -22,7 +22,7 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* ---- Reading ---- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 /* The first failure sticks. */
 typedef struct reader {
@@ -221,7 +221,7 @@ pgy_status pgy_plugin_config_load(pgy_plugin_config **out, const char *path, pgy
     return st;
 }
 
-/* ---- Writing ---- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static void write_scalar(str *out, const pgy_plugin_value *v)
 {
@@ -295,7 +295,7 @@ pgy_status pgy_plugin_config_save(const pgy_plugin_config *config, const char *p
     return st;
 }
 
-/* ---- For the helper process ---- */
+/* ---- For the helper process ------------------------------------------------------------------ */
 
 static void write_json_names(json_writer *w, const char *key, const char *const *items,
                              size_t count)

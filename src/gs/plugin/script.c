@@ -29,7 +29,7 @@ static char *script_path(const char *dir, const char *name)
     return path;
 }
 
-/* ---- The folder ---- */
+/* ---- The folder ------------------------------------------------------------------------------ */
 
 void pgy_plugin_names_free(pgy_plugin_names *names)
 {
@@ -64,7 +64,7 @@ pgy_status pgy_plugin_list(pgy_plugin_names *out, const char *dir, pgy_error *er
     return st;
 }
 
-/* ---- The model as a file ---- */
+/* ---- The model as a file --------------------------------------------------------------------- */
 
 typedef struct model_file {
     const char *path;
@@ -95,7 +95,7 @@ static pgy_status model_file_make(model_file *out, pgy_model *model, const char 
     return st;
 }
 
-/* ---- Finding ---- */
+/* ---- Finding --------------------------------------------------------------------------------- */
 
 static pgy_status start(python_script **out, const char *dir, const char *name, pgy_error *err)
 {
@@ -149,7 +149,7 @@ pgy_status pgy_plugin_match(pgy_plugin_config **out, const char *dir, const pgy_
     return st;
 }
 
-/* ---- Replacing ---- */
+/* ---- Replacing ------------------------------------------------------------------------------- */
 
 bool pgy_plugin_has_hook(const char *dir, const char *name)
 {

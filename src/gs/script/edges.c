@@ -4,7 +4,7 @@
 
 #include "gs/script/script.h"
 
-/* ---- Slots ---------------------------------------------------------------------------------- */
+/* ---- Slots ----------------------------------------------------------------------------------- */
 
 typedef struct slot_args {
     pgy_gs_node *node;
@@ -90,7 +90,7 @@ pgy_status verb_replace_uses(pgy_gs_script *s, const call *c, pgy_error *err)
     return st ? st : pgy_gs_replace_uses(from, to, err);
 }
 
-/* ---- Declarations --------------------------------------------------------------------------- */
+/* ---- Declarations ---------------------------------------------------------------------------- */
 
 static pgy_status check_free(const pgy_gs_script *s, const char *name, pgy_error *err)
 {
@@ -126,7 +126,7 @@ pgy_status verb_constant(pgy_gs_script *s, const call *c, pgy_error *err)
     return st ? st : gs_list_push(&s->declared, made, err);
 }
 
-/* ---- Tensors -------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 pgy_status verb_rename(pgy_gs_script *s, const call *c, pgy_error *err)
 {

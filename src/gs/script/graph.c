@@ -6,7 +6,7 @@
 #include "gs/script/script.h"
 #include "ops/signature.h"
 
-/* ---- Inputs and outputs --------------------------------------------------------------------- */
+/* ---- Inputs and outputs ---------------------------------------------------------------------- */
 
 static pgy_status check_inputs(const tensor_refs *list, pgy_error *err)
 {
@@ -120,7 +120,7 @@ pgy_status verb_set_input_shape(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* ---- What the model says of itself ---------------------------------------------------------- */
+/* ---- What the model says of itself ----------------------------------------------------------- */
 
 /* ONNX's own operators of a version that is not known cannot be meant, unless the model has it. */
 static pgy_status check_opset(const pgy_gs_script *s, int64_t version, pgy_error *err)
@@ -175,7 +175,7 @@ pgy_status verb_set_ir_version(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* ---- Whole graphs --------------------------------------------------------------------------- */
+/* ---- Whole graphs ---------------------------------------------------------------------------- */
 
 typedef struct excluded {
     pgy_gs_node **nodes;

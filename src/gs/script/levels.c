@@ -7,7 +7,7 @@
 #include "gs/graph/registry.h"
 #include "gs/script/script.h"
 
-/* ---- Finding -------------------------------------------------------------------------------- */
+/* ---- Finding --------------------------------------------------------------------------------- */
 
 pgy_status verb_enter(pgy_gs_script *s, const call *c, pgy_error *err)
 {
@@ -72,7 +72,7 @@ pgy_status verb_leave(pgy_gs_script *s, const call *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- New ones ------------------------------------------------------------------------------- */
+/* ---- New ones -------------------------------------------------------------------------------- */
 
 static pgy_gs_tensor *find_listed(const tensor_refs *list, const char *name)
 {
@@ -160,7 +160,7 @@ pgy_status verb_add_parameter(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* Outputs under names of their own have the types that the function's have, where none is known. */
 static pgy_status take_types(const pgy_gs_node *n, const pgy_gs_graph *f, pgy_error *err)

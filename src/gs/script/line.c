@@ -44,7 +44,7 @@ bool piece_is(piece p, const char *text)
     return piece_starts(p, text) && !p.text[strlen(text)];
 }
 
-/* ---- Words ---------------------------------------------------------------------------------- */
+/* ---- Words ----------------------------------------------------------------------------------- */
 
 typedef struct reader {
     const char *at, *start; /* of the line */
@@ -149,7 +149,7 @@ pgy_status line_read(piece_list *out, const char **next, size_t *lines, const ch
     return PGY_OK;
 }
 
-/* ---- Lists ---------------------------------------------------------------------------------- */
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 static pgy_status push_part(piece_list *out, piece p, size_t begin, size_t end, arena *a,
                             pgy_error *err)

@@ -32,7 +32,7 @@ static pgy_status node_at(size_t *out, const pgy_gs_node *n, size_t count, const
     return PGY_OK;
 }
 
-/* ---- insert and layer ----------------------------------------------------------------------- */
+/* ---- insert and layer ------------------------------------------------------------------------ */
 
 typedef struct insertion {
     pgy_gs_node *after, *before; /* at most one */
@@ -230,7 +230,7 @@ pgy_status verb_layer(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* ---- remove --------------------------------------------------------------------------------- */
+/* ---- remove ---------------------------------------------------------------------------------- */
 
 static bool is_used(const pgy_gs_graph *g, const pgy_gs_tensor *t)
 {
@@ -309,7 +309,7 @@ pgy_status verb_remove(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* ---- replace -------------------------------------------------------------------------------- */
+/* ---- replace --------------------------------------------------------------------------------- */
 
 static void clear_attrs(pgy_gs_node *n)
 {
@@ -363,7 +363,7 @@ pgy_status verb_replace_region(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* ---- Names, places, attributes -------------------------------------------------------------- */
+/* ---- Names, places, attributes --------------------------------------------------------------- */
 
 pgy_status verb_rename_node(pgy_gs_script *s, const call *c, pgy_error *err)
 {

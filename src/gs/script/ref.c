@@ -5,7 +5,7 @@
 #include "gs/graph/document.h"
 #include "gs/script/script.h"
 
-/* ---- Nodes ---------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 static pgy_status check_single(const pgy_gs_graph *g, const pgy_gs_node *found, pgy_error *err)
 {
@@ -45,7 +45,7 @@ pgy_status ref_node_arg(pgy_gs_node **out, pgy_gs_script *s, const call *c, cons
     return p ? ref_node(out, s, *p, err) : PGY_OK;
 }
 
-/* ---- Tensors -------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 pgy_gs_tensor *ref_find_tensor(const pgy_gs_script *s, const char *name)
 {
@@ -145,7 +145,7 @@ static pgy_status read_operand(pgy_gs_operand *out, pgy_tensor **held, pgy_gs_sc
     return st;
 }
 
-/* ---- Lists ---------------------------------------------------------------------------------- */
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 /* "const:INT64[3]=1", "2", "3" are one item. */
 static pgy_status join_values(piece_list *out, const piece_list *items, size_t *i, arena *a,
@@ -286,7 +286,7 @@ pgy_status ref_tensor_arg(pgy_gs_tensor **out, pgy_gs_script *s, const call *c, 
     return p ? ref_tensor(out, s, *p, NULL, c->memory, err) : PGY_OK;
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 /* What an attribute may refer to are the attributes of the function that it stands in. */
 static bool is_in_function(const pgy_gs_graph *g)

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "gs/graph/gs.h"
 
-/* ---- Lines (line.c) ------------------------------------------------------------------- */
+/* ---- Lines (line.c) -------------------------------------------------------------------------- */
 
 /* A word, a value or an item of a list, without its quotes. quoted[i] is '1' where text[i] stood in
  * quotes or behind a backslash, else '0'; both are terminated. */
@@ -37,7 +37,7 @@ pgy_status piece_split(piece_list *out, piece p, arena *a, pgy_error *err) PGY_M
 pgy_status piece_items(piece_list *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
 bool piece_push(piece_list *list, piece p, arena *a);
 
-/* ---- Calls (call.c) ------------------------------------------------------------------- */
+/* ---- Calls (call.c) -------------------------------------------------------------------------- */
 
 typedef struct call call;
 typedef struct verb {
@@ -72,7 +72,7 @@ pgy_status call_int(int64_t *out, const call *c, const char *name, int64_t low, 
                     int64_t fallback, pgy_error *err) PGY_MUST_CHECK;
 bool piece_int(int64_t *out, const char *text); /* the whole text is a whole number */
 
-/* ---- Values (value.c) ----------------------------------------------------------------- */
+/* ---- Values (value.c) ------------------------------------------------------------------------ */
 
 typedef struct type_spec {
     pgy_value_kind kinds[8]; /* of sequences and optionals, from the outside in */
@@ -107,7 +107,7 @@ struct pgy_gs_script {
     size_t checks_left;          /* nodes that searches for circles may still look at */
 };
 
-/* ---- References (ref.c) --------------------------------------------------------------- */
+/* ---- References (ref.c) ---------------------------------------------------------------------- */
 
 /* A node by name, or the maker of a tensor: @tensor. Two nodes of that name are an error. */
 pgy_status ref_node(pgy_gs_node **out, pgy_gs_script *s, piece p, pgy_error *err) PGY_MUST_CHECK;

@@ -14,7 +14,7 @@ bool value_is_number(const char *text)
     return !*end;
 }
 
-/* ---- Types and shapes ----------------------------------------------------------------------- */
+/* ---- Types and shapes ------------------------------------------------------------------------ */
 
 static pgy_dtype find_dtype(const char *name)
 {
@@ -135,7 +135,7 @@ pgy_status value_type(type_spec *out, piece p, arena *a, pgy_error *err)
     return st;
 }
 
-/* ---- Elements ------------------------------------------------------------------------------- */
+/* ---- Elements -------------------------------------------------------------------------------- */
 
 typedef struct elements {
     piece_list flat;
@@ -364,7 +364,7 @@ pgy_status value_tensor(pgy_tensor **out, bool *plain, piece p, arena *a, pgy_er
     return read_typed(out, p, a, err);
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static pgy_status attr_ints(pgy_gs_attr *out, const char *name, const piece_list *list, arena *a,
                             pgy_error *err)

@@ -25,7 +25,7 @@ void pgy_shard_hints_destroy(pgy_shard_hints *hints)
     mem_free(box);
 }
 
-/* ---- Reading ---- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 /* The first failure sticks; later reads give zeros. */
 typedef struct reader {
@@ -273,7 +273,7 @@ pgy_status pgy_shard_hints_load(pgy_shard_hints **out, const char *path, pgy_err
     return st;
 }
 
-/* ---- Writing ---- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static void write_class(json_writer *w, const char *name)
 {

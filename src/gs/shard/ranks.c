@@ -25,7 +25,7 @@ static bool is_op(const pgy_gs_node *n, const char *op)
     return n && !strcmp(n->op, op);
 }
 
-/* ---- Ways between products ---- */
+/* ---- Ways between products ------------------------------------------------------------------- */
 
 static bool is_weight(const pgy_gs_tensor *t)
 {
@@ -84,7 +84,7 @@ static pgy_status cut_way(ranks_work *w, const pgy_gs_tensor *t, const pgy_gs_no
     return st;
 }
 
-/* ---- Attention ---- */
+/* ---- Attention ------------------------------------------------------------------------------- */
 
 static pgy_status divide(int64_t *out, int64_t value, const ranks_work *w, const pgy_gs_node *n,
                          const char *what, pgy_error *err)
@@ -163,7 +163,7 @@ static pgy_status cut_attention(ranks_work *w, pgy_gs_node *n, pgy_error *err)
     return st;
 }
 
-/* ---- Gated MLPs ---- */
+/* ---- Gated MLPs ------------------------------------------------------------------------------ */
 
 static pgy_gs_node *only_product(const pgy_gs_tensor *t)
 {
@@ -222,7 +222,7 @@ static pgy_status cut_mlp(ranks_work *w, const pgy_gs_node *sigmoid, pgy_error *
     return st ? st : cut_columns(w, sigmoid->inputs[0], gate, err);
 }
 
-/* ---- The graph ---- */
+/* ---- The graph ------------------------------------------------------------------------------- */
 
 static pgy_status cut_all(ranks_work *w, pgy_error *err)
 {

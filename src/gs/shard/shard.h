@@ -15,7 +15,7 @@ typedef struct shard_hints {
     arena memory;
 } shard_hints;
 
-/* ---- attention.c ----------------------------------------------------------------------- */
+/* ---- attention.c ----------------------------------------------------------------------------- */
 /* MatMul(q, k), Softmax, MatMul(., v); what is read is seen through the nodes' slots, so it follows
  * edits. */
 typedef struct shard_attention {
@@ -29,7 +29,7 @@ pgy_gs_tensor *shard_v(const shard_attention *a);
 pgy_status shard_find_attention(shard_attention **out, size_t *count, const pgy_gs_graph *g,
                                 int pattern, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- insert.c -------------------------------------------------------------------------- */
+/* ---- insert.c -------------------------------------------------------------------------------- */
 typedef struct shard_work {
     pgy_gs_graph *g;
     const pgy_shard_hints *hints;
@@ -53,7 +53,7 @@ typedef struct shard_collective {
 pgy_status shard_insert(pgy_gs_tensor **out, shard_work *s, pgy_gs_tensor *t, shard_collective c,
                         pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- weights.c ------------------------------------------------------------------------- */
+/* ---- weights.c ------------------------------------------------------------------------------- */
 /* Cuts weights into parts: one is kept. */
 typedef struct shard_cut {
     int64_t rank, ranks;

@@ -54,7 +54,7 @@ static pgy_status check_names(const pgy_gs_graph *g, pgy_error *err)
     return st;
 }
 
-/* ---- What is connected ---- */
+/* ---- What is connected ----------------------------------------------------------------------- */
 
 /* Marks all tensors that are reached from a node, up or down. */
 typedef struct reach {
@@ -147,7 +147,7 @@ static pgy_status connected(const pgy_shard_tensor **out, size_t *out_count, sug
     return st;
 }
 
-/* ---- Hints ---- */
+/* ---- Hints ----------------------------------------------------------------------------------- */
 
 static pgy_status keep_order(pgy_shard_order *out, suggestion *s, pgy_shard_order o, pgy_error *err)
 {
