@@ -41,7 +41,7 @@ pgy_status gs_drop_output(pgy_gs_node *n, size_t j, pgy_error *err)
         return PGY_OK;
     }
     pgy_gs_tensor *none = NULL;
-    pgy_status st = pgy_gs_omitted(&none, node_box(n)->document->top, err);
+    pgy_status st = pgy_gs_omitted(&none, gs_node_box(n)->document->top, err);
     return st ? st : pgy_gs_set_output(n, j, none, err);
 }
 
@@ -111,7 +111,7 @@ static size_t keep_unmarked(pgy_gs_node **uses, size_t count, uint64_t epoch)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (node_box(uses[i])->mark != epoch) uses[kept++] = uses[i];
+        if (gs_node_box(uses[i])->mark != epoch) uses[kept++] = uses[i];
     return kept;
 }
 
@@ -163,10 +163,10 @@ static pgy_status remove_nodes(pgy_gs_graph *g, const bool *used, pgy_error *err
 
     uint64_t epoch = ++graph_box(g)->document->epoch;
     for (size_t i = 0; i < g->node_count; i++)
-        if (!used[i]) node_box(g->nodes[i])->mark = epoch;
+        if (!used[i]) gs_node_box(g->nodes[i])->mark = epoch;
     for (size_t i = 0; i < inner.count; i++)
         for (size_t j = 0; j < inner.items[i]->node_count; j++)
-            node_box(inner.items[i]->nodes[j])->mark = epoch;
+            gs_node_box(inner.items[i]->nodes[j])->mark = epoch;
     for (size_t i = 0; i < inner.count; i++)
         for (size_t j = 0; j < inner.items[i]->node_count; j++)
             detach_marked(inner.items[i]->nodes[j], epoch);
@@ -177,7 +177,7 @@ static pgy_status remove_nodes(pgy_gs_graph *g, const bool *used, pgy_error *err
             n->graph = NULL;
             continue;
         }
-        node_box(n)->index_hint = kept;
+        gs_node_box(n)->index_hint = kept;
         g->nodes[kept++] = n;
     }
     g->node_count = kept;
@@ -204,7 +204,7 @@ static pgy_status reach_tensor(pgy_gs_tensor *t, void *user, pgy_error *err)
     for (size_t i = 0; i < t->producer_count; i++) {
         const pgy_gs_node *p = t->producers[i];
         if (p->graph != r->g) continue;
-        size_t place = node_box(p)->index_hint;
+        size_t place = gs_node_box(p)->index_hint;
         if (r->used[place]) continue;
         r->used[place] = true;
         r->used_count++;
@@ -220,7 +220,7 @@ static void clear_reached(const pgy_gs_graph *g)
     for (size_t i = 0; i < box->kept_count; i++) tensor_box(box->kept[i])->scratch = 0;
     for (size_t i = 0; i < g->node_count; i++) {
         const pgy_gs_node *n = g->nodes[i];
-        node_box(n)->index_hint = i;
+        gs_node_box(n)->index_hint = i;
         for (size_t j = 0; j < n->output_count; j++) tensor_box(n->outputs[j])->scratch = 0;
     }
 }

@@ -133,7 +133,7 @@ static pgy_status install(expansion *e, pgy_error *err)
     for (size_t i = 0; i < e->result.count; i++) {
         nodes[i] = e->result.items[i];
         nodes[i]->graph = g;
-        node_box(nodes[i])->index_hint = i;
+        gs_node_box(nodes[i])->index_hint = i;
     }
     g->nodes = nodes;
     g->node_count = graph_box(g)->node_capacity = e->result.count;
@@ -167,7 +167,7 @@ static void inliner_deinit(inliner *x)
 
 static pgy_status inline_one(bool *done, pgy_gs_node *n, bool paths, pgy_error *err)
 {
-    inliner x = {.document = node_box(n)->document, .paths = paths};
+    inliner x = {.document = gs_node_box(n)->document, .paths = paths};
     gs_function_index index;
     pgy_status st = gs_function_index_init(&index, x.document, err);
     if (st) return st;

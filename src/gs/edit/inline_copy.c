@@ -221,7 +221,7 @@ static pgy_status copy_attributes(pgy_gs_node *to, copying *c, const pairing *le
     pgy_gs_attribute *list = gs_alloc(c->x->document, from->attribute_count, sizeof *list);
     if (!list) return gs_no_memory(c->err);
     to->attributes = list;
-    node_box(to)->attribute_capacity = from->attribute_count;
+    gs_node_box(to)->attribute_capacity = from->attribute_count;
     for (size_t i = 0; i < from->attribute_count; i++) {
         const pgy_gs_attribute *a = &from->attributes[i];
         pgy_gs_attribute made = *a;
@@ -264,8 +264,9 @@ static pgy_status name_node(pgy_gs_node *n, const copying *c, const pairing *lev
     const char *name = c->x->paths ? gs_node_path_name(from) : from->name;
     if (!*name) return PGY_OK;
     n->name = c->x->paths && level->up ? name : free_name(c, name, names);
-    return n->name && gs_names_rename(names, &node_box(n)->named, n->name) ? PGY_OK
-                                                                           : gs_no_memory(c->err);
+    return n->name && gs_names_rename(names, &gs_node_box(n)->named, n->name)
+               ? PGY_OK
+               : gs_no_memory(c->err);
 }
 
 static pgy_status copy_node(pgy_gs_node **out, copying *c, const pairing *level,
@@ -281,7 +282,7 @@ static pgy_status copy_node(pgy_gs_node **out, copying *c, const pairing *level,
     n->overload = from->overload;
     n->doc_string = from->doc_string;
     n->stored = from->stored;
-    node_box(n)->changed = true;
+    gs_node_box(n)->changed = true;
     st = copy_attributes(n, c, level, from);
     if (!st) st = attach_copies(n, c, level, from);
     if (!st) *out = n;
@@ -338,7 +339,7 @@ static pgy_status copy_subgraph(pgy_gs_graph **out, copying *c, const pairing *u
         st = copy_node(&n, c, &level, from->nodes[i]);
         if (st) return st;
         n->graph = g;
-        node_box(n)->index_hint = i;
+        gs_node_box(n)->index_hint = i;
         g->nodes[g->node_count++] = n;
     }
     if (!st) st = inliner_push_level(g, c->x, c->err);
@@ -359,7 +360,7 @@ static pgy_status add_identity(node_list *out, copying *c, const pairing *level,
     if (!st) st = find_tensor(&t, c, level, from);
     if (st) return st;
     n->op = "Identity";
-    node_box(n)->changed = true;
+    gs_node_box(n)->changed = true;
     st = gs_attach_input(n, 0, t, c->err);
     if (!st) st = gs_attach_output(n, 0, to, c->err);
     return st ? st : node_list_push(out, n, c->err);

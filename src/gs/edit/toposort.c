@@ -21,7 +21,7 @@ static pgy_status need_producers(pgy_gs_tensor *t, void *user, pgy_error *err)
     for (size_t i = 0; i < t->producer_count; i++) {
         const pgy_gs_node *p = t->producers[i];
         if (p->graph != n->g) continue;
-        pgy_status st = order_need(n->order, node_box(p)->index_hint, err);
+        pgy_status st = order_need(n->order, gs_node_box(p)->index_hint, err);
         if (st) return st;
     }
     return PGY_OK;
@@ -30,7 +30,7 @@ static pgy_status need_producers(pgy_gs_tensor *t, void *user, pgy_error *err)
 static pgy_status gather_needs(order *o, const pgy_gs_graph *g, pgy_error *err)
 {
     needs user = {o, g};
-    for (size_t i = 0; i < g->node_count; i++) node_box(g->nodes[i])->index_hint = i;
+    for (size_t i = 0; i < g->node_count; i++) gs_node_box(g->nodes[i])->index_hint = i;
     for (size_t i = 0; i < g->node_count; i++) {
         const pgy_gs_node *n = g->nodes[i];
         pgy_status st = PGY_OK;
@@ -220,7 +220,7 @@ static void swap_order(const level_order *level)
         pgy_gs_node *n = level->nodes[i];
         level->nodes[i] = g->nodes[i];
         g->nodes[i] = n;
-        node_box(n)->index_hint = i;
+        gs_node_box(n)->index_hint = i;
     }
 }
 

@@ -155,7 +155,7 @@ static pgy_status propagate_node(gs_folder *f, const pgy_gs_graph *g, pgy_gs_nod
     pgy_status st = gs_each_dependency(n, check_dependency, &d, err);
     if (st || !d.constant || !node_allowed(f, g, n, false, 0) || gs_fold_is_excluded(f, n))
         return st;
-    st = mark(f, node_box(n)->serial, err);
+    st = mark(f, gs_node_box(n)->serial, err);
     for (size_t i = 0; !st && i < n->output_count; i++)
         st = mark(f, tensor_box(n->outputs[i])->serial, err);
     return st;

@@ -333,7 +333,7 @@ pgy_status gs_fold_ifs(gs_folder *f, pgy_gs_graph *g, pgy_error *err)
     g->nodes = x.nodes;
     g->node_count = x.count;
     graph_box(g)->node_capacity = x.capacity;
-    for (size_t i = 0; i < g->node_count; i++) node_box(g->nodes[i])->index_hint = i;
+    for (size_t i = 0; i < g->node_count; i++) gs_node_box(g->nodes[i])->index_hint = i;
     gs_touch(g);
 done:
     strmap_deinit(&x.names);

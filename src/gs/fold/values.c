@@ -50,7 +50,7 @@ static pgy_status select_nodes(gs_folder *f, pgy_gs_node **nodes, size_t *count,
     f->document->epoch++;
     for (size_t i = *count; i-- > 0;) {
         pgy_gs_node *n = nodes[i];
-        if (!gs_fold_is_foldable(f, node_box(n)->serial) || !is_needed(f, n)) continue;
+        if (!gs_fold_is_foldable(f, gs_node_box(n)->serial) || !is_needed(f, n)) continue;
         const pgy_status st = gs_each_dependency(n, mark_needed, f->document, err);
         if (st) return st;
         nodes[--first] = n;

@@ -212,10 +212,10 @@ bool gs_node_contains(const pgy_gs_node *n, const pgy_gs_graph *g)
 static pgy_status check_graph(const pgy_gs_node *n, pgy_gs_graph *g, pgy_error *err)
 {
     search s = {n->graph, false};
-    if (graph_box(g)->document != node_box(n)->document)
+    if (graph_box(g)->document != gs_node_box(n)->document)
         return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' belongs to another document",
                              g->name);
-    if (g->is_function || g == node_box(n)->document->top)
+    if (g->is_function || g == gs_node_box(n)->document->top)
         return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' is no subgraph", g->name);
     const pgy_status st = n->graph ? look_inside(g, &s, err) : PGY_OK;
     if (!st && s.found)
@@ -239,7 +239,7 @@ static pgy_status set_graphs(pgy_gs_attribute *to, pgy_gs_node *n, const pgy_gs_
     if (a->ref || a->type != PGY_ATTR_GRAPH) return PGY_OK;
     pgy_status st = check_graph(n, a->value.g, err);
     if (st) return st;
-    to->graphs = gs_alloc(node_box(n)->document, 1, sizeof(*to->graphs));
+    to->graphs = gs_alloc(gs_node_box(n)->document, 1, sizeof(*to->graphs));
     if (!to->graphs) return gs_no_memory(err);
     to->graphs[0] = a->value.g;
     to->graph_count = 1;
@@ -249,7 +249,7 @@ static pgy_status set_graphs(pgy_gs_attribute *to, pgy_gs_node *n, const pgy_gs_
 pgy_status pgy_gs_set_attr(pgy_gs_node *n, const pgy_gs_attr *a, pgy_error *err)
 {
     if (!n || !a) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no attribute");
-    gs_node *box = node_box(n);
+    gs_node *box = gs_node_box(n);
     pgy_gs_attribute made = {0};
     pgy_status st = gs_attribute_make(&made.value, box->document, a, err);
     if (!st) st = set_graphs(&made, n, a, err);
@@ -281,7 +281,7 @@ bool pgy_gs_remove_attr(pgy_gs_node *n, const char *name)
     const size_t at = (size_t)(old - n->attributes);
     memmove(list + at, list + at + 1, (n->attribute_count - at - 1) * sizeof(*list));
     n->attribute_count--;
-    node_box(n)->changed = true;
+    gs_node_box(n)->changed = true;
     gs_touch(n->graph);
     return true;
 }

@@ -81,7 +81,7 @@ static pgy_status copy_attributes(pgy_gs_node *to, copying *c, const pgy_gs_node
     for (size_t i = 0; i < from->attribute_count && !st; i++)
         st = copy_attribute(&list[i], c, &from->attributes[i], g);
     to->attributes = list;
-    to->attribute_count = node_box(to)->attribute_capacity = from->attribute_count;
+    to->attribute_count = gs_node_box(to)->attribute_capacity = from->attribute_count;
     return st;
 }
 
@@ -105,14 +105,14 @@ static pgy_status copy_node(pgy_gs_node **out, copying *c, const pgy_gs_node *fr
     pgy_gs_node *n = NULL;
     pgy_status st = gs_node_create(&n, c->to, c->err);
     if (st) return st;
-    gs_node *box = node_box(n);
+    gs_node *box = gs_node_box(n);
     n->name = from->name;
     n->op = from->op;
     n->domain = from->domain;
     n->overload = from->overload;
     n->doc_string = from->doc_string;
     n->stored = from->stored;
-    box->changed = node_box(from)->changed;
+    box->changed = gs_node_box(from)->changed;
     box->named.name = n->name;
     box->named.hash = gs_hash(n->name);
     if (!gs_names_add(&c->to->node_names, &box->named)) return gs_no_memory(c->err);
@@ -131,7 +131,7 @@ static pgy_status copy_nodes(pgy_gs_graph *to, copying *c, const pgy_gs_graph *f
         const pgy_status st = copy_node(&to->nodes[i], c, from->nodes[i], to);
         if (st) return st;
         to->nodes[i]->graph = to;
-        node_box(to->nodes[i])->index_hint = i;
+        gs_node_box(to->nodes[i])->index_hint = i;
         to->node_count = i + 1;
     }
     return PGY_OK;

@@ -290,7 +290,7 @@ const char *gs_node_label(const pgy_gs_node *n)
         if (*n->outputs[i]->name)
             str_printf(&text, "(node with output '%.200s')", n->outputs[i]->name);
     const char *kept = text.size && !text.failed
-                           ? pgy_model_strdup(node_box(n)->document->store, str_text(&text))
+                           ? pgy_model_strdup(gs_node_box(n)->document->store, str_text(&text))
                            : NULL;
     str_deinit(&text);
     return kept ? kept : "(node without name)";

@@ -22,7 +22,7 @@ static size_t *slot_count_of(side s, pgy_gs_node *n)
 }
 static size_t *slot_capacity_of(side s, pgy_gs_node *n)
 {
-    return s.outputs ? &node_box(n)->output_capacity : &node_box(n)->input_capacity;
+    return s.outputs ? &gs_node_box(n)->output_capacity : &gs_node_box(n)->input_capacity;
 }
 static pgy_gs_node ***users_of(side s, pgy_gs_tensor *t)
 {
@@ -86,7 +86,7 @@ static pgy_status attach(side s, pgy_gs_node *n, size_t i, pgy_gs_tensor *t, pgy
 {
     size_t *count = slot_count_of(s, n);
     pgy_gs_tensor ***slots = slots_of(s, n);
-    pgy_status st = gs_grow(node_box(n)->document, slots, *count, slot_capacity_of(s, n), err);
+    pgy_status st = gs_grow(gs_node_box(n)->document, slots, *count, slot_capacity_of(s, n), err);
     if (!st) st = join(s, t, n, err);
     if (st) return st;
     memmove(*slots + i + 1, *slots + i, (*count - i) * sizeof(**slots));
@@ -146,7 +146,7 @@ void gs_detach_all(pgy_gs_node *n)
 static pgy_status check(side s, const pgy_gs_node *n, const pgy_gs_tensor *t, pgy_error *err)
 {
     if (!n || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no tensor");
-    if (tensor_box(t)->document == node_box(n)->document) return PGY_OK;
+    if (tensor_box(t)->document == gs_node_box(n)->document) return PGY_OK;
     return gs_node_error(n, err, PGY_E_ARGUMENT, "tensor '%.200s' belongs to another graph%s",
                          t->name, s.outputs ? " (it was to be an output)" : "");
 }
@@ -228,7 +228,7 @@ static pgy_status set_slots(side s, pgy_gs_node *n, pgy_gs_tensor *const *tensor
         return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no list of tensors");
     for (size_t i = 0; i < count && !st; i++) st = check(s, n, tensors[i], err);
     if (st) return st;
-    pgy_gs_tensor **slots = gs_alloc(node_box(n)->document, count, sizeof(*slots));
+    pgy_gs_tensor **slots = gs_alloc(gs_node_box(n)->document, count, sizeof(*slots));
     if (!slots) return gs_no_memory(err);
     if (count) memcpy(slots, tensors, count * sizeof(*slots));
     size_t joined = 0;

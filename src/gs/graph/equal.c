@@ -93,8 +93,8 @@ bool pgy_gs_node_equal(const pgy_gs_node *a, const pgy_gs_node *b)
         return false;
     for (size_t i = 0; i < a->attribute_count; i++) {
         const pgy_gs_attribute *other = pgy_gs_find_attr(b, a->attributes[i].name);
-        if (!other ||
-            !same_attribute(node_box(a)->document, &a->attributes[i], node_box(b)->document, other))
+        if (!other || !same_attribute(gs_node_box(a)->document, &a->attributes[i],
+                                      gs_node_box(b)->document, other))
             return false;
     }
     return true;

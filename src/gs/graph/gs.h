@@ -95,12 +95,11 @@ static inline gs_tensor *tensor_box(const pgy_gs_tensor *t)
 {
     return t->internal;
 }
+/* `gs_`, as graph/graph.h has a type node_box. */
 static inline gs_node *gs_node_box(const pgy_gs_node *n)
 {
     return n->internal;
 }
-/* A macro with arguments, so that the type of this name in graph/graph.h stays usable. */
-#define node_box(n) gs_node_box(n)
 static inline gs_graph *graph_box(const pgy_gs_graph *g)
 {
     return g->internal;

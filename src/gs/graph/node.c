@@ -26,9 +26,9 @@ pgy_status gs_node_create(pgy_gs_node **out, gs_document *d, pgy_error *err)
 static pgy_status set_text(const char **field, pgy_gs_node *n, const char *text, pgy_error *err)
 {
     if (!n || !text) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no text");
-    const pgy_status st = gs_keep_text(field, node_box(n)->document, text, err);
+    const pgy_status st = gs_keep_text(field, gs_node_box(n)->document, text, err);
     if (st) return st;
-    node_box(n)->changed = true;
+    gs_node_box(n)->changed = true;
     gs_touch(n->graph);
     return PGY_OK;
 }
@@ -49,7 +49,7 @@ pgy_status pgy_gs_set_node_name(pgy_gs_node *n, const char *name, pgy_error *err
     const char *kept = NULL;
     const pgy_status st = set_text(&kept, n, name, err);
     if (st) return st;
-    gs_node *box = node_box(n);
+    gs_node *box = gs_node_box(n);
     if (!gs_names_rename(&box->document->node_names, &box->named, kept)) return gs_no_memory(err);
     n->name = kept;
     return PGY_OK;
@@ -59,7 +59,7 @@ pgy_status pgy_gs_set_node_name(pgy_gs_node *n, const char *name, pgy_error *err
 
 static void renumber(pgy_gs_graph *g)
 {
-    for (size_t i = 0; i < g->node_count; i++) node_box(g->nodes[i])->index_hint = i;
+    for (size_t i = 0; i < g->node_count; i++) gs_node_box(g->nodes[i])->index_hint = i;
 }
 
 /* Nodes that leave a list shift those behind them to the front, so a place is looked for from the
@@ -68,7 +68,7 @@ size_t pgy_gs_node_index(const pgy_gs_node *n)
 {
     enum { NEAR = 64 };
     pgy_gs_graph *g = n->graph;
-    size_t at = node_box(n)->index_hint;
+    size_t at = gs_node_box(n)->index_hint;
     if (!g) return SIZE_MAX;
     if (at >= g->node_count) at = g->node_count - 1;
     for (size_t tried = 0; tried < NEAR; tried++, at--) {
@@ -76,7 +76,7 @@ size_t pgy_gs_node_index(const pgy_gs_node *n)
         if (at == 0) break;
     }
     renumber(g);
-    return node_box(n)->index_hint;
+    return gs_node_box(n)->index_hint;
 }
 
 void pgy_gs_unlist_node(pgy_gs_node *n)
@@ -108,7 +108,7 @@ pgy_status pgy_gs_place_node(pgy_gs_node *n, pgy_gs_graph *g, size_t i, pgy_erro
 {
     if (!n || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no graph");
     gs_graph *box = graph_box(g);
-    if (box->document != node_box(n)->document)
+    if (box->document != gs_node_box(n)->document)
         return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' belongs to another document",
                              g->name);
     if (gs_node_contains(n, g))
@@ -124,7 +124,7 @@ pgy_status pgy_gs_place_node(pgy_gs_node *n, pgy_gs_graph *g, size_t i, pgy_erro
     g->nodes[i] = n;
     g->node_count++;
     n->graph = g;
-    node_box(n)->index_hint = i;
+    gs_node_box(n)->index_hint = i;
     gs_touch(g);
     return gs_each_subgraph(n, adopt_subgraph, g, err);
 }

@@ -251,7 +251,7 @@ pgy_status gs_each_dependency(const pgy_gs_node *n, gs_visit_tensor visit, void 
     for (size_t i = 0; i < n->input_count && !st; i++)
         if (*n->inputs[i]->name) st = visit(n->inputs[i], user, err);
     if (st || !gs_has_subgraphs(n)) return st;
-    taking x = {.walk = ++node_box(n)->document->walk};
+    taking x = {.walk = ++gs_node_box(n)->document->walk};
     st = gs_each_subgraph(n, add_foreign, &x, err);
     for (size_t i = 0; i < x.list.count && !st; i++) st = visit(x.list.items[i], user, err);
     pgy_gs_tensor_list_free(&x.list);

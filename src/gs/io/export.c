@@ -84,7 +84,8 @@ static const char *const *slot_names(exporter *x, pgy_gs_tensor *const *slots, s
 static bool is_unchanged(const pgy_gs_node *n, pgy_onnx_attribute *const *attributes)
 {
     const pgy_onnx_node *from = n->stored;
-    if (!from || node_box(n)->changed || from->attribute_count != n->attribute_count) return false;
+    if (!from || gs_node_box(n)->changed || from->attribute_count != n->attribute_count)
+        return false;
     for (size_t i = 0; attributes && i < n->attribute_count; i++)
         if (attributes[i] != from->attributes[i]) return false;
     return same_slots(from->inputs, from->input_count, n->inputs, n->input_count) &&
@@ -131,7 +132,7 @@ static pgy_status export_node(pgy_onnx_node **out, exporter *x, const pgy_gs_nod
 static void warn_duplicates(const pgy_gs_graph *g)
 {
     for (size_t i = 0; i < g->node_count; i++) {
-        const gs_named *item = &node_box(g->nodes[i])->named;
+        const gs_named *item = &gs_node_box(g->nodes[i])->named;
         if (!item->not_alone || !*item->name) continue;
         const gs_named *other = item->next;
         while (other && ((pgy_gs_node *)other->owner)->graph != g) other = other->next;

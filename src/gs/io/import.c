@@ -211,7 +211,7 @@ static pgy_status import_attributes(pgy_gs_node *n, level *l, const pgy_onnx_nod
     pgy_gs_attribute *list = gs_alloc(l->d, from->attribute_count, sizeof(*list));
     if (!list) return gs_no_memory(l->err);
     n->attributes = list;
-    n->attribute_count = node_box(n)->attribute_capacity = from->attribute_count;
+    n->attribute_count = gs_node_box(n)->attribute_capacity = from->attribute_count;
     for (size_t i = 0; i < from->attribute_count; i++) {
         list[i].name = from->attributes[i]->name;
         list[i].value = from->attributes[i];
@@ -224,7 +224,7 @@ static pgy_status import_attributes(pgy_gs_node *n, level *l, const pgy_onnx_nod
 /* Lists of just the right size: the slots are filled one by one, as every edge is made. */
 static bool reserve(pgy_gs_node *n, gs_document *d, const pgy_onnx_node *from)
 {
-    gs_node *box = node_box(n);
+    gs_node *box = gs_node_box(n);
     const size_t count = from->input_count + from->output_count;
     pgy_gs_tensor **slots = gs_alloc(d, count, sizeof(*slots));
     if (!slots) return false;
@@ -256,7 +256,7 @@ static pgy_status import_node(pgy_gs_node **out, level *l, const pgy_onnx_node *
     pgy_gs_node *n = NULL;
     pgy_status st = gs_node_create(&n, l->d, l->err);
     if (st) return st;
-    gs_node *box = node_box(n);
+    gs_node *box = gs_node_box(n);
     n->name = from->name;
     n->op = from->op_type;
     n->domain = from->domain;
@@ -309,7 +309,7 @@ static pgy_status import_nodes(level *l, pgy_onnx_node *const *nodes, size_t cou
         st = import_node(&g->nodes[i], l, nodes[i]);
         if (st) return st;
         g->nodes[i]->graph = g;
-        node_box(g->nodes[i])->index_hint = i;
+        gs_node_box(g->nodes[i])->index_hint = i;
         g->node_count = i + 1;
     }
     return st;

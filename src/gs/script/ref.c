@@ -10,7 +10,7 @@
 static pgy_status check_single(const pgy_gs_graph *g, const pgy_gs_node *found, pgy_error *err)
 {
     size_t count = 0;
-    if (!node_box(found)->named.not_alone) return PGY_OK;
+    if (!gs_node_box(found)->named.not_alone) return PGY_OK;
     for (size_t i = 0; i < g->node_count; i++)
         if (strcmp(g->nodes[i]->name, found->name) == 0) count++;
     if (count < 2) return PGY_OK;

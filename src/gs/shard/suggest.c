@@ -67,8 +67,8 @@ typedef struct reach {
 
 static pgy_status reach_node(pgy_gs_node *n, reach *r, pgy_error *err)
 {
-    if (node_box(n)->mark == r->epoch) return PGY_OK;
-    node_box(n)->mark = r->epoch;
+    if (gs_node_box(n)->mark == r->epoch) return PGY_OK;
+    gs_node_box(n)->mark = r->epoch;
     if (!mem_grow((void **)&r->stack, &r->capacity, r->count + 1, sizeof *r->stack))
         return gs_no_memory(err);
     r->stack[r->count++] = n;
