@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What keeps a model from becoming a graph, found on the messages of the file: names that are
- * defined twice or not at all, types that do not exist, nodes in circles. An import stops at the
+ * defined twice or not at all, types that do not exist, nodes in cycles. An import stops at the
  * first of these; here each is noted and what it is about is skipped. Names are looked up outwards
  * as an import does it. A node's needs are kept as edges of the level that holds it, uses of its
- * subgraphs included, so that circles are found level by level. */
+ * subgraphs included, so that cycles are found level by level. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "graph/check.h"
+#include "graph/order.h"
 
 enum { NO_NODE = -1 };
 
@@ -241,77 +242,44 @@ static void check_uses(structure *s, scope *at)
     }
 }
 
-/* ---- Circles -------------------------------------------------------------------------------- */
+/* ---- Cycles --------------------------------------------------------------------------------- */
 
-enum { NEW, OPEN, DONE, TOLD };
+typedef struct cycle_finder {
+    structure *s;
+    const scope *at;
+    bool *told; /* of each node */
+} cycle_finder;
 
-typedef struct walk {
-    size_t *first; /* edge of each node, and of the end */
-    size_t *next;  /* edge to look at */
-    size_t *stack;
-    uint8_t *marks;
-} walk;
-
-static bool walk_create(walk *w, const scope *at)
+static void tell_cycle(size_t node, size_t needed, void *user)
 {
-    const size_t count = at->node_count + 1;
-    *w = (walk){mem_calloc(count, sizeof *w->first), mem_calloc(count, sizeof *w->next),
-                mem_calloc(count, sizeof *w->stack), mem_calloc(count, 1)};
-    if (!w->first || !w->next || !w->stack || !w->marks) return false;
-    for (size_t i = 0, e = 0; i < count; i++) {
-        while (e < at->edge_count && at->edges[e].node < i) e++;
-        w->first[i] = w->next[i] = e;
-    }
-    return true;
-}
-
-static void walk_deinit(walk *w)
-{
-    mem_free(w->first);
-    mem_free(w->next);
-    mem_free(w->stack);
-    mem_free(w->marks);
-}
-
-/* Depth first; a node that is met again while it is open needs itself. */
-static void walk_from(structure *s, const scope *at, walk *w, size_t start)
-{
-    size_t depth = 0;
-    w->stack[depth++] = start;
-    w->marks[start] = OPEN;
-    while (depth) {
-        const size_t top = w->stack[depth - 1];
-        if (w->next[top] == w->first[top + 1]) {
-            w->marks[top] = DONE;
-            depth--;
-            continue;
-        }
-        const size_t needed = at->edges[w->next[top]++].needed;
-        if (w->marks[needed] == NEW) {
-            w->marks[needed] = OPEN;
-            w->stack[depth++] = needed;
-        } else if (w->marks[needed] == OPEN) {
-            const pgy_onnx_node *n = at->nodes[top];
-            at_node(s, CHECK_CYCLE, at, needed,
-                    "Is part of a cycle: it needs its own output by way of",
-                    *n->name          ? n->name
-                    : n->output_count ? n->outputs[0]
-                                      : n->op_type,
-                    "");
-            w->marks[needed] = TOLD;
-        }
-    }
+    const cycle_finder *f = user;
+    const pgy_onnx_node *n = f->at->nodes[node];
+    if (f->told[needed]) return;
+    f->told[needed] = true;
+    at_node(f->s, CHECK_CYCLE, f->at, needed,
+            "Is part of a cycle: it needs its own output by way of",
+            *n->name          ? n->name
+            : n->output_count ? n->outputs[0]
+                              : n->op_type,
+            "");
 }
 
 static void check_cycles(structure *s, const scope *at)
 {
-    walk w;
-    if (!walk_create(&w, at))
-        in_no_memory(s);
-    else
-        for (size_t i = 0; i < at->node_count; i++)
-            if (w.marks[i] == NEW) walk_from(s, at, &w, i);
-    walk_deinit(&w);
+    cycle_finder f = {s, at, mem_calloc(at->node_count + 1, sizeof *f.told)};
+    order o = {0};
+    pgy_status st = f.told ? order_init(&o, at->node_count, NULL) : PGY_E_MEMORY;
+    o.on_cycle = tell_cycle;
+    o.user = &f;
+    for (size_t i = 0, e = 0; !st && i < at->node_count; i++) {
+        order_open(&o, i);
+        for (; !st && e < at->edge_count && at->edges[e].node == i; e++)
+            st = order_need(&o, at->edges[e].needed, NULL);
+    }
+    if (!st) st = order_settle(&o, NULL);
+    if (st) in_no_memory(s);
+    order_deinit(&o);
+    mem_free(f.told);
 }
 
 /* ---- Levels --------------------------------------------------------------------------------- */

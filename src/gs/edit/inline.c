@@ -6,7 +6,7 @@
 #include "gs/edit/inline.h"
 
 #include "base/alloc.h"
-#include "gs/edit/order.h"
+#include "gs/edit/toposort.h"
 #include "gs/graph/function_index.h"
 
 #include <string.h>

@@ -2,13 +2,14 @@
 /* Running orders of nodes. Levels and the order within them are those of onnx-graphsurgeon; the
  * stable order is the walk itself, so it pulls producers up in front of the first node that needs
  * them and leaves everything else where it is. */
+#include "gs/edit/toposort.h"
 #include "base/alloc.h"
-#include "gs/edit/order.h"
+#include "graph/order.h"
 #include "gs/graph/function_index.h"
 
 #include <string.h>
 
-enum { CIRCLE_SHOWN = 8 };
+enum { CYCLE_SHOWN = 8 };
 
 typedef struct needs {
     order *order;
@@ -46,19 +47,19 @@ static pgy_status gather_needs(order *o, const pgy_gs_graph *g, pgy_error *err)
     return PGY_OK;
 }
 
-/* "node a -> node b -> node a", each feeding the next; the middle of a long circle is left out. */
-static pgy_status node_circle(const order *o, const pgy_gs_graph *g, pgy_error *err)
+/* "node a -> node b -> node a", each feeding the next; the middle of a long cycle is left out. */
+static pgy_status node_cycle(const order *o, const pgy_gs_graph *g, pgy_error *err)
 {
     str text = {0};
-    size_t length = o->circle_length;
+    size_t length = o->cycle_length;
     for (size_t i = 0; i < length; i++) {
-        if (length > CIRCLE_SHOWN && i == CIRCLE_SHOWN / 2) {
-            i = length - CIRCLE_SHOWN / 2;
-            str_printf(&text, "(%zu more) -> ", length - CIRCLE_SHOWN);
+        if (length > CYCLE_SHOWN && i == CYCLE_SHOWN / 2) {
+            i = length - CYCLE_SHOWN / 2;
+            str_printf(&text, "(%zu more) -> ", length - CYCLE_SHOWN);
         }
-        str_printf(&text, "node %s -> ", gs_node_label(g->nodes[o->circle[i]]));
+        str_printf(&text, "node %s -> ", gs_node_label(g->nodes[o->cycle[i]]));
     }
-    str_printf(&text, "node %s", gs_node_label(g->nodes[o->circle[0]]));
+    str_printf(&text, "node %s", gs_node_label(g->nodes[o->cycle[0]]));
     pgy_status st = text.failed ? gs_no_memory(err)
                                 : pgy_error_set(err, PGY_E_FORMAT, "graph '%s' has a cycle: %s",
                                                 g->name, str_text(&text));
@@ -74,7 +75,7 @@ pgy_status gs_order(pgy_gs_node ***out, const pgy_gs_graph *g, bool stable, pgy_
     if (st) return st;
     st = gather_needs(&o, g, err);
     if (!st) st = order_settle(&o, err);
-    if (o.circle) st = node_circle(&o, g, err);
+    if (o.cycle) st = node_cycle(&o, g, err);
     if (!st && !stable) st = order_by_level(&o, err);
     if (st) goto done;
     nodes = mem_calloc(g->node_count, sizeof *nodes);
@@ -120,12 +121,12 @@ static pgy_status need_callees(callees *c, const pgy_gs_graph *g, pgy_error *err
     return PGY_OK;
 }
 
-static pgy_status function_circle(const order *o, const gs_document *d, pgy_error *err)
+static pgy_status function_cycle(const order *o, const gs_document *d, pgy_error *err)
 {
     str text = {0};
-    for (size_t i = 0; i <= o->circle_length; i++)
+    for (size_t i = 0; i <= o->cycle_length; i++)
         str_printf(&text, "%sfunction %s", i ? " -> " : "",
-                   d->functions[o->circle[(o->circle_length - i) % o->circle_length]]->name);
+                   d->functions[o->cycle[(o->cycle_length - i) % o->cycle_length]]->name);
     pgy_status st =
         text.failed ? gs_no_memory(err)
                     : pgy_error_set(err, PGY_E_FORMAT, "functions call each other in a cycle: %s",
@@ -147,7 +148,7 @@ pgy_status gs_function_order(order *o, const gs_document *d, pgy_error *err)
         while (c.pending_count && !st) st = need_callees(&c, c.pending[--c.pending_count], err);
     }
     if (!st) st = order_settle(o, err);
-    if (o->circle) st = function_circle(o, d, err);
+    if (o->cycle) st = function_cycle(o, d, err);
     gs_function_index_deinit(&index);
     mem_free(c.pending);
     return st;

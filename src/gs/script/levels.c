@@ -2,7 +2,7 @@
 /* Verbs on subgraphs and functions: which of them the verbs are for, new ones, and calls. */
 #include <string.h>
 
-#include "gs/edit/order.h"
+#include "gs/edit/toposort.h"
 #include "gs/graph/document.h"
 #include "gs/graph/registry.h"
 #include "gs/script/script.h"

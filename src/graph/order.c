@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items that need each other, put in order. Needs lie in one array, grouped by item, so that the
- * walk touches three arrays and no graph; it keeps its own stack, since chains are as deep as
- * graphs are long. */
-#include "gs/edit/order.h"
+/* Needs lie in one array, grouped by item, so the walk reads three arrays and no graph. It keeps
+ * its own stack, because a chain is as deep as the graph is long. */
+#include "graph/order.h"
+
+#include <stdint.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
-#include <string.h>
-
 static const size_t UNSEEN = SIZE_MAX, ON_STACK = SIZE_MAX - 1;
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while sorting the graph");
+}
 
 pgy_status order_init(order *o, size_t count, pgy_error *err)
 {
@@ -18,7 +23,7 @@ pgy_status order_init(order *o, size_t count, pgy_error *err)
     o->level = mem_calloc(count, sizeof *o->level);
     if (o->first && o->settled && o->level) return PGY_OK;
     order_deinit(o);
-    return gs_no_memory(err);
+    return no_memory(err);
 }
 
 void order_deinit(order *o)
@@ -27,7 +32,7 @@ void order_deinit(order *o)
     mem_free(o->needs);
     mem_free(o->settled);
     mem_free(o->level);
-    mem_free(o->circle);
+    mem_free(o->cycle);
     *o = (order){0};
 }
 
@@ -40,23 +45,35 @@ pgy_status order_need(order *o, size_t need, pgy_error *err)
 {
     if (o->need_count == o->need_capacity &&
         !mem_grow((void **)&o->needs, &o->need_capacity, o->need_count + 1, sizeof *o->needs))
-        return gs_no_memory(err);
+        return no_memory(err);
     o->needs[o->need_count++] = need;
     return PGY_OK;
 }
 
-/* The stack holds what waits for its needs: from `from` on each item needs the next one, and the
- * last needs the first. */
-static pgy_status keep_circle(order *o, const size_t *stack, size_t from, size_t depth,
-                              pgy_error *err)
+/* The stack holds items that wait for their needs: each needs the next one, and the last needs
+ * `need`, which is further down. */
+static pgy_status keep_cycle(order *o, const size_t *stack, size_t depth, size_t need,
+                             pgy_error *err)
 {
-    size_t length = depth - from;
-    o->circle = mem_calloc(length, sizeof *o->circle);
-    if (!o->circle) return gs_no_memory(err);
-    o->circle_length = length;
-    o->circle[0] = stack[from];
-    for (size_t i = 1; i < length; i++) o->circle[i] = stack[depth - i];
+    size_t from = depth - 1;
+    while (stack[from] != need) from--;
+    const size_t length = depth - from;
+    o->cycle = mem_calloc(length, sizeof *o->cycle);
+    if (!o->cycle) return no_memory(err);
+    o->cycle_length = length;
+    o->cycle[0] = stack[from];
+    for (size_t i = 1; i < length; i++) o->cycle[i] = stack[depth - i];
     return PGY_E_FORMAT;
+}
+
+static void finish_item(order *o, size_t item)
+{
+    size_t level = 0;
+    for (size_t i = o->first[item]; i < o->first[item + 1]; i++) {
+        const size_t below = o->level[o->needs[i]];
+        if (below != ON_STACK && below + 1 > level) level = below + 1;
+    }
+    o->level[item] = level;
 }
 
 static pgy_status settle_item(order *o, size_t item, size_t *stack, size_t *cursor, size_t *done,
@@ -66,28 +83,21 @@ static pgy_status settle_item(order *o, size_t item, size_t *stack, size_t *curs
     stack[depth++] = item;
     o->level[item] = ON_STACK;
     while (depth) {
-        size_t at = stack[depth - 1];
-        if (cursor[at] < o->first[at + 1]) {
-            size_t need = o->needs[cursor[at]++];
-            if (o->level[need] == ON_STACK) {
-                size_t from = depth - 1;
-                while (stack[from] != need) from--;
-                return keep_circle(o, stack, from, depth, err);
-            }
-            if (o->level[need] == UNSEEN) {
-                o->level[need] = ON_STACK;
-                stack[depth++] = need;
-            }
+        const size_t at = stack[depth - 1];
+        if (cursor[at] == o->first[at + 1]) {
+            finish_item(o, at);
+            o->settled[(*done)++] = at;
+            depth--;
             continue;
         }
-        size_t level = 0;
-        for (size_t i = o->first[at]; i < o->first[at + 1]; i++) {
-            size_t above = o->level[o->needs[i]] + 1;
-            if (above > level) level = above;
+        const size_t need = o->needs[cursor[at]++];
+        if (o->level[need] == UNSEEN) {
+            o->level[need] = ON_STACK;
+            stack[depth++] = need;
+        } else if (o->level[need] == ON_STACK) {
+            if (!o->on_cycle) return keep_cycle(o, stack, depth, need, err);
+            o->on_cycle(at, need, o->user);
         }
-        o->level[at] = level;
-        o->settled[(*done)++] = at;
-        depth--;
     }
     return PGY_OK;
 }
@@ -97,7 +107,7 @@ pgy_status order_settle(order *o, pgy_error *err)
     size_t *stack = mem_calloc(o->count, sizeof *stack);
     size_t *cursor = mem_calloc(o->count, sizeof *cursor);
     size_t done = 0;
-    pgy_status st = stack && cursor ? PGY_OK : gs_no_memory(err);
+    pgy_status st = stack && cursor ? PGY_OK : no_memory(err);
     if (st) goto done;
     o->first[o->count] = o->need_count;
     if (o->count) memcpy(cursor, o->first, o->count * sizeof *cursor);
@@ -117,7 +127,7 @@ pgy_status order_by_level(order *o, pgy_error *err)
     if (!sorted || !start) {
         mem_free(sorted);
         mem_free(start);
-        return gs_no_memory(err);
+        return no_memory(err);
     }
     for (size_t i = 0; i < o->count; i++) start[o->level[i] + 1]++;
     for (size_t i = 0; i < o->count; i++) start[i + 1] += start[i];
