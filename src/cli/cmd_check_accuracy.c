@@ -14,14 +14,14 @@ static const pgy_option OPTIONS[] = {
                        .help = "file written by 'polygraphy run --save-accuracy-results'"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(accuracy_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(accuracy_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, &GROUP_COMPARE_SAVED,
                                              &GROUP_FUNCTIONS, NULL};
 
 static pgy_status judge_again(pgy_accuracy_results **out, const pgy_accuracy_results *saved,
                               args *line, pgy_error *err)
 {
-    const compare_args *c = args_get(line, &GROUP_COMPARE_SAVED);
+    const compare_args *c = ARGS_OF(line, compare_args);
     compare_list functions = {0};
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st)
@@ -34,8 +34,8 @@ static pgy_status judge_again(pgy_accuracy_results **out, const pgy_accuracy_res
 /* Was anything asked for that forms a threshold? If not, the saved verdicts stand as they are. */
 static bool thresholds_given(const args *line)
 {
-    const compare_args *c = args_get(line, &GROUP_COMPARE_SAVED);
-    const function_args *f = args_get(line, &GROUP_FUNCTIONS);
+    const compare_args *c = ARGS_OF(line, compare_args);
+    const function_args *f = ARGS_OF(line, function_args);
     return c->functions.given || c->script || c->check_average || f->rtol.given || f->atol.given ||
            f->stat.given || f->quantile.given || f->index_tolerance.given || f->l2.given ||
            f->cosine_similarity.given || f->psnr.given || f->snr.given || f->lpips.given;
@@ -62,7 +62,7 @@ static bool judge_result(const pgy_accuracy_results *result, bool compat)
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const accuracy_args *s = args_get(line, &OWN);
-    const compare_args *c = args_get(line, &GROUP_COMPARE_SAVED);
+    const compare_args *c = ARGS_OF(line, compare_args);
     pgy_accuracy_results *saved = NULL, *judged = NULL;
     pgy_status st = pgy_accuracy_results_load(&saved, s->path, err);
     if (st) return st;

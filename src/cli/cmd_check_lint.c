@@ -24,7 +24,7 @@ static const pgy_option OPTIONS[] = {
                          "such as the shape of an output"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(lint_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(lint_args)};
 
 /* ONNX Runtime's own options (providers and the like) belong to this command too. */
 static const option_group *const *groups(void)

@@ -60,10 +60,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
                          s->output);
 }
 
-static const option_group OWN = {.options = OPTIONS,
-                                 .settings_size = sizeof(convert_args),
-                                 .defaults = defaults,
-                                 .finish = finish};
+static const option_group OWN = {
+    .options = OPTIONS, ARGS_TYPE(convert_args), .defaults = defaults, .finish = finish};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_LOGGING,
                                              &GROUP_MODEL_CONVERT,
@@ -230,7 +228,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
     const convert_args *s = args_get(line, &OWN);
-    const model_args *model = args_get(line, &GROUP_MODEL_CONVERT);
+    const model_args *model = ARGS_OF(line, model_args);
     const bool is_plan = model_is_engine(model);
     if (s->refit_from && (!is_plan || strcmp(s->format, FORMATS[1])))
         return pgy_error_set(err, PGY_E_ARGUMENT,

@@ -19,7 +19,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "the file to write"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(concat_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(concat_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
 /* ---- Names that change ---------------------------------------------------------------------- */

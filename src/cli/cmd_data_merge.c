@@ -22,7 +22,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "the input file to write"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(merge_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(merge_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
 typedef struct feed_list {

@@ -60,8 +60,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
                              : PGY_OK;
 }
 
-static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(capability_args), .finish = finish};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(capability_args), .finish = finish};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_LOGGING,
                                              &GROUP_MODEL_OPTIONAL,

@@ -43,7 +43,7 @@ static void defaults(void *settings)
 }
 
 static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(inspect_data_args), .defaults = defaults};
+    .options = OPTIONS, ARGS_TYPE(inspect_data_args), .defaults = defaults};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
 /* ---- Arrays --------------------------------------------------------------------------------- */

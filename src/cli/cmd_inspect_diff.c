@@ -64,7 +64,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 }
 
 static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(inspect_diff_args), .finish = finish};
+    .options = OPTIONS, ARGS_TYPE(inspect_diff_args), .finish = finish};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, &GROUP_ONNX_READ, NULL};
 
 static pgy_status load(pgy_model **out, const char *path, const onnx_load_args *read,

@@ -33,7 +33,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "folder of bad replays, searched with what is in it, or a single file"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(diff_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(diff_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
 /* Algorithms by layer, each once, in the order in which they came. */

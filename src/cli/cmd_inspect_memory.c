@@ -42,7 +42,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 }
 
 static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(inspect_memory_args), .finish = finish};
+    .options = OPTIONS, ARGS_TYPE(inspect_memory_args), .finish = finish};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_DATA, &GROUP_ONNX_READ, &GROUP_OPERATORS, NULL};
 

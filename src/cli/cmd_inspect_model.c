@@ -76,7 +76,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 }
 
 static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(inspect_model_args), .finish = finish};
+    .options = OPTIONS, ARGS_TYPE(inspect_model_args), .finish = finish};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_TYPE, &GROUP_ONNX_SHAPE, &GROUP_ONNX_READ, &GROUP_OPERATORS,
     NULL};

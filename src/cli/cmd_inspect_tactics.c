@@ -17,7 +17,7 @@ static const pgy_option OPTIONS[] = {
                        .help = "tactic replay file, as --save-tactics writes it"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(inspect_tactics_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(inspect_tactics_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)

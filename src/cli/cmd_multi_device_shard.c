@@ -27,7 +27,7 @@ static const pgy_option OPTIONS[] = {
                          "NAME_tp<N>_rank<i>.onnx per device"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(shard_command_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(shard_command_args)};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_LOGGING,
                                              &GROUP_MODEL_FILE,
@@ -52,7 +52,7 @@ static pgy_status get_hints(pgy_shard_hints **out, const args *line, const pgy_g
                             pgy_error *err)
 {
     const shard_command_args *s = args_get(line, &OWN);
-    const shard_args *shard = args_get(line, &GROUP_SHARD);
+    const shard_args *shard = ARGS_OF(line, shard_args);
     if (!s->hints) return pgy_shard_suggest(out, g, &shard->options, err);
     LOG(INFO, "Loading sharding hints from: %s", s->hints);
     LOG(INFO, "Loading shard hints from %s", s->hints);
@@ -64,7 +64,7 @@ static pgy_status get_hints(pgy_shard_hints **out, const args *line, const pgy_g
 static pgy_status save(pgy_gs_graph *g, const args *line, const char *path, bool external,
                        pgy_error *err)
 {
-    const onnx_save_args *s = args_get(line, &GROUP_ONNX_WRITE);
+    const onnx_save_args *s = ARGS_OF(line, onnx_save_args);
     pgy_model_save_options o = pgy_model_save_options_default();
     o.external_data = external;
     o.size_threshold = s->threshold;
@@ -91,7 +91,7 @@ static pgy_status save_rank(pgy_gs_graph *g, const args *line, const pgy_shard_h
 static pgy_status divide_weights(pgy_gs_graph *g, const args *line, const pgy_shard_hints *h,
                                  pgy_error *err)
 {
-    const onnx_save_args *s = args_get(line, &GROUP_ONNX_WRITE);
+    const onnx_save_args *s = ARGS_OF(line, onnx_save_args);
     pgy_status st = PGY_OK;
     if (s->one_file_per_tensor)
         return pgy_error_set(err, PGY_E_ARGUMENT,
@@ -114,7 +114,7 @@ static pgy_status divide_weights(pgy_gs_graph *g, const args *line, const pgy_sh
 static pgy_status divide(pgy_gs_graph *g, const args *line, pgy_error *err)
 {
     const shard_command_args *s = args_get(line, &OWN);
-    const shard_args *shard = args_get(line, &GROUP_SHARD);
+    const shard_args *shard = ARGS_OF(line, shard_args);
     pgy_shard_hints *hints = NULL;
     pgy_status st = pgy_shard_name_nodes(g, err);
     if (!st) st = get_hints(&hints, line, g, err);

@@ -88,10 +88,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     return PGY_OK;
 }
 
-static const option_group OWN = {.options = OPTIONS,
-                                 .settings_size = sizeof(autotune_args),
-                                 .defaults = set_defaults,
-                                 .finish = finish};
+static const option_group OWN = {
+    .options = OPTIONS, ARGS_TYPE(autotune_args), .defaults = set_defaults, .finish = finish};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_PLUGINS, &GROUP_LOGGING,
                                              &GROUP_ONNX_WRITE, NULL};
 

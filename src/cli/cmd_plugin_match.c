@@ -17,7 +17,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "where to save what was found; config.yaml beside the model if not given"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(match_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(match_args)};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_PLUGINS,
                                              &GROUP_LOGGING,

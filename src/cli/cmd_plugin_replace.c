@@ -17,7 +17,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "what 'plugin match' wrote; config.yaml beside the model if not given"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(replace_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(replace_args)};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_PLUGINS_DIR,
                                              &GROUP_LOGGING,

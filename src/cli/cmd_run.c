@@ -67,9 +67,9 @@ static pgy_status check_reads(const named_path *writes, size_t count, const pgy_
 
 static pgy_status check_paths(const args *line, pgy_error *err)
 {
-    const inference_args *inference = args_get(line, &GROUP_INFERENCE);
-    const compare_args *compare = args_get(line, &GROUP_COMPARE);
-    const data_args *data = args_get(line, &GROUP_DATA);
+    const inference_args *inference = ARGS_OF(line, inference_args);
+    const compare_args *compare = ARGS_OF(line, compare_args);
+    const data_args *data = ARGS_OF(line, data_args);
     const named_path writes[] = {{"--save-inputs", inference->save_inputs},
                                  {"--save-outputs", inference->save_outputs},
                                  {"--save-accuracy-results", compare->save_accuracy}};
@@ -88,8 +88,8 @@ static pgy_status check_paths(const args *line, pgy_error *err)
 /* A plan can be run by the engine only, and as it is. */
 static pgy_status check_engine(const args *line, pgy_error *err)
 {
-    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
-    const runner_args *runners = args_get(line, group_runners());
+    const model_args *model = ARGS_OF(line, model_args);
+    const runner_args *runners = ARGS_OF(line, runner_args);
     for (size_t i = 0; i < runners->names.count; i++)
         if (strcmp(runners->names.items[i], "trt") != 0)
             return pgy_error_set(err, PGY_E_ARGUMENT,
@@ -103,10 +103,10 @@ static pgy_status check_engine(const args *line, pgy_error *err)
 
 static pgy_status check_model(const args *line, pgy_error *err)
 {
-    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
-    const runner_args *runners = args_get(line, group_runners());
-    const compare_args *compare = args_get(line, &GROUP_COMPARE);
-    const data_args *data = args_get(line, &GROUP_DATA);
+    const model_args *model = ARGS_OF(line, model_args);
+    const runner_args *runners = ARGS_OF(line, runner_args);
+    const compare_args *compare = ARGS_OF(line, compare_args);
+    const data_args *data = ARGS_OF(line, data_args);
     if (runners->names.count && !model->path && strcmp(runners->names.items[0], "fake"))
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "runners were given, but no model file was provided; check that it is "
@@ -132,7 +132,7 @@ static pgy_status make_source(pgy_model_source *out, const char *backend, void *
                               pgy_error *err)
 {
     const run_models *m = user;
-    const model_args *model = args_get(m->line, &GROUP_MODEL_RUN);
+    const model_args *model = ARGS_OF(m->line, model_args);
     pgy_model *edited = strcmp(backend, "trt") ? m->edited : m->edited_trt;
     if (!model->path) {
         *out = (pgy_model_source){0};
@@ -146,9 +146,9 @@ static pgy_status make_source(pgy_model_source *out, const char *backend, void *
 
 static pgy_status edit_models(run_models *m, pgy_error *err)
 {
-    const model_args *model = args_get(m->line, &GROUP_MODEL_RUN);
-    const runner_args *runners = args_get(m->line, group_runners());
-    const onnx_save_args *save = args_get(m->line, &GROUP_ONNX_SAVE);
+    const model_args *model = ARGS_OF(m->line, model_args);
+    const runner_args *runners = ARGS_OF(m->line, runner_args);
+    const onnx_save_args *save = ARGS_OF(m->line, onnx_save_args);
     const bool trt = runners_include(m->line, "trt");
     size_t others = 0;
     for (size_t i = 0; i < runners->names.count; i++)
@@ -178,10 +178,10 @@ static pgy_status configure_trt(args *line, pgy_error *err)
 static void fill_options(pgy_run_options *o, const args *line, const compare_list *functions,
                          const pgy_postprocess_script *script)
 {
-    const inference_args *inference = args_get(line, &GROUP_INFERENCE);
-    const postprocess_args *post = args_get(line, &GROUP_POSTPROCESS);
-    const compare_args *compare = args_get(line, &GROUP_COMPARE);
-    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
+    const inference_args *inference = ARGS_OF(line, inference_args);
+    const postprocess_args *post = ARGS_OF(line, postprocess_args);
+    const compare_args *compare = ARGS_OF(line, compare_args);
+    const model_args *model = ARGS_OF(line, model_args);
     o->sequential = inference->sequential;
     o->warm_up = (size_t)inference->warm_up;
     o->use_subprocess = inference->use_subprocess;
@@ -213,22 +213,22 @@ static void fill_options(pgy_run_options *o, const args *line, const compare_lis
 /* Streaming asks once for each input and once for each runner. */
 static size_t asks_per_iteration(const args *line, size_t runner_count)
 {
-    const inference_args *inference = args_get(line, &GROUP_INFERENCE);
+    const inference_args *inference = ARGS_OF(line, inference_args);
     return inference->sequential ? 0 : runner_count + 1;
 }
 
 /* 0: not known. */
 static uint64_t iteration_count(const args *line)
 {
-    const data_args *data = args_get(line, &GROUP_DATA);
+    const data_args *data = ARGS_OF(line, data_args);
     const bool generated = !data->load_inputs.given && !data->script;
     return generated && data->iterations > 0 ? (uint64_t)data->iterations : 0;
 }
 
 static pgy_status run_all(args *line, bool *passed, pgy_error *err)
 {
-    const model_args *model = args_get(line, &GROUP_MODEL_RUN);
-    const postprocess_args *post = args_get(line, &GROUP_POSTPROCESS);
+    const model_args *model = ARGS_OF(line, model_args);
+    const postprocess_args *post = ARGS_OF(line, postprocess_args);
     run_models models = {.line = line};
     compare_list functions = {0};
     pgy_postprocess_script *script = NULL;

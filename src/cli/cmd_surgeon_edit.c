@@ -42,7 +42,7 @@ static const pgy_option OPTIONS[] = {
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     const edit_args *s = settings;
-    const model_args *model = args_get(line, &GROUP_MODEL_OPTIONAL);
+    const model_args *model = ARGS_OF(line, model_args);
     if (s->help_verbs) return PGY_OK;
     if (!model->path == !s->fresh)
         return pgy_error_set(err, PGY_E_ARGUMENT, "write either a model or --new");
@@ -51,8 +51,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     return PGY_OK;
 }
 
-static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(edit_args), .finish = finish};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(edit_args), .finish = finish};
 static const option_group *const GROUPS[] = {
     &GROUP_MODEL_OPTIONAL, &OWN, &GROUP_LOGGING, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE,
     &GROUP_OPERATORS,      NULL};

@@ -77,12 +77,11 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     return st;
 }
 
-static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(extract_args), .finish = finish};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(extract_args), .finish = finish};
 static const option_group SHAPES = {.title = "ONNX Shape Inference",
                                     .description = "Options related to shape inference",
                                     .options = SHAPE_OPTIONS,
-                                    .settings_size = sizeof(shape_args)};
+                                    ARGS_TYPE(shape_args)};
 static const option_group *const GROUPS[] = {
     &OWN,    &GROUP_LOGGING,   &GROUP_MODEL_RECORD, &GROUP_DATA,
     &SHAPES, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE,   &GROUP_OPERATORS,

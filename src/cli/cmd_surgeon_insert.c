@@ -134,11 +134,11 @@ static pgy_status read_attrs(void *settings, args *line, pgy_error *err)
     return st;
 }
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(insert_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(insert_args)};
 static const option_group NODE = {.title = "Inserted Node",
                                   .description = "Options related to the node to insert",
                                   .options = NODE_OPTIONS,
-                                  .settings_size = sizeof(node_args),
+                                  ARGS_TYPE(node_args),
                                   .finish = read_attrs};
 static const option_group *const GROUPS[] = {&OWN,
                                              &NODE,
@@ -301,7 +301,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     (void)passed;
     static const pgy_gs_export_options LOOSE = {.size = sizeof LOOSE, .no_type_check = true};
     const insert_args *s = args_get(line, &OWN);
-    const onnx_shape_args *shapes = args_get(line, &GROUP_ONNX_SHAPE);
+    const onnx_shape_args *shapes = ARGS_OF(line, onnx_shape_args);
     pgy_model *model = NULL, *edited = NULL;
     pgy_gs_graph *graph = NULL;
     pgy_status st = surgeon_load(&model, line, err);

@@ -14,7 +14,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "where to save the model"),
     PGY_OPT_END,
 };
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(prune_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(prune_args)};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE, NULL};
 

@@ -179,17 +179,17 @@ static pgy_status finish_shapes(void *settings, args *line, pgy_error *err)
     return s->bound_words.given ? read_bounds(s, &line->memory, err) : PGY_OK;
 }
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(sanitize_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(sanitize_args)};
 static const option_group FOLD = {.title = "Constant Folding",
                                   .description = "Options related to folding constants",
                                   .options = FOLD_OPTIONS,
-                                  .settings_size = sizeof(fold_args),
+                                  ARGS_TYPE(fold_args),
                                   .defaults = fold_defaults,
                                   .finish = finish_fold};
 static const option_group SHAPES = {.title = "ONNX Shape Inference",
                                     .description = "Options related to shape inference",
                                     .options = SHAPE_OPTIONS,
-                                    .settings_size = sizeof(shape_args),
+                                    ARGS_TYPE(shape_args),
                                     .finish = finish_shapes};
 static const option_group *const GROUPS[] = {&OWN,
                                              &FOLD,
@@ -383,7 +383,7 @@ static pgy_status change(pgy_graph *graph, args *line, pgy_error *err)
     const sanitize_args *s = args_get(line, &OWN);
     const fold_args *folding = args_get(line, &FOLD);
     const shape_args *shapes = args_get(line, &SHAPES);
-    const model_args *model = args_get(line, &GROUP_MODEL_OVERRIDE);
+    const model_args *model = ARGS_OF(line, model_args);
     pgy_status st = PGY_OK;
     if (model->shapes) st = override_shapes(graph, model->shapes, err);
     if (!st && shapes->fallback) st = run_for_shapes(graph, line, err);

@@ -45,7 +45,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_END,
 };
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(simplify_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(simplify_args)};
 static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_LOGGING,
                                              &GROUP_MODEL_DATA,

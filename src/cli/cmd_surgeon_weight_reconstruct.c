@@ -36,10 +36,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     return PGY_OK;
 }
 
-static const option_group OWN = {.options = OPTIONS,
-                                 .settings_size = sizeof(reconstruct_args),
-                                 .defaults = defaults,
-                                 .finish = finish};
+static const option_group OWN = {
+    .options = OPTIONS, ARGS_TYPE(reconstruct_args), .defaults = defaults, .finish = finish};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE, NULL};
 

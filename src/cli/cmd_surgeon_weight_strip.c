@@ -60,11 +60,11 @@ static pgy_status read_exclude(void *settings, args *line, pgy_error *err)
     return st ? pgy_error_prefix(err, st, "--exclude-list: ") : PGY_OK;
 }
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(strip_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(strip_args)};
 static const option_group EXCLUDE = {.title = "Weight Stripping",
                                      .description = "Options related to weight stripping",
                                      .options = EXCLUDE_OPTIONS,
-                                     .settings_size = sizeof(exclude_args),
+                                     ARGS_TYPE(exclude_args),
                                      .finish = read_exclude};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ, &GROUP_ONNX_WRITE, &EXCLUDE, NULL};

@@ -31,7 +31,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_END,
 };
 
-static const option_group OWN = {.options = OPTIONS, .settings_size = sizeof(template_args)};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(template_args)};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_DATA, &GROUP_ONNX_SHAPE, &GROUP_ONNX_LOAD, NULL};
 
@@ -150,8 +150,8 @@ static void append_save(str *out, bool large)
 
 static void make_script(str *out, const args *line, bool large)
 {
-    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
-    const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
+    const onnx_shape_args *shape = ARGS_OF(line, onnx_shape_args);
     const char *path = model_path(line);
     str_append(out, "#!/usr/bin/env python3\n# Edits an ONNX model with onnx-graphsurgeon; written "
                     "by polygraphy " PGY_VERSION ".\n");
@@ -209,7 +209,7 @@ static pgy_status write_script(const char *path, const str *text, pgy_error *err
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const template_args *s = args_get(line, &OWN);
-    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     str text = {0};
     (void)passed;
     if (load->bf16 || load->keep.given)

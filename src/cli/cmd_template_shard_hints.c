@@ -27,15 +27,14 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
                          s->output);
 }
 
-static const option_group OWN = {
-    .options = OPTIONS, .settings_size = sizeof(hints_args), .finish = finish};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(hints_args), .finish = finish};
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_FILE, &GROUP_ONNX_READ, &GROUP_SHARD, NULL};
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const hints_args *s = args_get(line, &OWN);
-    const shard_args *shard = args_get(line, &GROUP_SHARD);
+    const shard_args *shard = ARGS_OF(line, shard_args);
     pgy_loader *loader = NULL;
     pgy_model *model = NULL;
     pgy_gs_graph *graph = NULL;

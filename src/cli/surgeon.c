@@ -48,7 +48,7 @@ pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err)
 pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool external,
                         pgy_error *err)
 {
-    const onnx_save_args *s = args_get(line, &GROUP_ONNX_WRITE);
+    const onnx_save_args *s = ARGS_OF(line, onnx_save_args);
     pgy_model_save_options o = pgy_model_save_options_default();
     o.external_data = external;
     const bool by_line = !external || s->external.given;

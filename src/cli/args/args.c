@@ -87,6 +87,14 @@ void args_deinit(args *a)
     *a = (args){0};
 }
 
+void *args_find(const args *a, const char *settings_type)
+{
+    for (size_t i = 0; a->groups[i]; i++)
+        if (a->groups[i]->settings_type && !strcmp(a->groups[i]->settings_type, settings_type))
+            return a->settings[i];
+    return NULL;
+}
+
 void *args_get(const args *a, const option_group *group)
 {
     for (size_t i = 0; a->groups[i]; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The option machinery, which knows no command: argparse's rules over tables of
  * pgy_option. A command line is a list of groups, each with its own settings struct that the parser
- * fills; groups are found by their descriptor, so commands share them. */
+ * fills. Settings are found by their type, so commands share groups and the variants of a group. */
 #ifndef CLI_ARGS_PARSER_H
 #define CLI_ARGS_PARSER_H
 
@@ -13,11 +13,14 @@
 
 typedef struct args args;
 
-/* Options that belong together: shown as one block of the help, stored in one struct. */
+/* Options that belong together: shown as one block of the help, stored in one struct. Variants of a
+ * group have other rows or checks and the same type of settings; a command has one of them at most,
+ * and what works on the settings need not know which. */
 typedef struct option_group {
     const char *title;       /* "Data Loader"; NULL = the command's own options */
     const char *description; /* "Options related to ..." */
     const pgy_option *options;
+    const char *settings_type; /* "model_args": the id of the settings; set by ARGS_TYPE */
     size_t settings_size;
     void (*defaults)(void *settings); /* NULL: zeros */
     /* Checks and converts after parsing, in the order of the groups; may ask for other groups'
@@ -25,6 +28,7 @@ typedef struct option_group {
     pgy_status (*finish)(void *settings, args *line, pgy_error *err);
     void (*release)(void *settings); /* NULL: nothing owned */
 } option_group;
+#define ARGS_TYPE(type) .settings_type = #type, .settings_size = sizeof(type)
 
 /* What the original has, now or in an older release, and this program knows but does not have. */
 typedef struct missing_option {
@@ -65,7 +69,10 @@ struct args {
 pgy_status args_init(args *a, const char *program, const char *description,
                      const option_group *const *groups, pgy_error *err) PGY_MUST_CHECK;
 void args_deinit(args *a);
-/* Settings of a group of this command line; NULL if the command does not have the group. */
+/* Settings of this type on the line; NULL if the command has no group of them. */
+void *args_find(const args *a, const char *settings_type);
+#define ARGS_OF(line, type) ((type *)args_find(line, #type))
+/* Settings of this very group; NULL if the command does not have it. */
 void *args_get(const args *a, const option_group *group);
 /* Fills the settings from argv[0..argc) (program name not included; argv[argc] need not be NULL).
  * On PGY_E_MEMORY nothing is usable. */

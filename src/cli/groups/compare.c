@@ -68,7 +68,7 @@ const option_group GROUP_INFERENCE = {
     .title = "Comparator Inference",
     .description = "Options related to running inference",
     .options = INFERENCE_OPTIONS,
-    .settings_size = sizeof(inference_args),
+    ARGS_TYPE(inference_args),
     .finish = finish_inference,
 };
 
@@ -119,7 +119,7 @@ const option_group GROUP_POSTPROCESS = {
     .title = "Comparator Postprocessing",
     .description = "Options related to changing outputs before they are compared",
     .options = POSTPROCESS_OPTIONS,
-    .settings_size = sizeof(postprocess_args),
+    ARGS_TYPE(postprocess_args),
     .finish = finish_postprocess,
 };
 
@@ -189,7 +189,7 @@ static pgy_status finish_compare(void *settings, args *line, pgy_error *err)
 #define COMPARE_GROUP(table)                                                                      \
     {                                                                                             \
         .title = "Comparator Comparisons", .description = "Options related to comparing outputs", \
-        .options = table, .settings_size = sizeof(compare_args), .finish = finish_compare         \
+        .options = table, ARGS_TYPE(compare_args), .finish = finish_compare                       \
     }
 const option_group GROUP_COMPARE = COMPARE_GROUP(COMPARE_OPTIONS);
 const option_group GROUP_COMPARE_SAVED = COMPARE_GROUP(SAVED_OPTIONS);

@@ -133,7 +133,7 @@ const option_group GROUP_DATA = {
     .title = "Data Loader",
     .description = "Options related to loading or generating input data",
     .options = OPTIONS,
-    .settings_size = sizeof(data_args),
+    ARGS_TYPE(data_args),
     .defaults = defaults,
     .finish = finish,
 };
@@ -141,7 +141,7 @@ const option_group GROUP_DATA = {
 pgy_status data_loader_create(pgy_data_loader **out, const args *line, const pgy_metadata *shapes,
                               pgy_error *err)
 {
-    const data_args *s = args_get(line, &GROUP_DATA);
+    const data_args *s = ARGS_OF(line, data_args);
     if (s->load_inputs.given)
         return pgy_file_loader_create(out, s->load_inputs.items, s->load_inputs.count, err);
     if (s->script) return pgy_script_loader_create(out, s->script, err);

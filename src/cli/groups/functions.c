@@ -56,7 +56,7 @@ const option_group GROUP_FUNCTIONS = {
     .title = "Comparison Functions",
     .description = "Options of the single comparison functions",
     .options = OPTIONS,
-    .settings_size = sizeof(function_args),
+    ARGS_TYPE(function_args),
 };
 
 /* Which words of --compare stand for which functions. */
@@ -172,9 +172,8 @@ static pgy_status add_word(compare_list *list, bool *selected, const char *word,
 
 pgy_status compare_list_create(compare_list *out, args *line, pgy_error *err)
 {
-    const compare_args *c = args_get(line, &GROUP_COMPARE);
-    if (!c) c = args_get(line, &GROUP_COMPARE_SAVED);
-    const function_args *f = args_get(line, &GROUP_FUNCTIONS);
+    const compare_args *c = ARGS_OF(line, compare_args);
+    const function_args *f = ARGS_OF(line, function_args);
     compare_list list = {.explicit_request = c->functions.given || c->script || simple_given(f)};
     bool selected[PGY_COMPARE_CALLBACK + 1] = {false};
     pgy_status st = PGY_OK;

@@ -78,6 +78,6 @@ const option_group GROUP_LOGGING = {
     .title = "Logging",
     .description = "Options related to logging and debug output",
     .options = OPTIONS,
-    .settings_size = sizeof(logging_args),
+    ARGS_TYPE(logging_args),
     .finish = finish,
 };

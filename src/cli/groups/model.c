@@ -147,7 +147,7 @@ static void release(void *settings)
 #define MODEL_GROUP(table, check)                                                          \
     {                                                                                      \
         .title = "Model", .description = "Options related to the model", .options = table, \
-        .settings_size = sizeof(model_args), .finish = check, .release = release           \
+        ARGS_TYPE(model_args), .finish = check, .release = release                         \
     }
 
 const option_group GROUP_MODEL_RUN = MODEL_GROUP(RUN_OPTIONS, finish_typed);

@@ -80,7 +80,7 @@ static pgy_status finish_load(void *settings, args *line, pgy_error *err)
 #define LOAD_GROUP(table)                                                                       \
     {                                                                                           \
         .title = "ONNX Model Loading", .description = "Options related to loading ONNX models", \
-        .options = table, .settings_size = sizeof(onnx_load_args), .finish = finish_load        \
+        .options = table, ARGS_TYPE(onnx_load_args), .finish = finish_load                      \
     }
 const option_group GROUP_ONNX_LOAD = LOAD_GROUP(LOAD_OPTIONS);
 const option_group GROUP_ONNX_READ = LOAD_GROUP(READ_OPTIONS);
@@ -102,7 +102,7 @@ const option_group GROUP_ONNX_SHAPE = {
     .title = "ONNX Shape Inference",
     .description = "Options related to shape inference",
     .options = SHAPE_OPTIONS,
-    .settings_size = sizeof(onnx_shape_args),
+    ARGS_TYPE(onnx_shape_args),
 };
 
 /* ---- Saving --------------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ static pgy_status finish_save(void *settings, args *line, pgy_error *err)
 #define SAVE_GROUP(table)                                                                     \
     {                                                                                         \
         .title = "ONNX Model Saving", .description = "Options related to saving ONNX models", \
-        .options = table, .settings_size = sizeof(onnx_save_args), .finish = finish_save      \
+        .options = table, ARGS_TYPE(onnx_save_args), .finish = finish_save                    \
     }
 const option_group GROUP_ONNX_SAVE = SAVE_GROUP(SAVE_OPTIONS);
 const option_group GROUP_ONNX_WRITE = SAVE_GROUP(WRITE_OPTIONS);
@@ -157,8 +157,8 @@ static bool selects_outputs(const onnx_load_args *s)
 
 bool model_is_edited_inside(const args *line)
 {
-    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
-    const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
+    const onnx_shape_args *shape = ARGS_OF(line, onnx_shape_args);
     return (load && (load->fp16 || load->bf16 || load->external_data_dir ||
                      load->ignore_external_data || load->allow_outside)) ||
            (shape && shape->infer);
@@ -166,24 +166,14 @@ bool model_is_edited_inside(const args *line)
 
 bool model_is_edited(const args *line)
 {
-    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
-    const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
+    const onnx_save_args *save = ARGS_OF(line, onnx_save_args);
     return (load && selects_outputs(load)) || model_is_edited_inside(line) || (save && save->path);
-}
-
-static const model_args *model_settings(const args *line)
-{
-    const option_group *const forms[] = {
-        &GROUP_MODEL_RUN,     &GROUP_MODEL_FILE, &GROUP_MODEL_OPTIONAL, &GROUP_MODEL_TYPE,
-        &GROUP_MODEL_CONVERT, &GROUP_MODEL_DATA, &GROUP_MODEL_OVERRIDE, &GROUP_MODEL_RECORD};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (args_get(line, forms[i])) return args_get(line, forms[i]);
-    return NULL;
 }
 
 const char *model_path(const args *line)
 {
-    const model_args *s = model_settings(line);
+    const model_args *s = ARGS_OF(line, model_args);
     return s ? s->path : NULL;
 }
 
@@ -201,17 +191,10 @@ static pgy_output_selection selection_of(const onnx_load_args *s)
     };
 }
 
-static const onnx_load_args *load_settings(const args *line)
-{
-    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
-    if (!load) load = args_get(line, &GROUP_ONNX_EDIT);
-    return load ? load : args_get(line, &GROUP_ONNX_READ);
-}
-
 static pgy_status add_save(pgy_loader **loader, const args *line, const onnx_save_args *s,
                            const char *path, pgy_error *err)
 {
-    const onnx_load_args *load = load_settings(line);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     pgy_model_save_options o = pgy_model_save_options_default();
     o.embed = !load || !load->ignore_external_data; /* what was not read stays where it is */
     o.external_data = s->external.given;
@@ -224,7 +207,7 @@ static pgy_status add_save(pgy_loader **loader, const args *line, const onnx_sav
 pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
                              pgy_error *err)
 {
-    return add_save(loader, line, args_get(line, &GROUP_ONNX_WRITE), path, err);
+    return add_save(loader, line, ARGS_OF(line, onnx_save_args), path, err);
 }
 
 pgy_status model_save(pgy_model *model, const args *line, const char *path,
@@ -254,7 +237,7 @@ pgy_status model_save_graph(pgy_gs_graph *g, const args *line, const char *path,
 
 pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err)
 {
-    const onnx_load_args *s = load_settings(line);
+    const onnx_load_args *s = ARGS_OF(line, onnx_load_args);
     if (!s || (!s->fp16 && !s->bf16)) return PGY_OK;
     pgy_half_options o = pgy_half_options_default();
     if (s->bf16) o.dtype = PGY_BF16;
@@ -266,8 +249,8 @@ pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *e
 static pgy_status load_with(pgy_loader **out, const args *line, const pgy_output_selection *outputs,
                             pgy_error *err)
 {
-    const onnx_load_args *load = load_settings(line);
-    const onnx_shape_args *shape = args_get(line, &GROUP_ONNX_SHAPE);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
+    const onnx_shape_args *shape = ARGS_OF(line, onnx_shape_args);
     pgy_model_load_options o = {.size = sizeof o};
     if (load) {
         o.external_data_dir = load->external_data_dir;
@@ -275,7 +258,7 @@ static pgy_status load_with(pgy_loader **out, const args *line, const pgy_output
         o.allow_outside = load->allow_outside;
     }
     pgy_loader *loader = NULL;
-    pgy_status st = pgy_loader_from_path(&loader, model_settings(line)->path, &o, err);
+    pgy_status st = pgy_loader_from_path(&loader, ARGS_OF(line, model_args)->path, &o, err);
     if (!st && shape && shape->infer) st = pgy_loader_infer_shapes(&loader, NULL, err);
     if (!st && outputs) st = pgy_loader_select_outputs(&loader, outputs, err);
     if (st)
@@ -288,7 +271,7 @@ static pgy_status load_with(pgy_loader **out, const args *line, const pgy_output
 pgy_status model_loader_with(pgy_loader **out, const args *line,
                              const pgy_output_selection *outputs, bool save_too, pgy_error *err)
 {
-    const onnx_save_args *save = args_get(line, &GROUP_ONNX_SAVE);
+    const onnx_save_args *save = ARGS_OF(line, onnx_save_args);
     pgy_loader *loader = NULL;
     pgy_status st = load_with(&loader, line, outputs, err);
     if (!st) st = model_loader_half(&loader, line, err);
@@ -302,7 +285,7 @@ pgy_status model_loader_with(pgy_loader **out, const args *line,
 
 pgy_status model_loader_wide(pgy_loader **out, const args *line, pgy_error *err)
 {
-    const onnx_load_args *load = load_settings(line);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     const bool selects = load && selects_outputs(load);
     const pgy_output_selection outputs = selects ? selection_of(load) : (pgy_output_selection){0};
     return load_with(out, line, selects ? &outputs : NULL, err);
@@ -310,7 +293,7 @@ pgy_status model_loader_wide(pgy_loader **out, const args *line, pgy_error *err)
 
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
 {
-    const onnx_load_args *load = load_settings(line);
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     const bool selects = load && selects_outputs(load);
     const pgy_output_selection outputs = selects ? selection_of(load) : (pgy_output_selection){0};
     return model_loader_with(out, line, selects ? &outputs : NULL, true, err);

@@ -49,6 +49,6 @@ const option_group GROUP_OPERATORS = {
     .title = "Operators",
     .description = "Options related to operators and what they may use",
     .options = OPTIONS,
-    .settings_size = sizeof(operator_args),
+    ARGS_TYPE(operator_args),
     .finish = finish,
 };

@@ -29,15 +29,14 @@ static const pgy_option DIR_OPTIONS[] = {DIR_ROW, PGY_OPT_END};
 #define PLUGINS_GROUP(table)                                                               \
     {                                                                                      \
         .title = "Plugins", .description = "Options related to plugins", .options = table, \
-        .settings_size = sizeof(plugins_args)                                              \
+        ARGS_TYPE(plugins_args)                                                            \
     }
 const option_group GROUP_PLUGINS = PLUGINS_GROUP(OPTIONS);
 const option_group GROUP_PLUGINS_DIR = PLUGINS_GROUP(DIR_OPTIONS);
 
 const plugins_args *plugins_settings(const args *line)
 {
-    const plugins_args *s = args_get(line, &GROUP_PLUGINS);
-    return s ? s : args_get(line, &GROUP_PLUGINS_DIR);
+    return ARGS_OF(line, plugins_args);
 }
 
 /* ---- Which ---- */

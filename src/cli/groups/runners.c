@@ -19,7 +19,6 @@ static char flag_names[MAX_BACKENDS][NAME_SIZE];
 static pgy_option rows[MAX_BACKENDS + 1];
 static option_group runners_group;
 static option_group backend_groups[MAX_BACKENDS];
-static const pgy_backend *backend_of_group[MAX_BACKENDS];
 static size_t backend_group_count;
 
 static void add_backend(const pgy_backend *b, size_t i)
@@ -31,10 +30,10 @@ static void add_backend(const pgy_backend *b, size_t i)
     rows[i] = (pgy_option)PGY_OPT_RUNNER(flag_names[i], runner_args, names, b->name,
                                          .help = b->description, .hidden = b->description == NULL);
     if (!b->options) return;
-    backend_of_group[backend_group_count] = b;
     backend_groups[backend_group_count++] = (option_group){.title = b->title,
                                                            .description = "Options of this runtime",
                                                            .options = b->options,
+                                                           .settings_type = b->name,
                                                            .settings_size = b->options_size};
 }
 
@@ -48,7 +47,7 @@ static void fill(void)
         .title = "Runners",
         .description = "Runners to use, in this order; each may be given more than once",
         .options = rows,
-        .settings_size = sizeof(runner_args)};
+        ARGS_TYPE(runner_args)};
 }
 
 const option_group *group_runners(void)
@@ -73,20 +72,13 @@ const option_group *group_backend_options(const char *backend)
 {
     fill();
     for (size_t i = 0; i < backend_group_count; i++)
-        if (strcmp(backend_of_group[i]->name, backend) == 0) return &backend_groups[i];
-    return NULL;
-}
-
-static const void *backend_settings(const args *line, const pgy_backend *b)
-{
-    for (size_t i = 0; i < backend_group_count; i++)
-        if (backend_of_group[i] == b) return args_get(line, &backend_groups[i]);
+        if (strcmp(backend_groups[i].settings_type, backend) == 0) return &backend_groups[i];
     return NULL;
 }
 
 bool runners_include(const args *line, const char *backend)
 {
-    const runner_args *s = args_get(line, group_runners());
+    const runner_args *s = ARGS_OF(line, runner_args);
     for (size_t i = 0; i < s->names.count; i++)
         if (strcmp(s->names.items[i], backend) == 0) return true;
     return false;
@@ -97,7 +89,7 @@ pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
                                                     void *user, pgy_error *err),
                           void *user, pgy_error *err)
 {
-    const runner_args *s = args_get(line, group_runners());
+    const runner_args *s = ARGS_OF(line, runner_args);
     pgy_runner **runners = mem_calloc(s->names.count + 1, sizeof *runners);
     if (!runners) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     pgy_status st = PGY_OK;
@@ -106,7 +98,7 @@ pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
         pgy_model_source source;
         st = make_source(&source, b->name, user, err);
         if (!st)
-            st = pgy_runner_create(&runners[i], b, &source, backend_settings(line, b), NULL, err);
+            st = pgy_runner_create(&runners[i], b, &source, args_find(line, b->name), NULL, err);
     }
     if (!st) {
         *out = runners;

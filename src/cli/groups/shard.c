@@ -158,7 +158,7 @@ const option_group GROUP_SHARD = {
     .title = "Shard Hints",
     .description = "Options related to dividing a model among devices",
     .options = OPTIONS,
-    .settings_size = sizeof(shard_args),
+    ARGS_TYPE(shard_args),
     .defaults = set_defaults,
     .finish = finish,
 };

@@ -335,9 +335,8 @@ static pgy_status fill_flags(trt_config_args *s, arena *a, pgy_error *err)
 
 static const pgy_metadata *input_shapes(const args *line)
 {
-    const model_args *run = args_get(line, &GROUP_MODEL_RUN);
-    const model_args *convert = args_get(line, &GROUP_MODEL_CONVERT);
-    return run ? run->shapes : convert ? convert->shapes : NULL;
+    const model_args *model = ARGS_OF(line, model_args);
+    return model ? model->shapes : NULL;
 }
 
 static pgy_status finish(void *settings, args *line, pgy_error *err)
@@ -373,8 +372,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     {                                                                                             \
         .title = "Engine Configuration",                                                          \
         .description = "Options related to what --trt is built for: profiles, precision, limits", \
-        .options = table, .settings_size = sizeof(trt_config_args), .defaults = defaults,         \
-        .finish = finish                                                                          \
+        .options = table, ARGS_TYPE(trt_config_args), .defaults = defaults, .finish = finish      \
     }
 const option_group GROUP_TRT_CONFIG = CONFIG_GROUP(RUN_OPTIONS);
 const option_group GROUP_TRT_CONFIG_CONVERT = CONFIG_GROUP(CONVERT_OPTIONS);
@@ -399,17 +397,15 @@ static void fill_debug(pgy_build_config *c, const trt_network_args *n)
 
 pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err)
 {
-    trt_config_args *s = args_get(line, &GROUP_TRT_CONFIG);
-    if (!s) s = args_get(line, &GROUP_TRT_CONFIG_CONVERT);
+    trt_config_args *s = ARGS_OF(line, trt_config_args);
     pgy_status st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
                                          input_shapes(line), &line->memory, err);
     if (!st) st = trt_precision_fill(s, line, err);
     if (!st)
-        st = trt_hooks_load(&s->config, s, args_get(line, &GROUP_TRT_NETWORK), &line->memory, err);
+        st = trt_hooks_load(&s->config, s, ARGS_OF(line, trt_network_args), &line->memory, err);
     if (st) return st;
-    fill_debug(&s->config, args_get(line, &GROUP_TRT_NETWORK));
-    const trt_engine_args *engine = args_get(line, &GROUP_TRT_ENGINE);
-    fill_timing(s, engine ? engine : args_get(line, &GROUP_TRT_ENGINE_CONVERT));
+    fill_debug(&s->config, ARGS_OF(line, trt_network_args));
+    fill_timing(s, ARGS_OF(line, trt_engine_args));
     trt_notes(line);
     *out = &s->config;
     return PGY_OK;

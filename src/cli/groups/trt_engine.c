@@ -27,7 +27,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 #define ENGINE_GROUP(table)                                                                     \
     {                                                                                           \
         .title = "Engine Files", .description = "Options related to plans and caches of --trt", \
-        .options = table, .settings_size = sizeof(trt_engine_args), .finish = finish            \
+        .options = table, ARGS_TYPE(trt_engine_args), .finish = finish                          \
     }
 const option_group GROUP_TRT_ENGINE = ENGINE_GROUP(RUN_OPTIONS);
 const option_group GROUP_TRT_ENGINE_CONVERT = ENGINE_GROUP(CONVERT_OPTIONS);

@@ -152,7 +152,7 @@ const option_group GROUP_TRT_NETWORK = {
     .title = "Engine Network",
     .description = "Options related to the network that --trt builds from a model",
     .options = OPTIONS,
-    .settings_size = sizeof(trt_network_args),
+    ARGS_TYPE(trt_network_args),
     .finish = finish,
 };
 
@@ -165,12 +165,12 @@ static bool selects_outputs(const trt_network_args *s)
 
 bool trt_model_is_edited(const args *line)
 {
-    return selects_outputs(args_get(line, &GROUP_TRT_NETWORK)) || model_is_edited_inside(line);
+    return selects_outputs(ARGS_OF(line, trt_network_args)) || model_is_edited_inside(line);
 }
 
 pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save, pgy_error *err)
 {
-    const trt_network_args *s = args_get(line, &GROUP_TRT_NETWORK);
+    const trt_network_args *s = ARGS_OF(line, trt_network_args);
     strvec operators = {0};
     if (!selects_outputs(s)) return model_loader_with(out, line, NULL, save, err);
     pgy_status st = PGY_OK;

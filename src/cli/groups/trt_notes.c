@@ -117,8 +117,8 @@ static void note_data(const data_args *s, const trt_config_args *config)
 /* Outputs of the ONNX model are those of the other runners. */
 static void note_onnx_outputs(const args *line)
 {
-    const onnx_load_args *load = args_get(line, &GROUP_ONNX_LOAD);
-    const runner_args *runners = args_get(line, group_runners());
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
+    const runner_args *runners = ARGS_OF(line, runner_args);
     if (!load || !(load->outputs.given || load->exclude.given || load->by_type.given)) return;
     for (size_t i = 0; runners && i < runners->names.count; i++)
         if (strcmp(runners->names.items[i], "trt")) return;
@@ -127,16 +127,14 @@ static void note_onnx_outputs(const args *line)
 
 void trt_notes(const args *line)
 {
-    const trt_config_args *config = args_get(line, &GROUP_TRT_CONFIG);
-    const trt_engine_args *engine = args_get(line, &GROUP_TRT_ENGINE);
-    const trt_network_args *network = args_get(line, &GROUP_TRT_NETWORK);
-    if (!config) config = args_get(line, &GROUP_TRT_CONFIG_CONVERT);
-    if (!engine) engine = args_get(line, &GROUP_TRT_ENGINE_CONVERT);
+    const trt_config_args *config = ARGS_OF(line, trt_config_args);
+    const trt_engine_args *engine = ARGS_OF(line, trt_engine_args);
+    const trt_network_args *network = ARGS_OF(line, trt_network_args);
+    const data_args *data = ARGS_OF(line, data_args);
     note_precision(config);
     note_choices(config);
     note_device(config, engine);
     if (network) note_network(network);
     note_onnx_outputs(line);
-    if (args_get(line, &GROUP_TRT_CONFIG_CONVERT) && args_get(line, &GROUP_DATA))
-        note_data(args_get(line, &GROUP_DATA), config);
+    if (data && !ARGS_OF(line, runner_args)) note_data(data, config);
 }

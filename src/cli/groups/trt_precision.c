@@ -7,6 +7,7 @@
 
 #include "cli/args/values.h"
 #include "cli/groups/data.h"
+#include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
 
 static pgy_status no_memory(pgy_error *err)
@@ -155,7 +156,7 @@ static pgy_status fill_calibration(trt_config_args *s, args *line, pgy_error *er
 {
     static const pgy_data_loader_functions FUNCTIONS = {
         .size = sizeof FUNCTIONS, .next = next, .set_metadata = set_metadata};
-    const data_args *data = args_get(line, &GROUP_DATA);
+    const data_args *data = ARGS_OF(line, data_args);
     struct trt_calibration *c = arena_alloc(&line->memory, sizeof *c);
     if (!c) return no_memory(err);
     c->line = line;
@@ -166,8 +167,8 @@ static pgy_status fill_calibration(trt_config_args *s, args *line, pgy_error *er
         .quantile = s->quantile ? strtod(s->quantile, NULL) : 0,
         .regression_cutoff = s->regression_cutoff ? strtod(s->regression_cutoff, NULL) : 0,
         /* `run` compares on the same data, so there they are no surprise. */
-        .data_is_random = data && !data->load_inputs.given && !data->script &&
-                          args_get(line, &GROUP_TRT_CONFIG_CONVERT)};
+        .data_is_random =
+            data && !data->load_inputs.given && !data->script && !ARGS_OF(line, runner_args)};
     if (data) {
         const pgy_status st = pgy_data_loader_create(&c->loader, &FUNCTIONS, c, err);
         if (st) return st;
@@ -181,7 +182,7 @@ static pgy_status fill_calibration(trt_config_args *s, args *line, pgy_error *er
 pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err)
 {
     pgy_build_config *c = &s->config;
-    const trt_network_args *network = args_get(line, &GROUP_TRT_NETWORK);
+    const trt_network_args *network = ARGS_OF(line, trt_network_args);
     const char *constraints = s->precision_constraints ? s->precision_constraints : "none";
     c->fp16 = s->fp16;
     c->bf16 = s->bf16;
@@ -197,8 +198,7 @@ pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err)
 
 void trt_config_release(args *line)
 {
-    trt_config_args *s = args_get(line, &GROUP_TRT_CONFIG);
-    if (!s) s = args_get(line, &GROUP_TRT_CONFIG_CONVERT);
+    trt_config_args *s = ARGS_OF(line, trt_config_args);
     if (!s || !s->calibration) return;
     pgy_data_loader_destroy(s->calibration->source);
     pgy_data_loader_destroy(s->calibration->loader);

@@ -55,6 +55,21 @@ static void check_row(const option_group *group, const pgy_option *row, void *us
         for (size_t k = 0; k < i; k++) assert_string_not_equal(row->choices[i], row->choices[k]);
 }
 
+/* Settings are found by their type, so a line has one group of each. */
+static void test_tables__one_group_of_each_settings_type(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < command_count(); i++) {
+        const option_group *const *groups = command_groups(command_at(i));
+        for (size_t g = 0; groups[g]; g++) {
+            assert_non_null(groups[g]->settings_type);
+            for (size_t k = 0; k < g; k++)
+                if (!strcmp(groups[k]->settings_type, groups[g]->settings_type))
+                    fail_msg("%s: two groups of %s", command_at(i)->tool, groups[g]->settings_type);
+        }
+    }
+}
+
 static void test_tables__rows(void **state)
 {
     (void)state;
