@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy check accuracy: saved metrics judged again by other thresholds, without inference. */
+/* check accuracy: saved metrics judged again by other thresholds, without inference. */
 #include "base/log.h"
 #include "cli/groups/compare.h"
 
@@ -11,7 +11,7 @@ typedef struct accuracy_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_POSITIONAL("path", accuracy_args, path,
-                       .help = "file written by 'polygraphy run --save-accuracy-results'"),
+                       .help = "file written by '{program} run --save-accuracy-results'"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(accuracy_args)};

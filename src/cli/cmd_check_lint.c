@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy check lint: what is wrong with a model, node by node: structure first, then the whole
+/* check lint: what is wrong with a model, node by node: structure first, then the whole
  * model in a runtime, then, if that fails, each node alone on the data that reach it. */
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy convert: the model as it is after everything that the options ask for, saved; with
+/* convert: the model as it is after everything that the options ask for, saved; with
  * --opset rewritten for another version of ONNX's operators; or built by the engine into a plan. */
 #include <string.h>
 

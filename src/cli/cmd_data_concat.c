@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy data concat: the iterations of several files, one after the other, in one file. */
+/* data concat: the iterations of several files, one after the other, in one file. */
 #include <string.h>
 
 #include "base/log.h"

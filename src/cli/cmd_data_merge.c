@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy data merge (until 0.49: data to-input): one input file from several files of inputs
+/* data merge (until 0.49: data to-input): one input file from several files of inputs
  * and outputs, iteration by iteration. Each iteration is a map of its own (the original shares one
  * map among all new iterations). */
 #include <string.h>
@@ -28,6 +28,7 @@ static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 typedef struct feed_list {
     pgy_tensor_map **maps;
     size_t count, capacity;
+    const char *program;
 } feed_list;
 
 static void feed_list_deinit(feed_list *l)
@@ -37,10 +38,12 @@ static void feed_list_deinit(feed_list *l)
 }
 
 /* One line for all; the names at VERBOSE. */
-static void warn_overwritten(const char *name)
+static void warn_overwritten(const char *name, const char *caller)
 {
-    LOG_ONCE(WARNING, "Some inputs occur in several files; the later file wins. If you intended to "
-                      "concatenate iterations, use 'polygraphy data concat'");
+    LOG_ONCE(WARNING,
+             "Some inputs occur in several files; the later file wins. If you intended to "
+             "concatenate iterations, use '%s data concat'",
+             caller);
     LOG(VERBOSE, "Overwriting input '%s'", name);
 }
 
@@ -57,7 +60,7 @@ static pgy_status merge_into(feed_list *l, size_t i, const pgy_tensor_map *from,
     pgy_status st = PGY_OK;
     for (size_t k = 0; !st && k < pgy_tensor_map_count(from); k++) {
         const char *name = pgy_tensor_map_name(from, k);
-        if (pgy_tensor_map_find(l->maps[i], name)) warn_overwritten(name);
+        if (pgy_tensor_map_find(l->maps[i], name)) warn_overwritten(name, l->program);
         st = pgy_tensor_map_set(l->maps[i], name, pgy_tensor_map_at(from, k), err);
     }
     return st;
@@ -103,7 +106,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
     const merge_args *s = args_get(line, &OWN);
-    feed_list list = {0};
+    feed_list list = {.program = line->dialect->program};
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < s->paths.count; i++) {
         saved_kind kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect capability: can the model be run here, and if not, which nodes stand in the
+/* inspect capability: can the model be run here, and if not, which nodes stand in the
  * way, with the parts on either side as models of their own. */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "list the operators that can be run, in every version, as a table"),
     PGY_OPT_TEXT("-o --output", capability_args, folder, .meta = "FOLDER",
                  .help = "where to save the summary and the parts if something is not supported; "
-                         "default polygraphy_capability_dumps"),
+                         "default {program}_capability_dumps"),
     PGY_OPT_APPEND("--save-external-data --external-data-path", capability_args, suffixes,
                    .nargs = PGY_OPTIONAL, .constant = "_ext_data", .meta = "SUFFIX",
                    .help = "keep weights of the parts outside, in files named after each part and "
@@ -49,8 +49,9 @@ static const pgy_option OPTIONS[] = {
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     capability_args *s = settings;
-    (void)line;
-    if (!s->folder) s->folder = "polygraphy_capability_dumps";
+    if (!s->folder)
+        s->folder = arena_printf(&line->memory, "%s_capability_dumps", line->dialect->program);
+    if (!s->folder) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     s->threshold = 1024;
     if (!s->suffixes.given && (s->threshold_text || s->one_file_per_tensor))
         LOG(WARNING, "--external-data-size-threshold and --no-save-all-tensors-to-one-file have no "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect data: what is in a file of saved inputs, outputs or accuracy results. */
+/* inspect data: what is in a file of saved inputs, outputs or accuracy results. */
 #include <string.h>
 
 #include "base/alloc.h"

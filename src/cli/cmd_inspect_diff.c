@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect diff: what differs between two ONNX models, and by how much their weights do.
+/* inspect diff: what differs between two ONNX models, and by how much their weights do.
  */
 #include <string.h>
 

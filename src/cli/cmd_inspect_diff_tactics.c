@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect diff-tactics: which tactics could be to blame, given replays of builds that
+/* inspect diff-tactics: which tactics could be to blame, given replays of builds that
  * were good and of builds that were bad: those that a layer has in a bad file and in no good one.
  * Files that are no replays are skipped, which is said of each; without a good and a bad one there
  * is nothing to compare, which is a failure. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect memory: which tensors live while a model runs, the peak, and what holds it. */
+/* inspect memory: which tensors live while a model runs, the peak, and what holds it. */
 #include "base/log.h"
 #include "cli/args/values.h"
 #include "cli/groups/model.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect model: the structure of a model, and, on request, its nodes, attributes,
+/* inspect model: the structure of a model, and, on request, its nodes, attributes,
  * weights, and a summary of what it costs. */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect sparsity: which weights follow the 2:4 pattern that sparse tensor cores take.
+/* inspect sparsity: which weights follow the 2:4 pattern that sparse tensor cores take.
  */
 #include <polygraphy/weights.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy inspect tactics: what a tactic replay file says, layer by layer. */
+/* inspect tactics: what a tactic replay file says, layer by layer. */
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy multi-device shard: a model for several devices. Dividing sequences gives one model
+/* multi-device shard: a model for several devices. Dividing sequences gives one model
  * with collectives in it; dividing weights gives one per device. */
 #include <string.h>
 

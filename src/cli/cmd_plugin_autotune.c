@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy plugin autotune: the model with the plugins that make it fastest on the built-in
+/* plugin autotune: the model with the plugins that make it fastest on the built-in
  * engine. Plugins' operators come from shared objects (polygraphy/operator.h). */
 #include <polygraphy/operator.h>
 

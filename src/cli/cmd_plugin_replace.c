@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy plugin replace: nodes of plugins in place of what 'plugin match' found. */
+/* plugin replace: nodes of plugins in place of what 'plugin match' found. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/groups/data.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy run: inference with one or more runners, and the comparison of what they give. All of
+/* run: inference with one or more runners, and the comparison of what they give. All of
  * the work is pgy_run's; this file turns options into runners, a data loader and run options. */
 #include <stdlib.h>
 #include <string.h>
@@ -285,12 +285,12 @@ const command COMMAND_run = {
               "--onnx-outputs --atol --rtol",
     .examples =
         "  Compare two runtimes, on input of a given shape:\n"
-        "      polygraphy run model.onnx --trt --onnxrt --input-shapes 'image:[1,3,224,224]'\n"
+        "      {program} run model.onnx --trt --onnxrt --input-shapes 'image:{shape}'\n"
         "  Find the first wrong tensor:\n"
-        "      polygraphy run model.onnx --onnxrt --opref --onnx-outputs '*'\n"
+        "      {program} run model.onnx --onnxrt --opref --onnx-outputs '*'\n"
         "  Keep what one model gives, and hold another against it:\n"
-        "      polygraphy run good.onnx --opref --save-inputs in.json --save-outputs good.json\n"
-        "      polygraphy run bad.onnx --opref --load-inputs in.json --load-outputs good.json "
+        "      {program} run good.onnx --opref --save-inputs in.json --save-outputs good.json\n"
+        "      {program} run bad.onnx --opref --load-inputs in.json --load-outputs good.json "
         "--atol 1e-3\n",
     .make_groups = groups,
     .frames = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon cut: some nodes of a model as a model of their own. The whole model runs once,
+/* surgeon cut: some nodes of a model as a model of their own. The whole model runs once,
  * and what the tensors at the borders hold is saved beside the part, so that it can be run at once.
  */
 #include <polygraphy/compare.h>
@@ -269,7 +269,7 @@ static pgy_status save_values(const border *b, args *line, const char *path, pgy
     LOG(INFO, "Saving the values of its inputs to %s, those of its outputs to %s", inputs, outputs);
     pgy_status st = pgy_feeds_save(inputs, maps, 1, err);
     if (!st) st = save_results(outputs, b, err);
-    str_append(&line_text, "polygraphy run ");
+    str_printf(&line_text, "%s run ", line->dialect->program);
     str_append_word(&line_text, path);
     str_append(&line_text, has_empty_sequence(b->inputs) ? " --opref --load-inputs "
                                                          : " --onnxrt --opref --load-inputs ");

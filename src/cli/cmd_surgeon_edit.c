@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon edit: an edit script on a model, or on an empty graph. What changed is shown.
+/* surgeon edit: an edit script on a model, or on an empty graph. What changed is shown.
  */
 #include <polygraphy/gs_script.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon extract: the part of a model between some tensors. What is not said of them on
+/* surgeon extract: the part of a model between some tensors. What is not said of them on
  * the command line is taken from the model, then from shape inference, then from running it. */
 #include <polygraphy/gs.h>
 

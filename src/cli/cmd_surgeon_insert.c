@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon insert: one node between tensors of a model. What made its outputs before is
+/* surgeon insert: one node between tensors of a model. What made its outputs before is
  * removed as far as nothing else needs it, so the node replaces the stretch between both. */
 #include <polygraphy/gs.h>
 
@@ -12,8 +12,6 @@
 #include "cli/surgeon.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/insert.py";
-
-static const char SUFFIX[] = "_polygraphy_surgeon_insert_output";
 
 typedef struct insert_args {
     const char *output;
@@ -158,9 +156,9 @@ static bool is_among(const pgy_text_list *list, const char *name)
     return false;
 }
 
-static pgy_status with_suffix(const char **out, const char *name, arena *a, pgy_error *err)
+static pgy_status with_suffix(const char **out, const char *name, args *line, pgy_error *err)
 {
-    *out = arena_printf(a, "%s%s", name, SUFFIX);
+    *out = arena_printf(&line->memory, "%s_%s_surgeon_insert_output", name, line->dialect->program);
     return *out ? PGY_OK : no_memory(err);
 }
 
@@ -176,27 +174,27 @@ static pgy_status replace_output(pgy_gs_graph *g, const pgy_gs_tensor *from, pgy
 
 /* A tensor that takes the place of `from`, which the node reads, for everyone else. An output of
  * the graph keeps its name and type: then the old tensor gets the suffix. */
-static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor *from, arena *a,
+static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor *from, args *line,
                              pgy_error *err)
 {
     const char *name = from->name, *other;
     pgy_gs_tensor *to = NULL;
     const bool is_output = surgeon_is_in(g->outputs, g->output_count, from);
-    pgy_status st = with_suffix(&other, name, a, err);
+    pgy_status st = with_suffix(&other, name, line, err);
     if (!st && pgy_gs_find_tensor(g, other))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
                            "the model has a tensor '%s' already, which is the name that the new "
                            "one would get",
                            other);
     if (!st && is_output) {
-        name = arena_strdup(a, name);
+        name = arena_strdup(&line->memory, name);
         st = name ? pgy_gs_rename(from, other, err) : no_memory(err);
     }
     if (!st)
         st = pgy_gs_variable(&to, g, is_output ? name : other,
                              is_output ? from->dtype : PGY_DTYPE_NONE, -1, NULL, err);
     if (!st) st = pgy_gs_replace_uses(from, to, err);
-    if (!st && is_output) st = replace_output(g, from, to, a, err);
+    if (!st && is_output) st = replace_output(g, from, to, &line->memory, err);
     if (!st) LOG(VERBOSE, "Tensor '%s' takes the place of '%s'", to->name, from->name);
     if (!st) *out = to;
     return st;
@@ -220,7 +218,7 @@ static pgy_status take_over(pgy_gs_graph *g, pgy_gs_tensor *t, pgy_error *err)
 
 /* Inputs and outputs of the new node; the inputs are looked up before anything changes its name. */
 static pgy_status find_tensors(pgy_gs_tensor **inputs, pgy_gs_tensor **outputs, pgy_gs_graph *g,
-                               const node_args *s, arena *a, pgy_error *err)
+                               const node_args *s, args *line, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < s->inputs.count; i++)
@@ -233,7 +231,7 @@ static pgy_status find_tensors(pgy_gs_tensor **inputs, pgy_gs_tensor **outputs, 
     }
     for (size_t i = 0; !st && i < s->outputs.count; i++) {
         if (is_among(&s->inputs, s->outputs.items[i]))
-            st = take_place(&outputs[i], g, outputs[i], a, err);
+            st = take_place(&outputs[i], g, outputs[i], line, err);
         else
             st = take_over(g, outputs[i], err);
     }
@@ -263,7 +261,7 @@ static pgy_status insert(pgy_gs_graph *g, args *line, pgy_error *err)
     pgy_gs_tensor **outputs = arena_alloc_array(a, s->outputs.count, sizeof *outputs);
     pgy_gs_node *node = NULL;
     if (!inputs || !outputs) return no_memory(err);
-    pgy_status st = find_tensors(inputs, outputs, g, s, a, err);
+    pgy_status st = find_tensors(inputs, outputs, g, s, line, err);
     if (st) return st;
     const size_t place = place_of(inputs, s->inputs.count);
     const pgy_gs_node_spec spec = {.op = s->op,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon sanitize: a model with its constants folded, cleaned up, sorted, with other
+/* surgeon sanitize: a model with its constants folded, cleaned up, sorted, with other
  * input shapes or limits. The summary is shown before and after. */
 #include <polygraphy/gs.h>
 #include <polygraphy/loader.h>

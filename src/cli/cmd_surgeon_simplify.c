@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon simplify: constants folded, what was written out fused into standard
+/* surgeon simplify: constants folded, what was written out fused into standard
  * operators, each rewrite measured on data, and a report of what was done and what was refused. */
 #include <polygraphy/loader.h>
 #include <polygraphy/simplify.h>

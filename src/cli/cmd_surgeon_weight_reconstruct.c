@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon weight-reconstruct: random numbers in place of stripped weights. */
+/* surgeon weight-reconstruct: random numbers in place of stripped weights. */
 #include <polygraphy/weights.h>
 
 #include "cli/groups/model.h"

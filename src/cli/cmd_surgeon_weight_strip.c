@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy surgeon weight-strip: a model without the elements of its weights. */
+/* surgeon weight-strip: a model without the elements of its weights. */
 #include <polygraphy/weights.h>
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy template onnx-gs: a Python script that loads a model with onnx-graphsurgeon, leaves
+/* template onnx-gs: a Python script that loads a model with onnx-graphsurgeon, leaves
  * room for edits, and saves it again. It needs nothing but the packages onnx and
  * onnx-graphsurgeon. */
 #include <polygraphy/onnx.h>
@@ -153,8 +153,10 @@ static void make_script(str *out, const args *line, bool large)
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     const onnx_shape_args *shape = ARGS_OF(line, onnx_shape_args);
     const char *path = model_path(line);
-    str_append(out, "#!/usr/bin/env python3\n# Edits an ONNX model with onnx-graphsurgeon; written "
-                    "by polygraphy " PGY_VERSION ".\n");
+    str_printf(out,
+               "#!/usr/bin/env python3\n# Edits an ONNX model with onnx-graphsurgeon; written "
+               "by %s " PGY_VERSION ".\n",
+               line->dialect->program);
     if (selects_outputs(load)) str_append(out, "import fnmatch\n");
     if (large) str_append(out, "import os\n");
     str_append(out, selects_outputs(load) || large ? "\n" : "");
@@ -215,7 +217,8 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (load->bf16 || load->keep.given)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "a script cannot do what --fp-to-bf16 and --keep-fp32 ask for: use "
-                             "'polygraphy convert' first");
+                             "'%s convert' first",
+                             line->dialect->program);
     make_script(&text, line, is_large(model_path(line)));
     pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
                                 : write_script(s->output, &text, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* polygraphy template shard-hints: a file that says where a model may be divided among devices, to
+/* template shard-hints: a file that says where a model may be divided among devices, to
  * be corrected by hand and given to 'multi-device shard'. */
 #include "base/log.h"
 #include "base/str.h"

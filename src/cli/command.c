@@ -1,45 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of tools and commands. */
+/* Finding a program's commands and opening their lines. */
 #include "cli/command.h"
 
 #include <string.h>
 
-#include "cli/missing.h"
-
-#define COMMAND(name) extern const command COMMAND_##name;
-#include "cli/commands.def"
-#undef COMMAND
-
-static const command *const COMMANDS[] = {
-#define COMMAND(name) &COMMAND_##name,
-#include "cli/commands.def"
-#undef COMMAND
-};
-
-static const tool_info TOOLS[] = {
-    {"run", "Run inference with one or more runners and compare their outputs."},
-    {"convert", "Save a model after changes, or for another opset."},
-    {"inspect", "Show what is in a model, in saved data, or in saved results."},
-    {"surgeon",
-     "Edit a model: take parts out, insert nodes, fold, clean up, prune, strip weights."},
-    {"check", "Check a model for problems, or judge saved comparison results again."},
-    {"data", "Combine files of saved inputs and outputs."},
-    {"template", "Write starting points: scripts and files of hints."},
-    {"plugin", "Find and replace parts of a model that plugins can do."},
-    {"multi-device", "Divide a model among several devices."},
-};
+#include "cli/program.h"
 
 const option_group *const *command_groups(const command *c)
 {
     return c->make_groups ? c->make_groups() : c->groups;
 }
 
-pgy_status command_open(args *line, const command *c, pgy_error *err)
+pgy_status command_open(args *line, const program *p, const command *c, pgy_error *err)
 {
-    pgy_status st = args_init(line, "polygraphy", c->description, command_groups(c), err);
+    const char *program_name = p->dialect.program;
+    pgy_status st = args_init(line, program_name, c->description, command_groups(c), err);
     str name = {0};
-    str_printf(&name, "polygraphy %s%s%s", c->tool, c->subtool ? " " : "",
-               c->subtool ? c->subtool : "");
+    str_append(&name, program_name);
+    if (c->tool) str_printf(&name, " %s", c->tool);
+    if (c->subtool) str_printf(&name, " %s", c->subtool);
     const char *kept = st || name.failed ? NULL : arena_strdup(&line->memory, str_text(&name));
     str_deinit(&name);
     if (!st && !kept) {
@@ -47,22 +26,12 @@ pgy_status command_open(args *line, const command *c, pgy_error *err)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     if (st) return st;
-    line->program = kept;
+    line->name = kept;
     line->common = c->common;
     line->examples = c->examples;
     line->no_abbreviation = c->no_abbreviation;
-    line->missing = missing_options(&line->missing_count);
+    line->dialect = &p->dialect;
     return PGY_OK;
-}
-
-size_t command_count(void)
-{
-    return sizeof COMMANDS / sizeof *COMMANDS;
-}
-
-const command *command_at(size_t i)
-{
-    return COMMANDS[i];
 }
 
 static bool same(const char *a, const char *b)
@@ -77,18 +46,11 @@ static bool alias_matches(const char *alias, const char *tool, const char *subto
            strcmp(alias + size + 1, subtool) == 0;
 }
 
-const command *command_find(const char *tool, const char *subtool)
+const command *command_find(const program *p, const char *tool, const char *subtool)
 {
-    for (size_t i = 0; i < command_count(); i++)
-        if (same(COMMANDS[i]->tool, tool) && same(COMMANDS[i]->subtool, subtool))
-            return COMMANDS[i];
-    for (size_t i = 0; i < command_count(); i++)
-        if (alias_matches(COMMANDS[i]->alias, tool, subtool)) return COMMANDS[i];
+    for (const command *const *c = p->commands; *c; c++)
+        if (same((*c)->tool, tool) && same((*c)->subtool, subtool)) return *c;
+    for (const command *const *c = p->commands; *c; c++)
+        if (alias_matches((*c)->alias, tool, subtool)) return *c;
     return NULL;
-}
-
-const tool_info *command_tools(size_t *count)
-{
-    *count = sizeof TOOLS / sizeof *TOOLS;
-    return TOOLS;
 }

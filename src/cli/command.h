@@ -10,8 +10,10 @@
 /* Exit statuses. */
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
+typedef struct program program; /* program.h */
+
 typedef struct command {
-    const char *tool;                  /* "inspect" */
+    const char *tool;                  /* "inspect"; NULL: the program itself */
     const char *subtool;               /* "model"; NULL: the tool itself */
     const char *summary;               /* one line for the list of tools */
     const char *description;           /* for its help */
@@ -29,19 +31,10 @@ typedef struct command {
 
 const option_group *const *command_groups(const command *c);
 /* Makes the line that a command's words are parsed into; args_deinit when it succeeded. */
-pgy_status command_open(args *line, const command *c, pgy_error *err) PGY_MUST_CHECK;
-size_t command_count(void);
-const command *command_at(size_t i);
-/* NULL if there is none. subtool may be NULL. */
-const command *command_find(const char *tool, const char *subtool);
-/* All tools in help order: name and summary. */
-typedef struct tool_info {
-    const char *name, *summary;
-} tool_info;
-const tool_info *command_tools(size_t *count);
-
-/* The whole program; what main() calls. argv without the program's name. */
-int program_run(int argc, const char *const *argv);
+pgy_status command_open(args *line, const program *p, const command *c,
+                        pgy_error *err) PGY_MUST_CHECK;
+/* NULL if there is none. tool and subtool may be NULL. */
+const command *command_find(const program *p, const char *tool, const char *subtool);
 
 /* Groups that stand in several commands; each is one file under groups/. */
 extern const option_group GROUP_LOGGING;

@@ -1,37 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion scripts ask the program itself ("polygraphy --complete WORDS"), so they never go
- * stale. */
+/* Completion scripts ask the program itself ("PROGRAM --complete WORDS"), so they never go stale.
+ */
 #include "cli/complete.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
-
 static const char BASH[] =
-    "_polygraphy() {\n"
+    "_{program}() {\n"
     "    local IFS=$'\\n'\n"
-    "    COMPREPLY=( $(polygraphy --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null) )\n"
+    "    COMPREPLY=( $({program} --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null) )\n"
     "}\n"
-    "complete -o default -F _polygraphy polygraphy\n";
+    "complete -o default -F _{program} {program}\n";
 /* zsh runs an autoloaded file once as the function that it is named after. */
 static const char ZSH[] =
-    "#compdef polygraphy\n"
-    "_polygraphy() {\n"
+    "#compdef {program}\n"
+    "_{program}() {\n"
     "    local -a found\n"
-    "    found=(\"${(@f)$(polygraphy --complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
+    "    found=(\"${(@f)$({program} --complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
     "    if (( ${#found} )) && [[ -n ${found[1]} ]]; then compadd -- $found; else _files; fi\n"
     "}\n"
-    "if [[ ${funcstack[1]} == _polygraphy ]]; then\n"
-    "    _polygraphy \"$@\"\n"
+    "if [[ ${funcstack[1]} == _{program} ]]; then\n"
+    "    _{program} \"$@\"\n"
     "else\n"
-    "    compdef _polygraphy polygraphy\n"
+    "    compdef _{program} {program}\n"
     "fi\n";
-static const char FISH[] = "function __polygraphy_complete\n"
+static const char FISH[] = "function __{program}_complete\n"
                            "    set -l words (commandline -opc) (commandline -ct)\n"
-                           "    polygraphy --complete $words[2..-1] 2>/dev/null\n"
+                           "    {program} --complete $words[2..-1] 2>/dev/null\n"
                            "end\n"
-                           "complete -c polygraphy -a '(__polygraphy_complete)'\n";
+                           "complete -c {program} -a '(__{program}_complete)'\n";
 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
@@ -61,43 +59,51 @@ static void offer_row(const option_group *group, const pgy_option *row, void *us
     }
 }
 
-static void offer_tools(const char *tool, const char *typed)
+static void offer_tools(const program *p, const char *typed)
 {
-    size_t count;
-    const tool_info *tools = command_tools(&count);
-    for (size_t i = 0; !tool && i < count; i++) offer(tools[i].name, strlen(tools[i].name), typed);
-    for (size_t i = 0; tool && i < command_count(); i++)
-        if (!strcmp(command_at(i)->tool, tool) && command_at(i)->subtool)
-            offer(command_at(i)->subtool, strlen(command_at(i)->subtool), typed);
+    for (const tool_info *t = p->tools; t->name; t++) offer(t->name, strlen(t->name), typed);
 }
 
-int complete_words(int argc, const char *const *words)
+static void offer_subtools(const program *p, const char *tool, const char *typed)
+{
+    for (const command *const *c = p->commands; *c; c++)
+        if (!strcmp((*c)->tool, tool) && (*c)->subtool)
+            offer((*c)->subtool, strlen((*c)->subtool), typed);
+}
+
+/* The command that the words before the last one name; NULL: none yet. */
+static const command *named_command(const program *p, int argc, const char *const *words)
+{
+    if (!p->tools) return command_find(p, NULL, NULL);
+    const command *whole = argc > 1 ? command_find(p, words[0], NULL) : NULL;
+    return whole || argc < 3 ? whole : command_find(p, words[0], words[1]);
+}
+
+int complete_words(const program *p, int argc, const char *const *words)
 {
     const char *typed = argc > 0 ? words[argc - 1] : "";
-    if (argc <= 1) {
-        offer_tools(NULL, typed);
-        return EXIT_GOOD;
-    }
-    const command *c = command_find(words[0], NULL);
-    if (!c && argc == 2) {
-        offer_tools(words[0], typed);
-        return EXIT_GOOD;
-    }
-    if (!c) c = command_find(words[0], words[1]);
-    if (!c) return EXIT_GOOD;
-    wanted_words w = {typed, words[argc - 2], typed[0] != '-'};
-    args_visit(command_groups(c), offer_row, &w);
+    const command *c = named_command(p, argc, words);
+    wanted_words w = {typed, argc > 1 ? words[argc - 2] : "", typed[0] != '-'};
+    if (c)
+        args_visit(command_groups(c), offer_row, &w);
+    else if (argc <= 1)
+        offer_tools(p, typed);
+    else if (argc == 2)
+        offer_subtools(p, words[0], typed);
     return EXIT_GOOD;
 }
 
-bool complete_script(const char *shell)
+bool complete_script(const program *p, const char *shell)
 {
     static const struct {
         const char *shell, *text;
     } SCRIPTS[] = {{"bash", BASH}, {"zsh", ZSH}, {"fish", FISH}};
     for (size_t i = 0; i < sizeof SCRIPTS / sizeof SCRIPTS[0]; i++) {
         if (strcmp(shell, SCRIPTS[i].shell)) continue;
-        fputs(SCRIPTS[i].text, stdout);
+        str script = {0};
+        args_expand(&script, &p->dialect, SCRIPTS[i].text);
+        fputs(str_text(&script), stdout);
+        str_deinit(&script);
         return true;
     }
     return false;

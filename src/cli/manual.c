@@ -3,18 +3,14 @@
  * printed, so that no backslash, leading dot or quote is taken for a request. */
 #include "cli/manual.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/missing.h"
 
 /* ---- Texts ---------------------------------------------------------------------------------- */
-
-typedef struct manual_entry {
-    const char *name, *text; /* a NULL name ends a table */
-} manual_entry;
 
 static const manual_entry EXIT_CODES[] = {
     {"0", "Success: the verdict is good, or the work is done."},
@@ -26,50 +22,27 @@ static const manual_entry EXIT_CODES[] = {
     {NULL},
 };
 
-static const manual_entry ENVIRONMENT[] = {
-    {"POLYGRAPHY_ONNXRUNTIME",
+/* Read by the library; the names go on behind program.environment. */
+static const manual_entry LIBRARY_ENVIRONMENT[] = {
+    {"ONNXRUNTIME",
      "Library of ONNX Runtime, or the folder that holds it. Without it the loader's path, the "
      "folder of the program and the Python on PATH are tried."},
-    {"POLYGRAPHY_PYTHON",
-     "Python interpreter that runs scripts; it needs NumPy. Default: python3."},
-    {"POLYGRAPHY_THREADS", "Number of threads of the engine and the reference."},
-    {"POLYGRAPHY_CPU", "Highest kernel level to use: portable, avx2 or avx512."},
-    {"POLYGRAPHY_TRT",
+    {"PYTHON", "Python interpreter that runs scripts; it needs NumPy. Default: python3."},
+    {"THREADS", "Number of threads of the engine and the reference."},
+    {"CPU", "Highest kernel level to use: portable, avx2 or avx512."},
+    {"TRT",
      "Engine that --trt means: auto or native, the built-in engine. Other values are errors."},
-    {"POLYGRAPHY_PASSES", "Passes of the engine to leave out, for finding faults."},
-    {"POLYGRAPHY_SAVE_PASSES", "Folder that gets the model after each pass of the engine."},
-    {"POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB",
+    {"PASSES", "Passes of the engine to leave out, for finding faults."},
+    {"SAVE_PASSES", "Folder that gets the model after each pass of the engine."},
+    {"ARRAY_SWAP_THRESHOLD_MB",
      "Outputs beyond this size are kept in temporary files instead of memory."},
+    {NULL},
+};
+
+static const manual_entry ENVIRONMENT[] = {
     {"TMPDIR", "Folder for temporary files. Default: /tmp."},
     {"COLUMNS", "Width of help texts."},
     {"NO_COLOR, FORCE_COLOR", "Never, or always, colour the log."},
-    {NULL},
-};
-
-static const manual_entry FILES[] = {
-    {"*.onnx", "ONNX models; weights may lie in files beside them."},
-    {"*.plan, *.engine", "Plans of the built-in engine, made by convert."},
-    {"*.json, *.npz, *.npy, *.safetensors, *.pb",
-     "Inputs and outputs. JSON files are those of Polygraphy."},
-    {"/usr/share/doc/polygraphy",
-     "Documentation and examples, where the package was installed under /usr."},
-    {NULL},
-};
-
-static const manual_entry EXAMPLES[] = {
-    {"polygraphy run model.onnx --trt --onnxrt",
-     "Compare the outputs of the built-in engine with those of ONNX Runtime on random data."},
-    {"polygraphy run model.onnx --onnxrt --opref --onnx-outputs mark all",
-     "Compare every tensor with the float64 reference."},
-    {"polygraphy run model.onnx --onnxrt --save-inputs in.json --save-outputs out.json",
-     "Save inputs and outputs for a later comparison."},
-    {"polygraphy run other.onnx --onnxrt --load-inputs in.json --load-outputs out.json",
-     "Compare another model with the saved results."},
-    {"polygraphy convert model.onnx --fp16 -o model.plan", "Build a plan with 16-bit floats."},
-    {"polygraphy inspect model model.onnx --show layers weights", "Show layers and weights."},
-    {"polygraphy surgeon sanitize model.onnx --fold-constants -o folded.onnx",
-     "Fold constants and remove what no output needs."},
-    {"polygraphy check lint model.onnx", "List what is wrong with a model, node by node."},
     {NULL},
 };
 
@@ -88,58 +61,81 @@ static void print_troff(const char *text)
     }
 }
 
-static void print_entries(const char *title, const manual_entry *entries)
+static void print_expanded(const program *p, const char *text)
 {
-    printf(".SH %s\n", title);
-    for (; entries->name; entries++) {
+    str out = {0};
+    args_expand(&out, &p->dialect, text);
+    print_troff(str_text(&out));
+    str_deinit(&out);
+}
+
+static void print_entries(const program *p, const char *prefix, const manual_entry *entries)
+{
+    for (; entries && entries->name; entries++) {
         fputs(".TP\n.B ", stdout);
-        print_troff(entries->name);
+        print_troff(prefix);
+        print_expanded(p, entries->name);
         putchar('\n');
-        print_troff(entries->text);
+        print_expanded(p, entries->text);
         putchar('\n');
     }
 }
 
-static void print_tools(void)
+static void print_section(const program *p, const char *title, const manual_entry *entries)
 {
-    size_t count;
-    const tool_info *tools = command_tools(&count);
+    if (!entries) return;
+    printf(".SH %s\n", title);
+    print_entries(p, "", entries);
+}
+
+static void print_tools(const program *p)
+{
+    if (!p->tools) return;
     puts(".SH TOOLS");
-    for (size_t i = 0; i < count; i++) {
-        printf(".TP\n.B %s\n", tools[i].name);
-        print_troff(tools[i].summary);
+    for (const tool_info *t = p->tools; t->name; t++) {
+        printf(".TP\n.B %s\n", t->name);
+        print_troff(t->summary);
         putchar('\n');
     }
 }
 
-/* The help of one command, as `polygraphy TOOL -h` prints it; name: "polygraphy run". */
-static void print_command_help(str *name, str *help, const command *c, size_t width)
+/* The help of one command, as `PROGRAM TOOL -h` prints it; name: "PROGRAM run". */
+static void print_command_help(str *name, str *help, const program *p, const command *c,
+                               size_t width)
 {
     args line = {0};
-    if (command_open(&line, c, NULL) != PGY_OK) return;
-    str_append(name, line.program);
+    if (command_open(&line, p, c, NULL) != PGY_OK) return;
+    str_append(name, line.name);
     args_print_help(help, &line, width);
     args_deinit(&line);
 }
 
-static int print_manual(void)
+static void print_heading(const program *p)
 {
-    printf(".TH POLYGRAPHY 1 \"\" \"libpolygraphy %s\" \"User Commands\"\n.SH NAME\npolygraphy \\- "
-           "find out where and why a neural network behaves differently\n.SH SYNOPSIS\n.B "
-           "polygraphy\n.I TOOL\n[\n.I SUBTOOL\n]\n[\n.I OPTIONS\n]\n.SH DESCRIPTION\n"
-           "Runs one model in several runtimes on the same data, compares what comes out, and ends "
-           "in a verdict and an exit status. Other tools inspect, convert, check and edit models. "
-           "The options follow those of NVIDIA's Polygraphy.\n",
-           pgy_version());
-    print_tools();
-    print_entries("EXAMPLES", EXAMPLES);
-    print_entries("EXIT STATUS", EXIT_CODES);
-    print_entries("ENVIRONMENT", ENVIRONMENT);
-    print_entries("FILES", FILES);
+    const char *name = p->dialect.program;
+    fputs(".TH ", stdout);
+    for (const char *c = name; *c; c++) putchar(toupper((unsigned char)*c));
+    printf(" 1 \"\" \"%s %s\" \"User Commands\"\n.SH NAME\n%s \\- %s\n", p->library, pgy_version(),
+           name, p->summary);
+    printf(".SH SYNOPSIS\n.B %s\n%s[\n.I OPTIONS\n]\n.SH DESCRIPTION\n", name,
+           p->tools ? ".I TOOL\n[\n.I SUBTOOL\n]\n" : "");
+    puts(p->about);
+}
+
+static int print_manual(const program *p)
+{
+    print_heading(p);
+    print_tools(p);
+    print_section(p, "EXAMPLES", p->examples);
+    print_section(p, "EXIT STATUS", EXIT_CODES);
+    puts(".SH ENVIRONMENT");
+    print_entries(p, p->environment, LIBRARY_ENVIRONMENT);
+    print_entries(p, "", ENVIRONMENT);
+    print_section(p, "FILES", p->files);
     puts(".SH COMMANDS");
-    for (size_t i = 0; i < command_count(); i++) {
+    for (const command *const *c = p->commands; *c; c++) {
         str name = {0}, help = {0};
-        print_command_help(&name, &help, command_at(i), 90);
+        print_command_help(&name, &help, p, *c, 90);
         printf(".SS %s\n.nf\n", str_text(&name));
         print_troff(str_text(&help));
         puts(".fi");
@@ -151,13 +147,14 @@ static int print_manual(void)
 
 /* ---- The option reference ------------------------------------------------------------------- */
 
-static int print_markdown(void)
+static int print_markdown(const program *p)
 {
-    printf("# Options of the polygraphy program\n\nMade by `polygraphy --completion markdown`; a "
-           "test fails when this page is stale.\n\n");
-    for (size_t i = 0; i < command_count(); i++) {
+    printf("# Options of the %s program\n\nMade by `%s --completion markdown`; a test fails when "
+           "this page is stale.\n\n",
+           p->dialect.program, p->dialect.program);
+    for (const command *const *c = p->commands; *c; c++) {
         str name = {0}, help = {0};
-        print_command_help(&name, &help, command_at(i), 100);
+        print_command_help(&name, &help, p, *c, 100);
         printf("## %s\n\n```text\n%s```\n\n", str_text(&name), str_text(&help));
         str_deinit(&name);
         str_deinit(&help);
@@ -165,24 +162,23 @@ static int print_markdown(void)
     return EXIT_GOOD;
 }
 
-static int print_missing(void)
+static int print_missing(const original *o)
 {
     str page = {0};
-    missing_print_page(&page);
+    missing_print_page(&page, o);
     fputs(str_text(&page), stdout);
     str_deinit(&page);
     return EXIT_GOOD;
 }
 
-int manual_print(const char *what)
+int manual_print(const program *p, const char *what)
 {
-    if (strcmp(what, "man") == 0) return print_manual();
-    if (strcmp(what, "markdown") == 0) return print_markdown();
-    if (strcmp(what, "parity") == 0) return print_missing();
-    if (complete_script(what)) return EXIT_GOOD;
-    fprintf(stderr,
-            "polygraphy: error: --completion: '%s' is not bash, zsh, fish, man, markdown or "
-            "parity\n",
-            what);
+    const original *o = p->dialect.original;
+    if (strcmp(what, "man") == 0) return print_manual(p);
+    if (strcmp(what, "markdown") == 0) return print_markdown(p);
+    if (o && strcmp(what, "parity") == 0) return print_missing(o);
+    if (complete_script(p, what)) return EXIT_GOOD;
+    fprintf(stderr, "%s: error: --completion: '%s' is not bash, zsh, fish, man%s\n",
+            p->dialect.program, what, o ? ", markdown or parity" : " or markdown");
     return EXIT_USAGE;
 }

@@ -1,55 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what is missing, and the page made from it. */
+/* Looking into the table of what is missing, and the page made from it. */
 #include "cli/missing.h"
 
 #include <string.h>
 
-static const missing_option OPTIONS[] = {
-#define TOOL(name_, what_, instead_)
-#define OLDER_TOOL(name_, what_, instead_)
-#define OPTION(commands_, names_, what_, instead_) \
-    {.commands = commands_, .names = names_, .what = what_, .instead = instead_},
-#define OLDER(commands_, names_, what_, instead_) \
-    {.commands = commands_, .names = names_, .older = true, .what = what_, .instead = instead_},
-#define VALUES(commands_, name_, values_, what_, instead_) \
-    {.commands = commands_, .names = name_, .values = values_, .what = what_, .instead = instead_},
-#include "cli/missing.def"
-#undef TOOL
-#undef OLDER_TOOL
-#undef OPTION
-#undef OLDER
-#undef VALUES
-};
-
-static const missing_tool TOOLS[] = {
-#define TOOL(name_, what_, instead_) {.name = name_, .what = what_, .instead = instead_},
-#define OLDER_TOOL(name_, what_, instead_) \
-    {.name = name_, .older = true, .what = what_, .instead = instead_},
-#define OPTION(commands_, names_, what_, instead_)
-#define OLDER(commands_, names_, what_, instead_)
-#define VALUES(commands_, name_, values_, what_, instead_)
-#include "cli/missing.def"
-};
-
-const missing_option *missing_options(size_t *count)
-{
-    *count = sizeof OPTIONS / sizeof *OPTIONS;
-    return OPTIONS;
-}
-
-const missing_tool *missing_tools(size_t *count)
-{
-    *count = sizeof TOOLS / sizeof *TOOLS;
-    return TOOLS;
-}
-
-const missing_tool *missing_tool_find(const char *tool, const char *subtool)
+const missing_tool *missing_tool_find(const original *o, const char *tool, const char *subtool)
 {
     const size_t size = strlen(tool);
-    for (size_t i = 0; i < sizeof TOOLS / sizeof *TOOLS; i++) {
-        const char *name = TOOLS[i].name;
+    for (size_t i = 0; o && i < o->tool_count; i++) {
+        const char *name = o->tools[i].name;
         if (strncmp(name, tool, size) != 0 || (name[size] && name[size] != ' ')) continue;
-        if (!name[size] || !subtool || strcmp(name + size + 1, subtool) == 0) return &TOOLS[i];
+        if (!name[size] || !subtool || strcmp(name + size + 1, subtool) == 0) return &o->tools[i];
     }
     return NULL;
 }
@@ -81,17 +42,18 @@ static void print_row(str *out, const char *where, const char *what, const char 
     str_append(out, " |\n");
 }
 
-static void print_table(str *out, bool older)
+static void print_table(str *out, const original *from, bool older)
 {
     str_append(out, "| what | where | what it does there | what to do here |\n"
                     "| --- | --- | --- | --- |\n");
-    for (size_t i = 0; i < sizeof TOOLS / sizeof *TOOLS; i++) {
-        if (TOOLS[i].older != older) continue;
-        str_printf(out, "| `%s`", TOOLS[i].name);
-        print_row(out, "a tool", TOOLS[i].what, TOOLS[i].instead);
+    for (size_t i = 0; i < from->tool_count; i++) {
+        const missing_tool *t = &from->tools[i];
+        if (t->older != older) continue;
+        str_printf(out, "| `%s`", t->name);
+        print_row(out, "a tool", t->what, t->instead);
     }
-    for (size_t i = 0; i < sizeof OPTIONS / sizeof *OPTIONS; i++) {
-        const missing_option *o = &OPTIONS[i];
+    for (size_t i = 0; i < from->option_count; i++) {
+        const missing_option *o = &from->options[i];
         if (o->older != older) continue;
         str_append(out, "| ");
         print_names(out, o->names);
@@ -101,12 +63,12 @@ static void print_table(str *out, bool older)
     }
 }
 
-void missing_print_page(str *out)
+void missing_print_page(str *out, const original *o)
 {
-    str_append(
+    str_printf(
         out,
         "# What is missing\n\n"
-        "What Polygraphy 0.53.6 has on its command line and this program does not have, made from\n"
+        "What %s %s has on its command line and this program does not have, made from\n"
         "`src/cli/missing.def` by `tools/gen_docs`; a test fails when an option or a tool of the "
         "original is\n"
         "neither here nor in the program. Each of them is known by its name: it ends in one line "
@@ -114,10 +76,11 @@ void missing_print_page(str *out)
         "with exit status 1, and is never taken for another option.\n\n"
         "Options that are accepted and have no effect without a GPU are told in\n"
         "[trt_options.md](trt_options.md), verdicts that differ on purpose in "
-        "[compare.md](compare.md).\n\n");
-    print_table(out, false);
+        "[compare.md](compare.md).\n\n",
+        o->name, o->release);
+    print_table(out, o, false);
     str_append(out, "\n## Of older releases and of the trtexec extension\n\n"
                     "Other spellings of older releases are accepted, with a line that tells the "
                     "newer one.\n\n");
-    print_table(out, true);
+    print_table(out, o, true);
 }

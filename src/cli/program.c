@@ -16,12 +16,11 @@
 #include "base/pytext.h"
 #include "base/suggest.h"
 #include "base/system.h"
-#include "cli/args/trtexec.h"
-#include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/interrupt.h"
 #include "cli/manual.h"
 #include "cli/missing.h"
+#include "cli/program.h"
 #include "cli/progress.h"
 
 static const char LOG_PATH[] = "tools/base/tool.py";
@@ -55,59 +54,46 @@ static void program_folder(char *out, size_t size)
     if (slash) *slash = 0;
 }
 
-static int print_version(void)
+static int print_version(const program *p)
 {
     char folder[4096];
     program_folder(folder, sizeof folder);
     str text = {0};
-    str_printf(&text,
-               "Polygraphy | Version: %s | Path: ['%s']\nlibpolygraphy %s: an independent "
-               "implementation in C\n",
-               PGY_PARITY_VERSION, folder, pgy_version());
+    p->print_version(&text, folder);
     print(stdout, &text);
     return EXIT_GOOD;
 }
 
-static void print_tools(str *out)
+static void print_program_usage(str *out, const program *p)
 {
-    size_t count;
-    const tool_info *tools = command_tools(&count);
-    for (size_t i = 0; i < count; i++)
-        str_printf(out, "  %-22s%s\n", tools[i].name, tools[i].summary);
-}
-
-static void print_program_usage(str *out)
-{
-    size_t count;
-    const tool_info *tools = command_tools(&count);
-    str_append(out, "usage: polygraphy [-h] [-v] {");
-    for (size_t i = 0; i < count; i++) str_printf(out, "%s%s", i ? "," : "", tools[i].name);
+    str_printf(out, "usage: %s [-h] [-v] {", p->dialect.program);
+    for (const tool_info *t = p->tools; t->name; t++)
+        str_printf(out, "%s%s", t == p->tools ? "" : ",", t->name);
     str_append(out, "} ...\n");
 }
 
-static int print_program_help(void)
+static int print_program_help(const program *p)
 {
+    const char *name = p->dialect.program;
     str text = {0};
-    print_program_usage(&text);
-    str_append(
-        &text,
-        "\nPolygraphy: find out where and why a neural network behaves differently\n\noptions:\n"
-        "  -h, --help            show this help message and exit\n"
-        "  -v, --version         show the version and exit\n\nTools:\n");
-    print_tools(&text);
-    str_append(&text,
-               "\nhelp for a tool: polygraphy help TOOL [SUBTOOL]; completion for bash: eval "
-               "\"$(polygraphy --completion bash)\"\n");
+    print_program_usage(&text, p);
+    str_printf(&text, "\n%s: %s\n\noptions:\n", p->title, p->summary);
+    str_append(&text, "  -h, --help            show this help message and exit\n"
+                      "  -v, --version         show the version and exit\n\nTools:\n");
+    for (const tool_info *t = p->tools; t->name; t++)
+        str_printf(&text, "  %-22s%s\n", t->name, t->summary);
+    str_printf(&text,
+               "\nhelp for a tool: %s help TOOL [SUBTOOL]; completion for bash: eval "
+               "\"$(%s --completion bash)\"\n",
+               name, name);
     print(stdout, &text);
     return EXIT_GOOD;
 }
 
-static bool is_tool(const char *name)
+static bool is_tool(const program *p, const char *name)
 {
-    size_t count;
-    const tool_info *tools = command_tools(&count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(tools[i].name, name) == 0) return true;
+    for (const tool_info *t = p->tools; t->name; t++)
+        if (strcmp(t->name, name) == 0) return true;
     return false;
 }
 
@@ -128,91 +114,93 @@ static void print_wrong_choice(str *out, const char *argument, const char *word,
     str_deinit(&list);
 }
 
-static int program_misuse(const char *format, const char *what)
+static int program_misuse(const program *p, const char *format, const char *what)
 {
+    const char *name = p->dialect.program;
     str text = {0};
-    str_append(&text, "usage: polygraphy [-h] [-v] TOOL ...\npolygraphy: error: ");
+    str_printf(&text, "usage: %s [-h] [-v] TOOL ...\n%s: error: ", name, name);
     str_printf(&text, format, what);
-    str_append(&text, "\n'polygraphy -h' shows all tools\n");
+    str_printf(&text, "\n'%s -h' shows all tools\n", name);
     print(stderr, &text);
     return EXIT_USAGE;
 }
 
-static int wrong_tool(const char *word)
+static int wrong_tool(const program *p, const char *word)
 {
     enum { MAX_TOOLS = 32 };
     const char *names[MAX_TOOLS];
-    size_t count, kept = 0;
-    const tool_info *tools = command_tools(&count);
-    for (size_t i = 0; i < count && kept < MAX_TOOLS; i++) names[kept++] = tools[i].name;
+    size_t kept = 0;
+    for (const tool_info *t = p->tools; t->name && kept < MAX_TOOLS; t++) names[kept++] = t->name;
     str text = {0};
     print_wrong_choice(&text, "tools", word, names, kept);
-    const int code = program_misuse("%s", str_text(&text));
+    const int code = program_misuse(p, "%s", str_text(&text));
     str_deinit(&text);
     return code;
 }
 
-static int refuse_tool(const missing_tool *tool)
+static int refuse_tool(const program *p, const missing_tool *tool)
 {
-    LOG(CRITICAL,
-        "'polygraphy %s' is not available in this build (%s); %s%sdocs/parity.md lists all that "
-        "is missing",
-        tool->name, tool->what, tool->instead ? tool->instead : "", tool->instead ? "; " : "");
+    LOG(CRITICAL, "'%s %s' is not available in this build (%s); %s%s%s lists all that is missing",
+        p->dialect.program, tool->name, tool->what, tool->instead ? tool->instead : "",
+        tool->instead ? "; " : "", p->dialect.original->page);
     return EXIT_BAD;
 }
 
 /* ---- Tools with subtools -------------------------------------------------------------------- */
 
-static void print_tool_usage(str *out, const char *tool)
+static bool is_subtool(const command *c, const char *tool)
 {
-    str_printf(out, "usage: polygraphy %s [-h] {", tool);
+    return c->subtool && strcmp(c->tool, tool) == 0;
+}
+
+static void print_tool_usage(str *out, const program *p, const char *tool)
+{
+    str_printf(out, "usage: %s %s [-h] {", p->dialect.program, tool);
     bool first = true;
-    for (size_t i = 0; i < command_count(); i++) {
-        if (strcmp(command_at(i)->tool, tool) || !command_at(i)->subtool) continue;
-        str_printf(out, "%s%s", first ? "" : ",", command_at(i)->subtool);
+    for (const command *const *c = p->commands; *c; c++) {
+        if (!is_subtool(*c, tool)) continue;
+        str_printf(out, "%s%s", first ? "" : ",", (*c)->subtool);
         first = false;
     }
     str_append(out, "} ...\n");
 }
 
-static int tool_help(const char *tool)
+static int tool_help(const program *p, const char *tool)
 {
     str text = {0};
-    print_tool_usage(&text, tool);
+    print_tool_usage(&text, p, tool);
     str_append(&text, "\nSubtools:\n");
-    for (size_t i = 0; i < command_count(); i++)
-        if (strcmp(command_at(i)->tool, tool) == 0 && command_at(i)->subtool)
-            str_printf(&text, "  %-22s%s\n", command_at(i)->subtool, command_at(i)->summary);
+    for (const command *const *c = p->commands; *c; c++)
+        if (is_subtool(*c, tool)) str_printf(&text, "  %-22s%s\n", (*c)->subtool, (*c)->summary);
     str_append(&text, "\noptions:\n  -h, --help            show this help message and exit\n");
     print(stdout, &text);
     return EXIT_GOOD;
 }
 
-static int tool_misuse(const char *tool, const char *word)
+static int tool_misuse(const program *p, const char *tool, const char *word)
 {
     enum { MAX_SUBTOOLS = 32 };
     const char *names[MAX_SUBTOOLS];
     size_t count = 0;
-    for (size_t i = 0; i < command_count() && count < MAX_SUBTOOLS; i++)
-        if (!strcmp(command_at(i)->tool, tool) && command_at(i)->subtool)
-            names[count++] = command_at(i)->subtool;
+    for (const command *const *c = p->commands; *c && count < MAX_SUBTOOLS; c++)
+        if (is_subtool(*c, tool)) names[count++] = (*c)->subtool;
     str text = {0};
-    print_tool_usage(&text, tool);
-    str_printf(&text, "polygraphy %s: error: ", tool);
+    print_tool_usage(&text, p, tool);
+    str_printf(&text, "%s %s: error: ", p->dialect.program, tool);
     if (word)
         print_wrong_choice(&text, "subtool", word, names, count);
     else
         str_append(&text, "the following arguments are required: subtool");
-    str_printf(&text, "\n'polygraphy help %s' tells what each is for\n", tool);
+    str_printf(&text, "\n'%s help %s' tells what each is for\n", p->dialect.program, tool);
     print(stderr, &text);
     return EXIT_USAGE;
 }
 
 /* ---- Running a command ---------------------------------------------------------------------- */
 
-static void command_text(str *out, int argc, const char *const *argv)
+static void command_text(str *out, const program *p, int argc, const char *const *argv)
 {
-    str_append(out, "polygraphy");
+    str_append(out, p->dialect.program);
     for (int i = 0; i < argc; i++) {
         str_append_char(out, ' ');
         str_append_word(out, argv[i]);
@@ -248,7 +236,7 @@ static int run_parsed(const command *c, args *line, const char *text)
 static void append_advice(str *out, const args *line, const char *word)
 {
     str near = {0};
-    if (word[0] != '-' || trtexec_advice(out, word)) return;
+    if (word[0] != '-' || args_advise(out, line, word)) return;
     args_suggest(&near, line, word);
     if (near.size) str_printf(out, "'%s'%s", word, str_text(&near));
     str_deinit(&near);
@@ -273,30 +261,31 @@ static int command_misuse(const args *line)
 {
     str text = {0};
     args_print_usage(&text, line, args_help_width());
-    str_printf(&text, "%s: error: %s\n", line->program, str_text(&line->message));
+    str_printf(&text, "%s: error: %s\n", line->name, str_text(&line->message));
     /* A slip in the name of an option is often why another one is missing. */
     for (size_t i = 0; i < line->unknown.count; i++) {
         const size_t before = text.size;
         append_advice(&text, line, line->unknown.items[i]);
         if (text.size > before) str_append_char(&text, '\n');
     }
-    str_printf(&text, "'%s -h' shows all options\n", line->program);
+    str_printf(&text, "'%s -h' shows all options\n", line->name);
     print(stderr, &text);
     return EXIT_USAGE;
 }
 
-static int run_command(const command *c, int first, int argc, const char *const *argv,
-                       const char *const *all)
+/* `first`: how many of `words` name the command. */
+static int run_command(const program *p, const command *c, int first, int argc,
+                       const char *const *words)
 {
     pgy_error err = {0};
     args line = {0};
     args_outcome outcome = ARGS_OK;
     str text = {0};
     int code = EXIT_BAD;
-    command_text(&text, first + argc, all);
+    command_text(&text, p, argc, words);
     pgy_status st = text.failed ? pgy_error_set(&err, PGY_E_MEMORY, "out of memory")
-                                : command_open(&line, c, &err);
-    if (!st) st = args_parse(&line, &outcome, argc, argv, &err);
+                                : command_open(&line, p, c, &err);
+    if (!st) st = args_parse(&line, &outcome, argc - first, words + first, &err);
     if (st) {
         LOG(CRITICAL, "%s", err.text);
     } else if (outcome == ARGS_HELP) {
@@ -330,7 +319,7 @@ static bool takes_next_word(const char *word)
     args line = {0};
     args_match match = {0};
     if (strchr(word, '=')) return false;
-    const bool known = args_init(&line, "polygraphy", "", GROUPS, NULL) == PGY_OK &&
+    const bool known = args_init(&line, "", "", GROUPS, NULL) == PGY_OK &&
                        args_match_word(&match, &line, word, NULL) == PGY_OK && match.row;
     const bool takes = known && match.row->nargs != PGY_NONE;
     if (line.groups) args_deinit(&line);
@@ -339,16 +328,17 @@ static bool takes_next_word(const char *word)
 
 /* Logging options may stand before the subtool ("inspect -v model m.onnx"): they are moved behind
  * it. */
-static int run_subtool(const char *tool, int argc, const char *const *argv)
+static int run_subtool(const program *p, const char *tool, int argc, const char *const *argv)
 {
     int at = 0;
     while (at < argc && argv[at][0] == '-' && !is_help(argv[at]))
         at += takes_next_word(argv[at]) && at + 1 < argc ? 2 : 1;
-    if (at < argc && argv[at][0] == '-') return tool_help(tool);
-    const command *c = at < argc ? command_find(tool, argv[at]) : NULL;
-    const missing_tool *missing = c || at == argc ? NULL : missing_tool_find(tool, argv[at]);
-    if (missing) return refuse_tool(missing);
-    if (!c) return tool_misuse(tool, at < argc ? argv[at] : NULL);
+    if (at < argc && argv[at][0] == '-') return tool_help(p, tool);
+    const command *c = at < argc ? command_find(p, tool, argv[at]) : NULL;
+    const missing_tool *missing =
+        c || at == argc ? NULL : missing_tool_find(p->dialect.original, tool, argv[at]);
+    if (missing) return refuse_tool(p, missing);
+    if (!c) return tool_misuse(p, tool, at < argc ? argv[at] : NULL);
     const char **words = mem_calloc((size_t)argc + 1, sizeof *words);
     if (!words) return EXIT_BAD;
     if (strcmp(c->tool, tool) || !c->subtool || strcmp(c->subtool, argv[at]))
@@ -359,45 +349,58 @@ static int run_subtool(const char *tool, int argc, const char *const *argv)
     words[n++] = argv[at];
     for (int i = 0; i < argc; i++)
         if (i != at) words[n++] = argv[i];
-    int code = run_command(c, 2, (int)n - 2, words + 2, words);
+    int code = run_command(p, c, 2, (int)n, words);
     mem_free(words);
     return code;
 }
 
-static int run_words(int argc, const char *const *argv);
+static int run_tool_words(const program *p, int argc, const char *const *argv);
 
 /* "help", "help run", "help inspect model" */
-static int help_words(int argc, const char *const *argv)
+static int help_words(const program *p, int argc, const char *const *argv)
 {
     const char *words[3] = {0};
     int count = 0;
     while (count < argc && count < 2 && argv[count][0] != '-') words[count] = argv[count], count++;
-    if (count == 2 && command_find(words[0], NULL)) count = 1; /* a tool without subtools */
+    if (count == 2 && command_find(p, words[0], NULL)) count = 1; /* a tool without subtools */
     words[count++] = "--help";
-    return run_words(count, words);
+    return run_tool_words(p, count, words);
 }
 
-static int run_words(int argc, const char *const *argv)
+static int unknown_tool(const program *p, const char *word, const char *next)
 {
-    if (argc == 0) return program_misuse("the following arguments are required: %s", "tools");
-    const char *word = argv[0];
-    if (is_help(word)) return print_program_help();
-    if (!strcmp(word, "-v") || begins_option(word, "--version")) return print_version();
-    if (!strcmp(word, "help")) return help_words(argc - 1, argv + 1);
-    if (!strcmp(word, "--completion")) return manual_print(argc > 1 ? argv[1] : "bash");
-    if (!strcmp(word, "--complete")) return complete_words(argc - 1, argv + 1);
-    if (word[0] == '-') return program_misuse("unrecognized arguments: %s", word);
-    const command *whole = command_find(word, NULL);
-    if (whole) return run_command(whole, 1, argc - 1, argv + 1, argv);
-    if (is_tool(word) || (argc > 1 && command_find(word, argv[1])))
-        return run_subtool(word, argc - 1, argv + 1);
-    const missing_tool *missing = missing_tool_find(word, argc > 1 ? argv[1] : "");
-    if (missing) return refuse_tool(missing);
-    if (!missing_tool_find(word, NULL)) return wrong_tool(word);
-    LOG(CRITICAL,
-        "'polygraphy %s' is not available in this build; docs/parity.md lists all that is missing",
-        word);
+    const original *o = p->dialect.original;
+    const missing_tool *missing = missing_tool_find(o, word, next);
+    if (missing) return refuse_tool(p, missing);
+    if (!missing_tool_find(o, word, NULL)) return wrong_tool(p, word);
+    LOG(CRITICAL, "'%s %s' is not available in this build; %s lists all that is missing",
+        p->dialect.program, word, o->page);
     return EXIT_BAD;
+}
+
+static int run_tool_words(const program *p, int argc, const char *const *argv)
+{
+    if (argc == 0) return program_misuse(p, "the following arguments are required: %s", "tools");
+    const char *word = argv[0];
+    if (is_help(word)) return print_program_help(p);
+    if (!strcmp(word, "-v") || begins_option(word, "--version")) return print_version(p);
+    if (!strcmp(word, "help")) return help_words(p, argc - 1, argv + 1);
+    if (word[0] == '-') return program_misuse(p, "unrecognized arguments: %s", word);
+    const command *whole = command_find(p, word, NULL);
+    if (whole) return run_command(p, whole, 1, argc, argv);
+    if (is_tool(p, word) || (argc > 1 && command_find(p, word, argv[1])))
+        return run_subtool(p, word, argc - 1, argv + 1);
+    return unknown_tool(p, word, argc > 1 ? argv[1] : "");
+}
+
+static int run_words(const program *p, int argc, const char *const *argv)
+{
+    const char *word = argc ? argv[0] : "";
+    if (!strcmp(word, "--completion")) return manual_print(p, argc > 1 ? argv[1] : "bash");
+    if (!strcmp(word, "--complete")) return complete_words(p, argc - 1, argv + 1);
+    if (p->tools) return run_tool_words(p, argc, argv);
+    if (!strcmp(word, "--version")) return print_version(p);
+    return run_command(p, command_find(p, NULL, NULL), 0, argc, argv);
 }
 
 /* ---- The process ---------------------------------------------------------------------------- */
@@ -409,13 +412,13 @@ static void open_standard_files(void)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
-int program_run(int argc, const char *const *argv)
+int program_run(const program *p, int argc, const char *const *argv)
 {
     open_standard_files();
     interrupt_install();
     pgy_log_open_console();
     progress_install();
-    int code = run_words(argc, argv);
+    int code = run_words(p, argc, argv);
     int failure = print_failure ? print_failure : log_write_failure();
     fflush(NULL);
     interrupt_finish();

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/program_polygraphy.h"
 
 enum { MAX_WORDS = 64 };
 
@@ -44,7 +44,8 @@ static void parse(const command *c, int count, const char *const *words)
     args line = {0};
     args_outcome outcome = ARGS_OK;
     pgy_error err = {0};
-    if (!command_open(&line, c, &err) && !args_parse(&line, &outcome, count, words, &err)) {
+    if (!command_open(&line, &PROGRAM_POLYGRAPHY, c, &err) &&
+        !args_parse(&line, &outcome, count, words, &err)) {
         str usage = {0};
         args_print_usage(&usage, &line, 80);
         str_deinit(&usage);
@@ -65,7 +66,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *words[MAX_WORDS];
     int count = 0;
     if (size == 0 || size > 4096) return 0;
-    const command *c = command_at(data[0] % command_count());
+    size_t commands = 0;
+    while (PROGRAM_POLYGRAPHY.commands[commands]) commands++;
+    const command *c = PROGRAM_POLYGRAPHY.commands[data[0] % commands];
     known.count = 0;
     args_visit(command_groups(c), collect, &known);
     const char *p = (const char *)data + 1, *end = (const char *)data + size;

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/program_polygraphy.h"
 
 static const option_group *const PARENT[] = {&GROUP_LOGGING, NULL};
 
 static bool has_subtools(const char *tool)
 {
-    for (size_t i = 0; i < command_count(); i++)
-        if (!strcmp(command_at(i)->tool, tool) && command_at(i)->subtool) return true;
+    for (const command *const *c = PROGRAM_POLYGRAPHY.commands; *c; c++)
+        if (!strcmp((*c)->tool, tool) && (*c)->subtool) return true;
     return false;
 }
 
@@ -21,8 +21,8 @@ static pgy_status open_command(args *line, char *name)
 {
     char *blank = strchr(name, ' ');
     if (blank) *blank = 0;
-    const command *c = command_find(name, blank ? blank + 1 : NULL);
-    if (c) return command_open(line, c, NULL);
+    const command *c = command_find(&PROGRAM_POLYGRAPHY, name, blank ? blank + 1 : NULL);
+    if (c) return command_open(line, &PROGRAM_POLYGRAPHY, c, NULL);
     if (blank || !has_subtools(name)) return PGY_E_NOT_FOUND;
     return args_init(line, "polygraphy", "", PARENT, NULL);
 }

@@ -56,7 +56,7 @@ def table_text(tools):
 
 
 def names_text(tools):
-    lines = ["/* SPDX-License-Identifier: Apache-2.0 */", "/* Options of each tool of polygraphy 0.53.6, written by tests/parity/options.py: do not edit. */"]
+    lines = ["/* SPDX-License-Identifier: Apache-2.0 */", "/* Options of each tool of the original (PGY_PARITY_VERSION), written by tests/parity/options.py: do not edit. */"]
     for tool, (parser, can_run) in sorted(tools.items()):
         if can_run:
             words = textwrap.wrap(" ".join(sorted(parser._option_string_actions)), 92, break_long_words=False, break_on_hyphens=False)

@@ -36,21 +36,36 @@ bool option_is_listed(const char *commands, const char *command)
     return false;
 }
 
-bool option_is_original(span name, const char *command)
+bool original_has(const original *o, span name, const char *command)
 {
-    static const struct {
-        const char *command, *names;
-    } TOOLS[] = {
-#define OPTIONS(command, names) {command, names},
-#include "cli/args/original.inc"
-#undef OPTIONS
-    };
     span one;
-    for (size_t i = 0; i < sizeof TOOLS / sizeof *TOOLS; i++)
+    for (size_t i = 0; o && i < o->command_count; i++)
         for (size_t k = 0;
-             !strcmp(TOOLS[i].command, command) && option_word(&one, TOOLS[i].names, k); k++)
+             !strcmp(o->commands[i].command, command) && option_word(&one, o->commands[i].names, k);
+             k++)
             if (span_equal(one, name)) return true;
     return false;
+}
+
+const args_dialect ARGS_PLAIN = {.program = "program", .values = &VALUES_BRACKETS};
+
+void args_expand(str *out, const args_dialect *dialect, const char *text)
+{
+    const struct {
+        const char *name, *text;
+    } words[] = {{"{program}", dialect->program}, {"{shape}", dialect->values->shape}};
+    while (*text) {
+        const char *found = NULL;
+        for (size_t i = 0; i < 2 && !found; i++) {
+            if (!str_starts_with(text, words[i].name)) continue;
+            found = words[i].text;
+            text += strlen(words[i].name);
+        }
+        if (found)
+            str_append(out, found);
+        else
+            str_append_char(out, *text++);
+    }
 }
 
 void args_visit(const option_group *const *groups, args_visitor visit, void *user)
@@ -60,10 +75,10 @@ void args_visit(const option_group *const *groups, args_visitor visit, void *use
             visit(*groups, row, user);
 }
 
-pgy_status args_init(args *a, const char *program, const char *description,
+pgy_status args_init(args *a, const char *name, const char *description,
                      const option_group *const *groups, pgy_error *err)
 {
-    *a = (args){.program = program, .description = description, .groups = groups};
+    *a = (args){.name = name, .description = description, .dialect = &ARGS_PLAIN, .groups = groups};
     size_t count = 0;
     while (groups[count]) count++;
     a->settings = arena_alloc_array(&a->memory, count + 1, sizeof *a->settings);

@@ -39,14 +39,15 @@ static bool add_row(parse *p, const pgy_option *row, void *settings)
 
 static const char *command_name(const args *a)
 {
-    const char *blank = strchr(a->program, ' ');
-    return blank ? blank + 1 : a->program;
+    const char *blank = strchr(a->name, ' ');
+    return blank ? blank + 1 : a->name;
 }
 
 static bool collect_missing(parse *p)
 {
-    for (size_t i = 0; i < p->a->missing_count; i++) {
-        const missing_option *option = &p->a->missing[i];
+    const original *o = p->a->dialect->original;
+    for (size_t i = 0; o && i < o->option_count; i++) {
+        const missing_option *option = &o->options[i];
         if (option->values || !option_is_listed(option->commands, command_name(p->a))) continue;
         span text;
         for (size_t k = 0; option_word(&text, option->names, k); k++) {
@@ -136,8 +137,9 @@ static void search_options(search *s, const parse *p)
     for (size_t i = 0; i < p->spelling_count; i++) {
         const spelling *one = &p->spellings[i];
         if (one->row->hidden || !begins(s, one->text)) continue;
-        const bool original = option_is_original(one->text, command_name(p->a));
-        if (s->rank != (original ? RANK_ORIGINAL : RANK_OWN)) continue;
+        const bool in_original =
+            original_has(p->a->dialect->original, one->text, command_name(p->a));
+        if (s->rank != (in_original ? RANK_ORIGINAL : RANK_OWN)) continue;
         if (s->w->option && s->w->option->row == one->row) continue;
         s->w->option = one;
         note_found(s, one->text);
@@ -238,18 +240,18 @@ void parse_fail_missing(parse *p, span name, const missing_option *option, const
 {
     if (p->stop) return;
     p->lacks = true;
-    parse_fail(p,
-               "%.*s%s%s is not available in this build (%s); %s%sdocs/parity.md lists all that is "
-               "missing",
+    parse_fail(p, "%.*s%s%s is not available in this build (%s); %s%s%s lists all that is missing",
                (int)name.size, name.data, value ? " " : "", value ? value : "", option->what,
-               option->instead ? option->instead : "", option->instead ? "; " : "");
+               option->instead ? option->instead : "", option->instead ? "; " : "",
+               p->a->dialect->original->page);
 }
 
 const missing_option *parse_missing_value(const parse *p, const pgy_option *row, const char *value)
 {
     span name, one;
-    for (size_t i = 0; i < p->a->missing_count; i++) {
-        const missing_option *option = &p->a->missing[i];
+    const original *o = p->a->dialect->original;
+    for (size_t i = 0; o && i < o->option_count; i++) {
+        const missing_option *option = &o->options[i];
         if (!option->values || !option_is_listed(option->commands, command_name(p->a))) continue;
         for (size_t k = 0; option_spelling(&name, row, k); k++)
             for (size_t v = 0;
@@ -257,6 +259,15 @@ const missing_option *parse_missing_value(const parse *p, const pgy_option *row,
                 if (span_equals(one, value)) return option;
     }
     return NULL;
+}
+
+bool args_advise(str *out, const args *a, const char *typed)
+{
+    str advice = {0};
+    const bool known = a->dialect->advise && a->dialect->advise(&advice, typed);
+    if (known) args_expand(out, a->dialect, str_text(&advice));
+    str_deinit(&advice);
+    return known;
 }
 
 void args_suggest(str *out, const args *a, const char *typed)

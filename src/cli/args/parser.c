@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/pytext.h"
 #include "base/suggest.h"
-#include "cli/args/trtexec.h"
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
@@ -42,7 +41,7 @@ const char *parse_row_title(parse *p, const pgy_option *row)
 static void fail_ambiguous(parse *p, const char *typed, str *names)
 {
     str advice = {0};
-    if (trtexec_advice(&advice, typed)) str_printf(names, "; %s", str_text(&advice));
+    if (args_advise(&advice, p->a, typed)) str_printf(names, "; %s", str_text(&advice));
     parse_fail(p, "ambiguous option: %s could match %s", typed, str_text(names));
     str_deinit(&advice);
 }
@@ -147,10 +146,50 @@ static bool store_list(parse *p, pgy_text_list *list, const char *const *values,
     return true;
 }
 
+/* The end of a value in a word of several; separators inside quotes are part of a name. */
+static const char *value_end(const char *text, char separator)
+{
+    bool quoted = false;
+    for (; *text && (quoted || *text != separator); text++) quoted ^= *text == '\'';
+    return text;
+}
+
+/* Where a program writes lists as one word, that word is many values. False: out of memory. */
+static bool split_words(parse *p, const char *const **values, size_t *count)
+{
+    const char separator = p->a->dialect->values->separator;
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < *count; i++) most += strlen((*values)[i]) + 1;
+    const char **items = arena_alloc_array(&p->a->memory, most + 1, sizeof *items);
+    for (size_t i = 0; items && i < *count; i++) {
+        const char *at = (*values)[i];
+        for (;;) {
+            const char *end = value_end(at, separator);
+            items[n] = arena_strndup(&p->a->memory, at, (size_t)(end - at));
+            if (!items[n++]) return false;
+            if (!*end) break;
+            at = end + 1;
+        }
+    }
+    *values = items;
+    *count = n;
+    return items != NULL;
+}
+
+static bool is_list(const pgy_option *row)
+{
+    return (row->kind == PGY_OPTION_LIST || row->kind == PGY_OPTION_APPEND) &&
+           (row->nargs == PGY_ONE_OR_MORE || row->nargs == PGY_ZERO_OR_MORE);
+}
+
 static void store_value(parse *p, const pgy_option *row, void *settings, const char *const *values,
                         size_t count)
 {
     void *at = (char *)settings + row->offset;
+    if (p->a->dialect->values->separator && is_list(row) && !split_words(p, &values, &count)) {
+        p->out_of_memory = p->stop = true;
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         if (!check_choice(p, row, values[i]) || !check_opens(p, row, values[i])) return;
     bool ok = true;

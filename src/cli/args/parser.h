@@ -10,6 +10,8 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "cli/args/original.h"
+#include "cli/args/values.h"
 
 typedef struct args args;
 
@@ -30,15 +32,19 @@ typedef struct option_group {
 } option_group;
 #define ARGS_TYPE(type) .settings_type = #type, .settings_size = sizeof(type)
 
-/* What the original has, now or in an older release, and this program knows but does not have. */
-typedef struct missing_option {
-    const char *commands; /* "run, inspect model": where it stands */
-    const char *names;    /* all spellings, blank-separated */
-    const char *values;   /* NULL: the whole option; else only these of its values */
-    bool older;           /* only in releases before 0.53: never matched by a prefix */
-    const char *what;     /* what it does there */
-    const char *instead;  /* what to do here, or NULL */
-} missing_option;
+/* How the lines of one program differ from those of another. */
+typedef struct args_dialect {
+    const char *program;             /* its name, {program} in texts */
+    const value_syntax *values;      /* how lists and shapes are written */
+    const struct original *original; /* the program that this one follows, or NULL */
+    /* Appends what to write for an option of some other program; false: the word is none. NULL:
+     * nothing is known of others. */
+    bool (*advise)(str *out, const char *word);
+} args_dialect;
+extern const args_dialect ARGS_PLAIN; /* of a line that no program has opened */
+/* Appends a text of a table, with the name of the program for {program} and an image's shape, as
+ * the program writes it, for {shape}. */
+void args_expand(str *out, const args_dialect *dialect, const char *text);
 
 /* The outcome of parsing. */
 typedef enum args_outcome {
@@ -50,12 +56,11 @@ typedef enum args_outcome {
 } args_outcome;
 
 struct args {
-    const char *program; /* "polygraphy run" */
+    const char *name; /* "PROGRAM inspect model" */
     const char *description;
     const char *common;   /* spellings that help shows first, blank-separated, or NULL */
     const char *examples; /* lines for the help, or NULL */
-    const missing_option *missing;
-    size_t missing_count;
+    const args_dialect *dialect;
     const option_group *const *groups; /* NULL-ended */
     void **settings;                   /* one per group */
     bool no_abbreviation;              /* commands with a take-the-rest option */
@@ -66,7 +71,7 @@ struct args {
 };
 
 /* groups must outlive the args. @return PGY_E_MEMORY */
-pgy_status args_init(args *a, const char *program, const char *description,
+pgy_status args_init(args *a, const char *name, const char *description,
                      const option_group *const *groups, pgy_error *err) PGY_MUST_CHECK;
 void args_deinit(args *a);
 /* Settings of this type on the line; NULL if the command has no group of them. */
@@ -90,6 +95,8 @@ typedef struct args_match {
 } args_match;
 pgy_status args_match_word(args_match *out, args *a, const char *word,
                            pgy_error *err) PGY_MUST_CHECK;
+/* Appends what the dialect knows of a word that nobody takes; false: nothing. */
+bool args_advise(str *out, const args *a, const char *word);
 /* "did you mean" for a word that nobody takes; appends nothing if no option is near. */
 void args_suggest(str *out, const args *a, const char *word);
 
@@ -103,8 +110,6 @@ typedef void (*args_visitor)(const option_group *group, const pgy_option *row, v
 void args_visit(const option_group *const *groups, args_visitor visit, void *user);
 /* Is `command` ("inspect model") one of "run, inspect model"? */
 bool option_is_listed(const char *commands, const char *command);
-/* Does the original have an option of this spelling in this command? */
-bool option_is_original(span name, const char *command);
 /* The i-th spelling of a row ("--rtol --rel-tol"); false past the last. */
 bool option_spelling(span *out, const pgy_option *row, size_t i);
 /* The i-th of blank-separated words; false past the last. */

@@ -109,10 +109,10 @@ static const peer PEERS[] = {
     {"--loadInputs", "--load-inputs FILE, a file that --save-inputs wrote", FLAG},
     {"--exportOutput", "--save-outputs", VALUE},
     {"--dumpOutput", "--save-outputs FILE", FLAG},
-    {"--dumpLayerInfo", "'polygraphy inspect model PLAN --show layers attrs'", FLAG},
-    {"--exportLayerInfo", "'polygraphy inspect model PLAN --show layers attrs'", FLAG},
-    {"--buildOnly", "'polygraphy convert MODEL -o ENGINE.plan'", FLAG},
-    {"--skipInference", "'polygraphy convert MODEL -o ENGINE.plan'", FLAG},
+    {"--dumpLayerInfo", "'{program} inspect model PLAN --show layers attrs'", FLAG},
+    {"--exportLayerInfo", "'{program} inspect model PLAN --show layers attrs'", FLAG},
+    {"--buildOnly", "'{program} convert MODEL -o ENGINE.plan'", FLAG},
+    {"--skipInference", "'{program} convert MODEL -o ENGINE.plan'", FLAG},
 };
 
 static bool names_peer(const char *word, size_t size, const peer *one)

@@ -119,9 +119,9 @@ static void print_wrapped(str *out, const char *text, size_t at, size_t indent, 
     }
 }
 
-static void print_row(str *out, const pgy_option *row, size_t width)
+static void print_row(str *out, const args *a, const pgy_option *row, size_t width)
 {
-    str head = {0};
+    str head = {0}, help = {0};
     str_append(&head, "  ");
     print_invocation(&head, row);
     str_append_n(out, str_text(&head), head.size);
@@ -132,10 +132,13 @@ static void print_row(str *out, const pgy_option *row, size_t width)
         } else {
             str_append_fill(out, ' ', HELP_COLUMN - head.size);
         }
-        print_wrapped(out, row->help, HELP_COLUMN, HELP_COLUMN, width);
+        args_expand(&help, a->dialect, row->help);
+        print_wrapped(out, str_text(&help), HELP_COLUMN, HELP_COLUMN, width);
     }
     str_append_char(out, '\n');
+    out->failed = out->failed || head.failed || help.failed;
     str_deinit(&head);
+    str_deinit(&help);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------ */
@@ -206,8 +209,8 @@ void args_print_usage(str *out, const args *a, size_t width)
 {
     size_t limit = width < MIN_WIDTH ? MIN_WIDTH : width - 2;
     size_t start = out->size;
-    str_printf(out, "usage: %s [-h]", a->program);
-    size_t indent = strlen("usage: ") + strlen(a->program) + 1, at = out->size - start;
+    str_printf(out, "usage: %s [-h]", a->name);
+    size_t indent = strlen("usage: ") + strlen(a->name) + 1, at = out->size - start;
     /* Positional arguments come first: behind an option that takes every word they would be lost.
      */
     usage_rows(out, a, true, &at, indent, limit);
@@ -234,16 +237,17 @@ static void print_common(str *out, const args *a, size_t width)
             for (const pgy_option *row = a->groups[g]->options; row && row->kind != PGY_OPTION_END;
                  row++)
                 if (row->kind != PGY_OPTION_POSITIONAL && has_spelling(row, wanted))
-                    print_row(out, row, width);
+                    print_row(out, a, row, width);
 }
 
 /* ---- Help ----------------------------------------------------------------------------------- */
 
-static void print_block(str *out, const option_group *group, bool positionals, size_t width)
+static void print_block(str *out, const args *a, const option_group *group, bool positionals,
+                        size_t width)
 {
     for (const pgy_option *row = group->options; row && row->kind != PGY_OPTION_END; row++)
         if (!row->hidden && (row->kind == PGY_OPTION_POSITIONAL) == positionals)
-            print_row(out, row, width);
+            print_row(out, a, row, width);
 }
 
 /* Lines that begin with a blank are examples and stay as they are. */
@@ -267,21 +271,26 @@ static void print_description(str *out, const char *text, size_t width)
 void args_print_help(str *out, const args *a, size_t width)
 {
     size_t limit = width < MIN_WIDTH ? MIN_WIDTH : width - 2;
+    str description = {0};
     args_print_usage(out, a, width);
     str_append_char(out, '\n');
-    print_description(out, a->description, limit);
+    args_expand(&description, a->dialect, a->description);
+    print_description(out, str_text(&description), limit);
+    out->failed = out->failed || description.failed;
+    str_deinit(&description);
     if (a->common) print_common(out, a, limit);
-    if (a->examples) str_printf(out, "\nexamples:\n%s", a->examples);
+    if (a->examples) str_append(out, "\nexamples:\n");
+    if (a->examples) args_expand(out, a->dialect, a->examples);
     bool headed = false;
     for (size_t g = 0; a->groups[g]; g++) {
         if (!group_has(a->groups[g], true)) continue;
         if (!headed) str_append(out, "\npositional arguments:\n");
         headed = true;
-        print_block(out, a->groups[g], true, limit);
+        print_block(out, a, a->groups[g], true, limit);
     }
     str_append(out, "\noptions:\n  -h, --help            show this help message and exit\n");
     for (size_t g = 0; a->groups[g]; g++)
-        if (!a->groups[g]->title) print_block(out, a->groups[g], false, limit);
+        if (!a->groups[g]->title) print_block(out, a, a->groups[g], false, limit);
     for (size_t g = 0; a->groups[g]; g++) {
         if (!a->groups[g]->title || !group_has(a->groups[g], false)) continue;
         str_printf(out, "\n%s:\n", a->groups[g]->title);
@@ -290,6 +299,6 @@ void args_print_help(str *out, const args *a, size_t width)
             print_wrapped(out, a->groups[g]->description, 2, 2, limit);
             str_append(out, "\n\n");
         }
-        print_block(out, a->groups[g], false, limit);
+        print_block(out, a, a->groups[g], false, limit);
     }
 }

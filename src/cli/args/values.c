@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/pytext.h"
+#include "cli/args/parser.h"
 #include "cli/args/trtexec.h"
 
 static const char LOG_PATH[] = "tools/args/util.py";
@@ -314,18 +315,45 @@ static pgy_status read_shape(pgy_tensor_info *out, const char *item, const char 
     return PGY_OK;
 }
 
-pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option,
-                         arena *a, pgy_error *err)
+/* The form of releases before 0.45 or that of today. */
+static pgy_status read_bracketed(pgy_tensor_info *out, const char *item, const char *option,
+                                 arena *a, pgy_error *err)
 {
+    const char *old = convert_old_shape(item, a);
+    if (old)
+        LOG(WARNING, "%s: '%s' is the form of releases before 0.45; it is read as '%s'", option,
+            item, old);
+    return read_shape(out, old ? old : item, option, a, err);
+}
+
+static pgy_status read_crossed(pgy_tensor_info *out, const char *item, const char *option, arena *a,
+                               pgy_error *err)
+{
+    str quoted = {0};
+    if (!trtexec_shapes(&quoted, item)) {
+        str_deinit(&quoted);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not %s; write it as 'input:%s'",
+                             option, item, VALUES_CROSSES.form, VALUES_CROSSES.shape);
+    }
+    const char *bracketed = arena_strndup(a, str_text(&quoted) + 1, quoted.size - 2);
+    str_deinit(&quoted);
+    return bracketed ? read_shape(out, bracketed, option, a, err) : no_memory(err);
+}
+
+const value_syntax VALUES_BRACKETS = {
+    .shape = "[1,3,224,224]", .form = "NAME:[D0,D1,...]", .read_shape = read_bracketed};
+const value_syntax VALUES_CROSSES = {
+    .separator = ',', .shape = "1x3x224x224", .form = "NAME:D0xD1x...", .read_shape = read_crossed};
+
+pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option,
+                         args *line, pgy_error *err)
+{
+    const value_syntax *syntax = line->dialect->values;
     pgy_metadata *m = NULL;
     pgy_status st = pgy_metadata_create(&m, err);
     for (size_t i = 0; !st && i < list->count; i++) {
         pgy_tensor_info info;
-        const char *old = convert_old_shape(list->items[i], a);
-        if (old)
-            LOG(WARNING, "%s: '%s' is the form of releases before 0.45; it is read as '%s'", option,
-                list->items[i], old);
-        st = read_shape(&info, old ? old : list->items[i], option, a, err);
+        st = syntax->read_shape(&info, list->items[i], option, &line->memory, err);
         if (!st) st = pgy_metadata_set(m, &info, err);
     }
     if (!st) {

@@ -10,7 +10,20 @@
 
 #include "base/arena.h"
 
-/* A value as Polygraphy's `cast` reads it. */
+struct args;
+
+/* How a program writes lists and shapes. */
+typedef struct value_syntax {
+    char separator;    /* between the values of one word; 0: every value is a word */
+    const char *shape; /* of an image, for texts */
+    const char *form;  /* of an input with its shape, for errors */
+    pgy_status (*read_shape)(pgy_tensor_info *out, const char *item, const char *option, arena *a,
+                             pgy_error *err);
+} value_syntax;
+extern const value_syntax VALUES_BRACKETS; /* a:[1,3] b:[2] */
+extern const value_syntax VALUES_CROSSES;  /* a:1x3,b:2 */
+
+/* A value as the original's `cast` reads it. */
 typedef enum cast_kind { CAST_INT, CAST_REAL, CAST_TEXT, CAST_LIST } cast_kind;
 typedef struct cast_value {
     cast_kind kind;
@@ -36,10 +49,11 @@ pgy_status values_stats(const pgy_stat_entry **out, size_t *count, const pgy_tex
                         arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status values_ranges(const pgy_value_range **out, size_t *count, const pgy_text_list *list,
                          arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* name:[d0,d1,...]. The form before 0.45, name,1x2x3, is accepted with a warning; trtexec's
- * name:1x2x3 gets an error that shows the right form. */
+/* Names with shapes, as the program of the line writes them. With brackets, the form before 0.45,
+ * name,1x2x3, is accepted with a warning, and name:1x2x3 gets an error that shows the right form.
+ */
 pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option,
-                         arena *a, pgy_error *err) PGY_MUST_CHECK;
+                         struct args *line, pgy_error *err) PGY_MUST_CHECK;
 /* NAME:SHAPE:DTYPE (without `shapes`: NAME:DTYPE), where "auto" leaves rank -1 or dtype NONE.
  * Repeated names keep the last item at the place of the first. */
 pgy_status values_tensors(const pgy_tensor_info **out, size_t *count, const pgy_text_list *list,

@@ -29,7 +29,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "whose random numbers to reproduce; default numpy"),
     PGY_OPT_LIST("--load-inputs --load-input-data", data_args, load_inputs,
                  .nargs = PGY_ONE_OR_MORE, .meta = "PATH", .exclusive = "custom data",
-                 .help = "files or folders of saved inputs: Polygraphy's JSON, npz, npy, "
+                 .help = "files or folders of saved inputs: JSON, npz, npy, "
                          "safetensors, or ONNX test data folders (.pb)"),
     PGY_OPT_LIST("--read-inputs", data_args, old_load_inputs, .nargs = PGY_ONE_OR_MORE,
                  .exclusive = "custom data", .hidden = true,

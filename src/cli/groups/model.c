@@ -21,7 +21,7 @@ static const char *const TYPES[] = {"onnx", "engine", NULL};
 #define SHAPES_ROW                                                                             \
     PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE, \
                  .meta = "NAME:SHAPE",                                                         \
-                 .help = "shapes of generated input data, for example 'image:[1,3,224,224]'; " \
+                 .help = "shapes of generated input data, for example 'image:{shape}'; "       \
                          "names may be wildcards")
 
 static const pgy_option RUN_OPTIONS[] = {
@@ -61,7 +61,7 @@ static const pgy_option OVERRIDE_OPTIONS[] = {
     PGY_OPT_LIST("--override-input-shapes --override-inputs", model_args, shape_words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
                  .help = "shapes that replace those of the model's inputs, for example "
-                         "'image:[1,3,224,224]'; another tensor becomes an input"),
+                         "'image:{shape}'; another tensor becomes an input"),
     PGY_OPT_END,
 };
 
@@ -70,7 +70,7 @@ static const pgy_option RECORD_OPTIONS[] = {
     PGY_OPT_LIST("--model-input-shapes --model-inputs", model_args, shape_words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
                  .help = "shapes of input data that are generated to run the whole model, for "
-                         "example 'image:[1,3,224,224]'; names may be wildcards"),
+                         "example 'image:{shape}'; names may be wildcards"),
     PGY_OPT_END,
 };
 
@@ -124,7 +124,7 @@ static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
         s->path && file_exists(s->path) ? make_absolute(&s->path, &line->memory, err) : PGY_OK;
     if (st) return st;
     if (!s->shape_words.given) return PGY_OK;
-    return values_shapes(&s->shapes, &s->shape_words, "--input-shapes", &line->memory, err);
+    return values_shapes(&s->shapes, &s->shape_words, "--input-shapes", line, err);
 }
 
 static pgy_status finish_onnx(void *settings, args *line, pgy_error *err)

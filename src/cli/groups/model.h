@@ -35,6 +35,8 @@ typedef struct onnx_load_args {
     pgy_text_list keep; /* nodes that stay float32 */
     bool mark_all;      /* outputs is "mark all" or "*" */
 } onnx_load_args;
+/* Do words that name outputs ask for all tensors: "*", or the older "mark all"? */
+bool outputs_mark_all(const pgy_text_list *names, const args *line);
 extern const option_group GROUP_ONNX_LOAD; /* all of it */
 extern const option_group GROUP_ONNX_READ; /* without outputs */
 extern const option_group GROUP_ONNX_EDIT; /* all of it, outputs as --outputs */

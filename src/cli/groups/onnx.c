@@ -58,22 +58,27 @@ static const pgy_option EDIT_OPTIONS[] = {
 };
 static const pgy_option READ_OPTIONS[] = {READ_ROWS, HALF_ROWS, PGY_OPT_END};
 
+bool outputs_mark_all(const pgy_text_list *names, const args *line)
+{
+    const original *o = line->dialect->original;
+    if (names->count == 1 && strcmp(names->items[0], "*") == 0) return true;
+    if (names->count != 2 || strcmp(names->items[0], "mark") || strcmp(names->items[1], "all"))
+        return false;
+    if (o)
+        LOG(WARNING, "'mark all' is deprecated and will be removed in %s 0.55. Use '*' instead.",
+            o->name);
+    return true;
+}
+
 static pgy_status finish_load(void *settings, args *line, pgy_error *err)
 {
-    (void)line;
     onnx_load_args *s = settings;
     if (s->fp16 && s->bf16)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "--fp-to-fp16 and --fp-to-bf16 exclude each other");
     if (s->keep.given && !s->fp16 && !s->bf16)
         LOG(WARNING, "--keep-fp32 has no effect without --fp-to-fp16 or --fp-to-bf16");
-    const pgy_text_list *names = &s->outputs;
-    s->mark_all = names->count == 1 && strcmp(names->items[0], "*") == 0;
-    if (names->count == 2 && !strcmp(names->items[0], "mark") && !strcmp(names->items[1], "all")) {
-        s->mark_all = true;
-        LOG(WARNING,
-            "'mark all' is deprecated and will be removed in Polygraphy 0.55. Use '*' instead.");
-    }
+    s->mark_all = outputs_mark_all(&s->outputs, line);
     return PGY_OK;
 }
 

@@ -84,7 +84,8 @@ pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save,
 
 /* trt_profiles.c. `first`: of --input-shapes, or NULL. */
 pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const trt_config_args *s,
-                                const pgy_metadata *first, arena *a, pgy_error *err) PGY_MUST_CHECK;
+                                const pgy_metadata *first, args *line,
+                                pgy_error *err) PGY_MUST_CHECK;
 
 /* trt_precision.c: types, formats, calibration. */
 pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err) PGY_MUST_CHECK;

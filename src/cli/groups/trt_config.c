@@ -27,7 +27,7 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
 
 #define SHAPE_ROWS                                                                                 \
     SHAPE_ROW("--trt-min-shapes", min_words,                                                       \
-              "smallest shapes of inputs, for example 'image:[1,3,224,224]'; each use of the "     \
+              "smallest shapes of inputs, for example 'image:{shape}'; each use of the "           \
               "three shape options makes one more profile; what is left out is taken from the "    \
               "shapes given before it, in the order --input-shapes, min, opt, max"),               \
         SHAPE_ROW("--trt-opt-shapes", opt_words, "shapes that the plan is made for first of all"), \
@@ -399,7 +399,7 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
 {
     trt_config_args *s = ARGS_OF(line, trt_config_args);
     pgy_status st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
-                                         input_shapes(line), &line->memory, err);
+                                         input_shapes(line), line, err);
     if (!st) st = trt_precision_fill(s, line, err);
     if (!st)
         st = trt_hooks_load(&s->config, s, ARGS_OF(line, trt_network_args), &line->memory, err);

@@ -3,12 +3,9 @@
  * single tensors and layers. */
 #include <string.h>
 
-#include "base/log.h"
 #include "cli/args/values.h"
 #include "cli/groups/model.h"
 #include "cli/groups/trt.h"
-
-static const char LOG_PATH[] = "tools/args/backend/trt/loader.py";
 
 #define NAME_LIST(name_, member_, meta_, help_)                                             \
     PGY_OPT_LIST(name_, trt_network_args, member_, .nargs = PGY_ONE_OR_MORE, .meta = meta_, \
@@ -125,14 +122,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     trt_network_args *s = settings;
     arena *a = &line->memory;
-    const pgy_text_list *names = &s->outputs;
     pgy_name_list flags;
-    s->mark_all = names->count == 1 && strcmp(names->items[0], "*") == 0;
-    if (names->count == 2 && !strcmp(names->items[0], "mark") && !strcmp(names->items[1], "all")) {
-        s->mark_all = true;
-        LOG(WARNING,
-            "'mark all' is deprecated and will be removed in Polygraphy 0.55. Use '*' instead.");
-    }
+    s->mark_all = outputs_mark_all(&s->outputs, line);
     pgy_status st = trt_name_list(&flags, &s->onnx_flags, &TRT_ONNX_FLAGS, a, err);
     if (!st)
         st = check_pairs(&s->layer_precisions, TRT_DTYPES, "--layer-precisions",

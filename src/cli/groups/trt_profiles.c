@@ -28,7 +28,7 @@ typedef struct shape_set {
 typedef struct resolver {
     shape_set current;
     bool warned;
-    arena *a;
+    args *line;
     pgy_error *err;
 } resolver;
 
@@ -63,8 +63,8 @@ static size_t count_uses(const pgy_text_list *all)
 /* Dimensions that are not fixed stay open until the model is known. */
 static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
 {
-    int64_t *dims = arena_alloc_array(r->a, (size_t)info->rank + 1, sizeof *dims);
-    const char *name = arena_strdup(r->a, info->name);
+    int64_t *dims = arena_alloc_array(&r->line->memory, (size_t)info->rank + 1, sizeof *dims);
+    const char *name = arena_strdup(&r->line->memory, info->name);
     if (!dims || !name) return no_memory(r->err);
     for (int32_t i = 0; i < info->rank; i++) {
         dims[i] = info->shape[i] < 0 ? -1 : info->shape[i];
@@ -85,7 +85,8 @@ static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
 static pgy_status update(resolver *r, const pgy_metadata *shapes)
 {
     const size_t count = pgy_metadata_count(shapes);
-    shape_entry *items = arena_alloc_array(r->a, r->current.count + count + 1, sizeof *items);
+    shape_entry *items =
+        arena_alloc_array(&r->line->memory, r->current.count + count + 1, sizeof *items);
     if (!items) return no_memory(r->err);
     if (r->current.count) memcpy(items, r->current.items, r->current.count * sizeof *items);
     r->current.items = items;
@@ -97,7 +98,7 @@ static pgy_status update(resolver *r, const pgy_metadata *shapes)
 static pgy_status update_from_words(resolver *r, const pgy_text_list *words, const char *option)
 {
     pgy_metadata *shapes = NULL;
-    pgy_status st = values_shapes(&shapes, words, option, r->a, r->err);
+    pgy_status st = values_shapes(&shapes, words, option, r->line, r->err);
     if (!st) st = update(r, shapes);
     pgy_metadata_destroy(shapes);
     return st;
@@ -134,7 +135,8 @@ static pgy_status names_differ(const shape_set *a, const char *what_a, const sha
 static pgy_status make_profile(pgy_profile *out, const shape_set *sets, size_t index,
                                const resolver *r)
 {
-    pgy_profile_range *ranges = arena_alloc_array(r->a, sets[0].count + 1, sizeof *ranges);
+    pgy_profile_range *ranges =
+        arena_alloc_array(&r->line->memory, sets[0].count + 1, sizeof *ranges);
     if (!ranges) return no_memory(r->err);
     *out = (pgy_profile){ranges, sets[0].count};
     for (size_t k = 1; k < KINDS; k++)
@@ -174,15 +176,15 @@ static void warn_of_carrying(const pgy_text_list *uses, size_t profile)
 }
 
 pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const trt_config_args *s,
-                                const pgy_metadata *first, arena *a, pgy_error *err)
+                                const pgy_metadata *first, args *line, pgy_error *err)
 {
     const pgy_text_list *const all[KINDS] = {&s->min_words, &s->opt_words, &s->max_words};
-    resolver r = {.a = a, .err = err};
+    resolver r = {.line = line, .err = err};
     size_t n = 0;
     pgy_status st = first ? update(&r, first) : PGY_OK;
     for (size_t k = 0; k < KINDS; k++) n = count_uses(all[k]) > n ? count_uses(all[k]) : n;
     if (!n && r.current.count) n = 1;
-    pgy_profile *profiles = arena_alloc_array(a, n + 1, sizeof *profiles);
+    pgy_profile *profiles = arena_alloc_array(&line->memory, n + 1, sizeof *profiles);
     if (!st && !profiles) st = no_memory(err);
     for (size_t i = 0; !st && i < n; i++) {
         shape_set sets[KINDS] = {{0}};

@@ -12,6 +12,7 @@
 
 #include "cli/complete.h"
 #include "cli/manual.h"
+#include "cli/program_polygraphy.h"
 
 static char caught[1 << 20];
 
@@ -22,7 +23,8 @@ static void catch_words(int count, const char *const *words)
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);
     assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0);
-    int code = count < 0 ? manual_print(words[0]) : complete_words(count, words);
+    int code = count < 0 ? manual_print(&PROGRAM_POLYGRAPHY, words[0])
+                         : complete_words(&PROGRAM_POLYGRAPHY, count, words);
     fflush(stdout);
     assert_true(dup2(saved, STDOUT_FILENO) >= 0);
     close(saved);

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "cli/command.h"
 #include "cli/missing.h"
+#include "cli/program_polygraphy.h"
 
 #define DATA TEST_SOURCE_DIR "/tests/data/cli/"
 
@@ -28,7 +28,7 @@ static const command *find_command(const char *name)
     const char *blank = strchr(name, ' ');
     char tool[64];
     snprintf(tool, sizeof tool, "%.*s", blank ? (int)(blank - name) : 60, name);
-    return command_find(tool, blank ? blank + 1 : NULL);
+    return command_find(&PROGRAM_POLYGRAPHY, tool, blank ? blank + 1 : NULL);
 }
 
 static const missing_tool *find_missing(const char *name)
@@ -36,7 +36,7 @@ static const missing_tool *find_missing(const char *name)
     const char *blank = strchr(name, ' ');
     char tool[64];
     snprintf(tool, sizeof tool, "%.*s", blank ? (int)(blank - name) : 60, name);
-    return missing_tool_find(tool, blank ? blank + 1 : NULL);
+    return missing_tool_find(PROGRAM_POLYGRAPHY.dialect.original, tool, blank ? blank + 1 : NULL);
 }
 
 /* Calls `visit` for each option of each command in a file; returns how many. */
@@ -69,7 +69,7 @@ static void open_line(args *line, const char *name)
 {
     const command *c = find_command(name);
     assert_non_null(c);
-    assert_int_equal(command_open(line, c, NULL), PGY_OK);
+    assert_int_equal(command_open(line, &PROGRAM_POLYGRAPHY, c, NULL), PGY_OK);
 }
 
 /* The words an option takes, as argparse writes it. */
@@ -150,24 +150,24 @@ static void check_row(const missing_option *option)
 static void test_missing__rows_refuse(void **state)
 {
     (void)state;
-    size_t count;
-    const missing_option *options = missing_options(&count);
-    for (size_t i = 0; i < count; i++) check_row(&options[i]);
+    const original *o = PROGRAM_POLYGRAPHY.dialect.original;
+    assert_true(o->option_count > 50);
+    for (size_t i = 0; i < o->option_count; i++) check_row(&o->options[i]);
 }
 
 static void test_missing__tools_that_are_there_are_not_missing(void **state)
 {
     (void)state;
-    size_t count;
-    const missing_tool *tools = missing_tools(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (find_command(tools[i].name)) fail_msg("%s is there", tools[i].name);
-        assert_ptr_equal(find_missing(tools[i].name), &tools[i]);
+    const original *o = PROGRAM_POLYGRAPHY.dialect.original;
+    for (size_t i = 0; i < o->tool_count; i++) {
+        if (find_command(o->tools[i].name)) fail_msg("%s is there", o->tools[i].name);
+        assert_ptr_equal(find_missing(o->tools[i].name), &o->tools[i]);
     }
-    assert_null(missing_tool_find("run", NULL));
-    assert_null(missing_tool_find("debug", "nothing"));
-    assert_non_null(missing_tool_find("debug", NULL));
-    assert_non_null(missing_tool_find("to-json", "x.pickle"));
+    assert_null(missing_tool_find(o, "run", NULL));
+    assert_null(missing_tool_find(o, "debug", "nothing"));
+    assert_null(missing_tool_find(NULL, "debug", "build"));
+    assert_non_null(missing_tool_find(o, "debug", NULL));
+    assert_non_null(missing_tool_find(o, "to-json", "x.pickle"));
 }
 
 /* --tf is a runner, not short for --tf32. */

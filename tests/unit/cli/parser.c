@@ -223,11 +223,15 @@ static void test_parser__missing_options_are_never_others(void **state)
         {{"m", "-o", "x.y"}, 3, ARGS_MISSING, "--output x.y is not available in this build (f)"},
         {{"-h", "--fl"}, 2, ARGS_HELP, ""},
     };
+    static const original ORIGINAL = {.page = "docs/parity.md",
+                                      .options = MISSING,
+                                      .option_count = sizeof MISSING / sizeof *MISSING};
+    static const args_dialect DIALECT = {
+        .program = "p", .values = &VALUES_BRACKETS, .original = &ORIGINAL};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         free_line();
         assert_int_equal(args_init(&line, "polygraphy program", "", GROUPS, NULL), PGY_OK);
-        line.missing = MISSING;
-        line.missing_count = sizeof MISSING / sizeof *MISSING;
+        line.dialect = &DIALECT;
         assert_int_equal(args_parse(&line, &outcome, CASES[i].count, CASES[i].words, NULL), PGY_OK);
         assert_int_equal(outcome, CASES[i].outcome);
         assert_true(str_starts_with(str_text(&line.message), CASES[i].message));

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "cli/command.h"
+#include "cli/program_polygraphy.h"
 
 static size_t member_size(const pgy_option *row)
 {
@@ -59,13 +59,13 @@ static void check_row(const option_group *group, const pgy_option *row, void *us
 static void test_tables__one_group_of_each_settings_type(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < command_count(); i++) {
-        const option_group *const *groups = command_groups(command_at(i));
+    for (const command *const *c = PROGRAM_POLYGRAPHY.commands; *c; c++) {
+        const option_group *const *groups = command_groups(*c);
         for (size_t g = 0; groups[g]; g++) {
             assert_non_null(groups[g]->settings_type);
             for (size_t k = 0; k < g; k++)
                 if (!strcmp(groups[k]->settings_type, groups[g]->settings_type))
-                    fail_msg("%s: two groups of %s", command_at(i)->tool, groups[g]->settings_type);
+                    fail_msg("%s: two groups of %s", (*c)->tool, groups[g]->settings_type);
         }
     }
 }
@@ -73,10 +73,10 @@ static void test_tables__one_group_of_each_settings_type(void **state)
 static void test_tables__rows(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < command_count(); i++) {
+    for (const command *const *c = PROGRAM_POLYGRAPHY.commands; *c; c++) {
         strmap seen = {0};
         assert_true(strmap_put(&seen, "-h", &seen) && strmap_put(&seen, "--help", &seen));
-        args_visit(command_groups(command_at(i)), check_row, &seen);
+        args_visit(command_groups(*c), check_row, &seen);
         strmap_deinit(&seen);
     }
 }
@@ -84,32 +84,33 @@ static void test_tables__rows(void **state)
 static void test_tables__commands(void **state)
 {
     (void)state;
-    size_t tools;
-    const tool_info *list = command_tools(&tools);
-    for (size_t i = 0; i < command_count(); i++) {
-        const command *c = command_at(i);
+    const program *p = &PROGRAM_POLYGRAPHY;
+    for (const command *const *at = PROGRAM_POLYGRAPHY.commands; *at; at++) {
+        const command *c = *at;
         bool known = false;
-        for (size_t k = 0; k < tools; k++) known = known || !strcmp(list[k].name, c->tool);
+        for (const tool_info *t = p->tools; t->name; t++)
+            known = known || !strcmp(t->name, c->tool);
         assert_true(known);
         assert_non_null(c->run);
         assert_true(c->summary[0] && c->description[0]);
-        assert_ptr_equal(command_find(c->tool, c->subtool), c);
+        assert_ptr_equal(command_find(p, c->tool, c->subtool), c);
     }
-    assert_ptr_equal(command_find("data", "to-input"), command_find("data", "merge"));
-    assert_null(command_find("data", "nothing"));
+    assert_ptr_equal(command_find(p, "data", "to-input"), command_find(p, "data", "merge"));
+    assert_null(command_find(p, "data", "nothing"));
 }
 
 static void test_tables__commands_can_be_parsed_as_often_as_one_likes(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2 * command_count(); i++) {
-        args line = {0};
-        args_outcome outcome;
-        const char *words[] = {"--help"};
-        assert_int_equal(
-            args_init(&line, "polygraphy", "", command_groups(command_at(i / 2)), NULL), PGY_OK);
-        assert_int_equal(args_parse(&line, &outcome, 1, words, NULL), PGY_OK);
-        assert_int_equal(outcome, ARGS_HELP);
-        args_deinit(&line);
+    for (const command *const *c = PROGRAM_POLYGRAPHY.commands; *c; c++) {
+        for (int i = 0; i < 2; i++) {
+            args line = {0};
+            args_outcome outcome;
+            const char *words[] = {"--help"};
+            assert_int_equal(command_open(&line, &PROGRAM_POLYGRAPHY, *c, NULL), PGY_OK);
+            assert_int_equal(args_parse(&line, &outcome, 1, words, NULL), PGY_OK);
+            assert_int_equal(outcome, ARGS_HELP);
+            args_deinit(&line);
+        }
     }
 }

@@ -7,13 +7,12 @@
 
 #include <cmocka.h>
 
-#include "cli/command.h"
+#include "cli/program_polygraphy.h"
 
 static void open_line(args *line)
 {
-    const command *c = command_find("data", "merge");
-    assert_int_equal(
-        args_init(line, "polygraphy data merge", c->description, command_groups(c), NULL), PGY_OK);
+    const command *c = command_find(&PROGRAM_POLYGRAPHY, "data", "merge");
+    assert_int_equal(command_open(line, &PROGRAM_POLYGRAPHY, c, NULL), PGY_OK);
 }
 
 static void test_usage__names_what_is_required(void **state)

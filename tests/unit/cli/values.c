@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/args/values.h"
+#include "cli/args/parser.h"
 
 static arena memory;
 static pgy_error err;
@@ -90,8 +90,10 @@ static pgy_metadata *shapes(const char *text)
 {
     pgy_metadata *m = NULL;
     pgy_text_list words = list_of(&text, 1);
-    if (values_shapes(&m, &words, "--input-shapes", &memory, &err)) return NULL;
-    return m;
+    args line = {.dialect = &ARGS_PLAIN};
+    const pgy_status st = values_shapes(&m, &words, "--input-shapes", &line, &err);
+    arena_deinit(&line.memory);
+    return st ? NULL : m;
 }
 
 static void expect_shape(const char *text, const char *wanted)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program whose command line another one follows: what it has, and what of that the other one
+ * knows by name and does not have. Tables of one program; see its definition. */
+#ifndef CLI_ARGS_ORIGINAL_H
+#define CLI_ARGS_ORIGINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+typedef struct missing_option {
+    const char *commands; /* "run, inspect model": where it stands */
+    const char *names;    /* all spellings, blank-separated */
+    const char *values;   /* NULL: the whole option; else only these of its values */
+    bool older;           /* only in older releases: never matched by a prefix */
+    const char *what;     /* what it does there */
+    const char *instead;  /* what to do here, or NULL */
+} missing_option;
+
+typedef struct missing_tool {
+    const char *name; /* "debug build" */
+    bool older;       /* not in the release that is followed */
+    const char *what, *instead;
+} missing_tool;
+
+/* The options of one command, there and here. */
+typedef struct original_command {
+    const char *command, *names;
+} original_command;
+
+typedef struct original {
+    const char *name, *release;
+    const char *page; /* "docs/parity.md": lists what is missing */
+    const original_command *commands;
+    size_t command_count;
+    const missing_option *options;
+    size_t option_count;
+    const missing_tool *tools;
+    size_t tool_count;
+} original;
+
+/* Has the original an option of this spelling in this command? False without an original. */
+bool original_has(const original *o, span name, const char *command);
+
+#endif
