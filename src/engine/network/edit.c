@@ -130,15 +130,41 @@ pgy_status pgy_network_rename_tensor(pgy_network *net, pgy_value *v, const char 
 
 /* ---- Inputs of layers ----------------------------------------------------------------------- */
 
-static pgy_status exchange(pgy_layer *layer, pgy_value *from, pgy_value *to, pgy_error *err)
+/* One place where a node of a layer reads a tensor. */
+typedef struct use {
+    pgy_node *node;
+    size_t slot;
+} use;
+
+static pgy_status find_uses(use **out, size_t *count, const pgy_layer *layer, const pgy_value *v,
+                            pgy_error *err)
+{
+    size_t found = 0, most = 0;
+    for (size_t i = 0; i < layer->node_count; i++) most += layer->nodes[i]->input_count;
+    use *uses = arena_alloc_array(&state_of(layer->network->level)->memory, most + 1, sizeof *uses);
+    if (!uses) return network_no_memory(err);
+    for (size_t i = 0; i < layer->node_count; i++)
+        for (size_t k = 0; k < layer->nodes[i]->input_count; k++)
+            if (layer->nodes[i]->inputs[k] == v) uses[found++] = (use){layer->nodes[i], k};
+    *out = uses;
+    *count = found;
+    return PGY_OK;
+}
+
+static pgy_status set_uses(const use *uses, size_t count, pgy_value *v, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    for (size_t i = 0; i < layer->node_count; i++) {
-        pgy_node *n = layer->nodes[i];
-        for (size_t k = 0; !st && k < n->input_count; k++)
-            if (n->inputs[k] == from) st = node_set_input(n, k, to, err);
-    }
+    for (size_t i = 0; !st && i < count; i++)
+        st = node_set_input(uses[i].node, uses[i].slot, v, err);
     return st;
+}
+
+static pgy_status exchange(pgy_layer *layer, pgy_value *from, pgy_value *to, pgy_error *err)
+{
+    use *uses = NULL;
+    size_t count = 0;
+    const pgy_status st = find_uses(&uses, &count, layer, from, err);
+    return st ? st : set_uses(uses, count, to, err);
 }
 
 static bool is_direct_input(const pgy_layer *layer, const pgy_value *v)
@@ -172,7 +198,11 @@ pgy_status pgy_layer_set_input(pgy_layer *layer, size_t i, pgy_value *v, pgy_err
     pgy_status st = check_exchange(layer, i, v, err);
     if (st || layer->inputs[i] == v) return st;
     pgy_value *before = layer->inputs[i];
-    st = exchange(layer, before, v, err);
+    use *uses = NULL;
+    size_t count = 0;
+    st = find_uses(&uses, &count, layer, before, err);
+    if (st) return st;
+    st = set_uses(uses, count, v, err);
     if (!st) st = pgy_graph_sort(layer->network->level, err); /* finds circles */
     if (!st) st = network_infer(layer->network, err);
     if (!st) {
@@ -180,7 +210,8 @@ pgy_status pgy_layer_set_input(pgy_layer *layer, size_t i, pgy_value *v, pgy_err
         return PGY_OK;
     }
     pgy_error_prefix(err, st, "layer '%s' cannot take '%s': ", layer->name, v->name);
-    if (exchange(layer, v, before, NULL) || network_infer(layer->network, NULL)) return st;
+    /* Only these places: the layer may have read v elsewhere before. */
+    if (set_uses(uses, count, before, NULL) || network_infer(layer->network, NULL)) return st;
     return st;
 }
 

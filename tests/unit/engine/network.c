@@ -223,6 +223,57 @@ static void test_network__inputs_of_layers_change(void **state)
     net_finish(&c);
 }
 
+static void test_network__a_refused_input_leaves_the_other_inputs(void **state)
+{
+    (void)state;
+    network_case c = net_start();
+    const pgy_convolution p = {.window.stride = {1}};
+    pgy_convolution of_w = p;
+    pgy_layer *product = NULL, *conv = NULL;
+    pgy_value *a = net_floats(&c, "a", "1, 2", SIX), *b = net_floats(&c, "b", "2, 3", SIX);
+    pgy_value *x = net_floats(&c, "x", "1, 3, 2", SIX), *w = net_floats(&c, "w", "3, 1, 1", SIX);
+    net_ok(&c, pgy_network_add_matrix_multiply(&product, c.net, a, PGY_MATRIX_NONE, b,
+                                               PGY_MATRIX_NONE, &c.err));
+    /* Both operands are b for a moment; undoing that must bring back only the first. */
+    net_refused(&c, pgy_layer_set_input(product, 0, b, &c.err), PGY_E_SHAPE, "cannot take 'b'");
+    of_w.kernel = w;
+    net_ok(&c, pgy_network_add_deconvolution(&conv, c.net, x, &of_w, &c.err));
+    net_refused(&c, pgy_layer_set_input(conv, 0, w, &c.err), PGY_E_SHAPE, "cannot take 'w'");
+    assert_ptr_equal(product->inputs[0], a);
+    assert_ptr_equal(product->inputs[1], b);
+    net_expect(&c, product->outputs[0], "1, 3", (double[]){9, -12, 15});
+    net_expect(&c, conv->outputs[0], "1, 1, 2", (double[]){10, -12});
+    net_finish(&c);
+}
+
+static void test_network__zero_sizes_are_checked_like_others(void **state)
+{
+    (void)state;
+    network_case c = net_start();
+    pgy_layer *layer = NULL;
+    pgy_value *x = net_floats(&c, "x", "1, 3, 4", SIX);
+    pgy_value *none_in = net_const_floats(&c, "0, 2, 1", SIX);
+    pgy_value *none_per_group = net_const_floats(&c, "2, 0, 1", SIX);
+    pgy_convolution p = {.kernel = none_in};
+    net_refused(&c, pgy_network_add_deconvolution(&layer, c.net, x, &p, &c.err), PGY_E_SHAPE,
+                "dimension 1 of input 0 is 3, but dimension 0 of the weights is 0");
+    p.groups = 3;
+    net_refused(&c, pgy_network_add_deconvolution(&layer, c.net, x, &p, &c.err), PGY_E_SHAPE,
+                "is 3, but");
+    p = (pgy_convolution){.kernel = none_per_group};
+    net_refused(&c, pgy_network_add_convolution(&layer, c.net, x, &p, &c.err), PGY_E_SHAPE,
+                "is 3, but");
+    p.groups = 4;
+    net_refused(&c, pgy_network_add_convolution(&layer, c.net, x, &p, &c.err), PGY_E_SHAPE,
+                "group");
+    pgy_value *row = net_floats(&c, "row", "1, 3", SIX), *empty = net_floats(&c, "e", "0, 2", SIX);
+    net_refused(&c,
+                pgy_network_add_matrix_multiply(&layer, c.net, row, PGY_MATRIX_NONE, empty,
+                                                PGY_MATRIX_NONE, &c.err),
+                PGY_E_SHAPE, "shapes (1, 3) and (0, 2)");
+    net_drop(&c);
+}
+
 static void test_network__input_types_and_shapes_change(void **state)
 {
     (void)state;
