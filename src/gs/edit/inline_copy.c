@@ -170,7 +170,7 @@ static pgy_status bind_graphs(const pgy_gs_attribute *a, const copying *c, const
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < a->graph_count && !st; i++) {
-        a->graphs[i]->parent = level->to;
+        gs_set_parent(a->graphs[i], level->to);
         c->x->document->shares_subgraphs = true;
         st = inliner_push_level(a->graphs[i], c->x, c->err);
     }

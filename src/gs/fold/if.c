@@ -220,7 +220,7 @@ static void move_nodes(inlining *x)
         n->graph = x->g;
         for (size_t k = 0; k < n->attribute_count; k++)
             for (size_t s = 0; s < n->attributes[k].graph_count; s++)
-                n->attributes[k].graphs[s]->parent = x->g;
+                gs_set_parent(n->attributes[k].graphs[s], x->g);
     }
     x->branch->node_count = 0;
     x->branch->output_count = 0;

@@ -229,7 +229,7 @@ static void hold_graph(pgy_gs_node *n, pgy_gs_graph *g)
     gs_graph *box = graph_box(g);
     if (box->held) box->document->shares_subgraphs = true;
     box->held = true;
-    if (n->graph) g->parent = n->graph;
+    if (n->graph) gs_set_parent(g, n->graph);
 }
 
 /* One graph, or those of a stored attribute that was taken from a node of this document. */

@@ -138,6 +138,14 @@ pgy_status gs_graph_create(pgy_gs_graph **out, gs_document *d, pgy_gs_graph *par
     return PGY_OK;
 }
 
+void gs_set_parent(pgy_gs_graph *sub, pgy_gs_graph *parent)
+{
+    pgy_gs_graph *up = parent;
+    while (up && up->parent != sub) up = up->parent;
+    if (up) up->parent = sub->parent;
+    sub->parent = parent;
+}
+
 void gs_publish_functions(gs_document *d)
 {
     for (size_t i = 0; i < d->graph_count; i++) {
@@ -235,12 +243,27 @@ const pgy_gs_opset *gs_find_import(const pgy_gs_graph *g, const char *domain)
     return NULL;
 }
 
+/* Is g the root or inside it? What is found for g holds for the levels around it, too, and is kept
+ * for this walk: levels may be nested as deeply as there are levels. */
+static bool is_below(pgy_gs_graph *g, const pgy_gs_graph *root, uint64_t walk)
+{
+    const pgy_gs_graph *up = g;
+    while (up->parent && graph_box(up)->rooted != walk) up = up->parent;
+    const bool below = graph_box(up)->rooted == walk ? graph_box(up)->below : up == root;
+    for (; g && graph_box(g)->rooted != walk; g = g->parent) {
+        graph_box(g)->rooted = walk;
+        graph_box(g)->below = below;
+    }
+    return below;
+}
+
 /* The subgraphs show what their root shows. */
 static void publish_imports(pgy_gs_graph *root)
 {
-    const gs_document *d = graph_box(root)->document;
+    gs_document *d = graph_box(root)->document;
+    const uint64_t walk = ++d->walk;
     for (size_t i = 0; i < d->graph_count; i++)
-        if (gs_root(d->graphs[i]) == root) inherit(d->graphs[i], root);
+        if (is_below(d->graphs[i], root, walk)) inherit(d->graphs[i], root);
     gs_touch(root);
 }
 

@@ -11,6 +11,9 @@ void gs_document_destroy(gs_document *d);
 void gs_publish_functions(gs_document *d);
 /* The top graph or function that a level is in. */
 const pgy_gs_graph *gs_root(const pgy_gs_graph *g);
+/* A level that was taken out keeps the parent that it had. Where that is now put inside it, the
+ * level moves up, so that parents never form a circle. */
+void gs_set_parent(pgy_gs_graph *sub, pgy_gs_graph *parent);
 bool gs_is_default_domain(const char *domain); /* "" and "ai.onnx" are one */
 const pgy_gs_opset *gs_find_import(const pgy_gs_graph *g, const char *domain); /* or NULL */
 

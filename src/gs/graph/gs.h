@@ -89,6 +89,8 @@ typedef struct gs_graph {
     pgy_gs_graph *twin;  /* during a copy: its own */
     bool held;           /* of a subgraph: an attribute has it */
     bool ir_version_set; /* by the caller: it is not raised to what the model needs */
+    uint64_t rooted;     /* by publish_imports: the document.walk in which `below` was set */
+    bool below;          /* in the root that is published */
 } gs_graph;
 
 static inline gs_tensor *tensor_box(const pgy_gs_tensor *t)

@@ -100,7 +100,7 @@ void pgy_gs_remove_node(pgy_gs_node *n)
 static pgy_status adopt_subgraph(pgy_gs_graph *sub, void *user, pgy_error *err)
 {
     (void)err;
-    sub->parent = user;
+    gs_set_parent(sub, user);
     return PGY_OK;
 }
 

@@ -454,6 +454,56 @@ static void test_import_export__opsets(void **state)
     pgy_gs_destroy(g);
 }
 
+/* Each change of an opset looks at every level once, however deep the levels lie: looking for the
+ * root of each of them anew takes minutes here. */
+static void test_import_export__opsets_of_deep_levels(void **state)
+{
+    enum { DEPTH = 8000, LEAVES = 8000, CHANGES = 1000 };
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *g = NULL, *f = NULL, *inner = NULL, *of_f = NULL;
+    assert_int_equal(pgy_gs_create(&g, &err), PGY_OK);
+    assert_int_equal(pgy_gs_function(&f, g, "F", "d", &err), PGY_OK);
+    assert_int_equal(pgy_gs_subgraph(&of_f, f, "inner", &err), PGY_OK);
+    pgy_gs_graph *deep = g;
+    for (size_t i = 0; i < DEPTH; i++)
+        assert_int_equal(pgy_gs_subgraph(&deep, deep, "deep", &err), PGY_OK);
+    for (size_t i = 0; i < LEAVES; i++)
+        assert_int_equal(pgy_gs_subgraph(&inner, deep, "leaf", &err), PGY_OK);
+    for (size_t i = 0; i < CHANGES; i++)
+        assert_int_equal(pgy_gs_set_opset(i % 2 ? g : inner, (int64_t)(12 + i % 4), &err), PGY_OK);
+    assert_int_equal(pgy_gs_set_opset(deep, 17, &err), PGY_OK);
+    assert_int_equal(g->opset, 17);
+    assert_int_equal(inner->opset, 17);
+    assert_int_equal(inner->imports[0].version, 17);
+    assert_int_equal(f->opset, 11);
+    assert_int_equal(of_f->opset, 11);
+    pgy_gs_destroy(g);
+}
+
+/* A branch keeps its parent when its node goes; then the level around it is put inside it. */
+static void test_import_export__opsets_of_levels_taken_out(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_gs_graph *g = NULL;
+    assert_int_equal(pgy_gs_create(&g, &err), PGY_OK);
+    pgy_gs_node *outer = text_node(g, "If", "outer", "", "y");
+    pgy_gs_graph *branch = text_subgraph(outer, "then_branch");
+    pgy_gs_node *n = text_node(branch, "If", "inner", "", "z");
+    pgy_gs_graph *leaf = text_subgraph(n, "then_branch");
+    pgy_gs_remove_node(n);
+    assert_int_equal(pgy_gs_place_node(outer, leaf, 0, &err), PGY_OK);
+    assert_ptr_equal(branch->parent, leaf);
+    assert_ptr_equal(leaf->parent, g);
+    assert_int_equal(pgy_gs_set_opset(branch, 13, &err), PGY_OK);
+    assert_int_equal(leaf->opset, 13);
+    assert_int_equal(pgy_gs_place_node(n, branch, 0, &err), PGY_E_ARGUMENT);
+    assert_int_equal(pgy_gs_place_node(n, g, 0, &err), PGY_OK);
+    assert_ptr_equal(leaf->parent, g);
+    pgy_gs_destroy(g);
+}
+
 /* Defects 15, 17 and 18: values of narrow types are written in their own types, packed. */
 static void test_import_export__narrow_types(void **state)
 {
