@@ -15,6 +15,7 @@
 #include <polygraphy/graph.h>
 #include <polygraphy/gs.h>
 #include <polygraphy/gs_script.h>
+#include <polygraphy/lint.h>
 #include <polygraphy/loader.h>
 #include <polygraphy/memory.h>
 #include <polygraphy/network.h>

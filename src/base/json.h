@@ -95,4 +95,12 @@ pgy_status json_output_open(json_output *out, const char *path, pgy_error *err) 
 pgy_status json_output_commit(json_output *o, pgy_error *err) PGY_MUST_CHECK;
 void json_output_close(json_output *o);
 
+/* Writes one document. */
+typedef pgy_status (*json_body)(json_writer *w, const void *user, pgy_error *err);
+/* As a file that appears whole or not at all, or as text (mem_free). */
+pgy_status json_save(const char *path, json_body write, const void *user,
+                     pgy_error *err) PGY_MUST_CHECK;
+pgy_status json_to_text(char **out, json_body write, const void *user,
+                        pgy_error *err) PGY_MUST_CHECK;
+
 #endif

@@ -57,6 +57,8 @@ static struct {
     bool status; /* a passing line stands on the terminal */
     pgy_log_sink sink;
     void *sink_user;
+    log_listener listener;
+    void *listener_user;
     pgy_log_format format;
     FILE *file;
     int failure; /* errno of the first message that could not be written */
@@ -71,6 +73,8 @@ static struct {
 static atomic_int lowest = INT_MAX;
 /* Are there thresholds of paths? */
 static atomic_bool by_path;
+/* Is there a listener? */
+static atomic_bool heard;
 static _Thread_local int indentation;
 
 /* ---- lock ----------------------------------------------------------------------------------- */
@@ -234,6 +238,25 @@ void pgy_log_set_sink(pgy_log_sink sink, void *user)
     logger.sink_user = user;
     update_lowest();
     unlock();
+}
+
+void log_set_listener(log_listener listener, void *user)
+{
+    lock();
+    logger.listener = listener;
+    logger.listener_user = user;
+    unlock();
+    atomic_store(&heard, listener != NULL);
+}
+
+/* Has the listener taken the message? */
+static bool is_taken(pgy_severity severity, const char *text)
+{
+    if (!atomic_load_explicit(&heard, memory_order_relaxed)) return false;
+    lock();
+    const bool taken = logger.listener && logger.listener(severity, text, logger.listener_user);
+    unlock();
+    return taken;
 }
 
 void pgy_log_set_format(pgy_log_format format)
@@ -408,6 +431,11 @@ static bool is_first(const char *text)
     return !known;
 }
 
+static bool is_wanted(pgy_severity severity, const char *path)
+{
+    return atomic_load_explicit(&heard, memory_order_relaxed) || pgy_log_is_on(severity, path);
+}
+
 PGY_PRINTF(5, 0)
 static void write_formatted(int severity, const char *path, int line, bool once, const char *format,
                             va_list args)
@@ -422,7 +450,9 @@ static void write_formatted(int severity, const char *path, int line, bool once,
     if (heap) vsnprintf(heap, (size_t)wanted + 1, format, again);
     va_end(again);
     const char *text = heap ? heap : local;
-    if (!once || is_first(text)) write_text(severity, path, line, text);
+    if (!is_taken((pgy_severity)severity, text) && pgy_log_is_on((pgy_severity)severity, path) &&
+        (!once || is_first(text)))
+        write_text(severity, path, line, text);
     mem_free(heap);
 }
 
@@ -433,7 +463,7 @@ void pgy_log_indent(int delta)
 
 void pgy_log_write(pgy_severity severity, const char *path, int line, const char *format, ...)
 {
-    if (!pgy_log_is_on(severity, path)) return;
+    if (!is_wanted(severity, path)) return;
     va_list args;
     va_start(args, format);
     write_formatted(severity, path, line, false, format, args);
@@ -442,7 +472,7 @@ void pgy_log_write(pgy_severity severity, const char *path, int line, const char
 
 void pgy_log_write_once(pgy_severity severity, const char *path, int line, const char *format, ...)
 {
-    if (!pgy_log_is_on(severity, path)) return;
+    if (!is_wanted(severity, path)) return;
     va_list args;
     va_start(args, format);
     write_formatted(severity, path, line, true, format, args);

@@ -22,6 +22,12 @@ void log_show_status(const char *text);
 /* Is there such a line? Not where TERM is dumb: it could not be erased. */
 bool log_has_status(void);
 
+/* Hears every message of the process before it is written, whatever the thresholds; true: it is not
+ * written. Called under the logger's lock, from any thread: it must not log. */
+typedef bool (*log_listener)(pgy_severity severity, const char *text, void *user);
+/* One at a time; NULL ends it. */
+void log_set_listener(log_listener listener, void *user);
+
 /* Why the console or the log file could not take a message: the first such errno, 0 if all was
  * written. A reader that is gone does not count. */
 int log_write_failure(void);

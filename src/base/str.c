@@ -38,6 +38,14 @@ char *str_take(str *s)
     return text;
 }
 
+pgy_status str_give(char **out, str *s, pgy_error *err)
+{
+    char *text = str_take(s);
+    if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *out = text;
+    return PGY_OK;
+}
+
 /* Room for `size` more bytes and the terminator. */
 static bool reserve(str *s, size_t size)
 {

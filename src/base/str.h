@@ -5,6 +5,8 @@
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
+#include <polygraphy/base.h>
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +22,8 @@ void str_deinit(str *s);
 void str_clear(str *s);
 const char *str_text(const str *s); /* never NULL */
 char *str_take(str *s);             /* ownership to the caller (mem_free); NULL if failed */
+/* The same for a function that gives text: PGY_E_MEMORY if failed. */
+pgy_status str_give(char **out, str *s, pgy_error *err) PGY_MUST_CHECK;
 void str_append(str *s, const char *text);
 void str_append_n(str *s, const char *text, size_t size);
 void str_append_char(str *s, char c);

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check lint: what is wrong with a model, node by node: structure first, then the whole
  * model in a runtime, then, if that fails, each node alone on the data that reach it. */
+#include <polygraphy/lint.h>
+
+#include <string.h>
+
+#include "base/log.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
-#include "cli/lint_work.h"
+
+static const char LOG_PATH[] = "tools/check/subtool/lint.py";
+static const char RUNTIME[] = "onnxrt";
+static const char DATA_ADVICE[] =
+    "Dynamic dimensions are 1 unless --input-shapes says otherwise, values are in [0, 1] unless "
+    "--val-range does; --load-inputs and --data-loader-script take data of your own";
 
 typedef struct lint_args {
     const char *output, *sarif;
@@ -38,52 +48,78 @@ static const option_group *const *groups(void)
     all[n++] = &GROUP_ONNX_READ;
     all[n++] = &GROUP_DATA;
     all[n++] = &GROUP_OPERATORS;
-    const option_group *runtime = group_backend_options("onnxrt");
+    const option_group *runtime = group_backend_options(RUNTIME);
     if (runtime) all[n++] = runtime;
     return all;
 }
 
-static pgy_status look_and_run(linter *l, pgy_error *err)
+static void show(const pgy_lint_finding *finding, void *user)
 {
-    pgy_status st = lint_take_shapes(l, err);
-    if (!st) st = lint_check_names(&l->report, l->stored, l->graph->node_count, err);
-    if (!st) st = lint_look(l, err);
-    if (st) return st;
-    if (!l->is_static) {
-        const bool is_graph = !lint_add_as_checker(l);
-        st = lint_run(l, is_graph, err);
-    } else {
-        for (size_t i = 0; i < l->graph->node_count; i++)
-            lint_pass(&l->report, l->graph->nodes[i]->name);
-    }
-    if (st) return st;
-    lint_add_errors(l);
-    lint_add_warnings(l);
-    return PGY_OK;
+    static const pgy_severity SEVERITIES[] = {PGY_LOG_ERROR, PGY_LOG_WARNING, PGY_LOG_INFO};
+    char *text = NULL;
+    (void)user;
+    if (pgy_lint_finding_text(&text, finding, NULL)) return;
+    pgy_log_write(SEVERITIES[finding->level], LOG_PATH, __LINE__, "LINT | %s", text);
+    pgy_text_free(text);
 }
 
-static void linter_deinit(linter *l)
+/* The library names its own fields. */
+static pgy_status name_option(pgy_status st, pgy_error *err)
 {
-    pgy_tensor_map_destroy(l->values);
-    pgy_metadata_destroy(l->inputs);
-    strmap_deinit(&l->first_of_node);
-    pgy_graph_destroy(l->graph);
-    pgy_model_destroy(l->model);
-    lint_report_deinit(&l->report);
+    static const char FIELD[] = "inputs ";
+    if (!st || strncmp(err->text, FIELD, sizeof FIELD - 1) != 0) return st;
+    const pgy_error why = *err;
+    return pgy_error_set(err, st, "--input-shapes %s%s", why.text + sizeof FIELD - 1,
+                         st == PGY_E_SHAPE ? ": polygraphy surgeon sanitize --override-input-shapes"
+                                           : "");
+}
+
+static pgy_status lint(pgy_lint **out, const args *line, const pgy_loader *loader,
+                       pgy_data_loader *data, pgy_error *err)
+{
+    const lint_args *s = args_get(line, &OWN);
+    const model_args *model = args_get(line, &GROUP_MODEL_DATA);
+    const option_group *runtime = group_backend_options(RUNTIME);
+    const pgy_random_options random = data_random_options(line);
+    const pgy_lint_options o = {.size = sizeof o,
+                                .static_only = s->without_runtime,
+                                .strict = s->strict,
+                                .inputs = model->shapes,
+                                .backend = pgy_backend_find(RUNTIME),
+                                .backend_options = runtime ? args_get(line, runtime) : NULL,
+                                .data = data,
+                                .random = &random,
+                                .data_advice = DATA_ADVICE,
+                                .found = show};
+    return name_option(pgy_lint_create(out, loader, &o, err), err);
+}
+
+static pgy_status save(const pgy_lint *l, const lint_args *s, const char *model, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    if (s->output) LOG(INFO, "Saving linting report to %s", s->output);
+    if (s->output) st = pgy_lint_save_json(l, s->output, err);
+    if (!st && s->sarif) LOG(INFO, "Saving linting report to %s", s->sarif);
+    if (!st && s->sarif) st = pgy_lint_save_sarif(l, s->sarif, model, err);
+    return st;
 }
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const lint_args *s = args_get(line, &OWN);
     const model_args *model = args_get(line, &GROUP_MODEL_DATA);
-    linter l = {.line = line, .is_static = s->without_runtime, .strict = s->strict};
-    pgy_status st = lint_load(&l, err);
-    if (!st && l.graph) st = look_and_run(&l, err);
-    if (!st && l.report.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (!st && s->output) st = lint_report_save(&l.report, s->output, err);
-    if (!st && s->sarif) st = lint_report_save_sarif(&l.report, s->sarif, model->path, err);
-    if (!st) *passed = !lint_has_exception(&l.report);
-    linter_deinit(&l);
+    pgy_loader *loader = NULL;
+    pgy_data_loader *data = NULL;
+    pgy_lint *l = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st && !s->without_runtime && data_is_given(line))
+        st = data_loader_create(&data, line, NULL, err);
+    if (!st) st = lint(&l, line, loader, data, err);
+    if (!st) st = save(l, s, model->path, err);
+    if (!st) *passed = pgy_lint_passed(l);
+    pgy_lint_destroy(l);
+    pgy_data_loader_destroy(data);
+    pgy_loader_destroy(loader);
     return st;
 }
 

@@ -138,6 +138,24 @@ const option_group GROUP_DATA = {
     .finish = finish,
 };
 
+bool data_is_given(const args *line)
+{
+    const data_args *s = args_get(line, &GROUP_DATA);
+    return s->load_inputs.given || s->script;
+}
+
+pgy_random_options data_random_options(const args *line)
+{
+    const data_args *s = args_get(line, &GROUP_DATA);
+    pgy_random_options o = pgy_random_options_default();
+    if (s->seed >= 0) o.seed = (uint32_t)s->seed;
+    if (s->iterations >= 0) o.iterations = (size_t)s->iterations;
+    o.ranges = s->ranges;
+    o.range_count = s->range_count;
+    o.torch_floats = s->backend_module && strcmp(s->backend_module, "torch") == 0;
+    return o;
+}
+
 pgy_status data_loader_create(pgy_data_loader **out, const args *line, const pgy_metadata *shapes,
                               pgy_error *err)
 {
@@ -145,12 +163,7 @@ pgy_status data_loader_create(pgy_data_loader **out, const args *line, const pgy
     if (s->load_inputs.given)
         return pgy_file_loader_create(out, s->load_inputs.items, s->load_inputs.count, err);
     if (s->script) return pgy_script_loader_create(out, s->script, err);
-    pgy_random_options o = pgy_random_options_default();
-    if (s->seed >= 0) o.seed = (uint32_t)s->seed;
-    if (s->iterations >= 0) o.iterations = (size_t)s->iterations;
+    pgy_random_options o = data_random_options(line);
     o.inputs = shapes;
-    o.ranges = s->ranges;
-    o.range_count = s->range_count;
-    o.torch_floats = s->backend_module && strcmp(s->backend_module, "torch") == 0;
     return pgy_random_loader_create(out, &o, err);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `check lint` hears from a runtime: of the whole model, and, if that fails, of each node
+/* The part of a lint that needs a runtime: it runs the whole model and, if that fails, each node
  * alone on the data that reach it. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,25 +8,27 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/pytext.h"
-#include "cli/groups/data.h"
-#include "cli/groups/model.h"
-#include "cli/groups/runners.h"
-#include "cli/interrupt.h"
-#include "cli/lint_work.h"
+#include "inspect/lint/linter.h"
 
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 static const char RUNTIME[] = "onnxrt", FALLBACK[] = "opref";
 
 /* ---- Runtimes ------------------------------------------------------------------------------- */
 
-static const pgy_backend *choose_backend(void)
+/* The reference stands in for a runtime that is not there. */
+static pgy_status choose_backend(linter *l, pgy_error *err)
 {
     char why[1024];
-    const pgy_backend *wanted = pgy_backend_find(RUNTIME);
-    if (wanted && wanted->probe(why, sizeof why) == PGY_OK) return wanted;
+    const pgy_backend *wanted = l->options.backend ? l->options.backend : pgy_backend_find(RUNTIME);
+    l->backend = wanted;
+    l->backend_options = l->options.backend_options;
+    if (wanted && wanted->probe(why, sizeof why) == PGY_OK) return PGY_OK;
     LOG(WARNING, "%s; the float64 reference is used instead",
         wanted ? why : "ONNX Runtime is not available");
-    return pgy_backend_find(FALLBACK);
+    l->backend = pgy_backend_find(FALLBACK);
+    l->backend_options = NULL;
+    return l->backend ? PGY_OK
+                      : pgy_error_set(err, PGY_E_NOT_FOUND, "there is no backend '%s'", FALLBACK);
 }
 
 /* A runtime that refuses its settings says nothing of the model. */
@@ -46,12 +47,9 @@ static pgy_status run_model(pgy_tensor_map **out, bool *opened, linter *l, pgy_m
     pgy_runner *runner = NULL;
     const pgy_metadata *inputs;
     pgy_tensor_map *feed = NULL;
-    const option_group *group = group_backend_options(l->backend->name);
     pgy_status st = pgy_loader_from_model(&loader, model, err);
     if (!st) st = pgy_loader_source(&source, loader, err);
-    if (!st)
-        st = pgy_runner_create(&runner, l->backend, &source,
-                               group ? args_get(l->line, group) : NULL, "lint", err);
+    if (!st) st = pgy_runner_create(&runner, l->backend, &source, l->backend_options, "lint", err);
     if (!st) st = pgy_runner_activate(runner, err);
     note_misuse(l, st, err);
     if (opened) *opened = st == PGY_OK;
@@ -67,7 +65,7 @@ static pgy_status run_model(pgy_tensor_map **out, bool *opened, linter *l, pgy_m
 
 static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
 {
-    const model_args *model = args_get(l->line, &GROUP_MODEL_DATA);
+    const pgy_metadata *shapes = l->options.inputs;
     pgy_metadata *m = NULL;
     const pgy_onnx_graph *g = pgy_model_proto(l->model)->graph;
     pgy_status st = pgy_metadata_create(&m, err);
@@ -76,8 +74,7 @@ static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
         const pgy_value *v = pgy_graph_find_value(l->graph, g->inputs[i]->name);
         if (v && v->initializer) continue;
         st = pgy_onnx_value_info_describe(&info, l->model, g->inputs[i], err);
-        const pgy_tensor_info *given =
-            model->shapes ? pgy_metadata_find(model->shapes, info.name) : NULL;
+        const pgy_tensor_info *given = shapes ? pgy_metadata_find(shapes, info.name) : NULL;
         if (given)
             info.rank = given->rank, info.shape = given->shape, info.dim_names = given->dim_names;
         if (!st) st = pgy_metadata_set(m, &info, err);
@@ -87,12 +84,6 @@ static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
     else
         *out = m;
     return st;
-}
-
-static bool is_generated(const linter *l)
-{
-    const data_args *data = args_get(l->line, &GROUP_DATA);
-    return !data->load_inputs.given && !data->script;
 }
 
 /* The inputs of known shape, as if the user had given it: then integers that may be a shape are
@@ -114,26 +105,36 @@ static pgy_status fixed_shapes(pgy_metadata **out, const pgy_metadata *inputs, p
     return st;
 }
 
+static pgy_status make_generator(pgy_data_loader **out, const linter *l, pgy_error *err)
+{
+    pgy_random_options o = pgy_random_options_default();
+    pgy_metadata *fixed = NULL;
+    pgy_status st = fixed_shapes(&fixed, l->inputs, err);
+    if (l->options.random) o = *l->options.random;
+    o.inputs = fixed;
+    if (!st) st = pgy_random_loader_create(out, &o, err);
+    pgy_metadata_destroy(fixed);
+    return st;
+}
+
 static pgy_status first_feed(linter *l, pgy_error *err)
 {
-    pgy_data_loader *loader = NULL;
-    pgy_metadata *fixed = NULL;
+    pgy_data_loader *generator = NULL;
     pgy_tensor_map *feed = NULL;
     pgy_status st = graph_inputs(&l->inputs, l, err);
-    if (!st) st = fixed_shapes(&fixed, l->inputs, err);
-    if (!st) st = data_loader_create(&loader, l->line, fixed, err);
+    if (!st && !l->options.data) st = make_generator(&generator, l, err);
+    pgy_data_loader *data = l->options.data ? l->options.data : generator;
     note_misuse(l, st, err);
-    if (!st) st = pgy_data_loader_set_metadata(loader, l->inputs, err);
-    if (!st) st = pgy_data_loader_next(&feed, loader, err);
+    if (!st) st = pgy_data_loader_set_metadata(data, l->inputs, err);
+    if (!st) st = pgy_data_loader_next(&feed, data, err);
     if (!st && !feed)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data to run the model on");
     if (!st) st = pgy_feed_match(&l->values, feed, l->inputs, err);
-    /* Data that someone gave and that do not fit say nothing of the model. */
-    if (st && !l->misuse && !is_generated(l))
+    /* Data that someone gave and that do not fit say nothing about the model. */
+    if (st && !l->misuse && l->options.data)
         l->misuse = pgy_error_set(&l->misuse_why, st, "%s", err->text);
     pgy_tensor_map_destroy(feed);
-    pgy_metadata_destroy(fixed);
-    pgy_data_loader_destroy(loader);
+    pgy_data_loader_destroy(generator);
     return st;
 }
 
@@ -152,24 +153,26 @@ static void append_generated(str *out, const linter *l)
     if (count > SHOWN) str_printf(out, " and %zu more", count - SHOWN);
 }
 
+static const char ADVICE[] =
+    "Dynamic dimensions are 1 unless 'inputs' of pgy_lint_options says otherwise, values are in "
+    "[0, 1] unless 'random' does; 'data' takes data of your own";
+
 /* The model is accepted as a whole and fails on data that nobody chose. */
 static void blame_data(linter *l)
 {
     str text = {0};
-    if (!l->opened || !is_generated(l) || !pgy_metadata_count(l->inputs)) return;
+    if (!l->opened || l->options.data || !pgy_metadata_count(l->inputs)) return;
     str_append(&text, "The runtime accepts the model and fails on generated data, so the data may "
                       "be at fault: ");
     append_generated(&text, l);
-    str_append(&text, ". Dynamic dimensions are 1 unless --input-shapes says otherwise, values are "
-                      "in [0, 1] unless --val-range does; --load-inputs and "
-                      "--data-loader-script take data of your own");
+    str_printf(&text, ". %s", l->options.data_advice ? l->options.data_advice : ADVICE);
     if (!text.failed)
-        lint_add(&l->report, &(lint_entry){.level = LINT_WARNING,
-                                           .source = LINT_RUNTIME,
-                                           .own = true,
-                                           .code = LINT_CODE_DATA,
-                                           .message = str_text(&text)});
-    l->report.failed |= text.failed;
+        lint_add(l->report, &(pgy_lint_finding){.level = PGY_LINT_WARNING,
+                                                .source = PGY_LINT_RUNTIME,
+                                                .extra = true,
+                                                .code = LINT_CODE_DATA,
+                                                .message = str_text(&text)});
+    l->report->failed |= text.failed;
     str_deinit(&text);
 }
 
@@ -192,12 +195,12 @@ static pgy_status add_weights(linter *l, pgy_error *err)
         if (pgy_graph_value_data(&t, v, &why) == PGY_OK)
             st = pgy_tensor_map_adopt(l->values, v->name, t, err);
         else if (!strmap_has(&said, v->name))
-            lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
-                                               .source = LINT_LOADER,
-                                               .own = true,
-                                               .code = LINT_CODE_LOAD,
-                                               .value = v->name,
-                                               .message = why.text});
+            lint_add(l->report, &(pgy_lint_finding){.level = PGY_LINT_EXCEPTION,
+                                                    .source = PGY_LINT_LOADER,
+                                                    .extra = true,
+                                                    .code = LINT_CODE_LOAD,
+                                                    .value = v->name,
+                                                    .message = why.text});
     }
     strmap_deinit(&said);
     return st;
@@ -211,17 +214,17 @@ static bool is_unknown_operator(const char *message)
 }
 
 /* What a runtime says of the whole model. */
-static void add_whole(linter *l, lint_level level, bool own, const char *message)
+static void add_whole(linter *l, pgy_lint_level level, bool own, const char *message)
 {
-    lint_add(&l->report, &(lint_entry){.level = level,
-                                       .source = LINT_RUNTIME,
-                                       .own = own,
-                                       .code = LINT_CODE_RUNTIME,
-                                       .message = message});
+    lint_add(l->report, &(pgy_lint_finding){.level = level,
+                                            .source = PGY_LINT_RUNTIME,
+                                            .extra = own,
+                                            .code = LINT_CODE_RUNTIME,
+                                            .message = message});
 }
 
 /* What a runtime says of a node, and in parentheses what the checker does: one finding. */
-static void add_node(linter *l, lint_level level, const pgy_node *n, const char *message)
+static void add_node(linter *l, pgy_lint_level level, const pgy_node *n, const char *message)
 {
     str text = {0};
     const char *code = NULL;
@@ -229,19 +232,19 @@ static void add_node(linter *l, lint_level level, const pgy_node *n, const char 
     for (size_t i = lint_first_finding(l, n->name); i != LINT_NONE; i = l->next_of_node[i]) {
         const pgy_finding *f = &l->findings[i];
         if (l->is_said[i] || f->severity < PGY_LOG_WARNING ||
-            (level == LINT_EXCEPTION) != (f->severity == PGY_LOG_ERROR))
+            (level == PGY_LINT_EXCEPTION) != (f->severity == PGY_LOG_ERROR))
             continue;
         if (!strstr(message, f->message)) str_printf(&text, " (%s)", f->message);
         if (!code) code = f->code;
         l->is_said[i] = true;
     }
-    lint_add(&l->report, &(lint_entry){.level = level,
-                                       .source = LINT_RUNTIME,
-                                       .code = code ? code : LINT_CODE_RUNTIME,
-                                       .node = n->name,
-                                       .op_type = n->op_type,
-                                       .message = str_text(&text)});
-    l->report.failed |= text.failed;
+    lint_add(l->report, &(pgy_lint_finding){.level = level,
+                                            .source = PGY_LINT_RUNTIME,
+                                            .code = code ? code : LINT_CODE_RUNTIME,
+                                            .node = n->name,
+                                            .op_type = n->op_type,
+                                            .message = str_text(&text)});
+    l->report->failed |= text.failed;
     str_deinit(&text);
 }
 
@@ -257,11 +260,11 @@ static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
         for (size_t i = 0; !st && i < pgy_tensor_map_count(outputs); i++)
             st = pgy_tensor_map_set(l->values, pgy_tensor_map_name(outputs, i),
                                     pgy_tensor_map_at(outputs, i), err);
-        lint_pass(&l->report, n->name);
+        lint_pass(l->report, n->name);
     } else {
         const bool tolerated = is_unknown_operator(why.text);
-        add_node(l, tolerated ? LINT_WARNING : LINT_EXCEPTION, n, why.text);
-        if (tolerated) lint_pass(&l->report, n->name);
+        add_node(l, tolerated ? PGY_LINT_WARNING : PGY_LINT_EXCEPTION, n, why.text);
+        if (tolerated) lint_pass(l->report, n->name);
     }
     pgy_tensor_map_destroy(outputs);
     pgy_model_destroy(one);
@@ -273,34 +276,31 @@ static pgy_status run_nodes(linter *l, pgy_error *err)
     pgy_status st = add_weights(l, err);
     progress_begin("Checking nodes", l->graph->node_count);
     for (size_t i = 0; !st && !l->misuse && i < l->graph->node_count; i++) {
-        st = interrupt_requested() ? pgy_error_set(err, PGY_E_CANCELLED, "Interrupted.")
-                                   : run_node(l, l->stored[i], err);
+        st = cancel_check(err);
+        if (!st) st = run_node(l, l->stored[i], err);
         progress_advance(i + 1);
     }
     progress_end();
     return st;
 }
 
-/* What the runtime warns of while the whole model runs is a finding, not a line of the log. */
-static void hear_runtime(pgy_severity severity, const char *text, size_t size_bytes, void *user)
+/* A warning of the runtime while the whole model runs is a finding, not a line of the log. */
+static bool take_warning(pgy_severity severity, const char *text, void *user)
 {
     static const char MARK[] = "ONNX Runtime: ";
-    const char *message = severity == PGY_LOG_WARNING ? strstr(text, MARK) : NULL;
-    strvec *warnings = user;
-    if (!message || !strvec_push(warnings, message + sizeof MARK - 1))
-        fwrite(text, 1, size_bytes, severity >= PGY_LOG_CRITICAL ? stderr : stdout);
+    if (severity != PGY_LOG_WARNING || strncmp(text, MARK, sizeof MARK - 1) != 0) return false;
+    return strvec_push(user, text + sizeof MARK - 1);
 }
 
 static bool run_whole(linter *l, pgy_error *why)
 {
     strvec warnings = {0};
     pgy_tensor_map *outputs = NULL;
-    pgy_log_set_sink(hear_runtime, &warnings);
+    log_set_listener(take_warning, &warnings);
     const bool passed = run_model(&outputs, &l->opened, l, l->model, why) == PGY_OK;
-    fflush(stdout);
-    pgy_log_open_console();
+    log_set_listener(NULL, NULL);
     for (size_t i = 0; passed && i < warnings.count; i++)
-        add_whole(l, LINT_WARNING, false, warnings.items[i]);
+        add_whole(l, PGY_LINT_WARNING, false, warnings.items[i]);
     strvec_deinit(&warnings);
     pgy_tensor_map_destroy(outputs);
     return passed;
@@ -311,21 +311,21 @@ static pgy_status run_on_feed(linter *l, bool is_graph, pgy_error *err)
 {
     pgy_error why = {0};
     const bool whole = is_graph && run_whole(l, &why);
-    const size_t before = l->report.failing.count;
-    if (interrupt_requested()) return pgy_error_set(err, PGY_E_CANCELLED, "Interrupted.");
-    pgy_status st = PGY_OK;
+    const size_t before = l->report->failing.count;
+    pgy_status st = cancel_check(err);
+    if (st) return st;
     if (whole)
         for (size_t i = 0; i < l->graph->node_count; i++)
-            lint_pass(&l->report, l->graph->nodes[i]->name);
+            lint_pass(l->report, l->graph->nodes[i]->name);
     else if (!l->misuse)
         st = run_nodes(l, err);
     if (st || whole) return st;
     if (l->misuse) return pgy_error_set(err, l->misuse, "%s", l->misuse_why.text);
     /* A failure of the whole that no node shows alone must not be lost. */
     const bool lost = why.text[0] && !is_unknown_operator(why.text) &&
-                      l->report.failing.count == before && !lint_has_errors(l);
-    if (lost) add_whole(l, LINT_EXCEPTION, true, why.text);
-    if (lost || l->report.failing.count > before) blame_data(l);
+                      l->report->failing.count == before && !lint_has_errors(l);
+    if (lost) add_whole(l, PGY_LINT_EXCEPTION, true, why.text);
+    if (lost || l->report->failing.count > before) blame_data(l);
     return PGY_OK;
 }
 
@@ -333,12 +333,11 @@ pgy_status lint_run(linter *l, bool is_graph, pgy_error *err)
 {
     pgy_error why = {0};
     const pgy_status st = first_feed(l, &why);
-    if (status_ends_all(st) || l->misuse)
-        return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st) || l->misuse) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
-        add_whole(l, LINT_EXCEPTION, true, why.text);
+        add_whole(l, PGY_LINT_EXCEPTION, true, why.text);
         return PGY_OK;
     }
-    l->backend = choose_backend();
-    return run_on_feed(l, is_graph, err);
+    const pgy_status found = choose_backend(l, err);
+    return found ? found : run_on_feed(l, is_graph, err);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `check lint` sees without a runtime: whether the model is a graph, whether the shapes that
- * the user gives fit it, and what the checker finds. */
+/* The part of a lint that needs no runtime: whether the model is a graph, whether the given shapes
+ * fit it, and what the checker finds. */
+#include <polygraphy/transform.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "cli/groups/model.h"
-#include "cli/lint_work.h"
+#include "inspect/lint/linter.h"
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -31,22 +32,22 @@ static bool is_among(const pgy_finding *f, const char *const *codes, size_t coun
 static bool keep_order(linter *l)
 {
     const size_t count = l->graph->node_count;
-    l->stored = arena_alloc_array(&l->report.memory, count, sizeof *l->stored);
+    l->stored = arena_alloc_array(&l->report->memory, count, sizeof *l->stored);
     if (l->stored) memcpy(l->stored, l->graph->nodes, count * sizeof *l->stored);
     return l->stored != NULL;
 }
 
-static void add_finding(linter *l, const pgy_finding *f, lint_level level, lint_source source,
-                        bool own)
+static void add_finding(linter *l, const pgy_finding *f, pgy_lint_level level,
+                        pgy_lint_source source, bool own)
 {
-    lint_add(&l->report, &(lint_entry){.level = level,
-                                       .source = source,
-                                       .own = own,
-                                       .code = f->code,
-                                       .node = f->node[0] ? f->path : "",
-                                       .value = f->node[0] ? "" : f->path,
-                                       .op_type = f->op_type,
-                                       .message = f->message});
+    lint_add(l->report, &(pgy_lint_finding){.level = level,
+                                            .source = source,
+                                            .extra = own,
+                                            .code = f->code,
+                                            .node = f->node[0] ? f->path : "",
+                                            .value = f->node[0] ? "" : f->path,
+                                            .op_type = f->op_type,
+                                            .message = f->message});
 }
 
 /* Is it about the graph at the top, and not of a subgraph or function? */
@@ -88,19 +89,19 @@ static bool add_as_checker(linter *l, const pgy_finding *findings, size_t count,
         const pgy_finding *f = &findings[i];
         disorder += is_disorder(f);
         if (!is_of_model(f) || (is_said && is_said[i])) continue;
-        add_finding(l, f, LINT_EXCEPTION, LINT_CHECKER, false);
+        add_finding(l, f, PGY_LINT_EXCEPTION, PGY_LINT_CHECKER, false);
         if (is_said) is_said[i] = true;
         found++;
     }
     if (!disorder) return found > 0;
-    char *text = arena_printf(&l->report.memory,
+    char *text = arena_printf(&l->report->memory,
                               "Nodes in a graph must be topologically sorted, and each value must "
                               "be defined once: %zu findings with codes say where this one differs",
                               disorder);
-    lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
-                                       .source = LINT_CHECKER,
-                                       .message = text ? text : ""});
-    l->report.failed |= !text;
+    lint_add(l->report, &(pgy_lint_finding){.level = PGY_LINT_EXCEPTION,
+                                            .source = PGY_LINT_CHECKER,
+                                            .message = text ? text : ""});
+    l->report->failed |= !text;
     return true;
 }
 
@@ -111,31 +112,28 @@ static pgy_status add_broken(linter *l, const char *why, pgy_error *err)
     size_t count = 0;
     const pgy_status st = l->model ? pgy_model_check(&findings, &count, l->model, err) : PGY_OK;
     if (st) return st;
-    if (!l->is_static) add_as_checker(l, findings, count, NULL);
+    if (!l->options.static_only) add_as_checker(l, findings, count, NULL);
     for (size_t i = 0; i < count; i++)
-        if (l->is_static || !is_of_model(&findings[i]))
-            add_finding(l, &findings[i], LINT_EXCEPTION, LINT_CHECKER, true);
+        if (l->options.static_only || !is_of_model(&findings[i]))
+            add_finding(l, &findings[i], PGY_LINT_EXCEPTION, PGY_LINT_CHECKER, true);
     if (count == 0)
-        lint_add(&l->report, &(lint_entry){.level = LINT_EXCEPTION,
-                                           .source = l->model ? LINT_CHECKER : LINT_LOADER,
-                                           .code = LINT_CODE_LOAD,
-                                           .message = why});
+        lint_add(l->report,
+                 &(pgy_lint_finding){.level = PGY_LINT_EXCEPTION,
+                                     .source = l->model ? PGY_LINT_CHECKER : PGY_LINT_LOADER,
+                                     .code = LINT_CODE_LOAD,
+                                     .message = why});
     return PGY_OK;
 }
 
-pgy_status lint_load(linter *l, pgy_error *err)
+pgy_status lint_load(linter *l, const pgy_loader *loader, pgy_error *err)
 {
-    pgy_loader *loader = NULL;
     pgy_error why = {0};
-    pgy_status st = model_loader(&loader, l->line, err);
-    if (st) return st;
-    st = pgy_loader_call(&l->model, loader, &why);
-    pgy_loader_destroy(loader);
+    pgy_status st = pgy_loader_call(&l->model, loader, &why);
     if (!st && pgy_model_proto(l->model)->graph->node_count == 0) {
-        lint_add(&l->report, &(lint_entry){.level = LINT_WARNING,
-                                           .source = LINT_LOADER,
-                                           .code = "empty-model",
-                                           .message = "ONNX model has no nodes"});
+        lint_add(l->report, &(pgy_lint_finding){.level = PGY_LINT_WARNING,
+                                                .source = PGY_LINT_LOADER,
+                                                .code = "empty-model",
+                                                .message = "ONNX model has no nodes"});
         return PGY_OK;
     }
     if (!st) st = pgy_graph_import(&l->graph, l->model, &why);
@@ -150,10 +148,10 @@ pgy_status lint_load(linter *l, pgy_error *err)
         l->graph = NULL;
         return add_broken(l, why.text, err);
     }
-    return lint_name_nodes(l->stored, l->graph->node_count, &l->report.memory, err);
+    return lint_name_nodes(l->stored, l->graph->node_count, &l->report->memory, err);
 }
 
-/* ---- --input-shapes ------------------------------------------------------------------------- */
+/* ---- Given shapes --------------------------------------------------------------------------- */
 
 static void append_shape(str *out, const pgy_value *v)
 {
@@ -184,12 +182,11 @@ static pgy_status check_shape(const pgy_tensor_info *given, const pgy_value *v, 
     append_shape(&wanted, v);
     for (int32_t i = 0; i < given->rank; i++)
         str_printf(&text, "%s%lld", i ? "," : "", (long long)given->shape[i]);
-    const pgy_status st = pgy_error_set(
-        err, PGY_E_ARGUMENT,
-        "--input-shapes %s:[%s]: the model declares the shape %s for this input. Give "
-        "one that fits, or change the model first: polygraphy surgeon sanitize "
-        "--override-input-shapes",
-        given->name, str_text(&text), str_text(&wanted));
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_SHAPE,
+                      "inputs %s:[%s]: the model declares the shape %s for this input. Give "
+                      "one that fits, or change the model first",
+                      given->name, str_text(&text), str_text(&wanted));
     str_deinit(&wanted);
     str_deinit(&text);
     return st;
@@ -197,18 +194,17 @@ static pgy_status check_shape(const pgy_tensor_info *given, const pgy_value *v, 
 
 pgy_status lint_take_shapes(linter *l, pgy_error *err)
 {
-    const model_args *model = args_get(l->line, &GROUP_MODEL_DATA);
-    for (size_t i = 0; model->shapes && i < pgy_metadata_count(model->shapes); i++) {
-        const pgy_tensor_info *given = pgy_metadata_at(model->shapes, i);
+    const pgy_metadata *shapes = l->options.inputs;
+    for (size_t i = 0; shapes && i < pgy_metadata_count(shapes); i++) {
+        const pgy_tensor_info *given = pgy_metadata_at(shapes, i);
         const pgy_value *v = pgy_graph_find_value(l->graph, given->name);
         if (v && !v->is_input)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "--input-shapes %s: the tensor is no input of the model",
-                                 given->name);
+                                 "inputs %s: the tensor is no input of the model", given->name);
         const pgy_status st = v ? check_shape(given, v, err) : PGY_OK;
         if (st) return st;
     }
-    return model->shapes ? pgy_graph_override_shapes(l->graph, model->shapes, err) : PGY_OK;
+    return shapes ? pgy_graph_override_shapes(l->graph, shapes, err) : PGY_OK;
 }
 
 /* ---- Structure ------------------------------------------------------------------------------ */
@@ -230,14 +226,14 @@ static bool is_formal(const linter *l, const pgy_finding *f)
 static bool is_exception(const linter *l, const pgy_finding *f)
 {
     return f->severity == PGY_LOG_ERROR &&
-           (l->is_static || l->strict || !has_code(f, "declared-shape"));
+           (l->options.static_only || l->options.strict || !has_code(f, "declared-shape"));
 }
 
 /* Lists findings by node, so that what the runtime says of a node can be told from what it does
  * not. */
 static bool index_findings(linter *l)
 {
-    arena *memory = &l->report.memory;
+    arena *memory = &l->report->memory;
     l->next_of_node = arena_alloc_array(memory, l->finding_count + 1, sizeof *l->next_of_node);
     l->is_said = arena_alloc_array(memory, l->finding_count + 1, sizeof *l->is_said);
     if (!l->next_of_node || !l->is_said) return false;
@@ -260,7 +256,7 @@ size_t lint_first_finding(const linter *l, const char *node)
 }
 
 /* The order of nodes is checked as the file has it. */
-pgy_status lint_look(linter *l, pgy_error *err)
+pgy_status lint_check(linter *l, pgy_error *err)
 {
     pgy_node **sorted = l->graph->nodes;
     l->graph->nodes = l->stored;
@@ -270,7 +266,7 @@ pgy_status lint_look(linter *l, pgy_error *err)
     if (!st && !index_findings(l)) st = no_memory(err);
     for (size_t i = 0; !st && i < l->finding_count; i++)
         if (has_code(&l->findings[i], LINT_CODE_DUPLICATE) ||
-            (!l->strict && is_formal(l, &l->findings[i])))
+            (!l->options.strict && is_formal(l, &l->findings[i])))
             l->is_said[i] = true;
     return st;
 }
@@ -292,7 +288,7 @@ void lint_add_errors(linter *l)
     for (size_t i = 0; i < l->finding_count; i++) {
         if (l->is_said[i] || !is_exception(l, &l->findings[i])) continue;
         l->is_said[i] = true;
-        add_finding(l, &l->findings[i], LINT_EXCEPTION, LINT_CHECKER, true);
+        add_finding(l, &l->findings[i], PGY_LINT_EXCEPTION, PGY_LINT_CHECKER, true);
     }
 }
 
@@ -313,8 +309,9 @@ static void add_unused(linter *l, const char *code)
         found[count++] = f;
     }
     if (count) qsort(found, count, sizeof *found, by_path);
-    for (size_t i = 0; i < count; i++) add_finding(l, found[i], LINT_WARNING, LINT_GRAPH, false);
-    l->report.failed |= !found;
+    for (size_t i = 0; i < count; i++)
+        add_finding(l, found[i], PGY_LINT_WARNING, PGY_LINT_GRAPH, false);
+    l->report->failed |= !found;
     mem_free(found);
 }
 
@@ -327,8 +324,8 @@ void lint_add_warnings(linter *l)
             const pgy_finding *f = &l->findings[i];
             if (l->is_said[i] || (f->node[0] != 0) != of_nodes) continue;
             l->is_said[i] = true;
-            add_finding(l, f, f->severity > PGY_LOG_INFO ? LINT_WARNING : LINT_INFO, LINT_CHECKER,
-                        true);
+            add_finding(l, f, f->severity > PGY_LOG_INFO ? PGY_LINT_WARNING : PGY_LINT_INFO,
+                        PGY_LINT_CHECKER, true);
         }
     }
 }

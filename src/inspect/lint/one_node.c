@@ -2,7 +2,7 @@
 /* Models of single nodes: what a runtime says of one node alone, on the data that reach it. */
 #include <string.h>
 
-#include "cli/lint.h"
+#include "inspect/lint/report.h"
 
 /* Names that a graph uses but does not define, its subgraphs included. */
 static bool outer_names(strmap *out, const pgy_onnx_graph *g)

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the steps of `check lint` share: cmd_check_lint.c calls lint_look.c, then lint_run.c. */
-#ifndef CLI_LINT_WORK_H
-#define CLI_LINT_WORK_H
+/* What the steps of a lint share: lint.c calls structure.c, then run.c. */
+#ifndef INSPECT_LINT_LINTER_H
+#define INSPECT_LINT_LINTER_H
 
-#include <polygraphy/transform.h>
-
-#include "cli/command.h"
-#include "cli/lint.h"
+#include "inspect/lint/report.h"
 
 typedef struct linter {
-    args *line;
-    bool is_static, strict;
-    lint_report report;
+    pgy_lint_options options;
+    lint_report *report;
     pgy_model *model;
     pgy_graph *graph;  /* NULL: the model is no graph, or has no nodes */
     pgy_node **stored; /* the order of the file, in which the original runs nodes */
@@ -23,37 +19,37 @@ typedef struct linter {
     pgy_metadata *inputs;
     pgy_tensor_map *values; /* everything computed so far */
     const pgy_backend *backend;
+    const void *backend_options;
     bool opened; /* the runtime has taken the whole model: what fails then depends on data */
-    /* Options that cannot be followed: no finding of the model. */
+    /* Settings or data that the runtime or the model refuse: an error of the call, no finding. */
     pgy_status misuse;
     pgy_error misuse_why;
 } linter;
 
 #define LINT_NONE SIZE_MAX
 
-/* ---- lint_look.c ----------------------------------------------------------------------------- */
+/* ---- structure.c ---------------------------------------------------------------------------- */
 
-/* Reads the model; one that is no graph has its findings in the report and no l->graph. */
-pgy_status lint_load(linter *l, pgy_error *err) PGY_MUST_CHECK;
-/* The shapes of --input-shapes become those of the graph, so that the check sees them;
- * PGY_E_ARGUMENT for one that contradicts the model. */
+/* Loads the model. If it is no graph, the report gets the reasons and l->graph stays NULL. */
+pgy_status lint_load(linter *l, const pgy_loader *loader, pgy_error *err) PGY_MUST_CHECK;
+/* Puts the shapes of the options into the graph, so that the check sees them. */
 pgy_status lint_take_shapes(linter *l, pgy_error *err) PGY_MUST_CHECK;
 /* Fills l->findings; nothing is reported. */
-pgy_status lint_look(linter *l, pgy_error *err) PGY_MUST_CHECK;
+pgy_status lint_check(linter *l, pgy_error *err) PGY_MUST_CHECK;
 /* The first finding of a node, or LINT_NONE. */
 size_t lint_first_finding(const linter *l, const char *node);
-/* Has the checker found an error? */
+/* Has the check found an error? */
 bool lint_has_errors(const linter *l);
 /* Reports what ONNX's checker finds, as the original does. False: it finds nothing. */
 bool lint_add_as_checker(linter *l);
-/* Reports the errors that nothing else has said. */
+/* Reports the errors that no other finding contains. */
 void lint_add_errors(linter *l);
 /* Reports what does not stop the model. */
 void lint_add_warnings(linter *l);
 
-/* ---- lint_run.c ------------------------------------------------------------------------------ */
+/* ---- run.c ---------------------------------------------------------------------------------- */
 
-/* Runs the model, as a whole only if `is_graph`. */
+/* Runs the model: as a whole if `is_graph`, else only node by node. */
 pgy_status lint_run(linter *l, bool is_graph, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

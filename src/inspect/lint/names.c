@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "cli/lint.h"
+#include "inspect/lint/report.h"
 
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 
@@ -77,11 +77,11 @@ static bool add_duplicate(lint_report *r, const name_lists *l, const char *name,
     str_append(&text, "] found.");
     const bool ok = !text.failed;
     if (ok)
-        lint_add(r, &(lint_entry){.level = LINT_EXCEPTION,
-                                  .source = LINT_GRAPH,
-                                  .code = LINT_CODE_DUPLICATE,
-                                  .node = name,
-                                  .message = str_text(&text)});
+        lint_add(r, &(pgy_lint_finding){.level = PGY_LINT_EXCEPTION,
+                                        .source = PGY_LINT_GRAPH,
+                                        .code = LINT_CODE_DUPLICATE,
+                                        .node = name,
+                                        .message = str_text(&text)});
     str_deinit(&text);
     return ok;
 }
