@@ -28,6 +28,7 @@
 #include <polygraphy/runtime.h>
 #include <polygraphy/shard.h>
 #include <polygraphy/simplify.h>
+#include <polygraphy/tactics.h>
 #include <polygraphy/tensor.h>
 #include <polygraphy/timing_cache.h>
 #include <polygraphy/transform.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect tactics: what a tactic replay file says, layer by layer. */
+#include <polygraphy/tactics.h>
+#include <polygraphy/tensor.h>
+
 #include "base/log.h"
-#include "base/str.h"
 #include "cli/command.h"
 #include "cli/groups/logging.h"
-#include "cli/tactic_file.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/tactics.py";
 
@@ -23,18 +24,15 @@ static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const inspect_tactics_args *s = args_get(line, &OWN);
-    tactic_file f = {0};
-    str text = {0};
+    pgy_tactic_replay *replay = NULL;
+    char *text = NULL;
     (void)passed;
     LOG(INFO, "Loading tactic replay file from %s", s->path);
-    pgy_status st = tactic_file_load(&f, s->path, err);
-    for (size_t i = 0; i < f.count; i++)
-        str_printf(&text, "%sLayer: %s\n    Algorithm: %s", i ? "\n" : "", f.layers[i].name,
-                   f.layers[i].algorithm);
-    if (!st && text.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (!st) LOG(INFO, "%s", str_text(&text));
-    str_deinit(&text);
-    tactic_file_deinit(&f);
+    pgy_status st = pgy_tactic_replay_load(&replay, s->path, err);
+    if (!st) st = pgy_tactic_replay_text(&text, replay, err);
+    if (!st) LOG(INFO, "%s", text);
+    pgy_text_free(text);
+    pgy_tactic_replay_destroy(replay);
     return st;
 }
 

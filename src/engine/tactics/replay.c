@@ -5,12 +5,14 @@
  * are told by the components per element of tensors, so nothing of a choice is lost. */
 #include "engine/tactics/replay.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "engine/tactics/replay_file.h"
 
 static const char REFERENCE[] = "reference";
 
@@ -168,79 +170,57 @@ void tactics_destroy(tactics *t)
     mem_free(t);
 }
 
-static bool is_class(const json_value *object, const char *name)
+/* A number of at most 64 bits; no kernel has a larger one. */
+static bool read_number(int64_t *out, const char *digits)
 {
-    const json_value *v = json_get(object, "polygraphy_class");
-    return v && v->type == JSON_STRING && span_equals(v->raw, name);
+    errno = 0;
+    *out = strtoll(digits, NULL, 10);
+    return !errno;
 }
 
 /* What is no number, as older files have it, fits nothing. */
-static bool read_blocks(blocks *out, const json_value *list, arena *memory)
+static bool copy_blocks(blocks *out, const pgy_tactic_operand *items, size_t count, arena *memory)
 {
-    if (!list || list->type != JSON_ARRAY) return true;
-    out->items = arena_alloc_array(memory, list->count + 1, sizeof *out->items);
-    for (const json_value *v = list->first; out->items && v; v = v->next) {
-        const json_value *count = json_get(v, "components_per_element");
-        out->items[out->count++] = count && count->type == JSON_INT ? count->integer : 0;
+    out->items = arena_alloc_array(memory, count + 1, sizeof *out->items);
+    for (size_t i = 0; out->items && i < count; i++) {
+        const char *digits = items[i].components_per_element;
+        if (!digits || !read_number(&out->items[i], digits)) out->items[i] = 0;
+        out->count++;
     }
     return out->items != NULL;
 }
 
-static pgy_status add_tactic(tactics *t, const json_value *v, pgy_error *err)
+static bool add_layer(tactics *t, const pgy_tactic_layer *l)
 {
-    const json_value *implementation = json_get(v, "implementation");
-    const json_value *version = json_get(v, "tactic");
-    const json_value *name = json_get(v, "kernel");
-    if (!is_class(v, "Algorithm") || !implementation || implementation->type != JSON_INT ||
-        !version || version->type != JSON_INT || (name && name->type != JSON_STRING))
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "line %u: '%.*s' is not an Algorithm with an implementation and a "
-                             "tactic",
-                             v->line, (int)v->key.size, v->key.data);
     tactic *entry = arena_alloc_array(&t->memory, 1, sizeof *entry);
-    if (!entry) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    entry->implementation = implementation->integer;
-    entry->version = version->integer;
-    str number = {0};
-    str_printf(&number, "implementation %lld", (long long)entry->implementation);
-    entry->name =
-        name ? json_string(name, &t->memory, NULL) : arena_strdup(&t->memory, str_text(&number));
-    str_deinit(&number);
-    if (!read_blocks(&entry->inputs, json_get(v, "inputs"), &t->memory) ||
-        !read_blocks(&entry->outputs, json_get(v, "outputs"), &t->memory) || !entry->name ||
-        !strmap_put_n(&t->by_label, v->key.data, v->key.size, entry))
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    return PGY_OK;
+    if (!entry) return false;
+    if (!read_number(&entry->implementation, l->implementation) ||
+        !read_number(&entry->version, l->tactic))
+        entry->implementation = -1; /* no kernel's: theirs are positive */
+    entry->name = l->kernel ? arena_strdup(&t->memory, l->kernel)
+                            : arena_printf(&t->memory, "implementation %s", l->implementation);
+    return entry->name && copy_blocks(&entry->inputs, l->inputs, l->input_count, &t->memory) &&
+           copy_blocks(&entry->outputs, l->outputs, l->output_count, &t->memory) &&
+           strmap_put(&t->by_label, l->name, entry);
 }
 
-static pgy_status read_replay(tactics *t, const file_map *map, pgy_error *err)
+static bool copy_replay(tactics *t, const pgy_tactic_replay *r)
 {
-    json_value *root = NULL;
-    pgy_status st = json_parse(&root, map->data, map->size_bytes, &t->memory, err);
-    if (st) return st;
-    const json_value *replay = json_get(root, "replay");
-    if (!is_class(root, "TacticReplayData") || !replay || replay->type != JSON_OBJECT)
-        return pgy_error_set(err, PGY_E_FORMAT, "this is not a tactic replay");
-    const json_value *passes = json_get(root, "passes");
-    if (passes && passes->type == JSON_STRING) {
-        t->passes = json_string(passes, &t->memory, NULL);
-        if (!t->passes) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    }
-    for (const json_value *v = replay->first; !st && v; v = v->next) st = add_tactic(t, v, err);
-    return st;
+    if (r->passes && !(t->passes = arena_strdup(&t->memory, r->passes))) return false;
+    for (size_t i = 0; i < r->count; i++)
+        if (!add_layer(t, &r->layers[i])) return false;
+    return true;
 }
 
 pgy_status tactics_load(tactics **out, const char *path, pgy_error *err)
 {
-    file_map map = {0};
+    pgy_tactic_replay *r = NULL;
     tactics *t = mem_calloc(1, sizeof *t);
     if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    pgy_status st = file_map_open(&map, path, err);
-    if (!st) {
-        st = read_replay(t, &map, err);
-        if (st) st = pgy_error_prefix(err, st, "tactic replay '%s': ", path);
-        file_map_close(&map);
-    }
+    pgy_status st = replay_file_load(&r, path, false, err);
+    if (st == PGY_E_FORMAT) st = pgy_error_prefix(err, st, "tactic replay ");
+    if (!st && !copy_replay(t, r)) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_tactic_replay_destroy(r);
     if (st)
         tactics_destroy(t);
     else
