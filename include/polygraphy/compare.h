@@ -297,8 +297,8 @@ typedef struct pgy_run_options {
     const char *const *load_outputs; /**< results appended after the runners' own */
     size_t load_output_count;
     pgy_postprocess postprocess;
-    pgy_judge_options judge;
-    const char *const *reports; /**< "out.json", "out.xml" (JUnit), "out.sarif" */
+    const pgy_judge_options *judge; /**< NULL = defaults */
+    const char *const *reports;     /**< "out.json", "out.xml" (JUnit), "out.sarif" */
     size_t report_count;
     const char *model_path;        /**< for reports and messages; may be NULL */
     bool (*cancelled)(void *user); /**< asked between inferences; NULL = never */

@@ -175,8 +175,8 @@ static pgy_status configure_trt(args *line, pgy_error *err)
 
 /* ---- The run -------------------------------------------------------------------------------- */
 
-static void fill_options(pgy_run_options *o, const args *line, const compare_list *functions,
-                         const pgy_postprocess_script *script)
+static void fill_options(pgy_run_options *o, pgy_judge_options *judge, const args *line,
+                         const compare_list *functions, const pgy_postprocess_script *script)
 {
     const inference_args *inference = ARGS_OF(line, inference_args);
     const postprocess_args *post = ARGS_OF(line, postprocess_args);
@@ -202,12 +202,13 @@ static void fill_options(pgy_run_options *o, const args *line, const compare_lis
         o->postprocess.top_k = post->top_k;
         o->postprocess.top_k_count = post->top_k_count;
     }
-    o->judge.comparisons = (const pgy_compare *const *)functions->items;
-    o->judge.comparison_count = functions->count;
-    o->judge.fail_fast = compare->fail_fast;
-    o->judge.check_average = compare->check_average;
-    o->judge.validate = compare->validate;
-    o->judge.compat = compare->compat;
+    o->judge = judge;
+    judge->comparisons = (const pgy_compare *const *)functions->items;
+    judge->comparison_count = functions->count;
+    judge->fail_fast = compare->fail_fast;
+    judge->check_average = compare->check_average;
+    judge->validate = compare->validate;
+    judge->compat = compare->compat;
 }
 
 /* Streaming asks once for each input and once for each runner. */
@@ -237,6 +238,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     size_t runner_count = 0;
     pgy_run_report *report = NULL;
     pgy_run_options options = pgy_run_options_default();
+    pgy_judge_options judge = pgy_judge_options_default();
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
@@ -246,7 +248,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
     if (st) goto done;
     options.loader = loader;
-    fill_options(&options, line, &functions, script);
+    fill_options(&options, &judge, line, &functions, script);
     run_progress counted = {.asks_per_iteration = asks_per_iteration(line, runner_count)};
     options.cancelled = run_progress_cancelled;
     options.user = &counted;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 #include "compare/run.h"
 
 static const char LOG_PATH[] = "comparator/comparator.py";
@@ -86,11 +87,12 @@ pgy_status pgy_compare_accuracy(pgy_accuracy_results **accuracy, bool *passed,
                                 const pgy_judge_options *options, pgy_error *err)
 {
     tally t;
-    pgy_judge_options defaults = pgy_judge_options_default();
+    pgy_judge_options o = pgy_judge_options_default();
     size_t runners = 0;
+    pgy_status st = SIZED_TAKE(pgy_judge_options, &o, options, err);
+    if (st) return st;
     for (size_t i = 0; i < count; i++) runners += pgy_results_runner_count(results[i]);
-    pgy_status st =
-        tally_init(&t, options ? options : &defaults, accuracy ? KEEP_VERDICTS : KEEP_COUNTS, err);
+    st = tally_init(&t, &o, accuracy ? KEEP_VERDICTS : KEEP_COUNTS, err);
     if (st) return st;
     st = tally_results(&t, results, count, err);
     if (!st) st = tally_validate(&t, results, count, err);

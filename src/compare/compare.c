@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 #include "compare/judge.h"
 
 static const char LOG_PATH[] = "comparator/compare.py";
@@ -197,15 +198,8 @@ static pgy_status own(pgy_compare_options *o, pgy_error *err)
 pgy_status pgy_compare_create(pgy_compare **out, const pgy_compare_options *options, pgy_error *err)
 {
     pgy_compare_options o = pgy_compare_options_default(PGY_COMPARE_SIMPLE);
-    if (options) {
-        size_t size = options->size < sizeof o ? options->size : sizeof o;
-        if (size < offsetof(pgy_compare_options, no_shape_check))
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "the size of the comparison options is not set");
-        memcpy(&o, options, size);
-        o.size = sizeof o;
-    }
-    pgy_status st = check(&o, err);
+    pgy_status st = SIZED_TAKE(pgy_compare_options, &o, options, err);
+    if (!st) st = check(&o, err);
     if (st) return st;
     pgy_compare *c = mem_calloc(1, sizeof *c);
     if (!c) return no_memory(err);

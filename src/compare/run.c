@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/system.h"
 #include "compare/run.h"
 
@@ -20,9 +21,7 @@ struct pgy_run_report {
 
 pgy_run_options pgy_run_options_default(void)
 {
-    return (pgy_run_options){.size = sizeof(pgy_run_options),
-                             .judge = pgy_judge_options_default(),
-                             .keep_verdicts = true};
+    return (pgy_run_options){.size = sizeof(pgy_run_options), .keep_verdicts = true};
 }
 
 bool pgy_run_report_passed(const pgy_run_report *r)
@@ -54,6 +53,21 @@ void pgy_run_report_destroy(pgy_run_report *r)
 }
 
 /* ---- Checks before anything runs ------------------------------------------------------------ */
+
+/* What is to be done, and how it is judged, as this version knows them. */
+typedef struct run_settings {
+    pgy_run_options run;
+    pgy_judge_options judge; /* run.judge points to it */
+} run_settings;
+
+static pgy_status take_options(run_settings *out, const pgy_run_options *given, pgy_error *err)
+{
+    *out = (run_settings){.run = pgy_run_options_default(), .judge = pgy_judge_options_default()};
+    pgy_status st = SIZED_TAKE(pgy_run_options, &out->run, given, err);
+    if (!st) st = SIZED_TAKE(pgy_judge_options, &out->judge, out->run.judge, err);
+    out->run.judge = &out->judge;
+    return st;
+}
 
 static pgy_status check_stored(const pgy_run_options *o, pgy_error *err)
 {
@@ -107,7 +121,7 @@ static void judge_course(const run_context *c)
             t, "There was nothing to run: no runner was selected and no results were loaded.");
     else if (!t->iteration_count && !t->stopped)
         tally_fail_unless_compat(t, "There were no iterations: nothing was run or compared.");
-    else if (o->load_output_count && t->runners.count < 2 && !o->judge.validate)
+    else if (o->load_output_count && t->runners.count < 2 && !t->options.validate)
         tally_fail_unless_compat(
             t,
             "The loaded results were compared with nothing: they are those of one runner, and no "
@@ -172,17 +186,16 @@ static pgy_status make_report(pgy_run_report **out, tally *t, pgy_error *err)
 pgy_status pgy_run(pgy_run_report **out, pgy_runner *const *runners, size_t runner_count,
                    const pgy_run_options *options, pgy_error *err)
 {
-    const pgy_run_options defaults = pgy_run_options_default();
+    run_settings settings;
     tally t = {0};
-    run_context c = {.runners = runners,
-                     .runner_count = runner_count,
-                     .options = options ? options : &defaults,
-                     .verdict = &t};
+    run_context c = {
+        .runners = runners, .runner_count = runner_count, .options = &settings.run, .verdict = &t};
     pgy_error why = {0};
     int64_t begin = clock_ns();
 
-    pgy_status st = check_options(c.options, err);
-    if (!st) st = tally_init(&t, &c.options->judge, needed_verdicts(c.options), err);
+    pgy_status st = take_options(&settings, options, err);
+    if (!st) st = check_options(&settings.run, err);
+    if (!st) st = tally_init(&t, &settings.judge, needed_verdicts(c.options), err);
     if (st) return st;
     st = run_and_judge(&c, &why);
     run_facts facts = {.reason = st ? why.text : str_text(&t.reason),
@@ -207,12 +220,13 @@ pgy_status pgy_run(pgy_run_report **out, pgy_runner *const *runners, size_t runn
 pgy_status pgy_infer_all(pgy_results **out, pgy_runner *const *runners, size_t runner_count,
                          const pgy_run_options *options, pgy_error *err)
 {
-    const pgy_run_options defaults = pgy_run_options_default();
-    run_context c = {
-        .runners = runners, .runner_count = runner_count, .options = options ? options : &defaults};
+    run_settings settings;
+    run_context c = {.runners = runners, .runner_count = runner_count, .options = &settings.run};
     pgy_data_loader *made = NULL;
+    pgy_status st = take_options(&settings, options, err);
+    if (st) return st;
     if (!runner_count) LOG(WARNING, "No runners were provided; there will be no results.");
-    pgy_status st = saver_check_paths(c.options, err);
+    st = saver_check_paths(c.options, err);
     if (!st) st = choose_loader(&c, &made, err);
     if (!st) st = sequential_infer(out, &c, err);
     pgy_data_loader_destroy(made);

@@ -4,6 +4,7 @@
 #include "data/loader.h"
 
 #include "base/alloc.h"
+#include "base/sized.h"
 
 struct pgy_data_loader {
     pgy_data_loader_functions functions;
@@ -15,11 +16,14 @@ struct pgy_data_loader {
 pgy_status pgy_data_loader_create(pgy_data_loader **out, const pgy_data_loader_functions *functions,
                                   void *user, pgy_error *err)
 {
-    if (!functions || !functions->next)
+    pgy_data_loader_functions taken = {.size = sizeof taken};
+    const pgy_status st = SIZED_TAKE(pgy_data_loader_functions, &taken, functions, err);
+    if (st) return st;
+    if (!taken.next)
         return pgy_error_set(err, PGY_E_ARGUMENT, "a data loader needs a 'next' function");
     pgy_data_loader *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a data loader");
-    l->functions = *functions;
+    l->functions = taken;
     l->user = user;
     *out = l;
     return PGY_OK;

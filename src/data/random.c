@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "data/loader.h"
 #include "data/random_fill.h"
@@ -356,12 +357,15 @@ pgy_status pgy_random_loader_create(pgy_data_loader **out, const pgy_random_opti
 {
     static const pgy_data_loader_functions FUNCTIONS = {
         sizeof FUNCTIONS, random_next, random_rewind, random_set_metadata, random_destroy};
+    pgy_random_options o = pgy_random_options_default();
+    pgy_status st = SIZED_TAKE(pgy_random_options, &o, options, err);
+    if (st) return st;
     random_loader *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a data loader");
-    l->seed = options->seed;
-    l->iterations = options->iterations;
-    l->torch_floats = options->torch_floats;
-    pgy_status st = copy_options(l, options, err);
+    l->seed = o.seed;
+    l->iterations = o.iterations;
+    l->torch_floats = o.torch_floats;
+    st = copy_options(l, &o, err);
     if (!st) st = pgy_data_loader_create(out, &FUNCTIONS, l, err);
     if (st) {
         random_destroy(l);

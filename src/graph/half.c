@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "graph/half.h"
 #include "graph/inline.h"
 #include "graph/mask.h"
@@ -303,8 +304,10 @@ pgy_half_options pgy_half_options_default(void)
 
 pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options, pgy_error *err)
 {
-    const pgy_half_options defaults = pgy_half_options_default();
-    halver h = {.options = options ? options : &defaults};
+    pgy_half_options taken = pgy_half_options_default();
+    halver h = {.options = &taken};
+    pgy_status st = SIZED_TAKE(pgy_half_options, &taken, options, err);
+    if (st) return st;
     h.type = type_find(h.options->dtype);
     if (!g || g->parent)
         return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be converted");
@@ -316,7 +319,7 @@ pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options,
                              BFLOAT16_OPSET, (long long)pgy_graph_opset(g, ""));
     h.used = arena_alloc_array(&state_of(g)->memory, h.options->keep_count + 1, sizeof *h.used);
     if (!h.used) return graph_no_memory(err);
-    pgy_status st = prepare(&h, g, err);
+    st = prepare(&h, g, err);
     if (st) return st;
     st = half_mark_wide(&h, g, false, err);
     if (!st) st = check_keep(&h, err);

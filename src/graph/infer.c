@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 #include "ops/signature.h"
 
@@ -639,10 +640,11 @@ static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *
 pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options, pgy_error *err)
 {
     if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
-    infer_run run = {.strict = options && options->strict};
-    const bool has_values = options && options->size >= sizeof *options;
-    const pgy_status st = infer_graph(&run, g, options ? options->inputs : NULL,
-                                      has_values ? options->values : NULL, err);
+    pgy_infer_options o = {.size = sizeof o};
+    pgy_status st = SIZED_TAKE(pgy_infer_options, &o, options, err);
+    if (st) return st;
+    infer_run run = {.strict = o.strict};
+    st = infer_graph(&run, g, o.inputs, o.values, err);
     if (!st) LOG(EXTRA_VERBOSE, "Inferred the shapes of %zu nodes", g->node_count);
     return st;
 }

@@ -13,6 +13,7 @@
 #include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/sized.h"
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
@@ -90,20 +91,18 @@ static pgy_status step_load(pgy_model **model, const pgy_loader *self, pgy_error
     return pgy_model_load(model, self->path, &self->load, err);
 }
 
-/* Options of a caller that was built against a shorter struct. */
-static void copy_options(void *to, size_t to_size, const void *from, size_t from_size)
-{
-    memcpy(to, from, from_size && from_size < to_size ? from_size : to_size);
-}
-
 pgy_status pgy_loader_from_path(pgy_loader **out, const char *path,
                                 const pgy_model_load_options *options, pgy_error *err)
 {
     if (!path || !*path) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path");
     pgy_loader *l = create(step_load);
     if (!l) return out_of_memory(err);
-    if (options) copy_options(&l->load, sizeof l->load, options, options->size);
     l->load.size = sizeof l->load;
+    const pgy_status st = SIZED_TAKE(pgy_model_load_options, &l->load, options, err);
+    if (st) {
+        pgy_loader_destroy(l);
+        return st;
+    }
     bool ok = (l->path = arena_strdup(&l->memory, path)) != NULL;
     if (ok && l->load.external_data_dir)
         ok = (l->load.external_data_dir = arena_strdup(&l->memory, l->load.external_data_dir)) !=
@@ -221,8 +220,12 @@ pgy_status pgy_loader_select_outputs(pgy_loader **loader, const pgy_output_selec
     pgy_loader *l = create(step_select);
     if (!l) return out_of_memory(err);
     pgy_output_selection *s = &l->selection;
-    copy_options(s, sizeof *s, selection, selection->size);
     s->size = sizeof *s;
+    const pgy_status st = SIZED_TAKE(pgy_output_selection, s, selection, err);
+    if (st) {
+        pgy_loader_destroy(l);
+        return st;
+    }
     if (!copy_names(&s->names, s->name_count, &l->memory) ||
         !copy_names(&s->op_types, s->op_type_count, &l->memory) ||
         !copy_names(&s->exclude, s->exclude_count, &l->memory)) {
@@ -249,8 +252,11 @@ pgy_status pgy_loader_convert_half(pgy_loader **loader, const pgy_half_options *
     pgy_loader *l = create(step_half);
     if (!l) return out_of_memory(err);
     l->half = pgy_half_options_default();
-    if (options) copy_options(&l->half, sizeof l->half, options, options->size);
-    l->half.size = sizeof l->half;
+    const pgy_status st = SIZED_TAKE(pgy_half_options, &l->half, options, err);
+    if (st) {
+        pgy_loader_destroy(l);
+        return st;
+    }
     if (!copy_names(&l->half.keep, l->half.keep_count, &l->memory)) {
         pgy_loader_destroy(l);
         return out_of_memory(err);
@@ -276,8 +282,11 @@ pgy_status pgy_loader_save(pgy_loader **loader, const char *path,
     pgy_loader *l = create(step_save);
     if (!l) return out_of_memory(err);
     l->save = pgy_model_save_options_default();
-    if (options) copy_options(&l->save, sizeof l->save, options, options->size);
-    l->save.size = sizeof l->save;
+    const pgy_status st = SIZED_TAKE(pgy_model_save_options, &l->save, options, err);
+    if (st) {
+        pgy_loader_destroy(l);
+        return st;
+    }
     bool ok = (l->path = arena_strdup(&l->memory, path)) != NULL;
     if (ok && l->save.external_data_path)
         ok = (l->save.external_data_path = arena_strdup(&l->memory, l->save.external_data_path)) !=

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 
 static const char LOG_PATH[] = "backend/onnx/util.py";
@@ -167,19 +168,21 @@ static void replace_outputs(chosen *c)
     graph_mark_changed(g);
 }
 
-pgy_status pgy_graph_select_outputs(pgy_graph *g, const pgy_output_selection *selection,
-                                    pgy_error *err)
+pgy_status pgy_graph_select_outputs(pgy_graph *g, const pgy_output_selection *given, pgy_error *err)
 {
-    if (!g || !selection)
+    if (!g || !given)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "outputs are selected from a graph by a selection");
+    pgy_output_selection taken = {.size = sizeof taken};
+    const pgy_output_selection *selection = &taken;
+    pgy_status st = SIZED_TAKE(pgy_output_selection, &taken, given, err);
+    if (st) return st;
     const size_t room = level_of(g)->values.count + g->output_count;
     chosen c = {.graph = g,
                 .values = arena_alloc_array(&state_of(g)->memory, room, sizeof(pgy_value *))};
     if (!c.values) return graph_no_memory(err);
     state_of(g)->epoch++;
-    pgy_status st =
-        choose_names(&c, selection->names, selection->names ? selection->name_count : 0, err);
+    st = choose_names(&c, selection->names, selection->names ? selection->name_count : 0, err);
     if (st) return st;
     if (selection->mark_all) choose_matching(&c, NULL);
     size_t found = 0;

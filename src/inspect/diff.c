@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
@@ -264,16 +265,19 @@ pgy_status pgy_diff_create(pgy_diff **out, pgy_model *before, pgy_model *after,
     if (!pgy_model_proto(before)->graph || !pgy_model_proto(after)->graph)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'%.400s' has no graph to compare",
                              pgy_model_path(pgy_model_proto(before)->graph ? after : before));
-    if (options && (!(options->atol >= 0) || !(options->rtol >= 0)))
+    pgy_diff_options o = {.size = sizeof o};
+    pgy_status st = SIZED_TAKE(pgy_diff_options, &o, options, err);
+    if (st) return st;
+    if (!(o.atol >= 0) || !(o.rtol >= 0))
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "a tolerance is %g; it must be a number that is not negative",
-                             options->atol >= 0 ? options->rtol : options->atol);
+                             o.atol >= 0 ? o.rtol : o.atol);
     pgy_diff *d = mem_calloc(1, sizeof *d);
     if (!d) return diff_no_memory(err);
     d->a = pgy_model_retain(before);
     d->b = pgy_model_retain(after);
-    if (options) d->options = *options;
-    pgy_status st = compare(d, err);
+    d->options = o;
+    st = compare(d, err);
     mem_free(d->weights);
     d->weights = NULL;
     if (st)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "graph/inline.h"
 #include "onnx/elements.h"
 
@@ -337,11 +338,14 @@ pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g, const pgy_memory_op
 {
     uint64_t peak = 0;
     if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "a graph is needed to be measured");
+    pgy_memory_options o = {.size = sizeof o};
+    pgy_status st = SIZED_TAKE(pgy_memory_options, &o, options, err);
+    if (st) return st;
     pgy_memory *m = mem_calloc(1, sizeof *m);
     if (!m) return no_memory(err);
-    if (options) m->options = *options;
+    m->options = o;
     const pgy_infer_options infer = {.size = sizeof infer, .inputs = m->options.inputs};
-    pgy_status st = graph_check_inputs(g, m->options.inputs, false, err);
+    st = graph_check_inputs(g, m->options.inputs, false, err);
     if (!st && m->options.sort) st = pgy_graph_sort(g, err);
     if (!st) st = pgy_graph_infer_shapes(g, &infer, err);
     if (!st && state_of(g)->functions.count) st = flatten(m, &g, &infer, err);

@@ -141,8 +141,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "their size");
     if (p->inputs != q->input_count || p->outputs != q->output_count)
         return extent_refuse(e, "number of operands");
-    if (t->size < offsetof(pgy_operator_tactic, extent) + sizeof t->extent || !t->extent)
-        return true;
+    if (!t->extent) return true;
     pgy_tactic_extent own = {.input_count = q->input_count,
                              .output_count = q->output_count,
                              .input_bytes = inputs,
@@ -206,8 +205,8 @@ static void add_new(void)
     const op_def *row;
     pthread_mutex_lock(&lock);
     for (; (row = op_added(rows_seen)); rows_seen++) {
-        const pgy_operator_tactic *const *tactics =
-            plugin_is(row) ? plugin_tactics(row->user_data) : NULL;
+        const pgy_operator_definition *d = plugin_is(row) ? row->user_data : NULL;
+        const pgy_operator_tactic *const *tactics = d ? d->tactics : NULL;
         for (; tactics && *tactics; tactics++)
             if (!add(row, *tactics))
                 LOG(ERROR, "Tactic %s of %s cannot be kept: out of memory", (*tactics)->name,

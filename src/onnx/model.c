@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "onnx/computed.h"
 #include "onnx/model_read.h"
 #include "onnx/schema.h"
@@ -16,22 +17,25 @@ static pgy_status out_of_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while making a model");
 }
 
-static pgy_status create(pgy_model **out, const char *path, const pgy_model_load_options *options,
+static pgy_status create(pgy_model **out, const char *path, const pgy_model_load_options *given,
                          pgy_error *err)
 {
+    pgy_model_load_options o = {.size = sizeof o};
+    const pgy_status st = SIZED_TAKE(pgy_model_load_options, &o, given, err);
+    if (st) return st;
     pgy_model *m = mem_calloc(1, sizeof(*m));
     if (!m) return out_of_memory(err);
     atomic_init(&m->references, 1);
     pthread_mutex_init(&m->lock, NULL);
     m->map.fd = -1;
     m->path = mem_strdup(path);
-    if (options && options->external_data_dir) {
-        m->external_dir = mem_strdup(options->external_data_dir);
+    if (o.external_data_dir) {
+        m->external_dir = mem_strdup(o.external_data_dir);
     } else {
         m->external_dir = *path ? path_dirname(path) : mem_strdup("");
     }
-    m->ignore_external = options && options->ignore_external_data;
-    m->allow_outside = options && options->allow_outside;
+    m->ignore_external = o.ignore_external_data;
+    m->allow_outside = o.allow_outside;
     if (!m->path || !m->external_dir) {
         pgy_model_destroy(m);
         return out_of_memory(err);

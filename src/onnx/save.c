@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "onnx/external.h"
 #include "onnx/model_write.h"
 #include "onnx/saving.h"
@@ -306,12 +307,13 @@ static pgy_status write_files(saving *s, pgy_error *err)
 pgy_status pgy_model_save(pgy_model *m, const char *path, const pgy_model_save_options *options,
                           pgy_error *err)
 {
-    const pgy_model_save_options defaults = pgy_model_save_options_default();
+    pgy_model_save_options o = pgy_model_save_options_default();
     saving s = {0};
     if (!m || !path || !*path)
         return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path to be saved to");
     if (!m->proto) return no_tree(err);
-    pgy_status st = saving_init(&s, m, path, options ? options : &defaults, err);
+    pgy_status st = SIZED_TAKE(pgy_model_save_options, &o, options, err);
+    if (!st) st = saving_init(&s, m, path, &o, err);
     if (!st) st = decide(&s, err);
     if (!st) st = write_files(&s, err);
     saving_deinit(&s);

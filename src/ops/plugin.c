@@ -236,12 +236,6 @@ pgy_status plugin_eval(op_eval *c, pgy_error *err)
 
 /* ---- Tactics -------------------------------------------------------------------------------- */
 
-const pgy_operator_tactic *const *plugin_tactics(const pgy_operator_definition *d)
-{
-    return d->size < offsetof(pgy_operator_definition, tactics) + sizeof d->tactics ? NULL
-                                                                                    : d->tactics;
-}
-
 bool plugin_is(const op_def *def)
 {
     return def && def->infer == plugin_infer;

@@ -16,8 +16,6 @@ struct pgy_operator_call {
 };
 
 const pgy_operator_host *plugin_host(void);
-/* NULL-ended; NULL if the definition has none. */
-const pgy_operator_tactic *const *plugin_tactics(const pgy_operator_definition *d);
 /* Is the row one of an operator from outside? */
 bool plugin_is(const op_def *def);
 /* op_def.infer and op_def.eval of operators from outside; op_def.user_data is their definition. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/dl.h"
 #include "base/file.h"
+#include "base/sized.h"
 #include "ops/plugin.h"
 #include "ops/signature.h"
 
@@ -27,7 +28,6 @@ static const char *tactics_defect(const pgy_operator_tactic *const *tactics)
     for (size_t i = 0; tactics && tactics[i]; i++) {
         const pgy_operator_tactic *t = tactics[i];
         if (i == MAX_TACTICS) return "it has too many tactics";
-        if (t->size < offsetof(pgy_operator_tactic, extent)) return "a tactic's struct is too small for this version";
         if (!t->name || !*t->name || strlen(t->name) > MAX_TACTIC_NAME || strpbrk(t->name, " :/"))
             return "a tactic has no name, or one with a blank, ':' or '/', or too long a name";
         if (t->version < 1 || t->version > UINT16_MAX)
@@ -42,15 +42,10 @@ static const char *tactics_defect(const pgy_operator_tactic *const *tactics)
 /* The first thing that is wrong with a definition, or NULL. */
 static const char *defect(const pgy_operator_definition *d)
 {
-    if (d->abi != PGY_OPERATOR_ABI)
-        return "it was made for another version of the operator interface";
-    if (d->size < offsetof(pgy_operator_definition, tactics))
-        return "its struct is too small for this version of the interface";
     if (!d->name || !*d->name || !d->domain || !*d->domain) return "it lacks a name or a domain";
     if (d->since < 1 || d->since > INT32_MAX) return "its version is not positive";
-    const pgy_operator_tactic *const *tactics = plugin_tactics(d);
-    if (!d->infer || (!d->compute && (!tactics || !*tactics))) return "a callback is missing";
-    if (tactics_defect(tactics)) return tactics_defect(tactics);
+    if (!d->infer || (!d->compute && (!d->tactics || !*d->tactics))) return "a callback is missing";
+    if (tactics_defect(d->tactics)) return tactics_defect(d->tactics);
     if (d->min_inputs > d->max_inputs || d->min_outputs > d->max_outputs || d->min_inputs > 255 ||
         d->min_outputs > 255)
         return "its numbers of inputs and outputs make no sense";
@@ -87,15 +82,50 @@ static pgy_status make_attributes(const op_attr_def **out, const pgy_operator_de
     return PGY_OK;
 }
 
-static pgy_status make_row(op_def *row, const pgy_operator_definition *d, arena *memory,
+/* Tactics as this version knows them. */
+static pgy_status take_tactics(pgy_operator_definition *d, arena *memory, pgy_error *err)
+{
+    const pgy_operator_tactic *const *given = d->tactics;
+    size_t count = 0;
+    while (given && given[count] && count <= MAX_TACTICS) count++;
+    pgy_operator_tactic *tactics = arena_alloc_array(memory, count + 1, sizeof *tactics);
+    const pgy_operator_tactic **list = arena_alloc_array(memory, count + 1, sizeof *list);
+    if (!tactics || !list) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) {
+        st = SIZED_TAKE(pgy_operator_tactic, &tactics[i], given[i], err);
+        list[i] = &tactics[i];
+    }
+    d->tactics = given ? list : NULL;
+    return st;
+}
+
+static pgy_status take(pgy_operator_definition **out, const pgy_operator_definition *given,
+                       arena *memory, pgy_error *err)
+{
+    pgy_operator_definition *d = arena_alloc(memory, sizeof *d);
+    if (!d) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = SIZED_TAKE(pgy_operator_definition, d, given, err);
+    if (!st && d->abi != PGY_OPERATOR_ABI)
+        st = pgy_error_set(err, PGY_E_BACKEND,
+                           "it was made for another version of the operator interface");
+    if (!st) st = take_tactics(d, memory, err);
+    *out = d;
+    return st;
+}
+
+static pgy_status make_row(op_def *row, const pgy_operator_definition *given, arena *memory,
                            pgy_error *err)
 {
     const op_attr_def *attrs = NULL;
+    pgy_operator_definition *d = NULL;
+    pgy_status st = take(&d, given, memory, err);
+    if (st) return st;
     const char *wrong = defect(d);
     if (wrong) return pgy_error_set(err, PGY_E_BACKEND, "%s", wrong);
     op_signature *parsed = arena_alloc(memory, sizeof *parsed);
     if (!parsed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    pgy_status st = d->signature ? op_signature_parse(parsed, d->signature, memory, err) : PGY_OK;
+    st = d->signature ? op_signature_parse(parsed, d->signature, memory, err) : PGY_OK;
     if (!st) st = make_attributes(&attrs, d, memory, err);
     if (st) return st;
     *row = (op_def){
@@ -120,6 +150,12 @@ static pgy_status make_row(op_def *row, const pgy_operator_definition *d, arena 
     return PGY_OK;
 }
 
+static const char *given_name(const pgy_operator_definition *d)
+{
+    const bool has = d->size >= offsetof(pgy_operator_definition, name) + sizeof d->name;
+    return has && d->name ? d->name : "without name";
+}
+
 static pgy_status add_all(const pgy_operator_definition *const *list, pgy_error *err)
 {
     static arena kept; /* rows live as long as the process */
@@ -132,9 +168,7 @@ static pgy_status add_all(const pgy_operator_definition *const *list, pgy_error 
     if (!rows) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const pgy_status st = make_row(&rows[i], list[i], &kept, err);
-        if (st)
-            return pgy_error_prefix(
-                err, st, "operator %s: ", list[i]->name ? list[i]->name : "without name");
+        if (st) return pgy_error_prefix(err, st, "operator %s: ", given_name(list[i]));
         for (size_t k = 0; k < i; k++)
             if (!strcmp(rows[k].name, rows[i].name) && !strcmp(rows[k].domain, rows[i].domain) &&
                 rows[k].since == rows[i].since)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "tensor/convert.h"
 #include "tensor/text_float.h"
@@ -256,9 +257,8 @@ static void append_axis(printer *p, int32_t axis, size_t at, int64_t indent, int
 
 static void set_options(printer *p, const pgy_text_options *o)
 {
-    int64_t edge = o ? o->edge_items : 0,
-            threshold = o && o->threshold ? o->threshold : DEFAULT_THRESHOLD;
-    int64_t width = o && o->line_width ? o->line_width : DEFAULT_WIDTH;
+    const int64_t edge = o->edge_items, threshold = o->threshold ? o->threshold : DEFAULT_THRESHOLD;
+    const int64_t width = o->line_width ? o->line_width : DEFAULT_WIDTH;
     p->edge = edge ? edge : DEFAULT_EDGE;
     p->summarised = edge >= 0 && pgy_view_count(p->v) > (uint64_t)threshold;
     p->line_width = width < 0 ? INT64_MAX : width;
@@ -277,7 +277,10 @@ pgy_status pgy_view_text(char **out, pgy_view v, const pgy_text_options *options
     if (!p.type->bits || v.rank < 0 || v.rank > PGY_MAX_RANK)
         return pgy_error_set(err, PGY_E_TYPE, "an array of type %s and rank %d cannot be printed",
                              p.type->name, (int)v.rank);
-    set_options(&p, options);
+    pgy_text_options o = {.size = sizeof o};
+    const pgy_status st = SIZED_TAKE(pgy_text_options, &o, options, err);
+    if (st) return st;
+    set_options(&p, &o);
     if (pgy_view_count(v) == 0) {
         str_append(&p.out, "[]");
     } else if (!p.data) {

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "transform/fold.h"
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
@@ -267,27 +268,19 @@ static pgy_status list_notes(pgy_fold_report *report, const folder *f, pgy_error
     return PGY_OK;
 }
 
-static void take_options(pgy_fold_options *out, const pgy_fold_options *given)
-{
-    *out = pgy_fold_options_default();
-    if (!given) return;
-    const size_t size = given->size < sizeof *out ? given->size : sizeof *out;
-    memcpy(out, given, size);
-    out->size = sizeof *out;
-}
-
 pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *options,
                                     pgy_fold_report *report, pgy_error *err)
 {
     if (!g || g->parent)
         return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be folded");
-    if (options && options->size < sizeof(size_t))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "the size of the fold options is not set");
-    folder f = {
-        .graph = g, .state = state_of(g), .weak_names = pgy_model_proto(g->model)->ir_version < 4};
+    folder f = {.graph = g,
+                .state = state_of(g),
+                .weak_names = pgy_model_proto(g->model)->ir_version < 4,
+                .options = pgy_fold_options_default()};
     pgy_fold_report result = {0};
-    take_options(&f.options, options);
-    pgy_status st = list_all_levels(&f, err);
+    pgy_status st = SIZED_TAKE(pgy_fold_options, &f.options, options, err);
+    if (st) return st;
+    st = list_all_levels(&f, err);
     if (!st) {
         forget_refusals(&f);
         result.nodes_before = count_nodes(&f);

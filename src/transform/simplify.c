@@ -14,6 +14,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/sized.h"
 #include "transform/fuse/fuse.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
@@ -458,11 +459,13 @@ pgy_status pgy_model_simplify(pgy_model **out, pgy_model *model,
                               const pgy_simplify_options *options, pgy_simplify_report **report,
                               pgy_error *err)
 {
-    const pgy_simplify_options plain = pgy_simplify_options_default();
-    simplifier s = {.options = options ? options : &plain, .original = model};
+    pgy_simplify_options o = pgy_simplify_options_default();
+    pgy_status st = SIZED_TAKE(pgy_simplify_options, &o, options, err);
+    if (st) return st;
+    simplifier s = {.options = &o, .original = model};
     pgy_model *made = pgy_model_retain(model);
     s.box = mem_calloc(1, sizeof *s.box);
-    pgy_status st = s.box ? simplify_choose_rules(s.wanted, s.options, err) : no_memory(err);
+    st = s.box ? simplify_choose_rules(s.wanted, s.options, err) : no_memory(err);
     if (st) goto done;
     pgy_simplify_report *to = &s.box->report;
     to->passed = true;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 #include "onnx/computed.h"
 #include "transform/weights.h"
@@ -245,11 +246,13 @@ static pgy_status finish(pgy_model **out, rebuilder *b, pgy_error *err)
 pgy_status pgy_model_reconstruct_weights(pgy_model **out, size_t *filled, pgy_model *m,
                                          const pgy_reconstruct_options *options, pgy_error *err)
 {
-    static const pgy_reconstruct_options DEFAULTS = {.size = sizeof DEFAULTS, .seed = 1};
-    rebuilder b = {.options = options ? options : &DEFAULTS};
+    pgy_reconstruct_options o = {.size = sizeof o, .seed = 1};
+    rebuilder b = {.options = &o};
     if (!out || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to fill");
+    pgy_status st = SIZED_TAKE(pgy_reconstruct_options, &o, options, err);
+    if (st) return st;
     LOG(START, "Beginning weight reconstruction...");
-    pgy_status st = weight_edit_init(&b.edit, m, err);
+    st = weight_edit_init(&b.edit, m, err);
     if (!st) st = collect(&b, err);
     if (!st) st = find_axes(&b, m, err);
     if (!st) st = fill_all(&b, err);

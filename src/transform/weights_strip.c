@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 #include "ops/signature.h"
 #include "transform/weights.h"
@@ -192,7 +193,7 @@ static pgy_status finish(pgy_model **out, weight_edit *e, size_t stripped, pgy_e
 
 static pgy_status read_exclude(stripper *s, const pgy_strip_options *o, pgy_error *err)
 {
-    for (size_t i = 0; o && i < o->exclude_count; i++)
+    for (size_t i = 0; i < o->exclude_count; i++)
         if (!strmap_put(&s->exclude, o->exclude[i], NULL)) return graph_no_memory(err);
     return PGY_OK;
 }
@@ -204,11 +205,14 @@ pgy_status pgy_model_strip_weights(pgy_model **out, size_t *stripped, pgy_model 
     weight_edit e = {0};
     pgy_graph *graph = NULL;
     size_t count = 0;
+    pgy_strip_options o = {.size = sizeof o};
     if (!out || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to strip");
+    pgy_status st = SIZED_TAKE(pgy_strip_options, &o, options, err);
+    if (st) return st;
     LOG(START, "Beginning weight stripping...");
     LOG(WARNING, "Only a model whose constants are folded has all of its weights where they are "
                  "looked for");
-    pgy_status st = read_exclude(&s, options, err);
+    st = read_exclude(&s, &o, err);
     if (!st) st = pgy_graph_import(&graph, m, err);
     if (!st) LOG(INFO, "Querying Sparse Initializers in the model");
     if (!st) st = sparse_weights_check(&s.sparse, graph, err);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/system.h"
 #include "engine/build/shapes.h"
 #include "engine/context/state.h"
@@ -45,20 +46,22 @@ static pgy_status take_team(context *c, const pgy_context_options *o, pgy_error 
     return PGY_OK;
 }
 
-pgy_status pgy_context_create(pgy_context **out, pgy_engine *e, const pgy_context_options *o,
+pgy_status pgy_context_create(pgy_context **out, pgy_engine *e, const pgy_context_options *given,
                               pgy_error *err)
 {
-    static const pgy_context_options DEFAULTS = {.size = sizeof DEFAULTS};
+    pgy_context_options taken = {.size = sizeof taken};
+    const pgy_context_options *o = &taken;
     pgy_error own;
+    pgy_status st = SIZED_TAKE(pgy_context_options, &taken, given, err);
+    if (st) return st;
     context *c = mem_calloc(1, sizeof *c);
     if (!c) return context_no_memory(err);
-    if (!o) o = &DEFAULTS;
     if (!err) err = &own;
     c->profile = PROFILE_ANY;
     c->engine = engine_retain(e);
     c->allocation = o->allocation;
     if (o->allocator) c->allocator = *o->allocator;
-    pgy_status st = take_team(c, o, err);
+    st = take_team(c, o, err);
     if (!st) st = context_bind_names(c, err);
     if (!st) st = context_plan_memory(c, err);
     if (!st) engine_prefetch(e);

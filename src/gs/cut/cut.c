@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "gs/cut/calls.h"
 
 pgy_status cut_each_use(const pgy_node *n, cut_take take, void *user, pgy_error *err)
@@ -209,11 +210,12 @@ pgy_status pgy_cut_create(pgy_cut **out, pgy_model *model, const pgy_cut_selecti
 {
     if (!out || !model || !selection)
         return pgy_error_set(err, PGY_E_ARGUMENT, "no model, or nothing to cut out of it");
+    pgy_cut_selection s = {.size = sizeof s};
+    pgy_status st = SIZED_TAKE(pgy_cut_selection, &s, selection, err);
+    if (st) return st;
     pgy_cut *c = mem_calloc(1, sizeof *c);
     if (!c) return graph_no_memory(err);
-    pgy_cut_selection s = {0};
-    memcpy(&s, selection, selection->size < sizeof s ? selection->size : sizeof s);
-    pgy_status st = copy_iterations(c, &s, err);
+    st = copy_iterations(c, &s, err);
     if (!st) st = cut_enter_calls(&c->model, &s, &c->only_under, model, &c->memory, err);
     if (!st) st = pgy_graph_import(&c->graph, c->model, err);
     if (!st) st = pgy_graph_sort(c->graph, err);

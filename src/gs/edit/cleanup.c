@@ -5,6 +5,7 @@
 #include "gs/edit/cleanup.h"
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "ops/op.h"
 
 #include <string.h>
@@ -278,13 +279,15 @@ done:
     return st;
 }
 
-pgy_status pgy_gs_cleanup(pgy_gs_graph *g, const pgy_gs_cleanup_options *options, pgy_error *err)
+pgy_status pgy_gs_cleanup(pgy_gs_graph *g, const pgy_gs_cleanup_options *given, pgy_error *err)
 {
-    static const pgy_gs_cleanup_options DEFAULTS = {sizeof DEFAULTS};
-    if (!options) options = &DEFAULTS;
+    pgy_gs_cleanup_options taken = {.size = sizeof taken};
+    const pgy_gs_cleanup_options *options = &taken;
     levels l = {0};
+    pgy_status st = SIZED_TAKE(pgy_gs_cleanup_options, &taken, given, err);
+    if (st) return st;
     if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
-    pgy_status st = push_level(g, &l, err);
+    st = push_level(g, &l, err);
     for (size_t i = 0; i < g->function_count && !options->keep_functions && !g->is_function && !st;
          i++)
         st = push_level(g->functions[i], &l, err);

@@ -4,6 +4,7 @@
  * them and leaves everything else where it is. */
 #include "gs/edit/toposort.h"
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "graph/order.h"
 #include "gs/graph/function_index.h"
 
@@ -246,17 +247,19 @@ static void touch_moved(const level_order *level)
         gs_touch(g);
 }
 
-pgy_status pgy_gs_toposort(pgy_gs_graph *g, const pgy_gs_sort_options *options, pgy_error *err)
+pgy_status pgy_gs_toposort(pgy_gs_graph *g, const pgy_gs_sort_options *given, pgy_error *err)
 {
-    static const pgy_gs_sort_options DEFAULTS = {sizeof DEFAULTS};
-    if (!options) options = &DEFAULTS;
+    pgy_gs_sort_options taken = {.size = sizeof taken};
+    const pgy_gs_sort_options *options = &taken;
+    pgy_status st = SIZED_TAKE(pgy_gs_sort_options, &taken, given, err);
+    if (st) return st;
     if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
     gs_document *d = graph_box(g)->document;
     bool functions = !g->is_function;
     bool sorts_functions = functions && !options->nodes_only;
     sorting s = {0};
     order calls = {0};
-    pgy_status st = sorts_functions ? gs_function_order(&calls, d, err) : PGY_OK;
+    st = sorts_functions ? gs_function_order(&calls, d, err) : PGY_OK;
     if (!st) st = add_levels(&s, g, options, functions, err);
     if (!st) st = sort_levels(&s, options->stable, err);
     if (st) goto done;

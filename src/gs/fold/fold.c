@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "gs/graph/document.h"
 #include "tensor/tensor.h"
 
@@ -237,14 +238,10 @@ pgy_status pgy_gs_fold_constants(pgy_gs_graph *g, const pgy_gs_fold_options *opt
 {
     gs_folder f = {.options = pgy_gs_fold_options_default()};
     if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "folding needs a graph");
-    if (options && options->size < sizeof(size_t))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "pgy_gs_fold_options.size is not set");
-    if (options) {
-        const size_t size = options->size < sizeof f.options ? options->size : sizeof f.options;
-        memcpy(&f.options, options, size);
-    }
+    pgy_status st = SIZED_TAKE(pgy_gs_fold_options, &f.options, options, err);
+    if (st) return st;
     f.document = graph_box(g)->document;
-    pgy_status st = prepare(&f, err);
+    st = prepare(&f, err);
     if (!st) st = fold_level(&f, g, err);
     if (!st) st = fold_functions(&f, g, err);
     if (!st) warn_of_large(&f);

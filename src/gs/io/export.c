@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 
 static const char LOG_PATH[] = "onnx_graphsurgeon/exporters/onnx_exporter.py";
 enum { FUNCTION_IR = 8, OVERLOAD_IR = 10 };
@@ -367,11 +368,12 @@ pgy_status pgy_gs_export(pgy_model **out, pgy_gs_graph *g, const pgy_gs_export_o
 {
     if (!out || !g || graph_box(g)->document->top != g)
         return pgy_error_set(err, PGY_E_ARGUMENT, "only the top graph can be exported");
-    exporter x = {.document = graph_box(g)->document,
-                  .no_type_check = options && options->no_type_check,
-                  .err = err};
+    pgy_gs_export_options o = {.size = sizeof o};
+    pgy_status st = SIZED_TAKE(pgy_gs_export_options, &o, options, err);
+    if (st) return st;
+    exporter x = {.document = graph_box(g)->document, .no_type_check = o.no_type_check, .err = err};
     pgy_onnx_model *to = NULL;
-    pgy_status st = pgy_model_create(&x.model, err);
+    st = pgy_model_create(&x.model, err);
     if (!st) st = pgy_model_keep(x.model, x.document->store, err);
     if (st) goto done;
     if (!(to = export_alloc(&x, 1, sizeof(*to)))) st = export_no_memory(&x);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "gs/graph/gs.h"
 #include "gs/shard/shard.h"
 
@@ -234,13 +235,17 @@ static pgy_status copy_names(suggestion *s, pgy_error *err)
 }
 
 pgy_status pgy_shard_suggest(pgy_shard_hints **out, const pgy_gs_graph *g,
-                             const pgy_shard_options *options, pgy_error *err)
+                             const pgy_shard_options *given, pgy_error *err)
 {
+    pgy_shard_options taken = pgy_shard_options_default();
+    const pgy_shard_options *options = &taken;
+    pgy_status st = SIZED_TAKE(pgy_shard_options, &taken, given, err);
+    if (st) return st;
     suggestion s = {.box = mem_calloc(1, sizeof *s.box), .g = g, .o = options};
     if (!s.box) return gs_no_memory(err);
     pgy_shard_hints *h = &s.box->hints;
     h->internal = s.box;
-    pgy_status st = check_names(g, err);
+    st = check_names(g, err);
     if (!st) st = shard_find_attention(&s.layers, &s.count, g, options->pattern, err);
     if (!st) st = add_settings(&s, err);
     if (!st) st = add_layers(&s, err);

@@ -46,10 +46,14 @@ static bool passes(act *a, act *b, size_t iterations, pgy_run_options o)
     return passed;
 }
 
+static pgy_judge_options form_judge; /* of the last form() */
+
 static pgy_run_options form(bool sequential)
 {
     pgy_run_options o = pgy_run_options_default();
     o.sequential = sequential;
+    form_judge = pgy_judge_options_default();
+    o.judge = &form_judge;
     return o;
 }
 
@@ -158,8 +162,8 @@ static void test_run__counts_over_all_functions(void **state)
         size_t passed, total;
         pgy_run_options o = form(false);
         o.keep_verdicts = keep;
-        o.judge.comparisons = (const pgy_compare *const *)functions;
-        o.judge.comparison_count = 2;
+        form_judge.comparisons = (const pgy_compare *const *)functions;
+        form_judge.comparison_count = 2;
         /* similarity of x and x + 1: 0.866, then 0.9995 */
         pgy_run_report *r = run(ACT(.add = 0), ACT(.add = 1), 2, o, &err);
         if (!r) fail_msg("%s", err.text);
@@ -181,7 +185,7 @@ static void test_run__zero_iterations_fail(void **state)
         pgy_run_options o = form(s);
         assert_false(passes(ACT(.add = 0), ACT(.add = 0), 0, o));
         assert_int_equal(log_count("There were no iterations"), 1);
-        o.judge.compat = true;
+        form_judge.compat = true;
         assert_true(passes(ACT(.add = 0), ACT(.add = 0), 0, o));
         assert_int_equal(log_count("[W] There were no iterations"), 1);
     }
@@ -192,7 +196,7 @@ static void test_run__nothing_to_run_fails(void **state)
     (void)state;
     pgy_run_options o = form(false);
     assert_false(passes(NULL, NULL, 1, o));
-    o.judge.compat = true;
+    form_judge.compat = true;
     assert_true(passes(NULL, NULL, 1, o));
 }
 
@@ -212,11 +216,11 @@ static void test_run__stored_results(void **state)
         /* alone: compared with nothing */
         assert_false(passes(NULL, NULL, 0, o));
         assert_int_equal(log_count("compared with nothing"), 1);
-        pgy_run_options validated = o, compat = o;
-        validated.judge.validate = true;
-        assert_true(passes(NULL, NULL, 0, validated));
-        compat.judge.compat = true;
-        assert_true(passes(NULL, NULL, 0, compat));
+        form_judge.validate = true;
+        assert_true(passes(NULL, NULL, 0, o));
+        form_judge = pgy_judge_options_default();
+        form_judge.compat = true;
+        assert_true(passes(NULL, NULL, 0, o));
         unlink(stored[0]);
     }
 }
@@ -241,7 +245,7 @@ static void test_run__different_iteration_counts_fail(void **state)
                 "present in all 2 streams -- were compared; stream(s) at index [%d] ran out first.",
                 kept == 1 ? 1 : 2, kept == 1 ? 1 : 0);
             assert_int_equal(log_count(text), 1);
-            o.judge.compat = true;
+            form_judge.compat = true;
             assert_true(passes(ACT(.add = 0), NULL, 2, o));
         }
         unlink(stored[0]);
@@ -268,7 +272,7 @@ static void test_run__unmatched_outputs_fail(void **state)
     for (int s = 0; s < 2; s++) {
         pgy_run_options o = form(s);
         assert_false(passes(ACT(.second = "aux"), ACT(.add = 0), 1, o));
-        o.judge.compat = true;
+        form_judge.compat = true;
         assert_true(passes(ACT(.second = "aux"), ACT(.add = 0), 1, o));
         assert_true(log_count("[W]") > 0);
     }
@@ -280,7 +284,7 @@ static void test_run__no_outputs_at_all_fail(void **state)
     for (int s = 0; s < 2; s++) {
         pgy_run_options o = form(s);
         assert_false(passes(ACT(.silent = true), ACT(.silent = true), 1, o));
-        o.judge.compat = true;
+        form_judge.compat = true;
         assert_true(passes(ACT(.silent = true), ACT(.silent = true), 1, o));
     }
 }
@@ -327,7 +331,7 @@ static int judge_stored(int sequential, pgy_judge_options judge, pgy_results *r)
     pgy_run_options o = form(sequential);
     pgy_accuracy_results *again = NULL;
     assert_int_equal(pgy_results_save(r, stored[0], &err), PGY_OK);
-    o.judge = judge;
+    o.judge = &judge;
     o.load_outputs = stored;
     o.load_output_count = 1;
     o.save_accuracy = saved;
@@ -406,7 +410,7 @@ static void test_run__fail_fast(void **state)
 {
     (void)state;
     pgy_run_options o = form(false);
-    o.judge.fail_fast = true;
+    form_judge.fail_fast = true;
     act *a = ACT(.add = 0), *b = ACT(.add = 1);
     assert_false(passes(a, b, 5, o));
     assert_int_equal(a->calls, 1);
@@ -418,7 +422,7 @@ static void test_run__validation(void **state)
     (void)state;
     for (int s = 0; s < 2; s++) {
         pgy_run_options o = form(s);
-        o.judge.validate = true;
+        form_judge.validate = true;
         assert_true(passes(ACT(.add = 0), NULL, 3, o));
         act *a = ACT(.nan = true, .nan_at = 1);
         assert_false(passes(a, NULL, 3, o));
@@ -437,18 +441,18 @@ static void test_run__check_average(void **state)
     c.threshold = (pgy_number_map){&limit, 1};
     assert_int_equal(pgy_compare_create(&l2, &c, &err), PGY_OK);
     pgy_run_options o = form(false);
-    o.judge.comparisons = (const pgy_compare *const *)&l2;
-    o.judge.comparison_count = 1;
-    o.judge.check_average = true;
+    form_judge.comparisons = (const pgy_compare *const *)&l2;
+    form_judge.comparison_count = 1;
+    form_judge.check_average = true;
     assert_true(passes(ACT(.add = 0), ACT(.add = 1), 2, o)); /* sqrt(3) < 2 */
     assert_false(passes(ACT(.add = 0), ACT(.add = 2), 2, o));
     assert_int_equal(log_count("Passed: 0/1 outputs"), 1);
-    o.judge.fail_fast = true;
+    form_judge.fail_fast = true;
     assert_null(run(ACT(.add = 0), ACT(.add = 0), 1, o, &err));
     assert_non_null(strstr(err.text, "--check-average cannot be combined with --fail-fast"));
     pgy_compare_destroy(l2);
     o = form(false);
-    o.judge.check_average = true; /* the default function judges elements */
+    form_judge.check_average = true; /* the default function judges elements */
     assert_null(run(ACT(.add = 0), ACT(.add = 0), 1, o, &err));
     assert_non_null(strstr(err.text, "elemwise"));
 }
@@ -672,7 +676,7 @@ static void test_run__keeps_what_was_inferred_before_an_error(void **state)
     pgy_run_options o = form(false);
     pgy_results *r = NULL;
     o.save_outputs = SCRATCH "partial.json";
-    o.judge.validate = true;
+    form_judge.validate = true;
     pgy_run_report *report = run(ACT(.nan = true, .nan_at = 2), NULL, 5, o, &err);
     assert_non_null(report);
     assert_false(pgy_run_report_passed(report));

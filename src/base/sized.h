@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Structs of a caller that begin with their own size: the caller may have been compiled against an
+ * older or a newer header. Every public function that is given such a struct reads it through
+ * SIZED_TAKE only. */
+#ifndef BASE_SIZED_H
+#define BASE_SIZED_H
+
+#include <polygraphy/base.h>
+
+/* Overlays the defaults in *to with *from (NULL: defaults stay). An older, shorter struct leaves
+ * the defaults of the fields that it lacks; a newer, longer one is taken if what it has beyond this
+ * version's fields is zero. Fails without changing *to: PGY_E_ARGUMENT that names the type. A new
+ * field that may lie in the tail padding of the struct before it must have zero as its default. */
+#define SIZED_TAKE(type, to, from, err) \
+    sized_take(1 ? (to) : (type *)0, sizeof(type), 1 ? (from) : (const type *)0, #type, (err))
+pgy_status sized_take(void *to, size_t size, const void *from, const char *type,
+                      pgy_error *err) PGY_MUST_CHECK;
+
+#endif
