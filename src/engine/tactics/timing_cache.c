@@ -74,12 +74,12 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a timing cache");
 }
 
-pgy_status timing_cache_make(pgy_timing_cache **out, const char *device, size_t device_size,
+pgy_status timing_cache_make(pgy_timing_cache **out, const char *text, size_t text_bytes,
                              pgy_error *err)
 {
     pgy_timing_cache *c = mem_calloc(1, sizeof *c);
     if (!c) return no_memory(err);
-    c->device = mem_strndup(device, device_size);
+    c->device = mem_strndup(text, text_bytes);
     if (!c->device || pthread_mutex_init(&c->lock, NULL)) {
         mem_free(c->device);
         mem_free(c);
@@ -91,9 +91,9 @@ pgy_status timing_cache_make(pgy_timing_cache **out, const char *device, size_t 
 
 pgy_status pgy_timing_cache_create(pgy_timing_cache **out, pgy_error *err)
 {
-    char device[128];
-    timing_device(device, sizeof device);
-    return timing_cache_make(out, device, strlen(device), err);
+    char text[128];
+    timing_device(text, sizeof text);
+    return timing_cache_make(out, text, strlen(text), err);
 }
 
 void pgy_timing_cache_destroy(pgy_timing_cache *c)

@@ -22,7 +22,7 @@ struct pgy_timing_cache {
 };
 
 /* ---- timing_cache.c ---- */
-pgy_status timing_cache_make(pgy_timing_cache **out, const char *device, size_t device_size,
+pgy_status timing_cache_make(pgy_timing_cache **out, const char *device_text, size_t text_bytes,
                              pgy_error *err) PGY_MUST_CHECK;
 /* Behind all that is there. False: not ascending, or no time; or out of memory. */
 bool timing_cache_append(pgy_timing_cache *c, const timing_row *row);

@@ -246,14 +246,14 @@ static pgy_status parse_text(pgy_timing_cache **out, const char *data, size_t si
         version = version * 10 + (uint64_t)(*at - '0');
     if (version > VERSION) return newer(version, err);
     const char *first = memchr(at, '\n', (size_t)(end - at));
-    const char *device = first ? first + 1 : end;
-    const char *second = memchr(device, '\n', (size_t)(end - device));
-    const char *last = second ? end_of(device, second) : device;
-    if (!version || (size_t)(last - device) <= start || memcmp(device, DEVICE_START, start) != 0 ||
-        !is_device(device + start, (size_t)(last - device) - start))
+    const char *named = first ? first + 1 : end;
+    const char *second = memchr(named, '\n', (size_t)(end - named));
+    const char *last = second ? end_of(named, second) : named;
+    if (!version || (size_t)(last - named) <= start || memcmp(named, DEVICE_START, start) != 0 ||
+        !is_device(named + start, (size_t)(last - named) - start))
         return pgy_error_set(err, PGY_E_FORMAT, "line 2: '%s' and a processor are missing",
                              DEVICE_START);
-    pgy_status st = timing_cache_make(&c, device + start, (size_t)(last - device) - start, err);
+    pgy_status st = timing_cache_make(&c, named + start, (size_t)(last - named) - start, err);
     if (!st) st = read_rows(c, second + 1, end, err);
     if (st)
         pgy_timing_cache_destroy(c);
