@@ -23,6 +23,7 @@
 #include "engine/context/context.h"
 #include "engine/program/reference_step.h"
 #include "evaluate/execute.h"
+#include "kernels/launch.h"
 
 enum { MAX_RUNS = 1000, MAX_KINDS = 256 };
 
@@ -121,19 +122,19 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
         for (size_t k = 0; k < count; k++)
             addresses[k] = s->tensors[k] == PROGRAM_NO_TENSOR ? NULL : w->tensors[s->tensors[k]];
         const int64_t start = clock_ns();
-        kernel_run r = {.params = s->plan.params,
-                        .packed = s->plan.packed_bytes
-                                      ? (const char *)w->p->constants + s->packed_offset
-                                      : NULL,
-                        .tensors = addresses,
-                        .workspace = w->memory + s->workspace_offset,
-                        .scratch = w->scratch,
-                        .parts = 1};
-        if (!s->kernel) {
-            const pgy_status st = reference_step_run(w->p, s, s->node, addresses, NULL, err);
-            if (st) return st;
+        pgy_status st = PGY_OK;
+        if (s->kernel) {
+            launch l = launch_of(s->kernel, &s->plan, 1);
+            if (s->plan.packed_bytes)
+                l.run.packed = (const char *)w->p->constants + s->packed_offset;
+            l.run.tensors = addresses;
+            l.run.workspace = w->memory + s->workspace_offset;
+            l.scratch = w->scratch;
+            st = launch_alone(&l);
+        } else {
+            st = reference_step_run(w->p, s, s->node, addresses, NULL, err);
         }
-        for (; s->kernel && r.phase < s->plan.phases; r.phase++) s->kernel->run(&r);
+        if (st) return st;
         const int64_t took = clock_ns() - start;
         if (!w->best[i] || took < w->best[i]) w->best[i] = took;
     }

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "kernels/half_adapter.h"
+#include "kernels/launch.h"
 #include "kernels/plugin.h"
 
 #define KERNEL(family) extern const kernel KERNELS_##family[];
@@ -59,6 +60,59 @@ static bool lists(const char *ops, const char *domain, const char *op)
     return false;
 }
 
+/* ---- Kernels of devices --------------------------------------------------------------------- */
+
+enum { MAX_OFFERED = 256 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const kernel *offered[MAX_OFFERED];
+static size_t offered_count;
+
+pgy_status kernel_offer(const kernel *table, pgy_error *err)
+{
+    pthread_mutex_lock(&lock);
+    const bool room = offered_count < MAX_OFFERED;
+    if (room) offered[offered_count++] = table;
+    pthread_mutex_unlock(&lock);
+    return room ? PGY_OK
+                : pgy_error_set(err, PGY_E_MEMORY,
+                                "there is no room for another table of kernels: a process has at "
+                                "most %d",
+                                MAX_OFFERED);
+}
+
+void kernel_withdraw(const kernel *table)
+{
+    pthread_mutex_lock(&lock);
+    size_t kept = 0;
+    for (size_t i = 0; i < offered_count; i++)
+        if (offered[i] != table) offered[kept++] = offered[i];
+    offered_count = kept;
+    pthread_mutex_unlock(&lock);
+}
+
+static const kernel *offered_kernel(size_t i)
+{
+    const kernel *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (size_t t = 0; !found && t < offered_count; t++)
+        for (const kernel *k = offered[t]; !found && k->name; k++)
+            if (i-- == 0) found = k;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Those that were made elsewhere: of plug-ins, then of devices. */
+static const kernel *added_kernel(size_t i)
+{
+    size_t plugins = 0;
+    const kernel *k = plugin_kernel(i);
+    if (k) return k;
+    while (plugin_kernel(plugins)) plugins++;
+    return offered_kernel(i - plugins);
+}
+
+/* ---- Look-ups ------------------------------------------------------------------------------- */
+
 const kernel *kernel_for(const char *domain, const char *op, size_t i)
 {
     const cpu_level has = cpu_features();
@@ -66,7 +120,7 @@ const kernel *kernel_for(const char *domain, const char *op, size_t i)
         for (const kernel *k = *family; k->name; k++)
             if (k->needs <= has && lists(k->ops, domain, op) && i-- == 0) return k;
     const kernel *k = NULL;
-    for (size_t n = 0; (k = plugin_kernel(n)); n++)
+    for (size_t n = 0; (k = added_kernel(n)); n++)
         if (lists(k->ops, domain, op) && i-- == 0) return k;
     return NULL;
 }
@@ -77,7 +131,7 @@ const kernel *kernel_at(size_t i)
     for (const kernel *const *family = all_tables(); *family; family++)
         for (const kernel *k = *family; k->name; k++)
             if (k->needs <= has && i-- == 0) return k;
-    return plugin_kernel(i);
+    return added_kernel(i);
 }
 
 const kernel *kernel_find(const char *name, uint16_t version)
@@ -87,7 +141,7 @@ const kernel *kernel_find(const char *name, uint16_t version)
         for (const kernel *k = *family; k->name; k++)
             if (strcmp(k->name, name) == 0 && k->version == version && k->needs <= has) return k;
     const kernel *k = NULL;
-    for (size_t n = 0; (k = plugin_kernel(n)); n++)
+    for (size_t n = 0; (k = added_kernel(n)); n++)
         if (strcmp(k->name, name) == 0 && k->version == version) return k;
     return NULL;
 }
@@ -147,21 +201,11 @@ void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensor
 {
     void *workspace = mem_alloc_aligned(64, p->workspace_bytes + 64);
     void *scratch = mem_alloc_aligned(64, p->scratch_bytes + 64);
-    if (parts > p->parts) parts = p->parts;
-    for (uint32_t phase = 0; workspace && scratch && phase < p->phases; phase++) {
-        for (uint32_t part = 0; part < parts; part++) {
-            const kernel_run r = {.self = k,
-                                  .params = p->params,
-                                  .packed = p->packed,
-                                  .tensors = tensors,
-                                  .workspace = workspace,
-                                  .scratch = scratch,
-                                  .phase = phase,
-                                  .part = part,
-                                  .parts = parts};
-            k->run(&r);
-        }
-    }
+    launch l = launch_of(k, p, parts);
+    l.run.tensors = tensors;
+    l.run.workspace = workspace;
+    l.scratch = scratch;
+    if (workspace && scratch) (void)launch_alone(&l);
     mem_free(workspace);
     mem_free(scratch);
 }

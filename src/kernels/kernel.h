@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU kernels: what one is, and how the engine uses it (docs/engine.md).
+/* Kernels: what one is, and how the engine uses it (docs/engine.md). Those of the host run in parts
+ * on a team of threads; those of another device are enqueued on a stream.
  *
  * A family is one file src/kernels/<name>.c ending in `const kernel KERNELS_<name>[]`, and one line
  * in kernels.def. The engine asks every kernel that names the operator whether it accepts a use,
@@ -11,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/system.h"
+#include "device/device.h"
 #include "ops/op.h"
 
 /* Where the elements of a tensor lie. Blocked: [N, ceil(C/b), spatial..., b]; lanes beyond C are
@@ -25,6 +27,7 @@ typedef struct kernel_tensor {
     const int64_t *shape;
     kernel_layout layout;
     const void *data;
+    uint32_t space; /* where its memory is: 0 the host, else a device of the build's list */
 } kernel_tensor;
 
 enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 32 };
@@ -39,6 +42,7 @@ struct kernel_extent;
 typedef struct kernel_problem {
     const struct kernel *self; /* that is asked: set by kernel_accept */
     const op_node *node;       /* operator, opset, attributes */
+    uint32_t space;            /* of the kernel's device, in the build's list */
     size_t input_count, output_count;
     kernel_tensor inputs[KERNEL_MAX_INPUTS];   /* layout: as offered; accept sets what it wants */
     kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets what it gives */
@@ -66,7 +70,9 @@ typedef struct kernel_run {
     void *const *tensors; /* inputs, then outputs, as in the use; NULL where omitted or packed */
     void *workspace, *scratch;
     uint32_t phase, part, parts;
-    atomic_int *fault; /* a kernel_fault_kind; NULL: nobody asks */
+    atomic_int *fault; /* a kernel_fault_kind; NULL: nobody asks. Of an enqueued kernel it is memory
+                          that host and device share */
+    void *loaded;      /* of an enqueued kernel: what its `load` made */
 } kernel_run;
 
 typedef struct kernel {
@@ -75,7 +81,9 @@ typedef struct kernel {
     const char *ops;  /* word list of operators, e.g. "Relu Sigmoid"; "com.microsoft:FusedConv" */
     cpu_level needs;
     /* False: not this use. Else layouts are set in `u` and *cost_ns is the time on one core by a
-     * simple model. Pure: the same use gives the same answer. */
+     * simple model (of an enqueued kernel: on the device). Spaces of all tensors are the kernel's
+     * own before; an operand that it wants on the host, such as a shape, gets 0. Pure: the same use
+     * gives the same answer. */
     bool (*accept)(kernel_problem *u, double *cost_ns);
     /* Only for what accept accepted, with the layouts it set. */
     pgy_status (*prepare)(kernel_plan *out, const kernel_problem *u, pgy_error *err);
@@ -83,6 +91,17 @@ typedef struct kernel {
     /* Parameters from a plan file are any bytes: refuses those that `run` cannot obey, and states
      * what `run` touches with the others. kernels/extent.h is the manual. Pure. */
     bool (*extent)(struct kernel_extent *out, const struct kernel_claim *claim);
+    /* ---- Kernels of a device, which have no `run` ---- */
+    const char *device; /* its kind: "cuda"; NULL: the host */
+    /* One call for all of the work: the only phase, part and thread; no scratch. Tensors, packed
+     * and workspace are the device's memory; operands on the host are read before it returns. Does
+     * not wait for the stream. A fault that only the device sees goes to r->fault. */
+    pgy_status (*enqueue)(const kernel_run *r, device_stream *stream, pgy_error *err);
+    /* What `enqueue` needs and no plan can hold, such as loaded code: made once for each step
+     * before the first run, found in r->loaded. NULL: nothing. */
+    pgy_status (*load)(void **out, const struct kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err);
+    void (*unload)(void *loaded);
 } kernel;
 
 void kernel_plan_deinit(kernel_plan *p);
@@ -94,11 +113,17 @@ const kernel *kernel_for(const char *domain, const char *op, size_t i);
 const kernel *kernel_at(size_t i);
 /* For plans. NULL: unknown, of another version, or not for this processor. */
 const kernel *kernel_find(const char *name, uint16_t version);
+/* Kernels of a device, from now on behind all others in these look-ups. The table ends as a
+ * family's does, is borrowed, and must outlive all that uses it. */
+pgy_status kernel_offer(const kernel *table, pgy_error *err) PGY_MUST_CHECK;
+void kernel_withdraw(const kernel *table); /* nobody finds it any more */
 
 /* Asks a kernel. */
 static inline bool kernel_accept(const kernel *k, kernel_problem *u, double *cost_ns)
 {
     u->self = k;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].space = u->space;
+    for (size_t i = 0; i < u->output_count; i++) u->outputs[i].space = u->space;
     return k->accept(u, cost_ns);
 }
 
@@ -129,7 +154,7 @@ size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout */
 size_t kernel_block(kernel_layout layout);        /* 1, 8 or 16 */
 /* [from, to) of part `part` of `parts` over `count` items: even, contiguous. */
 void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts);
-/* Runs a prepared kernel on this thread alone, all phases and parts: for tests. */
+/* Runs a prepared kernel of the host on this thread alone, all phases and parts: for tests. */
 void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/cancel.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "kernels/kernel.h"
+#include "kernels/launch.h"
 #include "tensor/tensor.h"
 
 enum { MAX_KEPT = 4096 };
@@ -207,6 +207,7 @@ static void choose(prepared *p, const call *c)
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(domain_of(c->n), c->n->op_type, i);
         if (!k) return;
+        if (k->device) continue; /* values of interpretation are on the host */
         kernel_problem use = c->use;
         double cost = 0;
         if (!kernel_accept(k, &use, &cost) || !is_linear(&use)) continue;
@@ -309,39 +310,14 @@ static pgy_status in_declared(call *c, size_t i, pgy_error *err)
     return st;
 }
 
-typedef struct job {
-    const prepared *p;
-    team *team;
-    void **tensors;
-    char *workspace, *scratch;
-    size_t stride;
-    uint32_t parts;
-    atomic_int *fault;
-} job;
-
-static void run_part(const job *j, uint32_t part, uint32_t phase)
+/* Workspace, then scratch of each part. */
+static pgy_status hold_memory(interpreter *it, size_t wanted, pgy_error *err)
 {
-    const kernel_run r = {.self = j->p->kernel,
-                          .params = j->p->plan.params,
-                          .packed = j->p->plan.packed,
-                          .tensors = j->tensors,
-                          .workspace = j->workspace,
-                          .scratch = j->scratch + j->stride * part,
-                          .phase = phase,
-                          .part = part,
-                          .parts = j->parts,
-                          .fault = j->fault};
-    j->p->kernel->run(&r);
-}
-
-static void run_thread(size_t thread, size_t size, void *user)
-{
-    const job *j = user;
-    (void)size;
-    for (uint32_t phase = 0; phase < j->p->plan.phases; phase++) {
-        if (phase) team_barrier(j->team, thread);
-        if (thread < j->parts) run_part(j, (uint32_t)thread, phase);
-    }
+    if (wanted <= it->memory_bytes) return PGY_OK;
+    mem_free(it->memory);
+    it->memory = mem_alloc_aligned(64, wanted);
+    it->memory_bytes = it->memory ? wanted : 0;
+    return it->memory ? PGY_OK : no_memory(err);
 }
 
 static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error *err)
@@ -349,31 +325,19 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
     interpreter *it = c->it;
     const size_t threads = it->team && p->cost_ns >= SHORT_NS ? team_size(it->team) : 1;
     const size_t workspace = (p->plan.workspace_bytes + 63) / 64 * 64;
-    atomic_int fault = 0;
-    job j = {.p = p, .team = it->team, .tensors = tensors, .fault = &fault};
-    j.stride = (p->plan.scratch_bytes + 63) / 64 * 64;
-    j.parts = (uint32_t)(p->plan.parts < threads ? p->plan.parts : threads);
-    const size_t wanted = workspace + j.stride * j.parts + 64;
-    if (wanted > it->memory_bytes) {
-        mem_free(it->memory);
-        it->memory = mem_alloc_aligned(64, wanted);
-        it->memory_bytes = it->memory ? wanted : 0;
-        if (!it->memory) return no_memory(err);
-    }
-    j.workspace = it->memory;
-    j.scratch = j.workspace + workspace;
+    launch l = launch_of(p->kernel, &p->plan, (uint32_t)threads);
+    l.scratch_stride = (p->plan.scratch_bytes + 63) / 64 * 64;
+    pgy_status st = hold_memory(it, workspace + l.scratch_stride * l.run.parts + 64, err);
+    if (st) return st;
+    l.run.tensors = tensors;
+    l.run.workspace = it->memory;
+    l.scratch = (char *)it->memory + workspace;
     it->kernel_runs++;
-    if (j.parts > 1)
-        team_run(it->team, run_thread, &j);
-    else
-        for (uint32_t phase = 0; phase < p->plan.phases; phase++) run_part(&j, 0, phase);
-    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
-    const pgy_status st = cancel_check_after(kernel_fault_status(kind), err);
-    if (st == PGY_E_CANCELLED) return st;
-    if (kind != KERNEL_FAULT_NONE)
-        return pgy_error_set(err, st, "%s '%s': %s", c->n->op_type, c->node->name,
-                             kernel_fault_text(st));
-    return PGY_OK;
+    const pgy_status fault = l.run.parts > 1 ? launch_on_team(&l, it->team) : launch_alone(&l);
+    st = cancel_check_after(fault, err);
+    return st && st != PGY_E_CANCELLED ? pgy_error_set(err, st, "%s '%s': %s", c->n->op_type,
+                                                       c->node->name, kernel_fault_text(st))
+                                       : st;
 }
 
 static pgy_status create_output(op_tensor *out, const call *c, const kernel_tensor *t,

@@ -11,6 +11,7 @@
 #include "engine/program/interpret.h"
 #include "engine/program/program.h"
 #include "engine/program/reference_step.h"
+#include "kernels/launch.h"
 
 /* An address that is the caller's. */
 typedef struct patch {
@@ -27,7 +28,7 @@ struct program_context {
     size_t scratch_stride;
     void **addresses; /* of all steps' tensors, one after the other */
     size_t *starts;   /* per step: its first address */
-    uint32_t *parts;  /* per step */
+    launch *launches; /* per step: its kernel, ready to run; none for a reference step */
     bool single;      /* no step is cut: one thread does it all */
     patch *patches;
     size_t patch_count;
@@ -57,7 +58,7 @@ void program_context_destroy(program_context *c)
     mem_free(c->bodies);
     mem_free(c->addresses);
     mem_free(c->starts);
-    mem_free(c->parts);
+    mem_free(c->launches);
     mem_free(c->patches);
     mem_free(c);
 }
@@ -74,9 +75,9 @@ static bool allocate(program_context *c)
     for (size_t i = 0; i < p->step_count; i++) entries += tensor_count(&p->steps[i]);
     c->addresses = mem_calloc(entries + 1, sizeof *c->addresses);
     c->starts = mem_calloc(p->step_count + 1, sizeof *c->starts);
-    c->parts = mem_calloc(p->step_count + 1, sizeof *c->parts);
+    c->launches = mem_calloc(p->step_count + 1, sizeof *c->launches);
     c->patches = mem_calloc(entries + 1, sizeof *c->patches);
-    return c->addresses && c->starts && c->parts && c->patches;
+    return c->addresses && c->starts && c->launches && c->patches;
 }
 
 static void resolve(program_context *c, size_t entry, uint32_t tensor)
@@ -100,9 +101,12 @@ void program_context_place(program_context *c, void *memory)
     c->scratch = c->arena + round_up(p->arena_bytes);
     c->patch_count = 0;
     c->placed = memory != NULL;
-    for (size_t i = 0; c->placed && i < p->step_count; i++)
+    for (size_t i = 0; c->placed && i < p->step_count; i++) {
         for (size_t k = 0; k < tensor_count(&p->steps[i]); k++)
             resolve(c, c->starts[i] + k, p->steps[i].tensors[k]);
+        c->launches[i].run.workspace = c->arena + p->steps[i].workspace_offset;
+        c->launches[i].scratch = c->scratch;
+    }
 }
 
 static pgy_status take_memory(program_context *c, pgy_error *err)
@@ -161,6 +165,19 @@ void program_context_stop_by(program_context *c, atomic_int *failed)
     if (c->interpreter) interpreter_stop_by(c->interpreter, failed);
 }
 
+static launch launch_step(const program_context *c, size_t index, size_t first_address)
+{
+    const program_step *s = &c->p->steps[index];
+    launch l = {.run.parts = 1};
+    if (!s->kernel) return l;
+    l = launch_of(s->kernel, &s->plan,
+                  program_parts(s->cost_ns, s->plan.parts, team_size(c->team)));
+    l.run.tensors = c->addresses + first_address;
+    if (s->plan.packed_bytes) l.run.packed = (const char *)c->p->constants + s->packed_offset;
+    l.scratch_stride = c->scratch_stride;
+    return l;
+}
+
 pgy_status program_context_create(program_context **out, program *p, team *t, pgy_error *err)
 {
     program_context *c = mem_calloc(1, sizeof *c);
@@ -181,41 +198,12 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     for (size_t i = 0; i < p->step_count; i++) {
         const program_step *s = &p->steps[i];
         c->starts[i] = entry;
+        c->launches[i] = launch_step(c, i, entry);
+        c->single &= c->launches[i].run.parts == 1;
         entry += tensor_count(s);
-        c->parts[i] = s->kernel ? program_parts(s->cost_ns, s->plan.parts, team_size(t)) : 1;
-        c->single &= c->parts[i] == 1;
     }
     *out = c;
     return PGY_OK;
-}
-
-static void run_kernel(program_context *c, size_t index, size_t thread, uint32_t phase)
-{
-    const program_step *s = &c->p->steps[index];
-    atomic_int fault = 0;
-    int none = PGY_OK;
-    if (thread >= c->parts[index]) return;
-    if (cancel_requested()) {
-        atomic_compare_exchange_strong(c->failed, &none, PGY_E_CANCELLED);
-        return;
-    }
-    const kernel_run r = {
-        .self = s->kernel,
-        .params = s->plan.params,
-        .packed = s->plan.packed_bytes ? (const char *)c->p->constants + s->packed_offset : NULL,
-        .tensors = c->addresses + c->starts[index],
-        .workspace = c->arena + s->workspace_offset,
-        .scratch = c->scratch + c->scratch_stride * thread,
-        .phase = phase,
-        .part = (uint32_t)thread,
-        .parts = c->parts[index],
-        .fault = &fault,
-    };
-    s->kernel->run(&r);
-    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
-    if (kind == KERNEL_FAULT_NONE) return;
-    if (atomic_compare_exchange_strong(c->failed, &none, (int)kernel_fault_status(kind)))
-        atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
 }
 
 /* The first failure is kept. */
@@ -235,15 +223,11 @@ static void run_reference(program_context *c, size_t index)
 static void run_step(program_context *c, size_t index, size_t thread)
 {
     const program_step *s = &c->p->steps[index];
-    if (!s->kernel) {
-        if (thread == 0 && !atomic_load_explicit(c->failed, memory_order_relaxed))
-            run_reference(c, index);
-        return;
-    }
-    for (uint32_t phase = 0; phase < s->plan.phases; phase++) {
-        if (phase && c->parts[index] > 1) team_barrier(c->team, thread);
-        if (!atomic_load_explicit(c->failed, memory_order_relaxed))
-            run_kernel(c, index, thread, phase);
+    if (s->kernel) {
+        if (launch_in_team(&c->launches[index], c->team, thread, c->failed))
+            atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
+    } else if (thread == 0 && !atomic_load_explicit(c->failed, memory_order_relaxed)) {
+        run_reference(c, index);
     }
 }
 
@@ -254,7 +238,7 @@ static void walk(size_t thread, size_t size, void *user)
     bool alone = true;
     (void)size;
     for (size_t i = 0; i < c->p->step_count; i++) {
-        const bool single = c->parts[i] == 1;
+        const bool single = c->launches[i].run.parts == 1;
         if (!(alone && single)) team_barrier(c->team, thread);
         alone = single;
         run_step(c, i, thread);

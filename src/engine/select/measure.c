@@ -13,6 +13,7 @@
 #include "base/cancel.h"
 #include "base/memory.h"
 #include "engine/program/program.h"
+#include "kernels/launch.h"
 
 enum {
     WARM_UPS = 2,
@@ -47,7 +48,6 @@ typedef struct bench {
     char *memory, *workspace;
     size_t scratch_at, scratch_stride;
     size_t turn; /* of the sets */
-    atomic_int fault;
 } bench;
 
 static size_t round_up(size_t n)
@@ -236,19 +236,16 @@ static void find_tensors(void **tensors, bench *b, const trial *t)
     }
 }
 
-static void run_part(bench *b, const trial *t, void *const *tensors, uint32_t phase, uint32_t part)
+/* On the next set of tensors. */
+static launch next_launch(void **tensors, bench *b, const trial *t)
 {
-    const kernel_run r = {.self = t->c->kernel,
-                          .params = t->plan.params,
-                          .packed = t->plan.packed,
-                          .tensors = tensors,
-                          .workspace = b->workspace,
-                          .scratch = b->workspace + b->scratch_at + b->scratch_stride * part,
-                          .phase = phase,
-                          .part = part,
-                          .parts = t->parts,
-                          .fault = &b->fault};
-    if (!cancel_requested()) t->c->kernel->run(&r);
+    launch l = launch_of(t->c->kernel, &t->plan, t->parts);
+    find_tensors(tensors, b, t);
+    l.run.tensors = tensors;
+    l.run.workspace = b->workspace;
+    l.scratch = b->workspace + b->scratch_at;
+    l.scratch_stride = b->scratch_stride;
+    return l;
 }
 
 /* One run of a step that threads share: each phase lasts as long as its longest part. */
@@ -256,11 +253,11 @@ static double sample_parts(bench *b, const trial *t)
 {
     void *tensors[SLOTS];
     int64_t total = 0;
-    find_tensors(tensors, b, t);
+    const launch l = next_launch(tensors, b, t);
     for (uint32_t phase = 0; phase < t->plan.phases; phase++) {
         int64_t longest = 0, last = cpu_ns();
         for (uint32_t part = 0; part < t->parts; part++) {
-            run_part(b, t, tensors, phase, part);
+            (void)launch_part(&l, phase, part);
             const int64_t now = cpu_ns();
             if (now - last > longest) longest = now - last;
             last = now;
@@ -276,8 +273,8 @@ static double sample(bench *b, const trial *t)
     const int64_t start = cpu_ns();
     for (uint32_t i = 0; i < t->repeats; i++) {
         void *tensors[SLOTS];
-        find_tensors(tensors, b, t);
-        for (uint32_t phase = 0; phase < t->plan.phases; phase++) run_part(b, t, tensors, phase, 0);
+        const launch l = next_launch(tensors, b, t);
+        (void)launch_alone(&l);
     }
     return (double)(cpu_ns() - start) / t->repeats;
 }

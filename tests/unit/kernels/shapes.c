@@ -18,7 +18,7 @@
 
 #include "base/alloc.h"
 #include "harness/op_case.h"
-#include "kernels/kernel.h"
+#include "kernels/launch.h"
 
 enum { MAX_ATTRS = 32, MAX_ELEMENTS = 1 << 14, USUAL_TRIES = 60 };
 
@@ -165,29 +165,18 @@ static void *exact(size_t size_bytes)
     return p;
 }
 
-/* kernel_fault_kind */
-static int run_phases(const kernel *k, const kernel_plan *p, void *const *tensors)
+/* The status of a fault. */
+static pgy_status run_phases(const kernel *k, const kernel_plan *p, void *const *tensors)
 {
-    atomic_int fault = KERNEL_FAULT_NONE;
     void *workspace = exact(p->workspace_bytes), *scratch = exact(p->scratch_bytes);
-    const uint32_t parts = p->parts < 3 ? p->parts : 3;
-    for (uint32_t phase = 0; phase < p->phases; phase++)
-        for (uint32_t part = 0; part < parts; part++) {
-            const kernel_run r = {.self = k,
-                                  .params = p->params,
-                                  .packed = p->packed,
-                                  .tensors = tensors,
-                                  .workspace = workspace,
-                                  .scratch = scratch,
-                                  .phase = phase,
-                                  .part = part,
-                                  .parts = parts,
-                                  .fault = &fault};
-            k->run(&r);
-        }
+    launch l = launch_of(k, p, 3);
+    l.run.tensors = tensors;
+    l.run.workspace = workspace;
+    l.scratch = scratch;
+    const pgy_status st = launch_alone(&l);
     mem_free(workspace);
     mem_free(scratch);
-    return atomic_load(&fault);
+    return st;
 }
 
 static bool same_values(const trial *t, size_t i, const pgy_tensor *wanted)

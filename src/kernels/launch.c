@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loops over phases and parts. A failure is published before the barrier behind its phase, so
+ * that no thread begins a phase which relies on what another one was to check. */
+#include "kernels/launch.h"
+
+#include "base/cancel.h"
+
+launch launch_of(const kernel *k, const kernel_plan *p, uint32_t parts)
+{
+    return (launch){.run = {.self = k,
+                            .params = p->params,
+                            .packed = p->packed,
+                            .parts = parts < p->parts ? parts : p->parts},
+                    .phases = p->phases};
+}
+
+pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part)
+{
+    atomic_int fault = KERNEL_FAULT_NONE;
+    kernel_run r = l->run;
+    if (cancel_requested()) return PGY_E_CANCELLED;
+    r.phase = phase;
+    r.part = part;
+    r.scratch = l->scratch + l->scratch_stride * part;
+    r.fault = &fault;
+    r.self->run(&r);
+    const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
+    return kind == KERNEL_FAULT_NONE ? PGY_OK : kernel_fault_status(kind);
+}
+
+pgy_status launch_alone(const launch *l)
+{
+    pgy_status st = PGY_OK;
+    for (uint32_t phase = 0; !st && phase < l->phases; phase++)
+        for (uint32_t part = 0; part < l->run.parts; part++) {
+            const pgy_status own = launch_part(l, phase, part);
+            if (!st) st = own;
+        }
+    return st;
+}
+
+bool launch_in_team(const launch *l, team *t, size_t thread, atomic_int *failed)
+{
+    bool first = false;
+    for (uint32_t phase = 0; phase < l->phases; phase++) {
+        if (phase && l->run.parts > 1) team_barrier(t, thread);
+        if (thread >= l->run.parts || atomic_load_explicit(failed, memory_order_relaxed)) continue;
+        const pgy_status st = launch_part(l, phase, (uint32_t)thread);
+        int none = PGY_OK;
+        if (st) first |= atomic_compare_exchange_strong(failed, &none, (int)st);
+    }
+    return first;
+}
+
+typedef struct job {
+    const launch *l;
+    team *team;
+    atomic_int failed;
+} job;
+
+static void run_job(size_t thread, size_t size, void *user)
+{
+    job *j = user;
+    (void)size;
+    (void)launch_in_team(j->l, j->team, thread, &j->failed);
+}
+
+pgy_status launch_on_team(const launch *l, team *t)
+{
+    job j = {.l = l, .team = t};
+    atomic_init(&j.failed, PGY_OK);
+    team_run(t, run_job, &j);
+    return (pgy_status)atomic_load_explicit(&j.failed, memory_order_relaxed);
+}
+
+pgy_status launch_enqueue(const launch *l, device_stream *stream, pgy_error *err)
+{
+    return l->run.self->enqueue(&l->run, stream, err);
+}
