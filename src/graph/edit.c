@@ -19,45 +19,133 @@ pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t, pgy_error *err)
     return PGY_OK;
 }
 
+/* ---- Uses ------------------------------------------------------------------------------------
+ * Consumers keep their order. The list is a part of an array, so that it can lose its first entry
+ * as cheaply as its last. Entries are looked for near the place where the last one was found:
+ * passes go through the nodes in order. */
+
+static bool grow_uses(pgy_value *v)
+{
+    value_box *box = box_of(v);
+    const size_t count = v->consumer_count;
+    const size_t before = box->uses ? (size_t)(v->consumers - box->uses) : 0;
+    pgy_node **uses = box->uses;
+    size_t room = before + box->room;
+    if (count < box->room) return true;
+    if (before == 0 || before < count) { /* else half of the array is free in front */
+        room = count ? 2 * count : 1;
+        uses = arena_alloc_array(&state_of(v->graph)->memory, room, sizeof *uses);
+        if (!uses) return false;
+    }
+    if (count) memmove(uses, v->consumers, count * sizeof *uses);
+    v->consumers = box->uses = uses;
+    box->room = room;
+    return true;
+}
+
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err)
 {
-    const size_t count = v->consumer_count;
-    if ((count & (count - 1)) == 0) { /* full: room is the next power of two */
-        pgy_node **grown =
-            arena_alloc_array(&state_of(v->graph)->memory, count ? 2 * count : 1, sizeof *grown);
-        if (!grown) return graph_no_memory(err);
-        if (count) memcpy(grown, v->consumers, count * sizeof *grown);
-        v->consumers = grown;
-    }
+    if (!grow_uses(v)) return graph_no_memory(err);
     v->consumers[v->consumer_count++] = n;
     return PGY_OK;
 }
 
-/* Room is told from the count, so after this the array may grow earlier than it had to. */
-void value_remove_consumer(pgy_value *v, pgy_node *n)
+/* Moves the shorter part of the list. */
+static void remove_use(pgy_value *v, size_t at)
 {
-    size_t at = v->consumer_count; /* callers go from the end, too */
-    while (at > 0 && v->consumers[at - 1] != n) at--;
-    if (at-- == 0) return;
-    v->consumer_count--;
-    memmove(v->consumers + at, v->consumers + at + 1,
-            (v->consumer_count - at) * sizeof *v->consumers);
+    value_box *box = box_of(v);
+    const size_t behind = --v->consumer_count - at;
+    pgy_node **uses = v->consumers;
+    box->last_use = at;
+    if (behind <= at) {
+        memmove(uses + at, uses + at + 1, behind * sizeof *uses);
+    } else {
+        memmove(uses + 1, uses, at * sizeof *uses);
+        v->consumers++;
+        box->room--;
+    }
 }
 
-/* The level and its subgraphs must not hold the name already, and neither may a level around it. */
-static bool name_is_free(const graph_state *s, const char *name)
+void value_remove_consumer(pgy_value *v, pgy_node *n)
 {
-    for (size_t i = 0; i < s->level_count; i++)
-        if (strmap_has(&level_of(s->levels[i])->values, name)) return false;
+    size_t at = v->consumer_count;
+    while (at > 0 && v->consumers[at - 1] != n) at--;
+    if (at > 0) remove_use(v, at - 1);
+}
+
+void value_drop_consumer(pgy_value *v, pgy_node *n)
+{
+    const size_t count = v->consumer_count, last = box_of(v)->last_use;
+    size_t up = last < count ? last : count, down = up;
+    while (up < count || down > 0) {
+        if (up < count && v->consumers[up++] == n) {
+            remove_use(v, up - 1);
+            return;
+        }
+        if (down > 0 && v->consumers[--down] == n) {
+            remove_use(v, down);
+            return;
+        }
+    }
+}
+
+/* ---- Names ---------------------------------------------------------------------------------- */
+
+enum { FEW_LEVELS = 8, FEW_INPUTS = 8 };
+
+/* An index that is not whole is none. */
+static void note_name(graph_state *s, const char *name, pgy_graph *g)
+{
+    if (!s->names_gathered || strmap_put(&s->names, name, g)) return;
+    strmap_deinit(&s->names);
+    s->names_gathered = false;
+}
+
+static void gather_names(graph_state *s)
+{
+    s->names_gathered = true;
+    for (size_t i = 0; i < s->level_count; i++) {
+        const strmap *values = &level_of(s->levels[i])->values;
+        for (size_t k = 0; s->names_gathered && k < values->count; k++)
+            note_name(s, values->entries[k].key, s->levels[i]);
+    }
+}
+
+bool level_put_value(pgy_graph *g, const char *name, value_box *box)
+{
+    if (!strmap_put(&level_of(g)->values, name, box)) return false;
+    note_name(state_of(g), name, g);
     return true;
+}
+
+/* The index says where a name was; a name that went from there may be in another level. */
+static bool name_is_free(graph_state *s, const char *name)
+{
+    if (s->level_count > FEW_LEVELS && !s->names_gathered) gather_names(s);
+    if (s->names_gathered) {
+        const pgy_graph *g = strmap_get(&s->names, name);
+        if (!g) return true;
+        if (strmap_has(&level_of(g)->values, name)) return false;
+    }
+    for (size_t i = s->level_count; i-- > 0;) {
+        if (!strmap_has(&level_of(s->levels[i])->values, name)) continue;
+        note_name(s, name, s->levels[i]);
+        return false;
+    }
+    return true;
+}
+
+const char *graph_free_name(graph_state *s, const char *stem)
+{
+    const char *name = stem;
+    while (name && !name_is_free(s, name))
+        name = arena_printf(&s->memory, "%s_%llu", stem, (unsigned long long)s->name_count++);
+    return name == stem ? arena_strdup(&s->memory, stem) : name;
 }
 
 pgy_value *value_create_unique(pgy_graph *g, const char *stem, pgy_error *err)
 {
-    graph_state *s = state_of(g);
-    char *name = arena_strdup(&s->memory, stem);
-    while (name && !name_is_free(s, name))
-        name = arena_printf(&s->memory, "%s_%llu", stem, (unsigned long long)s->name_count++);
+    const char *name = graph_free_name(state_of(g), stem);
     pgy_value *v = name ? level_add_value(g, name) : NULL;
     if (!v) graph_no_memory(err);
     return v;
@@ -68,6 +156,7 @@ pgy_status value_rename(pgy_value *v, const char *name, pgy_error *err)
     char *copy = arena_strdup(&state_of(v->graph)->memory, name);
     if (!copy || !strmap_rename(&level_of(v->graph)->values, v->name, name))
         return graph_no_memory(err);
+    note_name(state_of(v->graph), name, v->graph);
     v->name = copy;
     if (v->producer) node_box_of(v->producer)->changed = true;
     for (size_t i = 0; i < v->consumer_count; i++) {
@@ -132,13 +221,37 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
     return PGY_OK;
 }
 
+/* Wide nodes are not asked: they rarely share an input with many others. */
+static bool reads_once(const pgy_node *n, const pgy_value *v)
+{
+    size_t uses = 0;
+    if (n->input_count > FEW_INPUTS) return false;
+    for (size_t i = 0; i < n->input_count; i++) uses += n->inputs[i] == v;
+    return uses == 1;
+}
+
 pgy_status node_set_input(pgy_node *n, size_t i, pgy_value *v, pgy_error *err)
 {
-    if (n->inputs[i]) value_remove_consumer(n->inputs[i], n);
+    pgy_value *before = n->inputs[i];
+    if (before && reads_once(n, before))
+        value_drop_consumer(before, n);
+    else if (before)
+        value_remove_consumer(before, n);
     n->inputs[i] = v;
     node_box_of(n)->changed = true;
     graph_mark_changed(n->graph);
     return v ? value_add_consumer(v, n, err) : PGY_OK;
+}
+
+/* A slot of n that reads v, looked for from the last one on; input_count: none does. */
+static size_t find_slot(const pgy_node *n, const pgy_value *v)
+{
+    const size_t first = node_box_of(n)->last_slot;
+    for (size_t i = first; i < n->input_count; i++)
+        if (n->inputs[i] == v) return i;
+    for (size_t i = 0; i < first && i < n->input_count; i++)
+        if (n->inputs[i] == v) return i;
+    return n->input_count;
 }
 
 pgy_status value_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
@@ -146,11 +259,11 @@ pgy_status value_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
     pgy_status st = PGY_OK;
     for (size_t i = from->consumer_count; !st && i-- > 0;) {
         pgy_node *n = from->consumers[i];
-        for (size_t k = 0; k < n->input_count; k++) {
-            if (n->inputs[k] != from) continue;
-            st = node_set_input(n, k, to, err);
-            break; /* one use per entry of the list */
-        }
+        const size_t slot = find_slot(n, from); /* one use per entry of the list */
+        if (slot == n->input_count) continue;
+        box_of(from)->last_use = i;
+        node_box_of(n)->last_slot = slot;
+        st = node_set_input(n, slot, to, err);
     }
     return st;
 }
@@ -158,7 +271,7 @@ pgy_status value_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
 static void drop_uses(pgy_node *n)
 {
     for (size_t i = 0; i < n->input_count; i++)
-        if (n->inputs[i]) value_remove_consumer(n->inputs[i], n);
+        if (n->inputs[i]) value_drop_consumer(n->inputs[i], n);
     for (size_t i = 0; i < n->subgraph_count; i++)
         for (size_t k = 0; k < n->subgraphs[i]->node_count; k++)
             drop_uses(n->subgraphs[i]->nodes[k]);

@@ -46,7 +46,9 @@ typedef struct graph_state {
     size_t tensor_count, tensor_capacity;
     uint64_t steps;      /* nodes visited by an inference, which is bounded: functions may nest */
     uint64_t name_count; /* of made-up names */
-    uint64_t epoch;      /* of walks, see value_box.seen */
+    strmap names;        /* name -> a level that has or had it; see graph_free_name */
+    bool names_gathered;
+    uint64_t epoch;         /* of walks, see value_box.seen */
     finding_list *findings; /* during a check: contradictions go there rather than to the log */
     newer_versions newer;   /* of operators than the model imports */
     bool merge_quietly;     /* input shapes were replaced, so declared ones need not fit */
@@ -86,6 +88,9 @@ typedef struct value_box {
     op_value declared; /* from the file */
     op_value known;    /* after inference */
     const dim *sizes;  /* that inference gave, where the file may have another name for them */
+    pgy_node **uses;   /* the array that value.consumers lies in, which has room for */
+    size_t room;       /* so many from value.consumers on */
+    size_t last_use;   /* place in value.consumers where one was last removed */
     bool data_tried;   /* small weights are read once */
     bool halved;       /* by the conversion to 16 bits */
     bool absent;       /* input of a function body that the present call omits */
@@ -103,6 +108,7 @@ typedef struct node_origin {
 
 typedef struct node_box {
     pgy_node node;
+    size_t last_slot; /* that value_replace_uses changed; the next is likely near */
     bool prepared, has_refs, changed;
     bool wide;                     /* stays float32 when others become 16-bit */
     bool endless;                  /* folding has taken all the steps it may: not tried again */
@@ -190,7 +196,15 @@ pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_no
 
 /* ---- edit.c ---------------------------------------------------------------------------------- */
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use */
+void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use, the last in the list */
+/* The same where n loses all its uses of v, so that it does not matter which goes first. Removing
+ * uses in the order of the list, or against it, takes linear time in all. */
+void value_drop_consumer(pgy_value *v, pgy_node *n);
+/* Into the map of a level, under this name; false: out of memory. */
+bool level_put_value(pgy_graph *g, const char *name, value_box *box);
+/* The stem, or the stem with a number, so that no level has a value of that name; in the memory of
+ * the graph. NULL: out of memory. */
+const char *graph_free_name(graph_state *s, const char *stem);
 pgy_value *value_create_unique(pgy_graph *g, const char *stem,
                                pgy_error *err); /* a new value under a free name */
 /* Another name for a value of its level, which no other value there may have. */

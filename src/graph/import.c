@@ -48,7 +48,7 @@ pgy_value *level_add_value(pgy_graph *g, const char *name)
 {
     graph_state *s = state_of(g);
     value_box *box = arena_alloc(&s->memory, sizeof *box);
-    if (!box || !strmap_put(&level_of(g)->values, name, box)) return NULL;
+    if (!box || !level_put_value(g, name, box)) return NULL;
     box->value = (pgy_value){.name = name, .rank = -1, .graph = g, .internal = box};
     box->declared.rank = box->known.rank = -1;
     return &box->value;
@@ -381,6 +381,7 @@ void pgy_graph_destroy(pgy_graph *g)
     for (size_t i = 0; i < s->level_count; i++) strmap_deinit(&level_of(s->levels[i])->values);
     mem_free(s->tensors);
     mem_free(s->levels);
+    strmap_deinit(&s->names);
     strmap_deinit(&s->functions);
     strmap_deinit(&s->operators);
     dim_table_deinit(&s->dims);

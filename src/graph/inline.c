@@ -171,7 +171,7 @@ static pgy_status move_value(inliner *in, pgy_value *v, pgy_error *err)
     const char *name = v->name;
     while (name && strmap_has(&in->taken, name))
         name = arena_printf(&s->memory, "%s_%llu", v->name, (unsigned long long)s->name_count++);
-    if (!name || !strmap_put(&level_of(in->level)->values, name, box_of(v)) ||
+    if (!name || !level_put_value(in->level, name, box_of(v)) ||
         !strmap_put(&in->taken, name, v))
         return graph_no_memory(err);
     v->name = name;

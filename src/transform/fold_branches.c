@@ -50,22 +50,6 @@ static bool can_inline(const pgy_node *n, const pgy_graph *branch)
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 
-static bool name_is_taken(const folder *f, const char *name)
-{
-    for (size_t i = 0; i < f->state->level_count; i++)
-        if (strmap_has(&level_of(f->state->levels[i])->values, name)) return true;
-    return false;
-}
-
-static const char *free_name(folder *f, const char *stem)
-{
-    graph_state *s = f->state;
-    const char *name = stem;
-    while (name && name_is_taken(f, name))
-        name = arena_printf(&s->memory, "%s_%llu", stem, (unsigned long long)s->name_count++);
-    return name;
-}
-
 static void mark_users(pgy_value *v)
 {
     for (size_t i = 0; i < v->consumer_count; i++) {
@@ -113,7 +97,7 @@ static pgy_status rename_node(inliner *in, pgy_node *n, pgy_error *err)
 static pgy_status move_value(folder *f, pgy_value *v, pgy_graph *to, const char *name,
                              pgy_error *err)
 {
-    if (!name || !strmap_put(&level_of(to)->values, name, box_of(v))) return graph_no_memory(err);
+    if (!name || !level_put_value(to, name, box_of(v))) return graph_no_memory(err);
     if (strcmp(name, v->name) != 0) {
         v->name = name;
         mark_users(v);
@@ -142,7 +126,8 @@ static pgy_status move_values(inliner *in, pgy_graph *branch, pgy_error *err)
     for (size_t i = 0; !st && i < values.count; i++) {
         pgy_value *v = values.entries[i].value;
         const bool linked = v->initializer || (v->producer && v->producer->graph == branch);
-        if (linked) st = move_value(in->f, v, in->level, free_name(in->f, v->name), err);
+        if (linked)
+            st = move_value(in->f, v, in->level, graph_free_name(in->f->state, v->name), err);
     }
     strmap_deinit(&values);
     return st;

@@ -130,6 +130,13 @@ pgy_status fold_bypass(folder *f, pgy_node *n, size_t input, bool *done, pgy_err
     return st;
 }
 
+static bool is_among(const pgy_value *v, pgy_value *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == v) return true;
+    return false;
+}
+
 pgy_status fold_rewrite(folder *f, pgy_node *n, const char *op_type, pgy_value *const *inputs,
                         size_t input_count, const pgy_onnx_attribute *attribute, pgy_error *err)
 {
@@ -143,8 +150,12 @@ pgy_status fold_rewrite(folder *f, pgy_node *n, const char *op_type, pgy_value *
         const pgy_status st = ins[i] ? value_add_consumer(ins[i], n, err) : PGY_OK;
         if (st) return st;
     }
-    for (size_t i = 0; i < n->input_count; i++)
-        if (n->inputs[i]) value_remove_consumer(n->inputs[i], n);
+    for (size_t i = 0; i < n->input_count; i++) {
+        if (n->inputs[i] && is_among(n->inputs[i], ins, input_count))
+            value_remove_consumer(n->inputs[i], n);
+        else if (n->inputs[i])
+            value_drop_consumer(n->inputs[i], n);
+    }
     attributes[0] = attribute;
     n->op_type = op_type;
     n->domain = n->overload = "";

@@ -39,7 +39,7 @@ static pgy_status add_input(pgy_graph *g, pgy_value *v, pgy_error *err)
 static pgy_status remove_node(pgy_graph *g, pgy_node *n, pgy_error *err)
 {
     for (size_t i = 0; i < n->input_count; i++)
-        if (n->inputs[i]) value_remove_consumer(n->inputs[i], n);
+        if (n->inputs[i]) value_drop_consumer(n->inputs[i], n);
     for (size_t i = 0; i < n->output_count; i++) {
         if (!n->outputs[i]) continue;
         const pgy_status st = is_used(n->outputs[i]) ? add_input(g, n->outputs[i], err) : PGY_OK;
