@@ -73,6 +73,13 @@ set_target_properties(option_runner PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_
 pgy_link_layers(option_runner cli)
 pgy_test_layers(option_runner ${PGY_ALL_LAYERS})
 
+# A second program on src/cli; the test cli.second_program runs it.
+add_executable(second_program ${CMAKE_SOURCE_DIR}/tests/second_program/latency.c)
+set_target_properties(second_program PROPERTIES OUTPUT_NAME latency RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+pgy_link_layers(second_program cli)
+pgy_test_layers(second_program ${PGY_ALL_LAYERS})
+add_dependencies(test.cli.second_program second_program)
+
 if(TARGET test.gs.examples)
   add_dependencies(test.gs.examples ${PGY_GS_EXAMPLES})
 endif()

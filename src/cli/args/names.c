@@ -274,9 +274,9 @@ void args_suggest(str *out, const args *a, const char *typed)
 {
     /* Names are offered from copies: rows hold several in one text. */
     strvec names = {0};
-    suggestions near = {.wanted = typed};
+    suggestions near = {0};
     span name;
-    bool ok = true;
+    bool ok = strvec_push_n(&names, typed, strcspn(typed, "="));
     for (size_t g = 0; a->groups[g]; g++)
         for (const pgy_option *row = a->groups[g]->options; row && row->kind != PGY_OPTION_END;
              row++)
@@ -284,7 +284,8 @@ void args_suggest(str *out, const args *a, const char *typed)
                                option_spelling(&name, row, i);
                  i++)
                 ok = ok && strvec_push_n(&names, name.data, name.size);
-    for (size_t i = 0; ok && i < names.count; i++) suggest_offer(&near, names.items[i]);
+    if (ok) near.wanted = names.items[0];
+    for (size_t i = 1; ok && i < names.count; i++) suggest_offer(&near, names.items[i]);
     /* Short names are all alike: those that are clearly farther than the nearest say nothing. */
     while (near.count > 1 && near.distances[near.count - 1] > near.distances[0] + 1) near.count--;
     if (ok) suggest_append(out, &near);

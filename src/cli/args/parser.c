@@ -146,11 +146,16 @@ static bool store_list(parse *p, pgy_text_list *list, const char *const *values,
     return true;
 }
 
-/* The end of a value in a word of several; separators inside quotes are part of a name. */
+/* The end of a value in a word of several. Separators inside quotes are part of a name; those
+ * inside brackets are of another program's syntax, which errors show as a whole. */
 static const char *value_end(const char *text, char separator)
 {
     bool quoted = false;
-    for (; *text && (quoted || *text != separator); text++) quoted ^= *text == '\'';
+    int depth = 0;
+    for (; *text && (quoted || depth > 0 || *text != separator); text++) {
+        quoted ^= *text == '\'';
+        depth += (*text == '[') - (*text == ']');
+    }
     return text;
 }
 

@@ -246,6 +246,9 @@ static void test_parser__suggests(void **state)
     PARSE("m", "--ouptut", "x");
     args_suggest(&text, &line, "--ouptut");
     assert_true(str_starts_with(str_text(&text), "; did you mean '--output'"));
+    str_clear(&text);
+    args_suggest(&text, &line, "--ouptut=x");
+    assert_true(str_starts_with(str_text(&text), "; did you mean '--output'"));
     str_deinit(&text);
     PARSE("m", "--any", "blu");
     assert_string_equal(

@@ -86,11 +86,14 @@ static void test_values__ranges(void **state)
     arena_deinit(&memory);
 }
 
+static bool crosses; /* the syntax that shapes are written in */
+
 static pgy_metadata *shapes(const char *text)
 {
+    static const args_dialect CROSSES = {.program = "p", .values = &VALUES_CROSSES};
     pgy_metadata *m = NULL;
     pgy_text_list words = list_of(&text, 1);
-    args line = {.dialect = &ARGS_PLAIN};
+    args line = {.dialect = crosses ? &CROSSES : &ARGS_PLAIN};
     const pgy_status st = values_shapes(&m, &words, "--input-shapes", &line, &err);
     arena_deinit(&line.memory);
     return st ? NULL : m;
@@ -105,6 +108,26 @@ static void expect_shape(const char *text, const char *wanted)
     assert_string_equal(shown, wanted);
     pgy_text_free(shown);
     pgy_metadata_destroy(m);
+}
+
+static void test_values__shapes_with_crosses(void **state)
+{
+    (void)state;
+    static const char *const CASES[][2] = {{"a:1x3", "{a [shape=(1, 3)]}"},
+                                           {"a:1x-1", "{a [shape=(1, -1)]}"},
+                                           {"x:0:4x28", "{x:0 [shape=(4, 28)]}"},
+                                           {"'a b':7", "{a b [shape=(7,)]}"},
+                                           {"b:scalar", "{b [shape=()]}"}};
+    static const char *const WRONG[] = {"a", ":1", "a:1x", "a:[1,3]", "a:1x3,"};
+    crosses = true;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        expect_shape(CASES[i][0], CASES[i][1]);
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        assert_null(shapes(WRONG[i]));
+        assert_non_null(strstr(err.text, "is not NAME:D0xD1x...; write it as 'input:1x3x224x224'"));
+    }
+    crosses = false;
+    arena_deinit(&memory);
 }
 
 static void test_values__shapes(void **state)
