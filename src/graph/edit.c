@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "graph/graph.h"
+#include "graph/edit.h"
 
 pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t, pgy_error *err)
 {
@@ -118,34 +118,42 @@ bool level_put_value(pgy_graph *g, const char *name, value_box *box)
     return true;
 }
 
-/* The index says where a name was; a name that went from there may be in another level. */
-static bool name_is_free(graph_state *s, const char *name)
+/* A name must be free in the level, in its subgraphs and in the levels around it; all levels are
+ * looked at, as that is simpler and gives the same names every time. The index says where a name
+ * was; one that was moved from there may be in another level. */
+static bool value_has_name(const char *name, const void *user)
 {
+    graph_state *s = (graph_state *)user;
     if (s->level_count > FEW_LEVELS && !s->names_gathered) gather_names(s);
     if (s->names_gathered) {
         const pgy_graph *g = strmap_get(&s->names, name);
-        if (!g) return true;
-        if (strmap_has(&level_of(g)->values, name)) return false;
+        if (!g) return false;
+        if (strmap_has(&level_of(g)->values, name)) return true;
     }
     for (size_t i = s->level_count; i-- > 0;) {
         if (!strmap_has(&level_of(s->levels[i])->values, name)) continue;
         note_name(s, name, s->levels[i]);
-        return false;
+        return true;
     }
-    return true;
+    return false;
 }
 
-const char *graph_free_name(graph_state *s, const char *stem)
+const char *graph_free_name(graph_state *s, const char *stem, name_is_taken taken, const void *user)
 {
-    const char *name = stem;
-    while (name && !name_is_free(s, name))
-        name = arena_printf(&s->memory, "%s_%llu", stem, (unsigned long long)s->name_count++);
-    return name == stem ? arena_strdup(&s->memory, stem) : name;
+    str name = {0};
+    str_append(&name, stem);
+    if (taken)
+        name_make_free(&name, &s->name_count, taken, user);
+    else
+        name_make_free(&name, &s->name_count, value_has_name, s);
+    const char *kept = name.failed ? NULL : arena_strdup(&s->memory, str_text(&name));
+    str_deinit(&name);
+    return kept;
 }
 
 pgy_value *value_create_unique(pgy_graph *g, const char *stem, pgy_error *err)
 {
-    const char *name = graph_free_name(state_of(g), stem);
+    const char *name = graph_free_name(state_of(g), stem, NULL, NULL);
     pgy_value *v = name ? level_add_value(g, name) : NULL;
     if (!v) graph_no_memory(err);
     return v;
@@ -268,6 +276,24 @@ pgy_status value_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
     return st;
 }
 
+void node_set_output(pgy_node *n, size_t i, pgy_value *v)
+{
+    n->outputs[i] = v;
+    v->producer = n;
+    v->output_index = i;
+    node_box_of(n)->changed = true;
+    graph_mark_changed(n->graph);
+}
+
+pgy_status value_take_over(pgy_value *x, pgy_value *y, pgy_error *err)
+{
+    const pgy_status st = value_replace_uses(x, y, err);
+    if (st) return st;
+    node_set_output(x->producer, x->output_index, y);
+    x->producer = NULL;
+    return PGY_OK;
+}
+
 static void drop_uses(pgy_node *n)
 {
     for (size_t i = 0; i < n->input_count; i++)
@@ -284,6 +310,15 @@ void node_unlink(pgy_node *n)
         if (n->outputs[i] && n->outputs[i]->producer == n) n->outputs[i]->producer = NULL;
     graph_mark_changed(n->graph);
     n->graph = NULL;
+}
+
+void graph_sweep(pgy_graph *level)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < level->node_count; i++)
+        if (level->nodes[i]->graph) level->nodes[kept++] = level->nodes[i];
+    level->node_count = kept;
+    graph_reindex(level);
 }
 
 void graph_reindex(pgy_graph *g)

@@ -194,7 +194,7 @@ pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_no
                           const op_attr *attrs, size_t count, arena *memory,
                           pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- edit.c ---------------------------------------------------------------------------------- */
+/* ---- edit.c: the smallest edits; edit.h has the others --------------------------------------- */
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use, the last in the list */
 /* The same where n loses all its uses of v, so that it does not matter which goes first. Removing
@@ -202,9 +202,6 @@ void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use, the last in t
 void value_drop_consumer(pgy_value *v, pgy_node *n);
 /* Into the map of a level, under this name; false: out of memory. */
 bool level_put_value(pgy_graph *g, const char *name, value_box *box);
-/* The stem, or the stem with a number, so that no level has a value of that name; in the memory of
- * the graph. NULL: out of memory. */
-const char *graph_free_name(graph_state *s, const char *stem);
 pgy_value *value_create_unique(pgy_graph *g, const char *stem,
                                pgy_error *err); /* a new value under a free name */
 /* Another name for a value of its level, which no other value there may have. */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
+#include "graph/edit.h"
 
 enum { MAX_NODES = 1 << 20 };
 
@@ -15,8 +15,7 @@ typedef struct inliner {
     pgy_graph *graph, *level;
     const inline_choice *choice;
     strmap taken;     /* names of values of all levels */
-    pgy_node **nodes; /* the level's, to be */
-    size_t count, capacity;
+    node_splice list; /* of the level */
     size_t calls, copied;
 } inliner;
 
@@ -104,12 +103,8 @@ static pgy_status resolve_node(pgy_node *n, const pgy_node *call, const pgy_onnx
         }
         const pgy_onnx_attribute *given = find_attribute(call, f, a->ref_attr_name);
         if (!given) continue;
-        pgy_onnx_attribute *own = pgy_model_alloc(n->graph->model, 1, sizeof *own);
-        if (!own) return graph_no_memory(err);
-        *own = *given;
-        own->message.raw = (pgy_bytes){0};
-        own->name = a->name;
-        list[count++] = own;
+        list[count] = attribute_renamed(n->graph->model, given, a->name);
+        if (!list[count++]) return graph_no_memory(err);
     }
     n->attributes = list;
     n->attribute_count = count;
@@ -165,14 +160,15 @@ static pgy_status connect_inputs(pgy_graph *body, const pgy_node *call, const pg
     return st;
 }
 
+static bool has_name(const char *name, const void *user)
+{
+    return strmap_has(user, name);
+}
+
 static pgy_status move_value(inliner *in, pgy_value *v, pgy_error *err)
 {
-    graph_state *s = state_of(in->graph);
-    const char *name = v->name;
-    while (name && strmap_has(&in->taken, name))
-        name = arena_printf(&s->memory, "%s_%llu", v->name, (unsigned long long)s->name_count++);
-    if (!name || !level_put_value(in->level, name, box_of(v)) ||
-        !strmap_put(&in->taken, name, v))
+    const char *name = graph_free_name(state_of(in->graph), v->name, has_name, &in->taken);
+    if (!name || !level_put_value(in->level, name, box_of(v)) || !strmap_put(&in->taken, name, v))
         return graph_no_memory(err);
     v->name = name;
     v->graph = in->level;
@@ -199,55 +195,24 @@ static pgy_status settle_inner(inliner *in, pgy_graph *g, pgy_error *err)
     return st;
 }
 
-static pgy_status keep_node(inliner *in, pgy_node *n, pgy_error *err)
-{
-    void *nodes = in->nodes;
-    const bool grown = mem_grow(&nodes, &in->capacity, in->count + 1, sizeof *in->nodes);
-    in->nodes = nodes;
-    if (!grown) return graph_no_memory(err);
-    in->nodes[in->count++] = n;
-    return PGY_OK;
-}
-
 static pgy_status move_nodes(inliner *in, pgy_graph *body, const pgy_node *call, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < body->node_count; i++) {
         pgy_node *n = body->nodes[i];
         st = node_prepare(n, err); /* by the opsets of the function */
-        n->graph = in->level;
         n->name =
             arena_printf(&state_of(in->graph)->memory, "%s/%s", node_label(call), node_label(n));
-        for (size_t k = 0; k < n->subgraph_count; k++) n->subgraphs[k]->parent = in->level;
-        if (!st) st = n->name ? keep_node(in, n, err) : graph_no_memory(err);
+        if (!st && !n->name) st = graph_no_memory(err);
     }
-    body->node_count = 0;
-    return st;
-}
-
-/* The node that makes `from` makes `to` itself. */
-static pgy_status take_over(pgy_graph *body, pgy_value *from, pgy_value *to, pgy_error *err)
-{
-    pgy_node *producer = from->producer;
-    const pgy_status st = value_replace_uses(from, to, err);
-    if (st) return st;
-    replace_results(body, from, to);
-    producer->outputs[from->output_index] = to;
-    to->producer = producer;
-    to->output_index = from->output_index;
-    from->producer = NULL;
-    return PGY_OK;
+    return st ? st : splice_move(&in->list, body, err);
 }
 
 /* `to` is what there was before: an input that is passed on, or another result. */
 static pgy_status alias(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
 {
-    pgy_node *made = NULL;
-    if (!to->is_output) return value_replace_uses(to, from, err);
-    const pgy_status st = node_create(&made, in->level, "Identity", &from, 1, &to, 1, err);
-    if (st) return st;
-    in->level->node_count--; /* it goes to its place in the new list */
-    return keep_node(in, made, err);
+    return to->is_output ? splice_identity(&in->list, from, to, err)
+                         : value_replace_uses(to, from, err);
 }
 
 /* results[i]: what the body calls output i. */
@@ -273,7 +238,8 @@ static pgy_status connect_outputs(inliner *in, pgy_graph *body, const pgy_node *
     for (size_t i = 0; !st && i < call->output_count; i++) {
         pgy_value *from = results[i], *to = call->outputs[i];
         if (!to || from->graph != body) continue;
-        st = take_over(body, from, to, err);
+        replace_results(body, from, to);
+        st = value_take_over(from, to, err);
         for (size_t k = i; k < call->output_count; k++)
             if (results[k] == from) results[k] = to;
     }
@@ -311,32 +277,21 @@ static pgy_status inline_call(inliner *in, pgy_node *call, const pgy_onnx_functi
 
 /* ---- Levels --------------------------------------------------------------------------------- */
 
-static pgy_status take_list(inliner *in, pgy_error *err)
-{
-    pgy_graph *g = in->level;
-    pgy_node **nodes = arena_alloc_array(&state_of(g)->memory, in->count, sizeof *nodes);
-    if (!nodes) return graph_no_memory(err);
-    if (in->count) memcpy(nodes, in->nodes, in->count * sizeof *nodes);
-    g->nodes = nodes;
-    g->node_count = level_of(g)->node_capacity = in->count;
-    graph_reindex(g);
-    return PGY_OK;
-}
-
 static pgy_status inline_level(inliner *in, pgy_graph *level, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     const size_t before = in->calls;
-    in->level = level;
-    in->count = 0;
+    in->level = in->list.level = level;
+    in->list.count = 0;
     for (size_t i = 0; !st && i < level->node_count; i++) {
         pgy_node *n = level->nodes[i];
         st = node_prepare(n, err);
         if (st) break;
         graph_function *f = node_box_of(n)->function;
-        st = f && can_inline(in, n, f) ? inline_call(in, n, f->proto, err) : keep_node(in, n, err);
+        st = f && can_inline(in, n, f) ? inline_call(in, n, f->proto, err)
+                                       : splice_keep(&in->list, n, err);
     }
-    if (!st && in->calls != before) st = take_list(in, err);
+    if (!st && in->calls != before) st = splice_install(&in->list, err);
     for (size_t i = 0; !st && i < level->node_count; i++)
         for (size_t k = 0; !st && k < level->nodes[i]->subgraph_count; k++)
             st = inline_level(in, level->nodes[i]->subgraphs[k], err);
@@ -420,7 +375,7 @@ pgy_status graph_inline_calls(pgy_graph *g, const inline_choice *choice, size_t 
     if (!st && in.calls) graph_mark_changed(g);
     if (!st && in.calls && !has_calls(g)) strmap_deinit(&s->functions);
     strmap_deinit(&in.taken);
-    mem_free(in.nodes);
+    splice_deinit(&in.list);
     *calls = in.calls;
     return st;
 }

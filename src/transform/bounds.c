@@ -93,8 +93,8 @@ static pgy_status make_limit(pgy_value **out, bounder *b, const pgy_value *v, in
     snprintf(stem, sizeof stem, "%s_upper_bound", v->name);
     pgy_value *limit = st ? NULL : value_create_unique(b->graph, stem, err);
     if (!st && !limit) st = PGY_E_MEMORY;
-    if (!st) st = fold_store_tensor(&stored, &b->folder, limit->name, t, err);
-    if (!st) st = fold_set_weight(&b->folder, limit, stored, err);
+    if (!st) st = weight_create(&stored, b->folder.graph->model, limit->name, t, err);
+    if (!st) st = value_set_weight(limit, stored, err);
     pgy_tensor_release(t);
     pgy_tensor_release(wide);
     *out = limit;
@@ -123,13 +123,10 @@ static pgy_status limit_value(bounder *b, pgy_value *v, int64_t bound, pgy_error
     like(other, v);
     pgy_value *result = v;
     if (v->producer) {
-        other->producer = v->producer;
-        other->output_index = v->output_index;
-        v->producer->outputs[v->output_index] = other;
-        node_box_of(v->producer)->changed = true;
+        node_set_output(v->producer, v->output_index, other);
         ends[0] = other;
     } else {
-        st = fold_replace_uses(v, other, err);
+        st = value_replace_uses(v, other, err);
         ends[0] = v;
         result = other;
     }

@@ -83,9 +83,9 @@ static uint64_t count_bytes(const folder *f)
         const pgy_graph *g = f->levels[i];
         for (size_t k = 0; k < g->initializer_count; k++)
             if (g->initializers[k]->initializer)
-                bytes += fold_tensor_bytes(g->initializers[k]->initializer);
+                bytes += weight_bytes(g->initializers[k]->initializer);
         for (size_t k = 0; k < g->node_count; k++)
-            if (node_constant(g->nodes[k])) bytes += fold_tensor_bytes(node_constant(g->nodes[k]));
+            if (node_constant(g->nodes[k])) bytes += weight_bytes(node_constant(g->nodes[k]));
     }
     return bytes;
 }

@@ -9,7 +9,7 @@
 
 #include <polygraphy/transform.h>
 
-#include "graph/graph.h"
+#include "graph/edit.h"
 
 typedef struct folder {
     pgy_graph *graph; /* the top */
@@ -50,43 +50,18 @@ pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v,
                          pgy_error *err) PGY_MUST_CHECK;
 /* Integers of a constant of rank 0 or 1 (memory of the pass); false: it is none. */
 bool fold_ints(folder *f, pgy_value *v, const int64_t **out, size_t *count);
-/* Every consumer of `from` takes `to`. Outputs of graphs are not touched. */
-pgy_status fold_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err) PGY_MUST_CHECK;
-/* The producer of x, which is no output, writes y itself, which has no producer any more. */
-pgy_status fold_take_over(pgy_value *x, pgy_value *y, pgy_error *err) PGY_MUST_CHECK;
 /* Takes node n, whose output 0 is its input `input`, out. *done: it was possible. */
 pgy_status fold_bypass(folder *f, pgy_node *n, size_t input, bool *done,
                        pgy_error *err) PGY_MUST_CHECK;
 /* Unlinks n and what is inside it from what they use, and its outputs from n. */
 void fold_drop_node(folder *f, pgy_node *n);
-/* Removes dropped nodes from the list of their level. */
-void fold_sweep(pgy_graph *level);
-/* The value, which has no producer any more, is the stored tensor from now on. */
-pgy_status fold_set_weight(folder *f, pgy_value *v, const pgy_onnx_tensor *t,
-                           pgy_error *err) PGY_MUST_CHECK;
-/* The same, or in a function the output of a new Constant. */
-pgy_status fold_set_value(folder *f, pgy_value *v, const pgy_onnx_tensor *t,
-                          pgy_error *err) PGY_MUST_CHECK;
-/* A new weight of this level. */
-pgy_status fold_make_ints(pgy_value **out, folder *f, pgy_graph *level, const char *stem,
-                          const int64_t *values, size_t count, pgy_error *err) PGY_MUST_CHECK;
-/* A stored tensor under another name and shape, its bytes shared. */
-pgy_onnx_tensor *fold_rename_tensor(folder *f, const pgy_onnx_tensor *t, const char *name,
-                                    const int64_t *dims, size_t dim_count);
-/* A stored tensor from elements, which are copied if they are a view of the model's file. */
-pgy_status fold_store_tensor(const pgy_onnx_tensor **out, folder *f, const char *name,
-                             pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 /* Turns n into another operator of the default domain with these inputs and at most one attribute.
  */
 pgy_status fold_rewrite(folder *f, pgy_node *n, const char *op_type, pgy_value *const *inputs,
                         size_t input_count, const pgy_onnx_attribute *attribute,
                         pgy_error *err) PGY_MUST_CHECK;
-/* An attribute of integers. */
-pgy_status fold_ints_attribute(const pgy_onnx_attribute **out, folder *f, const char *name,
-                               const int64_t *values, size_t count, pgy_error *err) PGY_MUST_CHECK;
 /* What is known of v may be used: inference ran, and v is in no function. */
 const op_value *fold_known(const pgy_value *v);
-uint64_t fold_tensor_bytes(const pgy_onnx_tensor *t);
 /* Releases what was read of a large weight; its pages of the file are not needed any more. */
 void fold_release(pgy_tensor *t, pgy_model *m);
 

@@ -4,15 +4,13 @@
  * the outputs of the branch become those of the If. */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "transform/fold.h"
 
 typedef struct inliner {
     folder *f;
     pgy_graph *level;
-    pgy_node **nodes; /* the list to be */
-    size_t count, capacity;
-    strmap names; /* of nodes in all levels */
+    node_splice list; /* of the level */
+    strmap names;     /* of nodes in all levels */
 } inliner;
 
 /* ---- Which branch --------------------------------------------------------------------------- */
@@ -78,14 +76,15 @@ static pgy_status gather_names(inliner *in, const pgy_graph *g, pgy_error *err)
     return st;
 }
 
+static bool node_has_name(const char *name, const void *user)
+{
+    return strmap_has(user, name);
+}
+
 static pgy_status rename_node(inliner *in, pgy_node *n, pgy_error *err)
 {
-    graph_state *s = in->f->state;
-    const char *name = n->name;
-    if (!name || !*name || (uintptr_t)strmap_get(&in->names, name) < 2) return PGY_OK;
-    do {
-        name = arena_printf(&s->memory, "%s_%llu", n->name, (unsigned long long)s->name_count++);
-    } while (name && strmap_has(&in->names, name));
+    if (!n->name || !*n->name || (uintptr_t)strmap_get(&in->names, n->name) < 2) return PGY_OK;
+    const char *name = graph_free_name(in->f->state, n->name, node_has_name, &in->names);
     if (!name) return graph_no_memory(err);
     n->name = name;
     node_box_of(n)->changed = true;
@@ -105,9 +104,9 @@ static pgy_status move_value(folder *f, pgy_value *v, pgy_graph *to, const char 
     v->graph = to;
     v->is_output = false;
     if (!v->initializer) return PGY_OK;
-    const pgy_onnx_tensor *t = fold_rename_tensor(f, v->initializer, name, v->initializer->dims,
-                                                  v->initializer->dim_count);
-    return t ? fold_set_weight(f, v, t, err) : graph_no_memory(err);
+    const pgy_onnx_tensor *t = weight_renamed(f->graph->model, v->initializer, name,
+                                              v->initializer->dims, v->initializer->dim_count);
+    return t ? value_set_weight(v, t, err) : graph_no_memory(err);
 }
 
 static bool has_sparse(const pgy_graph *g)
@@ -127,7 +126,8 @@ static pgy_status move_values(inliner *in, pgy_graph *branch, pgy_error *err)
         pgy_value *v = values.entries[i].value;
         const bool linked = v->initializer || (v->producer && v->producer->graph == branch);
         if (linked)
-            st = move_value(in->f, v, in->level, graph_free_name(in->f->state, v->name), err);
+            st = move_value(in->f, v, in->level, graph_free_name(in->f->state, v->name, NULL, NULL),
+                            err);
     }
     strmap_deinit(&values);
     return st;
@@ -136,51 +136,19 @@ static pgy_status move_values(inliner *in, pgy_graph *branch, pgy_error *err)
 static pgy_status move_nodes(inliner *in, pgy_graph *branch, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < branch->node_count; i++) {
-        pgy_node *n = branch->nodes[i];
-        void *nodes = in->nodes;
-        st = rename_node(in, n, err);
-        if (!st && !mem_grow(&nodes, &in->capacity, in->count + 1, sizeof *in->nodes))
-            st = graph_no_memory(err);
-        if (st) break;
-        in->nodes = nodes;
-        in->nodes[in->count++] = n;
-        n->graph = in->level;
-        for (size_t k = 0; k < n->subgraph_count; k++) n->subgraphs[k]->parent = in->level;
-    }
-    branch->node_count = 0;
+    for (size_t i = 0; !st && i < branch->node_count; i++)
+        st = rename_node(in, branch->nodes[i], err);
     branch->initializer_count = 0;
-    return st;
-}
-
-static pgy_status append_identity(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
-{
-    pgy_node *made = NULL;
-    void *nodes = in->nodes;
-    if (!mem_grow(&nodes, &in->capacity, in->count + 1, sizeof *in->nodes))
-        return graph_no_memory(err);
-    in->nodes = nodes;
-    const pgy_status st = node_create(&made, in->level, "Identity", &from, 1, &to, 1, err);
-    if (st) return st;
-    in->level->node_count--; /* it goes to its place in the new list */
-    in->nodes[in->count++] = made;
-    return PGY_OK;
+    return st ? st : splice_move(&in->list, branch, err);
 }
 
 /* The If's output is what the branch gave. */
 static pgy_status connect_output(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
 {
-    if (!to->is_output) return fold_replace_uses(to, from, err);
+    if (!to->is_output) return value_replace_uses(to, from, err);
     if (from->graph != in->level || !from->producer || from->is_output)
-        return append_identity(in, from, to, err);
-    pgy_status st = fold_replace_uses(from, to, err);
-    if (st) return st;
-    from->producer->outputs[from->output_index] = to;
-    to->producer = from->producer;
-    to->output_index = from->output_index;
-    node_box_of(to->producer)->changed = true;
-    from->producer = NULL;
-    return PGY_OK;
+        return splice_identity(&in->list, from, to, err);
+    return value_take_over(from, to, err);
 }
 
 static pgy_status inline_branch(inliner *in, pgy_node *n, pgy_graph *branch, pgy_error *err)
@@ -208,28 +176,6 @@ static pgy_status inline_branch(inliner *in, pgy_node *n, pgy_graph *branch, pgy
 
 /* ---- The pass ------------------------------------------------------------------------------- */
 
-static pgy_status keep_node(inliner *in, pgy_node *n, pgy_error *err)
-{
-    void *nodes = in->nodes;
-    if (!mem_grow(&nodes, &in->capacity, in->count + 1, sizeof *in->nodes))
-        return graph_no_memory(err);
-    in->nodes = nodes;
-    in->nodes[in->count++] = n;
-    return PGY_OK;
-}
-
-static pgy_status take_list(inliner *in, pgy_error *err)
-{
-    pgy_graph *g = in->level;
-    pgy_node **nodes = arena_alloc_array(&in->f->state->memory, in->count, sizeof *nodes);
-    if (!nodes) return graph_no_memory(err);
-    if (in->count) memcpy(nodes, in->nodes, in->count * sizeof *nodes);
-    g->nodes = nodes;
-    g->node_count = level_of(g)->node_capacity = in->count;
-    graph_reindex(g);
-    return PGY_OK;
-}
-
 static bool has_constant_if(const folder *f, const pgy_graph *g)
 {
     for (size_t i = 0; i < g->node_count; i++)
@@ -241,7 +187,7 @@ static bool has_constant_if(const folder *f, const pgy_graph *g)
 
 pgy_status fold_branches(folder *f, pgy_graph *level, pgy_error *err)
 {
-    inliner in = {.f = f, .level = level};
+    inliner in = {.f = f, .level = level, .list = {.level = level}};
     const size_t before = f->changes;
     if (!has_constant_if(f, level)) return PGY_OK;
     pgy_status st = gather_names(&in, f->graph, err);
@@ -253,10 +199,10 @@ pgy_status fold_branches(folder *f, pgy_graph *level, pgy_error *err)
         if (branch && can_inline(n, branch) && !has_sparse(branch))
             st = inline_branch(&in, n, branch, err);
         else
-            st = keep_node(&in, n, err);
+            st = splice_keep(&in.list, n, err);
     }
-    if (!st && f->changes != before) st = take_list(&in, err);
-    mem_free(in.nodes);
+    if (!st && f->changes != before) st = splice_install(&in.list, err);
+    splice_deinit(&in.list);
     strmap_deinit(&in.names);
     return st;
 }

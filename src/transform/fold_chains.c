@@ -64,7 +64,7 @@ static pgy_status merge_views(folder *f, pgy_node *n, pgy_error *err)
     if (out->rank < 0 || out->rank > PGY_MAX_RANK || in->rank < 0 ||
         !fold_constant_shape(shape, in, out->dims, (size_t)out->rank))
         return PGY_OK;
-    pgy_status st = fold_make_ints(&inputs[1], f, n->graph, "shape", shape, (size_t)out->rank, err);
+    pgy_status st = value_create_ints(&inputs[1], n->graph, "shape", shape, (size_t)out->rank, err);
     return st ? st : fold_rewrite(f, n, "Reshape", inputs, 2, NULL, err);
 }
 
@@ -80,15 +80,15 @@ static int32_t rank_of(const pgy_node *first, const pgy_node *second)
 static pgy_status merge_transposes(folder *f, pgy_node *n, pgy_error *err)
 {
     int64_t one[PGY_MAX_RANK], two[PGY_MAX_RANK], both[PGY_MAX_RANK];
-    const pgy_onnx_attribute *perm = NULL;
     pgy_node *first = before(n);
     if (!first || !node_is(first, "Transpose")) return PGY_OK;
     const int32_t rank = rank_of(first, n);
     if (!permutation(one, first, rank) || !permutation(two, n, rank)) return PGY_OK;
     for (int32_t i = 0; i < rank; i++) both[i] = one[two[i]];
     pgy_value *input = first->inputs[0];
-    const pgy_status st = fold_ints_attribute(&perm, f, "perm", both, (size_t)rank, err);
-    return st ? st : fold_rewrite(f, n, "Transpose", &input, 1, perm, err);
+    const pgy_onnx_attribute *perm =
+        attribute_create_ints(f->graph->model, "perm", both, (size_t)rank);
+    return perm ? fold_rewrite(f, n, "Transpose", &input, 1, perm, err) : graph_no_memory(err);
 }
 
 /* Behind a view that is used for nothing else, one that moves no element is a part of it. */

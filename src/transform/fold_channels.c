@@ -218,12 +218,12 @@ static pgy_status read_user(site *s, bool *good, pgy_error *err)
 
 static uint64_t own_bytes(const site *s, const pgy_value *v, const pgy_node *n)
 {
-    return v && is_own(s->f, v, n) ? fold_tensor_bytes(v->initializer) : 0;
+    return v && is_own(s->f, v, n) ? weight_bytes(v->initializer) : 0;
 }
 
 static pgy_status check_limits(const site *s, bool *kept, pgy_error *err)
 {
-    const uint64_t weight = s->scale ? fold_tensor_bytes(s->weight->initializer) : 0;
+    const uint64_t weight = s->scale ? weight_bytes(s->weight->initializer) : 0;
     const uint64_t bias = s->shift ? s->count * (pgy_dtype_describe(s->dtype)->bits / 8) : 0;
     const uint64_t larger = weight > bias ? weight : bias;
     uint64_t freed = weight + (s->shift ? own_bytes(s, s->bias, s->n) : 0);
@@ -392,7 +392,7 @@ static pgy_status set_weight(pgy_value *v, const pgy_onnx_tensor *stored, pgy_er
 static pgy_status replace_weight(folder *f, pgy_value *v, pgy_tensor *t, pgy_error *err)
 {
     const pgy_onnx_tensor *stored = NULL;
-    const pgy_status st = fold_store_tensor(&stored, f, v->name, t, err);
+    const pgy_status st = weight_create(&stored, f->graph->model, v->name, t, err);
     return st ? st : set_weight(v, stored, err);
 }
 
@@ -443,8 +443,8 @@ static pgy_status put_bias(const site *s, pgy_error *err)
                                              : s->user->inputs[2];
         v = value_create_unique(s->n->graph, like->name, err);
         if (!v) st = PGY_E_MEMORY;
-        if (!st) st = fold_store_tensor(&stored, s->f, v->name, t, err);
-        if (!st) st = fold_set_weight(s->f, v, stored, err);
+        if (!st) st = weight_create(&stored, s->f->graph->model, v->name, t, err);
+        if (!st) st = value_set_weight(v, stored, err);
         if (!st) st = set_bias(s->n, v, err);
     }
     pgy_tensor_release(t);
@@ -468,7 +468,7 @@ static pgy_status move(const site *s, bool *done, pgy_error *err)
         if (s->shift) st = put_bias(s, err);
         if (!st && how) st = put_scaled(s, how, err);
         if (!st) fold_drop_node(s->f, s->user);
-        if (!st) st = fold_take_over(x, y, err);
+        if (!st) st = value_take_over(x, y, err);
         *done = !st;
     }
     return st;
@@ -499,6 +499,6 @@ pgy_status fold_channels(folder *f, pgy_graph *level, pgy_error *err)
         bool again = true;
         while (!st && again) st = try_node(f, level->nodes[i], &again, err);
     }
-    if (f->changes != before) fold_sweep(level);
+    if (f->changes != before) graph_sweep(level);
     return st;
 }

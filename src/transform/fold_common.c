@@ -101,7 +101,7 @@ static pgy_status merge(folder *f, pgy_node *first, pgy_node *n, pgy_error *err)
     for (size_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] && n->outputs[i]->is_output) return PGY_OK;
     for (size_t i = 0; !st && i < n->output_count; i++)
-        if (n->outputs[i]) st = fold_replace_uses(n->outputs[i], first->outputs[i], err);
+        if (n->outputs[i]) st = value_replace_uses(n->outputs[i], first->outputs[i], err);
     if (!st) fold_drop_node(f, n);
     return st;
 }
@@ -133,6 +133,6 @@ pgy_status fold_common(folder *f, pgy_graph *level, pgy_error *err)
         st = takes_part(&part, f, order[i], err);
         if (!st && part) st = visit(f, &t, order[i], err);
     }
-    if (f->changes != before) fold_sweep(level);
+    if (f->changes != before) graph_sweep(level);
     return st;
 }

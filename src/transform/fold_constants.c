@@ -7,7 +7,7 @@ static pgy_status computed(const pgy_onnx_tensor **out, folder *f, pgy_value *v,
 {
     pgy_tensor *t = NULL;
     pgy_status st = pgy_graph_value_data(&t, v, err);
-    if (!st) st = fold_store_tensor(out, f, v->name, t, err);
+    if (!st) st = weight_create(out, f->graph->model, v->name, t, err);
     pgy_tensor_release(t);
     return st;
 }
@@ -22,7 +22,8 @@ static pgy_status take_out(folder *f, pgy_node *n, pgy_error *err)
         pgy_tensor_info info;
         st = pgy_onnx_tensor_info(&info, stored, &why);
         if (!st) {
-            made = fold_rename_tensor(f, stored, v->name, stored->dims, stored->dim_count);
+            made =
+                weight_renamed(f->graph->model, stored, v->name, stored->dims, stored->dim_count);
             if (!made) return graph_no_memory(err);
         }
     } else {
@@ -30,7 +31,7 @@ static pgy_status take_out(folder *f, pgy_node *n, pgy_error *err)
     }
     if (st) return fold_refuse(f, n, err, "%s", why.text);
     fold_drop_node(f, n);
-    return fold_set_weight(f, v, made, err);
+    return value_set_weight(v, made, err);
 }
 
 pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err)
@@ -43,6 +44,6 @@ pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err)
         st = node_prepare(n, err);
         if (!st && fold_is_constant_node(n)) st = take_out(f, n, err);
     }
-    if (f->changes != before) fold_sweep(level);
+    if (f->changes != before) graph_sweep(level);
     return st;
 }

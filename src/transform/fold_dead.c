@@ -57,7 +57,7 @@ pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err)
     const size_t before = f->changes;
     for (size_t i = level->node_count; i-- > 0;)
         if (is_dead(order[i])) fold_drop_node(f, order[i]);
-    if (f->changes != before) fold_sweep(level);
+    if (f->changes != before) graph_sweep(level);
     drop_weights(f, level);
     return PGY_OK;
 }

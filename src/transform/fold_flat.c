@@ -219,7 +219,7 @@ static void take_out_ends(region *r)
     for (size_t i = 0; !r->p->status && i < r->end_count; i++) {
         pgy_node *end = r->ends[i];
         pgy_value *flat = r->flat[find(r, end->inputs[0])];
-        r->p->status = fold_replace_uses(end->outputs[0], flat, r->p->err);
+        r->p->status = value_replace_uses(end->outputs[0], flat, r->p->err);
         if (!r->p->status) pattern_drop(r->p, end);
     }
     for (size_t i = 0; !r->p->status && i < r->view_count; i++)

@@ -49,8 +49,7 @@ static bool all_are(folder *f, pgy_node *n, size_t input, double wanted)
     pgy_tensor *stored = NULL, *held = NULL;
     bool yes = false;
     pgy_value *v = is_given(n, input) ? n->inputs[input] : NULL;
-    if (!v || !v->initializer || fold_tensor_bytes(v->initializer) > MOST_ELEMENTS * 8)
-        return false;
+    if (!v || !v->initializer || weight_bytes(v->initializer) > MOST_ELEMENTS * 8) return false;
     if (fold_constant(&stored, f, v, NULL) == PGY_OK && stored &&
         op_to_storage(&held, stored, NULL) == PGY_OK) {
         const pgy_dtype dtype = pgy_tensor_dtype(held);
@@ -230,6 +229,6 @@ pgy_status fold_identities(folder *f, pgy_graph *level, pgy_error *err)
     pgy_status st = PGY_OK;
     const size_t before = f->changes;
     for (size_t i = 0; !st && i < level->node_count; i++) st = try_node(f, level->nodes[i], err);
-    if (f->changes != before) fold_sweep(level);
+    if (f->changes != before) graph_sweep(level);
     return st;
 }

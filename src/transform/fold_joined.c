@@ -146,8 +146,8 @@ static pgy_status check_limits(bool *kept, const group *g, pattern *p)
     uint64_t weights = 0, all = 0;
     for (size_t i = 0; i < g->count; i++) {
         const member *m = &g->members[i];
-        weights += fold_tensor_bytes(m->weight->initializer);
-        all += m->bias ? fold_tensor_bytes(m->bias->initializer) : 0;
+        weights += weight_bytes(m->weight->initializer);
+        all += m->bias ? weight_bytes(m->bias->initializer) : 0;
     }
     all += weights;
     *kept = false;
@@ -161,7 +161,7 @@ static bool is_readable(const pgy_value *v)
 {
     element_reader r = {0};
     if (!v) return true;
-    if (!fold_tensor_bytes(v->initializer) ||
+    if (!weight_bytes(v->initializer) ||
         element_reader_open(&r, v->graph->model, v->initializer, NULL))
         return false;
     element_reader_close(&r);
@@ -235,7 +235,7 @@ static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
     for (; j->count < g->count; j->count++) {
         const member *one = &g->members[j->count];
         j->parts[j->count] = (bias ? one->bias : one->weight)->initializer;
-        j->runs[j->count] = fold_tensor_bytes(j->parts[j->count]) / (tall ? 1 : (size_t)m->depth);
+        j->runs[j->count] = weight_bytes(j->parts[j->count]) / (tall ? 1 : (size_t)m->depth);
         j->scales[j->count] = one->scale;
         j->row_bytes += j->runs[j->count];
         width += one->width;
@@ -243,10 +243,10 @@ static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
     const int64_t shape[2] = {tall ? width : m->depth, m->turned ? m->depth : width};
     const parts_maker maker = {.make = make_part, .user = j, .unit_bytes = element};
     pgy_onnx_tensor *record =
-        fold_rename_tensor(&p->f, like->initializer, v->name, shape, bias ? 1 : 2);
+        weight_renamed(p->f.graph->model, like->initializer, v->name, shape, bias ? 1 : 2);
     if (!record) return graph_no_memory(p->err);
     pgy_status st = computed_parts_tensor(&made, model, record, &maker, p->err);
-    if (!st) st = fold_set_weight(&p->f, v, made, p->err);
+    if (!st) st = value_set_weight(v, made, p->err);
     *out = v;
     return st;
 }
@@ -289,8 +289,7 @@ static void add_split(pattern *p, const group *g, pgy_value *y)
         outputs[i] = g->members[i].last->outputs[0];
         sizes[i] = g->members[i].width;
     }
-    if (wide)
-        p->status = fold_make_ints(&inputs[1], &p->f, level, "split", sizes, g->count, p->err);
+    if (wide) p->status = value_create_ints(&inputs[1], level, "split", sizes, g->count, p->err);
     if (p->status) return;
     pgy_node *split =
         pattern_put_outputs(p, g->members[0].last, "Split", inputs, 1 + wide, outputs, g->count);

@@ -178,7 +178,7 @@ pgy_status fold_later(const pgy_onnx_tensor **out, folder *f, pgy_node *n,
     *out = NULL;
     if (n->input_count != 1 || n->output_count != 1 || !n->outputs[0] ||
         level_of(n->graph)->is_function || node_box_of(n)->has_refs ||
-        fold_tensor_bytes(source) < LATER_BYTES / 4)
+        weight_bytes(source) < LATER_BYTES / 4)
         return PGY_OK;
     pgy_onnx_tensor like = {.doc_string = "",
                             .dims = source->dims,
@@ -186,7 +186,7 @@ pgy_status fold_later(const pgy_onnx_tensor **out, folder *f, pgy_node *n,
                             .data_type = source->data_type};
     parts_maker maker = {.source = source};
     if (!plan_cast(&maker, &like, m, n) && !plan_transpose(&maker, &like, m, n)) return PGY_OK;
-    if (fold_tensor_bytes(&like) < LATER_BYTES) return PGY_OK;
+    if (weight_bytes(&like) < LATER_BYTES) return PGY_OK;
     like.name = pgy_model_strdup(m, n->outputs[0]->name);
     if (!like.name) return graph_no_memory(err);
     const pgy_status st = computed_parts_tensor(&made, m, &like, &maker, err);

@@ -60,7 +60,7 @@ static pgy_status try_reshape(folder *f, pgy_node *n, pgy_error *err)
     const pgy_onnx_attribute *allowzero = node_attribute(n, "allowzero");
     if (allowzero && allowzero->i != 0) return PGY_OK;
     if (!find_shape(shape, &count, n)) return PGY_OK;
-    pgy_status st = fold_make_ints(&v, f, n->graph, n->inputs[1]->name, shape, count, err);
+    pgy_status st = value_create_ints(&v, n->graph, n->inputs[1]->name, shape, count, err);
     if (!st) st = node_set_input(n, 1, v, err);
     if (!st) f->changes++;
     return st;

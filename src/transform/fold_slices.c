@@ -127,8 +127,7 @@ static bool add_cut(cuts *list, const cut *later)
     return i64_add(&c->start, c->start, later->start);
 }
 
-static pgy_status write_cuts(pgy_value **inputs, folder *f, pgy_graph *g, const cuts *list,
-                             pgy_error *err)
+static pgy_status write_cuts(pgy_value **inputs, pgy_graph *g, const cuts *list, pgy_error *err)
 {
     static const char *const STEMS[] = {NULL, "starts", "ends", "axes", "steps"};
     int64_t values[SLICE_INPUTS][2 * PGY_MAX_RANK];
@@ -140,7 +139,7 @@ static pgy_status write_cuts(pgy_value **inputs, folder *f, pgy_graph *g, const 
         values[STEPS][i] = list->items[i].step;
     }
     for (size_t i = STARTS; !st && i < SLICE_INPUTS; i++)
-        st = fold_make_ints(&inputs[i], f, g, STEMS[i], values[i], list->count, err);
+        st = value_create_ints(&inputs[i], g, STEMS[i], values[i], list->count, err);
     return st;
 }
 
@@ -169,6 +168,6 @@ pgy_status fold_merge_slices(folder *f, pgy_node *n, pgy_error *err)
     for (size_t i = 0; i < second.count; i++)
         if (!add_cut(&first, &second.items[i])) return PGY_OK;
     inputs[0] = p->inputs[0];
-    const pgy_status st = write_cuts(inputs, f, n->graph, &first, err);
+    const pgy_status st = write_cuts(inputs, n->graph, &first, err);
     return st ? st : fold_rewrite(f, n, "Slice", inputs, SLICE_INPUTS, NULL, err);
 }

@@ -19,8 +19,7 @@ static bool is_all_zero(const pgy_tensor *t)
 static bool has_zeros(pgy_value *v)
 {
     pgy_tensor *t = NULL;
-    if (fold_tensor_bytes(v->initializer) > MAX_BYTES || pgy_graph_value_data(&t, v, NULL))
-        return false;
+    if (weight_bytes(v->initializer) > MAX_BYTES || pgy_graph_value_data(&t, v, NULL)) return false;
     const bool zero = is_all_zero(t);
     pgy_tensor_release(t);
     return zero;

@@ -258,9 +258,9 @@ static uint64_t tensor_bytes(const pgy_tensor *t)
 static uint64_t released_bytes(const level_run *r, pgy_value *v)
 {
     if (!v || v->graph != r->level || result_of(r, v)->left != 1) return 0;
-    if (is_held(r, v) && result_of(r, v)->later) return fold_tensor_bytes(result_of(r, v)->origin);
+    if (is_held(r, v) && result_of(r, v)->later) return weight_bytes(result_of(r, v)->origin);
     if (is_held(r, v)) return tensor_bytes(result_of(r, v)->value.value);
-    return v->initializer ? fold_tensor_bytes(v->initializer) : 0;
+    return v->initializer ? weight_bytes(v->initializer) : 0;
 }
 
 /* Before anything is computed: do known shapes say that a result is too large? */
@@ -306,7 +306,7 @@ static bool makes_copy(const level_run *r, const pgy_node *n)
 {
     const pgy_value *v = node_is(n, "Transpose") && n->input_count == 1 ? n->inputs[0] : NULL;
     return v && v->initializer && v->graph == r->level && n->outputs[0] &&
-           fold_tensor_bytes(v->initializer) > r->f->options.max_copy_bytes &&
+           weight_bytes(v->initializer) > r->f->options.max_copy_bytes &&
            (v->is_output || count_going(r, v) < v->consumer_count) &&
            count_going(r, n->outputs[0]) == 0;
 }
@@ -319,7 +319,7 @@ static pgy_status check_limits(level_run *r, pgy_node *n, const pgy_onnx_tensor 
     uint64_t made = 0, freed = 0;
     *kept = false;
     for (size_t i = 0; i < n->output_count; i++) {
-        const uint64_t bytes = later ? fold_tensor_bytes(later) : tensor_bytes(r->out[i].value);
+        const uint64_t bytes = later ? weight_bytes(later) : tensor_bytes(r->out[i].value);
         if (bytes > f->options.max_result_bytes) return fold_refuse_size(f, n, bytes, err);
         made += bytes;
     }
@@ -394,7 +394,7 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
         return fold_refuse(
             r->f, n, err, "'%s' is needed as it is, too, and would be stored twice (%llu MiB more)",
             n->inputs[0]->name,
-            (unsigned long long)(fold_tensor_bytes(n->inputs[0]->initializer) >> 20));
+            (unsigned long long)(weight_bytes(n->inputs[0]->initializer) >> 20));
     st = inferred ? take_inferred(r, n, &why) : compute(r, n, &origin, &why);
     if (st)
         st = fold_refuse(r->f, n, err, "%s", why.text);
@@ -436,20 +436,20 @@ static pgy_status keep_result(level_run *r, pgy_value *v, pgy_error *err)
     const pgy_onnx_tensor *stored = NULL;
     pgy_status st = PGY_OK;
     if (from->later) {
-        stored = fold_rename_tensor(r->f, from->origin, v->name, from->origin->dims,
-                                    from->origin->dim_count);
+        stored = weight_renamed(r->f->graph->model, from->origin, v->name, from->origin->dims,
+                                from->origin->dim_count);
         if (!stored) st = graph_no_memory(err);
     } else if (!t) {
         return PGY_OK;
     } else if (from->origin) {
-        stored = fold_rename_tensor(r->f, from->origin, v->name, pgy_tensor_shape(t),
-                                    pgy_tensor_rank(t));
+        stored = weight_renamed(r->f->graph->model, from->origin, v->name, pgy_tensor_shape(t),
+                                pgy_tensor_rank(t));
         if (!stored) st = graph_no_memory(err);
     } else {
-        st = fold_store_tensor(&stored, r->f, v->name, from->value.value, err);
+        st = weight_create(&stored, r->f->graph->model, v->name, from->value.value, err);
     }
     op_tensor_release(&from->value);
-    return st ? st : fold_set_value(r->f, v, stored, err);
+    return st ? st : value_set_constant(v, stored, err);
 }
 
 static pgy_status keep_results(level_run *r, pgy_error *err)
@@ -462,7 +462,7 @@ static pgy_status keep_results(level_run *r, pgy_error *err)
         for (size_t k = 0; !st && k < n->output_count; k++)
             if (n->outputs[k]) st = keep_result(r, n->outputs[k], err);
     }
-    fold_sweep(r->level);
+    graph_sweep(r->level);
     return st;
 }
 

@@ -113,7 +113,7 @@ static pgy_status merge(folder *f, table *t, pgy_value *v, pgy_error *err)
     pgy_status st = look_up(&equal, t, v, &r, err);
     element_reader_close(&r);
     if (st || !equal) return st;
-    st = fold_replace_uses(v, equal, err);
+    st = value_replace_uses(v, equal, err);
     if (!st) f->changes++;
     return st;
 }

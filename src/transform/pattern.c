@@ -66,7 +66,7 @@ static void run_level(pattern *p, pgy_graph *level, const pattern_rule *rules)
         run_node(p, n, rules);
         p->status = cancel_check_after(p->status, p->err);
     }
-    fold_sweep(level);
+    graph_sweep(level);
 }
 
 static pgy_status run_round(pattern *p, const pattern_rule *rules)
@@ -125,7 +125,7 @@ pgy_status pattern_fold_level(folder *f, pgy_graph *level, const pattern_rule *r
         run_node(&p, level->nodes[i], rules);
         p.status = cancel_check_after(p.status, err);
     }
-    if (p.count) fold_sweep(level);
+    if (p.count) graph_sweep(level);
     *f = p.f;
     return p.status;
 }
@@ -327,8 +327,8 @@ static pgy_value *add_weight(pattern *p, pgy_graph *level, const char *stem, pgy
     const pgy_onnx_tensor *stored = NULL;
     pgy_value *v = NULL;
     if (!p->status && !(v = value_create_unique(level, stem, p->err))) fail(p, PGY_E_MEMORY);
-    if (!p->status) fail(p, fold_store_tensor(&stored, &p->f, v->name, t, p->err));
-    if (!p->status) fail(p, fold_set_weight(&p->f, v, stored, p->err));
+    if (!p->status) fail(p, weight_create(&stored, p->f.graph->model, v->name, t, p->err));
+    if (!p->status) fail(p, value_set_weight(v, stored, p->err));
     return p->status ? NULL : v;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "engine/network/network.h"
-#include "transform/fold.h"
+#include "graph/edit.h"
 #include "transform/opset/rewrite.h"
 
 /* ---- Opening and failing -------------------------------------------------------------------- */
@@ -251,13 +251,12 @@ pgy_value *build_text(builder *b, pgy_value *v, const char *name, const char *te
 pgy_value *build_tensor(builder *b, pgy_tensor *t, const char *stem)
 {
     pgy_graph *top = b->net->root->graph;
-    folder f = {.graph = top, .state = state_of(top)};
     const pgy_onnx_tensor *stored = NULL;
     if (b->status) return NULL;
     pgy_value *v = value_create_unique(top, stem, b->err);
     pgy_status st = v ? PGY_OK : PGY_E_MEMORY;
-    if (!st) st = fold_store_tensor(&stored, &f, v->name, t, b->err);
-    if (!st) st = fold_set_weight(&f, v, stored, b->err);
+    if (!st) st = weight_create(&stored, top->model, v->name, t, b->err);
+    if (!st) st = value_set_weight(v, stored, b->err);
     if (!st) st = value_read_small(v, stored, b->err);
     check(b, st);
     return b->status ? NULL : v;
@@ -367,9 +366,8 @@ int32_t build_mask_axis(builder *b, uint32_t mask, int32_t rank)
 void build_abandon(builder *b)
 {
     pgy_graph *g = b->net->level, *top = b->net->root->graph;
-    folder f = {.graph = top, .state = state_of(top)};
     while (g->node_count > b->first_node) {
-        fold_drop_node(&f, g->nodes[g->node_count - 1]);
+        node_unlink(g->nodes[g->node_count - 1]);
         g->node_count--;
     }
     for (size_t i = b->first_weight; i < top->initializer_count; i++)

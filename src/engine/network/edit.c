@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "engine/network/network.h"
-#include "transform/fold.h"
+#include "graph/edit.h"
 
 /* ---- Looking -------------------------------------------------------------------------------- */
 
@@ -102,10 +102,9 @@ pgy_status pgy_layer_set_name(pgy_layer *layer, const char *name, pgy_error *err
 
 static pgy_status rename_weight(pgy_value *v, const char *name, pgy_error *err)
 {
-    pgy_graph *top = v->graph;
-    folder f = {.graph = top, .state = state_of(top)};
     const pgy_onnx_tensor *t = v->initializer;
-    const pgy_onnx_tensor *renamed = fold_rename_tensor(&f, t, name, t->dims, t->dim_count);
+    const pgy_onnx_tensor *renamed =
+        weight_renamed(v->graph->model, t, name, t->dims, t->dim_count);
     if (!renamed) return network_no_memory(err);
     v->initializer = renamed;
     return PGY_OK;
@@ -247,22 +246,15 @@ static pgy_status add_cast(pgy_value **out, casting *c, pgy_value *from, pgy_val
                            pgy_dtype dtype)
 {
     pgy_graph *g = c->layer->network->level;
-    pgy_onnx_attribute *a = pgy_model_alloc(g->model, 1, sizeof *a);
-    const pgy_onnx_attribute **list = arena_alloc(&state_of(g)->memory, sizeof *list);
+    const pgy_onnx_attribute type = {.type = PGY_ATTR_INT, .i = pgy_dtype_describe(dtype)->onnx};
+    const pgy_onnx_attribute *a = attribute_create(g->model, "to", &type);
     pgy_node *n = NULL;
-    if (!a || !list || c->count >= 2 * MAX_LAYER_NODES) return network_no_memory(c->err);
+    if (!a || c->count >= 2 * MAX_LAYER_NODES) return network_no_memory(c->err);
     if (!to) to = value_create_unique(g, from->name, c->err);
     if (!to) return PGY_E_MEMORY;
     pgy_status st = node_create(&n, g, "Cast", &from, 1, &to, 1, c->err);
+    if (!st) st = node_set_only_attribute(n, a, c->err);
     if (st) return st;
-    *a = (pgy_onnx_attribute){.name = "to",
-                              .ref_attr_name = "",
-                              .doc_string = "",
-                              .type = PGY_ATTR_INT,
-                              .i = pgy_dtype_describe(dtype)->onnx};
-    list[0] = a;
-    n->attributes = list;
-    n->attribute_count = 1;
     c->casts[c->count++] = n;
     *out = to;
     return PGY_OK;
@@ -274,11 +266,7 @@ static pgy_status cast_output(casting *c, pgy_value *v)
     pgy_graph *g = v->graph;
     pgy_value *inner = value_create_unique(g, v->name, c->err), *ignored;
     if (!inner) return PGY_E_MEMORY;
-    pgy_node *producer = v->producer;
-    producer->outputs[v->output_index] = inner;
-    node_box_of(producer)->changed = true;
-    inner->producer = producer;
-    inner->output_index = v->output_index;
+    node_set_output(v->producer, v->output_index, inner);
     return add_cast(&ignored, c, inner, v, v->dtype);
 }
 
@@ -319,22 +307,18 @@ static void undo_casts(casting *c)
 {
     pgy_layer *layer = c->layer;
     pgy_graph *g = layer->network->level;
-    folder f = {.graph = layer->network->root->graph, .state = state_of(g)};
     pgy_status st = PGY_OK;
     for (size_t i = c->count; i-- > 0;) {
         pgy_node *n = c->casts[i];
         pgy_value *from = n->inputs[0], *to = n->outputs[0];
         const bool is_output = is_made_here(layer, from);
         if (!is_output && !st) st = exchange(layer, to, from, NULL);
-        fold_drop_node(&f, n);
+        node_unlink(n);
         if (!is_output) continue;
-        pgy_node *producer = from->producer;
-        producer->outputs[from->output_index] = to;
-        to->producer = producer;
-        to->output_index = from->output_index;
+        node_set_output(from->producer, from->output_index, to);
         from->producer = NULL;
     }
-    fold_sweep(g);
+    graph_sweep(g);
     if (!st) st = network_infer(layer->network, NULL);
 }
 
@@ -444,9 +428,8 @@ pgy_status pgy_network_remove_layer(pgy_network *net, pgy_layer *layer, pgy_erro
             return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' gives '%s', which '%s' needs",
                                  layer->name, layer->outputs[i]->name, user);
     }
-    folder f = {.graph = net->root->graph, .state = state_of(net->level)};
-    for (size_t i = layer->node_count; i-- > 0;) fold_drop_node(&f, layer->nodes[i]);
-    fold_sweep(net->level);
+    for (size_t i = layer->node_count; i-- > 0;) node_unlink(layer->nodes[i]);
+    graph_sweep(net->level);
     drop_weights(net->root, layer);
     if (layer->type == PGY_LAYER_CONSTANT && layer->node_count == 0)
         drop_weight(net->root->graph, layer->outputs[0]);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/network/network.h"
+#include "graph/edit.h"
 
 pgy_status build_open_level(pgy_network **out, pgy_network *net, pgy_error *err)
 {
@@ -16,13 +17,11 @@ pgy_status build_open_level(pgy_network **out, pgy_network *net, pgy_error *err)
 static const pgy_onnx_attribute *graph_attribute(builder *b, const char *name)
 {
     pgy_model *m = b->net->level->model;
-    pgy_onnx_attribute *a = pgy_model_alloc(m, 1, sizeof *a);
     pgy_onnx_graph *place = pgy_model_alloc(m, 1, sizeof *place); /* says that there is a graph */
-    if (!a || !place) return NULL;
+    if (!place) return NULL;
     place->name = place->doc_string = "";
-    *a = (pgy_onnx_attribute){
-        .name = name, .ref_attr_name = "", .doc_string = "", .type = PGY_ATTR_GRAPH, .g = place};
-    return a;
+    const pgy_onnx_attribute value = {.type = PGY_ATTR_GRAPH, .g = place};
+    return attribute_create(m, name, &value);
 }
 
 void build_attach(builder *b, pgy_node *n, const char *const *names, pgy_graph *const *levels,

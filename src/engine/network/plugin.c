@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "engine/network/network.h"
+#include "graph/edit.h"
 
 /* ---- Plug-ins ------------------------------------------------------------------------------- */
 
@@ -102,13 +103,8 @@ static pgy_status guard(pgy_network *net, pgy_value *v, assertion *a, pgy_error 
     if (b.status) return b.status;
     /* Users and the name stay with v: what the node makes becomes v, what was v becomes inner. */
     pgy_node *check = inner->producer;
-    check->outputs[0] = v;
-    producer->outputs[index] = inner;
-    inner->producer = producer;
-    inner->output_index = index;
-    v->producer = check;
-    v->output_index = 0;
-    node_box_of(producer)->changed = true;
+    node_set_output(check, 0, v);
+    node_set_output(producer, index, inner);
     pgy_status st = node_set_input(check, 0, inner, err);
     if (!st) st = graph_infer_node(producer, err);
     if (!st) st = graph_infer_node(check, err);

@@ -147,7 +147,7 @@ static bool fold_weight(pattern *p, pgy_node *n)
                                   pgy_tensor_shape(t), op_f64(t));
     pgy_tensor_release(t);
     if (!v) return false;
-    if (!p->status) p->status = fold_replace_uses(n->outputs[0], v, p->err);
+    if (!p->status) p->status = value_replace_uses(n->outputs[0], v, p->err);
     pattern_drop(p, n);
     return true;
 }

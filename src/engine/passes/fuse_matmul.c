@@ -232,7 +232,7 @@ static pgy_value *with_rows_of(pattern *p, pgy_node *before, const pgy_value *y)
     memcpy(dims, wanted->dims, rank * sizeof *dims);
     dims[rank - 1] = rows->dims[1];
     if (!fold_constant_shape(shape, fold_known(before->inputs[0]), dims, rank) ||
-        fold_make_ints(&sizes, &p->f, before->graph, before->inputs[1]->name, shape, rank, p->err))
+        value_create_ints(&sizes, before->graph, before->inputs[1]->name, shape, rank, p->err))
         return NULL;
     v = value_create_unique(before->graph, before->outputs[0]->name, p->err);
     pgy_value *inputs[] = {before->inputs[0], sizes};

@@ -169,7 +169,7 @@ static pgy_value *reshape(pattern *p, pgy_node *n, pgy_value *v, const shape *to
     pgy_value *list = NULL, *made = new_value(n, p);
     if (!made || !v) return NULL;
     const pgy_status st =
-        fold_make_ints(&list, &p->f, n->graph, n->outputs[0]->name, to->of, to->rank, p->err);
+        value_create_ints(&list, n->graph, n->outputs[0]->name, to->of, to->rank, p->err);
     if (st) p->status = st;
     pgy_value *inputs[] = {v, list};
     return !st && pattern_add(p, n, "Reshape", inputs, 2, made) ? made : NULL;

@@ -41,7 +41,7 @@ static bool become_reshape(pattern *p, pgy_node *n)
         return false;
     const op_value *y = fold_known(n->outputs[0]);
     if (!fold_constant_shape(shape, fold_known(x), y->dims, (size_t)y->rank) ||
-        fold_make_ints(&sizes, &p->f, n->graph, "shape", shape, (size_t)y->rank, p->err))
+        value_create_ints(&sizes, n->graph, "shape", shape, (size_t)y->rank, p->err))
         return false;
     pgy_value *inputs[] = {x, sizes};
     pattern_put(p, n, "Reshape", inputs, 2);

@@ -392,8 +392,8 @@ static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
     if (!p->status) p->status = pgy_tensor_cast(&wide, pgy_tensor_view(came), PGY_F32, p->err);
     if (!p->status && to->dtype != PGY_F32) clamp(wide, from, to->dtype);
     if (!p->status) p->status = pgy_tensor_cast(&t, pgy_tensor_view(wide), to->dtype, p->err);
-    if (!p->status) p->status = fold_store_tensor(&stored, &p->f, to->name, t, p->err);
-    if (!p->status) p->status = fold_set_weight(&p->f, to, stored, p->err);
+    if (!p->status) p->status = weight_create(&stored, p->f.graph->model, to->name, t, p->err);
+    if (!p->status) p->status = value_set_weight(to, stored, p->err);
     pgy_tensor_release(came);
     pgy_tensor_release(wide);
     pgy_tensor_release(t);
@@ -453,7 +453,7 @@ static void write_as(precision *x, pgy_node *n, size_t i, pgy_dtype t)
         v->producer = NULL;
         node_box_of(n)->changed = true;
     } else {
-        x->p.status = fold_replace_uses(v, made, x->p.err);
+        x->p.status = value_replace_uses(v, made, x->p.err);
         v->dtype = t;
         box_of(v)->known.dtype = t;
         if (box_of(v)->declared.dtype == came) box_of(v)->declared.dtype = t;

@@ -84,7 +84,7 @@ static pgy_status set_input(pgy_value *v, pgy_dtype t, pgy_error *err)
 {
     pgy_value *inside = create_inside(v, err);
     if (!inside) return PGY_E_MEMORY;
-    pgy_status st = fold_replace_uses(v, inside, err);
+    pgy_status st = value_replace_uses(v, inside, err);
     if (st) return st;
     set_type(v, t);
     return cast(v, inside, err);
@@ -99,7 +99,7 @@ static pgy_status set_output(pgy_value *v, pgy_dtype t, pgy_error *err)
                              v->name);
     pgy_value *inside = create_inside(v, err);
     if (!inside) return PGY_E_MEMORY;
-    pgy_status st = fold_replace_uses(v, inside, err);
+    pgy_status st = value_replace_uses(v, inside, err);
     if (st) return st;
     n->outputs[v->output_index] = inside;
     inside->producer = n;

@@ -281,8 +281,8 @@ static pgy_value *add_constant(precision *x, const char *stem, const char *suffi
     if (!v)
         precision_no_memory(x);
     else
-        p->status = fold_store_tensor(&stored, &p->f, v->name, t, p->err);
-    if (!p->status) p->status = fold_set_weight(&p->f, v, stored, p->err);
+        p->status = weight_create(&stored, p->f.graph->model, v->name, t, p->err);
+    if (!p->status) p->status = value_set_weight(v, stored, p->err);
     return p->status ? NULL : v;
 }
 

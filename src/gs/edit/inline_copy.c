@@ -6,6 +6,7 @@
 #include "gs/edit/inline.h"
 
 #include "base/alloc.h"
+#include "graph/edit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,11 @@ const char *gs_node_path_name(const pgy_gs_node *n)
     return "";
 }
 
+static bool has_name(const char *name, const void *names)
+{
+    return gs_names_find(names, name, gs_hash(name));
+}
+
 /* "<name>_<call>" or "<call>/<name>", and a number behind it if that is taken. NULL: out of memory.
  */
 static const char *free_name(const copying *c, const char *name, const gs_names *taken)
@@ -75,12 +81,8 @@ static const char *free_name(const copying *c, const char *name, const gs_names 
         str_printf(&text, "%s_%s", name, c->suffix);
     else
         str_printf(&text, "%.*s_%llu", LONG_NAME / 2, name, (unsigned long long)d->serial);
-    const size_t size = text.size;
-    for (uint64_t i = d->serial;
-         !text.failed && gs_names_find(taken, str_text(&text), gs_hash(str_text(&text))); i++) {
-        text.size = size;
-        str_printf(&text, "_%llu", (unsigned long long)i);
-    }
+    uint64_t number = d->serial;
+    name_make_free(&text, &number, has_name, taken);
     const char *kept = text.failed ? NULL : gs_strdup(d, str_text(&text));
     str_deinit(&text);
     return kept;
@@ -190,12 +192,8 @@ static pgy_status bind_parameter(pgy_gs_attribute *out, const copying *c, const 
     *out = *argument;
     out->name = from->name;
     if (!argument->value) return bind_graphs(out, c, level);
-    pgy_onnx_attribute *value = gs_alloc(c->x->document, 1, sizeof *value);
-    if (!value) return gs_no_memory(c->err);
-    *value = *argument->value;
-    value->name = from->name;
-    value->message.raw = (pgy_bytes){0};
-    out->value = value;
+    out->value = attribute_renamed(c->x->document->store, argument->value, from->name);
+    if (!out->value) return gs_no_memory(c->err);
     return bind_graphs(out, c, level);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "graph/names.h"
 #include "gs/fold/fold.h"
 #include "gs/graph/document.h"
 
@@ -31,9 +32,11 @@ static bool is_inside(const pgy_gs_graph *g, const pgy_gs_graph *outer)
     return false;
 }
 
-/* Would a tensor of this name in g be taken for another, or hide one? */
-static bool is_taken(const gs_document *d, const pgy_gs_graph *g, const char *name)
+/* Would a tensor of this name in graph `user` be taken for another, or hide one? */
+static bool is_taken(const char *name, const void *user)
 {
+    const pgy_gs_graph *g = user;
+    const gs_document *d = graph_box(g)->document;
     for (const gs_named *item = gs_names_find(&d->tensor_names, name, gs_hash(name)); item;
          item = item->next) {
         const pgy_gs_graph *home = tensor_box(item->owner)->home;
@@ -45,11 +48,8 @@ static bool is_taken(const gs_document *d, const pgy_gs_graph *g, const char *na
 
 void gs_fold_free_name(str *name, const pgy_gs_graph *g)
 {
-    const size_t size = name->size;
-    for (size_t i = 1; !name->failed && is_taken(graph_box(g)->document, g, str_text(name)); i++) {
-        name->size = size;
-        str_printf(name, "_%zu", i);
-    }
+    uint64_t number = 1;
+    name_make_free(name, &number, is_taken, g);
 }
 
 static bool take_name(inlining *x, const char *name, uintptr_t number)
@@ -57,16 +57,19 @@ static bool take_name(inlining *x, const char *name, uintptr_t number)
     return !*name || strmap_put(&x->names, name, (void *)(number + 1));
 }
 
+static bool is_node_name(const char *name, const void *names)
+{
+    return strmap_get(names, name) != NULL;
+}
+
 static pgy_status name_node(inlining *x, pgy_gs_node *n, pgy_error *err)
 {
     str name = {0};
     pgy_status st = PGY_OK;
-    uintptr_t number = (uintptr_t)strmap_get(&x->names, n->name);
+    uint64_t number = (uintptr_t)strmap_get(&x->names, n->name);
     if (!number) return take_name(x, n->name, 0) ? PGY_OK : gs_no_memory(err);
-    do {
-        str_clear(&name);
-        str_printf(&name, "%s_%zu", n->name, (size_t)number++);
-    } while (!name.failed && strmap_get(&x->names, str_text(&name)));
+    str_append(&name, n->name);
+    name_number(&name, &number, is_node_name, &x->names);
     if (name.failed || !take_name(x, n->name, number - 1) || !take_name(x, str_text(&name), 0))
         st = gs_no_memory(err);
     if (!st) st = pgy_gs_set_node_name(n, str_text(&name), err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/edit.h"
 #include "gs/fold/fold.h"
 #include "gs/fold/model.h"
 #include "gs/graph/type.h"
@@ -98,16 +99,13 @@ static pgy_status build_graph_attribute(builder *b, pgy_onnx_attribute **out,
                                         const pgy_gs_attribute *a, pgy_error *err)
 {
     const bool list = a->value && pgy_onnx_attribute_kind(a->value) == PGY_ATTR_GRAPHS;
-    pgy_onnx_attribute *made = pgy_model_alloc(b->model, 1, sizeof *made);
+    const pgy_onnx_attribute type = {.type = list ? PGY_ATTR_GRAPHS : PGY_ATTR_GRAPH};
+    pgy_onnx_attribute *made = attribute_create(b->model, a->name, &type);
     pgy_onnx_graph **graphs = pgy_model_alloc(b->model, a->graph_count, sizeof *graphs);
     pgy_status st = made && graphs ? PGY_OK : gs_no_memory(err);
     for (size_t i = 0; !st && i < a->graph_count; i++)
         st = build_graph(b, &graphs[i], a->graphs[i], err);
     if (st) return st;
-    *made = (pgy_onnx_attribute){.name = a->name,
-                                 .ref_attr_name = "",
-                                 .doc_string = "",
-                                 .type = list ? PGY_ATTR_GRAPHS : PGY_ATTR_GRAPH};
     if (list) {
         made->graphs = graphs;
         made->graph_count = a->graph_count;
@@ -244,14 +242,10 @@ static pgy_status build_constant(builder *b, pgy_onnx_node **out, pgy_gs_tensor 
     pgy_onnx_node *n = pgy_model_alloc(b->model, 1, sizeof *n);
     const char **names = pgy_model_alloc(b->model, 1, sizeof *names);
     pgy_onnx_attribute **list = pgy_model_alloc(b->model, 1, sizeof *list);
-    pgy_onnx_attribute *a = pgy_model_alloc(b->model, 1, sizeof *a);
+    const pgy_onnx_attribute value = {.type = PGY_ATTR_TENSOR, .t = (pgy_onnx_tensor *)t->stored};
+    pgy_onnx_attribute *a = attribute_create(b->model, "value", &value);
     pgy_tensor *dense = NULL;
     if (!n || !names || !list || !a || !(names[0] = tensor_name(b, t))) return gs_no_memory(err);
-    *a = (pgy_onnx_attribute){.name = "value",
-                              .ref_attr_name = "",
-                              .doc_string = "",
-                              .type = PGY_ATTR_TENSOR,
-                              .t = (pgy_onnx_tensor *)t->stored};
     if (!a->t) {
         pgy_status st = pgy_gs_values(&dense, t, err);
         if (!st) st = pgy_model_tensor(&a->t, b->model, t->name, dense, err);

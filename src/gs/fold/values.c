@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/log.h"
+#include "graph/edit.h"
 #include "gs/fold/fold.h"
 #include "gs/fold/model.h"
 
@@ -105,16 +106,9 @@ static pgy_status set_shared(pgy_gs_tensor *t, const pgy_onnx_tensor *origin,
                              const pgy_tensor *values, pgy_error *err)
 {
     gs_document *d = tensor_box(t)->document;
-    const size_t rank = pgy_tensor_rank(values);
-    pgy_onnx_tensor *made = gs_alloc(d, 1, sizeof *made);
-    int64_t *dims = gs_alloc(d, rank, sizeof *dims);
-    if (!made || !dims) return gs_no_memory(err);
-    if (rank) memcpy(dims, pgy_tensor_shape(values), rank * sizeof *dims);
-    *made = *origin;
-    made->message.raw = (pgy_bytes){0};
-    made->name = t->name;
-    made->dims = dims;
-    made->dim_count = rank;
+    const pgy_onnx_tensor *made = weight_renamed(d->store, origin, t->name,
+                                                 pgy_tensor_shape(values), pgy_tensor_rank(values));
+    if (!made) return gs_no_memory(err);
     const pgy_status st = gs_set_stored(t, made, err);
     if (!st) gs_touch_tensor(t);
     return st;

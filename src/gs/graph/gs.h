@@ -81,8 +81,8 @@ typedef struct gs_graph {
     pgy_gs_graph graph;
     gs_document *document;
     size_t node_capacity, input_capacity, output_capacity;
-    int64_t name_count; /* of generated names */
-    bool changed;       /* of this level alone: lists, names, imports, tensors */
+    uint64_t name_count; /* of generated names */
+    bool changed;        /* of this level alone: lists, names, imports, tensors */
     const pgy_onnx_function *stored_function;
     pgy_gs_tensor **kept; /* weights and value infos of the file that no node used on import */
     size_t kept_count;

@@ -2,10 +2,10 @@
 /* Layers: a node with everything around it, made in one call. Names come from one counter per
  * graph, which goes on with every attempt and is never set back, so that a chain of calls gives the
  * names that the original gives. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/names.h"
 #include "gs/graph/document.h"
 
 static const char CONSTANT_PREFIX[] = "onnx_graphsurgeon_constant";
@@ -64,29 +64,27 @@ typedef struct call {
     pgy_error *err;
 } call;
 
-static bool is_tensor_name(const call *c, const char *name)
+static bool is_tensor_name(const char *name, const void *user)
 {
+    const call *c = user;
     for (size_t i = 0; i < c->count; i++)
         if (strcmp(c->tensors[i]->name, name) == 0) return true;
     return pgy_gs_find_tensor(c->g, name);
 }
 
-static bool is_node_name(const call *c, const char *name)
+static bool is_node_name(const char *name, const void *user)
 {
+    const call *c = user;
     return pgy_gs_find_node(c->g, name);
 }
 
 /* "<prefix>_<n>" for the next n that is free. */
-static pgy_status next_name(str *out, const call *c, const char *prefix,
-                            bool (*is_taken)(const call *c, const char *name))
+static pgy_status next_name(str *out, const call *c, const char *prefix, name_is_taken taken)
 {
-    gs_graph *box = graph_box(c->g);
-    do {
-        str_clear(out);
-        str_printf(out, "%s_%lld", prefix, (long long)box->name_count++);
-        if (out->failed) return gs_no_memory(c->err);
-    } while (is_taken(c, str_text(out)));
-    return PGY_OK;
+    str_clear(out);
+    str_append(out, prefix);
+    name_number(out, &graph_box(c->g)->name_count, taken, c);
+    return out->failed ? gs_no_memory(c->err) : PGY_OK;
 }
 
 /* ---- Making what operands ask for ------------------------------------------------------------ */

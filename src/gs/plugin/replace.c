@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One node in place of a stretch that a plugin found. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "graph/names.h"
 #include "gs/graph/gs.h"
 #include "gs/plugin/plugin.h"
 
@@ -58,11 +58,9 @@ static bool make_attribute(pgy_gs_attr *out, gs_document *d, const pgy_plugin_va
     }
 }
 
-static void free_name(char *out, size_t size, const pgy_gs_graph *g)
+static bool is_node_name(const char *name, const void *user)
 {
-    size_t n = 0;
-    do snprintf(out, size, "onnx_graphsurgeon_node_%zu", n++);
-    while (pgy_gs_find_node(g, out));
+    return pgy_gs_find_node(user, name);
 }
 
 static pgy_status import_domain(pgy_gs_graph *g, const char *domain, pgy_error *err)
@@ -78,25 +76,28 @@ static pgy_status put_node(pgy_gs_graph *g, const pgy_plugin_places *p,
 {
     gs_document *d = graph_box(g)->document;
     pgy_gs_attr *attrs = gs_alloc(d, v->attribute_count + 1, sizeof *attrs);
-    char name[48];
+    str name = {0};
+    uint64_t number = 0;
     pgy_gs_node *made;
     for (size_t i = 0; attrs && i < v->attribute_count; i++)
         if (!make_attribute(&attrs[i], d, &v->attributes[i])) attrs = NULL;
     if (!attrs) return gs_no_memory(err);
     pgy_status st = import_domain(g, p->domain, err);
     if (st) return st;
-    free_name(name, sizeof name, g);
-    return pgy_gs_replace_region(&made, g,
-                                 &(pgy_gs_node_spec){.op = p->op,
-                                                     .name = name,
-                                                     .domain = p->domain,
-                                                     .inputs = inputs,
-                                                     .input_count = v->input_count,
-                                                     .outputs = outputs,
-                                                     .output_count = v->output_count,
-                                                     .attrs = attrs,
-                                                     .attr_count = v->attribute_count},
-                                 err);
+    str_append(&name, "onnx_graphsurgeon_node");
+    name_number(&name, &number, is_node_name, g);
+    const pgy_gs_node_spec spec = {.op = p->op,
+                                   .name = str_text(&name),
+                                   .domain = p->domain,
+                                   .inputs = inputs,
+                                   .input_count = v->input_count,
+                                   .outputs = outputs,
+                                   .output_count = v->output_count,
+                                   .attrs = attrs,
+                                   .attr_count = v->attribute_count};
+    st = name.failed ? gs_no_memory(err) : pgy_gs_replace_region(&made, g, &spec, err);
+    str_deinit(&name);
+    return st;
 }
 
 pgy_status pgy_plugin_replace(bool *done, pgy_gs_graph *g, const pgy_plugin_places *plugin,

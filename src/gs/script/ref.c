@@ -2,6 +2,7 @@
 /* What edit scripts call nodes and tensors: names, @tensor, $in and $out, $none, const:... */
 #include <string.h>
 
+#include "graph/names.h"
 #include "gs/graph/document.h"
 #include "gs/script/script.h"
 
@@ -62,13 +63,24 @@ pgy_gs_tensor *ref_find_tensor(const pgy_gs_script *s, const char *name)
     return NULL;
 }
 
+static bool is_node_name(const char *name, const void *user)
+{
+    return pgy_gs_find_node(user, name);
+}
+
+static bool is_tensor_name(const char *name, const void *user)
+{
+    return pgy_gs_find_tensor(user, name);
+}
+
 const char *ref_new_name(pgy_gs_graph *g, const char *base, bool of_node, arena *a)
 {
-    for (;;) {
-        const char *name = arena_printf(a, "%s_%lld", base, (long long)graph_box(g)->name_count++);
-        if (!name) return NULL;
-        if (of_node ? !pgy_gs_find_node(g, name) : !pgy_gs_find_tensor(g, name)) return name;
-    }
+    str name = {0};
+    str_append(&name, base);
+    name_number(&name, &graph_box(g)->name_count, of_node ? is_node_name : is_tensor_name, g);
+    const char *kept = name.failed ? NULL : arena_strdup(a, str_text(&name));
+    str_deinit(&name);
+    return kept;
 }
 
 /* "$out", "$in[1]", "$out[0]@conv". `rest` is behind "$out". */

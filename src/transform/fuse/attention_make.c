@@ -26,7 +26,7 @@ pgy_value *attention_ints(pattern *p, const pgy_node *n, const int64_t *values, 
 {
     pgy_value *list = NULL;
     const pgy_status st =
-        fold_make_ints(&list, &p->f, n->graph, n->outputs[0]->name, values, count, p->err);
+        value_create_ints(&list, n->graph, n->outputs[0]->name, values, count, p->err);
     if (st && !p->status) p->status = st;
     return list;
 }

@@ -54,7 +54,7 @@ static pgy_value *shape_from(pattern *p, const pgy_value *x, const pgy_node *las
         !fold_constant_shape(shape, fold_known(x), to->dims, (size_t)to->rank))
         return NULL;
     const pgy_status st =
-        fold_make_ints(&list, &p->f, x->graph, x->name, shape, (size_t)to->rank, p->err);
+        value_create_ints(&list, x->graph, x->name, shape, (size_t)to->rank, p->err);
     if (st && !p->status) p->status = st;
     return list;
 }

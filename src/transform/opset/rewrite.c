@@ -194,17 +194,14 @@ static void put(rewrite *r, pgy_node *n, const char *name, pgy_onnx_attribute va
 {
     size_t count;
     if (r->status || !n) return;
-    pgy_onnx_attribute *a = pgy_model_alloc(r->graph->model, 1, sizeof *a);
+    pgy_model *m = r->graph->model;
+    const char *kept = pgy_model_strdup(m, name);
+    pgy_onnx_attribute *a = kept ? attribute_create(m, kept, &value) : NULL;
     const pgy_onnx_attribute **list = without(r, n, name, &count);
     if (!a || !list) {
         rw_no_memory(r);
         return;
     }
-    *a = value;
-    a->name = pgy_model_strdup(r->graph->model, name);
-    if (!a->ref_attr_name) a->ref_attr_name = "";
-    a->doc_string = "";
-    if (!a->name) rw_no_memory(r);
     list[count++] = a;
     n->attributes = list;
     n->attribute_count = count;
@@ -340,9 +337,7 @@ pgy_value *rw_detach(rewrite *r, size_t i)
     }
     box_of(fresh)->known.dtype = rw_dtype(old);
     old->producer = NULL;
-    r->node->outputs[i] = fresh;
-    fresh->producer = r->node;
-    fresh->output_index = i;
+    node_set_output(r->node, i, fresh);
     touch(r, r->node);
     return old;
 }

@@ -8,7 +8,7 @@
 #ifndef TRANSFORM_OPSET_REWRITE_H
 #define TRANSFORM_OPSET_REWRITE_H
 
-#include "graph/graph.h"
+#include "graph/edit.h"
 
 typedef struct rewrite {
     pgy_graph *graph;

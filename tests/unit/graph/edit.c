@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/graph.h"
+#include "graph/edit.h"
 #include "harness/graph_case.h"
 
 enum { NODES = 60, VALUES = 3, MAX_USES = 4 * NODES, STEPS = 4000 };
@@ -171,8 +171,8 @@ static void test_edit__free_names(void **state)
     builder_output(&b, "y0", PGY_F32, "2");
     pgy_graph *g = import_graph(&b);
     graph_state *s = state_of(g);
-    assert_string_equal(graph_free_name(s, "new"), "new"); /* asking does not take it */
-    assert_string_equal(graph_free_name(s, "new"), "new");
+    assert_string_equal(graph_free_name(s, "new", NULL, NULL), "new"); /* asking does not take it */
+    assert_string_equal(graph_free_name(s, "new", NULL, NULL), "new");
     assert_string_equal(value_create_unique(g, "new", &err)->name, "new");
     assert_string_equal(value_create_unique(g, "new", &err)->name, "new_0");
     assert_string_equal(value_create_unique(g, "inner7", &err)->name, "inner7_1");
@@ -181,14 +181,14 @@ static void test_edit__free_names(void **state)
     pgy_value *inner = pgy_graph_find_value(branch, "inner3");
     assert_non_null(inner);
     assert_int_equal(value_rename(inner, "other", &err), PGY_OK);
-    assert_string_equal(graph_free_name(s, "other"), "other_3");
-    assert_string_equal(graph_free_name(s, "inner3"), "inner3");
+    assert_string_equal(graph_free_name(s, "other", NULL, NULL), "other_3");
+    assert_string_equal(graph_free_name(s, "inner3", NULL, NULL), "inner3");
     for (size_t i = 0; i < CHOICES; i++) { /* the same name, in one level less each time */
         pgy_value *shared = pgy_graph_find_value(g->nodes[i]->subgraphs[1], "shared");
-        const char *name = graph_free_name(s, "shared");
+        const char *name = graph_free_name(s, "shared", NULL, NULL);
         assert_int_equal(strncmp(name, "shared_", 7), 0);
         assert_int_equal(value_rename(shared, name, &err), PGY_OK);
     }
-    assert_string_equal(graph_free_name(s, "shared"), "shared");
+    assert_string_equal(graph_free_name(s, "shared", NULL, NULL), "shared");
     pgy_graph_destroy(g);
 }
