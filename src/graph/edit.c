@@ -93,48 +93,54 @@ void value_drop_consumer(pgy_value *v, pgy_node *n)
 
 enum { FEW_LEVELS = 8, FEW_INPUTS = 8 };
 
-/* An index that is not whole is none. */
-static void note_name(graph_state *s, const char *name, pgy_graph *g)
+/* So many more levels have a value of this name. An incomplete index is dropped. */
+static void count_name(graph_state *s, const char *name, int change)
 {
-    if (!s->names_gathered || strmap_put(&s->names, name, g)) return;
+    if (!s->names_gathered) return;
+    const uintptr_t count = (uintptr_t)strmap_get(&s->names, name);
+    if (strmap_put(&s->names, name, (void *)(count + (uintptr_t)change))) return;
     strmap_deinit(&s->names);
     s->names_gathered = false;
 }
 
-static void gather_names(graph_state *s)
+static void count_names(graph_state *s, const strmap *values, int change)
 {
-    s->names_gathered = true;
-    for (size_t i = 0; i < s->level_count; i++) {
-        const strmap *values = &level_of(s->levels[i])->values;
-        for (size_t k = 0; s->names_gathered && k < values->count; k++)
-            note_name(s, values->entries[k].key, s->levels[i]);
-    }
+    for (size_t i = 0; s->names_gathered && i < values->count; i++)
+        count_name(s, values->entries[i].key, change);
 }
 
 bool level_put_value(pgy_graph *g, const char *name, value_box *box)
 {
-    if (!strmap_put(&level_of(g)->values, name, box)) return false;
-    note_name(state_of(g), name, g);
+    graph_state *s = state_of(g);
+    strmap *values = &level_of(g)->values;
+    const bool is_new = s->names_gathered && !strmap_has(values, name);
+    if (!strmap_put(values, name, box)) return false;
+    if (is_new) count_name(s, name, 1);
     return true;
 }
 
-/* A name must be free in the level, in its subgraphs and in the levels around it; all levels are
- * looked at, as that is simpler and gives the same names every time. The index says where a name
- * was; one that was moved from there may be in another level. */
+strmap level_take_values(pgy_graph *g)
+{
+    strmap values = level_of(g)->values;
+    count_names(state_of(g), &values, -1);
+    level_of(g)->values = (strmap){0};
+    return values;
+}
+
+/* A name must be free in the level, in its subgraphs and in the levels around it; all levels count,
+ * as that is simpler and gives the same names every time. With more than a few levels there is an
+ * index of all their names. */
 static bool value_has_name(const char *name, const void *user)
 {
     graph_state *s = (graph_state *)user;
-    if (s->level_count > FEW_LEVELS && !s->names_gathered) gather_names(s);
-    if (s->names_gathered) {
-        const pgy_graph *g = strmap_get(&s->names, name);
-        if (!g) return false;
-        if (strmap_has(&level_of(g)->values, name)) return true;
+    if (!s->names_gathered && s->level_count > FEW_LEVELS) {
+        s->names_gathered = true;
+        for (size_t i = 0; i < s->level_count; i++)
+            count_names(s, &level_of(s->levels[i])->values, 1);
     }
-    for (size_t i = s->level_count; i-- > 0;) {
-        if (!strmap_has(&level_of(s->levels[i])->values, name)) continue;
-        note_name(s, name, s->levels[i]);
-        return true;
-    }
+    if (s->names_gathered) return strmap_get(&s->names, name) != NULL;
+    for (size_t i = 0; i < s->level_count; i++)
+        if (strmap_has(&level_of(s->levels[i])->values, name)) return true;
     return false;
 }
 
@@ -164,7 +170,8 @@ pgy_status value_rename(pgy_value *v, const char *name, pgy_error *err)
     char *copy = arena_strdup(&state_of(v->graph)->memory, name);
     if (!copy || !strmap_rename(&level_of(v->graph)->values, v->name, name))
         return graph_no_memory(err);
-    note_name(state_of(v->graph), name, v->graph);
+    count_name(state_of(v->graph), v->name, -1);
+    count_name(state_of(v->graph), name, 1);
     v->name = copy;
     if (v->producer) node_box_of(v->producer)->changed = true;
     for (size_t i = 0; i < v->consumer_count; i++) {

@@ -46,7 +46,7 @@ typedef struct graph_state {
     size_t tensor_count, tensor_capacity;
     uint64_t steps;      /* nodes visited by an inference, which is bounded: functions may nest */
     uint64_t name_count; /* of made-up names */
-    strmap names;        /* name -> a level that has or had it; see graph_free_name */
+    strmap names;        /* name -> how many levels have it; see graph_free_name */
     bool names_gathered;
     uint64_t epoch;         /* of walks, see value_box.seen */
     finding_list *findings; /* during a check: contradictions go there rather than to the log */
@@ -202,6 +202,8 @@ void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use, the last in t
 void value_drop_consumer(pgy_value *v, pgy_node *n);
 /* Into the map of a level, under this name; false: out of memory. */
 bool level_put_value(pgy_graph *g, const char *name, value_box *box);
+/* The map of a level, which is empty then. */
+strmap level_take_values(pgy_graph *g);
 pgy_value *value_create_unique(pgy_graph *g, const char *stem,
                                pgy_error *err); /* a new value under a free name */
 /* Another name for a value of its level, which no other value there may have. */

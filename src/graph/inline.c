@@ -182,9 +182,8 @@ static pgy_status settle_inner(inliner *in, pgy_graph *g, pgy_error *err)
     for (size_t i = 0; !st && i < g->node_count; i++)
         for (size_t k = 0; !st && k < g->nodes[i]->subgraph_count; k++) {
             pgy_graph *inner = g->nodes[i]->subgraphs[k];
-            strmap values = level_of(inner)->values;
+            strmap values = level_take_values(inner);
             pgy_graph *level = in->level;
-            level_of(inner)->values = (strmap){0};
             in->level = inner;
             for (size_t v = 0; !st && v < values.count; v++)
                 st = move_value(in, values.entries[v].value, err);
@@ -263,8 +262,7 @@ static pgy_status inline_call(inliner *in, pgy_node *call, const pgy_onnx_functi
     if (!st) st = settle_inner(in, body, err);
     if (st) return st;
     node_unlink(call);
-    strmap values = level_of(body)->values;
-    level_of(body)->values = (strmap){0};
+    strmap values = level_take_values(body);
     st = connect_outputs(in, body, call, results, err);
     for (size_t i = 0; !st && i < values.count; i++) {
         pgy_value *v = values.entries[i].value;

@@ -120,8 +120,7 @@ static pgy_status move_values(inliner *in, pgy_graph *branch, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     /* The names of the branch itself are free as soon as its map is gone. */
-    strmap values = level_of(branch)->values;
-    level_of(branch)->values = (strmap){0};
+    strmap values = level_take_values(branch);
     for (size_t i = 0; !st && i < values.count; i++) {
         pgy_value *v = values.entries[i].value;
         const bool linked = v->initializer || (v->producer && v->producer->graph == branch);
@@ -159,8 +158,10 @@ static pgy_status inline_branch(inliner *in, pgy_node *n, pgy_graph *branch, pgy
     for (size_t i = 0; i < n->subgraph_count; i++)
         if (n->subgraphs[i] == branch) n->subgraphs[i] = n->subgraphs[--n->subgraph_count];
     fold_drop_node(in->f, n);
-    for (size_t i = 0; i < n->subgraph_count; i++)
-        strmap_deinit(&level_of(n->subgraphs[i])->values);
+    for (size_t i = 0; i < n->subgraph_count; i++) {
+        strmap values = level_take_values(n->subgraphs[i]);
+        strmap_deinit(&values);
+    }
     pgy_status st = move_values(in, branch, err);
     if (!st) st = move_nodes(in, branch, err);
     for (size_t i = 0; !st && i < outputs; i++) {
