@@ -10,26 +10,13 @@
 
 #include <string.h>
 
-typedef struct levels {
-    pgy_gs_graph **items;
-    size_t count, capacity;
-} levels;
-
-static pgy_status push_level(pgy_gs_graph *g, void *user, pgy_error *err)
-{
-    levels *l = user;
-    if (!mem_grow((void **)&l->items, &l->capacity, l->count + 1, sizeof *l->items))
-        return gs_no_memory(err);
-    l->items[l->count++] = g;
-    return PGY_OK;
-}
-
 /* Appends the subgraphs of a node list. */
-static pgy_status push_subgraphs(levels *l, pgy_gs_node *const *nodes, size_t count, pgy_error *err)
+static pgy_status push_subgraphs(gs_level_list *l, pgy_gs_node *const *nodes, size_t count,
+                                 pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < count && !st; i++)
-        if (gs_has_subgraphs(nodes[i])) st = gs_each_subgraph(nodes[i], push_level, l, err);
+        if (gs_has_subgraphs(nodes[i])) st = gs_each_subgraph(nodes[i], gs_level_list_push, l, err);
     return st;
 }
 
@@ -138,7 +125,7 @@ static void detach_marked(pgy_gs_node *n, uint64_t epoch)
 
 pgy_status gs_detach_inside(pgy_gs_node *n, pgy_error *err)
 {
-    levels inner = {0};
+    gs_level_list inner = {0};
     pgy_status st = push_subgraphs(&inner, &n, 1, err);
     for (size_t i = 0; i < inner.count && !st; i++)
         st = push_subgraphs(&inner, inner.items[i]->nodes, inner.items[i]->node_count, err);
@@ -152,7 +139,7 @@ pgy_status gs_detach_inside(pgy_gs_node *n, pgy_error *err)
 /* Removes the nodes of g that are not `used`, and what their subgraphs hold of the rest. */
 static pgy_status remove_nodes(pgy_gs_graph *g, const bool *used, pgy_error *err)
 {
-    levels inner = {0};
+    gs_level_list inner = {0};
     size_t kept = 0, inner_done = 0;
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < g->node_count && !st; i++)
@@ -283,14 +270,14 @@ pgy_status pgy_gs_cleanup(pgy_gs_graph *g, const pgy_gs_cleanup_options *given, 
 {
     pgy_gs_cleanup_options taken = {.size = sizeof taken};
     const pgy_gs_cleanup_options *options = &taken;
-    levels l = {0};
+    gs_level_list l = {0};
     pgy_status st = SIZED_TAKE(pgy_gs_cleanup_options, &taken, given, err);
     if (st) return st;
     if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
-    st = push_level(g, &l, err);
+    st = gs_level_list_push(g, &l, err);
     for (size_t i = 0; i < g->function_count && !options->keep_functions && !g->is_function && !st;
          i++)
-        st = push_level(g->functions[i], &l, err);
+        st = gs_level_list_push(g->functions[i], &l, err);
     for (size_t i = 0; i < l.count && !options->keep_subgraphs && !st; i++)
         st = push_subgraphs(&l, l.items[i]->nodes, l.items[i]->node_count, err);
     /* Inputs of inner levels and functions are known by their places, so those stay. */

@@ -15,7 +15,7 @@ enum { MAX_NODES = 2000000 };
 
 /* Nodes that are being gone through: a level, and on top of it copied bodies. */
 typedef struct frame {
-    node_list nodes;
+    gs_node_list nodes;
     size_t next;
     bool owned;
 } frame;
@@ -27,7 +27,7 @@ typedef struct expansion {
     pgy_gs_graph *into;
     frame *frames;
     size_t frame_count, frame_capacity;
-    node_list result;
+    gs_node_list result;
 } expansion;
 
 /* ---- Opsets ---------------------------------------------------------------------------------- */
@@ -52,19 +52,19 @@ static pgy_status merge_import(const pgy_gs_graph *into, const pgy_gs_graph *f, 
 
 static pgy_status merge_imports(const pgy_gs_graph *into, const pgy_gs_graph *f, pgy_error *err)
 {
-    inliner levels = {0};
+    gs_level_list levels = {0};
     const char *last = NULL;
-    pgy_status st = inliner_push_level((pgy_gs_graph *)f, &levels, err);
-    for (size_t i = 0; i < levels.level_count && !st; i++) {
-        const pgy_gs_graph *g = levels.levels[i];
+    pgy_status st = gs_level_list_push((pgy_gs_graph *)f, &levels, err);
+    for (size_t i = 0; i < levels.count && !st; i++) {
+        const pgy_gs_graph *g = levels.items[i];
         for (size_t k = 0; k < g->node_count && !st; k++) {
             const pgy_gs_node *n = g->nodes[k];
             if (!last || strcmp(last, n->domain)) st = merge_import(into, f, n->domain, err);
             last = n->domain;
-            if (!st) st = gs_each_subgraph(n, inliner_push_level, &levels, err);
+            if (!st) st = gs_each_subgraph(n, gs_level_list_push, &levels, err);
         }
     }
-    mem_free(levels.levels);
+    mem_free(levels.items);
     return st;
 }
 
@@ -91,7 +91,7 @@ static pgy_status expand_call(expansion *e, pgy_gs_node *n, const pgy_gs_graph *
     frame body = {.owned = true};
     pgy_status st = merge_imports(e->into, f, err);
     if (!st) st = inliner_copy_body(&body.nodes, e->x, n, f, e->into, e->result.count, err);
-    if (!st) st = node_list_push(&e->x->expanded, n, err);
+    if (!st) st = gs_node_list_push(&e->x->expanded, n, err);
     if (!st) st = push_frame(e, body, err);
     if (st) mem_free(body.nodes.items);
     return st;
@@ -101,8 +101,8 @@ static pgy_status expand_node(expansion *e, pgy_gs_node *n, pgy_error *err)
 {
     size_t place = e->only && e->only != n ? SIZE_MAX : gs_function_index_find(e->index, n);
     if (place != SIZE_MAX) return expand_call(e, n, e->x->document->functions[place], err);
-    pgy_status st = node_list_push(&e->result, n, err);
-    return st || e->only ? st : gs_each_subgraph(n, inliner_push_level, e->x, err);
+    pgy_status st = gs_node_list_push(&e->result, n, err);
+    return st || e->only ? st : gs_each_subgraph(n, gs_level_list_push, &e->x->levels, err);
 }
 
 static pgy_status expand_all(expansion *e, pgy_error *err)
@@ -162,7 +162,7 @@ static void inliner_deinit(inliner *x)
 {
     mem_free(x->made.items);
     mem_free(x->expanded.items);
-    mem_free(x->levels);
+    mem_free(x->levels.items);
 }
 
 static pgy_status inline_one(bool *done, pgy_gs_node *n, bool paths, pgy_error *err)
@@ -197,18 +197,18 @@ pgy_status gs_inline_call_by_path(pgy_gs_node *n, pgy_error *err)
 static pgy_status count_unfolded(size_t *out, const gs_function_index *index, const size_t *sizes,
                                  const pgy_gs_graph *g, pgy_error *err)
 {
-    inliner levels = {0};
+    gs_level_list levels = {0};
     size_t count = 0;
-    pgy_status st = inliner_push_level((pgy_gs_graph *)g, &levels, err);
-    for (size_t i = 0; i < levels.level_count && !st; i++) {
-        const pgy_gs_graph *level = levels.levels[i];
+    pgy_status st = gs_level_list_push((pgy_gs_graph *)g, &levels, err);
+    for (size_t i = 0; i < levels.count && !st; i++) {
+        const pgy_gs_graph *level = levels.items[i];
         for (size_t k = 0; k < level->node_count && count <= MAX_NODES && !st; k++) {
             const size_t place = gs_function_index_find(index, level->nodes[k]);
             count += place == SIZE_MAX ? 1 : sizes[place];
-            st = gs_each_subgraph(level->nodes[k], inliner_push_level, &levels, err);
+            st = gs_each_subgraph(level->nodes[k], gs_level_list_push, &levels, err);
         }
     }
-    mem_free(levels.levels);
+    mem_free(levels.items);
     *out = count > MAX_NODES ? MAX_NODES + 1 : count;
     return st;
 }
@@ -245,9 +245,9 @@ pgy_status pgy_gs_inline_functions(pgy_gs_graph *g, pgy_error *err)
     pgy_status st = gs_function_index_init(&index, d, err);
     if (st) return st;
     st = check_end(d, &index, err);
-    if (!st) st = inliner_push_level(d->top, &x, err);
-    for (size_t i = 0; i < x.level_count && !st; i++)
-        st = expand_level(&x, &index, x.levels[i], NULL, err);
+    if (!st) st = gs_level_list_push(d->top, &x.levels, err);
+    for (size_t i = 0; i < x.levels.count && !st; i++)
+        st = expand_level(&x, &index, x.levels.items[i], NULL, err);
     gs_function_index_deinit(&index);
     inliner_deinit(&x);
     if (st) return st;

@@ -5,25 +5,17 @@
 
 #include "gs/graph/document.h"
 
-typedef struct node_list {
-    pgy_gs_node **items;
-    size_t count, capacity;
-} node_list;
-
 typedef struct inliner {
     gs_document *document;
-    node_list made;        /* all nodes that were copied, those in subgraphs too */
-    node_list expanded;    /* calls that were replaced; they are still attached */
-    pgy_gs_graph **levels; /* subgraphs that were copied and may hold calls */
-    size_t level_count, level_capacity;
-    bool paths; /* what is made gets names that are paths: "<call>/<name>" */
+    gs_node_list made;     /* all nodes that were copied, those in subgraphs too */
+    gs_node_list expanded; /* calls that were replaced; they are still attached */
+    gs_level_list levels;  /* subgraphs that were copied and may hold calls */
+    bool paths;            /* what is made gets names that are paths: "<call>/<name>" */
 } inliner;
 
-pgy_status node_list_push(node_list *list, pgy_gs_node *n, pgy_error *err) PGY_MUST_CHECK;
-pgy_status inliner_push_level(pgy_gs_graph *g, void *user, pgy_error *err) PGY_MUST_CHECK;
 /* Appends to `out` what function f does when n calls it: nodes for the level that n is in (`into`),
  * attached to n's tensors, in no list yet. `number` names what n, without name, leaves behind. */
-pgy_status inliner_copy_body(node_list *out, inliner *x, const pgy_gs_node *n,
+pgy_status inliner_copy_body(gs_node_list *out, inliner *x, const pgy_gs_node *n,
                              const pgy_gs_graph *f, pgy_gs_graph *into, size_t number,
                              pgy_error *err) PGY_MUST_CHECK;
 

@@ -33,27 +33,6 @@ typedef struct pairing {
 static pgy_status copy_subgraph(pgy_gs_graph **out, copying *c, const pairing *up,
                                 const pgy_gs_graph *from);
 
-pgy_status node_list_push(node_list *list, pgy_gs_node *n, pgy_error *err)
-{
-    void *items = list->items;
-    const bool grown = mem_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
-    if (!grown) return gs_no_memory(err);
-    list->items[list->count++] = n;
-    return PGY_OK;
-}
-
-pgy_status inliner_push_level(pgy_gs_graph *g, void *user, pgy_error *err)
-{
-    inliner *x = user;
-    void *items = x->levels;
-    const bool grown = mem_grow(&items, &x->level_capacity, x->level_count + 1, sizeof *x->levels);
-    x->levels = items;
-    if (!grown) return gs_no_memory(err);
-    x->levels[x->level_count++] = g;
-    return PGY_OK;
-}
-
 /* ---- Names ----------------------------------------------------------------------------------- */
 
 const char *gs_node_path_name(const pgy_gs_node *n)
@@ -174,7 +153,7 @@ static pgy_status bind_graphs(const pgy_gs_attribute *a, const copying *c, const
     for (size_t i = 0; i < a->graph_count && !st; i++) {
         gs_set_parent(a->graphs[i], level->to);
         c->x->document->shares_subgraphs = true;
-        st = inliner_push_level(a->graphs[i], c->x, c->err);
+        st = gs_level_list_push(a->graphs[i], &c->x->levels, c->err);
     }
     return st;
 }
@@ -272,7 +251,7 @@ static pgy_status copy_node(pgy_gs_node **out, copying *c, const pairing *level,
 {
     pgy_gs_node *n = NULL;
     pgy_status st = gs_node_create(&n, c->x->document, c->err);
-    if (!st) st = node_list_push(&c->x->made, n, c->err);
+    if (!st) st = gs_node_list_push(&c->x->made, n, c->err);
     if (!st) st = name_node(n, c, level, from);
     if (st) return st;
     n->op = from->op;
@@ -340,7 +319,7 @@ static pgy_status copy_subgraph(pgy_gs_graph **out, copying *c, const pairing *u
         gs_node_box(n)->index_hint = i;
         g->nodes[g->node_count++] = n;
     }
-    if (!st) st = inliner_push_level(g, c->x, c->err);
+    if (!st) st = gs_level_list_push(g, &c->x->levels, c->err);
     if (!st) *out = g;
     return st;
 }
@@ -348,20 +327,20 @@ static pgy_status copy_subgraph(pgy_gs_graph **out, copying *c, const pairing *u
 /* ---- A call ---------------------------------------------------------------------------------- */
 
 /* `to` as another name of what `from` is. */
-static pgy_status add_identity(node_list *out, copying *c, const pairing *level,
+static pgy_status add_identity(gs_node_list *out, copying *c, const pairing *level,
                                const pgy_gs_tensor *from, pgy_gs_tensor *to)
 {
     pgy_gs_node *n = NULL;
     pgy_gs_tensor *t = NULL;
     pgy_status st = gs_node_create(&n, c->x->document, c->err);
-    if (!st) st = node_list_push(&c->x->made, n, c->err);
+    if (!st) st = gs_node_list_push(&c->x->made, n, c->err);
     if (!st) st = find_tensor(&t, c, level, from);
     if (st) return st;
     n->op = "Identity";
     gs_node_box(n)->changed = true;
     st = gs_attach_input(n, 0, t, c->err);
     if (!st) st = gs_attach_output(n, 0, to, c->err);
-    return st ? st : node_list_push(out, n, c->err);
+    return st ? st : gs_node_list_push(out, n, c->err);
 }
 
 static bool is_made_by(const pgy_gs_graph *f, const pgy_gs_tensor *t)
@@ -395,7 +374,7 @@ static pgy_status check_arity(const copying *c)
         n->input_count, n->output_count, c->f->name, c->f->input_count, c->f->output_count);
 }
 
-pgy_status inliner_copy_body(node_list *out, inliner *x, const pgy_gs_node *n,
+pgy_status inliner_copy_body(gs_node_list *out, inliner *x, const pgy_gs_node *n,
                              const pgy_gs_graph *f, pgy_gs_graph *into, size_t number,
                              pgy_error *err)
 {
@@ -413,7 +392,7 @@ pgy_status inliner_copy_body(node_list *out, inliner *x, const pgy_gs_node *n,
     for (size_t i = 0; i < f->node_count && !st; i++) {
         pgy_gs_node *made = NULL;
         st = copy_node(&made, &c, &level, f->nodes[i]);
-        if (!st) st = node_list_push(out, made, err);
+        if (!st) st = gs_node_list_push(out, made, err);
     }
     for (size_t i = 0; i < n->output_count && !st; i++) {
         const pgy_gs_tensor *t = f->outputs[i];

@@ -5,20 +5,8 @@
 #include "base/alloc.h"
 #include "gs/edit/cleanup.h"
 
-typedef struct dying {
-    pgy_gs_node **items; /* cut off from an output, still to be looked at */
-    size_t count, capacity;
-} dying;
-
-static pgy_status push_dying(dying *d, pgy_gs_node *n, pgy_error *err)
-{
-    if (!mem_grow((void **)&d->items, &d->capacity, d->count + 1, sizeof *d->items))
-        return gs_no_memory(err);
-    d->items[d->count++] = n;
-    return PGY_OK;
-}
-
-static pgy_status cut_makers(dying *d, pgy_gs_tensor *t, const pgy_gs_node *keep, pgy_error *err)
+static pgy_status cut_makers(gs_node_list *dying, pgy_gs_tensor *t, const pgy_gs_node *keep,
+                             pgy_error *err)
 {
     for (size_t i = 0; i < t->producer_count;) {
         pgy_gs_node *n = t->producers[i];
@@ -28,7 +16,7 @@ static pgy_status cut_makers(dying *d, pgy_gs_tensor *t, const pgy_gs_node *keep
         }
         size_t j = 0;
         while (n->outputs[j] != t) j++;
-        pgy_status st = push_dying(d, n, err);
+        pgy_status st = gs_node_list_push(dying, n, err);
         if (!st) st = gs_drop_output(n, j, err);
         if (st) return st;
     }
@@ -49,18 +37,18 @@ static pgy_status push_producers(pgy_gs_tensor *t, void *user, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < t->producer_count && !st; i++)
-        st = push_dying(user, t->producers[i], err);
+        st = gs_node_list_push(user, t->producers[i], err);
     return st;
 }
 
 /* Removes what has become useless, and what was only there for that. */
-static pgy_status remove_dead(dying *d, const pgy_gs_graph *g, const pgy_gs_node *keep,
+static pgy_status remove_dead(gs_node_list *dying, const pgy_gs_graph *g, const pgy_gs_node *keep,
                               pgy_error *err)
 {
-    while (d->count) {
-        pgy_gs_node *n = d->items[--d->count];
+    while (dying->count) {
+        pgy_gs_node *n = dying->items[--dying->count];
         if (n == keep || n->graph != g || is_needed(n)) continue;
-        pgy_status st = gs_each_dependency(n, push_producers, d, err);
+        pgy_status st = gs_each_dependency(n, push_producers, dying, err);
         if (!st) st = gs_detach_inside(n, err);
         if (st) return st;
         pgy_gs_remove_node(n);
@@ -72,12 +60,13 @@ pgy_status pgy_gs_replace_region(pgy_gs_node **out, pgy_gs_graph *g, const pgy_g
                                  pgy_error *err)
 {
     pgy_gs_node *added = NULL;
-    dying d = {0};
+    gs_node_list dying = {0}; /* cut off from an output, still to be looked at */
     pgy_status st = pgy_gs_add_node(&added, g, spec, err);
     for (size_t i = 0; i < spec->output_count && !st; i++)
-        if (!pgy_gs_is_omitted(spec->outputs[i])) st = cut_makers(&d, spec->outputs[i], added, err);
-    if (!st) st = remove_dead(&d, g, added, err);
+        if (!pgy_gs_is_omitted(spec->outputs[i]))
+            st = cut_makers(&dying, spec->outputs[i], added, err);
+    if (!st) st = remove_dead(&dying, g, added, err);
     if (!st && out) *out = added;
-    mem_free(d.items);
+    mem_free(dying.items);
     return st;
 }

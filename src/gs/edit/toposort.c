@@ -96,19 +96,8 @@ done:
 typedef struct callees {
     order *order;
     const gs_function_index *index;
-    pgy_gs_graph **pending; /* subgraphs that are still to be looked at */
-    size_t pending_count, pending_capacity;
+    gs_level_list pending; /* subgraphs that are still to be looked at */
 } callees;
-
-static pgy_status push_pending(pgy_gs_graph *g, void *user, pgy_error *err)
-{
-    callees *c = user;
-    if (!mem_grow((void **)&c->pending, &c->pending_capacity, c->pending_count + 1,
-                  sizeof *c->pending))
-        return gs_no_memory(err);
-    c->pending[c->pending_count++] = g;
-    return PGY_OK;
-}
 
 static pgy_status need_callees(callees *c, const pgy_gs_graph *g, pgy_error *err)
 {
@@ -116,7 +105,8 @@ static pgy_status need_callees(callees *c, const pgy_gs_graph *g, pgy_error *err
         const pgy_gs_node *n = g->nodes[i];
         size_t callee = gs_function_index_find(c->index, n);
         pgy_status st = callee == SIZE_MAX ? PGY_OK : order_need(c->order, callee, err);
-        if (!st && gs_has_subgraphs(n)) st = gs_each_subgraph(n, push_pending, c, err);
+        if (!st && gs_has_subgraphs(n))
+            st = gs_each_subgraph(n, gs_level_list_push, &c->pending, err);
         if (st) return st;
     }
     return PGY_OK;
@@ -145,13 +135,14 @@ pgy_status gs_function_order(order *o, const gs_document *d, pgy_error *err)
     st = gs_function_index_init(&index, d, err);
     for (size_t i = 0; i < d->function_count && !st; i++) {
         order_open(o, i);
-        st = push_pending(d->functions[i], &c, err);
-        while (c.pending_count && !st) st = need_callees(&c, c.pending[--c.pending_count], err);
+        st = gs_level_list_push(d->functions[i], &c.pending, err);
+        while (c.pending.count && !st)
+            st = need_callees(&c, c.pending.items[--c.pending.count], err);
     }
     if (!st) st = order_settle(o, err);
     if (o->cycle) st = function_cycle(o, d, err);
     gs_function_index_deinit(&index);
-    mem_free(c.pending);
+    mem_free(c.pending.items);
     return st;
 }
 

@@ -154,6 +154,21 @@ void gs_tensor_take(pgy_gs_tensor *t, const pgy_gs_tensor *from);
 pgy_status gs_set_stored(pgy_gs_tensor *t, const pgy_onnx_tensor *stored,
                          pgy_error *err) PGY_MUST_CHECK;
 
+/* ---- list.c ---------------------------------------------------------------------------------- */
+/* Lists that a walk gathers; valid when zeroed, `items` are the caller's (mem_free). */
+typedef struct gs_node_list {
+    pgy_gs_node **items;
+    size_t count, capacity;
+} gs_node_list;
+typedef struct gs_level_list {
+    pgy_gs_graph **items;
+    size_t count, capacity;
+} gs_level_list;
+pgy_status gs_list_push(pgy_gs_tensor_list *list, pgy_gs_tensor *t, pgy_error *err) PGY_MUST_CHECK;
+pgy_status gs_node_list_push(gs_node_list *list, pgy_gs_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* A gs_visit_graph, so that gs_each_subgraph can fill a gs_level_list. */
+pgy_status gs_level_list_push(pgy_gs_graph *g, void *list, pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- walk.c ---------------------------------------------------------------------------------- */
 /* Calls visit for every tensor that node n depends on: its inputs, then, if it has subgraphs, what
  * these take from outside. Omitted ones are left out. */
@@ -165,7 +180,6 @@ typedef pgy_status (*gs_visit_graph)(pgy_gs_graph *g, void *user, pgy_error *err
 pgy_status gs_each_subgraph(const pgy_gs_node *n, gs_visit_graph visit, void *user,
                             pgy_error *err) PGY_MUST_CHECK;
 bool gs_has_subgraphs(const pgy_gs_node *n);
-pgy_status gs_list_push(pgy_gs_tensor_list *list, pgy_gs_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 bool gs_is_graph_output(const pgy_gs_graph *g, const pgy_gs_tensor *t); /* by identity; linear */
 
 /* ---- equal.c --------------------------------------------------------------------------------- */

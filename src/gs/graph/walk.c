@@ -10,23 +10,6 @@ static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-void pgy_gs_tensor_list_free(pgy_gs_tensor_list *list)
-{
-    if (!list) return;
-    mem_free(list->items);
-    *list = (pgy_gs_tensor_list){0};
-}
-
-pgy_status gs_list_push(pgy_gs_tensor_list *list, pgy_gs_tensor *t, pgy_error *err)
-{
-    void *items = list->items;
-    const bool grown = mem_grow(&items, &list->capacity, list->count + 1, sizeof(*list->items));
-    list->items = items;
-    if (!grown) return gs_no_memory(err);
-    list->items[list->count++] = t;
-    return PGY_OK;
-}
-
 /* ---- The tensors of a level ------------------------------------------------------------------ */
 
 typedef struct gathering {

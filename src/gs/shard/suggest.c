@@ -59,8 +59,7 @@ static pgy_status check_names(const pgy_gs_graph *g, pgy_error *err)
 
 /* Marks all tensors that are reached from a node, up or down. */
 typedef struct reach {
-    pgy_gs_node **stack;
-    size_t count, capacity;
+    gs_node_list stack;
     uint64_t epoch;
     bool down;
     bool failed;
@@ -70,10 +69,7 @@ static pgy_status reach_node(pgy_gs_node *n, reach *r, pgy_error *err)
 {
     if (gs_node_box(n)->mark == r->epoch) return PGY_OK;
     gs_node_box(n)->mark = r->epoch;
-    if (!mem_grow((void **)&r->stack, &r->capacity, r->count + 1, sizeof *r->stack))
-        return gs_no_memory(err);
-    r->stack[r->count++] = n;
-    return PGY_OK;
+    return gs_node_list_push(&r->stack, n, err);
 }
 
 static pgy_status reach_tensor(pgy_gs_tensor *t, void *user, pgy_error *err)
@@ -91,8 +87,8 @@ static pgy_status reach_tensor(pgy_gs_tensor *t, void *user, pgy_error *err)
 static pgy_status reach_all(reach *r, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    while (!st && r->count) {
-        const pgy_gs_node *n = r->stack[--r->count];
+    while (!st && r->stack.count) {
+        const pgy_gs_node *n = r->stack.items[--r->stack.count];
         if (!r->down) {
             st = gs_each_dependency(n, reach_tensor, r, err);
             continue;
@@ -142,7 +138,7 @@ static pgy_status connected(const pgy_shard_tensor **out, size_t *out_count, sug
         items[n++] = describe(all[i], down ? o->output_axis : o->input_axis,
                               down ? o->output_rank : o->input_rank);
     }
-    mem_free(r.stack);
+    mem_free(r.stack.items);
     *out = items;
     *out_count = n;
     return st;
