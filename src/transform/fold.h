@@ -9,6 +9,7 @@
 
 #include <polygraphy/transform.h>
 
+#include "evaluate/execute.h"
 #include "graph/edit.h"
 
 typedef struct folder {
@@ -39,6 +40,19 @@ static inline uint64_t fold_steps_left(uint64_t spent)
     return spent < most - 2 * least ? (most - spent) / 2 : least;
 }
 
+/* ---- fold_compute.c -------------------------------------------------------------------------- */
+
+/* Where the inputs of a node come from: read gives the caller's elements of v, in the declared
+ * type, or its sequence. */
+typedef struct fold_source {
+    pgy_status (*read)(op_tensor *out, pgy_value *v, void *user, pgy_error *err);
+    void *user;
+} fold_source;
+/* Computes n, whose captured values are known (node_prepare); out[i] is output i, in the declared
+ * type. */
+pgy_status fold_compute(op_tensor *out, pgy_node *n, const fold_source *from,
+                        const execute_limits *limits, pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- fold_edit.c ----------------------------------------------------------------------------- */
 
 /* A weight that no caller can replace; in functions, which have none, what a Constant makes. */
@@ -67,6 +81,9 @@ void fold_release(pgy_tensor *t, pgy_model *m);
 
 /* ---- fold_allow.c ---------------------------------------------------------------------------- */
 
+/* A quantiser marks the precision of what comes after it, so a runtime must find it in the graph:
+ * it is kept although its value is known. In every domain. */
+bool fold_is_quantizer(const char *op_type);
 /* May n be replaced by its value once its inputs are constant? */
 pgy_status fold_allows(bool *out, folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Marks n as refused: it is not tried again and is listed at the end. */
@@ -115,6 +132,8 @@ pgy_status fold_flat(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK
 pgy_status fold_joined(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK;
 
+/* Reshape, Squeeze, Unsqueeze or Flatten. */
+bool fold_is_view(const pgy_node *n);
 /* The value of a node that only shows its input in another shape or order, without a detour
  * through the storage types. *out stays NULL where that does not apply; *shared: the elements are
  * those of the input. */

@@ -7,13 +7,19 @@
 
 #include "transform/fold.h"
 
-static const char *const KEPT[] = {"Constant", "QuantizeLinear", "DequantizeLinear",
-                                   "DynamicQuantizeLinear"};
+static const char *const QUANTIZERS[] = {"QuantizeLinear", "DequantizeLinear",
+                                         "DynamicQuantizeLinear"};
+
+bool fold_is_quantizer(const char *op_type)
+{
+    for (size_t i = 0; i < sizeof QUANTIZERS / sizeof *QUANTIZERS; i++)
+        if (strcmp(op_type, QUANTIZERS[i]) == 0) return true;
+    return false;
+}
 
 static bool is_kept(const pgy_node *n)
 {
-    for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
-        if (strcmp(n->op_type, KEPT[i]) == 0) return true;
+    if (strcmp(n->op_type, "Constant") == 0 || fold_is_quantizer(n->op_type)) return true;
     return node_is(n, "Dropout") && n->input_count > 2 && n->inputs[2]; /* training */
 }
 
@@ -23,8 +29,8 @@ static pgy_status body_allows(bool *out, folder *f, const pgy_graph *body, pgy_e
     *out = true;
     for (size_t i = 0; !st && *out && i < body->node_count; i++) {
         pgy_node *n = body->nodes[i];
-        if (node_is(n, "Constant") || node_is(n, "DequantizeLinear") ||
-            node_is(n, "QuantizeLinear") || node_is(n, "DynamicQuantizeLinear"))
+        if (node_is(n, "Constant") ||
+            (domain_is_default(n->domain) && fold_is_quantizer(n->op_type)))
             continue; /* inside, nobody sees them */
         st = fold_allows(out, f, n, err);
     }

@@ -6,15 +6,6 @@
 
 #include "transform/fold.h"
 
-static const char *const VIEWS[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze"};
-
-static bool is_view(const pgy_node *n)
-{
-    for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
-        if (node_is(n, VIEWS[i])) return true;
-    return false;
-}
-
 /* The node before n, if its only result is what n takes. */
 static pgy_node *before(const pgy_node *n)
 {
@@ -56,7 +47,7 @@ static pgy_status merge_views(folder *f, pgy_node *n, pgy_error *err)
     int64_t shape[PGY_MAX_RANK];
     pgy_value *inputs[2] = {NULL, NULL};
     pgy_node *first = before(n);
-    if (!first || !(is_view(first) || is_still(first)) || !n->outputs[0] ||
+    if (!first || !(fold_is_view(first) || is_still(first)) || !n->outputs[0] ||
         level_of(n->graph)->is_function)
         return PGY_OK;
     inputs[0] = first->inputs[0];
@@ -96,7 +87,7 @@ static pgy_status merge_transpose(folder *f, pgy_node *n, pgy_error *err)
 {
     const pgy_node *first = before(n);
     const pgy_value *v = first ? n->inputs[0] : NULL;
-    const bool view = first && is_view(first) && v->consumer_count == 1 && !v->is_output;
+    const bool view = first && fold_is_view(first) && v->consumer_count == 1 && !v->is_output;
     return view && is_still(n) ? merge_views(f, n, err) : merge_transposes(f, n, err);
 }
 
@@ -108,7 +99,7 @@ pgy_status fold_chains(folder *f, pgy_graph *level, pgy_error *err)
         if (n->output_count != 1 || !domain_is_default(n->domain)) continue;
         if (node_is(n, "Transpose"))
             st = merge_transpose(f, n, err);
-        else if (is_view(n))
+        else if (fold_is_view(n))
             st = merge_views(f, n, err);
         else if (node_is(n, "Concat"))
             st = fold_merge_concats(f, n, err);

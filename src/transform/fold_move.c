@@ -8,7 +8,7 @@
 
 static const char *const VIEWS[] = {"Reshape", "Squeeze", "Unsqueeze", "Flatten"};
 
-static bool is_view(const pgy_node *n)
+bool fold_is_view(const pgy_node *n)
 {
     for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
         if (node_is(n, VIEWS[i])) return true;
@@ -79,7 +79,7 @@ pgy_status fold_move(pgy_tensor **out, bool *shared, pgy_node *n, pgy_tensor *in
         *out = pgy_tensor_retain(input);
         return PGY_OK;
     }
-    if (!is_view(n) || !known_shape(shape, &rank, n->outputs[0]) ||
+    if (!fold_is_view(n) || !known_shape(shape, &rank, n->outputs[0]) ||
         pgy_shape_count(&count, rank, shape, NULL) || count != pgy_tensor_count(input))
         return PGY_OK;
     *shared = true;

@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/system.h"
-#include "evaluate/execute.h"
 #include "transform/fold.h"
 
 static const uint64_t LEAST_ROOM = 1u << 24;
@@ -31,7 +30,7 @@ typedef struct level_run {
     size_t count;    /* of nodes before any change */
     result *results; /* per value */
     bool *folded;    /* per node */
-    op_tensor *in, *captured, *out;
+    op_tensor *out;  /* of the widest node */
 } level_run;
 
 static result *result_of(const level_run *r, pgy_value *v)
@@ -58,14 +57,10 @@ static pgy_status run_init(level_run *r, folder *f, pgy_graph *level, pgy_error 
     r->folded = arena_alloc_array(memory, level->node_count, sizeof *r->folded);
     for (size_t i = 0; i < level->node_count; i++) {
         const pgy_node *n = level->nodes[i];
-        wide = n->input_count > wide ? n->input_count : wide;
         wide = n->output_count > wide ? n->output_count : wide;
-        wide = node_box_of(n)->captured_count > wide ? node_box_of(n)->captured_count : wide;
     }
-    r->in = arena_alloc_array(memory, wide, sizeof *r->in);
-    r->captured = arena_alloc_array(memory, wide, sizeof *r->captured);
     r->out = arena_alloc_array(memory, wide, sizeof *r->out);
-    if (!r->results || !r->folded || !r->in || !r->captured || !r->out) return graph_no_memory(err);
+    if (!r->results || !r->folded || !r->out) return graph_no_memory(err);
     for (size_t i = 0; i < values->count; i++) {
         pgy_value *v = values->entries[i].value;
         box_of(v)->scratch = i;
@@ -108,20 +103,14 @@ static pgy_status declared_tensor(pgy_tensor **out, const level_run *r, pgy_valu
     return PGY_OK;
 }
 
-static pgy_status storage_tensor(op_tensor *out, const level_run *r, pgy_value *v, pgy_error *err)
+static pgy_status read_value(op_tensor *out, pgy_value *v, void *user, pgy_error *err)
 {
-    pgy_tensor *declared = NULL, *stored = NULL;
-    *out = (op_tensor){0};
-    if (!v) return PGY_OK;
+    const level_run *r = user;
     if (is_held(r, v) && result_of(r, v)->value.sequence) {
         *out = op_tensor_retain(&result_of(r, v)->value);
         return PGY_OK;
     }
-    pgy_status st = declared_tensor(&declared, r, v, err);
-    if (!st) st = op_to_storage(&stored, declared, err);
-    if (!st) *out = (op_tensor){.dtype = pgy_tensor_dtype(declared), .value = stored};
-    pgy_tensor_release(declared);
-    return st;
+    return declared_tensor(&out->value, r, v, err);
 }
 
 /* ---- Computing ------------------------------------------------------------------------------ */
@@ -140,21 +129,11 @@ static execute_limits limits_of(folder *f)
 
 static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)
 {
-    const node_box *box = node_box_of(n);
+    const fold_source from = {read_value, r};
     const execute_limits limits = limits_of(r->f);
     const uint64_t before = r->f->spent;
-    pgy_status st = PGY_OK;
-    memset(r->in, 0, n->input_count * sizeof *r->in);
-    memset(r->captured, 0, box->captured_count * sizeof *r->captured);
-    for (size_t i = 0; !st && i < n->input_count; i++)
-        st = storage_tensor(&r->in[i], r, n->inputs[i], err);
-    for (size_t i = 0; !st && i < box->captured_count; i++)
-        st = storage_tensor(&r->captured[i], r, box->captured[i], err);
-    if (!st) st = execute_node(n, r->in, r->captured, r->out, true, &limits, err);
+    const pgy_status st = fold_compute(r->out, n, &from, &limits, err);
     if (st) node_box_of(n)->endless = r->f->spent - before > limits.max_steps;
-    for (size_t i = 0; i < n->input_count; i++) op_tensor_release(&r->in[i]);
-    for (size_t i = 0; i < box->captured_count; i++) op_tensor_release(&r->captured[i]);
-    for (size_t i = 0; !st && i < n->output_count; i++) st = op_tensor_settle(&r->out[i], err);
     return st;
 }
 

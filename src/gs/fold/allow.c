@@ -8,21 +8,14 @@
 #include "gs/fold/fold.h"
 #include "gs/graph/document.h"
 #include "ops/op.h"
+#include "transform/fold.h"
 
 enum { ALLOW_UNKNOWN, ALLOW_YES, ALLOW_NO }; /* gs_folder.function_allowed; NO while it is found */
 enum { MAX_DEPTH = 64 };
 
-static const char *const KEPT[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"};
 static const char *const SEQUENCES[] = {"SequenceConstruct", "SequenceEmpty", "SequenceInsert",
                                         "SequenceErase",     "SequenceMap",   "SplitToSequence",
                                         "Optional"};
-
-static bool is_one_of(const pgy_gs_node *n, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(n->op, names[i]) == 0) return true;
-    return false;
-}
 
 static bool has_references(const pgy_gs_node *n)
 {
@@ -135,8 +128,9 @@ static bool makes_its_outputs(const gs_folder *f, const pgy_gs_node *n)
 
 static bool is_kept(const pgy_gs_node *n)
 {
-    return is_one_of(n, KEPT, sizeof KEPT / sizeof *KEPT) ||
-           is_one_of(n, SEQUENCES, sizeof SEQUENCES / sizeof *SEQUENCES);
+    for (size_t i = 0; i < sizeof SEQUENCES / sizeof *SEQUENCES; i++)
+        if (strcmp(n->op, SEQUENCES[i]) == 0) return true;
+    return fold_is_quantizer(n->op);
 }
 
 static pgy_status mark(gs_folder *f, uint64_t serial, pgy_error *err)

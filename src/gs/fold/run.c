@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
-#include "evaluate/execute.h"
 #include "gs/fold/model.h"
 #include "transform/fold.h"
 
@@ -29,20 +28,12 @@ static pgy_status read_value(fold_value *v, pgy_error *err)
     return pgy_gs_values(&v->value, v->tensor, err);
 }
 
-static pgy_status storage_value(op_tensor *out, fold_run *r, pgy_value *v, pgy_error *err)
+static pgy_status read_input(op_tensor *out, pgy_value *v, void *user, pgy_error *err)
 {
-    *out = (op_tensor){0};
-    if (!v) return PGY_OK;
-    fold_value *held = value_of(r, v);
-    pgy_tensor *stored = NULL;
-    pgy_status st = read_value(held, err);
-    if (st) return st;
-    if (held->sequence) {
-        *out = op_tensor_retain(&(op_tensor){.sequence = held->sequence});
-        return PGY_OK;
-    }
-    st = op_to_storage(&stored, held->value, err);
-    if (!st) *out = (op_tensor){.dtype = pgy_tensor_dtype(held->value), .value = stored};
+    fold_value *held = value_of(user, v);
+    const pgy_status st = read_value(held, err);
+    if (!st)
+        *out = op_tensor_retain(&(op_tensor){.value = held->value, .sequence = held->sequence});
     return st;
 }
 
@@ -72,29 +63,12 @@ static void use_up_inputs(fold_run *r, const pgy_node *n)
 
 static pgy_status compute_general(fold_run *r, pgy_node *n, pgy_error *err)
 {
-    const node_box *box = node_box_of(n);
+    const fold_source from = {read_input, r};
     const execute_limits limits = {
         .max_bytes = r->max_held_bytes < MAX_STORAGE_BYTES ? r->max_held_bytes : MAX_STORAGE_BYTES,
         .max_steps = fold_steps_left(r->spent),
         .spent = &r->spent};
-    pgy_status st = PGY_OK;
-    memset(r->in, 0, n->input_count * sizeof *r->in);
-    memset(r->captured, 0, box->captured_count * sizeof *r->captured);
-    for (size_t i = 0; !st && i < n->input_count; i++)
-        st = storage_value(&r->in[i], r, n->inputs[i], err);
-    for (size_t i = 0; !st && i < box->captured_count; i++)
-        st = storage_value(&r->captured[i], r, box->captured[i], err);
-    if (!st) st = execute_node(n, r->in, r->captured, r->out, true, &limits, err);
-    for (size_t i = 0; i < n->input_count; i++) op_tensor_release(&r->in[i]);
-    for (size_t i = 0; i < box->captured_count; i++) op_tensor_release(&r->captured[i]);
-    for (size_t i = 0; !st && i < n->output_count; i++) st = op_tensor_settle(&r->out[i], err);
-    return st;
-}
-
-static bool is_view(const pgy_node *n)
-{
-    return n->output_count == 1 && (node_is(n, "Reshape") || node_is(n, "Squeeze") ||
-                                    node_is(n, "Unsqueeze") || node_is(n, "Flatten"));
+    return fold_compute(r->out, n, &from, &limits, err);
 }
 
 /* The shape that n gives its input, if its rule tells. */
@@ -139,7 +113,7 @@ static pgy_status compute_move(fold_run *r, pgy_node *n, const pgy_onnx_tensor *
     pgy_status st = read_value(x, err);
     if (st || !x->value) return st;
     st = fold_move(&y, &shared, n, x->value, err);
-    if (!st && !y && is_view(n) && foresee_shape(shape, &rank, r, n) &&
+    if (!st && !y && n->output_count == 1 && fold_is_view(n) && foresee_shape(shape, &rank, r, n) &&
         !pgy_shape_count(&count, rank, shape, NULL) && count == pgy_tensor_count(x->value)) {
         shared = true;
         st = pgy_tensor_reshape(&y, x->value, rank, shape, err);
@@ -245,7 +219,6 @@ static size_t widest(const pgy_graph *g)
         const pgy_node *n = g->nodes[i];
         wide = n->input_count > wide ? n->input_count : wide;
         wide = n->output_count > wide ? n->output_count : wide;
-        wide = node_box_of(n)->captured_count > wide ? node_box_of(n)->captured_count : wide;
     }
     return wide;
 }
@@ -264,10 +237,8 @@ pgy_status gs_fold_run_init(fold_run *r, fold_model *m, uint64_t size_threshold,
     }
     const size_t wide = widest(m->graph);
     r->in = mem_calloc(wide, sizeof *r->in);
-    r->captured = mem_calloc(wide, sizeof *r->captured);
     r->out = mem_calloc(wide, sizeof *r->out);
-    if (!r->in || !r->captured || !r->out)
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while folding");
+    if (!r->in || !r->out) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while folding");
     /* Loops that do not run take the shapes of their results from here. */
     if (inside && pgy_graph_infer_shapes(m->graph, NULL, &why)) return PGY_OK;
     return PGY_OK;
@@ -276,6 +247,5 @@ pgy_status gs_fold_run_init(fold_run *r, fold_model *m, uint64_t size_threshold,
 void gs_fold_run_deinit(fold_run *r)
 {
     mem_free(r->in);
-    mem_free(r->captured);
     mem_free(r->out);
 }
