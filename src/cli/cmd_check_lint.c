@@ -64,14 +64,15 @@ static void show(const pgy_lint_finding *finding, void *user)
 }
 
 /* The library names its own fields. */
-static pgy_status name_option(pgy_status st, pgy_error *err)
+static pgy_status name_option(pgy_status st, const args *line, pgy_error *err)
 {
     static const char FIELD[] = "inputs ";
     if (!st || strncmp(err->text, FIELD, sizeof FIELD - 1) != 0) return st;
     const pgy_error why = *err;
-    return pgy_error_set(err, st, "--input-shapes %s%s", why.text + sizeof FIELD - 1,
-                         st == PGY_E_SHAPE ? ": polygraphy surgeon sanitize --override-input-shapes"
-                                           : "");
+    const char *text = why.text + sizeof FIELD - 1;
+    if (st != PGY_E_SHAPE) return pgy_error_set(err, st, "--input-shapes %s", text);
+    return pgy_error_set(err, st, "--input-shapes %s: %s surgeon sanitize --override-input-shapes",
+                         text, line->dialect->program);
 }
 
 static pgy_status lint(pgy_lint **out, const args *line, const pgy_loader *loader,
@@ -91,7 +92,7 @@ static pgy_status lint(pgy_lint **out, const args *line, const pgy_loader *loade
                                 .random = &random,
                                 .data_advice = DATA_ADVICE,
                                 .found = show};
-    return name_option(pgy_lint_create(out, loader, &o, err), err);
+    return name_option(pgy_lint_create(out, loader, &o, err), line, err);
 }
 
 static pgy_status save(const pgy_lint *l, const lint_args *s, const char *model, pgy_error *err)
