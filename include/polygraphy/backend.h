@@ -48,6 +48,8 @@ typedef struct pgy_backend_host {
     pgy_status (*metadata_set)(pgy_metadata *m, const pgy_tensor_info *info, pgy_error *err);
 } pgy_backend_host;
 
+typedef struct pgy_model pgy_model; /* onnx.h */
+
 /** The model a runner is to run: exactly one of path and data is set; `model` may be set beside
  * path for backends inside the library. */
 typedef struct pgy_backend_model {
@@ -56,7 +58,8 @@ typedef struct pgy_backend_model {
                          in memory */
     const void *data; /**< serialized model; valid until destroy */
     size_t data_size;
-    void *model; /**< pgy_model *, in-library backends only */
+    pgy_model *model; /**< in-library backends only */
+    void *user;       /**< of a source and a backend that belong together; NULL elsewhere */
 } pgy_backend_model;
 
 typedef struct pgy_backend {
@@ -74,8 +77,8 @@ typedef struct pgy_backend {
     /** Can this runtime be had here? `why` gets one sentence when not: what was tried and how to
      * get it. May be slow (opens libraries). */
     pgy_status (*probe)(char *why, size_t why_size);
-    /** New runner; cheap. `options` points to options_size bytes filled by the option parser, or
-     * NULL for defaults; copied. */
+    /** New runner; cheap. `options` points to options_size bytes, filled by name or from the
+     * command line, which live until `destroy`; NULL: defaults. */
     pgy_status (*create)(void **out, const pgy_backend_model *model, const void *options,
                          pgy_error *err);
     /** Loads the model, builds the session: everything slow. */
@@ -93,6 +96,8 @@ typedef struct pgy_backend {
     /* Optional entries: may be NULL. */
     /** Version text of the runtime, "" if unknown. Valid for the process. */
     const char *(*version)(void);
+    /** Fills options_size zeroed bytes with the defaults of `options`; NULL: they are zero. */
+    void (*defaults)(void *options);
 } pgy_backend;
 
 typedef const pgy_backend *(*pgy_backend_entry)(const pgy_backend_host *host);

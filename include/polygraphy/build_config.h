@@ -3,12 +3,13 @@
  * What a plan is to be built for: ranges of input shapes, limits and choices of the built-in
  * engine.
  *
- * Everything is borrowed: texts and arrays must live as long as whoever was given the struct. Zero
- * (with `size` set) is the default of every member.
+ * What is given a configuration copies it with all its texts and arrays. Zero (with `size` set) is
+ * the default of every member. build_config_fields.h has one line for each.
  */
 #ifndef POLYGRAPHY_BUILD_CONFIG_H
 #define POLYGRAPHY_BUILD_CONFIG_H
 
+#include <polygraphy/build_config_fields.h>
 #include <polygraphy/data.h>
 
 #ifdef __cplusplus
@@ -78,6 +79,7 @@ typedef struct pgy_calibrated_tensor {
 } pgy_calibrated_tensor;
 
 typedef struct pgy_calibration {
+    size_t size; /**< sizeof(pgy_calibration) */
     pgy_calibrator kind;
     const char *cache;        /**< read if it is there and not empty, else written; NULL: none */
     pgy_data_loader *data;    /**< what flows through; NULL: only a cache can tell the ranges */
@@ -98,9 +100,24 @@ typedef enum pgy_cpu_level {
     PGY_CPU_AVX512    /**< AVX-512 F, BW, DQ and VL */
 } pgy_cpu_level;
 
+/** What TensorRT could build a plan for. There is one here; others have no effect. */
+typedef enum pgy_engine_capability {
+    PGY_CAPABILITY_STANDARD,
+    PGY_CAPABILITY_SAFETY,
+    PGY_CAPABILITY_DLA_STANDALONE
+} pgy_engine_capability;
+
+/** How much a plan tells about its layers. */
+typedef enum pgy_profiling_verbosity {
+    PGY_VERBOSITY_DETAILED,
+    PGY_VERBOSITY_LAYER_NAMES_ONLY,
+    PGY_VERBOSITY_NONE
+} pgy_profiling_verbosity;
+
 /** Hears of the progress of a build, phase within phase. `step` returns false to stop the build,
  * which then ends with PGY_E_CANCELLED. Any of the three may be NULL. */
 typedef struct pgy_progress_monitor {
+    size_t size; /**< sizeof(pgy_progress_monitor) */
     void *user;
     void (*start)(void *user, const char *phase, const char *parent, size_t step_count);
     bool (*step)(void *user, const char *phase, size_t step);
@@ -158,22 +175,26 @@ typedef struct pgy_build_config {
     const pgy_progress_monitor *monitor; /**< NULL: none */
     const pgy_build_hook *hooks;         /**< in order: all networks', then all configurations' */
     size_t hook_count;
-    /* What was asked for, in TensorRT's names, for messages: */
-    pgy_name_list flags; /**< FP16, SPARSE_WEIGHTS ... */
-    pgy_name_list tactic_sources, preview_features, quantization_flags;
-    const char *engine_capability;   /**< NULL: STANDARD */
-    const char *profiling_verbosity; /**< LAYER_NAMES_ONLY, NONE; NULL: DETAILED */
+    pgy_engine_capability engine_capability;
+    pgy_profiling_verbosity profiling_verbosity;
+    /* What TensorRT can be asked for, and what has no effect here but in the log: */
+    bool tf32, sparse_weights, exclude_lean_runtime, disable_compilation_cache;
+    bool safety_restricted, weight_streaming, direct_io;
+    pgy_name_list tactic_sources, preview_features, quantization_flags; /**< TensorRT's names */
 } pgy_build_config;
 
-/** Settings of the backend "trt"; the option rows of the backend fill all but `config`. */
-typedef struct pgy_trt_options {
-    const char *optimization_profile; /**< a number; NULL: any profile that the shapes fit */
-    const char *allocation_strategy;  /**< static, profile, runtime */
-    const char *weight_streaming_budget;
-    const char
-        *save_engine; /**< where to write the plan, when the runner is activated; NULL: nowhere */
-    const pgy_build_config *config; /**< NULL: defaults */
-} pgy_trt_options;
+/** One line of build_config_fields.h. */
+typedef struct pgy_config_field {
+    const char *name;   /**< of the member */
+    const char *option; /**< of the program, "" if it has none */
+    const char *help;   /**< one line */
+} pgy_config_field;
+/** All fields of pgy_build_config but `size` and numbers of entries. @return their number; *out is
+ * static */
+PGY_API size_t pgy_build_config_fields(const pgy_config_field **out);
+/** The fields that differ from their defaults, as a JSON object. Free with pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_build_config_json(char **out, const pgy_build_config *config,
+                                                        pgy_error *err);
 
 #ifdef __cplusplus
 }

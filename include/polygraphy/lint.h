@@ -64,11 +64,11 @@ typedef struct pgy_lint_options {
     bool static_only; /**< step 1 only: no runtime is opened */
     bool strict;      /**< also report what the ONNX specification demands and runtimes do without,
                            such as the shape of an output */
-    const pgy_metadata *inputs;  /**< shapes of inputs that replace the model's; NULL: none */
-    const pgy_backend *backend;  /**< the runtime; NULL: ONNX Runtime. If it is not available, the
-                                      float64 reference runs the model, with a warning in the log */
-    const void *backend_options; /**< settings of `backend`, as for pgy_runner_create; or NULL */
-    pgy_data_loader *data;       /**< the inputs; NULL: generated */
+    const pgy_metadata *inputs; /**< shapes of inputs that replace the model's; NULL: none */
+    const pgy_backend *backend; /**< the runtime; NULL: ONNX Runtime. If it is not available, the
+                                     float64 reference runs the model, with a warning in the log */
+    const pgy_backend_options *backend_options; /**< of `backend`; NULL: its defaults */
+    pgy_data_loader *data;                      /**< the inputs; NULL: generated */
     const pgy_random_options *random; /**< how they are generated; `inputs` in it is replaced by the
                                            shapes above and the model's; NULL: the defaults */
     const char *data_advice; /**< how to give other inputs: ends the finding "generated-data"; NULL:

@@ -12,6 +12,7 @@
 #include <polygraphy/data.h>
 #include <polygraphy/diff.h>
 #include <polygraphy/engine.h>
+#include <polygraphy/engine_runner.h>
 #include <polygraphy/graph.h>
 #include <polygraphy/gs.h>
 #include <polygraphy/gs_script.h>

@@ -33,6 +33,30 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_backend_load(const char *path, pgy_error *
 /** The table that is handed to backends. */
 PGY_API const pgy_backend_host *pgy_backend_host_table(void);
 
+/* ---- Options of a backend, by name ----------------------------------------------------------- */
+
+/** The options that the program shows under the backend's title, filled by name: the option
+ * --onnxrt-threads is "onnxrt_threads". Values are checked as on the command line. */
+typedef struct pgy_backend_options pgy_backend_options;
+/** All options have their defaults. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_backend_options_create(pgy_backend_options **out,
+                                                             const pgy_backend *backend,
+                                                             pgy_error *err);
+/** One value as text; flags: "true" or "false". An option that may be used several times gets one
+ * more value, others get another one. @return PGY_E_NOT_FOUND with the names that there are,
+ * PGY_E_ARGUMENT that begins with "<backend>.<name>: " */
+PGY_API PGY_MUST_CHECK pgy_status pgy_backend_options_set(pgy_backend_options *o, const char *name,
+                                                          const char *value, pgy_error *err);
+/** The same for options that take several words. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_backend_options_set_words(pgy_backend_options *o,
+                                                                const char *name,
+                                                                const char *const *values,
+                                                                size_t count, pgy_error *err);
+/** The value as text, "" if there is none; words with blanks between. Free with pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_backend_options_get(char **out, const pgy_backend_options *o,
+                                                          const char *name, pgy_error *err);
+PGY_API void pgy_backend_options_destroy(pgy_backend_options *o); /**< NULL is fine */
+
 /* ---- Where a runner's model comes from ------------------------------------------------------ */
 
 /** Opened when the runner is activated, closed when it is deactivated. loader.h makes sources that
@@ -52,10 +76,11 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_source_from_path(pgy_model_source *out, co
 typedef struct pgy_runner pgy_runner;
 
 /** @param source   moves in, also on failure; NULL or zeroed for backends that need no model
- *  @param options  the backend's own settings struct, copied; NULL = its defaults
+ *  @param options  of this backend, copied; NULL = its defaults
  *  @param name     used as it is; NULL = "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>" */
 PGY_API PGY_MUST_CHECK pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend,
-                                                    pgy_model_source *source, const void *options,
+                                                    pgy_model_source *source,
+                                                    const pgy_backend_options *options,
                                                     const char *name, pgy_error *err);
 
 /** A runner made of one function: `infer` adds outputs to `out`. inputs (may be NULL: unchecked) is

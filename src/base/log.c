@@ -59,6 +59,7 @@ static struct {
     void *sink_user;
     log_listener listener;
     void *listener_user;
+    log_rewriter rewriter;
     pgy_log_format format;
     FILE *file;
     int failure; /* errno of the first message that could not be written */
@@ -349,6 +350,13 @@ static void write_stream(FILE *stream, const str *block, int color)
     if ((!whole || fflush(stream)) && errno != EPIPE && !logger.failure) logger.failure = errno;
 }
 
+void log_set_rewriter(log_rewriter rewriter)
+{
+    lock();
+    logger.rewriter = rewriter;
+    unlock();
+}
+
 int log_write_failure(void)
 {
     lock();
@@ -450,9 +458,13 @@ static void write_formatted(int severity, const char *path, int line, bool once,
     if (heap) vsnprintf(heap, (size_t)wanted + 1, format, again);
     va_end(again);
     const char *text = heap ? heap : local;
+    str rewritten = {0};
+    if (logger.rewriter && logger.rewriter(&rewritten, text) && !rewritten.failed)
+        text = str_text(&rewritten);
     if (!is_taken((pgy_severity)severity, text) && pgy_log_is_on((pgy_severity)severity, path) &&
         (!once || is_first(text)))
         write_text(severity, path, line, text);
+    str_deinit(&rewritten);
     mem_free(heap);
 }
 

@@ -11,6 +11,8 @@
 
 #include <polygraphy/base.h>
 
+#include "base/str.h"
+
 #define LOG(severity, ...) pgy_log_write(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
 #define LOG_ONCE(severity, ...) \
     pgy_log_write_once(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
@@ -27,6 +29,11 @@ bool log_has_status(void);
 typedef bool (*log_listener)(pgy_severity severity, const char *text, void *user);
 /* One at a time; NULL ends it. */
 void log_set_listener(log_listener listener, void *user);
+
+/* Puts another text in place of a message; false: it stays. Set before the first message, and
+ * called from any thread. A program puts its options where the library names fields. */
+typedef bool (*log_rewriter)(str *out, const char *text);
+void log_set_rewriter(log_rewriter rewriter);
 
 /* Why the console or the log file could not take a message: the first such errno, 0 if all was
  * written. A reader that is gone does not count. */

@@ -80,19 +80,24 @@ static pgy_status lint(pgy_lint **out, const args *line, const pgy_loader *loade
 {
     const lint_args *s = args_get(line, &OWN);
     const model_args *model = args_get(line, &GROUP_MODEL_DATA);
-    const option_group *runtime = group_backend_options(RUNTIME);
+    const pgy_backend *runtime = pgy_backend_find(RUNTIME);
     const pgy_random_options random = data_random_options(line);
+    pgy_backend_options *options = NULL;
+    pgy_status st = runtime ? runners_options(&options, line, runtime, err) : PGY_OK;
+    if (st) return st;
     const pgy_lint_options o = {.size = sizeof o,
                                 .static_only = s->without_runtime,
                                 .strict = s->strict,
                                 .inputs = model->shapes,
-                                .backend = pgy_backend_find(RUNTIME),
-                                .backend_options = runtime ? args_get(line, runtime) : NULL,
+                                .backend = runtime,
+                                .backend_options = options,
                                 .data = data,
                                 .random = &random,
                                 .data_advice = DATA_ADVICE,
                                 .found = show};
-    return name_option(pgy_lint_create(out, loader, &o, err), line, err);
+    st = pgy_lint_create(out, loader, &o, err);
+    pgy_backend_options_destroy(options);
+    return name_option(st, line, err);
 }
 
 static pgy_status save(const pgy_lint *l, const lint_args *s, const char *model, pgy_error *err)

@@ -179,20 +179,26 @@ static pgy_status save_layers(args *line, pgy_error *err)
 static pgy_status save_plan(args *line, pgy_error *err)
 {
     convert_args *s = args_get(line, &OWN);
-    pgy_trt_options options = {.save_engine = s->output};
+    const pgy_backend *backend = pgy_backend_find("trt");
+    const pgy_build_config *config = NULL;
+    pgy_backend_options *options = NULL;
     pgy_loader *loader = NULL;
     pgy_model_source source = {0};
     pgy_runner *runner = NULL;
-    pgy_status st = trt_config_make(&options.config, line, err);
+    pgy_status st = trt_config_make(&config, line, err);
+    if (!st) st = pgy_backend_options_create(&options, backend, err);
+    if (!st) st = pgy_backend_options_set(options, "save_engine", s->output, err);
+    if (!st) st = pgy_engine_runner_configure(options, config, err);
     if (!st) st = trt_model_loader(&loader, line, false, err);
     if (!st && s->opset != -1) st = pgy_loader_extend(&loader, convert_opset, s, err);
     if (!st) {
         st = pgy_loader_source(&source, loader, err);
         loader = NULL;
     }
-    if (!st) st = pgy_runner_create(&runner, pgy_backend_find("trt"), &source, &options, NULL, err);
+    if (!st) st = pgy_runner_create(&runner, backend, &source, options, NULL, err);
     if (!st) st = pgy_runner_activate(runner, err);
     pgy_runner_destroy(runner);
+    pgy_backend_options_destroy(options);
     pgy_loader_destroy(loader);
     trt_config_release(line);
     return st;

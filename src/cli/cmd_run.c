@@ -125,6 +125,7 @@ static pgy_status check_model(const args *line, pgy_error *err)
  * engine has outputs of its own, so its model may be another. */
 typedef struct run_models {
     const args *line;
+    const pgy_build_config *config; /* of --trt; NULL: it is not used */
     pgy_model *edited, *edited_trt; /* NULL: the file as it is */
 } run_models;
 
@@ -166,11 +167,10 @@ static pgy_status edit_models(run_models *m, pgy_error *err)
     return st;
 }
 
-/* The engine's own options get what the groups of the line say. */
-static pgy_status configure_trt(args *line, pgy_error *err)
+static pgy_status configure(pgy_backend_options *o, const char *backend, void *user, pgy_error *err)
 {
-    pgy_trt_options *options = args_get(line, group_backend_options("trt"));
-    return runners_include(line, "trt") ? trt_config_make(&options->config, line, err) : PGY_OK;
+    const run_models *m = user;
+    return strcmp(backend, "trt") ? PGY_OK : pgy_engine_runner_configure(o, m->config, err);
 }
 
 /* ---- The run -------------------------------------------------------------------------------- */
@@ -231,6 +231,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     const model_args *model = ARGS_OF(line, model_args);
     const postprocess_args *post = ARGS_OF(line, postprocess_args);
     run_models models = {.line = line};
+    const runner_maker maker = {.source = make_source, .configure = configure, .user = &models};
     compare_list functions = {0};
     pgy_postprocess_script *script = NULL;
     pgy_data_loader *loader = NULL;
@@ -242,9 +243,9 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
-    if (!st) st = configure_trt(line, err);
+    if (!st && runners_include(line, "trt")) st = trt_config_make(&models.config, line, err);
     if (!st) st = edit_models(&models, err);
-    if (!st) st = runners_create(&runners, &runner_count, line, make_source, &models, err);
+    if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
     if (st) goto done;
     options.loader = loader;

@@ -17,6 +17,7 @@
 #include "base/suggest.h"
 #include "base/system.h"
 #include "cli/complete.h"
+#include "cli/fields.h"
 #include "cli/interrupt.h"
 #include "cli/manual.h"
 #include "cli/missing.h"
@@ -417,6 +418,7 @@ int program_run(const program *p, int argc, const char *const *argv)
     open_standard_files();
     interrupt_install();
     pgy_log_open_console();
+    log_set_rewriter(fields_to_options);
     progress_install();
     int code = run_words(p, argc, argv);
     int failure = print_failure ? print_failure : log_write_failure();

@@ -46,13 +46,13 @@ static pgy_status judge_simple(pgy_verdict *v, const pgy_compare *c, pgy_error *
     if (v->stat == PGY_STAT_ELEMWISE)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "output '%s': 'elemwise' compares each element, which saved metrics "
-                             "cannot tell. Choose --check-error-stat max, mean, median or "
-                             "quantile, or compare saved outputs again (--load-outputs).",
+                             "cannot tell. Choose compare.stats max, mean, median or "
+                             "quantile, or compare saved outputs again (run.load_outputs).",
                              v->output);
     if (v->stat == PGY_STAT_QUANTILE && !v->has_quantile)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "output '%s': the quantile of the errors was not saved. Choose "
-                             "--check-error-stat max, mean or median.",
+                             "compare.stats max, mean or median.",
                              v->output);
     return PGY_OK;
 }
@@ -64,7 +64,7 @@ static pgy_status judge(pgy_verdict *v, const pgy_compare *c, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "output '%s' has no metrics %s to judge again (its shapes differed, "
                              "or it was compared by another function). Compare the saved "
-                             "outputs again instead (--load-outputs).",
+                             "outputs again instead (run.load_outputs).",
                              v->output, metric_names(kind));
     pgy_status st = PGY_OK;
     if (kind == PGY_COMPARE_SIMPLE)

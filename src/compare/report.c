@@ -29,7 +29,7 @@ pgy_status report_check_path(const char *path, pgy_error *err)
     if (format_of(path) < FORMAT_COUNT) return PGY_OK;
     return pgy_error_set(
         err, PGY_E_ARGUMENT,
-        "--report %s: the format is chosen by the extension, which must be .json, .xml "
+        "run.reports %s: the format is chosen by the extension, which must be .json, .xml "
         "(JUnit) or .sarif",
         path);
 }

@@ -83,9 +83,9 @@ static pgy_status check_options(const pgy_run_options *o, pgy_error *err)
 {
     pgy_status st = saver_check_paths(o, err);
     if (!st && o->warm_up && !o->sequential)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "--warm-up requires --sequential-runners.");
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "run.warm_up requires run.sequential.");
     if (!st && o->use_subprocess && !o->sequential)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "--use-subprocess requires --sequential-runners.");
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "run.use_subprocess requires run.sequential.");
     for (size_t i = 0; !st && i < o->report_count; i++) st = report_check_path(o->reports[i], err);
     return st ? st : check_stored(o, err);
 }

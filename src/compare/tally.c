@@ -99,7 +99,7 @@ static pgy_status check_average_options(const tally *t, pgy_error *err)
     if (!t->options.check_average) return PGY_OK;
     if (t->options.fail_fast)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--check-average cannot be combined with --fail-fast.");
+                             "judge.check_average cannot be combined with judge.fail_fast.");
     for (size_t i = 0; i < t->function_count; i++)
         if (!compare_can_average(t->functions[i], &why))
             return pgy_error_set(err, PGY_E_ARGUMENT, "%s", why);

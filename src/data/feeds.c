@@ -319,7 +319,7 @@ static pgy_status save_blob(const char *folder, const char *name, pgy_tensor *t,
     str path = {0};
     if (!stays_inside(name))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--save-input-blob: input name '%s' leads out of the folder", name);
+                             "run.save_input_blob: input name '%s' leads out of the folder", name);
     str_printf(&path, "%s/%s.bin", folder, name);
     pgy_tensor *loaded = NULL;
     pgy_status st = path.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")

@@ -94,7 +94,7 @@ static pgy_status outside(const pgy_model *m, const char *path, const char *why,
     return pgy_error_set(
         err, PGY_E_FORMAT,
         "external data '%s' %s: only files inside the folder '%s' are read "
-        "(--allow-external-data-outside accepts others, --external-data-dir names another folder)",
+        "(load.allow_outside accepts others, load.external_data_dir names another folder)",
         path, why, m->external_dir);
 }
 

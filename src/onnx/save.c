@@ -196,7 +196,7 @@ static pgy_status decide(saving *s, pgy_error *err)
     LOG(WARNING,
         "Model size (%.1f MiB) is over what protobuf allows in one file (%.1f MiB): weights are "
         "saved to '%s' beside the "
-        "model.\nUse --external-data-path (external_data_path) to choose the name of that file.",
+        "model.\nUse save.external_data_path to choose the name of that file.",
         (double)encoder_size_bytes(s->encoder) / (1 << 20), (double)ONE_FILE_LIMIT / (1 << 20),
         s->data_name);
     s->place.move_out = true;

@@ -15,10 +15,10 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
                          pgy_error *err)
 {
     (void)options;
-    if (!model || !model->model)
+    if (!model || !model->user)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "use pgy_runner_create_callback for a runner made of a function");
-    *out = model->model;
+    *out = model->user;
     return PGY_OK;
 }
 
@@ -75,7 +75,7 @@ static const pgy_backend CALLBACK = {
 static pgy_status source_open(pgy_backend_model *out, void *user, pgy_error *err)
 {
     (void)err;
-    out->model = user;
+    out->user = user;
     return PGY_OK;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/dl.h"
+#include "base/sized.h"
 #include "base/str.h"
 
 static struct {
@@ -45,13 +46,17 @@ const pgy_backend *pgy_backend_find(const char *name)
     return NULL;
 }
 
+pgy_status registry_take(pgy_backend *out, const pgy_backend *given, pgy_error *err)
+{
+    *out = (pgy_backend){.size = sizeof *out};
+    return SIZED_TAKE(pgy_backend, out, given, err);
+}
+
 /* The first thing that is wrong with a backend from outside, or NULL. */
 static const char *defect(const pgy_backend *b)
 {
     if (b->abi != PGY_BACKEND_ABI)
         return "it was made for another version of the backend interface";
-    if (b->size < offsetof(pgy_backend, version))
-        return "its struct is too small for this version of the interface";
     if (!b->name || !*b->name ||
         strspn(b->name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(b->name))
         return "its name is not made of lower-case letters, digits, '-' and '_'";
@@ -64,17 +69,19 @@ static const char *defect(const pgy_backend *b)
     return NULL;
 }
 
+/* Keeps a copy as long as the process lives. */
 static pgy_status add(const pgy_backend *b, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
+    pgy_backend *kept = mem_alloc(sizeof *kept);
+    if (kept) *kept = *b;
     pthread_mutex_lock(&registry.lock);
-    if (mem_grow((void **)&registry.loaded, &registry.capacity, registry.count + 1,
-                 sizeof *registry.loaded))
-        registry.loaded[registry.count++] = b;
-    else
-        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    const bool ok = kept && mem_grow((void **)&registry.loaded, &registry.capacity,
+                                     registry.count + 1, sizeof *registry.loaded);
+    if (ok) registry.loaded[registry.count++] = kept;
     pthread_mutex_unlock(&registry.lock);
-    return st;
+    if (ok) return PGY_OK;
+    mem_free(kept);
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
 pgy_status pgy_backend_load(const char *path, pgy_error *err)
@@ -93,11 +100,14 @@ pgy_status pgy_backend_load(const char *path, pgy_error *err)
 
     const pgy_backend *b = entry.call(pgy_backend_host_table());
     if (!b) return pgy_error_set(err, PGY_E_BACKEND, "backend '%s': it refuses this host", path);
-    const char *wrong = defect(b);
+    pgy_backend known;
+    st = registry_take(&known, b, err);
+    if (st) return pgy_error_prefix(err, st, "backend '%s': ", path);
+    const char *wrong = defect(&known);
     if (wrong)
         return pgy_error_set(err, PGY_E_BACKEND, "backend '%s' (%s): %s", path,
-                             b->name ? b->name : "no name", wrong);
-    return add(b, err);
+                             known.name ? known.name : "no name", wrong);
+    return add(&known, err);
 }
 
 pgy_status registry_count_name(size_t *out, const char *prefix, pgy_error *err)

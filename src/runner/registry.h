@@ -10,6 +10,9 @@
  * one in registry.c gives none, so that this layer links alone. */
 size_t backends_builtin(const pgy_backend *const **out);
 
+/* A backend as this version knows it: what an older one lacks is NULL. */
+pgy_status registry_take(pgy_backend *out, const pgy_backend *given, pgy_error *err) PGY_MUST_CHECK;
+
 /* Number of names that were generated for `prefix` before in this process. */
 pgy_status registry_count_name(size_t *out, const char *prefix, pgy_error *err) PGY_MUST_CHECK;
 

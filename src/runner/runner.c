@@ -13,14 +13,16 @@
 #include "base/str.h"
 #include "base/system.h"
 #include "runner/feed.h"
+#include "runner/options.h"
 #include "runner/registry.h"
 
 static const char LOG_PATH[] = "backend/base/runner.py";
 
 struct pgy_runner {
-    const pgy_backend *backend;
+    const pgy_backend *given;
+    pgy_backend backend; /* as this version knows it */
     char *name;
-    void *options; /* copy of the backend's settings; NULL = its defaults */
+    pgy_backend_options *options; /* copy; NULL = the backend's defaults */
     pgy_model_source source;
     bool has_source, active;
     pgy_backend_model model; /* while active, from here on */
@@ -52,13 +54,13 @@ static pgy_status make_name(char **out, const char *prefix, pgy_error *err)
     return *out ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-static pgy_status copy_settings(pgy_runner *r, const void *options, pgy_error *err)
+static pgy_status copy_options(pgy_runner *r, const pgy_backend_options *options, pgy_error *err)
 {
-    if (!options || !r->backend->options_size) return PGY_OK;
-    r->options = mem_alloc(r->backend->options_size);
-    if (!r->options) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    memcpy(r->options, options, r->backend->options_size);
-    return PGY_OK;
+    if (!options) return PGY_OK;
+    if (options_backend(options) != r->given)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "these options are of backend %s, not of %s",
+                             options_backend(options)->name, r->backend.name);
+    return options_copy(&r->options, options, err);
 }
 
 static void source_destroy(pgy_model_source *source)
@@ -68,7 +70,7 @@ static void source_destroy(pgy_model_source *source)
 }
 
 pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_model_source *source,
-                             const void *options, const char *name, pgy_error *err)
+                             const pgy_backend_options *options, const char *name, pgy_error *err)
 {
     pgy_runner *r = NULL;
     pgy_status st;
@@ -81,15 +83,16 @@ pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_m
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
         goto done;
     }
-    r->backend = backend;
+    r->given = backend;
     r->last_time_ns = -1;
-    st = copy_settings(r, options, err);
+    st = registry_take(&r->backend, backend, err);
+    if (!st) st = copy_options(r, options, err);
     if (st) goto done;
     if (name) {
         r->name = mem_strdup(name);
         st = r->name ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     } else {
-        st = make_name(&r->name, backend->runner_prefix, err);
+        st = make_name(&r->name, r->backend.runner_prefix, err);
     }
     if (st) goto done;
     if (source && source->open) {
@@ -112,7 +115,7 @@ const char *pgy_runner_name(const pgy_runner *r)
 
 const pgy_backend *pgy_runner_backend(const pgy_runner *r)
 {
-    return r->backend;
+    return r->given;
 }
 
 bool pgy_runner_is_active(const pgy_runner *r)
@@ -123,8 +126,8 @@ bool pgy_runner_is_active(const pgy_runner *r)
 /* Back to what it was before activation, from any state in between. */
 static void tear_down(pgy_runner *r)
 {
-    if (r->active) r->backend->deactivate(r->instance);
-    if (r->instance) r->backend->destroy(r->instance);
+    if (r->active) r->backend.deactivate(r->instance);
+    if (r->instance) r->backend.destroy(r->instance);
     if (r->model_open && r->source.close) r->source.close(&r->model, r->source.user);
     pgy_metadata_destroy(r->inputs);
     pgy_metadata_destroy(r->outputs);
@@ -147,9 +150,10 @@ pgy_status pgy_runner_activate(pgy_runner *r, pgy_error *err)
         if (st) goto done;
         r->model_open = true;
     }
-    st = r->backend->create(&r->instance, r->has_source ? &r->model : NULL, r->options, err);
+    st = r->backend.create(&r->instance, r->has_source ? &r->model : NULL,
+                           r->options ? options_settings(r->options) : NULL, err);
     if (st) goto done;
-    st = r->backend->activate(r->instance, err);
+    st = r->backend.activate(r->instance, err);
     if (st) goto done;
     r->active = true;
 done:
@@ -170,7 +174,7 @@ void pgy_runner_destroy(pgy_runner *r)
     if (!r) return;
     tear_down(r);
     source_destroy(&r->source);
-    mem_free(r->options);
+    pgy_backend_options_destroy(r->options);
     mem_free(r->name);
     mem_free(r);
 }
@@ -204,7 +208,7 @@ static pgy_status describe(pgy_metadata **kept, bool *unknown, pgy_runner *r,
 pgy_status pgy_runner_inputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err)
 {
     pgy_status st = must_be_active(r, "get_input_metadata", err);
-    if (!st) st = describe(&r->inputs, &r->inputs_unknown, r, r->backend->inputs, err);
+    if (!st) st = describe(&r->inputs, &r->inputs_unknown, r, r->backend.inputs, err);
     if (!st) *out = r->inputs;
     return st;
 }
@@ -212,7 +216,7 @@ pgy_status pgy_runner_inputs(const pgy_metadata **out, pgy_runner *r, pgy_error 
 pgy_status pgy_runner_outputs(const pgy_metadata **out, pgy_runner *r, pgy_error *err)
 {
     pgy_status st = must_be_active(r, "get_output_metadata", err);
-    if (!st) st = describe(&r->outputs, &r->outputs_unknown, r, r->backend->outputs, err);
+    if (!st) st = describe(&r->outputs, &r->outputs_unknown, r, r->backend.outputs, err);
     if (!st) *out = r->outputs;
     return st;
 }
@@ -244,7 +248,7 @@ pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tenso
     st = pgy_tensor_map_create(&result, err);
     if (st) goto done;
     begin = clock_ns();
-    st = r->backend->infer(r->instance, feed, result, &time_ns, err);
+    st = r->backend.infer(r->instance, feed, result, &time_ns, err);
     if (st) goto done;
     r->last_time_ns = time_ns >= 0 ? time_ns : clock_ns() - begin;
     *out = result;

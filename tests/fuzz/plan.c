@@ -33,7 +33,7 @@ static size_t look_at_config(const pgy_build_config *c)
     for (size_t i = 0; i < c->layer_type_count; i++) length += strlen(c->layer_types[i].name);
     for (size_t i = 0; i < c->tensor_type_count; i++) length += strlen(c->tensor_types[i].name);
     for (size_t i = 0; i < c->debug_tensors.count; i++) length += strlen(c->debug_tensors.items[i]);
-    return length + (c->profiling_verbosity ? strlen(c->profiling_verbosity) : 0);
+    return length + (size_t)c->profiling_verbosity;
 }
 
 static size_t look_at_profiles(const plan_file *p)

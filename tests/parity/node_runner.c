@@ -140,14 +140,12 @@ static pgy_status create_runner(pgy_runner **out, const char *name, const char *
     pgy_model_source source;
     const pgy_backend *backend = pgy_backend_find(name);
     if (!backend) return pgy_error_set(err, PGY_E_NOT_FOUND, "no backend '%s'", name);
-    char *settings = calloc(1, backend->options_size + 1);
-    if (!settings) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (const pgy_option *o = backend->options; precision && o->kind != PGY_OPTION_END; o++)
-        if (strcmp(o->names, "--opref-precision") == 0)
-            memcpy(settings + o->offset, &precision, sizeof precision);
-    pgy_status st = pgy_source_from_path(&source, model, err);
-    if (!st) st = pgy_runner_create(out, backend, &source, settings, model, err);
-    free(settings);
+    pgy_backend_options *options = NULL;
+    pgy_status st = pgy_backend_options_create(&options, backend, err);
+    if (!st && precision) st = pgy_backend_options_set(options, "opref_precision", precision, err);
+    if (!st) st = pgy_source_from_path(&source, model, err);
+    if (!st) st = pgy_runner_create(out, backend, &source, options, model, err);
+    pgy_backend_options_destroy(options);
     return st;
 }
 

@@ -148,13 +148,11 @@ static pgy_status create(pgy_runner **out, bytes *model, const char *precision, 
 {
     const pgy_backend *backend = pgy_backend_find("opref");
     pgy_model_source source = {open_bytes, close_bytes, destroy_bytes, model};
-    char *settings = calloc(1, backend->options_size + 1);
-    if (!settings) return PGY_E_MEMORY;
-    for (const pgy_option *o = backend->options; o->kind != PGY_OPTION_END; o++)
-        if (strcmp(o->names, "--opref-precision") == 0)
-            memcpy(settings + o->offset, &precision, sizeof precision);
-    const pgy_status st = pgy_runner_create(out, backend, &source, settings, "opref", err);
-    free(settings);
+    pgy_backend_options *options = NULL;
+    pgy_status st = pgy_backend_options_create(&options, backend, err);
+    if (!st) st = pgy_backend_options_set(options, "opref_precision", precision, err);
+    if (!st) st = pgy_runner_create(out, backend, &source, options, "opref", err);
+    pgy_backend_options_destroy(options);
     return st;
 }
 

@@ -65,7 +65,6 @@ static pgy_status through_network(pgy_model **model, void *user, pgy_error *err)
 
 int main(int argc, char **argv)
 {
-    static const char *const FLAGS[] = {"FP16"}; /* as the log is to name them */
     static const int64_t MIN[] = {1, 1, 1}, OPT[] = {3, 4, 5}, MAX[] = {6, 8, 10};
     if (argc != 3) {
         fprintf(stderr, "usage: %s identity.onnx identity_fp16.plan\n", argv[0]);
@@ -73,18 +72,23 @@ int main(int argc, char **argv)
     }
     const pgy_profile_range range = {.name = "inputT0", .count = 3, .min = MIN, .opt = OPT, .max = MAX};
     const pgy_profile profile = {.ranges = &range, .range_count = 1};
-    const pgy_build_config config = {.size = sizeof config, .profiles = &profile, .profile_count = 1, .fp16 = true, .flags = {FLAGS, 1, true}};
-    const pgy_trt_options options = {.save_engine = argv[2], .config = &config};
+    const pgy_build_config config = {.size = sizeof config, .profiles = &profile, .profile_count = 1, .fp16 = true};
+    const pgy_backend *backend = pgy_backend_find("trt");
     pgy_error err = {0};
     pgy_loader *loader = NULL;
     pgy_model_source source;
+    pgy_backend_options *options = NULL;
     pgy_runner *runner = NULL;
     bool right = false;
     pgy_log_open_console();
     pgy_status st = pgy_loader_from_path(&loader, argv[1], NULL, &err);
     if (!st) st = pgy_loader_extend(&loader, through_network, NULL, &err);
     if (!st) st = pgy_loader_source(&source, loader, &err); /* the loader moves in */
-    if (!st) st = pgy_runner_create(&runner, pgy_backend_find("trt"), &source, &options, NULL, &err);
+    if (!st) st = pgy_backend_options_create(&options, backend, &err);
+    if (!st) st = pgy_backend_options_set(options, "save_engine", argv[2], &err); /* the options of --trt, by name */
+    if (!st) st = pgy_engine_runner_configure(options, &config, &err);
+    if (!st) st = pgy_runner_create(&runner, backend, &source, options, NULL, &err);
+    pgy_backend_options_destroy(options);
     if (!st) st = with_active(runner, use, &right, &err);
     if (st) fprintf(stderr, "error: %s\n", err.text);
     else printf("the output is %s; the runner is %s; %s is %s plan\n", right ? "the input" : "wrong", pgy_runner_is_active(runner) ? "active" : "inactive", argv[2],

@@ -67,7 +67,7 @@ static bool tensor_is_there(void *user, const char *name, pgy_view value)
 
 static pgy_status build(pgy_engine **out, seen *s, pgy_error *err)
 {
-    const pgy_progress_monitor monitor = {.user = s, .start = phase_starts, .step = step_is_done};
+    const pgy_progress_monitor monitor = {.size = sizeof monitor, .user = s, .start = phase_starts, .step = step_is_done};
     pgy_network *net = NULL;
     pgy_model *model = NULL;
     pgy_status st = make_model(&net, &model, err);

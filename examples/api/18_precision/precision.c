@@ -110,7 +110,7 @@ static pgy_status build_and_run(float *y, kind k, pgy_error *err)
     pgy_engine *engine = NULL;
     pgy_status st = make_model(&model, k, err);
     if (!st && k == CALIBRATED) st = make_loader(&loader, err);
-    const pgy_calibration calibration = {.kind = PGY_CALIBRATOR_MIN_MAX, .data = loader};
+    const pgy_calibration calibration = {.size = sizeof calibration, .kind = PGY_CALIBRATOR_MIN_MAX, .data = loader};
     const pgy_build_config config = {.size = sizeof config, .fp16 = k == FP16_FLAG, .int8 = k == CALIBRATED, .calibration = k == CALIBRATED ? &calibration : NULL};
     if (!st) st = pgy_engine_build(&engine, model, &config, err);
     if (!st) st = run(y, engine, err);

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     pgy_error err = {0};
     pgy_model *model = NULL;
     pgy_plan *plan = NULL;
-    const pgy_build_config config = {.size = sizeof config, .profiling_verbosity = "DETAILED"};
+    const pgy_build_config config = {.size = sizeof config, .profiling_verbosity = PGY_VERBOSITY_DETAILED};
     size_t before = 0, after = 0;
     bool inspected = false;
     uint64_t arena = 0;

@@ -54,7 +54,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     size_t i = 0;
     while (MODES[i] && strcmp(MODES[i], mode)) i++;
     if (!MODES[i])
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--fake-mode: there is no mode '%s'", mode);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "fake.fake_mode: there is no mode '%s'", mode);
     fake *f = mem_calloc(1, sizeof *f);
     if (!f) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     f->mode = MODES[i];

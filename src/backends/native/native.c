@@ -19,8 +19,8 @@ static const char LOG_PATH[] = "backend/trt/runner.py";
 
 typedef struct native {
     const pgy_backend_model *source;
-    pgy_trt_options options;
-    engine *engine; /* when active, like the rest */
+    native_options options; /* what it points to outlives the runner */
+    engine *engine;         /* when active, like the rest */
     context *context;
     native_debug *debug; /* NULL: nothing is marked */
     bool tactics_saved;
@@ -39,7 +39,8 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     native *r = mem_calloc(1, sizeof *r);
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     r->source = model;
-    if (options) r->options = *(const pgy_trt_options *)options;
+    native_options_defaults(&r->options);
+    if (options) r->options = *(const native_options *)options;
     *out = r;
     return PGY_OK;
 }
@@ -229,7 +230,8 @@ const pgy_backend BACKEND_native = {
     .title = "built-in engine",
     .description = "run inference with the built-in engine, on the CPU",
     .options = NATIVE_OPTIONS,
-    .options_size = sizeof(pgy_trt_options),
+    .options_size = sizeof(native_options),
+    .defaults = native_options_defaults,
     .probe = probe,
     .create = create,
     .activate = activate,

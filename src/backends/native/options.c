@@ -2,28 +2,32 @@
 /* Option rows of the built-in engine's runner, their checks, and the summary of a build. */
 #include "backends/native/options.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/arena.h"
 #include "base/log.h"
+#include "engine/build/config.h"
+#include "engine/build/config_fields.h"
+#include "runner/options.h"
 
 static const char LOG_PATH[] = "backend/trt/util.py";
 
 static const char *const STRATEGIES[] = {"static", "profile", "runtime", NULL};
 
 const pgy_option NATIVE_OPTIONS[] = {
-    PGY_OPT_TEXT("--save-engine", pgy_trt_options, save_engine, .meta = "PATH",
+    PGY_OPT_TEXT("--save-engine", native_options, save_engine, .meta = "PATH",
                  .help = "save the plan, for the usual shapes of the first profile"),
-    PGY_OPT_TEXT("--optimization-profile", pgy_trt_options, optimization_profile, .meta = "N",
-                 .help = "the profile that shapes must lie in; any that fits if not given"),
+    PGY_OPT_INT("--optimization-profile", native_options, profile, .meta = "N",
+                .help = "the profile that shapes must lie in; any that fits if not given"),
     PGY_OPT_TEXT(
-        "--allocation-strategy", pgy_trt_options, allocation_strategy, .choices = STRATEGIES,
+        "--allocation-strategy", native_options, allocation_strategy, .choices = STRATEGIES,
         .help = "when memory is taken for what is computed: at once, for the largest shapes of "
                 "all profiles; for those of the profile that is used (without "
                 "--optimization-profile: if there is one only); or for the shapes that "
                 "come, which is the default"),
-    PGY_OPT_TEXT("--weight-streaming-budget", pgy_trt_options, weight_streaming_budget,
+    PGY_OPT_TEXT("--weight-streaming-budget", native_options, weight_streaming_budget,
                  .meta = "BYTES",
                  .help = "-2 (off), -1 (automatic), a share as in '50%', or bytes; no effect on a "
                          "CPU"),
@@ -32,20 +36,9 @@ const pgy_option NATIVE_OPTIONS[] = {
 
 /* ---- Checks --------------------------------------------------------------------------------- */
 
-static pgy_status read_profile(size_t *out, const char *text, size_t count, pgy_error *err)
+void native_options_defaults(void *options)
 {
-    char *end = NULL;
-    errno = 0;
-    const long long n = strtoll(text, &end, 10);
-    if (end == text || *end || errno)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--optimization-profile: '%s' is not a number",
-                             text);
-    if (n < 0 || (unsigned long long)n >= count)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--optimization-profile: there is no profile %s; there %s %zu, from 0",
-                             text, count == 1 ? "is" : "are", count);
-    *out = (size_t)n;
-    return PGY_OK;
+    ((native_options *)options)->profile = -1;
 }
 
 static bool is_budget(const char *text)
@@ -58,7 +51,7 @@ static bool is_budget(const char *text)
     return v >= 0 && (!*end || (strchr("kKmMgG", *end) && !end[1]));
 }
 
-pgy_allocation native_options_allocation(const pgy_trt_options *o)
+pgy_allocation native_options_allocation(const native_options *o)
 {
     const char *name = o->allocation_strategy;
     if (name && !strcmp(name, "static")) return PGY_ALLOCATION_STATIC;
@@ -66,20 +59,27 @@ pgy_allocation native_options_allocation(const pgy_trt_options *o)
     return PGY_ALLOCATION_RUNTIME;
 }
 
-pgy_status native_options_check(size_t *profile, const pgy_trt_options *o, size_t count,
+pgy_status native_options_check(size_t *profile, const native_options *o, size_t count,
                                 pgy_error *err)
 {
     *profile = PROFILE_ANY;
     if (o->weight_streaming_budget) {
         if (!is_budget(o->weight_streaming_budget))
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "--weight-streaming-budget: '%s' is none of -2, -1, a share from "
-                                 "0%% to 100%%, and a number of bytes, as in '512M'",
-                                 o->weight_streaming_budget);
-        LOG(WARNING, "--weight-streaming-budget: no effect on a CPU");
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "trt.weight_streaming_budget: '%s' is none of -2, -1, a share from "
+                "0%% to 100%%, and a number of bytes, as in '512M'",
+                o->weight_streaming_budget);
+        LOG(WARNING, "trt.weight_streaming_budget: no effect on a CPU");
     }
-    if (!o->optimization_profile) return PGY_OK;
-    return read_profile(profile, o->optimization_profile, count, err);
+    if (o->profile == -1) return PGY_OK;
+    if (o->profile < 0 || (uint64_t)o->profile >= count)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "trt.optimization_profile: there is no profile %lld; there %s %zu, "
+                             "from 0",
+                             (long long)o->profile, count == 1 ? "is" : "are", count);
+    *profile = (size_t)o->profile;
+    return PGY_OK;
 }
 
 /* ---- The summary ---------------------------------------------------------------------------- */
@@ -100,8 +100,30 @@ static void put_names(str *out, const char *title, const pgy_name_list *list)
     str_deinit(&names);
 }
 
-static void put_value(str *out, const char *title, const char *enumeration, const char *name)
+/* What was asked for, in TensorRT's names. */
+static void put_flags(str *out, const pgy_build_config *c)
 {
+    static const char *const CONSTRAINTS[] = {
+        [PGY_CONSTRAINTS_PREFER] = "PREFER_PRECISION_CONSTRAINTS",
+        [PGY_CONSTRAINTS_OBEY] = "OBEY_PRECISION_CONSTRAINTS",
+    };
+    const char *items[64];
+    pgy_name_list list = {.items = items};
+    for (size_t i = 0; i < config_field_count() && list.count < 64; i++) {
+        const config_field *f = config_field_at(i);
+        const void *at = (const char *)c + f->offset;
+        if (f->kind == CONFIG_FLAG && f->log && *(const bool *)at) items[list.count++] = f->log;
+        if (at == &c->constraints && c->constraints)
+            items[list.count++] = CONSTRAINTS[c->constraints];
+    }
+    put_names(out, "Flags", &list);
+}
+
+/* A row with an enumerator of TensorRT. */
+static void put_value(str *out, const char *title, const char *enumeration, const char *field,
+                      int value)
+{
+    const char *name = config_field_find(field)->names[value];
     str text = {0};
     str_printf(&text, "%s.%s", enumeration, name);
     put_row(out, title, str_text(&text));
@@ -133,12 +155,12 @@ void native_log_build(const pgy_build_config *c, const profile_set *profiles)
     profiles_text(&text, profiles);
     LOG(INFO, "Configuring with profiles:[\n%s\n]", str_text(&text));
     str_deinit(&text);
-    put_names(&text, "Flags", &c->flags);
-    put_value(&text, "Engine Capability", "EngineCapability",
-              c->engine_capability ? c->engine_capability : "STANDARD");
+    put_flags(&text, c);
+    put_value(&text, "Engine Capability", "EngineCapability", "engine_capability",
+              (int)c->engine_capability);
     if (c->has_workspace_limit) put_pools(&text, c);
-    put_value(&text, "Profiling Verbosity", "ProfilingVerbosity",
-              c->profiling_verbosity ? c->profiling_verbosity : "DETAILED");
+    put_value(&text, "Profiling Verbosity", "ProfilingVerbosity", "profiling_verbosity",
+              (int)c->profiling_verbosity);
     if (profiles_count(profiles) > 1) {
         str count = {0};
         str_printf(&count, "%zu profile(s)", profiles_count(profiles));
@@ -150,4 +172,40 @@ void native_log_build(const pgy_build_config *c, const profile_set *profiles)
     if (c->quantization_flags.count) put_names(&text, "Quantization Flags", &c->quantization_flags);
     LOG(INFO, "Building engine with configuration:%s", str_text(&text));
     str_deinit(&text);
+}
+
+/* ---- The configuration ---------------------------------------------------------------------- */
+
+typedef struct kept_config {
+    options_object object; /* first */
+    arena memory;
+} kept_config;
+
+static void destroy_config(options_object *self)
+{
+    kept_config *k = (kept_config *)self;
+    arena_deinit(&k->memory);
+    mem_free(k);
+}
+
+pgy_status pgy_engine_runner_configure(pgy_backend_options *options, const pgy_build_config *config,
+                                       pgy_error *err)
+{
+    extern const pgy_backend BACKEND_native;
+    pgy_build_config *copy = NULL;
+    if (!options || options_backend(options) != &BACKEND_native)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "a configuration of the engine is for options of the backend trt");
+    kept_config *k = mem_calloc(1, sizeof *k);
+    if (!k) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    atomic_init(&k->object.references, 1);
+    k->object.destroy = destroy_config;
+    const pgy_status st = config_copy(&copy, config, &k->memory, err);
+    if (st) {
+        destroy_config(&k->object);
+        return st;
+    }
+    ((native_options *)options_settings(options))->config = copy;
+    options_adopt(options, &k->object);
+    return PGY_OK;
 }

@@ -3,19 +3,26 @@
 #ifndef BACKENDS_NATIVE_OPTIONS_H
 #define BACKENDS_NATIVE_OPTIONS_H
 
-#include <polygraphy/backend.h>
-#include <polygraphy/build_config.h>
+#include <polygraphy/engine_runner.h>
 #include <polygraphy/runtime.h>
 
 #include "engine/build/profile.h"
 
+typedef struct native_options {
+    int64_t profile; /* -1: any that the shapes fit */
+    const char *allocation_strategy, *weight_streaming_budget;
+    const char *save_engine;        /* where to write the plan, when active; NULL: nowhere */
+    const pgy_build_config *config; /* of pgy_engine_runner_configure; NULL: defaults */
+} native_options;
+
 extern const pgy_option NATIVE_OPTIONS[];
+void native_options_defaults(void *options);
 
 /* Which profile, of `count`; PROFILE_ANY when none is asked for. Says what has no effect. */
-pgy_status native_options_check(size_t *profile, const pgy_trt_options *o, size_t count,
+pgy_status native_options_check(size_t *profile, const native_options *o, size_t count,
                                 pgy_error *err) PGY_MUST_CHECK;
 /* When memory is taken. */
-pgy_allocation native_options_allocation(const pgy_trt_options *o);
+pgy_allocation native_options_allocation(const native_options *o);
 /* The original's two messages before building: profiles and configuration. */
 void native_log_build(const pgy_build_config *c, const profile_set *profiles);
 

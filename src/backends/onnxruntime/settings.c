@@ -55,7 +55,7 @@ pgy_status ort_graph_level_from_name(int *out, const char *name, pgy_error *err)
     str_append_py_list(&valid, names, LEVEL_COUNT);
     pgy_status st =
         pgy_error_set(err, PGY_E_ARGUMENT,
-                      "--graph-optimization-level: there is no level '%s'; the levels are: %s",
+                      "onnxrt.graph_optimization_level: there is no level '%s'; the levels are: %s",
                       name, str_text(&valid));
     str_deinit(&valid);
     return st;
@@ -161,7 +161,7 @@ static pgy_status set_providers(ort_options *options, const ort_api *api, const 
     str line = {0};
 
     if (count > MAX)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--providers: %zu are too many", count);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "onnxrt.providers: %zu are too many", count);
     pgy_status st = ort_check(api, api->available_providers(&available.items, &available.count),
                               "listing providers", err);
     if (st) return st;
@@ -185,7 +185,7 @@ static pgy_status set_threads(ort_options *options, const ort_api *api, const or
 {
     int64_t threads = s ? s->threads : 0;
     if (threads < 0 || threads > 4096)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--onnxrt-threads: %lld is not in [0, 4096]",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "onnxrt.onnxrt_threads: %lld is not in [0, 4096]",
                              (long long)threads);
     int count = threads ? (int)threads : (int)cpu_count();
     pgy_status st = ort_check(api, api->set_intra_threads(options, count), "setting threads", err);
@@ -212,7 +212,7 @@ static pgy_status add_library(ort_options *options, const ort_api *api, const ch
     pgy_status st = ort_check(api, api->register_ops(options, here ? here : path, &handle),
                               "opening a library of custom operators", err);
     mem_free(here);
-    return st ? pgy_error_prefix(err, st, "--custom-op-library %s: ", path) : PGY_OK;
+    return st ? pgy_error_prefix(err, st, "onnxrt.custom_op_library %s: ", path) : PGY_OK;
 }
 
 static pgy_status add_libraries(ort_options *options, const ort_api *api, const ort_settings *s,

@@ -62,7 +62,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "the reference needs an ONNX model");
     if (strcmp(precision, PRECISIONS[0]) != 0 && strcmp(precision, PRECISIONS[1]) != 0)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--opref-precision: '%s' is neither float64 nor model", precision);
+                             "opref.opref_precision: '%s' is neither float64 nor model", precision);
     opref *r = mem_calloc(1, sizeof *r);
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     r->source = model;
@@ -104,8 +104,9 @@ static pgy_status substitute(opref *r, pgy_error *err)
     pgy_status st = record_load(&r->record, r->substitute, err);
     if (!st) st = graph_substitute(&count, r->graph, r->record.tensors, err);
     if (!st && !count)
-        LOG(WARNING, "--opref-substitute has no effect: every operator is known, or its outputs "
-                     "are not in the file");
+        LOG(WARNING,
+            "opref.opref_substitute has no effect: every operator is known, or its outputs "
+            "are not in the file");
     else if (!st)
         LOG(INFO, "%zu node(s) of unknown operators are replaced by their recorded outputs", count);
     return st;
@@ -124,8 +125,8 @@ static void note_narrow(const opref *r)
     if (count)
         LOG(INFO,
             "%zu of %zu nodes compute in 16-bit floats, and the reference rounds only the "
-            "outputs of the model; --opref-precision model rounds after every node, which tells "
-            "differences that come from the place of rounding (docs/disagreements.md)",
+            "outputs of the model; opref.opref_precision model rounds after every node, which "
+            "tells differences that come from the place of rounding (docs/disagreements.md)",
             count, r->graph->node_count);
 }
 

@@ -15,10 +15,11 @@ static const char LOG_PATH[] = "backend/pluginref/runner.py";
 
 static pgy_status wrong_count(const char *path, size_t count, pgy_error *err)
 {
-    return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "--opref-substitute: '%s' holds %zu iterations; recorded outputs stand "
-                         "for one set of inputs",
-                         path, count);
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "opref.opref_substitute: '%s' holds %zu iterations; recorded outputs stand "
+        "for one set of inputs",
+        path, count);
 }
 
 /* ---- Results -------------------------------------------------------------------------------- */
@@ -114,9 +115,10 @@ pgy_status record_join(pgy_tensor_map **out, record *r, const pgy_tensor_map *fe
     pgy_tensor_map *joined = NULL;
     const uint64_t hash = hash_feed(feed);
     if (r->started && r->inputs != hash)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "the outputs given by --opref-substitute belong to one set of inputs, "
-                             "but this iteration has others");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "the outputs given by opref.opref_substitute belong to one set of inputs, "
+            "but this iteration has others");
     pgy_status st = pgy_tensor_map_copy(&joined, feed, err);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(r->tensors); i++) {
         const char *name = pgy_tensor_map_name(r->tensors, i);

@@ -5,15 +5,10 @@
  * are kept because scripts meet them. names.c finds the option of a word. */
 #include "cli/args/parse.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/pytext.h"
-#include "base/suggest.h"
+#include "base/option.h"
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
@@ -70,80 +65,13 @@ static bool classify_all(parse *p, int argc, const char *const *argv)
 
 /* ---- Storing -------------------------------------------------------------------------------- */
 
-static bool parse_int(int64_t *out, const char *s)
+/* Values that the original takes and this program does not are told before a choice is refused. */
+static bool is_missing(parse *p, const pgy_option *row, const char *value)
 {
-    while (isspace((unsigned char)*s)) s++;
-    char digits[64];
-    size_t n = 0;
-    if (*s == '+' || *s == '-') digits[n++] = *s++;
-    bool previous_digit = false;
-    for (; *s && !isspace((unsigned char)*s); s++) {
-        if (*s == '_' && previous_digit && isdigit((unsigned char)s[1])) {
-            previous_digit = false;
-            continue;
-        }
-        if (!isdigit((unsigned char)*s) || n + 1 >= sizeof digits) return false;
-        digits[n++] = *s;
-        previous_digit = true;
-    }
-    while (isspace((unsigned char)*s)) s++;
-    if (*s || !previous_digit) return false;
-    digits[n] = 0;
-    errno = 0;
-    *out = strtoll(digits, NULL, 10);
-    return errno == 0;
-}
-
-/* The nearest choice comes first, then all of them. */
-static void fail_choice(parse *p, const pgy_option *row, const char *value)
-{
-    str list = {0}, near = {0};
-    suggestions offered = {.wanted = value};
-    for (size_t i = 0; row->choices[i]; i++) {
-        suggest_offer(&offered, row->choices[i]);
-        if (i) str_append(&list, ", ");
-        str_append_py_repr(&list, row->choices[i]);
-    }
-    str_append_py_repr(&near, value);
-    suggest_append(&near, &offered);
-    parse_fail(p, "argument %s: invalid choice: %s (choose from %s)", parse_row_title(p, row),
-               str_text(&near), str_text(&list));
-    str_deinit(&near);
-    str_deinit(&list);
-}
-
-static bool check_choice(parse *p, const pgy_option *row, const char *value)
-{
-    for (size_t i = 0; row->choices && row->choices[i]; i++)
-        if (strcmp(row->choices[i], value) == 0) return true;
-    const missing_option *missing = parse_missing_value(p, row, value);
-    if (missing)
-        parse_fail_missing(p, span_of(missing->names), missing, value);
-    else if (row->choices)
-        fail_choice(p, row, value);
-    return !missing && !row->choices;
-}
-
-static bool check_opens(parse *p, const pgy_option *row, const char *value)
-{
-    if (!row->opens || access(value, R_OK) == 0) return true;
-    parse_fail(p, "argument %s: can't open '%s': %s", parse_row_title(p, row), value,
-               strerror(errno));
-    return false;
-}
-
-/* Puts words behind those a list already has (`keep`) or in their place; `mark_end` adds a NULL
- * item. */
-static bool store_list(parse *p, pgy_text_list *list, const char *const *values, size_t count,
-                       bool keep, bool mark_end)
-{
-    size_t old = keep ? list->count : 0;
-    const char **items = arena_alloc_array(&p->a->memory, old + count + 2, sizeof *items);
-    if (!items) return false;
-    if (old) memcpy(items, list->items, old * sizeof *items);
-    for (size_t i = 0; i < count; i++) items[old + i] = values[i];
-    *list = (pgy_text_list){items, old + count + (mark_end ? 1 : 0), true};
-    return true;
+    const missing_option *missing =
+        row->choices && option_takes(row, value) ? NULL : parse_missing_value(p, row, value);
+    if (missing) parse_fail_missing(p, span_of(missing->names), missing, value);
+    return missing != NULL;
 }
 
 /* The end of a value in a word of several. Separators inside quotes are part of a name; those
@@ -190,36 +118,18 @@ static bool is_list(const pgy_option *row)
 static void store_value(parse *p, const pgy_option *row, void *settings, const char *const *values,
                         size_t count)
 {
-    void *at = (char *)settings + row->offset;
     if (p->a->dialect->values->separator && is_list(row) && !split_words(p, &values, &count)) {
         p->out_of_memory = p->stop = true;
         return;
     }
     for (size_t i = 0; i < count; i++)
-        if (!check_choice(p, row, values[i]) || !check_opens(p, row, values[i])) return;
-    bool ok = true;
-    switch (row->kind) {
-    case PGY_OPTION_FLAG: *(bool *)at = true; break;
-    case PGY_OPTION_COUNT: ++*(int *)at; break;
-    case PGY_OPTION_INT:
-        if (!parse_int(at, count ? values[0] : ""))
-            parse_fail(p, "argument %s: invalid int value: '%s'", parse_row_title(p, row),
-                       count ? values[0] : "");
-        break;
-    case PGY_OPTION_TEXT: *(const char **)at = count ? values[0] : row->constant; break;
-    case PGY_OPTION_LIST: ok = store_list(p, at, values, count, false, false); break;
-    case PGY_OPTION_APPEND: ok = store_list(p, at, values, count, true, true); break;
-    case PGY_OPTION_RUNNER: ok = store_list(p, at, &row->constant, 1, true, false); break;
-    case PGY_OPTION_POSITIONAL:
-        if (row->nargs == PGY_ONE || row->nargs == PGY_OPTIONAL) {
-            if (count) *(const char **)at = values[0];
-        } else {
-            ok = store_list(p, at, values, count, false, false);
-        }
-        break;
-    case PGY_OPTION_END: break;
-    }
-    if (!ok) p->out_of_memory = p->stop = true;
+        if (is_missing(p, row, values[i])) return;
+    pgy_error err = {0};
+    const pgy_status st = option_store(row, settings, values, count, &p->a->memory, &err);
+    if (st == PGY_E_MEMORY)
+        p->out_of_memory = p->stop = true;
+    else if (st)
+        parse_fail(p, "argument %s: %s", parse_row_title(p, row), err.text);
 }
 
 /* ---- Options -------------------------------------------------------------------------------- */

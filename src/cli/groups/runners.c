@@ -34,7 +34,8 @@ static void add_backend(const pgy_backend *b, size_t i)
                                                            .description = "Options of this runtime",
                                                            .options = b->options,
                                                            .settings_type = b->name,
-                                                           .settings_size = b->options_size};
+                                                           .settings_size = b->options_size,
+                                                           .defaults = b->defaults};
 }
 
 static void fill(void)
@@ -84,22 +85,96 @@ bool runners_include(const args *line, const char *backend)
     return false;
 }
 
+/* ---- Options by name ------------------------------------------------------------------------ */
+
+/* "--onnxrt-threads --threads" is set under its first spelling. */
+static pgy_status set_words(pgy_backend_options *o, const pgy_option *row, const char *const *words,
+                            size_t count, pgy_error *err)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(row->names, " "), row->names);
+    return pgy_backend_options_set_words(o, name, words, count, err);
+}
+
+static pgy_status set_number(pgy_backend_options *o, const pgy_option *row, int64_t value,
+                             pgy_error *err)
+{
+    char text[32];
+    const char *const words[] = {text};
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return set_words(o, row, words, 1, err);
+}
+
+/* Each use of an option ends in a NULL item. */
+static pgy_status set_uses(pgy_backend_options *o, const pgy_option *row, const pgy_text_list *list,
+                           pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    size_t start = 0;
+    for (size_t i = 0; !st && i < list->count; i++) {
+        if (list->items[i]) continue;
+        st = set_words(o, row, list->items + start, i - start, err);
+        start = i + 1;
+    }
+    return st;
+}
+
+static pgy_status set_row(pgy_backend_options *o, const pgy_option *row, const void *settings,
+                          pgy_error *err)
+{
+    static const char *const ON[] = {"true"};
+    const void *at = (const char *)settings + row->offset;
+    const pgy_text_list *list = at;
+    switch (row->kind) {
+    case PGY_OPTION_FLAG: return *(const bool *)at ? set_words(o, row, ON, 1, err) : PGY_OK;
+    case PGY_OPTION_INT: return set_number(o, row, *(const int64_t *)at, err);
+    case PGY_OPTION_TEXT: return *(const char *const *)at ? set_words(o, row, at, 1, err) : PGY_OK;
+    case PGY_OPTION_LIST:
+        return list->given ? set_words(o, row, list->items, list->count, err) : PGY_OK;
+    case PGY_OPTION_APPEND: return set_uses(o, row, list, err);
+    default: return PGY_OK;
+    }
+}
+
+pgy_status runners_options(pgy_backend_options **out, const args *line, const pgy_backend *b,
+                           pgy_error *err)
+{
+    const void *settings = b->options ? args_find(line, b->name) : NULL;
+    pgy_backend_options *o = NULL;
+    pgy_status st = pgy_backend_options_create(&o, b, err);
+    const pgy_option *row = settings ? b->options : NULL;
+    for (; !st && row && row->kind != PGY_OPTION_END; row++) st = set_row(o, row, settings, err);
+    if (st)
+        pgy_backend_options_destroy(o);
+    else
+        *out = o;
+    return st;
+}
+
+/* ---- Runners -------------------------------------------------------------------------------- */
+
+static pgy_status create_runner(pgy_runner **out, const args *line, const pgy_backend *b,
+                                const runner_maker *maker, pgy_error *err)
+{
+    pgy_backend_options *options = NULL;
+    pgy_model_source source;
+    pgy_status st = runners_options(&options, line, b, err);
+    if (!st && maker->configure) st = maker->configure(options, b->name, maker->user, err);
+    if (!st) st = maker->source(&source, b->name, maker->user, err);
+    if (!st) st = pgy_runner_create(out, b, &source, options, NULL, err);
+    pgy_backend_options_destroy(options);
+    return st;
+}
+
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
-                          pgy_status (*make_source)(pgy_model_source *out, const char *backend,
-                                                    void *user, pgy_error *err),
-                          void *user, pgy_error *err)
+                          const runner_maker *maker, pgy_error *err)
 {
     const runner_args *s = ARGS_OF(line, runner_args);
     pgy_runner **runners = mem_calloc(s->names.count + 1, sizeof *runners);
     if (!runners) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < s->names.count; i++) {
-        const pgy_backend *b = pgy_backend_find(s->names.items[i]);
-        pgy_model_source source;
-        st = make_source(&source, b->name, user, err);
-        if (!st)
-            st = pgy_runner_create(&runners[i], b, &source, args_find(line, b->name), NULL, err);
-    }
+    for (size_t i = 0; !st && i < s->names.count; i++)
+        st = create_runner(&runners[i], line, pgy_backend_find(s->names.items[i]), maker, err);
     if (!st) {
         *out = runners;
         *count = s->names.count;

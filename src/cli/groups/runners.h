@@ -21,12 +21,20 @@ const option_group *group_backend_at(size_t i);
 const option_group *group_backend_options(const char *backend);
 /* Is there a runner of this backend on the line? */
 bool runners_include(const args *line, const char *backend);
-/* Runners in the order of the line. Each gets a source from `make_source`, which is told for which
- * backend. The caller destroys them and frees the array. */
+/* What the line says of a backend, by name. */
+pgy_status runners_options(pgy_backend_options **out, const args *line, const pgy_backend *b,
+                           pgy_error *err) PGY_MUST_CHECK;
+/* What a command gives each runner. */
+typedef struct runner_maker {
+    pgy_status (*source)(pgy_model_source *out, const char *backend, void *user, pgy_error *err);
+    /* NULL: nothing that has no name. */
+    pgy_status (*configure)(pgy_backend_options *o, const char *backend, void *user,
+                            pgy_error *err);
+    void *user;
+} runner_maker;
+/* Runners in the order of the line. The caller destroys them and frees the array. */
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
-                          pgy_status (*make_source)(pgy_model_source *out, const char *backend,
-                                                    void *user, pgy_error *err),
-                          void *user, pgy_error *err) PGY_MUST_CHECK;
+                          const runner_maker *maker, pgy_error *err) PGY_MUST_CHECK;
 void runners_destroy(pgy_runner **runners, size_t count);
 
 #endif

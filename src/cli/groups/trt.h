@@ -5,7 +5,7 @@
 #ifndef CLI_GROUPS_TRT_H
 #define CLI_GROUPS_TRT_H
 
-#include <polygraphy/build_config.h>
+#include <polygraphy/engine_runner.h>
 #include <polygraphy/graph.h>
 #include <polygraphy/loader.h>
 
@@ -15,29 +15,25 @@
 
 typedef struct trt_config_args {
     pgy_text_list min_words, opt_words, max_words; /* of all uses */
-    bool tf32, fp16, bf16, fp8, int8;
     const char *precision_constraints;
-    bool sparse_weights, version_compatible, exclude_lean_runtime;
     const char *calibration_cache, *calibration_class, *quantization, *quantile, *regression_cutoff;
     const char *save_quantized;
     const char *load_timing_cache, *old_timing_cache;
-    bool error_on_cache_miss, no_compilation_cache;
     const char *save_tactics, *load_tactics, *old_tactics;
     pgy_text_list tactic_sources;
     const char *config_postprocess;
-    bool restricted, refittable, strip_plan, use_dla, gpu_fallback;
+    bool use_dla, gpu_fallback;
     pgy_text_list pool_words;
     const char *old_workspace;
     pgy_text_list preview_features, quantization_flags, quantization_words;
     int64_t optimization_level, max_aux_streams; /* -1: not given */
     const char *hardware_level, *profiling_verbosity, *runtime_platform, *tiling_level;
     const char *engine_capability;
-    bool weight_streaming, direct_io, strict_types, explicit_precision;
+    bool strict_types, explicit_precision;
     bool use_gpu;
     pgy_text_list compute_capabilities;
-    /* Read from the words: */
-    pgy_build_config config;
-    bool other_pools;                    /* limits of memory that a CPU does not have */
+    pgy_build_config config; /* flags are parsed into it, the rest is read from the words */
+    bool other_pools;        /* limits of memory that a CPU does not have */
     struct trt_calibration *calibration; /* NULL: none */
 } trt_config_args;
 extern const option_group GROUP_TRT_CONFIG;         /* of run */

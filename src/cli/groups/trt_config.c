@@ -36,21 +36,29 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         OLD_SHAPE_ROW("--opt-shape", opt_words, "--trt-opt-shapes"),                               \
         OLD_SHAPE_ROW("--max-shape", max_words, "--trt-max-shapes")
 
+/* Flags come from the lines of the configuration's fields, and are parsed into it. */
+#define FIELD_ROW(kind, member, detail, place, option, help) FIELD_##kind(member, option, help)
+#define FIELD_FLAG(member_, option_, help_) \
+    PGY_OPT_FLAG(option_, trt_config_args, config.member_, .help = help_),
+#define FIELD_BOOL(member, option, help)
+#define FIELD_NUMBER(member, option, help)
+#define FIELD_ENUM(member, option, help)
+#define FIELD_TEXT(member, option, help)
+#define FIELD_NAMES(member, option, help)
+#define FIELD_TYPES(member, option, help)
+#define FIELD_FORMATS(member, option, help)
+#define FIELD_PROFILES(member, option, help)
+#define FIELD_CALIBRATION(member, option, help)
+#define FIELD_MONITOR(member, option, help)
+#define FIELD_HOOKS(member, option, help)
+#define FIELD_OBJECT(member, option, help)
+
 #define PRECISION_ROWS                                                                        \
-    FLAG("--tf32", tf32, "permit TF32; no effect on a CPU"),                                  \
-        FLAG("--fp16", fp16,                                                                  \
-             "store weights and what flows between layers in float16, where that is safe"),   \
-        FLAG("--bf16", bf16,                                                                  \
-             "the same in bfloat16; with --fp16 where float16's range is not "                \
-             "enough"),                                                                       \
-        FLAG("--fp8", fp8, "permit models with Q/DQ in float8; others do not change"),        \
-        FLAG("--int8", int8,                                                                  \
-             "compute convolutions and products in int8: where the model has "                \
-             "Q/DQ, else by calibration on the data of the data loader options"),             \
-        PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,       \
-                     .choices = CONSTRAINTS,                                                  \
-                     .help = "what to do about a layer that cannot have the type it was "     \
-                             "given: 'obey': an error, 'prefer': a warning; default none"),   \
+    PGY_BUILD_CONFIG_PRECISION(FIELD_ROW)                                                     \
+    PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,           \
+                 .choices = CONSTRAINTS,                                                      \
+                 .help = "what to do about a layer that cannot have the type it was "         \
+                         "given: 'obey': an error, 'prefer': a warning; default none"),       \
         OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,                 \
                  "is an older spelling; use --precision-constraints obey"),                   \
         OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),       \
@@ -71,16 +79,12 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         TEXT("--regression-cutoff", regression_cutoff, "C", "cutoff of IInt8LegacyCalibrator")
 
 #define CHOICE_ROWS                                                                              \
+    PGY_BUILD_CONFIG_CHOICE(FIELD_ROW)                                                           \
     TEXT("--load-timing-cache", load_timing_cache, "PATH",                                       \
          "file of measured times: kernels that it knows are not measured again"),                \
         PGY_OPT_TEXT("--timing-cache", trt_config_args, old_timing_cache, .hidden = true,        \
                      .deprecated = "is an older spelling; use --load-timing-cache and "          \
                                    "--save-timing-cache"),                                       \
-        FLAG("--error-on-timing-cache-miss", error_on_cache_miss,                                \
-             "measure nothing: a time that the cache has not is an error"),                      \
-        FLAG("--disable-compilation-cache", no_compilation_cache,                                \
-             "no effect: nothing is "                                                            \
-             "compiled"),                                                                        \
         PGY_OPT_TEXT("--save-tactics --save-tactic-replay", trt_config_args, save_tactics,       \
                      .meta = "PATH", .exclusive = "tactics",                                     \
                      .help = "write a tactic replay: which kernel does which node"),             \
@@ -102,21 +106,16 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
              "features of TensorRT; no effect"),                                                 \
         LIST("--quantization-flags", quantization_flags, PGY_ZERO_OR_MORE, "NAME",               \
              "how to quantize; no effect so far"),                                               \
-        TEXT("--tiling-optimization-level", tiling_level, "NAME", "no effect"),                  \
-        FLAG("--sparse-weights", sparse_weights,                                                 \
-             "permit kernels for sparse weights; there "                                         \
-             "are none so far")
+        TEXT("--tiling-optimization-level", tiling_level, "NAME", "no effect")
 
 #define DEVICE_ROWS                                                                                \
+    PGY_BUILD_CONFIG_DEVICE(FIELD_ROW)                                                             \
     LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",            \
          "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "         \
          "number; kernels that need more than that of 'workspace' beside their tensors are "       \
          "left out; other pools are not those of a CPU"),                                          \
         PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,                \
                      .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),      \
-        FLAG("--version-compatible", version_compatible,                                           \
-             "keep what is needed to build a plan anew where a later version lacks its kernels"),  \
-        FLAG("--exclude-lean-runtime", exclude_lean_runtime, "no effect: plans hold no code"),     \
         TEXT(                                                                                      \
             "--hardware-compatibility-level", hardware_level, "NAME",                              \
             "for which processors: AMPERE_PLUS stands for all with AVX2, SAME_COMPUTE_CAPABILITY " \
@@ -126,17 +125,8 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
                     .help = "no effect on a CPU"),                                                 \
         TEXT("--profiling-verbosity", profiling_verbosity, "NAME",                                 \
              "how much plans tell about layers: DETAILED, LAYER_NAMES_ONLY or NONE"),              \
-        FLAG("--weight-streaming", weight_streaming,                                               \
-             "no effect: weights are read from where "                                             \
-             "they lie"),                                                                          \
-        FLAG("--refittable", refittable,                                                           \
-             "keep the model in the plan, so that its weights can be exchanged later"),            \
-        FLAG("--strip-plan", strip_plan,                                                           \
-             "leave weights out; 'convert PLAN --refit-from MODEL -o NEW' puts them in again"),    \
-        FLAG("--direct-io", direct_io, "inputs and outputs are used where they lie anyway"),       \
         FLAG("--use-dla", use_dla, "no effect on a CPU"),                                          \
         FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                          \
-        FLAG("--trt-safety-restricted", restricted, "no effect on a CPU"),                         \
         TEXT("--trt-config-postprocess-script --trt-cpps", config_postprocess, "LIBRARY[:FUNC]",   \
              "shared object with a function (default postprocess_config) that changes the "        \
              "finished configuration")
@@ -300,37 +290,39 @@ static void apply_old_tactics(trt_config_args *s)
     *(there ? &s->load_tactics : &s->save_tactics) = s->old_tactics;
 }
 
-static pgy_status fill_flags(trt_config_args *s, arena *a, pgy_error *err)
+/* The place of a name in a list that has it. */
+static int place_of(const char *name, const char *const *names)
 {
-    const char *constraints = s->precision_constraints ? s->precision_constraints : "none";
-    const struct {
-        bool on;
-        const char *name;
-    } FLAGS[] = {{s->fp16, "FP16"},
-                 {s->int8, "INT8"},
-                 {s->bf16, "BF16"},
-                 {s->fp8, "FP8"},
-                 {s->tf32, "TF32"},
-                 {!strcmp(constraints, "obey"), "OBEY_PRECISION_CONSTRAINTS"},
-                 {!strcmp(constraints, "prefer"), "PREFER_PRECISION_CONSTRAINTS"},
-                 {s->sparse_weights, "SPARSE_WEIGHTS"},
-                 {s->version_compatible, "VERSION_COMPATIBLE"},
-                 {s->exclude_lean_runtime, "EXCLUDE_LEAN_RUNTIME"},
-                 {s->error_on_cache_miss, "ERROR_ON_TIMING_CACHE_MISS"},
-                 {s->no_compilation_cache, "DISABLE_COMPILATION_CACHE"},
-                 {s->restricted, "SAFETY_SCOPE"},
-                 {s->refittable, "REFIT"},
-                 {s->strip_plan, "STRIP_PLAN"},
-                 {s->weight_streaming, "WEIGHT_STREAMING"},
-                 {s->direct_io, "DIRECT_IO"}};
-    enum { COUNT = sizeof FLAGS / sizeof *FLAGS };
-    const char **items = arena_alloc_array(a, COUNT, sizeof *items);
-    if (!items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    pgy_name_list *list = &s->config.flags;
-    *list = (pgy_name_list){.items = items, .given = true};
-    for (size_t i = 0; i < COUNT; i++)
-        if (FLAGS[i].on) items[list->count++] = FLAGS[i].name;
-    return PGY_OK;
+    int i = 0;
+    while (name && names[i] && strcmp(names[i], name)) i++;
+    return name && names[i] ? i : 0;
+}
+
+static void fill_enumerators(trt_config_args *s)
+{
+    static const char *const CAPABILITIES[] = {
+        [PGY_CAPABILITY_STANDARD] = "STANDARD",
+        [PGY_CAPABILITY_SAFETY] = "SAFETY",
+        [PGY_CAPABILITY_DLA_STANDALONE] = "DLA_STANDALONE",
+        NULL,
+    };
+    static const char *const VERBOSITIES[] = {
+        [PGY_VERBOSITY_DETAILED] = "DETAILED",
+        [PGY_VERBOSITY_LAYER_NAMES_ONLY] = "LAYER_NAMES_ONLY",
+        [PGY_VERBOSITY_NONE] = "NONE",
+        NULL,
+    };
+    static const char *const LEVELS[] = {
+        [PGY_CONSTRAINTS_NONE] = "none",
+        [PGY_CONSTRAINTS_PREFER] = "prefer",
+        [PGY_CONSTRAINTS_OBEY] = "obey",
+        NULL,
+    };
+    pgy_build_config *c = &s->config;
+    c->engine_capability = (pgy_engine_capability)place_of(s->engine_capability, CAPABILITIES);
+    c->profiling_verbosity = (pgy_profiling_verbosity)place_of(s->profiling_verbosity, VERBOSITIES);
+    c->constraints = (pgy_constraints)place_of(s->precision_constraints, LEVELS);
+    if (s->hardware_level && !strcmp(s->hardware_level, "AMPERE_PLUS")) c->cpu_level = PGY_CPU_AVX2;
 }
 
 static const pgy_metadata *input_shapes(const args *line)
@@ -345,7 +337,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     arena *a = &line->memory;
     s->config.size = sizeof s->config;
     if (s->strict_types && !s->precision_constraints) s->precision_constraints = "obey";
-    if (s->exclude_lean_runtime && !s->version_compatible)
+    if (s->config.exclude_lean_runtime && !s->config.version_compatible)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "--exclude-lean-runtime needs --version-compatible");
     apply_old_tactics(s);
@@ -354,17 +346,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     if (!st) st = check_numbers(s, a, err);
     if (!st) st = check_capabilities(s, err);
     if (!st) st = read_pools(s, a, err);
-    if (!st) st = fill_flags(s, a, err);
     if (st) return st;
     s->config.save_tactics = s->save_tactics;
     s->config.load_tactics = s->load_tactics;
-    s->config.engine_capability = s->engine_capability;
-    s->config.profiling_verbosity = s->profiling_verbosity;
-    s->config.refittable = s->refittable;
-    s->config.strip_plan = s->strip_plan;
-    s->config.version_compatible = s->version_compatible;
-    if (s->hardware_level && strcmp(s->hardware_level, "AMPERE_PLUS") == 0)
-        s->config.cpu_level = PGY_CPU_AVX2;
+    fill_enumerators(s);
     return PGY_OK;
 }
 
@@ -384,7 +369,6 @@ static void fill_timing(trt_config_args *s, const trt_engine_args *e)
     pgy_build_config *c = &s->config;
     c->load_timing_cache = s->load_timing_cache ? s->load_timing_cache : s->old_timing_cache;
     c->save_timing_cache = e && e->save_timing_cache ? e->save_timing_cache : s->old_timing_cache;
-    c->error_on_timing_cache_miss = s->error_on_cache_miss;
 }
 
 static void fill_debug(pgy_build_config *c, const trt_network_args *n)

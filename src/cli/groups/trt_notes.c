@@ -38,13 +38,14 @@ static void note_precision(const trt_config_args *s)
     const bool legacy =
         s->calibration_class && !strcmp(s->calibration_class, "IInt8LegacyCalibrator");
     const note NOTES[] = {
-        {s->tf32, "--tf32", "no effect on a CPU: float32 is computed in float32"},
-        {s->fp8, "--fp8", "models with Q/DQ in float8 run as they are; others do not change"},
-        {calibrates && !s->int8 && !has_int8_layer(&s->config),
+        {s->config.tf32, "--tf32", "no effect on a CPU: float32 is computed in float32"},
+        {s->config.fp8, "--fp8",
+         "models with Q/DQ in float8 run as they are; others do not change"},
+        {calibrates && !s->config.int8 && !has_int8_layer(&s->config),
          "--calibration-cache and other options of calibration", "ignored without --int8"},
         {(s->quantile || s->regression_cutoff) && !legacy, "--quantile, --regression-cutoff",
          "no effect: they are for IInt8LegacyCalibrator"},
-        {s->sparse_weights, "--sparse-weights",
+        {s->config.sparse_weights, "--sparse-weights",
          "no effect: there are no kernels for sparse weights yet"},
     };
     SAY(NOTES);
@@ -54,9 +55,10 @@ static void note_choices(const trt_config_args *s)
 {
     const bool measures = s->optimization_level < 0 || s->optimization_level > 1;
     const note NOTES[] = {
-        {s->error_on_cache_miss && !measures, "--error-on-timing-cache-miss",
+        {s->config.error_on_timing_cache_miss && !measures, "--error-on-timing-cache-miss",
          "no effect: nothing is measured at this optimization level"},
-        {s->no_compilation_cache, "--disable-compilation-cache", "no effect: nothing is compiled"},
+        {s->config.disable_compilation_cache, "--disable-compilation-cache",
+         "no effect: nothing is compiled"},
         {s->tactic_sources.given, "--tactic-sources", "no effect: all kernels are built in"},
         {s->preview_features.given, "--preview-features", "no effect: these are TensorRT's"},
         {s->quantization_flags.given, "--quantization-flags",
@@ -71,14 +73,14 @@ static void note_device(const trt_config_args *s, const trt_engine_args *e)
     const bool capability = s->engine_capability && strcmp(s->engine_capability, "STANDARD") != 0;
     const note NOTES[] = {
         {s->other_pools, "--pool-limit", "pools other than workspace are not those of a CPU"},
-        {s->exclude_lean_runtime, "--exclude-lean-runtime", "no effect: plans hold no code"},
+        {s->config.exclude_lean_runtime, "--exclude-lean-runtime", "no effect: plans hold no code"},
         {s->runtime_platform != NULL, "--runtime-platform", "no effect"},
         {s->max_aux_streams >= 0, "--max-aux-streams", "no effect on a CPU"},
-        {s->weight_streaming, "--weight-streaming", "no effect on a CPU"},
-        {s->direct_io, "--direct-io", "no effect: inputs and outputs are linear"},
+        {s->config.weight_streaming, "--weight-streaming", "no effect on a CPU"},
+        {s->config.direct_io, "--direct-io", "no effect: inputs and outputs are linear"},
         {s->use_dla, "--use-dla", "there is no DLA: every layer runs on the CPU"},
         {s->gpu_fallback, "--allow-gpu-fallback", "no effect on a CPU"},
-        {s->restricted, "--trt-safety-restricted", "no effect on a CPU"},
+        {s->config.safety_restricted, "--trt-safety-restricted", "no effect on a CPU"},
         {capability, "--engine-capability", "no effect: it is STANDARD"},
         {s->use_gpu, "--use-gpu", "no effect on a CPU"},
         {s->compute_capabilities.given, "--compute-capabilities", "no effect on a CPU"},

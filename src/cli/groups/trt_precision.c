@@ -161,6 +161,7 @@ static pgy_status fill_calibration(trt_config_args *s, args *line, pgy_error *er
     if (!c) return no_memory(err);
     c->line = line;
     c->config = (pgy_calibration){
+        .size = sizeof c->config,
         .kind = kind_of(s->calibration_class),
         .cache = s->calibration_cache,
         .asymmetric = s->quantization && !strcmp(s->quantization, "asymmetric"),
@@ -183,15 +184,7 @@ pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err)
 {
     pgy_build_config *c = &s->config;
     const trt_network_args *network = ARGS_OF(line, trt_network_args);
-    const char *constraints = s->precision_constraints ? s->precision_constraints : "none";
-    c->fp16 = s->fp16;
-    c->bf16 = s->bf16;
-    c->int8 = s->int8;
-    c->fp8 = s->fp8;
     c->save_quantized = s->save_quantized;
-    c->constraints = !strcmp(constraints, "obey")     ? PGY_CONSTRAINTS_OBEY
-                     : !strcmp(constraints, "prefer") ? PGY_CONSTRAINTS_PREFER
-                                                      : PGY_CONSTRAINTS_NONE;
     const pgy_status st = network ? fill_tensors(c, network, &line->memory, err) : PGY_OK;
     return st || !needs_calibration(c) ? st : fill_calibration(s, line, err);
 }

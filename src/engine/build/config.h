@@ -8,8 +8,12 @@
 #include "base/arena.h"
 #include "base/system.h"
 
-/* A copy with all texts and arrays, in `memory`. What calibration, monitor and timing_cache point
- * to stays the caller's. `from` NULL: defaults. */
+/* The caller's configuration as this version knows it, enumerators checked; what it points to is
+ * borrowed. `from` NULL: defaults. */
+pgy_status config_take(pgy_build_config *out, const pgy_build_config *from,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* A copy with all texts, arrays and structs, in `memory`. The timing cache, the data loader and
+ * what callbacks are given stay the caller's. `from` NULL: defaults. */
 pgy_status config_copy(pgy_build_config **out, const pgy_build_config *from, arena *memory,
                        pgy_error *err) PGY_MUST_CHECK;
 /* The processors whose kernels may be used: this one's at most. PGY_E_UNSUPPORTED: this one has not

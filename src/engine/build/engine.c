@@ -257,7 +257,7 @@ static pgy_status keep_original(engine *e, pgy_model *model, const pgy_graph *g,
     if (c->int8 && c->calibration && !precision_is_explicit(g))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "a plan with int8 ranges from calibration cannot be refittable: "
-                             "--save-quantized saves the model with its ranges, which can");
+                             "config.save_quantized saves the model with its ranges, which can");
     e->original = pgy_model_retain(model);
     return PGY_OK;
 }
@@ -308,10 +308,10 @@ static pgy_status build_model(engine **out, pgy_model *model, const pgy_build_co
 pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
                         pgy_error *err)
 {
-    pgy_build_config changed = {.size = sizeof changed};
+    pgy_build_config changed;
     pgy_model *edited = NULL;
-    if (config) changed = *config;
-    pgy_status st = hooks_apply(&edited, &changed, model, err);
+    pgy_status st = config_take(&changed, config, err);
+    if (!st) st = hooks_apply(&edited, &changed, model, err);
     if (!st) st = build_model(out, edited, &changed, err);
     pgy_model_destroy(edited);
     return st;

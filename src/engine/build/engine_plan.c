@@ -139,7 +139,7 @@ pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err)
     pgy_status st = engine_need_original(e, err);
     if (!st && !e->original)
         st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "the engine was not built to be refitted (--refittable)");
+                           "the engine was not built to be refitted (config.refittable)");
     if (!st) *out = pgy_model_retain(e->original);
     pthread_mutex_unlock(&e->lock);
     return st;

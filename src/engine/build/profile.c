@@ -177,7 +177,7 @@ static pgy_status fill_range(bound_range *out, profile_set *s, bool warn, pgy_er
     LOG_ONCE(
         WARNING,
         "Input '%s' has dimensions that are not fixed and no shapes are given for it: the profile "
-        "takes %s; --trt-min-shapes, --trt-opt-shapes and --trt-max-shapes give a range",
+        "takes %s; profile.min, profile.opt and profile.max give a range",
         input->name, str_text(&shape));
     str_deinit(&shape);
     return PGY_OK;

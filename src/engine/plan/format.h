@@ -19,7 +19,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "plans are used where 
 #define PLAN_MAGIC "\x89PGYPLAN"
 
 enum {
-    PLAN_MAJOR = 1,
+    PLAN_MAJOR = 2,
     PLAN_MINOR = 0,
     PLAN_ALIGN = 64,
     PLAN_BULK_ALIGN = 4096,
@@ -29,7 +29,7 @@ enum {
 typedef enum plan_kind {
     PLAN_STRINGS = 1, /* texts, each terminated */
     PLAN_INFO,        /* one plan_info_record */
-    PLAN_CHOICES,     /* plan_choice: lists of the configuration */
+    PLAN_SETTINGS,    /* plan_setting: the configuration, as in build/config_store.h */
     PLAN_VALUES,      /* plan_value: the model's inputs, then its outputs, as declared */
     PLAN_DIMS,        /* plan_dim of those */
     PLAN_PROFILES,    /* plan_profile */
@@ -68,17 +68,9 @@ typedef struct plan_section {
 
 enum {
     PLAN_REFITTABLE = 1,
-    PLAN_STRIPPED = 2,           /* CONSTANTS is empty: what refers to it waits for a refit */
-    PLAN_WHOLE = 4,              /* the graph has all its weights: for other shapes and kernels */
-    PLAN_VERSION_COMPATIBLE = 8, /* kernels that are not known any more may be chosen anew */
-    PLAN_OBEYS = 16,             /* types of layers, as in pgy_constraints */
-    PLAN_PREFERS = 32,
-    PLAN_FP16 = 64,
-    PLAN_BF16 = 128,
-    PLAN_INT8 = 256,
-    PLAN_FP8 = 512,
-    PLAN_LIMITED = 1024, /* workspace_limit is one */
-    PLAN_DEBUG_UNFUSED = 2048
+    PLAN_STRIPPED = 2,          /* CONSTANTS is empty: what refers to it waits for a refit */
+    PLAN_WHOLE = 4,             /* the graph has all its weights: for other shapes and kernels */
+    PLAN_VERSION_COMPATIBLE = 8 /* kernels that are not known any more may be chosen anew */
 };
 
 typedef struct plan_info_record {
@@ -86,24 +78,14 @@ typedef struct plan_info_record {
     uint64_t model_hash;    /* of the model that was built, 0: not known */
     uint32_t flags;
     uint32_t input_count, output_count; /* of the model */
-    uint32_t cpu_level;                 /* pgy_cpu_level of the configuration */
-    uint32_t verbosity, capability;     /* texts of the configuration */
-    uint64_t workspace_limit, threads;
+    uint32_t reserved;
     uint64_t constant_bytes; /* of CONSTANTS, also when it was stripped */
 } plan_info_record;
 
-typedef enum plan_choice_kind {
-    PLAN_LAYER_TYPE,
-    PLAN_TENSOR_TYPE,
-    PLAN_DEBUG_TENSOR,
-    PLAN_CHOICE_END
-} plan_choice_kind;
-
-typedef struct plan_choice {
-    uint32_t kind, name;
-    int32_t dtype; /* 0: none */
-    uint32_t reserved;
-} plan_choice;
+typedef struct plan_setting {
+    uint32_t field, text; /* text: or PLAN_NO_TEXT */
+    int64_t value;
+} plan_setting;
 
 #define PLAN_NO_TEXT UINT32_MAX
 

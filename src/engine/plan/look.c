@@ -2,6 +2,7 @@
 /* The public side of plans: building one in a single call, and looking at one. What is looked at is
  * read once, when the plan is opened. */
 #include "engine/plan/look.h"
+#include "engine/build/config_fields.h"
 
 #include <string.h>
 
@@ -179,9 +180,10 @@ static pgy_status read_programs(pgy_plan *p, pgy_error *err)
     return st;
 }
 
-static void set_verbosity(pgy_plan *p, const char *verbosity)
+static void set_verbosity(pgy_plan *p, const pgy_build_config *config)
 {
-    p->info.verbosity = verbosity ? verbosity : "DETAILED";
+    const config_field *f = config_field_find("profiling_verbosity");
+    p->info.verbosity = f->names[config->profiling_verbosity];
 }
 
 static pgy_status read_plan(pgy_plan *p, pgy_error *err)
@@ -195,7 +197,7 @@ static pgy_status read_plan(pgy_plan *p, pgy_error *err)
     if (st) return st;
     p->profiles = p->own_profiles;
     describe(p);
-    set_verbosity(p, config->profiling_verbosity);
+    set_verbosity(p, config);
     return read_programs(p, err);
 }
 
@@ -244,7 +246,7 @@ pgy_status plan_look_at_engine(pgy_plan **out, engine *e, pgy_error *err)
     p->info.refittable = engine_config(e)->refittable;
     p->info.stripped = engine_is_stripped(e);
     p->info.version_compatible = engine_config(e)->version_compatible;
-    set_verbosity(p, engine_config(e)->profiling_verbosity);
+    set_verbosity(p, engine_config(e));
     for (size_t i = 0; !st && i < p->profile_count; i++) {
         looked_at *to = &p->programs[i];
         st = engine_program_for(&to->program, e, i, err);

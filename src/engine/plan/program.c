@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "engine/build/config_store.h"
 #include "engine/plan/file.h"
 #include "engine/plan/prove.h"
 #include "engine/plan/weights.h"
@@ -81,63 +82,24 @@ static const char *text_or_null(const plan_file *p, uint32_t text)
     return text == PLAN_NO_TEXT ? NULL : plan_text(p, text);
 }
 
-/* The choices of a kind as a list of types, or of names. */
-static bool take_choices(const plan_file *p, plan_choice_kind kind, arena *memory,
-                         const pgy_type_choice **types, const char *const **names, size_t *count)
+static config_setting setting_at(size_t i, const void *user)
 {
-    const plan_choice *choices = p->at[PLAN_CHOICES];
-    const size_t most = p->counts[PLAN_CHOICES];
-    pgy_type_choice *made = types ? arena_alloc_array(memory, most + 1, sizeof *made) : NULL;
-    const char **texts = names ? arena_alloc_array(memory, most + 1, sizeof *texts) : NULL;
-    if (!made && !texts) return false;
-    *count = 0;
-    for (size_t i = 0; i < most; i++) {
-        if (choices[i].kind != (uint32_t)kind) continue;
-        const char *name = plan_text(p, choices[i].name);
-        if (made)
-            made[(*count)++] = (pgy_type_choice){
-                .name = name,
-                .dtype = choices[i].dtype ? pgy_dtype_from_onnx(choices[i].dtype) : 0};
-        else
-            texts[(*count)++] = name;
-    }
-    if (types) *types = made;
-    if (names) *names = texts;
-    return true;
+    const plan_file *p = user;
+    const plan_setting *s = &((const plan_setting *)p->at[PLAN_SETTINGS])[i];
+    return (config_setting){
+        .field = plan_text(p, s->field), .text = text_or_null(p, s->text), .value = s->value};
 }
 
 pgy_status plan_config(pgy_build_config **out, const plan_file *p, arena *memory, pgy_error *err)
 {
-    const plan_info_record *i = p->info;
-    const uint32_t f = i->flags;
-    pgy_build_config *c = arena_alloc_array(memory, 1, sizeof *c);
-    if (!c) return no_memory(err);
-    *c = (pgy_build_config){
-        .size = sizeof *c,
-        .threads = i->threads > MAX_THREADS ? 0 : (size_t)i->threads,
-        .has_workspace_limit = f & PLAN_LIMITED,
-        .workspace_bytes = i->workspace_limit,
-        .fp16 = f & PLAN_FP16,
-        .bf16 = f & PLAN_BF16,
-        .int8 = f & PLAN_INT8,
-        .fp8 = f & PLAN_FP8,
-        .constraints = f & PLAN_OBEYS     ? PGY_CONSTRAINTS_OBEY
-                       : f & PLAN_PREFERS ? PGY_CONSTRAINTS_PREFER
-                                          : PGY_CONSTRAINTS_NONE,
-        .refittable = f & PLAN_REFITTABLE,
-        .strip_plan = f & PLAN_STRIPPED,
-        .version_compatible = f & PLAN_VERSION_COMPATIBLE,
-        .cpu_level = (pgy_cpu_level)i->cpu_level,
-        .debug_unfused = f & PLAN_DEBUG_UNFUSED,
-        .engine_capability = text_or_null(p, i->capability),
-        .profiling_verbosity = text_or_null(p, i->verbosity),
-    };
-    if (!take_choices(p, PLAN_LAYER_TYPE, memory, &c->layer_types, NULL, &c->layer_type_count) ||
-        !take_choices(p, PLAN_TENSOR_TYPE, memory, &c->tensor_types, NULL, &c->tensor_type_count) ||
-        !take_choices(p, PLAN_DEBUG_TENSOR, memory, NULL, &c->debug_tensors.items,
-                      &c->debug_tensors.count))
-        return no_memory(err);
-    c->debug_tensors.given = c->debug_tensors.count > 0;
+    const uint32_t facts = p->info->flags;
+    pgy_build_config *c = NULL;
+    const pgy_status st = config_load(&c, setting_at, p, p->counts[PLAN_SETTINGS], memory, err);
+    if (st) return pgy_error_prefix(err, st, "the plan is damaged: ");
+    if (c->threads > MAX_THREADS) c->threads = 0;
+    c->refittable = facts & PLAN_REFITTABLE;
+    c->strip_plan = facts & PLAN_STRIPPED;
+    c->version_compatible = facts & PLAN_VERSION_COMPATIBLE;
     *out = c;
     return PGY_OK;
 }

@@ -14,7 +14,7 @@ enum { PREFETCH_BYTES = 1 << 30 }; /* more may not be wanted at once */
 
 /* Why each section must have some size: its records. 0: bytes. */
 static const size_t RECORD_BYTES[PLAN_KIND_END] = {
-    [PLAN_INFO] = sizeof(plan_info_record), [PLAN_CHOICES] = sizeof(plan_choice),
+    [PLAN_INFO] = sizeof(plan_info_record), [PLAN_SETTINGS] = sizeof(plan_setting),
     [PLAN_VALUES] = sizeof(plan_value),     [PLAN_DIMS] = sizeof(plan_dim),
     [PLAN_PROFILES] = sizeof(plan_profile), [PLAN_RANGES] = sizeof(plan_range),
     [PLAN_PROGRAMS] = sizeof(plan_program), [PLAN_TENSORS] = sizeof(plan_tensor),
@@ -182,18 +182,15 @@ static pgy_status check_info(const plan_file *p, pgy_error *err)
 {
     const plan_info_record *i = p->info;
     const bool stripped = i->flags & PLAN_STRIPPED;
-    if (!is_text(p, i->name) || !is_text(p, i->library) ||
-        (i->verbosity != PLAN_NO_TEXT && !is_text(p, i->verbosity)) ||
-        (i->capability != PLAN_NO_TEXT && !is_text(p, i->capability)) ||
-        i->cpu_level > PGY_CPU_AVX512 || i->constant_bytes > INT64_MAX ||
+    if (!is_text(p, i->name) || !is_text(p, i->library) || i->constant_bytes > INT64_MAX ||
         (stripped ? p->counts[PLAN_CONSTANTS] : i->constant_bytes ^ p->counts[PLAN_CONSTANTS]))
         return damaged(err, "its description is not valid");
     if ((stripped || (i->flags & PLAN_REFITTABLE)) && !p->counts[PLAN_SOURCE])
         return damaged(err, "the model that it can be refitted from is missing");
-    const plan_choice *choices = p->at[PLAN_CHOICES];
-    for (size_t k = 0; k < p->counts[PLAN_CHOICES]; k++)
-        if (choices[k].kind >= PLAN_CHOICE_END || !is_text(p, choices[k].name) ||
-            (choices[k].dtype && !is_type(choices[k].dtype)))
+    const plan_setting *settings = p->at[PLAN_SETTINGS];
+    for (size_t k = 0; k < p->counts[PLAN_SETTINGS]; k++)
+        if (!is_text(p, settings[k].field) ||
+            (settings[k].text != PLAN_NO_TEXT && !is_text(p, settings[k].text)))
             return damaged(err, "its configuration is not valid");
     return PGY_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "engine/build/config_store.h"
 #include "engine/plan/format.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/pool.h"
@@ -55,14 +56,16 @@ static int32_t type_number(pgy_dtype dtype)
 
 /* ---- The configuration ---------------------------------------------------------------------- */
 
-static void add_choice(writer *w, plan_choice_kind kind, const char *name, pgy_dtype dtype)
+static bool add_setting(const config_setting *from, void *user)
 {
-    plan_choice c;
-    memset(&c, 0, sizeof c);
-    c.kind = (uint32_t)kind;
-    c.name = text(w, name);
-    c.dtype = type_number(dtype);
-    put(w, PLAN_CHOICES, &c, sizeof c);
+    writer *w = user;
+    plan_setting s;
+    memset(&s, 0, sizeof s);
+    s.field = text(w, from->field);
+    s.text = text(w, from->text);
+    s.value = from->value;
+    put(w, PLAN_SETTINGS, &s, sizeof s);
+    return true;
 }
 
 static void add_config(writer *w)
@@ -76,28 +79,10 @@ static void add_config(writer *w)
         {w->source->stripped, PLAN_STRIPPED},
         {w->source->whole, PLAN_WHOLE},
         {c->version_compatible, PLAN_VERSION_COMPATIBLE},
-        {c->constraints == PGY_CONSTRAINTS_OBEY, PLAN_OBEYS},
-        {c->constraints == PGY_CONSTRAINTS_PREFER, PLAN_PREFERS},
-        {c->fp16, PLAN_FP16},
-        {c->bf16, PLAN_BF16},
-        {c->int8, PLAN_INT8},
-        {c->fp8, PLAN_FP8},
-        {c->has_workspace_limit, PLAN_LIMITED},
-        {c->debug_unfused, PLAN_DEBUG_UNFUSED},
     };
     for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
         if (FLAGS[i].on) w->info.flags |= FLAGS[i].flag;
-    w->info.cpu_level = (uint32_t)c->cpu_level;
-    w->info.verbosity = text(w, c->profiling_verbosity);
-    w->info.capability = text(w, c->engine_capability);
-    w->info.workspace_limit = c->workspace_bytes;
-    w->info.threads = c->threads;
-    for (size_t i = 0; i < c->layer_type_count; i++)
-        add_choice(w, PLAN_LAYER_TYPE, c->layer_types[i].name, c->layer_types[i].dtype);
-    for (size_t i = 0; i < c->tensor_type_count; i++)
-        add_choice(w, PLAN_TENSOR_TYPE, c->tensor_types[i].name, c->tensor_types[i].dtype);
-    for (size_t i = 0; i < c->debug_tensors.count; i++)
-        add_choice(w, PLAN_DEBUG_TENSOR, c->debug_tensors.items[i], 0);
+    w->failed |= !config_save(c, add_setting, w);
 }
 
 /* ---- The model's inputs and outputs, profiles ------------------------------------------------ */

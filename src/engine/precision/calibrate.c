@@ -285,7 +285,7 @@ static pgy_status run_all(calibration *c, pgy_error *err)
     }
     progress_finish(c->config, PROGRESS_CALIBRATION);
     if (!st && !c->batches)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "--int8: the calibration data are empty");
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "config.int8: the calibration data are empty");
     return st;
 }
 
@@ -405,12 +405,12 @@ pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, s
     if (!c || !c->data)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "int8 needs ranges of %zu tensors, and the model has no Q/DQ: give "
-                             "calibration data (--data-loader-script or --load-inputs) or a "
-                             "calibration cache (--calibration-cache)",
+                             "calibration data (calibration.data) or a "
+                             "calibration cache (calibration.cache)",
                              count);
     if (c->data_is_random)
         LOG(WARNING, "Calibration uses random data: int8 will hold what they reach, not what real "
-                     "data reach; give data by --data-loader-script or --load-inputs");
+                     "data reach; give data by calibration.data");
     st = measure(out, g, values, count, config, err);
     return st || !c->cache ? st : calibration_cache_save(c->cache, out, c, err);
 }

@@ -86,7 +86,7 @@ void precision_check_choices(const precision *x)
     if (x->config->constraints == PGY_CONSTRAINTS_NONE)
         LOG(WARNING,
             "Layers have types (%s), but no constraints: they are followed where that is "
-            "possible; --precision-constraints prefer or obey tells where it is not",
+            "possible; config.constraints prefer or obey tells where it is not",
             str_text(&named));
     str_deinit(&named);
 }

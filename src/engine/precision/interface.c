@@ -39,9 +39,9 @@ static pgy_status check(const pgy_value *v, pgy_dtype t, pgy_error *err)
     if (v->kind == PGY_VALUE_TENSOR && ((is_float_type(came) && is_float_type(t)) ||
                                         (is_integer_type(came) && is_integer_type(t))))
         return PGY_OK;
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "--tensor-dtypes: '%s' is %s and cannot be %s%s",
-                         v->name, came ? pgy_dtype_name(came) : "of unknown type",
-                         pgy_dtype_name(t), why);
+    return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                         "config.tensor_types: '%s' is %s and cannot be %s%s", v->name,
+                         came ? pgy_dtype_name(came) : "of unknown type", pgy_dtype_name(t), why);
 }
 
 /* A value inside, with the type that v had. */
@@ -94,9 +94,9 @@ static pgy_status set_output(pgy_value *v, pgy_dtype t, pgy_error *err)
 {
     pgy_node *n = v->producer;
     if (!n)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "--tensor-dtypes: output '%s' is no result of a layer: its type stays",
-                             v->name);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "config.tensor_types: output '%s' is no result of a layer: its type stays", v->name);
     pgy_value *inside = create_inside(v, err);
     if (!inside) return PGY_E_MEMORY;
     pgy_status st = value_replace_uses(v, inside, err);
@@ -148,7 +148,7 @@ static void tell_format(const pgy_format_choice *c)
         str_printf(&names, "%s%s", i ? ", " : "", c->formats.items[i]);
     }
     LOG(WARNING,
-        "--tensor-formats: '%s' is LINEAR, and not %s: the engine has other formats inside "
+        "config.tensor_formats: '%s' is LINEAR, and not %s: the engine has other formats inside "
         "only",
         c->name, str_text(&names));
     str_deinit(&names);
@@ -158,13 +158,13 @@ pgy_status precision_interface(pgy_graph *g, const pgy_build_config *config, pgy
 {
     for (size_t i = 0; i < config->tensor_type_count; i++)
         if (!has_tensor(g, config->tensor_types[i].name))
-            LOG(WARNING, "--tensor-dtypes: '%s' is no input or output of the model",
+            LOG(WARNING, "config.tensor_types: '%s' is no input or output of the model",
                 config->tensor_types[i].name);
     for (size_t i = 0; i < config->tensor_format_count; i++) {
         if (has_tensor(g, config->tensor_formats[i].name))
             tell_format(&config->tensor_formats[i]);
         else
-            LOG(WARNING, "--tensor-formats: '%s' is no input or output of the model",
+            LOG(WARNING, "config.tensor_formats: '%s' is no input or output of the model",
                 config->tensor_formats[i].name);
     }
     if (!config->tensor_type_count) return PGY_OK;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/printable.h"
+#include "base/sized.h"
 #include "inspect/lint/linter.h"
 
 static void linter_deinit(linter *l)
@@ -34,23 +35,18 @@ static pgy_status check_and_run(linter *l, pgy_error *err)
     return PGY_OK;
 }
 
-/* Options of a caller that was built against a shorter struct. */
-static pgy_lint_options copy_options(const pgy_lint_options *given)
-{
-    pgy_lint_options o = {.size = sizeof o};
-    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
-    return o;
-}
-
 pgy_status pgy_lint_create(pgy_lint **out, const pgy_loader *model, const pgy_lint_options *options,
                            pgy_error *err)
 {
+    pgy_lint_options o = {.size = sizeof o};
+    pgy_status st = SIZED_TAKE(pgy_lint_options, &o, options, err);
+    if (st) return st;
     pgy_lint *lint = mem_calloc(1, sizeof *lint);
     if (!lint) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    linter l = {.report = &lint->report, .options = copy_options(options)};
+    linter l = {.report = &lint->report, .options = o};
     lint->report.found = l.options.found;
     lint->report.user = l.options.user;
-    pgy_status st = lint_load(&l, model, err);
+    st = lint_load(&l, model, err);
     if (!st && l.graph) st = check_and_run(&l, err);
     if (!st && lint->report.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     linter_deinit(&l);

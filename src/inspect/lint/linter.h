@@ -19,7 +19,7 @@ typedef struct linter {
     pgy_metadata *inputs;
     pgy_tensor_map *values; /* everything computed so far */
     const pgy_backend *backend;
-    const void *backend_options;
+    const pgy_backend_options *backend_options;
     bool opened; /* the runtime has taken the whole model: what fails then depends on data */
     /* Settings or data that the runtime or the model refuse: an error of the call, no finding. */
     pgy_status misuse;

@@ -17,21 +17,14 @@
 
 extern const pgy_backend BACKEND_fake;
 
-/* Settings as the option parser fills them, found through the option table. */
-static void *settings_of(const char *mode)
-{
-    char *s = calloc(1, BACKEND_fake.options_size);
-    for (const pgy_option *o = BACKEND_fake.options; o->kind != PGY_OPTION_END; o++)
-        if (!strcmp(o->names, "--fake-mode")) memcpy(s + o->offset, &mode, sizeof mode);
-    return s;
-}
-
 static pgy_runner *runner_of(const char *mode)
 {
     pgy_runner *r = NULL;
-    void *settings = settings_of(mode);
-    assert_int_equal(pgy_runner_create(&r, &BACKEND_fake, NULL, settings, NULL, NULL), PGY_OK);
-    free(settings);
+    pgy_backend_options *o = NULL;
+    assert_int_equal(pgy_backend_options_create(&o, &BACKEND_fake, NULL), PGY_OK);
+    if (mode) assert_int_equal(pgy_backend_options_set(o, "fake_mode", mode, NULL), PGY_OK);
+    assert_int_equal(pgy_runner_create(&r, &BACKEND_fake, NULL, o, NULL, NULL), PGY_OK);
+    pgy_backend_options_destroy(o);
     return r;
 }
 
@@ -113,10 +106,11 @@ static void test_fake__errors(void **state)
     pgy_runner *r = runner_of("start");
     assert_int_equal(pgy_runner_activate(r, &err), PGY_E_BACKEND);
     pgy_runner_destroy(r);
-    r = runner_of("dance");
-    assert_int_equal(pgy_runner_activate(r, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "--fake-mode: there is no mode 'dance'");
-    pgy_runner_destroy(r);
+    pgy_backend_options *o = NULL;
+    assert_int_equal(pgy_backend_options_create(&o, &BACKEND_fake, &err), PGY_OK);
+    assert_int_equal(pgy_backend_options_set(o, "fake_mode", "dance", &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "fake.fake_mode: invalid choice: 'dance'"));
+    pgy_backend_options_destroy(o);
 }
 
 static void test_fake__crashes(void **state)

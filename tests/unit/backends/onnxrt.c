@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/onnxruntime/settings.h"
 #include "base/file.h"
 #include "harness/model_builder.h"
 
@@ -51,8 +50,23 @@ static void free_bytes(void *user)
     free(b);
 }
 
-/* An inactive runner of the model, which is consumed; from memory. */
-static pgy_runner *runner_of(model_builder *m, const ort_settings *settings)
+/* Options by name; NULL ends the list. */
+typedef struct named_value {
+    const char *name, *value;
+} named_value;
+
+static pgy_backend_options *options_of(const named_value *list)
+{
+    pgy_backend_options *o = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_backend_options_create(&o, &BACKEND_onnxrt, &err), PGY_OK);
+    for (; list && list->name; list++)
+        if (pgy_backend_options_set(o, list->name, list->value, &err)) fail_msg("%s", err.text);
+    return o;
+}
+
+/* An inactive runner of the model, which is consumed; from memory. Options move in. */
+static pgy_runner *runner_of(model_builder *m, pgy_backend_options *options)
 {
     pgy_error err = {0};
     pgy_runner *r = NULL;
@@ -61,8 +75,8 @@ static pgy_runner *runner_of(model_builder *m, const ort_settings *settings)
     assert_int_equal(pgy_model_serialize(&b->data, &b->size, model, &err), PGY_OK);
     pgy_model_destroy(model);
     pgy_model_source source = {.open = open_bytes, .destroy = free_bytes, .user = b};
-    assert_int_equal(pgy_runner_create(&r, &BACKEND_onnxrt, &source, settings, "ort", &err),
-                     PGY_OK);
+    assert_int_equal(pgy_runner_create(&r, &BACKEND_onnxrt, &source, options, "ort", &err), PGY_OK);
+    pgy_backend_options_destroy(options);
     return r;
 }
 
@@ -114,11 +128,11 @@ static model_builder identity(pgy_dtype dtype, const char *shape)
 }
 
 /* The message of an activation that must fail. */
-static const char *activation_error(const ort_settings *settings, pgy_status expected)
+static const char *activation_error(pgy_backend_options *options, pgy_status expected)
 {
     static pgy_error err;
     model_builder m = doubling();
-    pgy_runner *r = runner_of(&m, settings);
+    pgy_runner *r = runner_of(&m, options);
     err = (pgy_error){0};
     assert_int_equal(pgy_runner_activate(r, &err), expected);
     pgy_runner_destroy(r);
@@ -346,14 +360,15 @@ static void test_onnxrt__providers_by_part_of_the_name(void **state)
     for (int i = 0; i < 3; i++) {
         pgy_error err = {0};
         model_builder m = doubling();
-        ort_settings s = {.providers = {&NAMES[i], 1, true}};
-        pgy_runner *r = runner_of(&m, &s);
+        const named_value one[] = {{"providers", NAMES[i]}, {NULL, NULL}};
+        pgy_runner *r = runner_of(&m, options_of(one));
         if (pgy_runner_activate(r, &err)) fail_msg("%s", err.text);
         pgy_runner_destroy(r);
     }
     const char *unknown[] = {"cpu", "abacus"};
-    ort_settings s = {.providers = {unknown, 2, true}};
-    const char *text = activation_error(&s, PGY_E_NOT_FOUND);
+    pgy_backend_options *o = options_of(NULL);
+    assert_int_equal(pgy_backend_options_set_words(o, "providers", unknown, 2, NULL), PGY_OK);
+    const char *text = activation_error(o, PGY_E_NOT_FOUND);
     assert_non_null(strstr(text, "Could not find specified ONNX-Runtime execution provider."));
     assert_non_null(strstr(text, "Requested provider was: abacus, but available providers are: ["));
     assert_non_null(strstr(text, "'CPUExecutionProvider'"));
@@ -365,22 +380,24 @@ static void test_onnxrt__settings(void **state)
     NEED_RUNTIME();
     pgy_error err = {0};
     model_builder m = doubling();
-    ort_settings good = {.graph_level = "ort_disable_all", .threads = 1};
-    pgy_runner *r = runner_of(&m, &good);
+    const named_value good[] = {
+        {"graph_optimization_level", "ort_disable_all"}, {"onnxrt_threads", "1"}, {NULL, NULL}};
+    pgy_runner *r = runner_of(&m, options_of(good));
     assert_int_equal(pgy_runner_activate(r, &err), PGY_OK);
     pgy_runner_destroy(r);
 
-    ort_settings level = {.graph_level = "FAST"};
+    const named_value level[] = {{"graph_optimization_level", "FAST"}, {NULL, NULL}};
     assert_string_equal(
-        activation_error(&level, PGY_E_ARGUMENT),
-        "--graph-optimization-level: there is no level 'FAST'; the levels are: ['ORT_DISABLE_ALL', "
+        activation_error(options_of(level), PGY_E_ARGUMENT),
+        "onnxrt.graph_optimization_level: there is no level 'FAST'; the levels are: "
+        "['ORT_DISABLE_ALL', "
         "'ORT_ENABLE_BASIC', 'ORT_ENABLE_EXTENDED', 'ORT_ENABLE_LAYOUT', 'ORT_ENABLE_ALL']");
-    ort_settings threads = {.threads = -1};
-    assert_non_null(strstr(activation_error(&threads, PGY_E_ARGUMENT), "--onnxrt-threads: -1"));
-    const char *libraries[] = {"/no/such/ops.so", NULL};
-    ort_settings custom = {.op_libraries = {libraries, 2, true}};
-    const char *text = activation_error(&custom, PGY_E_BACKEND);
-    assert_non_null(strstr(text, "--custom-op-library /no/such/ops.so: "));
+    const named_value threads[] = {{"onnxrt_threads", "-1"}, {NULL, NULL}};
+    assert_non_null(
+        strstr(activation_error(options_of(threads), PGY_E_ARGUMENT), "onnxrt.onnxrt_threads: -1"));
+    const named_value custom[] = {{"custom_op_library", "/no/such/ops.so"}, {NULL, NULL}};
+    const char *text = activation_error(options_of(custom), PGY_E_BACKEND);
+    assert_non_null(strstr(text, "onnxrt.custom_op_library /no/such/ops.so: "));
 }
 
 /* A library that registers nothing but is one: proof that the call takes what it is given. */
@@ -397,8 +414,8 @@ static void test_onnxrt__custom_op_library_is_called(void **state)
              object);
     assert_int_equal(system(command), 0);
     model_builder m = doubling();
-    ort_settings s = {.op_libraries = {&object, 1, true}};
-    pgy_runner *r = runner_of(&m, &s);
+    const named_value custom[] = {{"custom_op_library", object}, {NULL, NULL}};
+    pgy_runner *r = runner_of(&m, options_of(custom));
     if (pgy_runner_activate(r, &err)) fail_msg("%s", err.text);
     pgy_runner_destroy(r);
     unlink(object);

@@ -449,7 +449,8 @@ static void test_run__check_average(void **state)
     assert_int_equal(log_count("Passed: 0/1 outputs"), 1);
     form_judge.fail_fast = true;
     assert_null(run(ACT(.add = 0), ACT(.add = 0), 1, o, &err));
-    assert_non_null(strstr(err.text, "--check-average cannot be combined with --fail-fast"));
+    assert_non_null(
+        strstr(err.text, "judge.check_average cannot be combined with judge.fail_fast"));
     pgy_compare_destroy(l2);
     o = form(false);
     form_judge.check_average = true; /* the default function judges elements */
@@ -519,11 +520,11 @@ static void test_run__contradicting_options(void **state)
     pgy_run_options o = form(false);
     o.warm_up = 1;
     assert_null(run(ACT(.add = 0), NULL, 1, o, &err));
-    assert_string_equal(err.text, "--warm-up requires --sequential-runners.");
+    assert_string_equal(err.text, "run.warm_up requires run.sequential.");
     o = form(false);
     o.use_subprocess = true;
     assert_null(run(ACT(.add = 0), NULL, 1, o, &err));
-    assert_string_equal(err.text, "--use-subprocess requires --sequential-runners.");
+    assert_string_equal(err.text, "run.use_subprocess requires run.sequential.");
     o = form(false);
     o.save_inputs = o.save_outputs = "same.json";
     assert_null(run(ACT(.add = 0), NULL, 1, o, &err));

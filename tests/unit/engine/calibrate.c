@@ -242,7 +242,8 @@ static void test_calibrate__kinds_differ(void **state)
     (void)state;
     histogram h = {0};
     add_normal(&h, 10000, 1);
-    pgy_calibration c = {.kind = PGY_CALIBRATOR_LEGACY, .quantile = 0.5, .regression_cutoff = 1};
+    pgy_calibration c = {
+        .size = sizeof c, .kind = PGY_CALIBRATOR_LEGACY, .quantile = 0.5, .regression_cutoff = 1};
     assert_true(fabs(calibrator_grid(&c, &h).scale * 127 - 0.6745) < 0.05);
     c.kind = PGY_CALIBRATOR_MIN_MAX;
     assert_true(calibrator_grid(&c, &h).scale * 127 == h.max);
@@ -285,7 +286,7 @@ static void test_calibrate__least_error(void **state)
                 histogram_add(&h, &y, 1);
             }
         }
-        pgy_calibration c = {.kind = PGY_CALIBRATOR_LEAST_ERROR};
+        pgy_calibration c = {.size = sizeof c, .kind = PGY_CALIBRATOR_LEAST_ERROR};
         const grid best = calibrator_grid(&c, &h);
         const double error = calibrator_error(&h, &best, false);
         for (size_t i = 0; i < 3; i++) {
@@ -295,7 +296,8 @@ static void test_calibrate__least_error(void **state)
         }
         assert_int_equal(best.zero, 0);
         if (k == 1) assert_true(best.scale * 127 < 25);
-        c = (pgy_calibration){.kind = PGY_CALIBRATOR_LEAST_ERROR, .asymmetric = true};
+        c = (pgy_calibration){
+            .size = sizeof c, .kind = PGY_CALIBRATOR_LEAST_ERROR, .asymmetric = true};
         const grid asymmetric = calibrator_grid(&c, &h);
         if (k == 2) assert_true(calibrator_error(&h, &asymmetric, true) < error / 2);
         assert_true(fabs(grid_low(&asymmetric, true)) <= fabs(h.low) + asymmetric.scale);
@@ -377,7 +379,7 @@ static void test_calibrate__caches_come_back(void **state)
     assert_false(found); /* it is empty */
     assert_true(scales_set(&made, "layer/1:0", 0.0123f) && scales_set(&made, "y", 1));
     assert_true(scales_set(&made, "y", 2));
-    const pgy_calibration how = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    const pgy_calibration how = {.size = sizeof how, .kind = PGY_CALIBRATOR_MIN_MAX};
     assert_int_equal(calibration_cache_save(path, &made, &how, NULL), PGY_OK);
     assert_int_equal(file_read(&text, path, NULL), PGY_OK);
     assert_non_null(

@@ -462,7 +462,7 @@ static void test_plan__is_made_for_a_level_of_processors(void **state)
 
 /* ---- Inspection ----------------------------------------------------------------------------- */
 
-static char *inspect(const char *verbosity, pgy_inspect_format format)
+static char *inspect(pgy_profiling_verbosity verbosity, pgy_inspect_format format)
 {
     const pgy_build_config config = {.size = sizeof config,
                                      .profiles = PROFILES,
@@ -505,7 +505,7 @@ static void test_plan__inspector_json(void **state)
         "\"OptShape\": [",
         "\"MaxShape\": [",
     };
-    char *text = inspect(NULL, PGY_INSPECT_JSON);
+    char *text = inspect(PGY_VERBOSITY_DETAILED, PGY_INSPECT_JSON);
     json_value *root = NULL;
     arena memory = {0};
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) expect_in(text, PARTS[i]);
@@ -520,17 +520,17 @@ static void test_plan__inspector_json(void **state)
 static void test_plan__inspector_tells_what_it_may(void **state)
 {
     (void)state;
-    char *text = inspect("LAYER_NAMES_ONLY", PGY_INSPECT_JSON);
+    char *text = inspect(PGY_VERBOSITY_LAYER_NAMES_ONLY, PGY_INSPECT_JSON);
     assert_null(strstr(text, "LayerType"));
     expect_in(text, "\"n2 [profile 1]\"");
     pgy_text_free(text);
-    text = inspect("NONE", PGY_INSPECT_JSON);
+    text = inspect(PGY_VERBOSITY_NONE, PGY_INSPECT_JSON);
     expect_in(text, "\"Layers\": []");
     pgy_text_free(text);
-    text = inspect("NONE", PGY_INSPECT_ONELINE);
+    text = inspect(PGY_VERBOSITY_NONE, PGY_INSPECT_ONELINE);
     assert_string_equal(text, "");
     pgy_text_free(text);
-    text = inspect("DETAILED", PGY_INSPECT_ONELINE);
+    text = inspect(PGY_VERBOSITY_DETAILED, PGY_INSPECT_ONELINE);
     expect_in(text, "n2 [Asinh]: m (2, 4) float32 -> a (2, 4) float32 | ");
     pgy_text_free(text);
 }
@@ -609,7 +609,7 @@ static void test_plan__newer_and_foreign_files_are_refused(void **state)
     bytes.data[offsetof(plan_header, major)]++;
     sign(&bytes);
     assert_int_equal(parse(&bytes, bytes.size, false, &err), PGY_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "format version 2.0"));
+    assert_non_null(strstr(err.text, "format version 3.0"));
     bytes.data[offsetof(plan_header, major)]--;
     bytes.data[offsetof(plan_header, minor)]++; /* adds what may be left out */
     sign(&bytes);

@@ -528,7 +528,7 @@ static void test_precision__int8(void **state)
 {
     (void)state;
     pgy_build_config config = {.size = sizeof config, .int8 = true};
-    pgy_calibration calibration = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    pgy_calibration calibration = {.size = sizeof calibration, .kind = PGY_CALIBRATOR_MIN_MAX};
     pgy_graph *g = quantize(residual(), &config, &calibration, 0.05);
     /* One pair for each of x, r1, p, c2, r2, g, f; a weight's DequantizeLinear for each of three.
      */
@@ -556,7 +556,7 @@ static void test_precision__functions_between_int8_layers(void **state)
 {
     (void)state;
     pgy_build_config config = {.size = sizeof config, .int8 = true};
-    pgy_calibration calibration = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    pgy_calibration calibration = {.size = sizeof calibration, .kind = PGY_CALIBRATOR_MIN_MAX};
     model_builder b = builder_start(17);
     builder_input(&b, "x", PGY_F32, "N, 2, 4, 4");
     weights(&b, "v", "3, 2, 1, 1", 6);
@@ -584,7 +584,7 @@ static void test_precision__every_calibrator(void **state)
     (void)state;
     for (pgy_calibrator kind = PGY_CALIBRATOR_ENTROPY_2; kind <= PGY_CALIBRATOR_LEGACY; kind++) {
         pgy_build_config config = {.size = sizeof config, .int8 = true};
-        pgy_calibration calibration = {.kind = kind, .quantile = 1};
+        pgy_calibration calibration = {.size = sizeof calibration, .kind = kind, .quantile = 1};
         pgy_graph_destroy(quantize(residual(), &config, &calibration, 0.3));
     }
 }
@@ -595,7 +595,7 @@ static void test_precision__exempted_from_int8(void **state)
     static const pgy_type_choice choices[] = {{"c2", PGY_F32}, {"y", PGY_F16}};
     pgy_build_config config = {
         .size = sizeof config, .int8 = true, .layer_types = choices, .layer_type_count = 2};
-    pgy_calibration calibration = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    pgy_calibration calibration = {.size = sizeof calibration, .kind = PGY_CALIBRATOR_MIN_MAX};
     model_builder b = residual();
     name_nodes(&b);
     pgy_graph *g = quantize(b, &config, &calibration, 0.05);
@@ -612,7 +612,7 @@ static void test_precision__int8_for_one_layer(void **state)
                                .constraints = PGY_CONSTRAINTS_OBEY,
                                .layer_types = choices,
                                .layer_type_count = 1};
-    pgy_calibration calibration = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    pgy_calibration calibration = {.size = sizeof calibration, .kind = PGY_CALIBRATOR_MIN_MAX};
     model_builder b = residual();
     name_nodes(&b);
     pgy_graph *g = quantize(b, &config, &calibration, 0.05);
@@ -628,7 +628,8 @@ static void test_precision__caches(void **state)
     char *path = NULL;
     assert_int_equal(file_temp_path(&path, ".cache", NULL), PGY_OK);
     pgy_build_config config = {.size = sizeof config, .int8 = true};
-    pgy_calibration calibration = {.kind = PGY_CALIBRATOR_ENTROPY_2, .cache = path};
+    pgy_calibration calibration = {
+        .size = sizeof calibration, .kind = PGY_CALIBRATOR_ENTROPY_2, .cache = path};
     pgy_graph_destroy(quantize(residual(), &config, &calibration, 0.1));
     assert_null(calibration.data);
     pgy_graph *g = expect_close(residual(), &config, 0.1);
@@ -650,7 +651,7 @@ static void test_precision__caches_with_gaps(void **state)
     assert_int_equal(file_temp_path(&path, ".cache", NULL), PGY_OK);
     write_text(path, "TRT-8601-EntropyCalibration2\nx: 3c810204\nf: 3e000000\n");
     pgy_build_config config = {.size = sizeof config, .int8 = true};
-    const pgy_calibration calibration = {.cache = path};
+    const pgy_calibration calibration = {.size = sizeof calibration, .cache = path};
     config.calibration = &calibration;
     pgy_graph *g = expect_close(residual(), &config, 0.1);
     assert_int_equal(count_of(g, "QuantizeLinear"), 2);
@@ -668,8 +669,8 @@ static void test_precision__int8_without_ranges(void **state)
     pgy_error err = {0};
     pgy_graph *g = import(&b);
     assert_int_equal(precision_apply(g, &config, &err), PGY_E_ARGUMENT);
-    assert_non_null(strstr(err.text, "--data-loader-script"));
-    assert_non_null(strstr(err.text, "--calibration-cache"));
+    assert_non_null(strstr(err.text, "calibration.data"));
+    assert_non_null(strstr(err.text, "calibration.cache"));
     pgy_graph_destroy(g);
 }
 
@@ -697,7 +698,7 @@ static void test_precision__int8_and_float16(void **state)
 {
     (void)state;
     pgy_build_config config = {.size = sizeof config, .int8 = true, .fp16 = true};
-    pgy_calibration calibration = {.kind = PGY_CALIBRATOR_MIN_MAX};
+    pgy_calibration calibration = {.size = sizeof calibration, .kind = PGY_CALIBRATOR_MIN_MAX};
     model_builder b = residual();
     builder_node(&b, "Neg", "z", "n");
     builder_node(&b, "Abs", "n", "m");

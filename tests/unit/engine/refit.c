@@ -243,7 +243,7 @@ static void test_refit__names_what_is_wrong(void **state)
     pgy_model *model = model_of(1);
     assert_int_equal(pgy_engine_build(&fixed, model, NULL, &err), PGY_OK);
     assert_int_equal(pgy_refitter_create(&r, fixed, &err), PGY_E_ARGUMENT);
-    assert_non_null(strstr(err.text, "--refittable"));
+    assert_non_null(strstr(err.text, "config.refittable"));
     pgy_engine_release(fixed);
     pgy_model_destroy(model);
 }

@@ -739,7 +739,8 @@ static void end(void *user, const char *phase)
 static void test_runtime__a_monitor_hears_and_can_stop_the_build(void **state)
 {
     progress p = {.stop_at = 0};
-    const pgy_progress_monitor m = {.user = &p, .start = begin, .step = go_on, .finish = end};
+    const pgy_progress_monitor m = {
+        .size = sizeof m, .user = &p, .start = begin, .step = go_on, .finish = end};
     pgy_build_config config = RANGED;
     pgy_engine *e = NULL;
     pgy_error err = {0};
