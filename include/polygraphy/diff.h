@@ -116,6 +116,34 @@ PGY_API const pgy_diff_summary *pgy_diff_summarize(const pgy_diff *d);
 /** Differences graph by graph: the model, then interfaces, nodes, tensors, weights. */
 PGY_API size_t pgy_diff_count(const pgy_diff *d);
 PGY_API const pgy_difference *pgy_diff_at(const pgy_diff *d, size_t i);
+/** Are the models equal? @param ignore_unread weights that could not be compared count as equal */
+PGY_API bool pgy_diff_is_equal(const pgy_diff *d, bool ignore_unread);
+
+/* ---- Reports -------------------------------------------------------------------------------- */
+
+typedef struct pgy_diff_report_options {
+    size_t size;                /**< sizeof(pgy_diff_report_options) */
+    const char *before, *after; /**< what to call the models, as their paths; NULL: "before" and
+                                     "after" */
+    bool all;                   /**< text: every difference, not only the first ones of each part */
+    const char *more;           /**< text: ends "... 12 more", as ", see --all"; NULL: nothing */
+    bool ignore_unread;         /**< JSON: for "equal" as in pgy_diff_is_equal */
+} pgy_diff_report_options;
+
+/** For a screen: sums, then the differences part by part; of weights the largest changes first.
+ * Free with pgy_text_free. @param options NULL for the defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_diff_text(char **out, const pgy_diff *d,
+                                                const pgy_diff_report_options *options,
+                                                pgy_error *err);
+/** All differences with their numbers. Free with pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_diff_json(char **out, const pgy_diff *d,
+                                                const pgy_diff_report_options *options,
+                                                pgy_error *err);
+/** The same as a file that appears whole or not at all. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_diff_save_json(const pgy_diff *d, const char *path,
+                                                     const pgy_diff_report_options *options,
+                                                     pgy_error *err);
+
 /** "node", "renamed" and so on. */
 PGY_API const char *pgy_diff_part_name(pgy_diff_part part);
 PGY_API const char *pgy_diff_change_name(pgy_diff_change change);

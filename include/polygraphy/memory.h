@@ -87,6 +87,30 @@ PGY_API const pgy_memory_tensor *pgy_memory_unknown_at(const pgy_memory *m, size
 /** Tensors of which the most is known, subgraphs included; `unknown_why` tells why no more is. */
 PGY_API const pgy_memory_tensor *pgy_memory_bound_at(const pgy_memory *m, size_t i);
 
+/* ---- Reports -------------------------------------------------------------------------------- */
+
+typedef struct pgy_memory_report_options {
+    size_t size;             /**< sizeof(pgy_memory_report_options) */
+    const char *model;       /**< what to call the model, as its path; NULL: "model" */
+    bool all;                /**< text: every step and every tensor at the peak */
+    const char *more;        /**< text: ends "... 12 more", as ", see --all"; NULL: nothing */
+    const char *sort_advice; /**< text: ends "The order of the file cannot be run"; NULL: nothing */
+} pgy_memory_report_options;
+
+/** For a screen: sums, what holds the peak, and a bar for each stretch of steps. Free with
+ * pgy_text_free. @param options NULL for the defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_memory_text(char **out, const pgy_memory *m,
+                                                  const pgy_memory_report_options *options,
+                                                  pgy_error *err);
+/** All steps and tensors. Free with pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_memory_json(char **out, const pgy_memory *m,
+                                                  const pgy_memory_report_options *options,
+                                                  pgy_error *err);
+/** The same as a file that appears whole or not at all. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_memory_save_json(const pgy_memory *m, const char *path,
+                                                       const pgy_memory_report_options *options,
+                                                       pgy_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -109,6 +109,19 @@ void str_printf(str *s, const char *format, ...)
     va_end(args);
 }
 
+void str_append_bytes(str *s, uint64_t bytes)
+{
+    static const char *const UNITS[] = {"KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes / 1024;
+    size_t unit = 0;
+    if (bytes < 1024) {
+        str_printf(s, "%llu byte%s", (unsigned long long)bytes, bytes == 1 ? "" : "s");
+        return;
+    }
+    while (v >= 1024 && unit + 1 < sizeof UNITS / sizeof *UNITS) v /= 1024, unit++;
+    str_printf(s, "%.2f %s", v, UNITS[unit]);
+}
+
 void str_vprintf(str *s, const char *format, va_list args)
 {
     if (!reserve(s, 64)) return;

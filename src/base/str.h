@@ -28,6 +28,7 @@ void str_append(str *s, const char *text);
 void str_append_n(str *s, const char *text, size_t size);
 void str_append_char(str *s, char c);
 void str_append_fill(str *s, char c, size_t count);
+void str_append_bytes(str *s, uint64_t bytes); /* "1 byte", "12.50 MiB" */
 /* A word as a shell would need it, so that a printed line can be pasted back. */
 void str_append_word(str *s, const char *word);
 void str_printf(str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect diff: what differs between two ONNX models, and by how much their weights do.
  */
-#include <string.h>
+#include <polygraphy/diff.h>
 
 #include "base/log.h"
 #include "base/pytext.h"
-#include "cli/diff_text.h"
 #include "cli/groups/model.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/diff.py";
@@ -78,23 +77,21 @@ static pgy_status load(pgy_model **out, const char *path, const onnx_load_args *
     return pgy_model_load(out, path, &o, err);
 }
 
-/* Weights that were not to be read are no difference. */
-static uint64_t differences_of(const pgy_diff *d, const onnx_load_args *read)
+static pgy_status show(const pgy_diff *d, const inspect_diff_args *s, bool ignore_unread,
+                       pgy_error *err)
 {
-    const pgy_diff_summary *s = pgy_diff_summarize(d);
-    return s->differences -
-           (read->ignore_external_data ? s->counts[PGY_DIFF_WEIGHT][PGY_DIFF_UNREAD] : 0);
-}
-
-static pgy_status show(const pgy_diff *d, const inspect_diff_args *s, bool equal, pgy_error *err)
-{
-    const diff_names names = {s->before, s->after};
-    str text = {0};
-    pgy_status st = diff_print(&text, d, names, s->all, err);
-    if (!st) LOG(INFO, "%s", str_text(&text));
-    if (!st && s->json) st = diff_save_json(s->json, d, names, equal, err);
+    const pgy_diff_report_options o = {.size = sizeof o,
+                                       .before = s->before,
+                                       .after = s->after,
+                                       .all = s->all,
+                                       .more = ", see --all",
+                                       .ignore_unread = ignore_unread};
+    char *text = NULL;
+    pgy_status st = pgy_diff_text(&text, d, &o, err);
+    if (!st) LOG(INFO, "%s", text);
+    if (!st && s->json) st = pgy_diff_save_json(d, s->json, &o, err);
     if (!st && s->json) LOG(INFO, "Saving differences to %s", s->json);
-    str_deinit(&text);
+    pgy_text_free(text);
     return st;
 }
 
@@ -115,8 +112,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_status st = load(&before, s->before, read, err);
     if (!st) st = load(&after, s->after, read, err);
     if (!st) st = pgy_diff_create(&d, before, after, &o, err);
-    if (!st) *passed = differences_of(d, read) == 0;
-    if (!st) st = show(d, s, *passed, err);
+    /* Weights that were not to be read are no difference. */
+    if (!st) *passed = pgy_diff_is_equal(d, read->ignore_external_data);
+    if (!st) st = show(d, s, read->ignore_external_data, err);
     pgy_diff_destroy(d);
     pgy_model_destroy(before);
     pgy_model_destroy(after);

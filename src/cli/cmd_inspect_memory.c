@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect memory: which tensors live while a model runs, the peak, and what holds it. */
+#include <polygraphy/memory.h>
+
 #include "base/log.h"
+#include "base/pytext.h"
 #include "cli/args/values.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
-#include "cli/memory_text.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/memory.py";
 
@@ -94,7 +96,7 @@ static bool keeps_limit(const pgy_memory *m, const inspect_memory_args *s)
     }
     if (s->limit_text && bytes > s->limit) {
         str text = {0};
-        memory_append_bytes(&text, bytes - s->limit);
+        str_append_bytes(&text, bytes - s->limit);
         LOG(ERROR, "The peak of %s%llu bytes is beyond the limit of %llu by %s",
             sum->bound_count && !sum->unknown_count ? "at most " : "", (unsigned long long)bytes,
             (unsigned long long)s->limit, str_text(&text));
@@ -107,12 +109,17 @@ static bool keeps_limit(const pgy_memory *m, const inspect_memory_args *s)
 static pgy_status show(const pgy_memory *m, const inspect_memory_args *s, const char *path,
                        pgy_error *err)
 {
-    str text = {0};
-    pgy_status st = memory_print(&text, m, path, s->all, err);
-    if (!st) LOG(INFO, "%s", str_text(&text));
-    if (!st && s->json) st = memory_save_json(s->json, m, path, err);
+    const pgy_memory_report_options o = {.size = sizeof o,
+                                         .model = path,
+                                         .all = s->all,
+                                         .more = ", see --all",
+                                         .sort_advice = ": --sort uses one that can"};
+    char *text = NULL;
+    pgy_status st = pgy_memory_text(&text, m, &o, err);
+    if (!st) LOG(INFO, "%s", text);
+    if (!st && s->json) st = pgy_memory_save_json(m, s->json, &o, err);
     if (!st && s->json) LOG(INFO, "Saving the timeline to %s", s->json);
-    str_deinit(&text);
+    pgy_text_free(text);
     return st;
 }
 

@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sums stand first, then what holds the peak, then a bar per stretch of nodes: as long as the
- * most that lives during it. */
-#include "cli/memory_text.h"
+/* The memory of a graph as text: sums first, then what holds the peak, then a bar per stretch of
+ * nodes, as long as the largest number of bytes alive in it. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/json.h"
 #include "base/printable.h"
 #include "base/pytext.h"
+#include "inspect/memory_report.h"
 
 enum { SHOWN = 8, LINES = 24, BAR = 40 };
-
-void memory_append_bytes(str *out, uint64_t bytes)
-{
-    static const char *const UNITS[] = {"KiB", "MiB", "GiB", "TiB"};
-    double v = (double)bytes / 1024;
-    size_t unit = 0;
-    if (bytes < 1024) {
-        str_printf(out, "%llu byte%s", (unsigned long long)bytes, bytes == 1 ? "" : "s");
-        return;
-    }
-    while (v >= 1024 && unit + 1 < sizeof UNITS / sizeof *UNITS) v /= 1024, unit++;
-    str_printf(out, "%.2f %s", v, UNITS[unit]);
-}
 
 static void append_sum(str *out, const char *label, uint64_t bytes)
 {
     str_printf(out, "\n    %-22s ", label);
-    memory_append_bytes(out, bytes);
+    str_append_bytes(out, bytes);
     if (bytes >= 1024) str_printf(out, " (%llu bytes)", (unsigned long long)bytes);
 }
 
@@ -41,11 +27,11 @@ static void append_node(str *out, const pgy_memory *m, size_t i)
                    printable_name(s->op_type));
 }
 
-static void append_sums(str *out, const pgy_memory *m, const char *path)
+static void append_sums(str *out, const pgy_memory *m, const pgy_memory_report_options *o)
 {
     const pgy_memory_summary *s = pgy_memory_summarize(m);
     const bool at_most = s->bound_count && !s->unknown_count;
-    str_printf(out, "==== Memory ====\n%s | %zu nodes\n\n---- Sums ----", path,
+    str_printf(out, "==== Memory ====\n%s | %zu nodes\n\n---- Sums ----", o->model,
                pgy_memory_step_count(m));
     append_sum(out, "Weights", s->weight_bytes);
     str_printf(out, " in %llu tensors", (unsigned long long)s->weight_count);
@@ -60,7 +46,7 @@ static void append_sums(str *out, const pgy_memory *m, const char *path)
     append_sum(out, "Peak with weights", s->peak_bytes + s->weight_bytes);
     if (at_most) str_append(out, " at most");
     if (s->out_of_order)
-        str_append(out, "\n    The order of the file cannot be run: --sort uses one that can");
+        str_printf(out, "\n    The order of the file cannot be run%s", o->sort_advice);
 }
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
@@ -75,31 +61,36 @@ static void append_type(str *out, const pgy_memory_tensor *t)
     str_append_char(out, ']');
 }
 
-static void append_unknown(str *out, const pgy_memory *m, bool all)
+static void append_more(str *out, size_t count, const pgy_memory_report_options *o)
+{
+    if (!o->all && count > SHOWN) str_printf(out, "\n    ... %zu more%s", count - SHOWN, o->more);
+}
+
+static void append_unknown(str *out, const pgy_memory *m, const pgy_memory_report_options *o)
 {
     const size_t count = pgy_memory_summarize(m)->unknown_count;
     if (!count) return;
     str_printf(out, "\n\n---- %zu Unknown: the peak is larger ----", count);
-    for (size_t i = 0; i < count && (all || i < SHOWN); i++) {
+    for (size_t i = 0; i < count && (o->all || i < SHOWN); i++) {
         const pgy_memory_tensor *t = pgy_memory_unknown_at(m, i);
         str_printf(out, "\n    %s: %s", printable_name(t->name), t->unknown_why);
     }
-    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+    append_more(out, count, o);
 }
 
-static void append_bounds(str *out, const pgy_memory *m, bool all)
+static void append_bounds(str *out, const pgy_memory *m, const pgy_memory_report_options *o)
 {
     const size_t count = pgy_memory_summarize(m)->bound_count;
     if (!count) return;
     str_printf(out, "\n\n---- %zu Depend on Data: counted with the most that they can be ----",
                count);
-    for (size_t i = 0; i < count && (all || i < SHOWN); i++) {
+    for (size_t i = 0; i < count && (o->all || i < SHOWN); i++) {
         const pgy_memory_tensor *t = pgy_memory_bound_at(m, i);
         str_printf(out, "\n    %s", printable_name(t->name));
         append_type(out, t);
         str_printf(out, ": %s", t->unknown_why);
     }
-    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+    append_more(out, count, o);
 }
 
 static int by_size(const void *x, const void *y)
@@ -128,7 +119,7 @@ static const pgy_memory_tensor **peak_tensors(const pgy_memory *m, size_t *count
 static void append_tensor(str *out, const pgy_memory_tensor *t, uint64_t peak)
 {
     str size = {0};
-    memory_append_bytes(&size, t->size_bytes);
+    str_append_bytes(&size, t->size_bytes);
     str_printf(out, "\n    %12s %3.0f %%  %s", str_text(&size),
                peak ? 100 * (double)t->size_bytes / (double)peak : 0, t->name);
     append_type(out, t);
@@ -145,7 +136,8 @@ static void append_tensor(str *out, const pgy_memory_tensor *t, uint64_t peak)
     str_deinit(&size);
 }
 
-static pgy_status append_peak(str *out, const pgy_memory *m, bool all, pgy_error *err)
+static pgy_status append_peak(str *out, const pgy_memory *m, const pgy_memory_report_options *o,
+                              pgy_error *err)
 {
     const pgy_memory_summary *s = pgy_memory_summarize(m);
     const pgy_memory_step *step = pgy_memory_step_at(m, s->peak_step);
@@ -155,14 +147,14 @@ static pgy_status append_peak(str *out, const pgy_memory *m, bool all, pgy_error
     if (count || (step && step->inner_bytes)) str_append(out, "\n\n---- Held at the Peak ----");
     if (step && step->inner_bytes) {
         str size = {0};
-        memory_append_bytes(&size, step->inner_bytes);
+        str_append_bytes(&size, step->inner_bytes);
         str_printf(out, "\n    %12s %3.0f %%  inside the subgraphs of %s", str_text(&size),
                    100 * (double)step->inner_bytes / (double)s->peak_bytes, step->node);
         str_deinit(&size);
     }
-    for (size_t i = 0; i < count && (all || i < SHOWN); i++)
+    for (size_t i = 0; i < count && (o->all || i < SHOWN); i++)
         append_tensor(out, items[i], s->peak_bytes);
-    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+    append_more(out, count, o);
     mem_free(items);
     return PGY_OK;
 }
@@ -180,7 +172,7 @@ static void append_bar(str *out, const pgy_memory *m, size_t begin, size_t end)
     const size_t length = peak ? (size_t)((double)most / (double)peak * BAR + 0.5) : 0;
     str range = {0}, size = {0};
     str_printf(&range, end - begin > 1 ? "%zu-%zu" : "%zu", begin, end - 1);
-    memory_append_bytes(&size, most);
+    str_append_bytes(&size, most);
     str_printf(out, "\n    %11s |", str_text(&range));
     str_append_fill(out, '#', length);
     str_append_fill(out, ' ', BAR - length);
@@ -193,102 +185,37 @@ static void append_bar(str *out, const pgy_memory *m, size_t begin, size_t end)
     str_deinit(&size);
 }
 
-static void append_timeline(str *out, const pgy_memory *m, bool all)
+static void append_timeline(str *out, const pgy_memory *m, const pgy_memory_report_options *o)
 {
     const size_t count = pgy_memory_step_count(m);
-    const size_t lines = all || count < LINES ? count : LINES;
+    const size_t lines = o->all || count < LINES ? count : LINES;
     if (!count) return;
     str_append(out, "\n\n---- Timeline: Most Bytes Alive ----");
     for (size_t i = 0; i < lines; i++)
         append_bar(out, m, i * count / lines, (i + 1) * count / lines);
 }
 
-pgy_status memory_print(str *out, const pgy_memory *m, const char *path, bool all, pgy_error *err)
+pgy_memory_report_options memory_report_options(const pgy_memory_report_options *given)
 {
-    append_sums(out, m, path);
-    append_unknown(out, m, all);
-    append_bounds(out, m, all);
-    pgy_status st = append_peak(out, m, all, err);
-    append_timeline(out, m, all);
-    return !st && out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : st;
+    pgy_memory_report_options o = {.size = sizeof o};
+    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    if (!o.model) o.model = "model";
+    if (!o.more) o.more = "";
+    if (!o.sort_advice) o.sort_advice = "";
+    return o;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static void write_tensor(json_writer *w, const pgy_memory_tensor *t)
+pgy_status pgy_memory_text(char **out, const pgy_memory *m,
+                           const pgy_memory_report_options *options, pgy_error *err)
 {
-    json_begin_object(w);
-    json_put_text(w, "name", t->name);
-    json_put_text(w, "dtype", pgy_dtype_name(t->dtype));
-    if (t->rank < 0)
-        json_put_null(w, "shape");
-    else
-        json_put_ints(w, "shape", t->shape, (size_t)t->rank);
-    json_put_uint(w, "size_bytes", t->size_bytes);
-    json_put_uint(w, "first_step", t->first);
-    json_put_uint(w, "last_step", t->last);
-    json_put_text(w, "producer", t->producer);
-    json_put_text(w, "last_user", t->last_user);
-    json_put_text(w, "shares_with", t->shares_with);
-    json_put_text(w, "unknown_why", t->unknown_why);
-    json_put_bool(w, "input", t->is_input);
-    json_put_bool(w, "output", t->is_output);
-    json_put_bool(w, "bound", t->is_bound);
-    json_end_object(w);
-}
-
-static void write_steps(json_writer *w, const pgy_memory *m)
-{
-    json_key(w, "steps");
-    json_begin_array(w);
-    for (size_t i = 0; i < pgy_memory_step_count(m); i++) {
-        const pgy_memory_step *s = pgy_memory_step_at(m, i);
-        json_begin_object(w);
-        json_put_text(w, "node", s->node);
-        json_put_text(w, "op_type", s->op_type);
-        json_put_uint(w, "live_bytes", s->live_bytes);
-        json_put_uint(w, "inner_bytes", s->inner_bytes);
-        json_end_object(w);
-    }
-    json_end_array(w);
-}
-
-pgy_status memory_save_json(const char *path, const pgy_memory *m, const char *model,
-                            pgy_error *err)
-{
-    const pgy_memory_summary *s = pgy_memory_summarize(m);
-    json_output out = {0};
-    pgy_status st = json_output_open(&out, path, err);
-    if (st) return st;
-    json_writer *w = out.json;
-    json_begin_object(w);
-    json_put_int(w, "version", 1);
-    json_put_text(w, "model", model);
-    json_put_uint(w, "peak_bytes", s->peak_bytes);
-    json_put_uint(w, "peak_step", s->peak_step);
-    json_put_uint(w, "weight_bytes", s->weight_bytes);
-    json_put_uint(w, "weight_count", s->weight_count);
-    json_put_uint(w, "input_bytes", s->input_bytes);
-    json_put_uint(w, "output_bytes", s->output_bytes);
-    json_put_uint(w, "unknown_count", s->unknown_count);
-    json_put_uint(w, "bound_count", s->bound_count);
-    json_put_bool(w, "out_of_order", s->out_of_order);
-    write_steps(w, m);
-    json_key(w, "tensors");
-    json_begin_array(w);
-    for (size_t i = 0; i < pgy_memory_tensor_count(m); i++)
-        write_tensor(w, pgy_memory_tensor_at(m, i));
-    json_end_array(w);
-    json_key(w, "unknown");
-    json_begin_array(w);
-    for (size_t i = 0; i < s->unknown_count; i++) write_tensor(w, pgy_memory_unknown_at(m, i));
-    json_end_array(w);
-    json_key(w, "bounds");
-    json_begin_array(w);
-    for (size_t i = 0; i < s->bound_count; i++) write_tensor(w, pgy_memory_bound_at(m, i));
-    json_end_array(w);
-    json_end_object(w);
-    st = json_output_commit(&out, err);
-    json_output_close(&out);
+    const pgy_memory_report_options o = memory_report_options(options);
+    str text = {0};
+    append_sums(&text, m, &o);
+    append_unknown(&text, m, &o);
+    append_bounds(&text, m, &o);
+    pgy_status st = append_peak(&text, m, &o, err);
+    append_timeline(&text, m, &o);
+    if (!st) st = str_give(out, &text, err);
+    str_deinit(&text);
     return st;
 }

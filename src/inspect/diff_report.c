@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The summary stands first; then one section per kind of thing, of which a few entries are shown:
- * of weights those with the largest change, of all else the first. */
-#include "cli/diff_text.h"
+/* Differences as text: the summary first, then one section per part, of which a few entries are
+ * shown: of weights those with the largest change, of all else the first. */
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/json.h"
 #include "base/printable.h"
 #include "base/pytext.h"
+#include "inspect/diff_report.h"
 
 enum { SHOWN = 6 };
 
@@ -142,11 +141,11 @@ static size_t select_part(const pgy_difference **out, const pgy_diff *d, pgy_dif
 }
 
 static void append_section(str *out, const pgy_difference **items, size_t count, const char *title,
-                           bool all)
+                           const pgy_diff_report_options *o)
 {
     str_printf(out, "\n\n---- %s ----", title);
-    for (size_t i = 0; i < count && (all || i < SHOWN); i++) append_line(out, items[i]);
-    if (!all && count > SHOWN) str_printf(out, "\n    ... %zu more, see --all", count - SHOWN);
+    for (size_t i = 0; i < count && (o->all || i < SHOWN); i++) append_line(out, items[i]);
+    if (!o->all && count > SHOWN) str_printf(out, "\n    ... %zu more%s", count - SHOWN, o->more);
 }
 
 static void append_bytes(str *out, uint64_t bytes)
@@ -180,11 +179,11 @@ static void append_counts(str *out, const pgy_diff_summary *s, pgy_diff_part par
     }
 }
 
-static void append_summary(str *out, const pgy_diff_summary *s, diff_names names)
+static void append_summary(str *out, const pgy_diff_summary *s, const pgy_diff_report_options *o)
 {
     str_append(out, "==== Model Differences ====");
-    append_side(out, "a", names.before, s->nodes_a, s->weights_a, s->weight_bytes_a);
-    append_side(out, "b", names.after, s->nodes_b, s->weights_b, s->weight_bytes_b);
+    append_side(out, "a", o->before, s->nodes_a, s->weights_a, s->weight_bytes_a);
+    append_side(out, "b", o->after, s->nodes_b, s->weights_b, s->weight_bytes_b);
     str_printf(out,
                "\n%llu nodes and %llu weights are on both sides; %llu of these weights are equal",
                (unsigned long long)s->nodes_matched, (unsigned long long)s->weights_matched,
@@ -194,127 +193,28 @@ static void append_summary(str *out, const pgy_diff_summary *s, diff_names names
     for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) append_counts(out, s, (pgy_diff_part)p);
 }
 
-pgy_status diff_print(str *out, const pgy_diff *d, diff_names names, bool all, pgy_error *err)
+pgy_diff_report_options diff_report_options(const pgy_diff_report_options *given)
 {
+    pgy_diff_report_options o = {.size = sizeof o};
+    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    if (!o.before) o.before = "before";
+    if (!o.after) o.after = "after";
+    if (!o.more) o.more = "";
+    return o;
+}
+
+pgy_status pgy_diff_text(char **out, const pgy_diff *d, const pgy_diff_report_options *options,
+                         pgy_error *err)
+{
+    const pgy_diff_report_options o = diff_report_options(options);
     const pgy_difference **items = mem_calloc(pgy_diff_count(d) + 1, sizeof *items);
+    str text = {0};
     if (!items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    append_summary(out, pgy_diff_summarize(d), names);
+    append_summary(&text, pgy_diff_summarize(d), &o);
     for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) {
         const size_t count = select_part(items, d, (pgy_diff_part)p);
-        if (count) append_section(out, items, count, TITLES[p], all);
+        if (count) append_section(&text, items, count, TITLES[p], &o);
     }
     mem_free(items);
-    return out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static void put_if_given(json_writer *w, const char *key, const char *text)
-{
-    if (text) json_put_text(w, key, text);
-}
-
-static void write_weight(json_writer *w, const pgy_weight_change *c)
-{
-    json_key(w, "weight");
-    json_begin_object(w);
-    json_put_text(w, "dtype_before", pgy_dtype_name(c->dtype_a));
-    json_put_text(w, "dtype_after", pgy_dtype_name(c->dtype_b));
-    json_put_ints(w, "shape_before", c->dims_a, c->rank_a);
-    json_put_ints(w, "shape_after", c->dims_b, c->rank_b);
-    put_if_given(w, "stored_before", c->stored_a);
-    put_if_given(w, "stored_after", c->stored_b);
-    json_put_bool(w, "compared", c->compared);
-    put_if_given(w, "why_not", c->why_not);
-    if (c->compared) {
-        json_put_uint(w, "elements", c->count);
-        json_put_uint(w, "changed", c->changed);
-        json_put_uint(w, "beyond_tolerance", c->beyond);
-        json_put_uint(w, "nan_before", c->nan_a);
-        json_put_uint(w, "nan_after", c->nan_b);
-        json_put_uint(w, "max_index", c->max_index);
-        json_put_real(w, "max_abs", c->max_abs);
-        json_put_real(w, "max_rel", c->max_rel);
-        json_put_real(w, "mean_abs", c->mean_abs);
-        json_put_real(w, "rms", c->rms);
-        json_put_real(w, "cosine", c->cosine);
-        json_put_real(w, "snr_db", c->snr_db);
-    }
-    json_end_object(w);
-}
-
-static void write_difference(json_writer *w, const pgy_difference *e)
-{
-    json_begin_object(w);
-    json_put_text(w, "part", pgy_diff_part_name(e->part));
-    json_put_text(w, "change", pgy_diff_change_name(e->change));
-    put_if_given(w, "path", e->path);
-    put_if_given(w, "name", e->name);
-    put_if_given(w, "new_name", e->new_name);
-    put_if_given(w, "op_type", e->op_type[0] ? e->op_type : NULL);
-    put_if_given(w, "field", e->field[0] ? e->field : NULL);
-    put_if_given(w, "before", e->before);
-    put_if_given(w, "after", e->after);
-    if (e->weight) write_weight(w, e->weight);
-    json_end_object(w);
-}
-
-static void write_side(json_writer *w, const char *key, const char *path, uint64_t nodes,
-                       uint64_t weights, uint64_t bytes)
-{
-    json_key(w, key);
-    json_begin_object(w);
-    put_if_given(w, "path", path);
-    json_put_uint(w, "nodes", nodes);
-    json_put_uint(w, "weights", weights);
-    json_put_uint(w, "weight_bytes", bytes);
-    json_end_object(w);
-}
-
-static void write_summary(json_writer *w, const pgy_diff_summary *s)
-{
-    json_key(w, "summary");
-    json_begin_object(w);
-    json_put_uint(w, "differences", s->differences);
-    json_put_uint(w, "nodes_matched", s->nodes_matched);
-    json_put_uint(w, "weights_matched", s->weights_matched);
-    json_put_uint(w, "weights_equal", s->weights_equal);
-    json_put_uint(w, "weight_bytes_read", s->bytes_read);
-    json_put_uint(w, "weight_bytes_shared", s->bytes_shared);
-    json_key(w, "counts");
-    json_begin_object(w);
-    for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) {
-        json_key(w, pgy_diff_part_name((pgy_diff_part)p));
-        json_begin_object(w);
-        for (int c = 0; c < PGY_DIFF_CHANGE_COUNT; c++)
-            if (s->counts[p][c])
-                json_put_uint(w, pgy_diff_change_name((pgy_diff_change)c), s->counts[p][c]);
-        json_end_object(w);
-    }
-    json_end_object(w);
-    json_end_object(w);
-}
-
-pgy_status diff_save_json(const char *path, const pgy_diff *d, diff_names names, bool equal,
-                          pgy_error *err)
-{
-    const pgy_diff_summary *s = pgy_diff_summarize(d);
-    json_output out = {0};
-    pgy_status st = json_output_open(&out, path, err);
-    if (st) return st;
-    json_writer *w = out.json;
-    json_begin_object(w);
-    json_put_int(w, "version", 1);
-    json_put_bool(w, "equal", equal);
-    write_side(w, "before", names.before, s->nodes_a, s->weights_a, s->weight_bytes_a);
-    write_side(w, "after", names.after, s->nodes_b, s->weights_b, s->weight_bytes_b);
-    write_summary(w, s);
-    json_key(w, "differences");
-    json_begin_array(w);
-    for (size_t i = 0; i < pgy_diff_count(d); i++) write_difference(w, pgy_diff_at(d, i));
-    json_end_array(w);
-    json_end_object(w);
-    st = json_output_commit(&out, err);
-    json_output_close(&out);
-    return st;
+    return str_give(out, &text, err);
 }
