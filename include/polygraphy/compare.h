@@ -58,17 +58,6 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_results_load(pgy_results **out, const char
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_save(const pgy_results *r, const char *path,
                                                    pgy_error *err);
 
-/** Kinds of saved data. */
-typedef enum pgy_saved_kind {
-    PGY_SAVED_INPUTS,
-    PGY_SAVED_RESULTS,
-    PGY_SAVED_ACCURACY
-} pgy_saved_kind;
-/** What a file of saved data holds; a folder is what its first file is. Formats other than JSON are
- * inputs. @return PGY_E_NOT_FOUND for a folder without such a file */
-PGY_API PGY_MUST_CHECK pgy_status pgy_saved_kind_of(pgy_saved_kind *out, const char *path,
-                                                    pgy_error *err);
-
 /** Reader that keeps one iteration in memory. *out: one-iteration results, NULL at the end; a
  * runner whose iterations have ended before those of others is there with none. */
 typedef struct pgy_results_reader pgy_results_reader;

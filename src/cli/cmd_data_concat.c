@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data concat: the iterations of several files, one after the other, in one file. */
-#include <polygraphy/compare.h>
-
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/command.h"
+#include "cli/groups/saved.h"
 
 static const char LOG_PATH[] = "tools/data/subtool/concat.py";
 
@@ -139,20 +137,20 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     const concat_args *s = args_get(line, &OWN);
     size_t inputs = 0, outputs = 0;
     for (size_t i = 0; i < s->paths.count; i++) {
-        pgy_saved_kind kind;
-        pgy_status st = pgy_saved_kind_of(&kind, s->paths.items[i], err);
+        saved_kind kind;
+        pgy_status st = saved_kind_of(&kind, s->paths.items[i], err);
         if (st) return st;
-        if (kind == PGY_SAVED_ACCURACY)
+        if (kind == SAVED_ACCURACY)
             return pgy_error_set(err, PGY_E_FORMAT,
                                  "%s: holds accuracy results, neither inputs nor outputs",
                                  s->paths.items[i]);
-        ++*(kind == PGY_SAVED_RESULTS ? &outputs : &inputs);
+        ++*(kind == SAVED_RESULTS ? &outputs : &inputs);
         if (inputs && outputs)
             return pgy_error_set(
                 err, PGY_E_ARGUMENT,
                 "%s holds %s, the files before it %s; only files of one kind can be concatenated",
-                s->paths.items[i], kind == PGY_SAVED_RESULTS ? "outputs" : "inputs",
-                kind == PGY_SAVED_RESULTS ? "inputs" : "outputs");
+                s->paths.items[i], kind == SAVED_RESULTS ? "outputs" : "inputs",
+                kind == SAVED_RESULTS ? "inputs" : "outputs");
     }
     return outputs ? concat_outputs(s, err) : concat_inputs(s, err);
 }

@@ -2,13 +2,11 @@
 /* data merge (until 0.49: data to-input): one input file from several files of inputs
  * and outputs, iteration by iteration. Each iteration is a map of its own (the original shares one
  * map among all new iterations). */
-#include <polygraphy/compare.h>
-
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "cli/command.h"
+#include "cli/groups/saved.h"
 
 static const char LOG_PATH[] = "tools/data/subtool/merge.py";
 
@@ -111,16 +109,16 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     feed_list list = {.program = line->dialect->program};
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < s->paths.count; i++) {
-        pgy_saved_kind kind;
+        saved_kind kind;
         size_t count = 0, before = list.count;
         const char *path = s->paths.items[i];
-        st = pgy_saved_kind_of(&kind, path, err);
-        if (!st && kind == PGY_SAVED_ACCURACY)
+        st = saved_kind_of(&kind, path, err);
+        if (!st && kind == SAVED_ACCURACY)
             st = pgy_error_set(err, PGY_E_FORMAT,
                                "%s: holds accuracy results, neither inputs nor outputs", path);
         else if (!st)
-            st = kind == PGY_SAVED_RESULTS ? merge_results(&list, path, &count, err)
-                                           : merge_inputs(&list, path, &count, err);
+            st = kind == SAVED_RESULTS ? merge_results(&list, path, &count, err)
+                                       : merge_inputs(&list, path, &count, err);
         if (!st && i && count != before)
             LOG(WARNING,
                 "%s has %zu iteration(s), the files before it %zu; iterations that a file lacks "

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect data: what is in a file of saved inputs, outputs or accuracy results. */
-#include <polygraphy/compare.h>
-
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/pytext.h"
-#include "cli/command.h"
+#include "cli/groups/saved.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/data.py";
 
@@ -297,11 +295,11 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     (void)passed;
     const inspect_data_args *s = args_get(line, &OWN);
     str out = {0};
-    pgy_saved_kind kind;
-    pgy_status st = pgy_saved_kind_of(&kind, s->path, err);
-    if (!st && kind == PGY_SAVED_RESULTS)
+    saved_kind kind;
+    pgy_status st = saved_kind_of(&kind, s->path, err);
+    if (!st && kind == SAVED_RESULTS)
         st = show_results(&out, s, err);
-    else if (!st && kind == PGY_SAVED_ACCURACY)
+    else if (!st && kind == SAVED_ACCURACY)
         st = show_accuracy(&out, s, err);
     else if (!st)
         st = show_inputs(&out, s, err);

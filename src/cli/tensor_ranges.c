@@ -2,11 +2,10 @@
 /* What a file of saved outputs adds to the text of a plan's layers. Values are taken as float64. */
 #include "cli/tensor_ranges.h"
 
-#include <polygraphy/compare.h>
-
 #include <math.h>
 
 #include "base/log.h"
+#include "cli/groups/saved.h"
 
 static const char LOG_PATH[] = "backend/trt/util.py";
 
@@ -63,10 +62,10 @@ static pgy_status add_runner(tensor_ranges *r, const pgy_results *results, size_
 
 pgy_status tensor_ranges_load(tensor_ranges *out, const char *path, pgy_error *err)
 {
-    pgy_saved_kind kind;
+    saved_kind kind;
     pgy_results *results = NULL;
-    pgy_status st = pgy_saved_kind_of(&kind, path, err);
-    if (!st && kind != PGY_SAVED_RESULTS) {
+    pgy_status st = saved_kind_of(&kind, path, err);
+    if (!st && kind != SAVED_RESULTS) {
         LOG(WARNING, "'%s' holds no outputs of runners; no values are shown", path);
         return PGY_OK;
     }
