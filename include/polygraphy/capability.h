@@ -48,6 +48,38 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_graph_capability(const pgy_unsupported **o
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_extract(pgy_model **out, pgy_graph *g, size_t first,
                                                     size_t end, pgy_error *err);
 
+/** Neighbouring top-level nodes [first, end) that can all be run, or that all cannot. */
+typedef struct pgy_capability_part {
+    size_t first, end;
+    bool supported;
+    const char *op_type; /**< of the first node */
+    const char *reason;  /**< of parts that cannot be run: all reasons, joined by " | "; else "" */
+} pgy_capability_part;
+
+/** The whole graph as such parts, in order; each can become a model by pgy_graph_extract. *out is
+ * owned by the graph. @param rows what pgy_graph_capability gave for this graph */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_partition(const pgy_capability_part **out,
+                                                      size_t *count, pgy_graph *g,
+                                                      const pgy_unsupported *rows, size_t row_count,
+                                                      pgy_error *err);
+
+/* ---- Reports; texts are freed with pgy_text_free -------------------------------------------- */
+
+/** A table with one row for each node that cannot be run, grouped by trace. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_unsupported_text(char **out, const pgy_unsupported *rows,
+                                                       size_t count, pgy_error *err);
+/** A table with one row for each operator and reason, with the ranges of nodes. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_capability_parts_text(char **out,
+                                                            const pgy_capability_part *parts,
+                                                            size_t count, pgy_error *err);
+/** {"unsupported": [...], "parts": [...]} with the members of the structs above. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_capability_json(char **out, const pgy_unsupported *rows,
+                                                      size_t row_count,
+                                                      const pgy_capability_part *parts,
+                                                      size_t part_count, pgy_error *err);
+/** All operators as a table in Markdown. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_operators_text(char **out, pgy_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #include <polygraphy/compare.h>
 #include <polygraphy/cut.h>
 #include <polygraphy/data.h>
+#include <polygraphy/describe.h>
 #include <polygraphy/diff.h>
 #include <polygraphy/engine.h>
 #include <polygraphy/engine_runner.h>
@@ -27,6 +28,7 @@
 #include <polygraphy/refit.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/runtime.h>
+#include <polygraphy/saved.h>
 #include <polygraphy/shard.h>
 #include <polygraphy/simplify.h>
 #include <polygraphy/tactics.h>

@@ -3,6 +3,7 @@
  * --opset rewritten for another version of ONNX's operators; or built by the engine into a plan. */
 #include <string.h>
 
+#include <polygraphy/describe.h>
 #include <polygraphy/gs.h>
 #include <polygraphy/refit.h>
 #include <polygraphy/transform.h>
@@ -135,7 +136,7 @@ static pgy_status name_layers(pgy_gs_graph *g, pgy_error *err)
         pgy_gs_node *n = g->nodes[i];
         const pgy_gs_attr op = pgy_gs_attr_text("onnx_op_type", n->op);
         st = pgy_gs_set_attr(n, &op, err);
-        if (!st) st = pgy_gs_set_op(n, trt_layer_of(n->op), err);
+        if (!st) st = pgy_gs_set_op(n, pgy_layer_type_of(n->op), err);
         for (size_t k = 0; !st && k < n->attribute_count; k++)
             for (size_t j = 0; !st && j < n->attributes[k].graph_count; j++)
                 st = name_layers(n->attributes[k].graphs[j], err);

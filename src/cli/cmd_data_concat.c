@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data concat: the iterations of several files, one after the other, in one file. */
-#include <string.h>
+#include <polygraphy/saved.h>
 
-#include "base/log.h"
-#include "cli/groups/saved.h"
-
-static const char LOG_PATH[] = "tools/data/subtool/concat.py";
+#include "cli/command.h"
 
 typedef struct concat_args {
     pgy_text_list paths;
@@ -22,137 +19,11 @@ static const pgy_option OPTIONS[] = {
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(concat_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
-/* ---- Names that change ---------------------------------------------------------------------- */
-
-static void warn_names(strvec *first, const pgy_tensor_map *m)
-{
-    if (!first->count) {
-        for (size_t i = 0; i < pgy_tensor_map_count(m); i++)
-            if (!strvec_push(first, pgy_tensor_map_name(m, i))) return;
-        return;
-    }
-    bool same = first->count == pgy_tensor_map_count(m);
-    for (size_t i = 0; same && i < first->count; i++)
-        same = pgy_tensor_map_find(m, first->items[i]) != NULL;
-    if (!same) LOG_ONCE(WARNING, "The names of the tensors differ between iterations");
-}
-
-/* ---- Inputs --------------------------------------------------------------------------------- */
-
-static pgy_status concat_inputs(const concat_args *s, pgy_error *err)
-{
-    pgy_data_loader *loader = NULL;
-    pgy_feed_writer *writer = NULL;
-    pgy_tensor_map *feed = NULL;
-    strvec names = {0};
-    size_t count = 0;
-    pgy_status st = pgy_file_loader_create(&loader, s->paths.items, s->paths.count, err);
-    if (!st) st = pgy_feed_writer_create(&writer, s->output, err);
-    for (; !st; count++) {
-        st = pgy_data_loader_next(&feed, loader, err);
-        if (st || !feed) break;
-        warn_names(&names, feed);
-        st = pgy_feed_writer_add(writer, feed, err);
-        pgy_tensor_map_destroy(feed);
-    }
-    if (!st) LOG(INFO, "Saving input file containing %zu iteration(s) to %s", count, s->output);
-    if (!st) st = pgy_feed_writer_finish(writer, err);
-    pgy_feed_writer_destroy(writer);
-    pgy_data_loader_destroy(loader);
-    strvec_deinit(&names);
-    return st;
-}
-
-/* ---- Outputs -------------------------------------------------------------------------------- */
-
-/* The k-th runner with this name, so that equal names within one file stay apart. */
-static pgy_status runner_for(size_t *out, pgy_results *all, const char *name, size_t k,
-                             pgy_error *err)
-{
-    for (size_t i = 0; i < pgy_results_runner_count(all); i++) {
-        if (strcmp(pgy_results_runner_name(all, i), name)) continue;
-        if (k-- == 0) {
-            *out = i;
-            return PGY_OK;
-        }
-    }
-    return pgy_results_add_runner(all, name, out, err);
-}
-
-static size_t equal_before(const pgy_results *r, size_t i)
-{
-    size_t n = 0;
-    for (size_t k = 0; k < i; k++)
-        n += strcmp(pgy_results_runner_name(r, k), pgy_results_runner_name(r, i)) == 0;
-    return n;
-}
-
-static pgy_status append_file(pgy_results *all, const char *path, strvec *names, pgy_error *err)
-{
-    pgy_results *r = NULL;
-    pgy_status st = pgy_results_load(&r, path, err);
-    for (size_t i = 0; !st && i < pgy_results_runner_count(r); i++) {
-        size_t runner;
-        st = runner_for(&runner, all, pgy_results_runner_name(r, i), equal_before(r, i), err);
-        for (size_t k = 0; !st && k < pgy_results_iteration_count(r, i); k++) {
-            const pgy_iteration *it = pgy_results_at(r, i, k);
-            warn_names(names, it->outputs);
-            st = pgy_results_add(all, runner, it->outputs, it->runtime_s, err);
-        }
-    }
-    pgy_results_destroy(r);
-    return st;
-}
-
-/* A comparison of such a file fails; better said when it is written. */
-static void warn_uneven(const pgy_results *all)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < pgy_results_runner_count(all); i++)
-        if (pgy_results_iteration_count(all, i) > most) most = pgy_results_iteration_count(all, i);
-    for (size_t i = 0; i < pgy_results_runner_count(all); i++)
-        if (pgy_results_iteration_count(all, i) < most)
-            LOG(WARNING, "Runner '%s' has %zu iteration(s), others %zu",
-                pgy_results_runner_name(all, i), pgy_results_iteration_count(all, i), most);
-}
-
-static pgy_status concat_outputs(const concat_args *s, pgy_error *err)
-{
-    pgy_results *all = NULL;
-    strvec names = {0};
-    pgy_status st = pgy_results_create(&all, err);
-    for (size_t i = 0; !st && i < s->paths.count; i++)
-        st = append_file(all, s->paths.items[i], &names, err);
-    if (!st) warn_uneven(all);
-    if (!st) LOG(INFO, "Saving output file containing concatenated iteration(s) to %s", s->output);
-    if (!st) st = pgy_results_save(all, s->output, err);
-    pgy_results_destroy(all);
-    strvec_deinit(&names);
-    return st;
-}
-
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
     const concat_args *s = args_get(line, &OWN);
-    size_t inputs = 0, outputs = 0;
-    for (size_t i = 0; i < s->paths.count; i++) {
-        saved_kind kind;
-        pgy_status st = saved_kind_of(&kind, s->paths.items[i], err);
-        if (st) return st;
-        if (kind == SAVED_ACCURACY)
-            return pgy_error_set(err, PGY_E_FORMAT,
-                                 "%s: holds accuracy results, neither inputs nor outputs",
-                                 s->paths.items[i]);
-        ++*(kind == SAVED_RESULTS ? &outputs : &inputs);
-        if (inputs && outputs)
-            return pgy_error_set(
-                err, PGY_E_ARGUMENT,
-                "%s holds %s, the files before it %s; only files of one kind can be concatenated",
-                s->paths.items[i], kind == SAVED_RESULTS ? "outputs" : "inputs",
-                kind == SAVED_RESULTS ? "inputs" : "outputs");
-    }
-    return outputs ? concat_outputs(s, err) : concat_inputs(s, err);
+    return pgy_saved_concat(s->output, s->paths.items, s->paths.count, err);
 }
 
 const command COMMAND_data_concat = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect capability: can the model be run here, and if not, which nodes stand in the
  * way, with the parts on either side as models of their own. */
+#include <polygraphy/capability.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args/values.h"
-#include "cli/capability.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 
@@ -72,7 +73,7 @@ static const option_group *const GROUPS[] = {&OWN,
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
-static pgy_status save_part(const capability_args *s, pgy_graph *g, const capability_part *part,
+static pgy_status save_part(const capability_args *s, pgy_graph *g, const pgy_capability_part *part,
                             pgy_error *err)
 {
     pgy_model *model = NULL;
@@ -98,15 +99,12 @@ static pgy_status save_part(const capability_args *s, pgy_graph *g, const capabi
     return st;
 }
 
-static pgy_status save_text(const capability_args *s, const str *text, pgy_error *err)
+static pgy_status save_text(const capability_args *s, const char *text, pgy_error *err)
 {
     char *path = path_join(s->folder, "results.txt");
-    if (!path || text->failed) {
-        mem_free(path);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    }
+    if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     LOG(INFO, "Saving results to %s", path);
-    const pgy_status st = file_write_all(path, str_text(text), text->size, err);
+    const pgy_status st = file_write_all(path, text, strlen(text), err);
     mem_free(path);
     return st;
 }
@@ -116,22 +114,17 @@ static pgy_status save_text(const capability_args *s, const str *text, pgy_error
 static pgy_status report(const capability_args *s, pgy_graph *g, const pgy_unsupported *rows,
                          size_t row_count, pgy_error *err)
 {
-    capability_part *parts = NULL;
+    const pgy_capability_part *parts = NULL;
     size_t count = 0;
-    arena memory = {0};
-    str text = {0};
-    pgy_status st = capability_parts(&parts, &count, g, rows, row_count, &memory, err);
-    if (st) goto done;
-    if (s->partition)
-        capability_parts_text(&text, parts, count);
-    else
-        capability_text(&text, rows, row_count);
-    LOG(INFO, "%s", str_text(&text));
+    char *text = NULL;
+    pgy_status st = pgy_graph_partition(&parts, &count, g, rows, row_count, err);
+    if (!st)
+        st = s->partition ? pgy_capability_parts_text(&text, parts, count, err)
+                          : pgy_unsupported_text(&text, rows, row_count, err);
+    if (!st) LOG(INFO, "%s", text);
     for (size_t i = 0; !st && i < count; i++) st = save_part(s, g, &parts[i], err);
-    if (!st) st = save_text(s, &text, err);
-done:
-    str_deinit(&text);
-    arena_deinit(&memory);
+    if (!st) st = save_text(s, text, err);
+    pgy_text_free(text);
     return st;
 }
 
@@ -154,11 +147,10 @@ static pgy_status examine(const capability_args *s, pgy_model *model, pgy_error 
 
 static pgy_status list_operators(pgy_error *err)
 {
-    str text = {0};
-    capability_operators(&text);
-    const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
-    if (!st) fwrite(str_text(&text), 1, text.size, stdout);
-    str_deinit(&text);
+    char *text = NULL;
+    const pgy_status st = pgy_operators_text(&text, err);
+    if (!st) fputs(text, stdout);
+    pgy_text_free(text);
     return st;
 }
 

@@ -2,25 +2,25 @@
 /* Loading, showing and saving as the subtools of `surgeon` do it. */
 #include "cli/surgeon.h"
 
+#include <polygraphy/describe.h>
+
 #include <string.h>
 
 #include "base/log.h"
-#include "base/str.h"
 #include "cli/groups/model.h"
-#include "cli/model_text.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/base.py";
 
 pgy_status surgeon_show(const char *title, pgy_model *model, pgy_error *err)
 {
-    str text = {0};
-    const model_text_options options = {0};
+    char *text = NULL;
     if (!LOG_IS_ON(INFO)) return PGY_OK;
-    const pgy_status st = model_text(&text, model, options, err);
-    const char *body = strchr(str_text(&text), '\n'); /* behind the heading */
-    if (!st) LOG(INFO, "%s%s\n", title, body ? body : "");
-    str_deinit(&text);
-    return st;
+    const pgy_status st = pgy_model_text(&text, model, NULL, err);
+    if (st) return st;
+    const char *body = strchr(text, '\n'); /* behind the heading */
+    LOG(INFO, "%s%s\n", title, body ? body : "");
+    pgy_text_free(text);
+    return PGY_OK;
 }
 
 pgy_status surgeon_read(pgy_model **out, args *line, pgy_error *err)

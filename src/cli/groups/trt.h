@@ -108,8 +108,6 @@ extern const trt_names TRT_TACTIC_SOURCES, TRT_POOLS, TRT_PREVIEW_FEATURES, TRT_
     TRT_ONNX_FLAGS, TRT_DLA_STRATEGIES, TRT_CALIBRATORS;
 extern const char *const TRT_FORMATS[], *const TRT_DTYPES[];
 
-/* trt_layers.c: the type of layer that an operator becomes; "PLUGIN_V3" if there is none. */
-const char *trt_layer_of(const char *op);
 /* trt_layers.c: the operators of a model file that words of --trt-outputs-by-type stand for. */
 pgy_status trt_layer_operators(strvec *out, const pgy_text_list *words, const char *path,
                                pgy_error *err) PGY_MUST_CHECK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Smallest, largest and mean values of the tensors in a file of results. */
-#ifndef CLI_TENSOR_RANGES_H
-#define CLI_TENSOR_RANGES_H
+/* Smallest, largest and mean values of the tensors in results. */
+#ifndef INSPECT_TENSOR_RANGES_H
+#define INSPECT_TENSOR_RANGES_H
 
-#include <polygraphy/base.h>
+#include <polygraphy/compare.h>
 
 #include "base/arena.h"
 #include "base/str.h"
@@ -15,9 +15,10 @@ typedef struct tensor_ranges {
 } tensor_ranges;
 
 /* Of the first iteration of the first runner that has one; a warning tells of what is left out. */
-pgy_status tensor_ranges_load(tensor_ranges *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+pgy_status tensor_ranges_fill(tensor_ranges *out, const pgy_results *results,
+                              pgy_error *err) PGY_MUST_CHECK;
 void tensor_ranges_deinit(tensor_ranges *r);
-/* "" for a tensor that the file does not have. */
+/* "" for a tensor that the results do not have. */
 const char *tensor_ranges_text(const tensor_ranges *r, const char *name);
 
 #endif

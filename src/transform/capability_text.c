@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts about what can be run: the two summaries keep the layout that scripts parse. */
-#include "cli/capability.h"
+/* Capability as text and JSON: the two tables keep the layout that scripts parse. */
+#include <polygraphy/capability.h>
 
 #include <stdio.h>
 #include <string.h>
+
+#include "base/json.h"
 
 enum { MAX_COLUMNS = 4 };
 
@@ -43,7 +45,7 @@ static void table_header(str *out, const table *t, const char *const *titles)
 
 /* ---- By call stack -------------------------------------------------------------------------- */
 
-void capability_text(str *out, const pgy_unsupported *rows, size_t count)
+static void append_rows(str *out, const pgy_unsupported *rows, size_t count)
 {
     static const char *const TITLES[] = {"Stack trace", "Operator", "Node", "Reason"};
     table t = {.column_count = 4,
@@ -72,59 +74,20 @@ void capability_text(str *out, const pgy_unsupported *rows, size_t count)
 
 /* ---- By part -------------------------------------------------------------------------------- */
 
-/* Distinct reasons of the rows [from, to), joined by " | ". */
-static const char *join_reasons(const pgy_unsupported *rows, size_t from, size_t to, arena *memory)
-{
-    str text = {0};
-    for (size_t i = from; i < to; i++) {
-        bool known = false;
-        for (size_t k = from; k < i && !known; k++) known = !strcmp(rows[k].reason, rows[i].reason);
-        if (!known) str_printf(&text, text.size ? " | %s" : "%s", rows[i].reason);
-    }
-    const char *kept = text.failed ? NULL : arena_strdup(memory, str_text(&text));
-    str_deinit(&text);
-    return kept;
-}
-
-pgy_status capability_parts(capability_part **out, size_t *count, const pgy_graph *g,
-                            const pgy_unsupported *rows, size_t row_count, arena *memory,
-                            pgy_error *err)
-{
-    capability_part *parts = arena_alloc_array(memory, g->node_count, sizeof *parts);
-    size_t made = 0, row = 0;
-    if (!parts) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (size_t i = 0; i < g->node_count;) {
-        const size_t first_row = row;
-        capability_part part = {.first = i, .op_type = g->nodes[i]->op_type};
-        part.supported = row == row_count || rows[row].index != i;
-        while (i < g->node_count && (row == row_count || rows[row].index != i) == part.supported) {
-            while (row < row_count && rows[row].index == i) row++;
-            i++;
-        }
-        part.end = i;
-        part.reason = part.supported ? "" : join_reasons(rows, first_row, row, memory);
-        if (!part.reason) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-        parts[made++] = part;
-    }
-    *out = parts;
-    *count = made;
-    return PGY_OK;
-}
-
-static bool same_row(const capability_part *a, const capability_part *b)
+static bool same_row(const pgy_capability_part *a, const pgy_capability_part *b)
 {
     return !a->supported && !b->supported && !strcmp(a->op_type, b->op_type) &&
            !strcmp(a->reason, b->reason);
 }
 
-static bool is_first(const capability_part *parts, size_t i)
+static bool is_first(const pgy_capability_part *parts, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (same_row(&parts[k], &parts[i])) return false;
     return !parts[i].supported;
 }
 
-void capability_parts_text(str *out, const capability_part *parts, size_t count)
+static void append_parts(str *out, const pgy_capability_part *parts, size_t count)
 {
     static const char *const TITLES[] = {"Operator", "Count", "Reason", "Nodes"};
     table t = {.column_count = 4,
@@ -164,7 +127,7 @@ static void append_arity(str *out, size_t least, size_t most)
         str_printf(out, least == most ? " | %zu" : " | %zu to %zu", least, most);
 }
 
-void capability_operators(str *out)
+static void append_operators(str *out)
 {
     pgy_operator row, next;
     str versions = {0};
@@ -188,4 +151,82 @@ void capability_operators(str *out)
         str_clear(&versions);
     }
     str_deinit(&versions);
+}
+
+/* ---- Outside -------------------------------------------------------------------------------- */
+
+pgy_status pgy_unsupported_text(char **out, const pgy_unsupported *rows, size_t count,
+                                pgy_error *err)
+{
+    str text = {0};
+    append_rows(&text, rows, count);
+    return str_give(out, &text, err);
+}
+
+pgy_status pgy_capability_parts_text(char **out, const pgy_capability_part *parts, size_t count,
+                                     pgy_error *err)
+{
+    str text = {0};
+    append_parts(&text, parts, count);
+    return str_give(out, &text, err);
+}
+
+pgy_status pgy_operators_text(char **out, pgy_error *err)
+{
+    str text = {0};
+    append_operators(&text);
+    return str_give(out, &text, err);
+}
+
+typedef struct capability_document {
+    const pgy_unsupported *rows;
+    size_t row_count;
+    const pgy_capability_part *parts;
+    size_t part_count;
+} capability_document;
+
+static void write_row(json_writer *w, const pgy_unsupported *row)
+{
+    json_begin_object(w);
+    json_put_uint(w, "index", row->index);
+    json_put_text(w, "trace", row->trace);
+    json_put_text(w, "node", row->node);
+    json_put_text(w, "op_type", row->op_type);
+    json_put_text(w, "reason", row->reason);
+    json_end_object(w);
+}
+
+static void write_part(json_writer *w, const pgy_capability_part *part)
+{
+    json_begin_object(w);
+    json_put_uint(w, "first", part->first);
+    json_put_uint(w, "end", part->end);
+    json_put_bool(w, "supported", part->supported);
+    json_put_text(w, "op_type", part->op_type);
+    json_put_text(w, "reason", part->reason);
+    json_end_object(w);
+}
+
+static pgy_status write_document(json_writer *w, const void *user, pgy_error *err)
+{
+    const capability_document *d = user;
+    (void)err;
+    json_begin_object(w);
+    json_key(w, "unsupported");
+    json_begin_array(w);
+    for (size_t i = 0; i < d->row_count; i++) write_row(w, &d->rows[i]);
+    json_end_array(w);
+    json_key(w, "parts");
+    json_begin_array(w);
+    for (size_t i = 0; i < d->part_count; i++) write_part(w, &d->parts[i]);
+    json_end_array(w);
+    json_end_object(w);
+    return PGY_OK;
+}
+
+pgy_status pgy_capability_json(char **out, const pgy_unsupported *rows, size_t row_count,
+                               const pgy_capability_part *parts, size_t part_count, pgy_error *err)
+{
+    const capability_document d = {rows, row_count, parts, part_count};
+    return json_to_text(out, write_document, &d, err);
 }

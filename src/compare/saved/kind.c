@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kind is told by the class marker at the end of the top-level JSON object; a list or an object
  * without a marker is inputs. */
-#include "cli/groups/saved.h"
+#include <polygraphy/saved.h>
 
 #include <string.h>
 
@@ -9,10 +9,11 @@
 #include "base/file.h"
 #include "base/json.h"
 
-static pgy_status kind_of_json(saved_kind *out, const char *path, pgy_error *err)
+static pgy_status kind_of_json(pgy_saved_kind *out, const char *path, pgy_error *err)
 {
-    static const char *const NAMES[] = {
-        [SAVED_INPUTS] = "", [SAVED_RESULTS] = "RunResults", [SAVED_ACCURACY] = "AccuracyResults"};
+    static const char *const NAMES[] = {[PGY_SAVED_INPUTS] = "",
+                                        [PGY_SAVED_RESULTS] = "RunResults",
+                                        [PGY_SAVED_ACCURACY] = "AccuracyResults"};
     static const char LEGACY[] = "__polygraphy_encoded_RunResults";
     file_map map = {.fd = -1};
     arena memory = {0};
@@ -21,23 +22,23 @@ static pgy_status kind_of_json(saved_kind *out, const char *path, pgy_error *err
     if (st) return st;
     st = json_parse(&root, map.data, map.size_bytes, &memory, err);
     if (st) pgy_error_prefix(err, st, "%s: ", path);
-    saved_kind kind = SAVED_INPUTS;
+    pgy_saved_kind kind = PGY_SAVED_INPUTS;
     const json_value *marker = root ? json_get(root, "polygraphy_class") : NULL;
-    for (saved_kind k = SAVED_RESULTS; marker && k <= SAVED_ACCURACY; k++)
+    for (pgy_saved_kind k = PGY_SAVED_RESULTS; marker && k <= PGY_SAVED_ACCURACY; k++)
         if (marker->type == JSON_STRING && span_equals(marker->raw, NAMES[k])) kind = k;
-    if (root && json_get(root, LEGACY)) kind = SAVED_RESULTS;
+    if (root && json_get(root, LEGACY)) kind = PGY_SAVED_RESULTS;
     arena_deinit(&memory);
     file_map_close(&map);
     if (!st) *out = kind;
     return st;
 }
 
-pgy_status saved_kind_of(saved_kind *out, const char *path, pgy_error *err)
+pgy_status pgy_saved_kind_of(pgy_saved_kind *out, const char *path, pgy_error *err)
 {
     static const char *const BINARY[] = {".npz", ".npy", ".safetensors", ".pb"};
     for (size_t i = 0; i < sizeof BINARY / sizeof *BINARY; i++)
         if (str_ends_with(path, BINARY[i])) {
-            *out = SAVED_INPUTS;
+            *out = PGY_SAVED_INPUTS;
             return PGY_OK;
         }
     if (!file_is_dir(path)) return kind_of_json(out, path, err);
@@ -47,7 +48,7 @@ pgy_status saved_kind_of(saved_kind *out, const char *path, pgy_error *err)
     if (!st && !names.count) {
         char *test_set = path_join(path, "input_0.pb");
         if (test_set && file_exists(test_set))
-            *out = SAVED_INPUTS;
+            *out = PGY_SAVED_INPUTS;
         else
             st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: the folder holds no *.json file", path);
         mem_free(test_set);

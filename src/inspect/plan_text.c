@@ -2,14 +2,19 @@
 /* The layout is that of the original's text for engines, as far as it applies: layers
  * are listed for every profile, since each has a program of its own. The headline says which engine
  * it is. */
-#include "cli/plan_text.h"
-
 #include <string.h>
 
 #include "base/printable.h"
 #include "base/pytext.h"
+#include "inspect/describe.h"
+#include "inspect/tensor_ranges.h"
 
 enum { NAME_PADDING = 8 };
+
+typedef struct plan_text_options {
+    bool layers, attributes;
+    const tensor_ranges *ranges; /* shown with the tensors of layers */
+} plan_text_options;
 
 static const char *const ENGINE_NAMES[][2] = {
     {"float32", "FP32"}, {"float16", "FP16"}, {"bfloat16", "BF16"},
@@ -177,7 +182,7 @@ static void append_layer(str *out, const pgy_plan_layer *l, size_t i, plan_text_
         str_append_char(&text, *c);
         if (*c == '\n' && l->input_count) str_append_fill(&text, ' ', 4);
     }
-    if (options.attrs) append_attributes(&text, l);
+    if (options.attributes) append_attributes(&text, l);
     append_indented(out, str_text(&text), 4);
     out->failed |= text.failed || outputs.failed;
     str_append_char(out, '\n');
@@ -227,7 +232,8 @@ static void append_layers(str *out, const pgy_plan *plan, plan_text_options opti
         }
 }
 
-pgy_status plan_text(str *out, const pgy_plan *plan, plan_text_options options, pgy_error *err)
+static pgy_status append_plan(str *out, const pgy_plan *plan, plan_text_options options,
+                              pgy_error *err)
 {
     const pgy_plan_info *info = pgy_plan_describe(plan);
     str body = {0};
@@ -245,5 +251,21 @@ pgy_status plan_text(str *out, const pgy_plan *plan, plan_text_options options, 
     if (!st && (body.failed || out->failed))
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while printing the plan");
     str_deinit(&body);
+    return st;
+}
+
+pgy_status pgy_plan_text(char **out, const pgy_plan *plan, const pgy_describe_options *options,
+                         pgy_error *err)
+{
+    const pgy_describe_options o = describe_options(options);
+    tensor_ranges ranges = {0};
+    const plan_text_options shown = {
+        .layers = o.layers, .attributes = o.attributes, .ranges = &ranges};
+    str text = {0};
+    pgy_status st = o.values ? tensor_ranges_fill(&ranges, o.values, err) : PGY_OK;
+    if (!st) st = append_plan(&text, plan, shown, err);
+    if (!st) st = str_give(out, &text, err);
+    str_deinit(&text);
+    tensor_ranges_deinit(&ranges);
     return st;
 }

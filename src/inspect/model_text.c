@@ -2,7 +2,7 @@
 /* The layout is the original's, line for line. A graph is printed in sections; a graph
  * attribute is the same text, indented. Only names, types and shapes are read unless weights are
  * asked for, so the cost grows with the nodes, not with the bytes. */
-#include "cli/model_text.h"
+#include <polygraphy/describe.h>
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/pytext.h"
-#include "cli/groups/trt.h"
+#include "inspect/describe.h"
 
 static const char LOG_PATH[] = "backend/onnx/util.py";
 
@@ -24,7 +24,7 @@ typedef struct name_table {
 
 typedef struct printer {
     pgy_model *model;
-    model_text_options options;
+    pgy_describe_options options;
     pgy_error *err;
     size_t depth; /* graphs around the one that is printed */
 } printer;
@@ -338,7 +338,7 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
                    printable_name(n->name[0]        ? n->name
                                   : n->output_count ? n->outputs[0]
                                                     : ""),
-                   trt_layer_of(n->op_type));
+                   pgy_layer_type_of(n->op_type));
     else
         str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, printable_name(n->name),
                    printable_name(n->op_type));
@@ -349,7 +349,8 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
     io.failed = io.failed || outputs.failed;
     append_block(out, &io, 4);
     str_deinit(&outputs);
-    return p->options.attrs && n->attribute_count ? append_attributes(out, p, n, names) : PGY_OK;
+    return p->options.attributes && n->attribute_count ? append_attributes(out, p, n, names)
+                                                       : PGY_OK;
 }
 
 static pgy_status append_nodes(str *out, printer *p, const pgy_onnx_graph *g,
@@ -418,7 +419,7 @@ static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, con
     name_table names = {.outer = outer};
     pgy_status st = fill_names(&names, g) ? PGY_OK : no_memory(p);
     if (!st) {
-        if (p->options.attrs && g->doc_string[0])
+        if (p->options.attributes && g->doc_string[0])
             str_printf(out, "---- Docstring ----\n%s\n\n", g->doc_string);
         str_printf(out, "---- %zu %s Input(s) ----\n", real_input_count(g, &names), kind);
         append_infos(out, g->inputs, g->input_count, &names, true);
@@ -451,19 +452,31 @@ static void append_opsets(str *out, const pgy_onnx_model *m)
     if (!first) str_append_char(out, '}');
 }
 
-pgy_status model_text(str *out, pgy_model *model, model_text_options options, pgy_error *err)
+pgy_describe_options describe_options(const pgy_describe_options *given)
+{
+    pgy_describe_options o = {.size = sizeof o};
+    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    return o;
+}
+
+pgy_status pgy_model_text(char **out, pgy_model *model, const pgy_describe_options *options,
+                          pgy_error *err)
 {
     const pgy_onnx_model *m = pgy_model_proto(model);
-    printer p = {.model = model, .options = options, .err = err};
-    str_printf(out, "==== %s ====\nName: %s",
-               options.network ? "Built-in Engine Network" : "ONNX Model",
+    printer p = {.model = model, .options = describe_options(options), .err = err};
+    const bool network = p.options.network;
+    str text = {0};
+    str_printf(&text, "==== %s ====\nName: %s", network ? "Built-in Engine Network" : "ONNX Model",
                printable_name(m->graph->name));
-    if (options.network)
-        str_append(out, " | Explicit Batch Strongly Typed Network");
+    if (network)
+        str_append(&text, " | Explicit Batch Strongly Typed Network");
     else
-        append_opsets(out, m);
-    str_append(out, "\n\n");
-    pgy_status st = print_graph(out, &p, m->graph, options.network ? "Network" : "Graph", NULL);
-    while (out->size && strchr(" \n", out->data[out->size - 1])) out->data[--out->size] = 0;
-    return !st && out->failed ? no_memory(&p) : st;
+        append_opsets(&text, m);
+    str_append(&text, "\n\n");
+    pgy_status st = print_graph(&text, &p, m->graph, network ? "Network" : "Graph", NULL);
+    while (text.size && strchr(" \n", text.data[text.size - 1])) text.data[--text.size] = 0;
+    if (!st && text.failed) st = no_memory(&p);
+    if (!st) st = str_give(out, &text, err);
+    str_deinit(&text);
+    return st;
 }

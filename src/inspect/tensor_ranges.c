@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file of saved outputs adds to the text of a plan's layers. Values are taken as float64. */
-#include "cli/tensor_ranges.h"
+/* What saved outputs add to the text of a plan's layers. Values are taken as float64. */
+#include "inspect/tensor_ranges.h"
 
 #include <math.h>
 
 #include "base/log.h"
-#include "cli/groups/saved.h"
 
 static const char LOG_PATH[] = "backend/trt/util.py";
 
@@ -60,16 +59,9 @@ static pgy_status add_runner(tensor_ranges *r, const pgy_results *results, size_
     return st;
 }
 
-pgy_status tensor_ranges_load(tensor_ranges *out, const char *path, pgy_error *err)
+pgy_status tensor_ranges_fill(tensor_ranges *out, const pgy_results *results, pgy_error *err)
 {
-    saved_kind kind;
-    pgy_results *results = NULL;
-    pgy_status st = saved_kind_of(&kind, path, err);
-    if (!st && kind != SAVED_RESULTS) {
-        LOG(WARNING, "'%s' holds no outputs of runners; no values are shown", path);
-        return PGY_OK;
-    }
-    if (!st) st = pgy_results_load(&results, path, err);
+    pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < pgy_results_runner_count(results); i++) {
         if (!pgy_results_iteration_count(results, i)) {
             LOG(WARNING, "Runner '%s' has no iterations", pgy_results_runner_name(results, i));
@@ -78,7 +70,6 @@ pgy_status tensor_ranges_load(tensor_ranges *out, const char *path, pgy_error *e
         st = add_runner(out, results, i, err);
         break;
     }
-    pgy_results_destroy(results);
     return st;
 }
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Descriptions of models and plans, as text for a screen and as JSON for programs.
+ *
+ *     char *text = NULL;
+ *     const pgy_describe_options o = {.size = sizeof o, .layers = true};
+ *     if (pgy_model_text(&text, model, &o, &err)) ...
+ *     puts(text);
+ *     pgy_text_free(text);
+ *
+ * The text of a model has the layout of the original program, line for line. The data behind it are
+ * the structs of onnx.h (pgy_model_proto), engine.h (pgy_plan_describe and the like) and graph.h
+ * (pgy_graph_summarize). All texts are freed with pgy_text_free.
+ */
+#ifndef POLYGRAPHY_DESCRIBE_H
+#define POLYGRAPHY_DESCRIBE_H
+
+#include <polygraphy/compare.h>
+#include <polygraphy/engine.h>
+#include <polygraphy/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pgy_describe_options {
+    size_t size;               /**< sizeof(pgy_describe_options) */
+    bool layers;               /**< nodes of models, layers of plans */
+    bool attributes;           /**< of nodes and layers */
+    bool weights;              /**< models: the values of weights */
+    bool network;              /**< models: by TensorRT's types of layers instead of operators */
+    const pgy_results *values; /**< plans: smallest, largest and mean values of the tensors of
+                                  layers are shown from these; NULL: none */
+} pgy_describe_options;
+
+/** Names, types, shapes and sizes of a model; see the options for more. @param options NULL for the
+ * defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_text(char **out, pgy_model *model,
+                                                 const pgy_describe_options *options,
+                                                 pgy_error *err);
+/** The model without the values of its weights: versions, inputs, outputs, initializers, nodes with
+ * attributes, subgraphs and functions. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_model_json(char **out, pgy_model *model, pgy_error *err);
+/** Nodes, parameters, bytes and floating-point operations of each operator, as a table. Dynamic
+ * dimensions of the inputs count as 1. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_summary_text(char **out, pgy_graph *g, pgy_error *err);
+/** The tensors of pgy_graph_list_unbounded as a list. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_unbounded_text(char **out, pgy_graph *g,
+                                                           pgy_error *err);
+/** Inputs, outputs, memory, profiles and layers of a plan; JSON: pgy_plan_inspect. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_plan_text(char **out, const pgy_plan *plan,
+                                                const pgy_describe_options *options,
+                                                pgy_error *err);
+
+/* ---- TensorRT's types of layers ------------------------------------------------------------- */
+
+/** A type of layers, and the ONNX operators that become such layers in TensorRT. */
+typedef struct pgy_layer_type {
+    const char *name;      /**< "CONVOLUTION" */
+    const char *operators; /**< separated by blanks, with a blank at both ends: " Cast CastLike " */
+} pgy_layer_type;
+PGY_API size_t pgy_layer_type_count(void);
+PGY_API const pgy_layer_type *pgy_layer_type_at(size_t i);
+/** The first type that has the operator; "PLUGIN_V3" if there is none. */
+PGY_API const char *pgy_layer_type_of(const char *op_type);
+/** Does the operator become such a layer? */
+PGY_API bool pgy_layer_type_has(const pgy_layer_type *type, const char *op_type);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
