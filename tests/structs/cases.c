@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For each struct that a caller gives: the whole of it, its defaults, and a call that says in `seen`
+ * what it did. For each that the library gives: the size that it wrote. `check` includes this file
+ * into a program that runs every older form. */
+#include <polygraphy/polygraphy.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static pgy_model *model;
+static const char *model_path, *folder, *helper_path;
+static char seen[512];
+
+#define SAY(...) snprintf(seen, sizeof seen, __VA_ARGS__)
+/* Ends the case with an error. */
+#define TRY(call)                      \
+    do {                               \
+        const pgy_status st_ = (call); \
+        if (st_) return st_;           \
+    } while (0)
+
+static bool start(const char *path, const char *scratch, const char *helper)
+{
+    pgy_error err = {0};
+    model_path = path;
+    folder = scratch;
+    helper_path = helper;
+    if (!pgy_model_load(&model, path, NULL, &err)) return true;
+    fprintf(stderr, "%s\n", err.text);
+    return false;
+}
+
+static void finish(void)
+{
+    pgy_model_destroy(model);
+}
+
+/* ---- What every struct is put through -------------------------------------------------------- */
+
+static bool fail(const char *name, const char *what, const pgy_error *err)
+{
+    printf("structs: %s: %s: %s\n", name, what, err->text);
+    return false;
+}
+
+/* A copy of the first `size` bytes, with its own size in front, that ends where memory ends. */
+static void *at_the_edge(const void *whole, size_t size, size_t known)
+{
+    static char *page;
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    if (!page) {
+        page = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED || mprotect(page + bytes, bytes, PROT_NONE)) abort();
+    }
+    char *at = page + bytes - size;
+    memset(page, 0, bytes);
+    memcpy(at, whole, size < known ? size : known);
+    memcpy(at, &size, sizeof size);
+    return at;
+}
+
+typedef pgy_status (*erased)(const void *given, pgy_error *err);
+
+/* One that ends behind some member: the same as the whole struct with defaults in place of the rest. */
+static bool check_older(const char *name, erased call, const void *whole, const void *defaults, size_t size, size_t older)
+{
+    char expected[sizeof seen], what[64];
+    pgy_error err = {0}, ignored = {0};
+    char *mixed = malloc(size);
+    memcpy(mixed, defaults, size);
+    memcpy(mixed + sizeof older, (const char *)whole + sizeof older, older - sizeof older);
+    SAY("nothing");
+    const pgy_status wanted = call(mixed, &ignored);
+    memcpy(expected, seen, sizeof seen);
+    free(mixed);
+    SAY("nothing");
+    const pgy_status st = call(at_the_edge(whole, older, size), &err);
+    snprintf(what, sizeof what, "a caller's %zu of %zu bytes", older, size);
+    if (st != wanted) return fail(name, what, &err);
+    if (strcmp(seen, expected)) {
+        printf("structs: %s: %s: '%s' instead of '%s'\n", name, what, seen, expected);
+        return false;
+    }
+    return true;
+}
+
+static bool check_newer(const char *name, erased call, const void *whole, size_t size)
+{
+    char expected[sizeof seen];
+    pgy_error err = {0};
+    SAY("nothing");
+    if (call(whole, &err)) return fail(name, "the whole struct", &err);
+    memcpy(expected, seen, sizeof seen);
+    char *newer = at_the_edge(whole, size + 16, size);
+    if (call(newer, &err) || strcmp(seen, expected)) return fail(name, "a newer struct", &err);
+    newer[size + 7] = 1;
+    if (call(newer, &err) != PGY_E_ARGUMENT && !strstr(err.text, name)) return fail(name, "an unknown field", &err);
+    if (!strstr(err.text, name)) return fail(name, "an unknown field", &err);
+    newer = at_the_edge(whole, size, size);
+    memset(newer, 0, sizeof(size_t));
+    if (!call(newer, &err) || !strstr(err.text, name)) return fail(name, "a size of 0", &err);
+    return true;
+}
+
+static bool check_taken(const char *name, erased call, const void *whole, const void *defaults, size_t size, const size_t *older, size_t count)
+{
+    bool ok = check_newer(name, call, whole, size);
+    for (size_t i = 0; i < count; i++) ok &= check_older(name, call, whole, defaults, size, older[i]);
+    return ok;
+}
+
+static bool check_given(const char *name, size_t given, size_t size)
+{
+    if (given != size) printf("structs: %s: the library says %zu bytes instead of %zu\n", name, given, size);
+    return given == size;
+}
+
+#define WHOLE(type, ...)                                   \
+    static type whole_##type(void)                         \
+    {                                                      \
+        return (type){.size = sizeof(type), __VA_ARGS__};  \
+    }
+#define DEFAULTS(type, ...)                                \
+    static type defaults_##type(void)                      \
+    {                                                      \
+        return (type){.size = sizeof(type), __VA_ARGS__};  \
+    }
+#define CALL(type) static pgy_status call_##type(const type *o, pgy_error *err)
+
+/* ---- Models and graphs ----------------------------------------------------------------------- */
+
+WHOLE(pgy_model_load_options, .external_data_dir = ".", .allow_outside = true)
+DEFAULTS(pgy_model_load_options, .external_data_dir = NULL)
+CALL(pgy_model_load_options)
+{
+    pgy_model *m = NULL;
+    pgy_loader *l = NULL;
+    TRY(pgy_model_load(&m, model_path, o, err));
+    SAY("%s", pgy_model_external_data_dir(m));
+    pgy_model_destroy(m);
+    TRY(pgy_loader_from_path(&l, model_path, o, err));
+    pgy_loader_destroy(l);
+    return PGY_OK;
+}
+
+WHOLE(pgy_model_save_options, .external_data = true, .external_data_path = "weights.bin", .size_threshold = 0)
+static pgy_model_save_options defaults_pgy_model_save_options(void)
+{
+    return pgy_model_save_options_default();
+}
+CALL(pgy_model_save_options)
+{
+    char path[512], weights[512];
+    pgy_loader *l = NULL;
+    snprintf(path, sizeof path, "%s/saved.onnx", folder);
+    snprintf(weights, sizeof weights, "%s/weights.bin", folder);
+    unlink(weights);
+    TRY(pgy_model_save(model, path, o, err));
+    SAY("%s", access(weights, F_OK) ? "one file" : "weights.bin");
+    TRY(pgy_loader_from_path(&l, model_path, NULL, err));
+    const pgy_status st = pgy_loader_save(&l, path, o, err);
+    pgy_loader_destroy(l);
+    return st;
+}
+
+WHOLE(pgy_text_options, .edge_items = 1, .threshold = 2, .line_width = 20)
+DEFAULTS(pgy_text_options, .edge_items = 0)
+CALL(pgy_text_options)
+{
+    static float values[] = {1, 2, 3, 4};
+    static const int64_t shape[] = {4};
+    char *text = NULL;
+    TRY(pgy_view_text(&text, pgy_view_of(values, PGY_F32, 1, shape), o, err));
+    SAY("%s", text);
+    pgy_text_free(text);
+    return PGY_OK;
+}
+
+static pgy_metadata *known_inputs(void)
+{
+    static pgy_metadata *m;
+    static int64_t shape[] = {2};
+    const pgy_tensor_info info = {.name = "x", .dtype = PGY_F32, .rank = 1, .shape = shape};
+    if (!m && (pgy_metadata_create(&m, NULL) || pgy_metadata_set(m, &info, NULL))) abort();
+    return m;
+}
+
+WHOLE(pgy_infer_options, .strict = true)
+DEFAULTS(pgy_infer_options, .strict = false)
+CALL(pgy_infer_options)
+{
+    pgy_graph *g = NULL;
+    TRY(pgy_graph_import(&g, model, err));
+    const pgy_status st = pgy_graph_infer_shapes(g, o, err);
+    SAY("%zu nodes", g->node_count);
+    pgy_graph_destroy(g);
+    return st;
+}
+
+WHOLE(pgy_output_selection, .mark_all = true)
+DEFAULTS(pgy_output_selection, .mark_all = false)
+CALL(pgy_output_selection)
+{
+    pgy_graph *g = NULL;
+    pgy_loader *l = NULL;
+    TRY(pgy_graph_import(&g, model, err));
+    pgy_status st = pgy_graph_select_outputs(g, o, err);
+    SAY("%zu outputs", g->output_count);
+    pgy_graph_destroy(g);
+    if (!st) st = pgy_loader_from_path(&l, model_path, NULL, err);
+    if (!st) st = pgy_loader_select_outputs(&l, o, err);
+    pgy_loader_destroy(l);
+    return st;
+}
+
+WHOLE(pgy_half_options, .dtype = PGY_BF16)
+static pgy_half_options defaults_pgy_half_options(void)
+{
+    return pgy_half_options_default();
+}
+CALL(pgy_half_options)
+{
+    pgy_graph *g = NULL;
+    pgy_loader *l = NULL;
+    TRY(pgy_graph_import(&g, model, err));
+    pgy_status st = pgy_graph_convert_half(g, o, err);
+    SAY("%zu nodes", g->node_count);
+    pgy_graph_destroy(g);
+    if (!st) st = pgy_loader_from_path(&l, model_path, NULL, err);
+    if (!st) st = pgy_loader_convert_half(&l, o, err);
+    pgy_loader_destroy(l);
+    return st;
+}
+
+WHOLE(pgy_fold_options, .keep_shapes = true, .passes = 1)
+static pgy_fold_options defaults_pgy_fold_options(void)
+{
+    return pgy_fold_options_default();
+}
+CALL(pgy_fold_options)
+{
+    pgy_graph *g = NULL;
+    pgy_fold_report report = {0};
+    TRY(pgy_graph_import(&g, model, err));
+    const pgy_status st = pgy_graph_fold_constants(g, o, &report, err);
+    SAY("%zu passes", report.passes);
+    pgy_graph_destroy(g);
+    return st;
+}
+
+WHOLE(pgy_simplify_options, .no_check = true, .opset = 18)
+static pgy_simplify_options defaults_pgy_simplify_options(void)
+{
+    pgy_simplify_options o = pgy_simplify_options_default();
+    o.no_check = true; /* there are no samples */
+    return o;
+}
+CALL(pgy_simplify_options)
+{
+    pgy_model *made = NULL;
+    pgy_simplify_report *report = NULL;
+    TRY(pgy_model_simplify(&made, model, o, &report, err));
+    SAY("opset %lld", (long long)pgy_model_opset(pgy_model_proto(made), ""));
+    pgy_simplify_report_destroy(report);
+    pgy_model_destroy(made);
+    return PGY_OK;
+}
+
+WHOLE(pgy_strip_options, .exclude_count = 0)
+DEFAULTS(pgy_strip_options, .exclude_count = 0)
+CALL(pgy_strip_options)
+{
+    pgy_model *made = NULL;
+    size_t count = 0;
+    TRY(pgy_model_strip_weights(&made, &count, model, o, err));
+    SAY("%zu weights", count);
+    pgy_model_destroy(made);
+    return PGY_OK;
+}
+
+WHOLE(pgy_reconstruct_options, .seed = 3, .keep_marks = true)
+DEFAULTS(pgy_reconstruct_options, .seed = 1)
+CALL(pgy_reconstruct_options)
+{
+    pgy_model *made = NULL;
+    size_t count = 0;
+    TRY(pgy_model_reconstruct_weights(&made, &count, model, o, err));
+    SAY("%zu weights", count);
+    pgy_model_destroy(made);
+    return PGY_OK;
+}
+
+WHOLE(pgy_memory_options, .sort = true, .in_place = true)
+DEFAULTS(pgy_memory_options, .sort = false)
+CALL(pgy_memory_options)
+{
+    pgy_graph *g = NULL;
+    pgy_memory *m = NULL;
+    TRY(pgy_graph_import(&g, model, err));
+    const pgy_status st = pgy_memory_create(&m, g, o, err);
+    if (m) SAY("%llu bytes", (unsigned long long)pgy_memory_summarize(m)->peak_bytes);
+    pgy_memory_destroy(m);
+    pgy_graph_destroy(g);
+    return st;
+}
+
+WHOLE(pgy_diff_options, .structure_only = true, .order = true, .atol = 0.5)
+DEFAULTS(pgy_diff_options, .order = false)
+CALL(pgy_diff_options)
+{
+    pgy_diff *d = NULL;
+    TRY(pgy_diff_create(&d, model, model, o, err));
+    SAY("%llu differences", (unsigned long long)pgy_diff_summarize(d)->differences);
+    pgy_diff_destroy(d);
+    return PGY_OK;
+}
+
+WHOLE(pgy_lint_options, .static_only = true)
+DEFAULTS(pgy_lint_options, .static_only = true)
+CALL(pgy_lint_options)
+{
+    pgy_loader *loader = NULL;
+    pgy_lint *l = NULL;
+    TRY(pgy_loader_from_model(&loader, model, err));
+    const pgy_status st = pgy_lint_create(&l, loader, o, err);
+    if (l) SAY("%zu findings", pgy_lint_count(l));
+    pgy_lint_destroy(l);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+/* ---- Surgery --------------------------------------------------------------------------------- */
+
+static const char *const EVERY_NODE[] = {"*"};
+WHOLE(pgy_cut_selection, .nodes = EVERY_NODE, .node_count = 1)
+DEFAULTS(pgy_cut_selection, .node_count = 0)
+CALL(pgy_cut_selection)
+{
+    pgy_cut *c = NULL;
+    TRY(pgy_cut_create(&c, model, o, err));
+    SAY("%zu nodes", pgy_cut_node_count(c));
+    pgy_cut_destroy(c);
+    return PGY_OK;
+}
+
+#define GS_CALL(type, function)                    \
+    CALL(type)                                     \
+    {                                              \
+        pgy_gs_graph *g = NULL;                    \
+        TRY(pgy_gs_import(&g, model, err));        \
+        const pgy_status st = function(g, o, err); \
+        SAY("%zu nodes", g->node_count);           \
+        pgy_gs_destroy(g);                         \
+        return st;                                 \
+    }
+WHOLE(pgy_gs_cleanup_options, .remove_unused_node_outputs = true, .keep_functions = true)
+DEFAULTS(pgy_gs_cleanup_options, .keep_functions = false)
+GS_CALL(pgy_gs_cleanup_options, pgy_gs_cleanup)
+WHOLE(pgy_gs_sort_options, .stable = true, .nodes_only = true)
+DEFAULTS(pgy_gs_sort_options, .stable = false)
+GS_CALL(pgy_gs_sort_options, pgy_gs_toposort)
+WHOLE(pgy_gs_fold_options, .keep_shapes = true, .size_threshold = 100)
+static pgy_gs_fold_options defaults_pgy_gs_fold_options(void)
+{
+    return pgy_gs_fold_options_default();
+}
+GS_CALL(pgy_gs_fold_options, pgy_gs_fold_constants)
+
+WHOLE(pgy_gs_export_options, .no_type_check = true)
+DEFAULTS(pgy_gs_export_options, .no_type_check = false)
+CALL(pgy_gs_export_options)
+{
+    pgy_gs_graph *g = NULL;
+    pgy_model *made = NULL;
+    TRY(pgy_gs_import(&g, model, err));
+    const pgy_status st = pgy_gs_export(&made, g, o, err);
+    SAY("%d", made != NULL);
+    pgy_model_destroy(made);
+    pgy_gs_destroy(g);
+    return st;
+}
+
+static pgy_shard_options whole_pgy_shard_options(void)
+{
+    pgy_shard_options o = pgy_shard_options_default();
+    o.nb_rank = 4;
+    o.no_io = true;
+    return o;
+}
+static pgy_shard_options defaults_pgy_shard_options(void)
+{
+    return pgy_shard_options_default();
+}
+CALL(pgy_shard_options)
+{
+    pgy_gs_graph *g = NULL;
+    pgy_shard_hints *hints = NULL;
+    TRY(pgy_gs_import(&g, model, err));
+    const pgy_status st = pgy_shard_suggest(&hints, g, o, err);
+    if (hints) SAY("%lld ranks", (long long)hints->nb_rank);
+    pgy_shard_hints_destroy(hints);
+    pgy_gs_destroy(g);
+    return st;
+}
+
+/* ---- Data and comparison --------------------------------------------------------------------- */
+
+static pgy_status next(pgy_tensor_map **out, void *user, pgy_error *err)
+{
+    (void)user, (void)err;
+    *out = NULL;
+    return PGY_OK;
+}
+static pgy_status again(void *user, pgy_error *err)
+{
+    (void)user, (void)err;
+    return PGY_OK;
+}
+WHOLE(pgy_data_loader_functions, .next = next, .rewind = again)
+DEFAULTS(pgy_data_loader_functions, .next = NULL)
+CALL(pgy_data_loader_functions)
+{
+    pgy_data_loader *l = NULL;
+    TRY(pgy_data_loader_create(&l, o, NULL, err));
+    SAY("%s", pgy_status_name(pgy_data_loader_rewind(l, NULL)));
+    pgy_data_loader_destroy(l);
+    return PGY_OK;
+}
+
+static const pgy_value_range RANGE = {.name = "", .low = 5, .high = 6};
+WHOLE(pgy_random_options, .seed = 3, .iterations = 2, .ranges = &RANGE, .range_count = 1)
+static pgy_random_options defaults_pgy_random_options(void)
+{
+    return pgy_random_options_default();
+}
+CALL(pgy_random_options)
+{
+    pgy_data_loader *l = NULL;
+    pgy_tensor_map *feed = NULL;
+    TRY(pgy_random_loader_create(&l, o, err));
+    pgy_status st = pgy_data_loader_set_metadata(l, known_inputs(), err);
+    if (!st) st = pgy_data_loader_next(&feed, l, err);
+    if (feed) SAY("%g", *(const float *)pgy_tensor_data(pgy_tensor_map_at(feed, 0)));
+    pgy_tensor_map_destroy(feed);
+    pgy_data_loader_destroy(l);
+    return st;
+}
+
+WHOLE(pgy_compare_options, .kind = PGY_COMPARE_L2, .label = "mine")
+static pgy_compare_options defaults_pgy_compare_options(void)
+{
+    return pgy_compare_options_default(PGY_COMPARE_SIMPLE);
+}
+CALL(pgy_compare_options)
+{
+    pgy_compare *c = NULL;
+    TRY(pgy_compare_create(&c, o, err));
+    pgy_compare_destroy(c);
+    return PGY_OK;
+}
+
+WHOLE(pgy_judge_options, .compat = true)
+static pgy_judge_options defaults_pgy_judge_options(void)
+{
+    return pgy_judge_options_default();
+}
+CALL(pgy_judge_options)
+{
+    bool passed = false;
+    pgy_run_report *report = NULL;
+    pgy_run_options run = pgy_run_options_default();
+    TRY(pgy_compare_accuracy(NULL, &passed, NULL, 0, o, err));
+    run.judge = o;
+    TRY(pgy_run(&report, NULL, 0, &run, err));
+    SAY("%d %d", (int)passed, (int)pgy_run_report_passed(report));
+    pgy_run_report_destroy(report);
+    return PGY_OK;
+}
+
+static const pgy_judge_options COMPAT = {.size = sizeof COMPAT, .compat = true};
+WHOLE(pgy_run_options, .sequential = true, .warm_up = 1, .judge = &COMPAT, .model_path = "m.onnx")
+static pgy_run_options defaults_pgy_run_options(void)
+{
+    return pgy_run_options_default();
+}
+CALL(pgy_run_options)
+{
+    pgy_run_report *report = NULL;
+    pgy_results *results = NULL;
+    TRY(pgy_run(&report, NULL, 0, o, err));
+    SAY("%d", (int)pgy_run_report_passed(report));
+    pgy_run_report_destroy(report);
+    TRY(pgy_infer_all(&results, NULL, 0, o, err));
+    pgy_results_destroy(results);
+    return PGY_OK;
+}
+
+/* ---- The engine ------------------------------------------------------------------------------ */
+
+static pgy_status build(const pgy_build_config *config, pgy_error *err)
+{
+    pgy_engine *e = NULL;
+    TRY(pgy_engine_build(&e, model, config, err));
+    SAY("%zu threads, verbosity %d", pgy_engine_config(e)->threads, (int)pgy_engine_config(e)->profiling_verbosity);
+    pgy_engine_release(e);
+    return PGY_OK;
+}
+
+WHOLE(pgy_build_config, .threads = 1, .refittable = true, .profiling_verbosity = PGY_VERBOSITY_NONE)
+DEFAULTS(pgy_build_config, .threads = 0)
+CALL(pgy_build_config)
+{
+    return build(o, err);
+}
+
+WHOLE(pgy_calibration, .kind = PGY_CALIBRATOR_MIN_MAX, .quantile = 0.25)
+DEFAULTS(pgy_calibration, .quantile = 0)
+CALL(pgy_calibration)
+{
+    const pgy_build_config config = {.size = sizeof config, .calibration = o};
+    return build(&config, err);
+}
+
+static size_t phases;
+static void count_phase(void *user, const char *phase, const char *parent, size_t step_count)
+{
+    (void)user, (void)phase, (void)parent, (void)step_count;
+    phases++;
+}
+WHOLE(pgy_progress_monitor, .start = count_phase)
+DEFAULTS(pgy_progress_monitor, .start = NULL)
+CALL(pgy_progress_monitor)
+{
+    const pgy_build_config config = {.size = sizeof config, .monitor = o};
+    phases = 0;
+    const pgy_status st = build(&config, err);
+    SAY("%d", phases > 0);
+    return st;
+}
+
+WHOLE(pgy_context_options, .threads = 1, .allocation = PGY_ALLOCATION_STATIC)
+DEFAULTS(pgy_context_options, .threads = 0)
+CALL(pgy_context_options)
+{
+    pgy_engine *e = NULL;
+    pgy_context *c = NULL;
+    TRY(pgy_engine_build(&e, model, NULL, err));
+    const pgy_status st = pgy_context_create(&c, e, o, err);
+    pgy_context_destroy(c);
+    pgy_engine_release(e);
+    return st;
+}
+
+/* ---- Runtimes and operators ------------------------------------------------------------------- */
+
+static size_t backend_model_size;
+static pgy_status stub_create(void **out, const pgy_backend_model *m, const void *options, pgy_error *err)
+{
+    static int instance;
+    (void)options, (void)err;
+    if (m) backend_model_size = m->size;
+    *out = &instance;
+    return PGY_OK;
+}
+static pgy_status stub_activate(void *runner, pgy_error *err)
+{
+    (void)runner, (void)err;
+    return PGY_OK;
+}
+static pgy_status stub_describe(void *runner, pgy_metadata *out, pgy_error *err)
+{
+    (void)runner, (void)out, (void)err;
+    return PGY_E_UNSUPPORTED;
+}
+static pgy_status stub_infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+{
+    (void)runner, (void)feed, (void)out, (void)time_ns, (void)err;
+    return PGY_OK;
+}
+static void stub_end(void *runner)
+{
+    (void)runner;
+}
+WHOLE(pgy_backend, .abi = PGY_BACKEND_ABI, .name = "stub", .runner_prefix = "stub", .create = stub_create, .activate = stub_activate,
+      .inputs = stub_describe, .outputs = stub_describe, .infer = stub_infer, .deactivate = stub_end, .destroy = stub_end, .version = pgy_version)
+DEFAULTS(pgy_backend, .abi = 0)
+CALL(pgy_backend)
+{
+    pgy_runner *r = NULL;
+    pgy_backend_options *options = NULL;
+    pgy_model_source source;
+    TRY(pgy_source_from_path(&source, model_path, err));
+    pgy_status st = pgy_backend_options_create(&options, o, err);
+    if (!st) st = pgy_runner_create(&r, o, &source, options, "r", err);
+    else source.destroy(source.user);
+    if (!st) st = pgy_runner_activate(r, err);
+    SAY("%d", r && pgy_runner_is_active(r));
+    pgy_runner_destroy(r);
+    pgy_backend_options_destroy(options);
+    return st;
+}
+
+static size_t given_backend_model(void)
+{
+    const pgy_backend b = whole_pgy_backend();
+    return call_pgy_backend(&b, NULL) ? 0 : backend_model_size;
+}
+#define GIVEN_pgy_backend_model() given_backend_model()
+#define GIVEN_pgy_backend_host() pgy_backend_host_table()->size
+
+extern const pgy_operator_definition *helper_list[2];
+extern size_t helper_host_size;
+
+static pgy_status infer_same(pgy_operator_call *c, pgy_error *err)
+{
+    (void)c, (void)err;
+    return PGY_OK;
+}
+static bool accept(pgy_tactic_use *u, double *cost_ns)
+{
+    (void)u, (void)cost_ns;
+    return false;
+}
+static pgy_status run_nothing(const pgy_tactic_run *r, pgy_error *err)
+{
+    (void)r, (void)err;
+    return PGY_OK;
+}
+
+/* A new name each time: an operator cannot be defined twice. */
+static const char *new_name(void)
+{
+    static char names[512][16];
+    static size_t count;
+    snprintf(names[count], sizeof names[0], "Op%zu", count);
+    return names[count++];
+}
+
+WHOLE(pgy_operator_definition, .abi = PGY_OPERATOR_ABI, .domain = "structs", .name = "", .since = 1, .max_inputs = 1, .max_outputs = 1,
+      .infer = infer_same, .compute = infer_same)
+DEFAULTS(pgy_operator_definition, .abi = PGY_OPERATOR_ABI)
+CALL(pgy_operator_definition)
+{
+    pgy_operator_definition *mine = (pgy_operator_definition *)o;
+    const size_t needed = offsetof(pgy_operator_definition, name) + sizeof mine->name;
+    if (o->size >= needed && o->name) mine->name = new_name();
+    helper_list[0] = o;
+    return pgy_operators_load(helper_path, err);
+}
+static size_t given_operator_host(void)
+{
+    pgy_operator_definition d = whole_pgy_operator_definition();
+    return call_pgy_operator_definition(&d, NULL) ? 0 : helper_host_size;
+}
+#define GIVEN_pgy_operator_host() given_operator_host()
+
+WHOLE(pgy_operator_tactic, .name = "fast", .version = 1, .accept = accept, .run = run_nothing)
+DEFAULTS(pgy_operator_tactic, .version = 0)
+CALL(pgy_operator_tactic)
+{
+    const pgy_operator_tactic *const tactics[] = {o, NULL};
+    pgy_operator_definition d = whole_pgy_operator_definition();
+    d.tactics = tactics;
+    return call_pgy_operator_definition(&d, err);
+}
+
+/* ---- What the library tells ------------------------------------------------------------------- */
+
+static size_t progress_size, tensor_size;
+static void hear(const pgy_progress *p, void *user)
+{
+    (void)user;
+    progress_size = p->size;
+}
+static size_t given_progress(void)
+{
+    pgy_set_progress(hear, NULL);
+    const pgy_status st = build(NULL, NULL);
+    pgy_set_progress(NULL, NULL);
+    return st ? 0 : progress_size;
+}
+#define GIVEN_pgy_progress() given_progress()
+
+static void report(const pgy_calibrated_tensor *tensor, void *user)
+{
+    (void)user;
+    tensor_size = tensor->size;
+}
+
+static size_t given_calibrated_tensor(void)
+{
+    const char *slash = strrchr(model_path, '/');
+    char path[512];
+    pgy_model *digits = NULL;
+    pgy_data_loader *data = NULL;
+    pgy_engine *e = NULL;
+    const pgy_random_options random = pgy_random_options_default();
+    snprintf(path, sizeof path, "%.*s/digits.onnx", (int)(slash - model_path), model_path);
+    pgy_status st = pgy_model_load(&digits, path, NULL, NULL); /* it has products to compute in int8 */
+    if (!st) st = pgy_random_loader_create(&data, &random, NULL);
+    const pgy_calibration calibration = {.size = sizeof calibration, .data = data, .report = report};
+    const pgy_build_config config = {.size = sizeof config, .int8 = true, .calibration = &calibration};
+    if (!st) st = pgy_engine_build(&e, digits, &config, NULL);
+    pgy_engine_release(e);
+    pgy_data_loader_destroy(data);
+    pgy_model_destroy(digits);
+    return st ? 0 : tensor_size;
+}
+#define GIVEN_pgy_calibrated_tensor() given_calibrated_tensor()
