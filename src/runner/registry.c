@@ -49,7 +49,13 @@ const pgy_backend *pgy_backend_find(const char *name)
 pgy_status registry_take(pgy_backend *out, const pgy_backend *given, pgy_error *err)
 {
     *out = (pgy_backend){.size = sizeof *out};
-    return SIZED_TAKE(pgy_backend, out, given, err);
+    const pgy_status st = SIZED_TAKE(pgy_backend, out, given, err);
+    if (st) return st;
+    const bool whole = out->name && out->runner_prefix && out->create && out->activate &&
+                       out->inputs && out->outputs && out->infer && out->deactivate && out->destroy;
+    return whole ? PGY_OK
+                 : pgy_error_set(err, PGY_E_BACKEND,
+                                 "a name, a runner prefix or a required callback is missing");
 }
 
 /* The first thing that is wrong with a backend from outside, or NULL. */
@@ -57,13 +63,9 @@ static const char *defect(const pgy_backend *b)
 {
     if (b->abi != PGY_BACKEND_ABI)
         return "it was made for another version of the backend interface";
-    if (!b->name || !*b->name ||
-        strspn(b->name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(b->name))
+    if (!*b->name || strspn(b->name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(b->name))
         return "its name is not made of lower-case letters, digits, '-' and '_'";
-    if (!b->runner_prefix || !*b->runner_prefix) return "it has no runner prefix";
-    if (!b->create || !b->activate || !b->inputs || !b->outputs || !b->infer || !b->deactivate ||
-        !b->destroy)
-        return "a required callback is missing";
+    if (!*b->runner_prefix) return "it has no runner prefix";
     if (b->options && !b->options_size) return "it has options but no settings struct";
     if (pgy_backend_find(b->name)) return "there is a backend of that name already";
     return NULL;
@@ -105,8 +107,7 @@ pgy_status pgy_backend_load(const char *path, pgy_error *err)
     if (st) return pgy_error_prefix(err, st, "backend '%s': ", path);
     const char *wrong = defect(&known);
     if (wrong)
-        return pgy_error_set(err, PGY_E_BACKEND, "backend '%s' (%s): %s", path,
-                             known.name ? known.name : "no name", wrong);
+        return pgy_error_set(err, PGY_E_BACKEND, "backend '%s' (%s): %s", path, known.name, wrong);
     return add(&known, err);
 }
 

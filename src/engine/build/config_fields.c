@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table, and what bindings and programs see of it. */
 #include "engine/build/config_fields.h"
 
 #include <string.h>
