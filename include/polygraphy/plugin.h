@@ -88,6 +88,21 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_list(pgy_plugin_names *out, const c
                                                   pgy_error *err);
 PGY_API void pgy_plugin_names_free(pgy_plugin_names *names);
 
+/** Some of the plugins of a folder; one of the lists may have names. */
+typedef struct pgy_plugin_selection {
+    size_t size; /**< sizeof(pgy_plugin_selection) */
+    const char *dir;
+    const char *const *include; /**< only these; none: all */
+    size_t include_count;
+    const char *const *exclude; /**< all but these */
+    size_t exclude_count;
+} pgy_plugin_selection;
+/** Their names, sorted. @return PGY_E_NOT_FOUND for a name that the folder does not have: the text
+ * begins with "include: " or "exclude: " */
+PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_choose(pgy_plugin_names *out,
+                                                    const pgy_plugin_selection *selection,
+                                                    pgy_error *err);
+
 /** Runs the scripts of these plugins on a model: configuration i is that of name i, maybe without
  * instances. @param path a file that holds just this model, or NULL: one is made for the scripts */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_match(pgy_plugin_config **out, const char *dir,
@@ -107,6 +122,12 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_call_hook(pgy_model **out, size_t *
                                                        const char *dir,
                                                        const pgy_plugin_places *plugin,
                                                        pgy_model *model, pgy_error *err);
+
+/** Replaces all instances of one plugin, by its own replace_with_plugin if it has one, then cleans
+ * the graph up and sorts it. *graph may become another one. *replaced: how many were replaced. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_apply(pgy_gs_graph **graph, size_t *replaced,
+                                                   const char *dir, const pgy_plugin_places *plugin,
+                                                   pgy_error *err);
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,8 @@
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>
 #include <polygraphy/plugin.h>
+#include <polygraphy/plugin_tune.h>
+#include <polygraphy/record.h>
 #include <polygraphy/refit.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/runtime.h>

@@ -2,6 +2,7 @@
 /* plugin autotune: the model with the plugins that make it fastest on the built-in
  * engine. Plugins' operators come from shared objects (polygraphy/operator.h). */
 #include <polygraphy/operator.h>
+#include <polygraphy/plugin_tune.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/pytext.h"
-#include "cli/autotune.h"
 #include "cli/groups/model.h"
+#include "cli/groups/plugins.h"
 
 static const char LOG_PATH[] = "tools/plugin/subtool/autotune.py";
 
@@ -155,11 +156,32 @@ static pgy_status open_cache(pgy_timing_cache **out, const autotune_args *s, pgy
     return st ? pgy_timing_cache_create(out, err) : PGY_OK;
 }
 
-static pgy_status save_report(const autotune *a, const char *path, pgy_error *err)
+static pgy_status save_report(const pgy_plugin_tuning *t, const char *path, pgy_error *err)
 {
+    char *text = NULL;
     LOG(INFO, "Saving optimization report to %s", path);
-    const pgy_status st = autotune_report(a, path, err);
+    pgy_status st = pgy_plugin_tuning_text(&text, t, err);
+    if (!st) st = file_write_all(path, text, strlen(text), err);
     if (!st) LOG(INFO, "Optimization report saved to: %s", path);
+    pgy_text_free(text);
+    return st;
+}
+
+static pgy_status save_cache(pgy_timing_cache *cache, const char *path, pgy_error *err)
+{
+    if (!cache || !path) return PGY_OK;
+    LOG(INFO, "Saving timing cache to %s", path);
+    return pgy_timing_cache_save_merged(cache, path, err);
+}
+
+static pgy_status save_fastest(const pgy_plugin_tuning *t, const args *line, pgy_error *err)
+{
+    const autotune_args *s = args_get(line, &OWN);
+    pgy_model *fastest = pgy_plugin_tuning_model(t);
+    if (!fastest) return pgy_error_set(err, PGY_E_NOT_FOUND, "No optimization strategy found");
+    pgy_status st = model_save(fastest, line, s->output, NULL, err);
+    if (!st) LOG(INFO, "Optimized model saved to: %s", s->output);
+    if (!st && s->report) st = save_report(t, s->report, err);
     return st;
 }
 
@@ -167,26 +189,19 @@ static pgy_status tune(pgy_model *model, const pgy_plugin_config *found, const a
                        pgy_error *err)
 {
     const autotune_args *s = args_get(line, &OWN);
-    autotune a = {0};
-    pgy_timing_cache *cache = NULL;
-    pgy_status st = autotune_init(&a, model, plugins_settings(line), found, err);
-    if (!st) st = open_cache(&cache, s, err);
-    a.cache = cache;
-    a.exhaustive = s->mode && !strcmp(s->mode, "exhaustive");
-    a.max_combinations = s->max_combinations;
-    a.threshold = s->threshold;
-    if (!st) st = autotune_search(&a, err);
-    if (!st && cache && s->timing_cache) {
-        LOG(INFO, "Saving timing cache to %s", s->timing_cache);
-        st = pgy_timing_cache_save_merged(cache, s->timing_cache, err);
-    }
-    if (!st && !a.found) st = pgy_error_set(err, PGY_E_NOT_FOUND, "No optimization strategy found");
-    if (!st) st = model_save(a.best_model, line, s->output, NULL, err);
-    if (!st) LOG(INFO, "Optimized model saved to: %s", s->output);
-    if (!st && s->report) st = save_report(&a, s->report, err);
+    pgy_plugin_tune_options o = {.size = sizeof o,
+                                 .dir = plugins_settings(line)->dir,
+                                 .exhaustive = s->mode && !strcmp(s->mode, "exhaustive"),
+                                 .max_combinations = s->max_combinations,
+                                 .threshold = s->threshold};
+    pgy_plugin_tuning *tuning = NULL;
+    pgy_status st = open_cache(&o.cache, s, err);
+    if (!st) st = pgy_plugin_tune(&tuning, model, found, &o, err);
+    if (!st) st = save_cache(o.cache, s->timing_cache, err);
+    if (!st) st = save_fastest(tuning, line, err);
     if (!st) LOG(FINISH, "Optimization completed successfully!");
-    autotune_deinit(&a);
-    pgy_timing_cache_destroy(cache);
+    pgy_plugin_tuning_destroy(tuning);
+    pgy_timing_cache_destroy(o.cache);
     return st;
 }
 

@@ -3,7 +3,7 @@
  * and what the tensors at the borders hold is saved beside the part, so that it can be run at once.
  */
 #include <polygraphy/compare.h>
-#include <polygraphy/cut.h>
+#include <polygraphy/record.h>
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,6 @@
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
-#include "cli/record.h"
 #include "cli/surgeon.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/cut.py";
@@ -102,132 +101,46 @@ typedef struct border {
 
 /* ---- Recording ------------------------------------------------------------------------------ */
 
-static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error *err)
-{
-    int64_t shape[PGY_MAX_RANK];
-    const char *names[PGY_MAX_RANK];
-    if (v->kind != PGY_VALUE_TENSOR)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "input '%s' of the model is no tensor: use --no-record", v->name);
-    for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
-        shape[d] = v->dims[d].value;
-        names[d] = v->dims[d].text;
-    }
-    const pgy_tensor_info info = {
-        .name = v->name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .dim_names = names};
-    return pgy_metadata_set(inputs, &info, err);
-}
-
-static pgy_status describe_inputs(pgy_metadata **out, pgy_model *model, pgy_error *err)
-{
-    pgy_graph *graph = NULL;
-    pgy_metadata *inputs = NULL;
-    pgy_status st = pgy_graph_import(&graph, model, err);
-    if (!st) st = pgy_metadata_create(&inputs, err);
-    for (size_t i = 0; !st && i < graph->input_count; i++)
-        st = add_input(inputs, graph->inputs[i], err);
-    if (!st) {
-        *out = inputs;
-        inputs = NULL;
-    }
-    pgy_metadata_destroy(inputs);
-    pgy_graph_destroy(graph);
-    return st;
-}
-
-static pgy_status make_feed(pgy_tensor_map **out, pgy_model *model, args *line, pgy_error *err)
+static pgy_status record_by_runtime(border *b, const pgy_cut *cut, const args *line, pgy_error *err)
 {
     const model_args *given = args_get(line, &GROUP_MODEL_DATA);
-    pgy_metadata *inputs = NULL;
-    pgy_data_loader *data = NULL;
-    pgy_status st = describe_inputs(&inputs, model, err);
-    if (!st) st = data_loader_create(&data, line, given->shapes, err);
-    if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
-    if (!st) st = pgy_data_loader_next(out, data, err);
-    if (!st && !*out) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
-    pgy_data_loader_destroy(data);
-    pgy_metadata_destroy(inputs);
-    return st;
-}
-
-static bool is_model_input(const pgy_onnx_graph *g, const char *name)
-{
-    for (size_t i = 0; i < g->input_count; i++)
-        if (!strcmp(g->inputs[i]->name, name)) return true;
-    return false;
-}
-
-/* A tensor, or the elements of a sequence: name[0], name[1]... */
-static pgy_status pick_one(pgy_tensor_map *out, const pgy_tensor_map *all, const char *name,
-                           pgy_error *err)
-{
-    const size_t size = strlen(name);
-    pgy_tensor *t = pgy_tensor_map_find(all, name);
-    bool found = t;
-    pgy_status st = t ? pgy_tensor_map_set(out, name, t, err) : PGY_OK;
-    for (size_t i = 0; !t && !st && i < pgy_tensor_map_count(all); i++) {
-        const char *element = pgy_tensor_map_name(all, i);
-        if (strncmp(element, name, size) || element[size] != '[') continue;
-        found = true;
-        st = pgy_tensor_map_set(out, element, pgy_tensor_map_at(all, i), err);
-    }
-    return st || found ? st
-                       : pgy_error_set(err, PGY_E_NOT_FOUND, "the run gave no tensor '%s'", name);
-}
-
-static pgy_status pick(pgy_tensor_map **out, const pgy_tensor_map *all, const char *const *names,
-                       size_t count, pgy_error *err)
-{
-    pgy_tensor_map *map = NULL;
-    pgy_status st = pgy_tensor_map_create(&map, err);
-    for (size_t i = 0; !st && i < count; i++) st = pick_one(map, all, names[i], err);
-    if (st)
-        pgy_tensor_map_destroy(map);
-    else
-        *out = map;
-    return st;
-}
-
-/* ONNX Runtime gives what is an output of the top graph. */
-static pgy_status record_by_runtime(border *b, pgy_model *model, const pgy_cut *cut, args *line,
-                                    pgy_error *err)
-{
-    const model_args *given = args_get(line, &GROUP_MODEL_DATA);
-    size_t inputs, outputs, n = 0;
-    const char *const *before = pgy_cut_inputs(cut, &inputs);
-    const char *const *after = pgy_cut_outputs(cut, &outputs);
-    const char **names = arena_alloc_array(&line->memory, inputs + outputs + 1, sizeof *names);
-    pgy_tensor_map *all = NULL;
-    if (!names) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_record_options o = {.size = sizeof o, .backend = "onnxrt"};
     if (!pgy_cut_is_top(cut))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "--onnxrt: ONNX Runtime does not give values inside subgraphs; leave "
                              "the option out to have the reference record them");
-    for (size_t i = 0; i < inputs; i++)
-        if (!is_model_input(pgy_model_proto(model)->graph, before[i])) names[n++] = before[i];
-    for (size_t i = 0; i < outputs; i++) names[n++] = after[i];
-    const record_request request = {
-        .names = names, .count = n, .backend = "onnxrt", .shapes = given->shapes};
-    pgy_status st = record_tensors(&all, model, &request, line, err);
-    if (!st) st = pick(&b->inputs, all, before, inputs, err);
-    if (!st) st = pick(&b->outputs, all, after, outputs, err);
-    pgy_tensor_map_destroy(all);
+    pgy_status st = data_loader_create(&o.data, line, given->shapes, err);
+    if (!st) st = pgy_record_cut(&b->inputs, &b->outputs, cut, &o, err);
+    pgy_data_loader_destroy(o.data);
     return st;
 }
 
-static pgy_status record(border *b, pgy_model *model, pgy_cut *cut, args *line, pgy_error *err)
+static pgy_status record_by_reference(border *b, pgy_cut *cut, const args *line, pgy_error *err)
+{
+    const model_args *given = args_get(line, &GROUP_MODEL_DATA);
+    pgy_data_loader *data = NULL;
+    pgy_tensor_map *feed = NULL;
+    pgy_status st = data_loader_create(&data, line, given->shapes, err);
+    if (!st) st = pgy_record_feed(&feed, pgy_cut_source(cut), data, err);
+    if (st == PGY_E_TYPE && err) {
+        const pgy_error why = *err;
+        pgy_error_set(err, PGY_E_UNSUPPORTED, "%s: use --no-record", why.text);
+    }
+    if (!st) st = pgy_cut_record(&b->inputs, &b->outputs, cut, feed, err);
+    pgy_tensor_map_destroy(feed);
+    pgy_data_loader_destroy(data);
+    return st;
+}
+
+static pgy_status record(border *b, pgy_cut *cut, const args *line, pgy_error *err)
 {
     const cut_args *s = args_get(line, &OWN);
-    pgy_tensor_map *feed = NULL;
     if (s->no_record) return PGY_OK;
     b->recorder = s->onnxrt ? "onnxrt" : "opref";
     LOG(INFO, "Running the whole model with %s to record the values at the borders of the part",
         s->onnxrt ? "ONNX Runtime" : "the reference");
-    if (s->onnxrt) return record_by_runtime(b, model, cut, line, err);
-    pgy_status st = make_feed(&feed, model, line, err);
-    if (!st) st = pgy_cut_record(&b->inputs, &b->outputs, cut, feed, err);
-    pgy_tensor_map_destroy(feed);
-    return st;
+    return s->onnxrt ? record_by_runtime(b, cut, line, err)
+                     : record_by_reference(b, cut, line, err);
 }
 
 /* ---- Saving --------------------------------------------------------------------------------- */
@@ -300,7 +213,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_cut *cut = NULL;
     pgy_status st = surgeon_load(&model, line, err);
     if (!st) st = pgy_cut_create(&cut, model, &what, err);
-    if (!st) st = record(&b, pgy_cut_source(cut), cut, line, err);
+    if (!st) st = record(&b, cut, line, err);
     if (!st) st = pgy_cut_model(&part, cut, b.inputs, b.outputs, err);
     if (!st) st = surgeon_save(part, line, s->output, false, err);
     if (!st && b.inputs) st = save_values(&b, line, s->output, err);

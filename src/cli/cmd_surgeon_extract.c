@@ -12,7 +12,6 @@
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
-#include "cli/record.h"
 #include "cli/surgeon.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/extract.py";
@@ -275,8 +274,8 @@ static pgy_status run_for_types(extraction *x, bool forced, pgy_error *err)
     announce_run(x, forced);
     size_t n = add_made(names, 0, x->inputs, x->input_count);
     n = add_made(names, n, x->outputs, x->output_count);
-    const record_request request = {.names = names, .count = n, .shapes = model->shapes};
-    pgy_status st = record_tensors(&results, x->model, &request, x->line, err);
+    const pgy_record_options o = {.names = names, .name_count = n};
+    pgy_status st = surgeon_record(&results, x->model, o, model->shapes, x->line, err);
     if (st) st = pgy_error_prefix(err, st, "types and shapes cannot be found by a run: ");
     for (size_t i = 0; !st && i < x->input_count; i++)
         st = take_result(&x->inputs[i], results, forced, true, memory, err);

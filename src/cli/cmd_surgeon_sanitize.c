@@ -15,7 +15,6 @@
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
-#include "cli/record.h"
 #include "cli/surgeon.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/sanitize.py";
@@ -244,16 +243,27 @@ static pgy_status override_shapes(pgy_graph *graph, const pgy_metadata *shapes, 
     return st;
 }
 
+static void show_feed(const pgy_tensor_map *feed, void *user)
+{
+    pgy_metadata *inputs = NULL;
+    char *text = NULL;
+    (void)user;
+    if (!pgy_metadata_from_map(&inputs, feed, NULL) && !pgy_metadata_text(&text, inputs, NULL))
+        pgy_log_write(PGY_LOG_INFO, "tools/args/backend/onnx/loader.py", __LINE__,
+                      "Running fallback shape inference using input metadata:\n%s", text);
+    pgy_text_free(text);
+    pgy_metadata_destroy(inputs);
+}
+
 static pgy_status run_for_shapes(pgy_graph *graph, args *line, pgy_error *err)
 {
-    const record_request all = {
-        .all = true, .announce = "Running fallback shape inference using input metadata"};
+    const pgy_record_options all = {.all = true, .before_run = show_feed};
     pgy_model *model = NULL;
     pgy_tensor_map *values = NULL;
     pgy_metadata *shapes = NULL;
     LOG(INFO, "Finding shapes by running the model; dynamic dimensions become fixed");
     pgy_status st = pgy_graph_export(&model, graph, err);
-    if (!st) st = record_tensors(&values, model, &all, line, err);
+    if (!st) st = surgeon_record(&values, model, all, NULL, line, err);
     if (!st) st = pgy_metadata_from_map(&shapes, values, err);
     if (!st) st = pgy_graph_declare_shapes(graph, shapes, err);
     pgy_metadata_destroy(shapes);

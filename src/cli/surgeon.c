@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/groups/data.h"
 #include "cli/groups/model.h"
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/base.py";
@@ -54,6 +55,16 @@ pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool ext
     const bool by_line = !external || s->external.given;
     const pgy_status st = model_save(model, line, path, by_line ? NULL : &o, err);
     return st ? st : surgeon_show("New Model:", model, err);
+}
+
+pgy_status surgeon_record(pgy_tensor_map **out, pgy_model *model, pgy_record_options options,
+                          const pgy_metadata *shapes, const args *line, pgy_error *err)
+{
+    options.size = sizeof options;
+    pgy_status st = data_loader_create(&options.data, line, shapes, err);
+    if (!st) st = pgy_record(out, model, &options, err);
+    pgy_data_loader_destroy(options.data);
+    return st;
 }
 
 bool surgeon_is_in(pgy_gs_tensor *const *list, size_t count, const pgy_gs_tensor *t)

@@ -5,6 +5,7 @@
 
 #include <polygraphy/gs.h>
 #include <polygraphy/onnx.h>
+#include <polygraphy/record.h>
 
 #include "cli/command.h"
 
@@ -18,6 +19,10 @@ pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err) PGY_MUST_CH
  * option says so. */
 pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool external,
                         pgy_error *err) PGY_MUST_CHECK;
+/* pgy_record on the data that this line describes, generated ones with `shapes` (may be NULL). */
+pgy_status surgeon_record(pgy_tensor_map **out, pgy_model *model, pgy_record_options options,
+                          const pgy_metadata *shapes, const args *line,
+                          pgy_error *err) PGY_MUST_CHECK;
 /* Is the tensor one of the list? */
 bool surgeon_is_in(pgy_gs_tensor *const *list, size_t count, const pgy_gs_tensor *t);
 

@@ -41,53 +41,19 @@ const plugins_args *plugins_settings(const args *line)
 
 /* ---- Which ---- */
 
-static bool contains(const pgy_text_list *list, const char *name)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (!strcmp(list->items[i], name)) return true;
-    return false;
-}
-
-static pgy_status check_names(const pgy_text_list *list, const pgy_plugin_names *all,
-                              const char *option, const char *dir, pgy_error *err)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        bool found = false;
-        for (size_t k = 0; k < all->count; k++) found |= !strcmp(list->items[i], all->items[k]);
-        if (found) continue;
-        str names = {0};
-        str_append_py_list(&names, (const char *const *)all->items, all->count);
-        pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: '%s' has no plugin '%s', only %s",
-                                      option, dir, list->items[i], str_text(&names));
-        str_deinit(&names);
-        return st;
-    }
-    return PGY_OK;
-}
-
 pgy_status plugins_choose(pgy_plugin_names *out, const plugins_args *s, pgy_error *err)
 {
-    pgy_plugin_names all = {0};
-    pgy_status st = pgy_plugin_list(&all, s->dir, err);
-    if (!st) st = check_names(&s->include, &all, "--include", s->dir, err);
-    if (!st) st = check_names(&s->exclude, &all, "--exclude", s->dir, err);
-    if (st) {
-        pgy_plugin_names_free(&all);
-        return st;
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < all.count; i++) {
-        const bool wanted = s->include.given ? contains(&s->include, all.items[i])
-                                             : !contains(&s->exclude, all.items[i]);
-        if (wanted)
-            all.items[kept++] = all.items[i];
-        else
-            mem_free(all.items[i]);
-    }
-    all.count = kept;
-    if (!kept) LOG(WARNING, "'%s' has no plugin to try", s->dir);
-    *out = all;
-    return PGY_OK;
+    const pgy_plugin_selection selection = {.size = sizeof selection,
+                                            .dir = s->dir,
+                                            .include = s->include.items,
+                                            .include_count = s->include.count,
+                                            .exclude = s->exclude.items,
+                                            .exclude_count = s->exclude.count};
+    const pgy_status st = pgy_plugin_choose(out, &selection, err);
+    /* The library names its own fields. */
+    if (st == PGY_E_NOT_FOUND && err && strstr(err->text, "clude: ") == err->text + strlen("in"))
+        return pgy_error_prefix(err, st, "--");
+    return st;
 }
 
 /* ---- Finding ---- */
@@ -137,47 +103,11 @@ char *plugins_beside(const char *model, const char *name)
 
 /* ---- Replacing ---- */
 
-static pgy_status call_hook(pgy_gs_graph **graph, bool *called, size_t *replaced,
-                            const plugins_args *s, const pgy_plugin_places *plugin, pgy_error *err)
-{
-    pgy_model *before = NULL, *after = NULL;
-    pgy_gs_graph *changed = NULL;
-    *called = false;
-    if (!pgy_plugin_has_hook(s->dir, plugin->name)) return PGY_OK;
-    pgy_status st = pgy_gs_export(&before, *graph, NULL, err);
-    if (!st) st = pgy_plugin_call_hook(&after, replaced, s->dir, plugin, before, err);
-    if (!st && after) st = pgy_gs_import(&changed, after, err);
-    if (!st && after) {
-        pgy_gs_destroy(*graph);
-        *graph = changed;
-        *called = true;
-    }
-    pgy_model_destroy(after);
-    pgy_model_destroy(before);
-    return st;
-}
-
-pgy_status plugins_apply(pgy_gs_graph **graph, size_t *replaced, const plugins_args *s,
-                         const pgy_plugin_places *plugin, pgy_error *err)
-{
-    size_t count = 0;
-    bool called, done;
-    pgy_status st = call_hook(graph, &called, &count, s, plugin, err);
-    for (size_t i = 0; !st && !called && i < plugin->count; i++) {
-        st = pgy_plugin_replace(&done, *graph, plugin, i, err);
-        count += !st && done;
-    }
-    if (!st) st = pgy_gs_cleanup(*graph, NULL, err);
-    if (!st) st = pgy_gs_toposort(*graph, NULL, err);
-    if (!st) *replaced = count;
-    return st;
-}
-
 pgy_status plugins_replace(pgy_gs_graph **graph, const plugins_args *s,
                            const pgy_plugin_places *plugin, pgy_error *err)
 {
     size_t replaced;
-    const pgy_status st = plugins_apply(graph, &replaced, s, plugin, err);
+    const pgy_status st = pgy_plugin_apply(graph, &replaced, s->dir, plugin, err);
     if (st) return st;
     LOG(INFO, "replaced %zu instances of %s plugin", replaced, plugin->name);
     if (replaced < plugin->count)

@@ -27,11 +27,7 @@ pgy_status plugins_load(pgy_model **out, const char **path, args *line,
                         pgy_error *err) PGY_MUST_CHECK;
 /* "dir/of/model/name", owned; NULL: out of memory. */
 char *plugins_beside(const char *model, const char *name);
-/* All instances of one plugin; the graph, which may become another one, is cleaned up and sorted.
- */
-pgy_status plugins_apply(pgy_gs_graph **graph, size_t *replaced, const plugins_args *s,
-                         const pgy_plugin_places *plugin, pgy_error *err) PGY_MUST_CHECK;
-/* The same, and says how many were replaced. */
+/* pgy_plugin_apply, with a line that says how many were replaced. */
 pgy_status plugins_replace(pgy_gs_graph **graph, const plugins_args *s,
                            const pgy_plugin_places *plugin, pgy_error *err) PGY_MUST_CHECK;
 

@@ -2,8 +2,6 @@
 /* Measures a model with different sets of replacements. Greedy: one place after the other, kept if
  * it makes the model better than it was. Exhaustive: sets of one place, of two, and so on, until
  * the gain is large enough or enough was tried. */
-#include "cli/autotune.h"
-
 #include <polygraphy/data.h>
 #include <polygraphy/engine.h>
 #include <polygraphy/runtime.h>
@@ -12,11 +10,10 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/progress.h"
-#include "base/pytext.h"
 #include "base/system.h"
+#include "tune/plugin_tune.h"
 
 static const char LOG_PATH[] = "tools/plugin/subtool/autotune.py";
 
@@ -32,34 +29,10 @@ static double now_s(void)
     return (double)clock_ns() * 1e-9;
 }
 
-pgy_status autotune_init(autotune *out, pgy_model *model, const plugins_args *plugins,
-                         const pgy_plugin_config *config, pgy_error *err)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < config->count; i++) count += config->plugins[i].count;
-    *out = (autotune){.model = model, .plugins = plugins, .count = count};
-    out->places = mem_calloc(count + 1, sizeof *out->places);
-    out->best = mem_calloc(count + 1, sizeof *out->best);
-    if (!out->places || !out->best) return no_memory(err);
-    count = 0;
-    for (size_t i = 0; i < config->count; i++)
-        for (size_t k = 0; k < config->plugins[i].count; k++)
-            out->places[count++] = (autotune_place){&config->plugins[i], k};
-    return PGY_OK;
-}
-
-void autotune_deinit(autotune *a)
-{
-    mem_free(a->places);
-    mem_free(a->best);
-    pgy_model_destroy(a->best_model);
-    *a = (autotune){0};
-}
-
-/* ---- A model with some places replaced ---- */
+/* ---- A model with some places replaced ------------------------------------------------------ */
 
 /* The chosen instances of the plugin that begins at place i; *next: the place behind it. */
-static pgy_status apply_plugin(pgy_gs_graph **graph, const autotune *a, const bool *chosen,
+static pgy_status apply_plugin(pgy_gs_graph **graph, const pgy_plugin_tuning *a, const bool *chosen,
                                size_t i, size_t *next, pgy_error *err)
 {
     pgy_plugin_places some = *a->places[i].plugin;
@@ -70,7 +43,7 @@ static pgy_status apply_plugin(pgy_gs_graph **graph, const autotune *a, const bo
         if (chosen[*next]) instances[count++] = some.instances[a->places[*next].index];
     some.instances = instances;
     some.count = count;
-    pgy_status st = count ? plugins_apply(graph, &replaced, a->plugins, &some, err) : PGY_OK;
+    pgy_status st = count ? pgy_plugin_apply(graph, &replaced, a->options.dir, &some, err) : PGY_OK;
     if (!st && replaced < count)
         st = pgy_error_set(err, PGY_E_NOT_FOUND, "plugin '%s' replaced %zu of %zu places",
                            some.name, replaced, count);
@@ -78,7 +51,8 @@ static pgy_status apply_plugin(pgy_gs_graph **graph, const autotune *a, const bo
     return st;
 }
 
-static pgy_status make_model(pgy_model **out, const autotune *a, const bool *chosen, pgy_error *err)
+static pgy_status make_model(pgy_model **out, const pgy_plugin_tuning *a, const bool *chosen,
+                             pgy_error *err)
 {
     pgy_gs_graph *graph = NULL;
     pgy_status st = pgy_gs_import(&graph, a->model, err);
@@ -89,7 +63,7 @@ static pgy_status make_model(pgy_model **out, const autotune *a, const bool *cho
     return st;
 }
 
-/* ---- Measuring ---- */
+/* ---- Measuring ------------------------------------------------------------------------------ */
 
 static pgy_status make_feed(pgy_tensor_map **out, pgy_engine *engine, pgy_error *err)
 {
@@ -111,7 +85,7 @@ static double map_mb(const pgy_tensor_map *m)
     return bytes / (1 << 20);
 }
 
-static pgy_status time_runs(autotune_figures *out, pgy_engine *engine, pgy_error *err)
+static pgy_status time_runs(pgy_plugin_figures *out, pgy_engine *engine, pgy_error *err)
 {
     pgy_context *context = NULL;
     pgy_tensor_map *feed = NULL, *results = NULL;
@@ -135,22 +109,23 @@ static pgy_status time_runs(autotune_figures *out, pgy_engine *engine, pgy_error
     return st;
 }
 
-static pgy_status measure(autotune *a, autotune_figures *out, pgy_model *model, pgy_error *err)
+static pgy_status measure(pgy_plugin_tuning *a, pgy_plugin_figures *out, pgy_model *model,
+                          pgy_error *err)
 {
-    const pgy_build_config config = {.size = sizeof config, .timing_cache = a->cache};
+    const pgy_build_config config = {.size = sizeof config, .timing_cache = a->options.cache};
     pgy_engine *engine = NULL;
     const double begin = now_s();
-    a->builds++;
+    a->summary.builds++;
     pgy_status st = pgy_engine_build(&engine, model, &config, err);
-    a->build_seconds += now_s() - begin;
+    a->summary.build_seconds += now_s() - begin;
     if (!st) st = time_runs(out, engine, err);
     pgy_engine_release(engine);
     return st;
 }
 
-/* ---- The search ---- */
+/* ---- The search ----------------------------------------------------------------------------- */
 
-static bool is_better(const autotune_figures *a, const autotune_figures *b)
+static bool is_better(const pgy_plugin_figures *a, const pgy_plugin_figures *b)
 {
     if (a->latency_ms != b->latency_ms) return a->latency_ms < b->latency_ms;
     if (a->memory_mb != b->memory_mb) return a->memory_mb < b->memory_mb;
@@ -158,31 +133,32 @@ static bool is_better(const autotune_figures *a, const autotune_figures *b)
 }
 
 /* Takes the set over if it is better than the best so far. What cannot be built is not. */
-static pgy_status try_set(autotune *a, const bool *chosen, bool *kept, pgy_error *err)
+static pgy_status try_set(pgy_plugin_tuning *a, const bool *chosen, bool *kept, pgy_error *err)
 {
     pgy_model *model = NULL;
-    autotune_figures figures = {0};
+    pgy_plugin_figures figures = {0};
     pgy_error why = {0};
     str text = {0};
     *kept = false;
-    a->tested++;
-    progress_advance(a->tested);
+    a->summary.tested++;
+    progress_advance(a->summary.tested);
     pgy_status st = make_model(&model, a, chosen, &why);
     if (!st) st = measure(a, &figures, model, &why);
     if (st) {
-        LOG(WARNING, "Combination %zu cannot be used: %s", a->tested, why.text);
+        LOG(WARNING, "Combination %zu cannot be used: %s", a->summary.tested, why.text);
         st = status_ends_all(st) ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
         pgy_model_destroy(model);
         return st;
     }
-    *kept = is_better(&figures, &a->figures);
-    autotune_append_figures(&text, &figures);
-    LOG(INFO, "Combination %zu | %s%s", a->tested, str_text(&text), *kept ? " | best so far" : "");
+    *kept = is_better(&figures, &a->summary.best);
+    tuning_append_figures(&text, &figures);
+    LOG(INFO, "Combination %zu | %s%s", a->summary.tested, str_text(&text),
+        *kept ? " | best so far" : "");
     str_deinit(&text);
     if (*kept) {
-        a->found = true;
-        a->figures = figures;
-        memcpy(a->best, chosen, a->count * sizeof *chosen);
+        a->summary.found = true;
+        a->summary.best = figures;
+        for (size_t i = 0; i < a->count; i++) a->places[i].chosen = chosen[i];
         pgy_model_destroy(a->best_model);
         a->best_model = model;
         model = NULL;
@@ -191,7 +167,7 @@ static pgy_status try_set(autotune *a, const bool *chosen, bool *kept, pgy_error
     return PGY_OK;
 }
 
-static pgy_status search_greedy(autotune *a, bool *chosen, pgy_error *err)
+static pgy_status search_greedy(pgy_plugin_tuning *a, bool *chosen, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < a->count; i++) {
@@ -203,10 +179,11 @@ static pgy_status search_greedy(autotune *a, bool *chosen, pgy_error *err)
     return st;
 }
 
-static bool is_enough(const autotune *a)
+static bool is_enough(const pgy_plugin_tuning *a)
 {
-    return a->baseline.latency_ms - a->figures.latency_ms > a->threshold * a->baseline.latency_ms ||
-           (int64_t)a->tested >= a->max_combinations;
+    return a->summary.baseline.latency_ms - a->summary.best.latency_ms >
+               a->options.threshold * a->summary.baseline.latency_ms ||
+           (int64_t)a->summary.tested >= a->options.max_combinations;
 }
 
 /* The next set of as many places, in the order of their numbers; false: there is none. */
@@ -220,7 +197,7 @@ static bool next_set(size_t *members, size_t size, size_t count)
     return true;
 }
 
-static pgy_status search_all(autotune *a, bool *chosen, pgy_error *err)
+static pgy_status search_all(pgy_plugin_tuning *a, bool *chosen, pgy_error *err)
 {
     size_t *members = mem_calloc(a->count + 1, sizeof *members);
     pgy_status st = members ? PGY_OK : no_memory(err);
@@ -237,88 +214,98 @@ static pgy_status search_all(autotune *a, bool *chosen, pgy_error *err)
     return st;
 }
 
-pgy_status autotune_search(autotune *a, pgy_error *err)
+static pgy_status search(pgy_plugin_tuning *a, pgy_error *err)
 {
     const double begin = now_s();
     bool *chosen = mem_calloc(a->count + 1, sizeof *chosen);
     str text = {0};
-    pgy_status st = chosen ? measure(a, &a->baseline, a->model, err) : no_memory(err);
+    pgy_status st = chosen ? measure(a, &a->summary.baseline, a->model, err) : no_memory(err);
     if (!st) {
-        a->figures = a->baseline;
-        a->tested = a->exhaustive; /* the empty set */
-        autotune_append_figures(&text, &a->baseline);
+        a->summary.best = a->summary.baseline;
+        a->summary.tested = a->options.exhaustive; /* the empty set */
+        tuning_append_figures(&text, &a->summary.baseline);
         LOG(INFO, "Baseline | %s", str_text(&text));
         str_deinit(&text);
-        progress_begin("Testing combinations", a->exhaustive ? 0 : a->count);
-        st = a->exhaustive ? search_all(a, chosen, err) : search_greedy(a, chosen, err);
+        progress_begin("Testing combinations", a->options.exhaustive ? 0 : a->count);
+        st = a->options.exhaustive ? search_all(a, chosen, err) : search_greedy(a, chosen, err);
         progress_end();
     }
     mem_free(chosen);
-    a->seconds = now_s() - begin;
+    a->summary.seconds = now_s() - begin;
     return st;
 }
 
-/* ---- The report ---- */
+/* ---- Outside -------------------------------------------------------------------------------- */
 
-void autotune_append_figures(str *out, const autotune_figures *f)
+/* The caller's options, which may be those of an older version, with defaults. */
+static pgy_plugin_tune_options copy_options(const pgy_plugin_tune_options *given)
 {
-    str_printf(out, "Latency: %.2fms, Throughput: %.2ffps, Memory: %.2fMB", f->latency_ms,
-               f->throughput, f->memory_mb);
+    pgy_plugin_tune_options o = {.size = sizeof o, .threshold = -1};
+    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    if (!o.max_combinations) o.max_combinations = 1000;
+    if (o.threshold < 0) o.threshold = 0.1;
+    return o;
 }
 
-static void append_value(str *out, const pgy_plugin_value *v)
+/* The places of all plugins in one list. */
+static pgy_status list_places(pgy_plugin_tuning *a, const pgy_plugin_config *config, pgy_error *err)
 {
-    switch (v->kind) {
-    case PGY_PLUGIN_BOOL: str_append(out, v->integer ? "True" : "False"); break;
-    case PGY_PLUGIN_INT: str_printf(out, "%lld", (long long)v->integer); break;
-    case PGY_PLUGIN_REAL: str_append_g(out, 7, v->real); break;
-    case PGY_PLUGIN_TEXT: str_append_py_repr(out, v->text); break;
-    case PGY_PLUGIN_LIST:
-        str_append_char(out, '[');
-        for (size_t i = 0; i < v->count; i++) {
-            str_append(out, i ? ", " : "");
-            append_value(out, &v->items[i]);
-        }
-        str_append_char(out, ']');
-    }
-}
-
-static void append_place(str *out, const autotune_place *p)
-{
-    const pgy_plugin_instance *v = &p->plugin->instances[p->index];
-    str_printf(out, "  - Op: %s\n    Plugin: %s\n    Inputs: ", p->plugin->op, p->plugin->name);
-    str_append_py_list(out, v->inputs, v->input_count);
-    str_append(out, "\n    Outputs: ");
-    str_append_py_list(out, v->outputs, v->output_count);
-    str_append(out, "\n    Attributes: {");
-    for (size_t i = 0; i < v->attribute_count; i++) {
-        str_append(out, i ? ", " : "");
-        str_append_py_repr(out, v->attributes[i].name);
-        str_append(out, ": ");
-        append_value(out, &v->attributes[i]);
-    }
-    str_append(out, "}\n");
-}
-
-pgy_status autotune_report(const autotune *a, const char *path, pgy_error *err)
-{
-    str out = {0};
     size_t count = 0;
-    for (size_t i = 0; i < a->count; i++) count += a->best[i];
-    str_append(&out, "Plugin Autotuning Report\n");
-    str_append_fill(&out, '=', 50);
-    str_printf(&out,
-               "\nOptimization Time: %.2fs\nTotal Combinations Tested: %zu\nNumber of Engine "
-               "Builds: %zu\nTotal Compilation Time: %.2fs\n\nBaseline Performance:\n  ",
-               a->seconds, a->tested, a->builds, a->build_seconds);
-    autotune_append_figures(&out, &a->baseline);
-    str_append(&out, "\nBest Performance:\n  ");
-    autotune_append_figures(&out, &a->figures);
-    str_printf(&out, "\n\nBest Strategy (%zu replacements):\n", count);
-    for (size_t i = 0; i < a->count; i++)
-        if (a->best[i]) append_place(&out, &a->places[i]);
-    const pgy_status st =
-        out.failed ? no_memory(err) : file_write_all(path, str_text(&out), out.size, err);
-    str_deinit(&out);
+    for (size_t i = 0; i < config->count; i++) count += config->plugins[i].count;
+    a->places = mem_calloc(count + 1, sizeof *a->places);
+    if (!a->places) return no_memory(err);
+    for (size_t i = 0; i < config->count; i++)
+        for (size_t k = 0; k < config->plugins[i].count; k++)
+            a->places[a->count++] = (pgy_plugin_tuning_place){&config->plugins[i], k, false};
+    return PGY_OK;
+}
+
+pgy_status pgy_plugin_tune(pgy_plugin_tuning **out, pgy_model *model,
+                           const pgy_plugin_config *config, const pgy_plugin_tune_options *options,
+                           pgy_error *err)
+{
+    if (!out || !model || !config || !options || !options->dir)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'out', 'model', 'config', 'options' and 'options.dir' must not be "
+                             "NULL");
+    pgy_plugin_tuning *a = mem_calloc(1, sizeof *a);
+    if (!a) return no_memory(err);
+    a->options = copy_options(options);
+    a->model = model;
+    pgy_status st = list_places(a, config, err);
+    if (!st) st = search(a, err);
+    for (size_t i = 0; i < a->count; i++) a->summary.replaced += a->places[i].chosen;
+    if (st)
+        pgy_plugin_tuning_destroy(a);
+    else
+        *out = a;
     return st;
+}
+
+void pgy_plugin_tuning_destroy(pgy_plugin_tuning *t)
+{
+    if (!t) return;
+    mem_free(t->places);
+    pgy_model_destroy(t->best_model);
+    mem_free(t);
+}
+
+const pgy_plugin_tuning_summary *pgy_plugin_tuning_summarize(const pgy_plugin_tuning *t)
+{
+    return &t->summary;
+}
+
+pgy_model *pgy_plugin_tuning_model(const pgy_plugin_tuning *t)
+{
+    return t->best_model;
+}
+
+size_t pgy_plugin_tuning_count(const pgy_plugin_tuning *t)
+{
+    return t->count;
+}
+
+const pgy_plugin_tuning_place *pgy_plugin_tuning_at(const pgy_plugin_tuning *t, size_t i)
+{
+    return i < t->count ? &t->places[i] : NULL;
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording by a runtime: a runner of the model with other outputs, which infers once. */
+#include <polygraphy/loader.h>
+#include <polygraphy/record.h>
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/str.h"
+
+static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
+
+static pgy_status make_runner(pgy_runner **out, pgy_model *model, const pgy_record_options *request,
+                              const char *backend, pgy_error *err)
+{
+    const pgy_output_selection outputs = {.size = sizeof outputs,
+                                          .names = request->names,
+                                          .name_count = request->name_count,
+                                          .mark_all = request->all};
+    const pgy_backend *found = pgy_backend_find(backend);
+    pgy_loader *loader = NULL;
+    pgy_model_source source = {0};
+    pgy_runner *runner = NULL;
+    if (!found) return pgy_error_set(err, PGY_E_NOT_FOUND, "there is no backend '%s'", backend);
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st && (request->name_count || request->all))
+        st = pgy_loader_select_outputs(&loader, &outputs, err);
+    if (st) {
+        pgy_loader_destroy(loader);
+        return st;
+    }
+    st = pgy_loader_source(&source, loader, err);
+    if (!st) st = pgy_runner_create(&runner, found, &source, NULL, NULL, err);
+    if (!st) st = pgy_runner_activate(runner, err);
+    if (st)
+        pgy_runner_destroy(runner);
+    else
+        *out = runner;
+    return st;
+}
+
+/* Names as patterns that meet nothing else: some hold what wildcards are made of. */
+static pgy_status quote_names(const char ***out, const pgy_record_options *request, arena *a,
+                              pgy_error *err)
+{
+    const char **list = arena_alloc_array(a, request->name_count + 1, sizeof *list);
+    bool failed = !list;
+    for (size_t i = 0; !failed && i < request->name_count; i++) {
+        str text = {0};
+        for (const char *p = request->names[i]; *p; p++)
+            str_printf(&text, strchr("*?[", *p) ? "[%c]" : "%c", *p);
+        list[i] = arena_strdup(a, str_text(&text));
+        failed = text.failed || !list[i];
+        str_deinit(&text);
+    }
+    if (failed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *out = list;
+    return PGY_OK;
+}
+
+static pgy_status find_runner(pgy_runner **out, pgy_model *model, const pgy_record_options *request,
+                              pgy_error *err)
+{
+    static const char *const BACKENDS[] = {"onnxrt", "opref"};
+    if (request->backend) return make_runner(out, model, request, request->backend, err);
+    for (size_t i = 0; i < sizeof BACKENDS / sizeof *BACKENDS; i++) {
+        if (!make_runner(out, model, request, BACKENDS[i], err)) return PGY_OK;
+        LOG(VERBOSE, "%s cannot run the model: %s", BACKENDS[i], err ? err->text : "");
+    }
+    return PGY_E_UNSUPPORTED;
+}
+
+static pgy_status add_all(pgy_tensor_map *to, const pgy_tensor_map *from, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(from); i++)
+        st = pgy_tensor_map_set(to, pgy_tensor_map_name(from, i), pgy_tensor_map_at(from, i), err);
+    return st;
+}
+
+/* The next map for these inputs: of the loader, or generated with the given shapes. */
+static pgy_status next_feed(pgy_tensor_map **out, pgy_data_loader *data, const pgy_metadata *shapes,
+                            const pgy_metadata *inputs, pgy_error *err)
+{
+    pgy_random_options o = pgy_random_options_default();
+    pgy_data_loader *generator = NULL;
+    pgy_tensor_map *feed = NULL;
+    o.inputs = shapes;
+    pgy_status st = data ? PGY_OK : pgy_random_loader_create(&generator, &o, err);
+    if (!data) data = generator;
+    if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
+    if (!st) st = pgy_data_loader_next(&feed, data, err);
+    if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
+    if (!st) *out = feed;
+    pgy_data_loader_destroy(generator);
+    return st;
+}
+
+static pgy_status infer_once(pgy_tensor_map **out, pgy_runner *runner, const pgy_record_options *o,
+                             pgy_error *err)
+{
+    const pgy_metadata *inputs = NULL;
+    pgy_tensor_map *feed = NULL, *results = NULL, *all = NULL;
+    pgy_status st = pgy_runner_inputs(&inputs, runner, err);
+    if (!st) st = next_feed(&feed, o->data, o->inputs, inputs, err);
+    if (!st && o->before_run) o->before_run(feed, o->user);
+    if (!st) st = pgy_runner_infer(&results, runner, feed, err);
+    if (!st) st = pgy_tensor_map_create(&all, err);
+    if (!st) st = add_all(all, feed, err);
+    if (!st) st = add_all(all, results, err);
+    if (!st) {
+        *out = all;
+        all = NULL;
+    }
+    pgy_tensor_map_destroy(all);
+    pgy_tensor_map_destroy(results);
+    pgy_tensor_map_destroy(feed);
+    return st;
+}
+
+/* Options of a caller that was built against a shorter struct. */
+static pgy_record_options copy_options(const pgy_record_options *given)
+{
+    pgy_record_options o = {.size = sizeof o};
+    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    return o;
+}
+
+pgy_status pgy_record(pgy_tensor_map **out, pgy_model *model, const pgy_record_options *options,
+                      pgy_error *err)
+{
+    const pgy_record_options o = copy_options(options);
+    pgy_record_options quoted = o;
+    pgy_error why = {0};
+    pgy_runner *runner = NULL;
+    arena memory = {0};
+    pgy_status st = quote_names((const char ***)&quoted.names, &o, &memory, &why);
+    if (!st) st = find_runner(&runner, model, &quoted, &why);
+    if (st) pgy_error_set(err, st, "%s", why.text);
+    if (!st) st = infer_once(out, runner, &o, err);
+    pgy_runner_destroy(runner);
+    arena_deinit(&memory);
+    return st;
+}
+
+/* ---- The inputs of a model ------------------------------------------------------------------ */
+
+static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    const char *names[PGY_MAX_RANK];
+    if (v->kind != PGY_VALUE_TENSOR)
+        return pgy_error_set(err, PGY_E_TYPE, "input '%s' of the model is no tensor", v->name);
+    for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
+        shape[d] = v->dims[d].value;
+        names[d] = v->dims[d].text;
+    }
+    const pgy_tensor_info info = {
+        .name = v->name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .dim_names = names};
+    return pgy_metadata_set(inputs, &info, err);
+}
+
+pgy_status pgy_record_feed(pgy_tensor_map **out, pgy_model *model, pgy_data_loader *data,
+                           pgy_error *err)
+{
+    pgy_graph *graph = NULL;
+    pgy_metadata *inputs = NULL;
+    pgy_status st = pgy_graph_import(&graph, model, err);
+    if (!st) st = pgy_metadata_create(&inputs, err);
+    for (size_t i = 0; !st && i < graph->input_count; i++)
+        st = add_input(inputs, graph->inputs[i], err);
+    if (!st) st = next_feed(out, data, NULL, inputs, err);
+    pgy_metadata_destroy(inputs);
+    pgy_graph_destroy(graph);
+    return st;
+}
