@@ -55,9 +55,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_saved_concat(const char *path, const char 
                                                    size_t count, pgy_error *err);
 /** Writes one file of inputs, in which iteration i has the tensors that the files have in their
  * iteration i, inputs and outputs alike. If several files have a tensor, the last one counts, with
- * a warning. @return PGY_E_FORMAT for accuracy results */
+ * a warning. @param advice what the warning recommends to who wanted to join iterations; NULL:
+ * pgy_saved_concat. @return PGY_E_FORMAT for accuracy results */
 PGY_API PGY_MUST_CHECK pgy_status pgy_saved_merge(const char *path, const char *const *paths,
-                                                  size_t count, pgy_error *err);
+                                                  size_t count, const char *advice, pgy_error *err);
 
 #ifdef __cplusplus
 }

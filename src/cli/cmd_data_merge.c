@@ -24,7 +24,8 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
     const merge_args *s = args_get(line, &OWN);
-    return pgy_saved_merge(s->output, s->paths.items, s->paths.count, err);
+    const char *advice = arena_printf(&line->memory, "%s data concat", line->dialect->program);
+    return pgy_saved_merge(s->output, s->paths.items, s->paths.count, advice, err);
 }
 
 const command COMMAND_data_merge = {

@@ -125,13 +125,15 @@ bool pgy_diff_is_equal(const pgy_diff *d, bool ignore_unread)
 pgy_status pgy_diff_json(char **out, const pgy_diff *d, const pgy_diff_report_options *options,
                          pgy_error *err)
 {
-    const diff_document document = {d, diff_report_options(options)};
-    return json_to_text(out, write_document, &document, err);
+    diff_document document = {.diff = d};
+    const pgy_status st = diff_report_options(&document.options, options, err);
+    return st ? st : json_to_text(out, write_document, &document, err);
 }
 
 pgy_status pgy_diff_save_json(const pgy_diff *d, const char *path,
                               const pgy_diff_report_options *options, pgy_error *err)
 {
-    const diff_document document = {d, diff_report_options(options)};
-    return json_save(path, write_document, &document, err);
+    diff_document document = {.diff = d};
+    const pgy_status st = diff_report_options(&document.options, options, err);
+    return st ? st : json_save(path, write_document, &document, err);
 }

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/printable.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 #include "inspect/diff_report.h"
 
 enum { SHOWN = 6 };
@@ -193,22 +194,27 @@ static void append_summary(str *out, const pgy_diff_summary *s, const pgy_diff_r
     for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) append_counts(out, s, (pgy_diff_part)p);
 }
 
-pgy_diff_report_options diff_report_options(const pgy_diff_report_options *given)
+pgy_status diff_report_options(pgy_diff_report_options *out, const pgy_diff_report_options *given,
+                               pgy_error *err)
 {
-    pgy_diff_report_options o = {.size = sizeof o};
-    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    pgy_diff_report_options o = {0};
+    const pgy_status st = SIZED_TAKE(pgy_diff_report_options, &o, given, err);
+    if (st) return st;
     if (!o.before) o.before = "before";
     if (!o.after) o.after = "after";
     if (!o.more) o.more = "";
-    return o;
+    *out = o;
+    return PGY_OK;
 }
 
 pgy_status pgy_diff_text(char **out, const pgy_diff *d, const pgy_diff_report_options *options,
                          pgy_error *err)
 {
-    const pgy_diff_report_options o = diff_report_options(options);
-    const pgy_difference **items = mem_calloc(pgy_diff_count(d) + 1, sizeof *items);
+    pgy_diff_report_options o;
     str text = {0};
+    const pgy_status st = diff_report_options(&o, options, err);
+    if (st) return st;
+    const pgy_difference **items = mem_calloc(pgy_diff_count(d) + 1, sizeof *items);
     if (!items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     append_summary(&text, pgy_diff_summarize(d), &o);
     for (int p = 0; p < PGY_DIFF_PART_COUNT; p++) {

@@ -5,7 +5,8 @@
 
 #include <polygraphy/diff.h>
 
-/* The caller's options, which may be those of an older version or NULL, with all texts set. */
-pgy_diff_report_options diff_report_options(const pgy_diff_report_options *given);
+/* The caller's options (NULL: the defaults) with all texts set. */
+pgy_status diff_report_options(pgy_diff_report_options *out, const pgy_diff_report_options *given,
+                               pgy_error *err) PGY_MUST_CHECK;
 
 #endif

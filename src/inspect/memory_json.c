@@ -90,13 +90,15 @@ static pgy_status write_document(json_writer *w, const void *user, pgy_error *er
 pgy_status pgy_memory_json(char **out, const pgy_memory *m,
                            const pgy_memory_report_options *options, pgy_error *err)
 {
-    const memory_document document = {m, memory_report_options(options)};
-    return json_to_text(out, write_document, &document, err);
+    memory_document document = {.memory = m};
+    const pgy_status st = memory_report_options(&document.options, options, err);
+    return st ? st : json_to_text(out, write_document, &document, err);
 }
 
 pgy_status pgy_memory_save_json(const pgy_memory *m, const char *path,
                                 const pgy_memory_report_options *options, pgy_error *err)
 {
-    const memory_document document = {m, memory_report_options(options)};
-    return json_save(path, write_document, &document, err);
+    memory_document document = {.memory = m};
+    const pgy_status st = memory_report_options(&document.options, options, err);
+    return st ? st : json_save(path, write_document, &document, err);
 }

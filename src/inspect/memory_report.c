@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/printable.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 #include "inspect/memory_report.h"
 
 enum { SHOWN = 8, LINES = 24, BAR = 40 };
@@ -195,25 +196,30 @@ static void append_timeline(str *out, const pgy_memory *m, const pgy_memory_repo
         append_bar(out, m, i * count / lines, (i + 1) * count / lines);
 }
 
-pgy_memory_report_options memory_report_options(const pgy_memory_report_options *given)
+pgy_status memory_report_options(pgy_memory_report_options *out,
+                                 const pgy_memory_report_options *given, pgy_error *err)
 {
-    pgy_memory_report_options o = {.size = sizeof o};
-    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    pgy_memory_report_options o = {0};
+    const pgy_status st = SIZED_TAKE(pgy_memory_report_options, &o, given, err);
+    if (st) return st;
     if (!o.model) o.model = "model";
     if (!o.more) o.more = "";
     if (!o.sort_advice) o.sort_advice = "";
-    return o;
+    *out = o;
+    return PGY_OK;
 }
 
 pgy_status pgy_memory_text(char **out, const pgy_memory *m,
                            const pgy_memory_report_options *options, pgy_error *err)
 {
-    const pgy_memory_report_options o = memory_report_options(options);
+    pgy_memory_report_options o;
     str text = {0};
+    pgy_status st = memory_report_options(&o, options, err);
+    if (st) return st;
     append_sums(&text, m, &o);
     append_unknown(&text, m, &o);
     append_bounds(&text, m, &o);
-    pgy_status st = append_peak(&text, m, &o, err);
+    st = append_peak(&text, m, &o, err);
     append_timeline(&text, m, &o);
     if (!st) st = str_give(out, &text, err);
     str_deinit(&text);

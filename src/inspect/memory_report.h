@@ -5,7 +5,9 @@
 
 #include <polygraphy/memory.h>
 
-/* The caller's options, which may be those of an older version or NULL, with all texts set. */
-pgy_memory_report_options memory_report_options(const pgy_memory_report_options *given);
+/* The caller's options (NULL: the defaults) with all texts set. */
+pgy_status memory_report_options(pgy_memory_report_options *out,
+                                 const pgy_memory_report_options *given,
+                                 pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/pytext.h"
-#include "inspect/describe.h"
+#include "base/sized.h"
 
 static const char LOG_PATH[] = "backend/onnx/util.py";
 
@@ -452,18 +452,13 @@ static void append_opsets(str *out, const pgy_onnx_model *m)
     if (!first) str_append_char(out, '}');
 }
 
-pgy_describe_options describe_options(const pgy_describe_options *given)
-{
-    pgy_describe_options o = {.size = sizeof o};
-    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
-    return o;
-}
-
 pgy_status pgy_model_text(char **out, pgy_model *model, const pgy_describe_options *options,
                           pgy_error *err)
 {
     const pgy_onnx_model *m = pgy_model_proto(model);
-    printer p = {.model = model, .options = describe_options(options), .err = err};
+    printer p = {.model = model, .err = err};
+    pgy_status st = SIZED_TAKE(pgy_describe_options, &p.options, options, err);
+    if (st) return st;
     const bool network = p.options.network;
     str text = {0};
     str_printf(&text, "==== %s ====\nName: %s", network ? "Built-in Engine Network" : "ONNX Model",
@@ -473,7 +468,7 @@ pgy_status pgy_model_text(char **out, pgy_model *model, const pgy_describe_optio
     else
         append_opsets(&text, m);
     str_append(&text, "\n\n");
-    pgy_status st = print_graph(&text, &p, m->graph, network ? "Network" : "Graph", NULL);
+    st = print_graph(&text, &p, m->graph, network ? "Network" : "Graph", NULL);
     while (text.size && strchr(" \n", text.data[text.size - 1])) text.data[--text.size] = 0;
     if (!st && text.failed) st = no_memory(&p);
     if (!st) st = str_give(out, &text, err);

@@ -2,11 +2,13 @@
 /* The layout is that of the original's text for engines, as far as it applies: layers
  * are listed for every profile, since each has a program of its own. The headline says which engine
  * it is. */
+#include <polygraphy/describe.h>
+
 #include <string.h>
 
 #include "base/printable.h"
 #include "base/pytext.h"
-#include "inspect/describe.h"
+#include "base/sized.h"
 #include "inspect/tensor_ranges.h"
 
 enum { NAME_PADDING = 8 };
@@ -257,12 +259,13 @@ static pgy_status append_plan(str *out, const pgy_plan *plan, plan_text_options 
 pgy_status pgy_plan_text(char **out, const pgy_plan *plan, const pgy_describe_options *options,
                          pgy_error *err)
 {
-    const pgy_describe_options o = describe_options(options);
+    pgy_describe_options o = {0};
     tensor_ranges ranges = {0};
+    str text = {0};
+    pgy_status st = SIZED_TAKE(pgy_describe_options, &o, options, err);
     const plan_text_options shown = {
         .layers = o.layers, .attributes = o.attributes, .ranges = &ranges};
-    str text = {0};
-    pgy_status st = o.values ? tensor_ranges_fill(&ranges, o.values, err) : PGY_OK;
+    if (!st && o.values) st = tensor_ranges_fill(&ranges, o.values, err);
     if (!st) st = append_plan(&text, plan, shown, err);
     if (!st) st = str_give(out, &text, err);
     str_deinit(&text);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/str.h"
 
 static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
@@ -119,23 +120,17 @@ static pgy_status infer_once(pgy_tensor_map **out, pgy_runner *runner, const pgy
     return st;
 }
 
-/* Options of a caller that was built against a shorter struct. */
-static pgy_record_options copy_options(const pgy_record_options *given)
-{
-    pgy_record_options o = {.size = sizeof o};
-    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
-    return o;
-}
-
 pgy_status pgy_record(pgy_tensor_map **out, pgy_model *model, const pgy_record_options *options,
                       pgy_error *err)
 {
-    const pgy_record_options o = copy_options(options);
-    pgy_record_options quoted = o;
+    pgy_record_options o = {0};
     pgy_error why = {0};
     pgy_runner *runner = NULL;
     arena memory = {0};
-    pgy_status st = quote_names((const char ***)&quoted.names, &o, &memory, &why);
+    pgy_status st = SIZED_TAKE(pgy_record_options, &o, options, err);
+    if (st) return st;
+    pgy_record_options quoted = o;
+    st = quote_names((const char ***)&quoted.names, &o, &memory, &why);
     if (!st) st = find_runner(&runner, model, &quoted, &why);
     if (st) pgy_error_set(err, st, "%s", why.text);
     if (!st) st = infer_once(out, runner, &o, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 
 static bool is_model_input(const pgy_onnx_graph *g, const char *name)
 {
@@ -57,9 +58,10 @@ pgy_status pgy_record_cut(pgy_tensor_map **inputs, pgy_tensor_map **outputs, con
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "a runtime does not give values inside subgraphs: use "
                              "pgy_cut_record, by which the reference records them");
+    pgy_status st = SIZED_TAKE(pgy_record_options, &o, options, err);
+    if (st) return st;
     const char **names = mem_calloc(input_count + output_count + 1, sizeof *names);
     if (!names) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (options) memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
     o.size = sizeof o;
     o.all = false;
     o.names = names;
@@ -68,7 +70,7 @@ pgy_status pgy_record_cut(pgy_tensor_map **inputs, pgy_tensor_map **outputs, con
         if (!is_model_input(pgy_model_proto(model)->graph, before[i]))
             names[o.name_count++] = before[i];
     for (size_t i = 0; i < output_count; i++) names[o.name_count++] = after[i];
-    pgy_status st = pgy_record(&all, model, &o, err);
+    st = pgy_record(&all, model, &o, err);
     if (!st) st = pick(&in, all, before, input_count, err);
     if (!st) st = pick(&out, all, after, output_count, err);
     if (!st) {

@@ -12,6 +12,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/sized.h"
 #include "base/system.h"
 #include "tune/plugin_tune.h"
 
@@ -237,14 +238,17 @@ static pgy_status search(pgy_plugin_tuning *a, pgy_error *err)
 
 /* ---- Outside -------------------------------------------------------------------------------- */
 
-/* The caller's options, which may be those of an older version, with defaults. */
-static pgy_plugin_tune_options copy_options(const pgy_plugin_tune_options *given)
+static pgy_status take_options(pgy_plugin_tune_options *out, const pgy_plugin_tune_options *given,
+                               pgy_error *err)
 {
-    pgy_plugin_tune_options o = {.size = sizeof o, .threshold = -1};
-    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    pgy_plugin_tune_options o = {.threshold = -1};
+    const pgy_status st = SIZED_TAKE(pgy_plugin_tune_options, &o, given, err);
+    if (st) return st;
+    if (!o.dir) return pgy_error_set(err, PGY_E_ARGUMENT, "'options.dir' must not be NULL");
     if (!o.max_combinations) o.max_combinations = 1000;
     if (o.threshold < 0) o.threshold = 0.1;
-    return o;
+    *out = o;
+    return PGY_OK;
 }
 
 /* The places of all plugins in one list. */
@@ -264,15 +268,13 @@ pgy_status pgy_plugin_tune(pgy_plugin_tuning **out, pgy_model *model,
                            const pgy_plugin_config *config, const pgy_plugin_tune_options *options,
                            pgy_error *err)
 {
-    if (!out || !model || !config || !options || !options->dir)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'out', 'model', 'config', 'options' and 'options.dir' must not be "
-                             "NULL");
+    if (!out || !model || !config)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'model' and 'config' must not be NULL");
     pgy_plugin_tuning *a = mem_calloc(1, sizeof *a);
     if (!a) return no_memory(err);
-    a->options = copy_options(options);
     a->model = model;
-    pgy_status st = list_places(a, config, err);
+    pgy_status st = take_options(&a->options, options, err);
+    if (!st) st = list_places(a, config, err);
     if (!st) st = search(a, err);
     for (size_t i = 0; i < a->count; i++) a->summary.replaced += a->places[i].chosen;
     if (st)

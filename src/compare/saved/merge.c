@@ -13,6 +13,7 @@ static const char LOG_PATH[] = "tools/data/subtool/merge.py";
 typedef struct feed_list {
     pgy_tensor_map **maps;
     size_t count, capacity;
+    const char *advice; /* how to join iterations instead */
 } feed_list;
 
 static void feed_list_deinit(feed_list *l)
@@ -22,10 +23,12 @@ static void feed_list_deinit(feed_list *l)
 }
 
 /* One line for all; the names at VERBOSE. */
-static void warn_overwritten(const char *name)
+static void warn_overwritten(const char *name, const char *advice)
 {
-    LOG_ONCE(WARNING, "Some inputs occur in several files; the later file wins. If you intended to "
-                      "concatenate iterations, use 'polygraphy data concat'");
+    LOG_ONCE(WARNING,
+             "Some inputs occur in several files; the later file wins. If you intended to "
+             "concatenate iterations, use '%s'",
+             advice);
     LOG(VERBOSE, "Overwriting input '%s'", name);
 }
 
@@ -42,7 +45,7 @@ static pgy_status merge_into(feed_list *l, size_t i, const pgy_tensor_map *from,
     pgy_status st = PGY_OK;
     for (size_t k = 0; !st && k < pgy_tensor_map_count(from); k++) {
         const char *name = pgy_tensor_map_name(from, k);
-        if (pgy_tensor_map_find(l->maps[i], name)) warn_overwritten(name);
+        if (pgy_tensor_map_find(l->maps[i], name)) warn_overwritten(name, l->advice);
         st = pgy_tensor_map_set(l->maps[i], name, pgy_tensor_map_at(from, k), err);
     }
     return st;
@@ -85,9 +88,9 @@ static pgy_status merge_inputs(feed_list *l, const char *path, size_t *count, pg
 }
 
 pgy_status pgy_saved_merge(const char *path, const char *const *paths, size_t path_count,
-                           pgy_error *err)
+                           const char *advice, pgy_error *err)
 {
-    feed_list list = {0};
+    feed_list list = {.advice = advice ? advice : "pgy_saved_concat"};
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < path_count; i++) {
         pgy_saved_kind kind;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/printable.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
@@ -259,20 +260,14 @@ pgy_saved_text_options pgy_saved_text_options_default(void)
         .size = sizeof(pgy_saved_text_options), .edge_items = 3, .line_width = 75};
 }
 
-static pgy_saved_text_options copy_options(const pgy_saved_text_options *given)
-{
-    pgy_saved_text_options o = pgy_saved_text_options_default();
-    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
-    return o;
-}
-
 pgy_status pgy_saved_text(char **out, const char *path, const pgy_saved_text_options *options,
                           pgy_error *err)
 {
-    const pgy_saved_text_options o = copy_options(options);
+    pgy_saved_text_options o = pgy_saved_text_options_default();
     str text = {0};
     pgy_saved_kind kind;
-    pgy_status st = pgy_saved_kind_of(&kind, path, err);
+    pgy_status st = SIZED_TAKE(pgy_saved_text_options, &o, options, err);
+    if (!st) st = pgy_saved_kind_of(&kind, path, err);
     if (!st && kind == PGY_SAVED_RESULTS)
         st = show_results(&text, path, &o, err);
     else if (!st && kind == PGY_SAVED_ACCURACY)

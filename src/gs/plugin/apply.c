@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
+#include "base/sized.h"
 
 static const char LOG_PATH[] = "tools/plugin/subtool/plugin_base.py";
 
@@ -34,10 +35,13 @@ static pgy_status check_names(const char *const *names, size_t count, const pgy_
     return PGY_OK;
 }
 
-pgy_status pgy_plugin_choose(pgy_plugin_names *out, const pgy_plugin_selection *s, pgy_error *err)
+pgy_status pgy_plugin_choose(pgy_plugin_names *out, const pgy_plugin_selection *selection,
+                             pgy_error *err)
 {
+    pgy_plugin_selection o = {0}, *s = &o;
     pgy_plugin_names all = {0};
-    pgy_status st = pgy_plugin_list(&all, s->dir, err);
+    pgy_status st = SIZED_TAKE(pgy_plugin_selection, s, selection, err);
+    if (!st) st = pgy_plugin_list(&all, s->dir, err);
     if (!st) st = check_names(s->include, s->include_count, &all, "include", s->dir, err);
     if (!st) st = check_names(s->exclude, s->exclude_count, &all, "exclude", s->dir, err);
     if (st) {

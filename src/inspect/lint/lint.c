@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The three steps of a lint in their order, and access to what they found. */
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/printable.h"
 #include "base/sized.h"
