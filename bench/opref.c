@@ -135,21 +135,21 @@ static void print_bound(const pgy_graph *g)
 
 /* ---- Runs ----------------------------------------------------------------------------------- */
 
-static pgy_status run_once(pgy_graph *g, const pgy_tensor_map *feed, int64_t *took, int64_t *cpu,
-                           pgy_error *err)
+static pgy_status run_once(const graph_plan *plan, pgy_graph *g, const pgy_tensor_map *feed,
+                           int64_t *took, int64_t *cpu, pgy_error *err)
 {
     pgy_tensor_map *out = NULL;
     const execute_limits limits = {.max_bytes = memory_limit_bytes()};
     pgy_status st = pgy_tensor_map_create(&out, err);
     const int64_t start = clock_ns(), cpu_start = cpu_ns();
-    if (!st) st = execute_graph(g, feed, out, false, &limits, err);
+    if (!st) st = execute_graph(plan, g, feed, out, false, &limits, err);
     *took = clock_ns() - start;
     *cpu = cpu_ns() - cpu_start;
     pgy_tensor_map_destroy(out);
     return st;
 }
 
-static pgy_status run_all(pgy_graph *g, int runs, pgy_error *err)
+static pgy_status run_all(const graph_plan *plan, pgy_graph *g, int runs, pgy_error *err)
 {
     static int64_t took[MAX_RUNS], cpu[MAX_RUNS];
     pgy_tensor_map *feed = NULL;
@@ -157,7 +157,7 @@ static pgy_status run_all(pgy_graph *g, int runs, pgy_error *err)
     pgy_status st = pgy_tensor_map_create(&feed, err);
     for (size_t i = 0; !st && i < g->input_count; i++) st = add_input(feed, g->inputs[i], err);
     const uint64_t base = memory_resident_bytes();
-    for (int i = 0; !st && i < runs; i++) st = run_once(g, feed, &took[i], &cpu[i], err);
+    for (int i = 0; !st && i < runs; i++) st = run_once(plan, g, feed, &took[i], &cpu[i], err);
     pgy_tensor_map_destroy(feed);
     if (st) return st;
     qsort(took, (size_t)runs, sizeof took[0], compare);
@@ -173,19 +173,19 @@ static pgy_status measure(const char *path, int runs, pgy_error *err)
 {
     pgy_model *model = NULL;
     pgy_graph *graph = NULL;
-    arena plans = {0};
+    graph_plan plan = {0};
     mem_keep_freed();
     const int64_t start = clock_ns();
     pgy_status st = pgy_model_load(&model, path, NULL, err);
     if (!st) st = pgy_graph_import(&graph, model, err);
-    if (!st) st = plan_build(graph, &plans, err);
+    if (!st) st = plan_build(&plan, graph, err);
     if (!st) st = pgy_graph_infer_shapes(graph, NULL, err);
     if (!st) printf("prepare %.3f\n", (double)(clock_ns() - start) / 1e6);
-    if (!st) st = run_all(graph, runs, err);
+    if (!st) st = run_all(&plan, graph, runs, err);
     if (!st) print_bound(graph);
     pgy_graph_destroy(graph);
     pgy_model_destroy(model);
-    arena_deinit(&plans);
+    graph_plan_deinit(&plan);
     return st;
 }
 

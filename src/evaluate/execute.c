@@ -16,6 +16,7 @@
 enum { MAX_FRAMES = 256, ELEMENTS_OF_A_STEP = 4096 };
 
 typedef struct frame {
+    const graph_plan *whole;
     const level_plan *plan;
     op_tensor *values;   /* per slot */
     uint32_t *left;      /* uses to come, per slot */
@@ -27,6 +28,7 @@ typedef struct frame {
 } frame;
 
 typedef struct executor {
+    const graph_plan *plan;
     frame *frame; /* that of the node that runs */
     size_t depth;
     uint64_t steps, max_steps;
@@ -40,10 +42,12 @@ static pgy_status run_level(executor *e, frame *f, pgy_error *err);
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-static pgy_status frame_init(frame *f, const level_plan *plan, frame *outer, pgy_error *err)
+static pgy_status frame_init(frame *f, const graph_plan *whole, const level_plan *plan,
+                             frame *outer, pgy_error *err)
 {
     const size_t wide = plan->widest_node;
-    *f = (frame){.plan = plan,
+    *f = (frame){.whole = whole,
+                 .plan = plan,
                  .outer = outer,
                  .scope = outer ? outer->scope : NULL,
                  .declared = outer && outer->declared};
@@ -69,6 +73,11 @@ static void frame_deinit(frame *f)
     mem_free(f->wanted);
 }
 
+static size_t slot_of(const frame *f, const pgy_value *v)
+{
+    return plan_slot(f->whole, v);
+}
+
 static frame *frame_of(frame *f, const pgy_value *v)
 {
     while (f && f->plan->graph != v->graph) f = f->outer;
@@ -78,7 +87,7 @@ static frame *frame_of(frame *f, const pgy_value *v)
 static void use_up(frame *f, pgy_value *v)
 {
     if (!v || v->graph != f->plan->graph) return;
-    const size_t slot = box_of(v)->slot;
+    const size_t slot = slot_of(f, v);
     if (f->left[slot] && --f->left[slot] == 0) op_tensor_release(&f->values[slot]);
 }
 
@@ -88,7 +97,7 @@ static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tenso
                               const frame *f, pgy_error *err)
 {
     pgy_tensor *stored = NULL, *value = NULL;
-    const bool narrow = t && ((f->declared && !v->is_output) || f->plan->narrow[box_of(v)->slot]) &&
+    const bool narrow = t && ((f->declared && !v->is_output) || f->plan->narrow[slot_of(f, v)]) &&
                         pgy_dtype_from_onnx(t->data_type) == PGY_F32;
     pgy_status st = narrow ? onnx_tensor_load_anywhere(&stored, v->graph->model, t, err)
                     : t    ? pgy_onnx_tensor_load(&stored, v->graph->model, t, err)
@@ -108,7 +117,7 @@ static pgy_status fetch(op_tensor *out, frame *from, pgy_value *v, pgy_error *er
     frame *f = v ? frame_of(from, v) : NULL;
     *out = (op_tensor){0};
     if (!f) return PGY_OK;
-    op_tensor *held = &f->values[box_of(v)->slot];
+    op_tensor *held = &f->values[slot_of(f, v)];
     if (!held->value && !held->sequence) {
         const pgy_onnx_tensor *t = v->initializer ? v->initializer
                                    : v->producer  ? node_constant(v->producer)
@@ -129,7 +138,7 @@ pgy_status execute_value(op_tensor *out, execute_level *level, pgy_value *v, pgy
 
 static void store(frame *f, pgy_value *v, op_tensor *t)
 {
-    const size_t slot = v ? box_of(v)->slot : 0;
+    const size_t slot = v ? slot_of(f, v) : 0;
     if (!v || f->left[slot] == 0) {
         op_tensor_release(t);
         return;
@@ -171,7 +180,7 @@ static pgy_status run_body(executor *e, frame *f, pgy_node *n, const pgy_graph *
     size_t count = 0;
     pgy_status st = node_attrs(&attrs, &count, n, f->scope, &memory, err);
     if (!st) st = function_scope(&scope, node_box_of(n)->function, n, attrs, count, &memory, err);
-    if (!st) st = frame_init(&inner, plan_of(body), f, err);
+    if (!st) st = frame_init(&inner, e->plan, plan_of(e->plan, body), f, err);
     inner.scope = &scope;
     for (size_t i = 0; !st && i < n->input_count; i++) {
         op_tensor given = op_tensor_retain(&f->in[i]);
@@ -282,7 +291,7 @@ static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t inpu
                              "subgraph '%s' has %zu inputs and %zu outputs, but needs %zu and %zu",
                              g->name, level->declared_count, g->output_count, input_count,
                              output_count);
-    pgy_status st = frame_init(&inner, plan_of(g), outer, err);
+    pgy_status st = frame_init(&inner, e->plan, plan_of(e->plan, g), outer, err);
     for (size_t i = 0; !st && i < input_count; i++) {
         op_tensor given = op_tensor_retain(&inputs[i]);
         store(&inner, level->declared[i], &given);
@@ -366,7 +375,7 @@ static pgy_status take_outputs(frame *f, const pgy_graph *g, pgy_tensor_map *out
     bool *taken = mem_calloc(f->plan->slot_count + 1, sizeof *taken);
     if (!taken) return graph_no_memory(err);
     for (size_t i = 0; !st && i < g->output_count; i++) {
-        bool *this = &taken[box_of(g->outputs[i])->slot];
+        bool *this = &taken[slot_of(f, g->outputs[i])];
         if (!*this) st = take_output(f, g->outputs[i], out, err);
         *this = true;
     }
@@ -374,10 +383,12 @@ static pgy_status take_outputs(frame *f, const pgy_graph *g, pgy_tensor_map *out
     return st;
 }
 
-pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_map *out,
-                         bool model_precision, const execute_limits *limits, pgy_error *err)
+pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_map *feed,
+                         pgy_tensor_map *out, bool model_precision, const execute_limits *limits,
+                         pgy_error *err)
 {
-    executor e = {.max_steps = limits->max_steps,
+    executor e = {.plan = plan,
+                  .max_steps = limits->max_steps,
                   .operators = limits->operators,
                   .watch = limits->watch,
                   .host = {.run_graph = run_subgraph,
@@ -386,7 +397,7 @@ pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_ma
                            .model_precision = model_precision}};
     frame f = {0};
     e.host.user = &e;
-    pgy_status st = frame_init(&f, plan_of(g), NULL, err);
+    pgy_status st = frame_init(&f, plan, plan_of(plan, g), NULL, err);
     f.declared = e.operators != NULL;
     if (!st) st = feed_inputs(&f, g, feed, err);
     if (!st) st = run_level(&e, &f, err);
@@ -407,8 +418,8 @@ typedef struct surroundings {
     size_t count;
 } surroundings;
 
-static pgy_status surround(surroundings *s, pgy_node *n, const op_tensor *captured, uint32_t *uses,
-                           pgy_error *err)
+static pgy_status surround(surroundings *s, graph_plan *plan, const pgy_node *n,
+                           const op_tensor *captured, uint32_t *uses, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
     const size_t wide = n->input_count > n->output_count ? n->input_count : n->output_count;
@@ -418,13 +429,15 @@ static pgy_status surround(surroundings *s, pgy_node *n, const op_tensor *captur
         const size_t at = s->count++;
         s->plans[at] = (level_plan){
             .graph = g, .slot_count = box->captured_count, .uses = uses, .widest_node = wide};
-        st = frame_init(&s->frames[at], &s->plans[at], NULL, err);
+        st = frame_init(&s->frames[at], plan, &s->plans[at], NULL, err);
         if (at) s->frames[at - 1].outer = &s->frames[at];
     }
     for (size_t i = 0; !st && i < box->captured_count; i++) {
-        pgy_value *v = box->captured[i];
-        frame *f = frame_of(&s->frames[0], v);
-        box_of(v)->slot = i;
+        const pgy_value *v = box->captured[i];
+        const frame *f = frame_of(&s->frames[0], v);
+        uint32_t *slot = slot_table_at(&plan->slots, value_id(v));
+        if (!slot) return graph_no_memory(err);
+        *slot = (uint32_t)i;
         if (f) f->values[i] = op_tensor_retain(&captured[i]);
     }
     return st;
@@ -455,13 +468,13 @@ static pgy_status run_simple(executor *e, pgy_node *n, const op_tensor *inputs, 
     return run_operator(e, &f, n, err);
 }
 
-static pgy_status run_surrounded(executor *e, pgy_node *n, const op_tensor *inputs,
-                                 const op_tensor *captured, op_tensor *outputs, arena *memory,
-                                 pgy_error *err)
+static pgy_status run_surrounded(executor *e, graph_plan *plan, pgy_node *n,
+                                 const op_tensor *inputs, const op_tensor *captured,
+                                 op_tensor *outputs, pgy_error *err)
 {
     surroundings *s = mem_calloc(1, sizeof *s);
-    uint32_t *uses = arena_alloc_array(memory, node_box_of(n)->captured_count, sizeof *uses);
-    pgy_status st = s && uses ? surround(s, n, captured, uses, err) : graph_no_memory(err);
+    uint32_t *uses = arena_alloc_array(&plan->memory, node_box_of(n)->captured_count, sizeof *uses);
+    pgy_status st = s && uses ? surround(s, plan, n, captured, uses, err) : graph_no_memory(err);
     for (size_t i = 0; !st && i < s->count; i++) s->frames[i].declared = e->operators != NULL;
     if (!st) st = run_alone(e, &s->frames[0], n, inputs, err);
     for (size_t i = 0; !st && i < n->output_count; i++) outputs[i] = s->frames[0].out[i];
@@ -474,22 +487,22 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
                         op_tensor *outputs, bool model_precision, const execute_limits *limits,
                         pgy_error *err)
 {
-    executor e = {.max_steps = limits->max_steps,
+    graph_plan plan = {0};
+    executor e = {.plan = &plan,
+                  .max_steps = limits->max_steps,
                   .operators = limits->operators,
                   .weighs = limits->spent && n->subgraph_count,
                   .host = {.run_graph = run_subgraph,
                            .infer_graph = describe_subgraph,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
-    arena memory = {0};
     e.host.user = &e;
-    pgy_status st = plan_build_node(n, &memory, err);
+    pgy_status st = plan_build_node(&plan, n, err);
     if (!st && !n->subgraph_count && !node_box_of(n)->function)
-        st = run_simple(&e, n, inputs, outputs, &memory, err);
+        st = run_simple(&e, n, inputs, outputs, &plan.memory, err);
     else if (!st)
-        st = run_surrounded(&e, n, inputs, captured, outputs, &memory, err);
-    if (n->subgraph_count || node_box_of(n)->function) plan_clear(state_of(n->graph));
-    arena_deinit(&memory);
+        st = run_surrounded(&e, &plan, n, inputs, captured, outputs, err);
+    graph_plan_deinit(&plan);
     if (limits->spent) *limits->spent += e.steps;
     return st;
 }

@@ -39,9 +39,10 @@ typedef struct execute_limits {
     const execute_watch *watch;         /* NULL: nobody looks */
 } execute_limits;
 
-/* Runs the top graph. The feed has declared types; outputs are added to `out` in theirs. */
-pgy_status execute_graph(pgy_graph *g, const pgy_tensor_map *feed, pgy_tensor_map *out,
-                         bool model_precision, const execute_limits *limits,
+/* Runs the top graph, which was planned. The feed has declared types; outputs are added to `out` in
+ * theirs. */
+pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_map *feed,
+                         pgy_tensor_map *out, bool model_precision, const execute_limits *limits,
                          pgy_error *err) PGY_MUST_CHECK;
 
 /* One node on values: `inputs` beside its inputs, `captured` beside the values of enclosing levels

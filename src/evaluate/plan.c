@@ -6,7 +6,8 @@
 #include <string.h>
 
 typedef struct planner {
-    arena *memory;
+    graph_plan *plan;
+    const call_chain *calls;
     str unknown; /* list of operators without definition */
     strmap seen; /* of them */
     size_t depth;
@@ -30,29 +31,36 @@ static pgy_status note_unknown(planner *p, const pgy_node *n, pgy_error *err)
     return kept ? PGY_OK : graph_no_memory(err);
 }
 
-static void assign_slots(level_plan *plan, pgy_graph *g)
+static bool assign_slots(level_plan *plan, graph_plan *whole)
 {
-    const strmap *values = &level_of(g)->values;
+    const strmap *values = &level_of(plan->graph)->values;
     plan->slot_count = values->count;
-    for (size_t i = 0; i < values->count; i++) box_of(values->entries[i].value)->slot = i;
+    for (size_t i = 0; i < values->count; i++) {
+        const pgy_value *v = values->entries[i].value;
+        uint32_t *slot = slot_table_at(&whole->slots, value_id(v));
+        if (!slot) return false;
+        *slot = (uint32_t)i;
+    }
+    return true;
 }
 
-static void count_use(level_plan *plan, pgy_value *v)
+static void count_use(level_plan *plan, const graph_plan *whole, const pgy_value *v)
 {
-    if (v && v->graph == plan->graph) plan->uses[box_of(v)->slot]++;
+    if (v && v->graph == plan->graph) plan->uses[plan_slot(whole, v)]++;
 }
 
-static void count_uses(level_plan *plan, pgy_graph *g)
+static void count_uses(level_plan *plan, const graph_plan *whole)
 {
+    const pgy_graph *g = plan->graph;
     for (size_t i = 0; i < g->node_count; i++) {
         const pgy_node *n = g->nodes[i];
         const node_box *box = node_box_of(n);
-        for (size_t k = 0; k < n->input_count; k++) count_use(plan, n->inputs[k]);
-        for (size_t k = 0; k < box->captured_count; k++) count_use(plan, box->captured[k]);
+        for (size_t k = 0; k < n->input_count; k++) count_use(plan, whole, n->inputs[k]);
+        for (size_t k = 0; k < box->captured_count; k++) count_use(plan, whole, box->captured[k]);
         if (n->input_count > plan->widest_node) plan->widest_node = n->input_count;
         if (n->output_count > plan->widest_node) plan->widest_node = n->output_count;
     }
-    for (size_t i = 0; i < g->output_count; i++) count_use(plan, g->outputs[i]);
+    for (size_t i = 0; i < g->output_count; i++) count_use(plan, whole, g->outputs[i]);
 }
 
 static bool takes_narrow(const pgy_node *n, const pgy_value *v)
@@ -100,34 +108,37 @@ static pgy_status plan_node(planner *p, pgy_node *n, pgy_error *err)
         if (box->def) return check_operator(n, err);
         return note_unknown(p, n, err);
     }
-    if (box->function->busy || p->depth > GRAPH_MAX_DEPTH)
+    if (call_is_open(p->calls, box->function) || p->depth > GRAPH_MAX_DEPTH)
         return node_error(n, err, PGY_E_FORMAT,
                           "the function calls itself, or calls are nested too deep");
-    box->function->busy = true;
+    const call_chain call = {box->function, p->calls};
+    p->calls = &call;
     p->depth++;
     st = function_body(&body, box->function, n->graph, err);
     if (!st) st = plan_level(p, body, err);
     p->depth--;
-    box->function->busy = false;
+    p->calls = call.outer;
     return st;
 }
 
 static pgy_status plan_level(planner *p, pgy_graph *g, pgy_error *err)
 {
-    if (level_of(g)->plan) return PGY_OK;
-    level_plan *plan = arena_alloc(p->memory, sizeof *plan);
-    if (!plan) return graph_no_memory(err);
+    arena *memory = &p->plan->memory;
+    level_plan **place = level_plans_at(&p->plan->levels, level_id(g));
+    if (place && *place) return PGY_OK;
+    level_plan *plan = arena_alloc(memory, sizeof *plan);
+    if (!place || !plan) return graph_no_memory(err);
     plan->graph = g;
-    assign_slots(plan, g);
-    plan->uses = arena_alloc_array(p->memory, plan->slot_count, sizeof *plan->uses);
-    plan->narrow = arena_alloc_array(p->memory, plan->slot_count, sizeof *plan->narrow);
+    if (!assign_slots(plan, p->plan)) return graph_no_memory(err);
+    plan->uses = arena_alloc_array(memory, plan->slot_count, sizeof *plan->uses);
+    plan->narrow = arena_alloc_array(memory, plan->slot_count, sizeof *plan->narrow);
     if (!plan->uses || !plan->narrow) return graph_no_memory(err);
-    pgy_status st = graph_order(&plan->order, g, p->memory, err);
+    pgy_status st = graph_order(&plan->order, g, memory, err);
     for (size_t i = 0; !st && i < g->node_count; i++) st = plan_node(p, g->nodes[i], err);
     if (st) return st;
-    count_uses(plan, g);
+    count_uses(plan, p->plan);
     find_narrow(plan, g);
-    level_of(g)->plan = plan;
+    *place = plan;
     return PGY_OK;
 }
 
@@ -142,28 +153,29 @@ static pgy_status finish(planner *p, pgy_status st, pgy_error *err)
     return st;
 }
 
-pgy_status plan_build(pgy_graph *g, arena *memory, pgy_error *err)
+pgy_status plan_build(graph_plan *p, pgy_graph *g, pgy_error *err)
 {
-    planner p = {.memory = memory};
-    return finish(&p, plan_level(&p, g, err), err);
+    planner x = {.plan = p};
+    return finish(&x, plan_level(&x, g, err), err);
 }
 
-pgy_status plan_build_node(pgy_node *n, arena *memory, pgy_error *err)
+pgy_status plan_build_node(graph_plan *p, pgy_node *n, pgy_error *err)
 {
-    planner p = {.memory = memory};
-    return finish(&p, plan_node(&p, n, err), err);
+    planner x = {.plan = p};
+    return finish(&x, plan_node(&x, n, err), err);
 }
 
-void plan_clear(graph_state *s)
+void graph_plan_deinit(graph_plan *p)
 {
-    for (size_t i = 0; i < s->level_count; i++) level_of(s->levels[i])->plan = NULL;
+    slot_table_deinit(&p->slots);
+    level_plans_deinit(&p->levels);
+    arena_deinit(&p->memory);
 }
 
 pgy_status plan_check(pgy_graph *g, pgy_error *err)
 {
-    arena memory = {0};
-    const pgy_status st = plan_build(g, &memory, err);
-    plan_clear(state_of(g));
-    arena_deinit(&memory);
+    graph_plan plan = {0};
+    const pgy_status st = plan_build(&plan, g, err);
+    graph_plan_deinit(&plan);
     return st;
 }

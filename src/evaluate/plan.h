@@ -5,6 +5,7 @@
 #define EVALUATE_PLAN_H
 
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
 typedef struct level_plan {
     pgy_graph *graph;
@@ -15,21 +16,37 @@ typedef struct level_plan {
     size_t widest_node; /* most inputs or outputs of a node */
 } level_plan;
 
+SIDE_TABLE(slot_table, uint32_t)
+SIDE_TABLE(level_plans, level_plan *)
+
+/* Of a graph, its subgraphs and the functions it calls; zeroed: nothing is planned. The graph keeps
+ * nothing of it, so several plans of one graph may be used at once, and must not change meanwhile.
+ */
+typedef struct graph_plan {
+    arena memory;
+    slot_table slots;   /* of values: their place in the frames of their level */
+    level_plans levels; /* of levels; NULL: not planned */
+} graph_plan;
+
+void graph_plan_deinit(graph_plan *p);
+
 /* Plans g, its subgraphs and the functions it calls. Operators that cannot be run are all listed in
  * one PGY_E_UNSUPPORTED. */
-pgy_status plan_build(pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
+pgy_status plan_build(graph_plan *p, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
 /* The same refusals, without a plan. */
 pgy_status plan_check(pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
 /* Plans what node n runs: its subgraphs and functions. */
-pgy_status plan_build_node(pgy_node *n, arena *memory, pgy_error *err) PGY_MUST_CHECK;
-/* Forgets all plans of a graph whose memory is about to go. */
-void plan_clear(graph_state *s);
+pgy_status plan_build_node(graph_plan *p, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 
-static inline const level_plan *plan_of(const pgy_graph *g)
+static inline const level_plan *plan_of(const graph_plan *p, const pgy_graph *g)
 {
-    return level_of(g)->plan;
+    return level_plans_get(&p->levels, level_id(g));
+}
+static inline uint32_t plan_slot(const graph_plan *p, const pgy_value *v)
+{
+    return slot_table_get(&p->slots, value_id(v));
 }
 
 #endif

@@ -2,47 +2,57 @@
 /* What does not matter for any output: nodes, inputs and weights of each graph, found by walking
  * back from its outputs. What subgraphs use from outside counts as used by their node. */
 #include "graph/check.h"
+#include "graph/side_table.h"
 
-static void need(pgy_graph *g, pgy_value *v, pgy_node **work, size_t *count)
-{
-    if (!v) return;
-    box_of(v)->seen = state_of(g)->epoch;
-    if (!v->producer || v->producer->graph != g || node_box_of(v->producer)->mark) return;
-    node_box_of(v->producer)->mark = 1;
-    work[(*count)++] = v->producer;
-}
+/* What the outputs of a graph need. */
+typedef struct needs {
+    const pgy_graph *graph;
+    id_marks values, nodes;
+    pgy_node **work; /* nodes whose inputs are to be looked at */
+    size_t count;
+} needs;
 
-/* Marks what the outputs need, with a work list of nodes; node_box.mark is 1 for those. */
-static pgy_status mark_needed(pgy_graph *g, arena *memory, pgy_error *err)
+static pgy_status need(needs *x, const pgy_value *v, pgy_error *err)
 {
-    pgy_node **work = arena_alloc_array(memory, g->node_count, sizeof *work);
-    size_t count = 0;
-    if (!work) return graph_no_memory(err);
-    state_of(g)->epoch++;
-    for (size_t i = 0; i < g->node_count; i++) node_box_of(g->nodes[i])->mark = 0;
-    for (size_t i = 0; i < g->output_count; i++) need(g, g->outputs[i], work, &count);
-    while (count) {
-        const pgy_node *n = work[--count];
-        const node_box *box = node_box_of(n);
-        for (size_t i = 0; i < n->input_count; i++) need(g, n->inputs[i], work, &count);
-        for (size_t i = 0; i < box->captured_count; i++) need(g, box->captured[i], work, &count);
-    }
+    if (!v) return PGY_OK;
+    pgy_node *n = v->producer;
+    if (!id_marks_set(&x->values, value_id(v))) return graph_no_memory(err);
+    if (!n || n->graph != x->graph || id_marks_get(&x->nodes, node_id(n))) return PGY_OK;
+    if (!id_marks_set(&x->nodes, node_id(n))) return graph_no_memory(err);
+    x->work[x->count++] = n;
     return PGY_OK;
 }
 
-static void report(checker *c, pgy_graph *g)
+static pgy_status mark_needed(needs *x, arena *memory, pgy_error *err)
 {
+    const pgy_graph *g = x->graph;
+    pgy_status st = PGY_OK;
+    x->work = arena_alloc_array(memory, g->node_count, sizeof *x->work);
+    if (!x->work) return graph_no_memory(err);
+    for (size_t i = 0; !st && i < g->output_count; i++) st = need(x, g->outputs[i], err);
+    while (!st && x->count) {
+        const pgy_node *n = x->work[--x->count];
+        const node_box *box = node_box_of(n);
+        for (size_t i = 0; !st && i < n->input_count; i++) st = need(x, n->inputs[i], err);
+        for (size_t i = 0; !st && i < box->captured_count; i++) st = need(x, box->captured[i], err);
+    }
+    return st;
+}
+
+static void report(checker *c, const needs *x)
+{
+    const pgy_graph *g = x->graph;
     for (size_t i = 0; i < g->node_count; i++)
-        if (!node_box_of(g->nodes[i])->mark)
+        if (!id_marks_get(&x->nodes, node_id(g->nodes[i])))
             finding_add(&c->list, c->state, CHECK_UNUSED_NODE, g->nodes[i],
                         "Does not affect outputs, can be removed.");
     for (size_t i = 0; g == c->top && i < g->input_count; i++)
-        if (box_of(g->inputs[i])->seen != c->state->epoch)
+        if (!id_marks_get(&x->values, value_id(g->inputs[i])))
             finding_add_value(&c->list, CHECK_UNUSED_INPUT, g, g->inputs[i]->name,
                               "Input: '%s' does not affect outputs, can be removed.",
                               g->inputs[i]->name);
     for (size_t i = 0; i < g->initializer_count; i++)
-        if (box_of(g->initializers[i])->seen != c->state->epoch)
+        if (!id_marks_get(&x->values, value_id(g->initializers[i])))
             finding_add_value(&c->list, CHECK_UNUSED_INITIALIZER, g, g->initializers[i]->name,
                               "Initializer: '%s' does not affect outputs, can be removed.",
                               g->initializers[i]->name);
@@ -51,12 +61,14 @@ static void report(checker *c, pgy_graph *g)
 pgy_status check_unused(checker *c, pgy_graph *g, pgy_error *err)
 {
     arena memory = {0};
+    needs x = {.graph = g};
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < g->node_count; i++) st = node_captures(g->nodes[i], err);
-    if (!st) st = mark_needed(g, &memory, err);
+    if (!st) st = mark_needed(&x, &memory, err);
+    if (!st) report(c, &x);
+    id_marks_deinit(&x.values);
+    id_marks_deinit(&x.nodes);
     arena_deinit(&memory);
-    if (st) return st;
-    report(c, g);
     for (size_t i = 0; !st && i < g->node_count; i++)
         for (size_t k = 0; !st && k < g->nodes[i]->subgraph_count; k++)
             st = check_unused(c, g->nodes[i]->subgraphs[k], err);

@@ -216,6 +216,7 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
                     .graph = g,
                     .internal = box,
                     .index = g->node_count};
+    box->id = state_of(g)->node_count++;
     box->changed = true;
     for (size_t i = 0; i < input_count; i++) {
         ins[i] = inputs[i];

@@ -85,6 +85,13 @@ pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g, pgy_e
     return PGY_OK;
 }
 
+bool call_is_open(const call_chain *calls, const graph_function *f)
+{
+    for (; calls; calls = calls->outer)
+        if (calls->function == f) return true;
+    return false;
+}
+
 static const op_attr *find_attr(const op_attr *attrs, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)

@@ -4,7 +4,12 @@
  *
  * One graph_state serves a graph with all its subgraphs and function bodies; each of those is a
  * level. Public structs are the first members of boxes, so a pointer to one is a pointer to the
- * other. */
+ * other.
+ *
+ * Values, nodes, levels and functions have ids: small integers from 0, each kind counted over the
+ * whole graph_state, never used again, and the same as long as the graph lives. What a pass, an
+ * executor or a check has to remember of them goes into a side table of its own (side_table.h), not
+ * into the boxes: those hold what the graph itself is. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -44,21 +49,19 @@ typedef struct graph_state {
     size_t level_count, level_capacity;
     pgy_tensor **tensors; /* kept for the life of the graph */
     size_t tensor_count, tensor_capacity;
-    uint64_t steps;      /* nodes visited by an inference, which is bounded: functions may nest */
-    uint64_t name_count; /* of made-up names */
-    strmap names;        /* name -> how many levels have it; see graph_free_name */
+    size_t value_count, node_count; /* ids given so far */
+    uint64_t name_count;            /* of made-up names */
+    strmap names;                   /* name -> how many levels have it; see graph_free_name */
     bool names_gathered;
-    uint64_t epoch;         /* of walks, see value_box.seen */
-    finding_list *findings; /* during a check: contradictions go there rather than to the log */
-    newer_versions newer;   /* of operators than the model imports */
-    bool merge_quietly;     /* input shapes were replaced, so declared ones need not fit */
-    int64_t ir_version;     /* that an export needs at least; 0: as it was */
-    int64_t channel_block;  /* of images in blocks of channels; 0: not looked for yet */
+    newer_versions newer;  /* of operators than the model imports */
+    int64_t ir_version;    /* that an export needs at least; 0: as it was */
+    int64_t channel_block; /* of images in blocks of channels; 0: not looked for yet */
 } graph_state;
 
 /* pgy_graph.internal */
 typedef struct graph_level {
     graph_state *state;
+    size_t id;     /* place in state->levels */
     strmap values; /* name -> pgy_value, of this level */
     pgy_onnx_opset *const *opsets;
     size_t opset_count;
@@ -72,19 +75,24 @@ typedef struct graph_level {
     const char *owner_attribute;
     bool changed; /* must be encoded anew */
     bool is_function;
-    void *plan; /* of an executor that owns the graph */
 } graph_level;
 
 /* A model-local function; its body is imported when first needed. */
 typedef struct graph_function {
     const pgy_onnx_function *proto;
     pgy_graph *body;
-    bool busy; /* being inferred or checked: recursion is an error */
-    enum { FOLD_UNKNOWN, FOLD_YES, FOLD_NO } foldable; /* what folding found of its body */
+    size_t id; /* place in state->functions as imported */
 } graph_function;
+
+/* The calls that a walk is in, innermost first, so that it notices a function that calls itself. */
+typedef struct call_chain {
+    const graph_function *function;
+    const struct call_chain *outer; /* NULL: none */
+} call_chain;
 
 typedef struct value_box {
     pgy_value value;
+    size_t id;
     op_value declared; /* from the file */
     op_value known;    /* after inference */
     const dim *sizes;  /* that inference gave, where the file may have another name for them */
@@ -92,11 +100,6 @@ typedef struct value_box {
     size_t room;       /* so many from value.consumers on */
     size_t last_use;   /* place in value.consumers where one was last removed */
     bool data_tried;   /* small weights are read once */
-    bool halved;       /* by the conversion to 16 bits */
-    bool absent;       /* input of a function body that the present call omits */
-    uint64_t seen;     /* epoch of the walk that saw it */
-    size_t slot;       /* for executors: its place in a frame */
-    size_t scratch;    /* of a transformation: its place in tables */
 } value_box;
 
 /* What a node was before the opset was converted; shared by the nodes it became. */
@@ -108,10 +111,9 @@ typedef struct node_origin {
 
 typedef struct node_box {
     pgy_node node;
+    size_t id;
     size_t last_slot; /* that value_replace_uses changed; the next is likely near */
     bool prepared, has_refs, changed;
-    bool wide;                     /* stays float32 when others become 16-bit */
-    bool endless;                  /* folding has taken all the steps it may: not tried again */
     const op_def *def;             /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;
@@ -120,8 +122,6 @@ typedef struct node_box {
     size_t attr_count;
     pgy_value **captured; /* values of enclosing levels that the subgraphs use */
     size_t captured_count;
-    int mark;            /* scratch of walks */
-    const char *refused; /* why folding left it as it is, or NULL */
     node_origin *origin; /* NULL: never converted */
 } node_box;
 
@@ -146,6 +146,19 @@ static inline value_box *box_of(pgy_value *v)
 static inline node_box *node_box_of(const pgy_node *n)
 {
     return n->internal;
+}
+
+static inline size_t value_id(const pgy_value *v)
+{
+    return ((const value_box *)v->internal)->id;
+}
+static inline size_t node_id(const pgy_node *n)
+{
+    return node_box_of(n)->id;
+}
+static inline size_t level_id(const pgy_graph *g)
+{
+    return level_of(g)->id;
 }
 
 pgy_status graph_no_memory(pgy_error *err);
@@ -189,6 +202,7 @@ pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_nod
                          pgy_error *err) PGY_MUST_CHECK;
 pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g,
                          pgy_error *err) PGY_MUST_CHECK;
+bool call_is_open(const call_chain *calls, const graph_function *f);
 /* The attributes of a call, with the function's defaults. */
 pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_node *call,
                           const op_attr *attrs, size_t count, arena *memory,
@@ -271,10 +285,16 @@ void level_path(str *out, const pgy_graph *g);
  */
 int64_t graph_channel_block(graph_state *s);
 
+/* What becomes of contradictions between computed and declared shapes. */
+typedef struct merge_rules {
+    bool strict;            /* they are errors */
+    bool quiet;             /* input shapes were replaced, so declared ones need not fit */
+    finding_list *findings; /* of a check, which takes them; NULL: they go to the log */
+} merge_rules;
 /* Sets what is known of output i of n: computed and declared, merged. `why` tells why something is
  * not known, or is NULL. */
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,
-                        bool strict, pgy_error *err) PGY_MUST_CHECK;
+                        const merge_rules *rules, pgy_error *err) PGY_MUST_CHECK;
 /* The types that n's rule would give, had it these attributes, and its inputs of type `from` type
  * `to`. `types`: one for each output. n has no subgraphs. Fails where the operator would refuse. */
 typedef struct node_types {

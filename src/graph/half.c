@@ -23,17 +23,17 @@ static const half_type TYPES[] = {
 };
 
 /* By operators in float32 only, if at all. */
-static bool is_read_wide(const pgy_value *v)
+static bool is_read_wide(const halver *h, const pgy_value *v)
 {
     for (size_t i = 0; i < v->consumer_count; i++)
-        if (!half_is_wide(v->consumers[i])) return false;
+        if (!half_is_wide(h, v->consumers[i])) return false;
     return true;
 }
 
 /* Needed by operators in float32 only. */
-static bool only_for_wide(const pgy_value *v)
+static bool only_for_wide(const halver *h, const pgy_value *v)
 {
-    return v->consumer_count > 0 && !v->is_output && is_read_wide(v);
+    return v->consumer_count > 0 && !v->is_output && is_read_wide(h, v);
 }
 
 /* ---- Levels --------------------------------------------------------------------------------- */
@@ -44,20 +44,20 @@ static pgy_status halve_weights(const halver *h, pgy_graph *g, bool top, pgy_err
     for (size_t i = 0; i < g->initializer_count; i++) {
         pgy_value *v = g->initializers[i];
         const pgy_onnx_tensor *half = NULL;
-        if (!v->initializer || (top && v->is_output) || only_for_wide(v)) continue;
+        if (!v->initializer || (top && v->is_output) || only_for_wide(h, v)) continue;
         pgy_status st = half_weight(&half, h, v, err);
         if (!st && half) st = value_describe_tensor(v, half, err);
         if (st) return st;
         if (!half) continue;
         v->initializer = half;
-        box_of(v)->halved = true;
+        if (!id_marks_set(h->half, value_id(v))) return graph_no_memory(err);
         box_of(v)->data_tried = false;
         graph_mark_changed(g);
     }
     return PGY_OK;
 }
 
-static void halve_declared(const halver *h, pgy_graph *g, bool top)
+static pgy_status halve_declared(const halver *h, pgy_graph *g, bool top, pgy_error *err)
 {
     const strmap *values = &level_of(g)->values;
     for (size_t i = 0; i < values->count; i++) {
@@ -66,15 +66,16 @@ static void halve_declared(const halver *h, pgy_graph *g, bool top)
         if (v->dtype != PGY_F32 || v->initializer || v->sparse ||
             (top && (v->is_input || v->is_output)))
             continue;
-        if (v->producer && only_for_wide(v) &&
-            (half_is_wide(v->producer) || node_is(v->producer, "Constant")))
+        if (v->producer && only_for_wide(h, v) &&
+            (half_is_wide(h, v->producer) || node_is(v->producer, "Constant")))
             continue;
         v->dtype = h->type->dtype;
-        box->halved = true;
+        if (!id_marks_set(h->half, value_id(v))) return graph_no_memory(err);
         if (box->declared.dtype == PGY_F32) box->declared.dtype = h->type->dtype;
         if (box->known.dtype == PGY_F32) box->known.dtype = h->type->dtype;
         graph_mark_changed(g);
     }
+    return PGY_OK;
 }
 
 static pgy_status halve_level(const halver *h, pgy_graph *g, bool top, pgy_error *err)
@@ -83,15 +84,14 @@ static pgy_status halve_level(const halver *h, pgy_graph *g, bool top, pgy_error
     for (size_t i = 0; !st && i < g->node_count; i++) {
         pgy_node *n = g->nodes[i];
         const bool constant = node_is(n, "Constant") && n->output_count == 1 && n->outputs[0];
-        if (constant && only_for_wide(n->outputs[0])) continue;
-        if (half_is_wide(n)) continue; /* its body too */
+        if (constant && only_for_wide(h, n->outputs[0])) continue;
+        if (half_is_wide(h, n)) continue; /* its body too */
         st = constant ? half_constant(h, n, err) : PGY_OK;
         if (!st) st = half_attributes(h, n, err);
         for (size_t k = 0; !st && k < n->subgraph_count; k++)
             st = halve_level(h, n->subgraphs[k], false, err);
     }
-    halve_declared(h, g, top);
-    return st;
+    return st ? st : halve_declared(h, g, top, err);
 }
 
 /* ---- Casts at the border -------------------------------------------------------------------- */
@@ -138,12 +138,12 @@ static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_er
 {
     char stem[256];
     const bool weight = v->initializer && !v->is_output;
-    if (v->dtype != PGY_F32 || weight || is_read_wide(v)) return PGY_OK;
+    if (v->dtype != PGY_F32 || weight || is_read_wide(h, v)) return PGY_OK;
     snprintf(stem, sizeof stem, "%s_%s", v->name, h->type->suffix);
     pgy_value *half = value_create_unique(g, stem, err);
     if (!half) return PGY_E_MEMORY;
     like(half, v, h->type->dtype);
-    box_of(half)->halved = true;
+    if (!id_marks_set(h->half, value_id(half))) return graph_no_memory(err);
     pgy_status st = value_replace_uses(v, half, err);
     if (!st) st = narrow(h, g, v, half, err);
     return st;
@@ -169,8 +169,8 @@ static pgy_status cast_after(const halver *h, pgy_graph *g, pgy_value *v, const 
     pgy_value *inner = value_create_unique(g, stem, err);
     if (!inner) return PGY_E_MEMORY;
     like(inner, v, dtype);
-    box_of(inner)->halved = dtype != PGY_F32;
     const bool wide = dtype == PGY_F32;
+    if (!wide && !id_marks_set(h->half, value_id(inner))) return graph_no_memory(err);
     const pgy_status st = wide ? PGY_OK : value_replace_uses(v, inner, err);
     if (st) return st;
     producer->outputs[index] = inner;
@@ -184,27 +184,27 @@ static pgy_status cast_after(const halver *h, pgy_graph *g, pgy_value *v, const 
 static pgy_status cast_output(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     if (v->dtype != PGY_F32 || !v->producer || v->producer->graph != g) return PGY_OK;
-    if (half_is_wide(v->producer)) return cast_input(h, g, v, err); /* for who else reads it */
+    if (half_is_wide(h, v->producer)) return cast_input(h, g, v, err); /* for who else reads it */
     return cast_after(h, g, v, h->type->suffix, h->type->dtype, err);
 }
 
 /* What a 16-bit value was rounded from, by a Cast that was put in here; NULL if it was not. */
-static pgy_value *wide_source(const pgy_value *v)
+static pgy_value *wide_source(const halver *h, const pgy_value *v)
 {
     const pgy_node *cast = v->producer;
     if (!cast || cast->proto || !node_is(cast, "Cast")) return NULL;
     pgy_value *from = cast->inputs[0];
     const pgy_node *clip = from->producer;
     if (clip && !clip->proto && node_is(clip, "Clip")) from = clip->inputs[0];
-    return from->dtype == PGY_F32 && !box_of(from)->halved ? from : NULL;
+    return from->dtype == PGY_F32 && !id_marks_get(h->half, value_id(from)) ? from : NULL;
 }
 
-static pgy_status cast_wide_input(pgy_node *n, size_t i, pgy_error *err)
+static pgy_status cast_wide_input(pgy_node *n, const halver *h, size_t i, pgy_error *err)
 {
     char stem[256];
     pgy_value *v = n->inputs[i];
-    if (!v || !box_of(v)->halved) return PGY_OK;
-    pgy_value *wide = wide_source(v);
+    if (!v || !id_marks_get(h->half, value_id(v))) return PGY_OK;
+    pgy_value *wide = wide_source(h, v);
     if (wide) return node_set_input(n, i, wide, err);
     snprintf(stem, sizeof stem, "%s_f32", v->name);
     wide = value_create_unique(n->graph, stem, err);
@@ -216,9 +216,8 @@ static pgy_status cast_wide_input(pgy_node *n, size_t i, pgy_error *err)
 
 static pgy_status cast_wide_inputs(pgy_node *n, const halver *h, pgy_error *err)
 {
-    (void)h;
     pgy_status st = PGY_OK;
-    for (size_t k = 0; !st && k < n->input_count; k++) st = cast_wide_input(n, k, err);
+    for (size_t k = 0; !st && k < n->input_count; k++) st = cast_wide_input(n, h, k, err);
     return st;
 }
 
@@ -226,7 +225,7 @@ static pgy_status cast_wide_outputs(pgy_node *n, const halver *h, pgy_error *err
 {
     pgy_status st = PGY_OK;
     for (size_t k = 0; !st && k < n->output_count; k++)
-        if (n->outputs[k] && box_of(n->outputs[k])->halved)
+        if (n->outputs[k] && id_marks_get(h->half, value_id(n->outputs[k])))
             st = cast_after(h, n->graph, n->outputs[k], "f32", PGY_F32, err);
     return st;
 }
@@ -241,7 +240,7 @@ static pgy_status each_wide(const halver *h, pgy_graph *g,
         pgy_node *n = g->nodes[i];
         for (size_t k = 0; !st && k < n->subgraph_count; k++)
             st = each_wide(h, n->subgraphs[k], change, err);
-        if (!st && half_is_wide(n)) st = change(n, h, err);
+        if (!st && half_is_wide(h, n)) st = change(n, h, err);
     }
     return st;
 }
@@ -305,7 +304,8 @@ pgy_half_options pgy_half_options_default(void)
 pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options, pgy_error *err)
 {
     pgy_half_options taken = pgy_half_options_default();
-    halver h = {.options = &taken};
+    id_marks wide = {0}, half = {0};
+    halver h = {.options = &taken, .wide = &wide, .half = &half};
     pgy_status st = SIZED_TAKE(pgy_half_options, &taken, options, err);
     if (st) return st;
     h.type = type_find(h.options->dtype);
@@ -320,8 +320,10 @@ pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options,
     h.used = arena_alloc_array(&state_of(g)->memory, h.options->keep_count + 1, sizeof *h.used);
     if (!h.used) return graph_no_memory(err);
     st = prepare(&h, g, err);
-    if (st) return st;
-    st = half_mark_wide(&h, g, false, err);
+    if (!st) st = half_mark_wide(&h, g, false, err);
     if (!st) st = check_keep(&h, err);
-    return st ? st : convert(&h, g, err);
+    if (!st) st = convert(&h, g, err);
+    id_marks_deinit(&wide);
+    id_marks_deinit(&half);
+    return st;
 }

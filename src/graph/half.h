@@ -4,6 +4,7 @@
 #define GRAPH_HALF_H
 
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
 enum { HALF_ONNX_FLOAT = 1 };
 
@@ -19,7 +20,9 @@ typedef struct half_type {
 typedef struct halver {
     const half_type *type;
     const pgy_half_options *options;
-    bool *used; /* per entry of options->keep */
+    bool *used;     /* per entry of options->keep */
+    id_marks *wide; /* nodes that stay float32 */
+    id_marks *half; /* values that are 16-bit now */
 } halver;
 
 /* ---- half_choose.c --------------------------------------------------------------------------- */
@@ -30,9 +33,9 @@ pgy_status half_mark_wide(const halver *h, pgy_graph *g, bool inside,
 bool half_is_named(const halver *h, const pgy_node *n);
 /* Does the attribute tell, as a number of ONNX, the type of what a node gives? */
 bool half_is_type_attribute(const char *name);
-static inline bool half_is_wide(const pgy_node *n)
+static inline bool half_is_wide(const halver *h, const pgy_node *n)
 {
-    return node_box_of(n)->wide;
+    return id_marks_get(h->wide, node_id(n));
 }
 
 /* ---- half_data.c ----------------------------------------------------------------------------- */

@@ -140,7 +140,7 @@ pgy_status half_mark_wide(const halver *h, pgy_graph *g, bool inside, pgy_error 
         st = node_prepare(n, err);
         if (!st) st = stays(&wide, h, n, err);
         wide |= inside;
-        node_box_of(n)->wide = wide;
+        if (!st && wide && !id_marks_set(h->wide, node_id(n))) st = graph_no_memory(err);
         for (size_t k = 0; !st && k < n->subgraph_count; k++)
             st = half_mark_wide(h, n->subgraphs[k], wide, err);
     }

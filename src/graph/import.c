@@ -24,6 +24,7 @@ pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_
         !mem_grow(&levels, &s->level_capacity, s->level_count + 1, sizeof *s->levels))
         return graph_no_memory(err);
     s->levels = levels;
+    level->id = s->level_count;
     s->levels[s->level_count++] = g;
     g->internal = level;
     g->parent = parent;
@@ -49,6 +50,7 @@ pgy_value *level_add_value(pgy_graph *g, const char *name)
     graph_state *s = state_of(g);
     value_box *box = arena_alloc(&s->memory, sizeof *box);
     if (!box || !level_put_value(g, name, box)) return NULL;
+    box->id = s->value_count++;
     box->value = (pgy_value){.name = name, .rank = -1, .graph = g, .internal = box};
     box->declared.rank = box->known.rank = -1;
     return &box->value;
@@ -196,6 +198,7 @@ static pgy_status import_node(pgy_node **out, pgy_graph *g, const pgy_onnx_node 
                     .graph = g,
                     .internal = box};
     if (!n->inputs || !n->outputs) return graph_no_memory(err);
+    box->id = state_of(g)->node_count++;
     *out = n;
     return import_outputs_of(n, proto, err);
 }
@@ -337,6 +340,7 @@ static pgy_status note_functions(graph_state *s, const pgy_onnx_model *m, pgy_er
                                f->domain);
         } else {
             entry->proto = f;
+            entry->id = i;
             if (!strmap_put(&s->functions, str_text(&key), entry)) st = graph_no_memory(err);
         }
     }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "graph/graph.h"
+#include "graph/side_table.h"
 #include "ops/signature.h"
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
@@ -21,9 +22,11 @@ static const uint64_t MAX_STEPS = 1u << 22;
 typedef struct infer_run {
     graph_state *state;
     const attr_scope *scope;
-    bool strict;
-    int calls;              /* nested */
-    finding_list *findings; /* NULL: the first failure ends inference */
+    merge_rules rules; /* `findings` NULL: the first failure ends inference */
+    const call_chain *calls;
+    int depth;       /* of calls */
+    uint64_t steps;  /* nodes visited, which are bounded: functions may nest */
+    id_marks absent; /* values: inputs of a function body that the present call omits */
     op_host host;
 } infer_run;
 
@@ -146,12 +149,12 @@ static bool arrays_init(node_arrays *a, const pgy_node *n)
     return a->inputs && a->present && a->outputs && a->wanted;
 }
 
-static pgy_status gather_inputs(node_arrays *a, pgy_node *n, pgy_error *err)
+static pgy_status gather_inputs(const infer_run *run, node_arrays *a, pgy_node *n, pgy_error *err)
 {
     for (size_t i = 0; i < n->input_count; i++) {
         pgy_value *v = n->inputs[i];
         a->inputs[i] = (op_value){.rank = -1};
-        a->present[i] = v && !box_of(v)->absent;
+        a->present[i] = v && !id_marks_get(&run->absent, value_id(v));
         if (!a->present[i]) continue;
         if (v->initializer) {
             const pgy_status st = value_read_small(v, v->initializer, err);
@@ -234,7 +237,7 @@ static pgy_status infer_operator(infer_run *run, pgy_node *n, node_arrays *a, pg
     if (!st && can_fold(&c)) st = fold(run, &c, err);
     for (size_t i = 0; !st && i < n->output_count; i++) {
         st = elements_to_data(run, &a->outputs[i], err);
-        if (!st) st = merge_output(n, i, &a->outputs[i], c.why, run->strict, err);
+        if (!st) st = merge_output(n, i, &a->outputs[i], c.why, &run->rules, err);
     }
     run->state->dims.owner = outer;
     return st;
@@ -248,7 +251,7 @@ pgy_status graph_foresee_types(pgy_dtype *types, pgy_node *n, const node_types *
     op_node node = node_op(n);
     node.attrs = wanted->attrs;
     node.attr_count = wanted->attr_count;
-    pgy_status st = arrays_init(&a, n) ? gather_inputs(&a, n, err) : graph_no_memory(err);
+    pgy_status st = arrays_init(&a, n) ? gather_inputs(&run, &a, n, err) : graph_no_memory(err);
     for (size_t i = 0; !st && i < n->input_count; i++)
         if (a.inputs[i].dtype == wanted->from) a.inputs[i].dtype = wanted->to;
     op_infer c = {.node = &node,
@@ -282,7 +285,7 @@ static pgy_status infer_constant(infer_run *run, pgy_node *n, const pgy_onnx_ten
     if (!computed.data) computed.data = data;
     box_of(v)->declared = declared;
     box_of(v)->declared.data = computed.data;
-    return merge_output(n, 0, &computed, NULL, run->strict, err);
+    return merge_output(n, 0, &computed, NULL, &run->rules, err);
 }
 
 static pgy_status infer_unknown_operator(infer_run *run, pgy_node *n, pgy_error *err)
@@ -293,20 +296,24 @@ static pgy_status infer_unknown_operator(infer_run *run, pgy_node *n, pgy_error 
              n->domain, (long long)node_box_of(n)->opset);
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < n->output_count; i++)
-        st = merge_output(n, i, &nothing, why, run->strict, err);
+        st = merge_output(n, i, &nothing, why, &run->rules, err);
     return st;
 }
 
 /* ---- Functions ------------------------------------------------------------------------------ */
 
-static void bind_inputs(pgy_graph *body, const node_arrays *a, size_t count)
+static pgy_status bind_inputs(infer_run *run, pgy_graph *body, const node_arrays *a, size_t count,
+                              pgy_error *err)
 {
     for (size_t i = 0; i < body->input_count; i++) {
-        value_box *box = box_of(body->inputs[i]);
-        box->absent = i >= count || !a->present[i];
-        box->known = box->absent ? (op_value){.rank = -1} : a->inputs[i];
-        body->inputs[i]->unknown_why = NULL;
+        pgy_value *v = body->inputs[i];
+        bool *absent = id_marks_at(&run->absent, value_id(v));
+        if (!absent) return graph_no_memory(err);
+        *absent = i >= count || !a->present[i];
+        box_of(v)->known = *absent ? (op_value){.rank = -1} : a->inputs[i];
+        v->unknown_why = NULL;
     }
+    return PGY_OK;
 }
 
 static pgy_status infer_body(infer_run *run, pgy_node *n, pgy_graph *body, const node_arrays *a,
@@ -320,13 +327,14 @@ static pgy_status infer_body(infer_run *run, pgy_node *n, pgy_graph *body, const
     if (!st) st = function_scope(&scope, box->function, n, attrs, count, &run->state->memory, err);
     if (st) return st;
     const attr_scope *outer = run->scope;
+    const call_chain call = {box->function, run->calls};
     run->scope = &scope;
-    run->calls++;
-    box->function->busy = true;
-    bind_inputs(body, a, n->input_count);
-    st = infer_level(run, body, err);
-    box->function->busy = false;
-    run->calls--;
+    run->calls = &call;
+    run->depth++;
+    st = bind_inputs(run, body, a, n->input_count, err);
+    if (!st) st = infer_level(run, body, err);
+    run->depth--;
+    run->calls = call.outer;
     run->scope = outer;
     return st;
 }
@@ -335,7 +343,7 @@ static pgy_status infer_call(infer_run *run, pgy_node *n, const node_arrays *a, 
 {
     graph_function *f = node_box_of(n)->function;
     pgy_graph *body = NULL;
-    if (f->busy || run->calls > GRAPH_MAX_DEPTH)
+    if (call_is_open(run->calls, f) || run->depth > GRAPH_MAX_DEPTH)
         return node_error(n, err, PGY_E_FORMAT,
                           "the function calls itself, or calls are nested too deep");
     pgy_status st = function_body(&body, f, n->graph, err);
@@ -347,7 +355,7 @@ static pgy_status infer_call(infer_run *run, pgy_node *n, const node_arrays *a, 
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", n->op_type, node_label(n));
     for (size_t i = 0; !st && i < n->output_count; i++)
         st = merge_output(n, i, &box_of(body->outputs[i])->known, body->outputs[i]->unknown_why,
-                          run->strict, err);
+                          &run->rules, err);
     return st;
 }
 
@@ -356,7 +364,7 @@ static pgy_status infer_call(infer_run *run, pgy_node *n, const node_arrays *a, 
 static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
 {
     node_arrays a;
-    if (++run->state->steps > MAX_STEPS)
+    if (++run->steps > MAX_STEPS)
         return node_error(n, err, PGY_E_UNSUPPORTED,
                           "functions and subgraphs expand to more than %llu nodes",
                           (unsigned long long)MAX_STEPS);
@@ -365,7 +373,7 @@ static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
     const pgy_onnx_tensor *constant = node_constant(n);
     if (constant) return infer_constant(run, n, constant, err);
     if (!arrays_init(&a, n)) st = graph_no_memory(err);
-    if (!st) st = gather_inputs(&a, n, err);
+    if (!st) st = gather_inputs(run, &a, n, err);
     if (!st && node_box_of(n)->function)
         st = infer_call(run, n, &a, err);
     else if (!st && node_box_of(n)->def)
@@ -410,14 +418,15 @@ static pgy_status note_failure(infer_run *run, pgy_node *n, pgy_status st, const
     const char *text = failure->text;
     const op_value nothing = {.rank = -1};
     const int size = snprintf(prefix, sizeof prefix, "%s '%s': ", n->op_type, node_label(n));
-    if (status_ends_all(st) || !run->findings || run->calls)
+    if (status_ends_all(st) || !run->rules.findings || run->calls)
         return pgy_error_set(err, st, "%s", text);
     if (size > 0 && (size_t)size < sizeof prefix && strncmp(text, prefix, (size_t)size) == 0)
         text += size;
-    finding_add(run->findings, run->state, code_of(st, n), n, "%s", text);
+    finding_add(run->rules.findings, run->state, code_of(st, n), n, "%s", text);
+    const merge_rules lenient = {.quiet = run->rules.quiet, .findings = run->rules.findings};
     pgy_status kept = PGY_OK;
     for (size_t i = 0; !kept && i < n->output_count; i++)
-        kept = merge_output(n, i, &nothing, text, false, err);
+        kept = merge_output(n, i, &nothing, text, &lenient, err);
     return kept;
 }
 
@@ -458,14 +467,14 @@ static pgy_status compare_types(const infer_run *run, const pgy_graph *g, const 
                                 pgy_dtype is, pgy_dtype declared, pgy_error *err)
 {
     if (!is || !declared || is == declared || run->calls) return PGY_OK;
-    if (run->findings)
-        finding_add_value(run->findings, CHECK_DECLARED_TYPE, g, name,
+    if (run->rules.findings)
+        finding_add_value(run->rules.findings, CHECK_DECLARED_TYPE, g, name,
                           "'%s' is %s, but graph '%s' declares %s", name, pgy_dtype_name(is),
                           g->name, pgy_dtype_name(declared));
-    else if (run->strict)
+    else if (run->rules.strict)
         return pgy_error_set(err, PGY_E_TYPE, "'%s' is %s, but graph '%s' declares %s", name,
                              pgy_dtype_name(is), g->name, pgy_dtype_name(declared));
-    else if (!run->state->merge_quietly)
+    else if (!run->rules.quiet)
         LOG(WARNING, "'%s' is %s, but graph '%s' declares %s", name, pgy_dtype_name(is), g->name,
             pgy_dtype_name(declared));
     return PGY_OK;
@@ -601,8 +610,8 @@ pgy_status graph_infer_node(pgy_node *n, pgy_error *err)
                          .max_bytes = MAX_FOLDED_BYTES,
                          .model_precision = true,
                          .user = &run};
-    s->steps = 0;
     pgy_status st = infer_node(&run, n, err);
+    id_marks_deinit(&run.absent);
     for (size_t i = 0; !st && i < n->output_count; i++) {
         if (!n->outputs[i]) continue;
         name_unknowns(n->outputs[i]);
@@ -624,13 +633,11 @@ static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *
                           .max_bytes = MAX_FOLDED_BYTES,
                           .model_precision = true,
                           .user = run};
-    s->steps = 0;
-    s->merge_quietly = inputs != NULL;
-    s->findings = run->findings;
+    run->rules.quiet = inputs != NULL;
     pgy_status st = start_inputs(g, inputs, values, err);
     if (!st) st = infer_level(run, g, err);
     if (!st) st = compare_outputs(run, g, err);
-    s->findings = NULL;
+    id_marks_deinit(&run->absent);
     for (size_t i = 0; !st && i < s->level_count; i++)
         if (is_part_of(s->levels[i], g)) st = publish(s->levels[i], err);
     if (!st && s->dims.failed) st = graph_no_memory(err);
@@ -643,7 +650,7 @@ pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options
     pgy_infer_options o = {.size = sizeof o};
     pgy_status st = SIZED_TAKE(pgy_infer_options, &o, options, err);
     if (st) return st;
-    infer_run run = {.strict = o.strict};
+    infer_run run = {.rules = {.strict = o.strict}};
     st = infer_graph(&run, g, o.inputs, o.values, err);
     if (!st) LOG(EXTRA_VERBOSE, "Inferred the shapes of %zu nodes", g->node_count);
     return st;
@@ -651,6 +658,6 @@ pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options
 
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err)
 {
-    infer_run run = {.findings = findings};
+    infer_run run = {.rules = {.findings = findings}};
     return infer_graph(&run, g, NULL, NULL, err);
 }

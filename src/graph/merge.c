@@ -21,17 +21,17 @@ bool value_is_known(const op_value *v)
 }
 
 static pgy_status contradiction(const pgy_node *n, const pgy_value *v, pgy_status kind,
-                                const char *computed, const char *declared, bool strict,
-                                pgy_error *err)
+                                const char *computed, const char *declared,
+                                const merge_rules *rules, pgy_error *err)
 {
-    if (strict)
+    if (rules->strict)
         return node_error(n, err, kind, "output '%s' is %s, but the model declares %s", v->name,
                           computed, declared);
-    graph_state *s = state_of(v->graph);
-    if (s->findings)
-        finding_add(s->findings, s, kind == PGY_E_TYPE ? CHECK_DECLARED_TYPE : CHECK_DECLARED_SHAPE,
-                    n, "Output '%s' is %s, but the model declares %s", v->name, computed, declared);
-    else if (!s->merge_quietly)
+    if (rules->findings)
+        finding_add(rules->findings, state_of(v->graph),
+                    kind == PGY_E_TYPE ? CHECK_DECLARED_TYPE : CHECK_DECLARED_SHAPE, n,
+                    "Output '%s' is %s, but the model declares %s", v->name, computed, declared);
+    else if (!rules->quiet)
         LOG(WARNING, "%s '%s': output '%s' is %s, but the model declares %s", n->op_type,
             node_label(n), v->name, computed, declared);
     return PGY_OK;
@@ -39,12 +39,12 @@ static pgy_status contradiction(const pgy_node *n, const pgy_value *v, pgy_statu
 
 static pgy_status shape_contradiction(const pgy_node *n, const pgy_value *v,
                                       const op_value *computed, const op_value *declared,
-                                      bool strict, pgy_error *err)
+                                      const merge_rules *rules, pgy_error *err)
 {
     str a = {0}, b = {0};
     op_print_shape(&a, computed->rank, computed->dims);
     op_print_shape(&b, declared->rank, declared->dims);
-    const pgy_status st = contradiction(n, v, PGY_E_SHAPE, str_text(&a), str_text(&b), strict, err);
+    const pgy_status st = contradiction(n, v, PGY_E_SHAPE, str_text(&a), str_text(&b), rules, err);
     str_deinit(&a);
     str_deinit(&b);
     return st;
@@ -58,12 +58,12 @@ static bool declared_is_better(dim computed, dim declared)
 }
 
 static pgy_status merge_dims(op_value *known, const pgy_node *n, pgy_value *v,
-                             const op_value *declared, bool strict, pgy_error *err)
+                             const op_value *declared, const merge_rules *rules, pgy_error *err)
 {
     bool better = false;
     for (int32_t i = 0; i < known->rank; i++) {
         if (dim_differ(known->dims[i], declared->dims[i]))
-            return shape_contradiction(n, v, known, declared, strict, err);
+            return shape_contradiction(n, v, known, declared, rules, err);
         better |= declared_is_better(known->dims[i], declared->dims[i]);
     }
     if (!better) return PGY_OK;
@@ -77,7 +77,7 @@ static pgy_status merge_dims(op_value *known, const pgy_node *n, pgy_value *v,
 }
 
 static pgy_status merge_shape(op_value *known, const pgy_node *n, pgy_value *v,
-                              const op_value *declared, bool strict, pgy_error *err)
+                              const op_value *declared, const merge_rules *rules, pgy_error *err)
 {
     /* Names of dimensions mean something else in the body of a function, which every call shares.
      */
@@ -88,8 +88,8 @@ static pgy_status merge_shape(op_value *known, const pgy_node *n, pgy_value *v,
         return PGY_OK;
     }
     if (known->rank != declared->rank)
-        return shape_contradiction(n, v, known, declared, strict, err);
-    return merge_dims(known, n, v, declared, strict, err);
+        return shape_contradiction(n, v, known, declared, rules, err);
+    return merge_dims(known, n, v, declared, rules, err);
 }
 
 static const char *reason_of_inputs(const pgy_node *n)
@@ -117,7 +117,7 @@ static const char *first_reason(const pgy_node *n, const op_value *known, const 
 }
 
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,
-                        bool strict, pgy_error *err)
+                        const merge_rules *rules, pgy_error *err)
 {
     pgy_value *v = n->outputs[i];
     if (!v) return PGY_OK;
@@ -127,13 +127,13 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
     pgy_status st = PGY_OK;
     if (known.dtype && declared->dtype && known.dtype != declared->dtype)
         st = contradiction(n, v, PGY_E_TYPE, pgy_dtype_name(known.dtype),
-                           pgy_dtype_name(declared->dtype), strict, err);
+                           pgy_dtype_name(declared->dtype), rules, err);
     if (!known.dtype && !known.sequence) {
         known.dtype = declared->dtype;
         known.sequence = declared->sequence;
         known.optional = declared->optional;
     }
-    if (!st && !known.sequence) st = merge_shape(&known, n, v, declared, strict, err);
+    if (!st && !known.sequence) st = merge_shape(&known, n, v, declared, rules, err);
     if (st) return st;
     box->known = known;
     box->sizes = computed->rank == known.rank ? computed->dims : NULL;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "graph/graph.h"
+#include "graph/side_table.h"
 #include "ops/signature.h"
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
@@ -177,14 +178,14 @@ static pgy_status convert_attributes(pgy_node *n, pgy_error *err)
 
 /* Values of enclosing levels that are used inside, each once: what the node needs beyond its
  * inputs. */
-static pgy_status capture(node_box *box, pgy_value *v, pgy_error *err)
+static pgy_status capture(node_box *box, id_marks *seen, pgy_value *v, pgy_error *err)
 {
     pgy_graph *g = box->node.graph;
     for (; g; g = g->parent)
         if (v->graph == g) break;
     if (!g) return PGY_OK; /* a value of the inside */
-    if (box_of(v)->seen == state_of(v->graph)->epoch) return PGY_OK;
-    box_of(v)->seen = state_of(v->graph)->epoch;
+    if (id_marks_get(seen, value_id(v))) return PGY_OK;
+    if (!id_marks_set(seen, value_id(v))) return graph_no_memory(err);
     const size_t n = box->captured_count;
     if ((n & (n - 1)) == 0) {
         pgy_value **grown =
@@ -197,18 +198,18 @@ static pgy_status capture(node_box *box, pgy_value *v, pgy_error *err)
     return PGY_OK;
 }
 
-static pgy_status collect_captured(node_box *box, pgy_graph *inside, pgy_error *err)
+static pgy_status collect_captured(node_box *box, id_marks *seen, pgy_graph *inside, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < inside->node_count; i++) {
         const pgy_node *n = inside->nodes[i];
         for (size_t k = 0; !st && k < n->input_count; k++)
-            if (n->inputs[k]) st = capture(box, n->inputs[k], err);
+            if (n->inputs[k]) st = capture(box, seen, n->inputs[k], err);
         for (size_t k = 0; !st && k < n->subgraph_count; k++)
-            st = collect_captured(box, n->subgraphs[k], err);
+            st = collect_captured(box, seen, n->subgraphs[k], err);
     }
     for (size_t i = 0; !st && i < inside->output_count; i++)
-        st = capture(box, inside->outputs[i], err);
+        st = capture(box, seen, inside->outputs[i], err);
     return st;
 }
 
@@ -216,11 +217,12 @@ pgy_status node_captures(pgy_node *n, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     node_box *box = node_box_of(n);
-    state_of(n->graph)->epoch++;
+    id_marks seen = {0};
     box->captured_count = 0;
     box->captured = NULL;
     for (size_t i = 0; !st && i < n->subgraph_count; i++)
-        st = collect_captured(box, n->subgraphs[i], err);
+        st = collect_captured(box, &seen, n->subgraphs[i], err);
+    id_marks_deinit(&seen);
     return st;
 }
 

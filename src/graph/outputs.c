@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
 static const char LOG_PATH[] = "backend/onnx/util.py";
 
@@ -14,6 +15,8 @@ typedef struct chosen {
     pgy_graph *graph;
     pgy_value **values;
     size_t count;
+    id_marks seen; /* values */
+    bool failed;   /* out of memory */
 } chosen;
 
 static bool is_pattern(const char *text)
@@ -23,8 +26,9 @@ static bool is_pattern(const char *text)
 
 static void choose(chosen *c, pgy_value *v)
 {
-    if (!v || box_of(v)->seen == state_of(c->graph)->epoch) return;
-    box_of(v)->seen = state_of(c->graph)->epoch;
+    if (!v || c->failed || id_marks_get(&c->seen, value_id(v))) return;
+    c->failed = !id_marks_set(&c->seen, value_id(v));
+    if (c->failed) return;
     c->values[c->count++] = v;
 }
 
@@ -168,6 +172,24 @@ static void replace_outputs(chosen *c)
     graph_mark_changed(g);
 }
 
+static pgy_status select_outputs(chosen *c, const pgy_output_selection *selection, pgy_error *err)
+{
+    const pgy_graph *g = c->graph;
+    pgy_status st =
+        choose_names(c, selection->names, selection->names ? selection->name_count : 0, err);
+    if (st) return st;
+    if (selection->mark_all) choose_matching(c, NULL);
+    size_t found = 0;
+    for (size_t i = 0; i < selection->op_type_count; i++)
+        found += choose_type(c, selection->op_types[i]);
+    const bool asked = selection->names || selection->mark_all || found;
+    for (size_t i = 0; !asked && i < g->output_count; i++) choose(c, g->outputs[i]);
+    if (c->failed) return graph_no_memory(err);
+    st = exclude_names(c, selection->exclude, selection->exclude_count, err);
+    if (!st && c->count == 0) st = pgy_error_set(err, PGY_E_NOT_FOUND, "No outputs were selected.");
+    return st;
+}
+
 pgy_status pgy_graph_select_outputs(pgy_graph *g, const pgy_output_selection *given, pgy_error *err)
 {
     if (!g || !given)
@@ -181,18 +203,8 @@ pgy_status pgy_graph_select_outputs(pgy_graph *g, const pgy_output_selection *gi
     chosen c = {.graph = g,
                 .values = arena_alloc_array(&state_of(g)->memory, room, sizeof(pgy_value *))};
     if (!c.values) return graph_no_memory(err);
-    state_of(g)->epoch++;
-    st = choose_names(&c, selection->names, selection->names ? selection->name_count : 0, err);
-    if (st) return st;
-    if (selection->mark_all) choose_matching(&c, NULL);
-    size_t found = 0;
-    for (size_t i = 0; i < selection->op_type_count; i++)
-        found += choose_type(&c, selection->op_types[i]);
-    const bool asked = selection->names || selection->mark_all || found;
-    for (size_t i = 0; !asked && i < g->output_count; i++) choose(&c, g->outputs[i]);
-    st = exclude_names(&c, selection->exclude, selection->exclude_count, err);
-    if (st) return st;
-    if (c.count == 0) return pgy_error_set(err, PGY_E_NOT_FOUND, "No outputs were selected.");
-    replace_outputs(&c);
-    return PGY_OK;
+    st = select_outputs(&c, selection, err);
+    id_marks_deinit(&c.seen);
+    if (!st) replace_outputs(&c);
+    return st;
 }

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
 typedef struct summary {
     graph_state *state;
     pgy_op_summary *rows;
     size_t count, capacity;
-    strmap places; /* "domain:op" -> index + 1 */
+    strmap places;    /* "domain:op" -> index + 1 */
+    id_marks counted; /* weights */
 } summary;
 
 static pgy_op_summary *row_of(summary *s, const pgy_node *n)
@@ -35,10 +37,12 @@ static pgy_op_summary *row_of(summary *s, const pgy_node *n)
     return failed ? NULL : &s->rows[at - 1];
 }
 
-static void add_parameters(summary *s, pgy_op_summary *row, pgy_value *v)
+static pgy_status add_parameters(summary *s, pgy_op_summary *row, const pgy_value *v,
+                                 pgy_error *err)
 {
-    if (!v || (!v->initializer && !v->sparse) || box_of(v)->seen == s->state->epoch) return;
-    box_of(v)->seen = s->state->epoch;
+    if (!v || (!v->initializer && !v->sparse) || id_marks_get(&s->counted, value_id(v)))
+        return PGY_OK;
+    if (!id_marks_set(&s->counted, value_id(v))) return graph_no_memory(err);
     uint64_t count = 1;
     if (v->sparse && v->sparse->values)
         count = v->sparse->values->dim_count ? (uint64_t)v->sparse->values->dims[0] : 1;
@@ -46,6 +50,7 @@ static void add_parameters(summary *s, pgy_op_summary *row, pgy_value *v)
     const unsigned bits = v->dtype == PGY_STRING ? 0 : pgy_dtype_describe(v->dtype)->bits;
     row->parameter_count += count;
     row->parameter_bytes += count / 8 * bits + (count % 8 * bits + 7) / 8;
+    return PGY_OK;
 }
 
 static bool is_static(const op_value *v)
@@ -122,8 +127,9 @@ static pgy_status add_node(summary *s, pgy_node *n, pgy_error *err)
     if (st) return st;
     row->node_count++;
     row->flops = flops < 0 || row->flops < 0 ? -1 : row->flops + flops;
-    for (size_t i = 0; i < n->input_count; i++) add_parameters(s, row, n->inputs[i]);
-    return PGY_OK;
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        st = add_parameters(s, row, n->inputs[i], err);
+    return st;
 }
 
 static pgy_status add_level(summary *s, pgy_graph *g, pgy_error *err)
@@ -146,9 +152,9 @@ pgy_status pgy_graph_summarize(const pgy_op_summary **out, size_t *count, pgy_gr
     const pgy_infer_options options = {.size = sizeof options, .inputs = inputs};
     pgy_status st = pgy_graph_infer_shapes(g, &options, err);
     if (st) return st;
-    s.state->epoch++;
     st = add_level(&s, g, err);
     strmap_deinit(&s.places);
+    id_marks_deinit(&s.counted);
     if (st) return st;
     *out = s.rows;
     *count = s.count;

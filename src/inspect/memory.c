@@ -186,13 +186,14 @@ static void find_life(const memory_walk *w, pgy_memory_tensor *t, const pgy_valu
 static pgy_status add_tensor(memory_walk *w, pgy_value *v, pgy_error *err)
 {
     pgy_memory_tensor *t = &w->tensors[w->count];
-    box_of(v)->scratch = MEMORY_NO_TENSOR;
     if (is_weight(v)) return PGY_OK;
     *t = (pgy_memory_tensor){0};
     find_life(w, t, v);
     pgy_status st = measure(w, t, v, err);
     if (st) return st;
-    box_of(v)->scratch = w->count;
+    size_t *place = id_places_at(&w->places, value_id(v));
+    if (!place) return no_memory(err);
+    *place = w->count + 1;
     w->buffers[w->count] = (memory_buffer){t->first, t->last, t->size_bytes,
                                            t->is_input && !w->m->options.free_inputs};
     w->roots[w->count] = w->count;
@@ -203,8 +204,6 @@ static pgy_status add_tensor(memory_walk *w, pgy_value *v, pgy_error *err)
 static pgy_status add_tensors(memory_walk *w, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    for (size_t i = 0; i < w->g->initializer_count; i++)
-        box_of(w->g->initializers[i])->scratch = MEMORY_NO_TENSOR;
     for (size_t i = 0; !st && i < w->g->input_count; i++) st = add_tensor(w, w->g->inputs[i], err);
     for (size_t i = 0; !st && i < w->g->node_count; i++)
         for (size_t k = 0; !st && k < w->g->nodes[i]->output_count; k++)
@@ -290,6 +289,7 @@ static pgy_status walk_level(pgy_memory *m, pgy_graph *g, uint64_t *peak, pgy_er
     for (size_t i = 0; !st && m->options.in_place && i < g->node_count; i++)
         memory_share_output(&w, g->nodes[i]);
     if (!st) memory_spread_lives(&w);
+    id_places_deinit(&w.places);
     for (size_t i = 0; !st && i < g->node_count; i++) st = inner_peak(&w, g->nodes[i], err);
     m->depth--;
     if (st) return st;

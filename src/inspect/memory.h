@@ -6,6 +6,7 @@
 #include <polygraphy/memory.h>
 
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
 typedef struct memory_buffer {
     size_t first, last;
@@ -22,11 +23,11 @@ typedef struct memory_walk {
     memory_buffer *buffers; /* per tensor; those that share use that of their root */
     size_t *roots;          /* per tensor */
     size_t count;
+    id_places
+        places; /* of values: one more than their place in `tensors`; 0: no memory of its own */
     uint64_t *starts, *ends; /* bytes per step */
     uint64_t *inner;
 } memory_walk;
-
-#define MEMORY_NO_TENSOR SIZE_MAX /* scratch of values without memory of their own */
 
 /* Lets the first output of n take the memory of an input, where an operator can work in place. */
 void memory_share_output(memory_walk *w, const pgy_node *n);

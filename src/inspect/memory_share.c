@@ -106,17 +106,17 @@ void memory_share_output(memory_walk *w, const pgy_node *n)
     const bool view = is_among(n, VIEWS, sizeof VIEWS / sizeof *VIEWS);
     if (!view && !is_among(n, ELEMENTWISE, sizeof ELEMENTWISE / sizeof *ELEMENTWISE)) return;
     if (!n->output_count || !n->outputs[0]) return;
-    const size_t out = box_of(n->outputs[0])->scratch;
+    const size_t out = id_places_get(&w->places, value_id(n->outputs[0]));
     for (size_t k = 0; k < n->input_count && (!view || !k); k++) {
-        pgy_value *v = n->inputs[k];
-        if (!v || v->graph != w->g || out == MEMORY_NO_TENSOR ||
-            box_of(v)->scratch == MEMORY_NO_TENSOR)
-            continue;
-        const size_t root = w->roots[box_of(v)->scratch];
+        const pgy_value *v = n->inputs[k];
+        const size_t in = v && v->graph == w->g ? id_places_get(&w->places, value_id(v)) : 0;
+        if (!out || !in) continue;
+        const size_t root = w->roots[in - 1];
         const memory_buffer *b = &w->buffers[root];
-        if (!is_shareable(w, out, root) || b->size_bytes != w->buffers[out].size_bytes) continue;
+        if (!is_shareable(w, out - 1, root) || b->size_bytes != w->buffers[out - 1].size_bytes)
+            continue;
         if (!view && (b->held || b->last > n->index)) continue;
-        join(w, out, root);
+        join(w, out - 1, root);
         return;
     }
 }

@@ -15,6 +15,7 @@ typedef struct searcher {
     size_t count, capacity;
     size_t index; /* of the top-level node */
     size_t depth;
+    const call_chain *calls;
     strmap contradictions; /* path of a node -> the first of what inference finds wrong with it */
 } searcher;
 
@@ -57,17 +58,18 @@ static pgy_status search_call(searcher *s, pgy_node *n, const char *trace, pgy_e
 {
     graph_function *f = node_box_of(n)->function;
     pgy_graph *body = NULL;
-    if (f->busy || s->depth >= GRAPH_MAX_DEPTH)
+    if (call_is_open(s->calls, f) || s->depth >= GRAPH_MAX_DEPTH)
         return add(s, trace, n, "the function calls itself, or calls are nested too deep")
                    ? PGY_OK
                    : graph_no_memory(err);
     pgy_status st = function_body(&body, f, n->graph, err);
     if (st) return st;
-    f->busy = true;
+    const call_chain call = {f, s->calls};
+    s->calls = &call;
     s->depth++;
     st = search_level(s, body, trace, err);
     s->depth--;
-    f->busy = false;
+    s->calls = call.outer;
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
 #include <polygraphy/capability.h>
 
@@ -12,6 +13,7 @@ typedef struct cutter {
     size_t first, end;
     pgy_value **inputs, **outputs, **weights;
     size_t input_count, output_count, weight_count;
+    id_marks listed; /* values, while a border is found; every value has an entry */
 } cutter;
 
 static bool is_inside(const cutter *c, const pgy_value *v)
@@ -20,11 +22,10 @@ static bool is_inside(const cutter *c, const pgy_value *v)
            v->producer->index < c->end;
 }
 
-static bool is_new(const cutter *c, pgy_value *v)
+static bool is_new(cutter *c, const pgy_value *v)
 {
-    if (!v || v->graph != c->graph || box_of(v)->seen == state_of(c->graph)->epoch) return false;
-    box_of(v)->seen = state_of(c->graph)->epoch;
-    return true;
+    if (!v || v->graph != c->graph || id_marks_get(&c->listed, value_id(v))) return false;
+    return id_marks_set(&c->listed, value_id(v));
 }
 
 /* Calls `take` for everything that node n uses of the top level, in order. */
@@ -53,9 +54,8 @@ static void take_output(cutter *c, pgy_value *v)
 static void find_border(cutter *c)
 {
     pgy_graph *g = c->graph;
-    state_of(g)->epoch++;
     for (size_t i = c->first; i < c->end; i++) each_use(c, g->nodes[i], take_input);
-    state_of(g)->epoch++;
+    id_marks_clear(&c->listed);
     for (size_t i = 0; i < g->node_count; i++)
         if (i < c->first || i >= c->end) each_use(c, g->nodes[i], take_output);
     for (size_t i = 0; i < g->output_count; i++) take_output(c, g->outputs[i]);
@@ -97,7 +97,12 @@ static pgy_status cut_out(pgy_graph *g, size_t first, size_t end, pgy_error *err
         const pgy_status st = node_captures(g->nodes[i], err);
         if (st) return st;
     }
+    if (!id_marks_reserve(&c.listed, state_of(g)->value_count)) {
+        id_marks_deinit(&c.listed);
+        return graph_no_memory(err);
+    }
     find_border(&c);
+    id_marks_deinit(&c.listed);
     cut(&c);
     return PGY_OK;
 }

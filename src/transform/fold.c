@@ -231,17 +231,6 @@ static pgy_status declare_weights(folder *f, pgy_error *err)
     return PGY_OK;
 }
 
-/* Those of earlier foldings, whose limits may have been others; that of steps is always the same.
- */
-static void forget_refusals(const folder *f)
-{
-    for (size_t i = 0; i < f->level_count; i++)
-        for (size_t k = 0; k < f->levels[i]->node_count; k++) {
-            node_box *box = node_box_of(f->levels[i]->nodes[k]);
-            if (!box->endless) box->refused = NULL;
-        }
-}
-
 /* Of the nodes that are still there, in order. */
 static size_t gather_notes(pgy_transform_note *notes, const folder *f)
 {
@@ -249,7 +238,7 @@ static size_t gather_notes(pgy_transform_note *notes, const folder *f)
     for (size_t i = 0; i < f->level_count; i++) {
         for (size_t k = 0; k < f->levels[i]->node_count; k++) {
             const pgy_node *n = f->levels[i]->nodes[k];
-            const char *reason = node_box_of(n)->refused;
+            const char *reason = fold_refusal(f, n);
             if (reason && notes)
                 notes[count] = (pgy_transform_note){node_label(n), n->op_type, reason};
             count += reason != NULL;
@@ -273,8 +262,10 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
 {
     if (!g || g->parent)
         return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be folded");
+    fold_findings found = {0};
     folder f = {.graph = g,
                 .state = state_of(g),
+                .found = &found,
                 .weak_names = pgy_model_proto(g->model)->ir_version < 4,
                 .options = pgy_fold_options_default()};
     pgy_fold_report result = {0};
@@ -282,7 +273,6 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
     if (st) return st;
     st = list_all_levels(&f, err);
     if (!st) {
-        forget_refusals(&f);
         result.nodes_before = count_nodes(&f);
         result.weight_bytes_before = count_bytes(&f);
         st = run_all(&f, &result, err);
@@ -298,6 +288,8 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
         st = list_notes(&result, &f, err);
     }
     if (!st && report) *report = result;
+    fold_reasons_deinit(&found.refused);
+    fold_answers_deinit(&found.foldable);
     arena_deinit(&f.memory);
     mem_free(f.levels);
     return st;

@@ -11,6 +11,17 @@
 
 #include "evaluate/execute.h"
 #include "graph/edit.h"
+#include "graph/side_table.h"
+
+SIDE_TABLE(fold_reasons, const char *)
+typedef enum fold_answer { FOLD_UNKNOWN, FOLD_YES, FOLD_NO } fold_answer;
+SIDE_TABLE(fold_answers, uint8_t)
+
+/* What one folding has found out, over all its rounds. */
+typedef struct fold_findings {
+    fold_reasons refused;  /* of nodes: why they were left as they are */
+    fold_answers foldable; /* of functions: may what is in them be computed? (fold_answer) */
+} fold_findings;
 
 typedef struct folder {
     pgy_graph *graph; /* the top */
@@ -18,12 +29,13 @@ typedef struct folder {
     pgy_fold_options options;
     pgy_graph **levels; /* in use, outer before inner */
     size_t level_count, level_capacity;
-    arena memory;    /* of one pass */
-    int64_t growth;  /* of all weights together, in bytes */
-    uint64_t spent;  /* steps of loops and functions, see fold_steps_left */
-    size_t changes;  /* edits of the present round */
-    bool changed;    /* some round had edits */
-    bool weak_names; /* IR < 4: weights are declared as inputs and are constant all the same */
+    fold_findings *found; /* NULL: no folding, so nothing was refused */
+    arena memory;         /* of one pass */
+    int64_t growth;       /* of all weights together, in bytes */
+    uint64_t spent;       /* steps of loops and functions, see fold_steps_left */
+    size_t changes;       /* edits of the present round */
+    bool changed;         /* some round had edits */
+    bool weak_names;      /* IR < 4: weights are declared as inputs and are constant all the same */
 } folder;
 
 typedef struct fold_pass {
@@ -58,7 +70,7 @@ pgy_status fold_compute(op_tensor *out, pgy_node *n, const fold_source *from,
 /* A weight that no caller can replace; in functions, which have none, what a Constant makes. */
 bool fold_is_constant(const folder *f, const pgy_value *v);
 /* A Constant whose value is in the node itself, not in a call. */
-bool fold_is_constant_node(const pgy_node *n);
+bool fold_is_constant_node(const folder *f, const pgy_node *n);
 /* The elements of a constant, in the declared type; NULL without an error: v is none. */
 pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v,
                          pgy_error *err) PGY_MUST_CHECK;
@@ -86,6 +98,13 @@ void fold_release(pgy_tensor *t, pgy_model *m);
 bool fold_is_quantizer(const char *op_type);
 /* May n be replaced by its value once its inputs are constant? */
 pgy_status fold_allows(bool *out, folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* The same of a node that may have been refused. */
+pgy_status fold_can_compute(bool *out, folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* Why n was refused, or NULL. */
+static inline const char *fold_refusal(const folder *f, const pgy_node *n)
+{
+    return f->found ? fold_reasons_get(&f->found->refused, node_id(n)) : NULL;
+}
 /* Marks n as refused: it is not tried again and is listed at the end. */
 pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *format, ...)
     PGY_PRINTF(4, 5) PGY_MUST_CHECK;

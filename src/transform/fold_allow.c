@@ -41,24 +41,32 @@ static pgy_status function_allows(bool *out, folder *f, pgy_node *n, pgy_error *
 {
     graph_function *function = node_box_of(n)->function;
     pgy_graph *body = NULL;
-    if (function->foldable == FOLD_UNKNOWN) {
-        function->foldable = FOLD_NO; /* also for one that calls itself */
+    uint8_t *foldable = fold_answers_at(&f->found->foldable, function->id);
+    if (!foldable) return graph_no_memory(err);
+    if (*foldable == FOLD_UNKNOWN) {
+        *foldable = FOLD_NO; /* also for one that calls itself */
         pgy_status st = function_body(&body, function, n->graph, err);
         bool allowed = false;
         if (!st) st = body_allows(&allowed, f, body, err);
         if (st) return st;
-        if (allowed) function->foldable = FOLD_YES;
+        if (allowed) *foldable = FOLD_YES;
     }
-    *out = function->foldable == FOLD_YES;
+    *out = *foldable == FOLD_YES;
     return PGY_OK;
 }
 
 pgy_status fold_allows(bool *out, folder *f, pgy_node *n, pgy_error *err)
 {
+    *out = false;
+    return fold_refusal(f, n) ? node_prepare(n, err) : fold_can_compute(out, f, n, err);
+}
+
+pgy_status fold_can_compute(bool *out, folder *f, pgy_node *n, pgy_error *err)
+{
     const node_box *box = node_box_of(n);
     pgy_status st = node_prepare(n, err);
     *out = false;
-    if (st || box->refused || is_kept(n)) return st;
+    if (st || is_kept(n)) return st;
     if (box->function) return function_allows(out, f, n, err);
     if (!box->def || !box->def->eval || (box->def->flags & OP_RANDOM)) return PGY_OK;
     if (box->has_refs && !level_of(n->graph)->is_function) return PGY_OK;
@@ -80,8 +88,9 @@ pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *forma
     const int size = snprintf(prefix, sizeof prefix, "%s '%s': ", n->op_type, node_label(n));
     const bool named =
         size > 0 && (size_t)size < sizeof prefix && strncmp(reason, prefix, (size_t)size) == 0;
-    node_box_of(n)->refused = arena_strdup(&f->state->memory, reason + (named ? size : 0));
-    return node_box_of(n)->refused ? PGY_OK : graph_no_memory(err);
+    const char **place = fold_reasons_at(&f->found->refused, node_id(n));
+    if (place) *place = arena_strdup(&f->state->memory, reason + (named ? size : 0));
+    return place && *place ? PGY_OK : graph_no_memory(err);
 }
 
 pgy_status fold_refuse_size(folder *f, pgy_node *n, uint64_t bytes, pgy_error *err)

@@ -36,10 +36,10 @@ static bool is_own(const folder *f, const pgy_value *v, const pgy_node *n)
            v->consumers[0] == n;
 }
 
-static bool is_operator(const pgy_node *n)
+static bool is_operator(const folder *f, const pgy_node *n)
 {
     const node_box *box = node_box_of(n);
-    return !box->function && !box->has_refs && !box->refused && box->opset >= 7;
+    return !box->function && !box->has_refs && !fold_refusal(f, n) && box->opset >= 7;
 }
 
 /* The sizes of the weight, and how many channels they mean. */
@@ -70,7 +70,7 @@ static bool is_suitable(site *s)
     const pgy_node *n = s->n;
     const bool gemm = node_is(n, "Gemm");
     if (!(gemm || node_is(n, "Conv") || node_is(n, "ConvTranspose")) || n->input_count < 2 ||
-        !n->inputs[1] || !is_operator(n))
+        !n->inputs[1] || !is_operator(s->f, n))
         return false;
     if (gemm && (pattern_float(n, "alpha", 1) != 1 || pattern_float(n, "beta", 1) != 1))
         return false;
@@ -482,7 +482,7 @@ static pgy_status try_node(folder *f, pgy_node *n, bool *done, pgy_error *err)
     if (!n->graph || !(s.user = pattern_user(n))) return PGY_OK;
     pgy_status st = node_prepare(n, err);
     if (!st) st = node_prepare(s.user, err);
-    if (st || !is_suitable(&s) || !is_operator(s.user)) return st;
+    if (st || !is_suitable(&s) || !is_operator(f, s.user)) return st;
     st = read_user(&s, &good, err);
     if (!st && good) st = move(&s, done, err);
     pgy_tensor_release(s.scale);

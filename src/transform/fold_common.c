@@ -88,11 +88,7 @@ static pgy_status takes_part(bool *out, folder *f, pgy_node *n, pgy_error *err)
     }
     for (size_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] && n->outputs[i]->is_output) return PGY_OK;
-    const char *refused = box->refused;
-    node_box_of(n)->refused = NULL;
-    const pgy_status asked = fold_allows(out, f, n, err);
-    node_box_of(n)->refused = refused;
-    return asked;
+    return fold_can_compute(out, f, n, err);
 }
 
 static pgy_status merge(folder *f, pgy_node *first, pgy_node *n, pgy_error *err)

@@ -42,7 +42,7 @@ pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err)
     for (size_t i = 0; !st && i < level->node_count; i++) {
         pgy_node *n = level->nodes[i];
         st = node_prepare(n, err);
-        if (!st && fold_is_constant_node(n)) st = take_out(f, n, err);
+        if (!st && fold_is_constant_node(f, n)) st = take_out(f, n, err);
     }
     if (f->changes != before) graph_sweep(level);
     return st;

@@ -15,13 +15,13 @@
 bool fold_is_constant(const folder *f, const pgy_value *v)
 {
     if (v->initializer || v->sparse) return !v->is_input || f->weak_names;
-    return v->producer && level_of(v->graph)->is_function && fold_is_constant_node(v->producer);
+    return v->producer && level_of(v->graph)->is_function && fold_is_constant_node(f, v->producer);
 }
 
-bool fold_is_constant_node(const pgy_node *n)
+bool fold_is_constant_node(const folder *f, const pgy_node *n)
 {
     if (!node_is(n, "Constant") || n->input_count || n->output_count != 1 || !n->outputs[0] ||
-        n->attribute_count != 1 || node_box_of(n)->function || node_box_of(n)->refused)
+        n->attribute_count != 1 || node_box_of(n)->function || fold_refusal(f, n))
         return false;
     const char *refers = n->attributes[0]->ref_attr_name;
     return !refers || !*refers;

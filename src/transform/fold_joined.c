@@ -100,7 +100,7 @@ static bool read_member(member *m, pattern *p, pgy_node *n, const pgy_value *x)
 {
     m->gemm = pattern_is(n, "Gemm");
     if (!(m->gemm || pattern_is(n, "MatMul")) || n->input_count < 2 || n->inputs[0] != x ||
-        n->graph != x->graph || !n->outputs[0] || node_box_of(n)->refused)
+        n->graph != x->graph || !n->outputs[0] || fold_refusal(&p->f, n))
         return false;
     if (m->gemm && (pattern_int(n, "transA", 0) != 0 || pattern_float(n, "alpha", 1) != 1 ||
                     pattern_float(n, "beta", 1) != 1))

@@ -27,15 +27,16 @@ typedef struct level_run {
     folder *f;
     pgy_graph *level;
     pgy_node **order;
-    size_t count;    /* of nodes before any change */
-    result *results; /* per value */
-    bool *folded;    /* per node */
-    op_tensor *out;  /* of the widest node */
+    size_t count;     /* of nodes before any change */
+    result *results;  /* per value of the level */
+    id_places places; /* of those values in `results` */
+    bool *folded;     /* per node */
+    op_tensor *out;   /* of the widest node */
 } level_run;
 
 static result *result_of(const level_run *r, pgy_value *v)
 {
-    return v->graph == r->level ? &r->results[box_of(v)->scratch] : NULL;
+    return v->graph == r->level ? &r->results[id_places_get(&r->places, value_id(v))] : NULL;
 }
 
 static bool is_held(const level_run *r, pgy_value *v)
@@ -62,8 +63,10 @@ static pgy_status run_init(level_run *r, folder *f, pgy_graph *level, pgy_error 
     r->out = arena_alloc_array(memory, wide, sizeof *r->out);
     if (!r->results || !r->folded || !r->out) return graph_no_memory(err);
     for (size_t i = 0; i < values->count; i++) {
-        pgy_value *v = values->entries[i].value;
-        box_of(v)->scratch = i;
+        const pgy_value *v = values->entries[i].value;
+        size_t *place = id_places_at(&r->places, value_id(v));
+        if (!place) return graph_no_memory(err);
+        *place = i;
         r->results[i].left = v->consumer_count + v->is_output;
     }
     return PGY_OK;
@@ -73,6 +76,7 @@ static void run_deinit(level_run *r)
 {
     const size_t count = level_of(r->level)->values.count;
     for (size_t i = 0; r->results && i < count; i++) op_tensor_release(&r->results[i].value);
+    id_places_deinit(&r->places);
 }
 
 /* ---- Inputs --------------------------------------------------------------------------------- */
@@ -131,10 +135,7 @@ static pgy_status compute_general(level_run *r, pgy_node *n, pgy_error *err)
 {
     const fold_source from = {read_value, r};
     const execute_limits limits = limits_of(r->f);
-    const uint64_t before = r->f->spent;
-    const pgy_status st = fold_compute(r->out, n, &from, &limits, err);
-    if (st) node_box_of(n)->endless = r->f->spent - before > limits.max_steps;
-    return st;
+    return fold_compute(r->out, n, &from, &limits, err);
 }
 
 static pgy_status compute_move(level_run *r, pgy_node *n, const pgy_onnx_tensor **origin,

@@ -29,10 +29,12 @@ typedef struct region {
 
 struct simplify_regions {
     pgy_graph *before, *after;
-    arena memory, plans;
+    arena memory;
+    graph_plan plan; /* of the graph after */
     region *regions;
     size_t count;
     source *sources;
+    id_places places; /* of the values of the graph after: one more than that in `sources` */
     size_t source_count, source_capacity;
     execute_limits limits;
 };

@@ -56,18 +56,18 @@ static pgy_status add_node(node_list *list, pgy_node *n, arena *memory, pgy_erro
 
 static pgy_status find_source(size_t *out, simplify_regions *r, pgy_value *v, pgy_error *err)
 {
-    size_t i = box_of(v)->scratch;
-    if (i < r->source_count && r->sources[i].value == v) {
-        *out = i;
+    size_t *place = id_places_at(&r->places, value_id(v));
+    if (place && *place) {
+        *out = *place - 1;
         return PGY_OK;
     }
     void *sources = r->sources;
-    if (!mem_grow(&sources, &r->source_capacity, r->source_count + 1, sizeof *r->sources))
+    if (!place || !mem_grow(&sources, &r->source_capacity, r->source_count + 1, sizeof *r->sources))
         return graph_no_memory(err);
     r->sources = sources;
-    i = r->source_count++;
-    r->sources[i] = (source){.value = v};
-    box_of(v)->scratch = *out = i;
+    r->sources[r->source_count++] = (source){.value = v};
+    *place = r->source_count;
+    *out = *place - 1;
     return PGY_OK;
 }
 
@@ -153,7 +153,7 @@ pgy_status simplify_regions_create(simplify_regions **out, pgy_graph *before, pg
         st = build(r, to, err);
         if (!st && !to->rewrite->failed) r->count++;
     }
-    if (!st) st = plan_build(after, &r->plans, err);
+    if (!st) st = plan_build(&r->plan, after, err);
     if (!st) st = pgy_graph_infer_shapes(after, NULL, err);
     if (st)
         simplify_regions_destroy(r);
@@ -171,10 +171,10 @@ void simplify_regions_destroy(simplify_regions *r)
 {
     if (!r) return;
     release_all(r);
-    plan_clear(state_of(r->after));
     mem_free(r->sources);
     arena_deinit(&r->memory);
-    arena_deinit(&r->plans);
+    graph_plan_deinit(&r->plan);
+    id_places_deinit(&r->places);
     mem_free(r);
 }
 
@@ -182,8 +182,8 @@ void simplify_regions_destroy(simplify_regions *r)
 
 static source *source_of(simplify_regions *r, const pgy_value *v)
 {
-    const size_t i = v ? box_of((pgy_value *)v)->scratch : 0;
-    return v && i < r->source_count && r->sources[i].value == v ? &r->sources[i] : NULL;
+    const size_t place = v ? id_places_get(&r->places, value_id(v)) : 0;
+    return place ? &r->sources[place - 1] : NULL;
 }
 
 static void hold(source *s, const op_tensor *t)
@@ -275,7 +275,8 @@ pgy_status simplify_regions_run(pgy_tensor_map **out, simplify_regions *r,
     pgy_status st = hold_inputs(r, feed, err);
     if (!st) st = pgy_tensor_map_create(&made, err);
     pgy_error why = {0};
-    const pgy_status ran = st ? st : execute_graph(r->after, feed, made, false, &limits, &why);
+    const pgy_status ran =
+        st ? st : execute_graph(&r->plan, r->after, feed, made, false, &limits, &why);
     release_all(r);
     if (!st && !ran) {
         *out = made;

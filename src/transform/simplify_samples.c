@@ -180,13 +180,25 @@ static bool is_dynamic(const pgy_graph *g, const pgy_metadata *given)
 
 /* ---- Runs ----------------------------------------------------------------------------------- */
 
-static pgy_status run_graph(pgy_tensor_map **out, pgy_graph *g, const pgy_tensor_map *feed,
+/* A graph that can run. */
+typedef struct runnable {
+    pgy_graph *graph;
+    graph_plan plan;
+} runnable;
+
+static void deinit(runnable *r)
+{
+    graph_plan_deinit(&r->plan);
+    pgy_graph_destroy(r->graph);
+}
+
+static pgy_status run_graph(pgy_tensor_map **out, const runnable *r, const pgy_tensor_map *feed,
                             bool model_precision, uint64_t max_steps, pgy_error *err)
 {
     const execute_limits limits = {.max_bytes = memory_limit_bytes(), .max_steps = max_steps};
     pgy_tensor_map *made = NULL;
     pgy_status st = pgy_tensor_map_create(&made, err);
-    if (!st) st = execute_graph(g, feed, made, model_precision, &limits, err);
+    if (!st) st = execute_graph(&r->plan, r->graph, feed, made, model_precision, &limits, err);
     if (st)
         pgy_tensor_map_destroy(made);
     else
@@ -194,28 +206,26 @@ static pgy_status run_graph(pgy_tensor_map **out, pgy_graph *g, const pgy_tensor
     return st;
 }
 
-static pgy_status prepare(pgy_graph **out, pgy_model *model, arena *plans, pgy_error *err)
+static pgy_status prepare(runnable *out, pgy_model *model, pgy_error *err)
 {
-    pgy_graph *g = NULL;
-    pgy_status st = pgy_graph_import(&g, model, err);
-    if (!st) st = plan_build(g, plans, err);
-    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    runnable r = {0};
+    pgy_status st = pgy_graph_import(&r.graph, model, err);
+    if (!st) st = plan_build(&r.plan, r.graph, err);
+    if (!st) st = pgy_graph_infer_shapes(r.graph, NULL, err);
     if (st)
-        pgy_graph_destroy(g);
+        deinit(&r);
     else
-        *out = g;
+        *out = r;
     return st;
 }
 
 pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
                         bool model_precision, uint64_t max_steps, pgy_error *err)
 {
-    arena plans = {0};
-    pgy_graph *g = NULL;
-    pgy_status st = prepare(&g, model, &plans, err);
-    if (!st) st = run_graph(out, g, feed, model_precision, max_steps, err);
-    pgy_graph_destroy(g);
-    arena_deinit(&plans);
+    runnable r = {0};
+    pgy_status st = prepare(&r, model, err);
+    if (!st) st = run_graph(out, &r, feed, model_precision, max_steps, err);
+    deinit(&r);
     return st;
 }
 
@@ -234,7 +244,7 @@ static pgy_status add(simplify_samples *s, pgy_tensor_map **feed, pgy_tensor_map
 }
 
 /* One sample of a set; *more: there was one, and it could be run. */
-static pgy_status take_one(simplify_samples *s, bool *more, pgy_graph *g, pgy_metadata *inputs,
+static pgy_status take_one(simplify_samples *s, bool *more, const runnable *r, pgy_metadata *inputs,
                            size_t set, const pgy_simplify_options *options, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL, *outputs = NULL;
@@ -242,7 +252,7 @@ static pgy_status take_one(simplify_samples *s, bool *more, pgy_graph *g, pgy_me
     *more = false;
     pgy_status st = options->sample(&feed, inputs, set, options->user, err);
     if (st || !feed) return st;
-    const pgy_status failed = run_graph(&outputs, g, feed, false, options->max_steps, &why);
+    const pgy_status failed = run_graph(&outputs, r, feed, false, options->max_steps, &why);
     if (failed) {
         snprintf(s->why, sizeof s->why, "%.500s", why.text);
         LOG(VERBOSE, "The model cannot be run on inputs of set %zu: %s", set, why.text);
@@ -255,13 +265,13 @@ static pgy_status take_one(simplify_samples *s, bool *more, pgy_graph *g, pgy_me
     return st;
 }
 
-static pgy_status take_set(simplify_samples *s, pgy_graph *g, size_t set,
+static pgy_status take_set(simplify_samples *s, const runnable *r, size_t set,
                            const pgy_simplify_options *options, pgy_error *err)
 {
     pgy_metadata *inputs = NULL;
-    pgy_status st = describe(&inputs, g, options->inputs, set, err);
+    pgy_status st = describe(&inputs, r->graph, options->inputs, set, err);
     for (bool more = true; !st && more && s->count < MAX_SAMPLES;)
-        st = take_one(s, &more, g, inputs, set, options, err);
+        st = take_one(s, &more, r, inputs, set, options, err);
     pgy_metadata_destroy(inputs);
     return st;
 }
@@ -269,27 +279,24 @@ static pgy_status take_set(simplify_samples *s, pgy_graph *g, size_t set,
 pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
                                  const pgy_simplify_options *options, pgy_error *err)
 {
-    arena plans = {0};
-    pgy_graph *g = NULL;
+    runnable r = {0};
     pgy_error why = {0};
     *out = (simplify_samples){0};
     if (!options->sample) {
         snprintf(out->why, sizeof out->why, "there are no inputs to run it on");
         return PGY_OK;
     }
-    pgy_status st = prepare(&g, model, &plans, &why);
+    pgy_status st = prepare(&r, model, &why);
     if (st) {
         snprintf(out->why, sizeof out->why, "%.500s", why.text);
-        arena_deinit(&plans);
         return PGY_OK;
     }
-    const size_t sets = g && is_dynamic(g, options->inputs) ? SETS : 1;
-    for (size_t set = 0; !st && set < sets; set++) st = take_set(out, g, set, options, err);
-    if (!st && !out->count && sets > 1) st = take_set(out, g, FALLBACK, options, err);
+    const size_t sets = is_dynamic(r.graph, options->inputs) ? SETS : 1;
+    for (size_t set = 0; !st && set < sets; set++) st = take_set(out, &r, set, options, err);
+    if (!st && !out->count && sets > 1) st = take_set(out, &r, FALLBACK, options, err);
     if (!st && !out->count && !*out->why)
         snprintf(out->why, sizeof out->why, "there are no inputs to run it on");
-    pgy_graph_destroy(g);
-    arena_deinit(&plans);
+    deinit(&r);
     return st;
 }
 

@@ -44,16 +44,16 @@ static pgy_status add_input(pgy_tensor_map *feed, const pgy_value *v, pgy_error 
     return st;
 }
 
-static pgy_status run(pgy_graph *g, arena *plans, pgy_error *err)
+static pgy_status run(pgy_graph *g, graph_plan *plan, pgy_error *err)
 {
     const execute_limits limits = {.max_bytes = MAX_BYTES, .max_steps = MAX_STEPS};
     pgy_tensor_map *feed = NULL, *out = NULL;
-    pgy_status st = plan_build(g, plans, err);
+    pgy_status st = plan_build(plan, g, err);
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = pgy_tensor_map_create(&feed, err);
     if (!st) st = pgy_tensor_map_create(&out, err);
     for (size_t i = 0; !st && i < g->input_count; i++) st = add_input(feed, g->inputs[i], err);
-    if (!st) st = execute_graph(g, feed, out, false, &limits, err);
+    if (!st) st = execute_graph(plan, g, feed, out, false, &limits, err);
     pgy_tensor_map_destroy(feed);
     pgy_tensor_map_destroy(out);
     return st;
@@ -63,14 +63,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pgy_model *model = NULL;
     pgy_graph *g = NULL;
-    arena plans = {0};
+    graph_plan plan = {0};
     pgy_error err = {0};
     pgy_status st = pgy_model_parse(&model, data, size, true, NULL, &err);
     if (!st) st = pgy_graph_import(&g, model, &err);
-    if (!st) st = run(g, &plans, &err);
+    if (!st) st = run(g, &plan, &err);
     if (st && !err.text[0]) __builtin_trap();
     pgy_graph_destroy(g);
-    arena_deinit(&plans);
+    graph_plan_deinit(&plan);
     pgy_model_destroy(model);
     return 0;
 }

@@ -152,14 +152,14 @@ static pgy_status by_reference(pgy_model *model, const pgy_tensor_map *feed, pgy
                                pgy_error *err)
 {
     pgy_graph *g = NULL;
-    arena memory = {0};
+    graph_plan plan = {0};
     const execute_limits limits = {0};
     pgy_status st = pgy_graph_import(&g, model, err);
-    if (!st) st = plan_build(g, &memory, err);
+    if (!st) st = plan_build(&plan, g, err);
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
-    if (!st) st = execute_graph(g, feed, out, false, &limits, err);
+    if (!st) st = execute_graph(&plan, g, feed, out, false, &limits, err);
     pgy_graph_destroy(g);
-    arena_deinit(&memory);
+    graph_plan_deinit(&plan);
     return st;
 }
 

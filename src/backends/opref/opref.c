@@ -45,7 +45,7 @@ typedef struct opref {
     record record;
     pgy_graph *graph;
     size_t own_inputs; /* those of the model; recorded tensors come behind them */
-    arena plans;
+    graph_plan plan;
 } opref;
 
 static pgy_status probe(char *why, size_t why_size)
@@ -90,7 +90,7 @@ static void deactivate(void *runner)
     opref *r = runner;
     pgy_graph_destroy(r->graph);
     r->graph = NULL;
-    arena_deinit(&r->plans);
+    graph_plan_deinit(&r->plan);
     record_deinit(&r->record);
     mem_give_back();
 }
@@ -140,7 +140,7 @@ static pgy_status activate(void *runner, pgy_error *err)
     st = pgy_graph_import(&r->graph, model, err);
     if (!st) graph_set_newer(r->graph, NEWER_WARNED);
     if (!st) st = substitute(r, err);
-    if (!st) st = plan_build(r->graph, &r->plans, err);
+    if (!st) st = plan_build(&r->plan, r->graph, err);
     if (!st) st = pgy_graph_infer_shapes(r->graph, NULL, err);
     if (!st) note_narrow(r);
     if (!st)
@@ -185,7 +185,8 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
     pgy_status st = r->record.tensors ? record_join(&joined, &r->record, feed, err) : PGY_OK;
     if (st) return st;
     const int64_t start = clock_ns();
-    st = execute_graph(r->graph, joined ? joined : feed, out, r->model_precision, &limits, err);
+    st = execute_graph(&r->plan, r->graph, joined ? joined : feed, out, r->model_precision, &limits,
+                       err);
     *time_ns = clock_ns() - start;
     pgy_tensor_map_destroy(joined);
     return st;

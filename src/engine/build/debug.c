@@ -107,7 +107,7 @@ static pgy_status find_tensor(uint32_t *out, builder *b, pgy_value *v, pgy_error
         const pgy_status st = build_tensor_of(out, b, v, err);
         return st || *out == PROGRAM_NO_TENSOR ? st : build_store_constant(b, *out, err);
     }
-    if (box_of(v)->scratch) *out = (uint32_t)(box_of(v)->scratch - 1);
+    *out = build_bound(b, v);
     return PGY_OK;
 }
 

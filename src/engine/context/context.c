@@ -88,7 +88,7 @@ void context_destroy(context *c)
     interpreter_destroy(c->interpreter);
     pgy_team_release(c->team);
     pgy_graph_destroy(c->graph);
-    arena_deinit(&c->plans);
+    graph_plan_deinit(&c->plan);
     pgy_error_recorder_release(c->recorder);
     engine_release(c->engine);
     mem_free(c->bounds);
@@ -105,7 +105,7 @@ void context_follow(context *c)
     c->last = NULL;
     interpreter_destroy(c->interpreter);
     pgy_graph_destroy(c->graph);
-    arena_deinit(&c->plans);
+    graph_plan_deinit(&c->plan);
     c->interpreter = NULL;
     c->graph = NULL;
     c->version = version;
@@ -293,7 +293,6 @@ static pgy_status run_on_maps(context *c, prepared *p, const pgy_tensor_map *fee
     return st;
 }
 
-/* Nodes with subgraphs that run alone leave no plan behind. */
 static pgy_status prepare_interpreter(context *c, pgy_error *err)
 {
     pgy_status st = c->graph ? PGY_OK : engine_copy_graph(&c->graph, c->engine, err);
@@ -301,10 +300,7 @@ static pgy_status prepare_interpreter(context *c, pgy_error *err)
         st = interpreter_create(&c->interpreter, team_within(c->team), err);
         if (!st) interpreter_stop_by(c->interpreter, &c->failed);
     }
-    if (st || plan_of(c->graph)) return st;
-    plan_clear(state_of(c->graph));
-    arena_deinit(&c->plans);
-    return plan_build(c->graph, &c->plans, err);
+    return st || plan_of(&c->plan, c->graph) ? st : plan_build(&c->plan, c->graph, err);
 }
 
 pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
@@ -320,7 +316,7 @@ pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_
     interpreter_watch_by(c->interpreter, context_watch_nodes(&w, c));
     atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
     const int64_t start = clock_ns();
-    st = execute_graph(c->graph, feed, out, false, &limits, err);
+    st = execute_graph(&c->plan, c->graph, feed, out, false, &limits, err);
     *time_ns = clock_ns() - start;
     team_give_back(c->team);
     if (c->has_profiler) context_report(c, NULL, st, *time_ns);

@@ -61,7 +61,7 @@ struct pgy_context {
     uint64_t clock;
     const program *last;
     pgy_graph *graph; /* to be interpreted; NULL until it is needed */
-    arena plans;      /* of interpretation */
+    graph_plan plan;  /* of interpretation */
     interpreter *interpreter;
 
     pgy_allocation allocation;

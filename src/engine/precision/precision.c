@@ -21,35 +21,13 @@ pgy_status precision_no_memory(precision *x)
 
 precision_value *precision_of(precision *x, pgy_value *v)
 {
-    value_box *box = box_of(v);
-    if (box->scratch) return x->values[box->scratch - 1];
-    void *values = x->values;
-    precision_value *entry = arena_alloc(&x->p.f.memory, sizeof *entry);
-    if (!entry ||
-        !mem_grow(&values, &x->value_capacity, x->value_count + 1, sizeof(precision_value *))) {
-        precision_no_memory(x);
-        return NULL;
-    }
-    x->values = values;
-    x->values[x->value_count++] = entry;
-    box->scratch = x->value_count;
+    precision_value *entry = precision_values_at(&x->values, value_id(v));
+    if (!entry) precision_no_memory(x);
     return entry;
-}
-
-static void forget_entries(const graph_state *s)
-{
-    for (size_t i = 0; i < s->level_count; i++) {
-        const strmap *values = &level_of(s->levels[i])->values;
-        for (size_t k = 0; k < values->count; k++) {
-            pgy_value *v = values->entries[k].value;
-            if (v) box_of(v)->scratch = 0;
-        }
-    }
 }
 
 static precision start(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
-    forget_entries(state_of(g));
     return (precision){.p = {.f = {.graph = g,
                                    .state = state_of(g),
                                    .weak_names = pgy_model_proto(g->model)->ir_version < 4},
@@ -62,9 +40,8 @@ static pgy_status finish(precision *x)
 {
     pgy_graph *g = x->p.f.graph;
     pgy_status st = x->p.status;
-    forget_entries(x->p.f.state);
     arena_deinit(&x->p.f.memory);
-    mem_free(x->values);
+    precision_values_deinit(&x->values);
     if (!st) st = pgy_graph_remove_unused(g, x->p.err);
     if (!st) st = pgy_graph_sort(g, x->p.err);
     return st ? st : pgy_graph_infer_shapes(g, NULL, x->p.err);
@@ -205,7 +182,7 @@ pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config, pgy_err
         precision_check_choices(&x);
         st = x.p.status;
         arena_deinit(&x.p.f.memory);
-        mem_free(x.values);
+        precision_values_deinit(&x.values);
     }
     if (!st && (int8 || half)) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st && (int8 || half)) st = pgy_graph_sort(g, err);

@@ -8,6 +8,7 @@
 #include <polygraphy/build_config.h>
 
 #include "engine/precision/calibrate.h"
+#include "graph/side_table.h"
 #include "transform/pattern.h"
 
 /* Gives inputs and outputs the types that config->tensor_types asks for, and says which formats
@@ -37,13 +38,13 @@ typedef struct precision_value {
     float scale;
     int32_t zero; /* zero point of what is quantized */
 } precision_value;
+SIDE_TABLE(precision_values, precision_value)
 
 typedef struct precision {
     pattern p; /* sticky status; edits */
     const pgy_build_config *config;
     bool fuses; /* norms were made one node each, so layers' names may have gone */
-    precision_value **values;
-    size_t value_count, value_capacity;
+    precision_values values;
     const pgy_value *zero;            /* int8 zero point of the top level */
     size_t count[3], quantized_count; /* layers; in float16, bfloat16, float32 */
 } precision;

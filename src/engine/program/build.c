@@ -12,10 +12,11 @@ static pgy_status bind_inputs(builder *b, pgy_error *err)
     pgy_graph *g = b->graph;
     for (size_t i = 0; i < g->input_count; i++) {
         uint32_t tensor;
-        const pgy_status st = build_tensor_add(&tensor, b, g->inputs[i], PROGRAM_INPUT, err);
+        pgy_status st = build_tensor_add(&tensor, b, g->inputs[i], PROGRAM_INPUT, err);
         if (st) return st;
         b->tensors[tensor].t.offset = i;
-        build_bind(g->inputs[i], tensor);
+        st = build_bind(b, g->inputs[i], tensor, err);
+        if (st) return st;
     }
     return PGY_OK;
 }
@@ -48,8 +49,6 @@ static pgy_status build_steps(builder *b, pgy_error *err)
 {
     arena memory = {0};
     pgy_node **order = NULL;
-    const strmap *values = &level_of(b->graph)->values;
-    for (size_t i = 0; i < values->count; i++) box_of(values->entries[i].value)->scratch = 0;
     pgy_status st = graph_order(&order, b->graph, &memory, err);
     if (!st) st = bind_inputs(b, err);
     if (!st) st = build_nodes(b, order, b->graph->node_count, err);
@@ -94,6 +93,7 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pg
     progress_finish(b.options->config, PROGRESS_PROGRAM);
     for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
     mem_free(b.tensors);
+    id_places_deinit(&b.bound);
     if (st)
         program_release(b.p);
     else

@@ -5,6 +5,7 @@
 
 #include "engine/program/program.h"
 #include "engine/tactics/replay.h"
+#include "graph/side_table.h"
 
 /* While a program is built, tensors that are views of one another form a tree; the root has the
  * memory. */
@@ -22,6 +23,7 @@ typedef struct builder {
     const build_options *options;
     build_tensor *tensors;
     size_t tensor_count, tensor_capacity;
+    id_places bound; /* of values: one more than the place of their tensor; 0: none yet */
     size_t step_capacity;
     uint64_t constant_capacity;
 } builder;
@@ -51,7 +53,10 @@ pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, progr
 /* Another tensor of the same elements: in another layout, without memory yet. */
 pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layout layout,
                              pgy_error *err) PGY_MUST_CHECK;
-void build_bind(pgy_value *v, uint32_t tensor);
+pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor,
+                      pgy_error *err) PGY_MUST_CHECK;
+/* The tensor that v is bound to; PROGRAM_NO_TENSOR: none. */
+uint32_t build_bound(const builder *b, const pgy_value *v);
 /* Does inference know the elements, so that nothing has to be computed? */
 bool build_is_constant(pgy_value *v);
 /* Puts the elements of a constant into the program, once. */

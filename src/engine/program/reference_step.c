@@ -12,7 +12,10 @@
 pgy_status reference_step_prepare(pgy_node *n, pgy_error *err)
 {
     if (!n->subgraph_count && !node_box_of(n)->function) return PGY_OK;
-    return plan_build_node(n, &state_of(n->graph)->memory, err);
+    graph_plan plan = {0};
+    const pgy_status st = plan_build_node(&plan, n, err);
+    graph_plan_deinit(&plan);
+    return st;
 }
 
 pgy_status reference_step_bind(program_step *s, pgy_node *n, uint32_t node_index, arena *memory,

@@ -130,8 +130,7 @@ static pgy_status open_view(build_node *n, builder *b, pgy_error *err)
     if (st) return st;
     const build_tensor *source = &b->tensors[n->tensors[0]];
     if (b->tensors[source->root].constant) b->tensors[n->tensors[1]].root = source->root;
-    build_bind(n->node->outputs[0], n->tensors[1]);
-    return PGY_OK;
+    return build_bind(b, n->node->outputs[0], n->tensors[1], err);
 }
 
 static pgy_status emit_view(build_node *n, builder *b, pgy_error *err)
@@ -178,9 +177,9 @@ static pgy_status add_outputs(build_node *c, builder *b, pgy_error *err)
     for (size_t i = 0; i < n->output_count; i++) {
         tensors[i] = PROGRAM_NO_TENSOR;
         if (!n->outputs[i]) continue;
-        const pgy_status st = build_tensor_add(&tensors[i], b, n->outputs[i], PROGRAM_ARENA, err);
+        pgy_status st = build_tensor_add(&tensors[i], b, n->outputs[i], PROGRAM_ARENA, err);
+        if (!st) st = build_bind(b, n->outputs[i], tensors[i], err);
         if (st) return st;
-        build_bind(n->outputs[i], tensors[i]);
     }
     return PGY_OK;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of a program that is being built. The tensor of a value is kept in value_box.scratch, one
- * more than its place, so that 0 stands for none. */
+/* Tensors of a program that is being built, and which of them each value is. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,9 +13,18 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the program");
 }
 
-void build_bind(pgy_value *v, uint32_t tensor)
+pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor, pgy_error *err)
 {
-    box_of(v)->scratch = (size_t)tensor + 1;
+    size_t *place = id_places_at(&b->bound, value_id(v));
+    if (!place) return no_memory(err);
+    *place = (size_t)tensor + 1;
+    return PGY_OK;
+}
+
+uint32_t build_bound(const builder *b, const pgy_value *v)
+{
+    const size_t place = id_places_get(&b->bound, value_id(v));
+    return place ? (uint32_t)(place - 1) : PROGRAM_NO_TENSOR;
 }
 
 bool build_is_constant(pgy_value *v)
@@ -111,18 +119,15 @@ static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_erro
         return pgy_error_set(err, PGY_E_FORMAT, "constant '%s' is not as it is declared", v->name);
     }
     made->constant = t;
-    build_bind(v, *out);
-    return PGY_OK;
+    return build_bind(b, v, *out, err);
 }
 
 pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
 {
     *out = PROGRAM_NO_TENSOR;
     if (!v) return PGY_OK;
-    if (box_of(v)->scratch) {
-        *out = (uint32_t)(box_of(v)->scratch - 1);
-        return PGY_OK;
-    }
+    *out = build_bound(b, v);
+    if (*out != PROGRAM_NO_TENSOR) return PGY_OK;
     if (build_is_constant(v)) return add_constant(out, b, v, err);
     return pgy_error_set(err, PGY_E_INTERNAL, "nothing computes '%s'", v->name);
 }

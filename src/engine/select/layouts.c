@@ -44,12 +44,6 @@ static void add_reader(net *w, uint32_t tensor, uint32_t node, uint32_t slot)
     w->first[tensor] = (uint32_t)w->reader_count++;
 }
 
-static uint32_t tensor_of(const pgy_value *v)
-{
-    const size_t scratch = box_of((pgy_value *)v)->scratch;
-    return scratch ? (uint32_t)(scratch - 1) : PROGRAM_NO_TENSOR;
-}
-
 static bool allocate(net *w)
 {
     const selection *s = w->s;
@@ -85,7 +79,7 @@ static void connect(net *w)
         }
     }
     for (size_t i = 0; i < s->b->graph->output_count; i++)
-        add_reader(w, tensor_of(s->b->graph->outputs[i]), OUTSIDE, OUTSIDE);
+        add_reader(w, build_bound(s->b, s->b->graph->outputs[i]), OUTSIDE, OUTSIDE);
 }
 
 /* ---- Layouts of states ---------------------------------------------------------------------- */

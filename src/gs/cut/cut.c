@@ -110,25 +110,25 @@ static pgy_status add_constants(pgy_cut *c, pgy_error *err)
 
 /* ---- Borders --------------------------------------------------------------------------------- */
 
-static bool is_new(pgy_cut *c, pgy_value *v)
+/* Each value once. */
+static pgy_status push_new(pgy_cut *c, value_list *list, pgy_value *v, pgy_error *err)
 {
-    const uint64_t epoch = state_of(c->graph)->epoch;
-    if (box_of(v)->seen == epoch) return false;
-    box_of(v)->seen = epoch;
-    return true;
+    if (id_marks_get(&c->listed, value_id(v))) return PGY_OK;
+    if (!id_marks_set(&c->listed, value_id(v))) return graph_no_memory(err);
+    return push(list, v, err);
 }
 
 static pgy_status take_input(pgy_value *v, void *user, pgy_error *err)
 {
     pgy_cut *c = user;
-    if (is_inside(c, v) || !is_new(c, v)) return PGY_OK;
-    return push(is_weight(v) ? &c->weights : &c->inputs, v, err);
+    if (is_inside(c, v)) return PGY_OK;
+    return push_new(c, is_weight(v) ? &c->weights : &c->inputs, v, err);
 }
 
 static pgy_status take_any_output(pgy_value *v, void *user, pgy_error *err)
 {
     pgy_cut *c = user;
-    return is_inside(c, v) && is_new(c, v) ? push(&c->outputs, v, err) : PGY_OK;
+    return is_inside(c, v) ? push_new(c, &c->outputs, v, err) : PGY_OK;
 }
 
 /* Constants that others use as well are no result of the part. */
@@ -166,7 +166,7 @@ static pgy_status find_outputs(pgy_cut *c, const pgy_cut_selection *s, pgy_error
 {
     const bool only_between = !s->node_count && !s->module_count && s->to_count;
     pgy_status st = PGY_OK;
-    state_of(c->graph)->epoch++;
+    id_marks_clear(&c->listed);
     for (size_t i = 0; !st && i < s->to_count; i++) {
         pgy_value *v = pgy_graph_find_value(c->level, s->to[i]);
         if (v) st = take_any_output(v, c, err);
@@ -180,7 +180,6 @@ static pgy_status find_outputs(pgy_cut *c, const pgy_cut_selection *s, pgy_error
 static pgy_status find_borders(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    state_of(c->graph)->epoch++;
     for (size_t i = 0; !st && i < c->level->node_count; i++)
         if (c->inside[i]) st = cut_each_use(c->level->nodes[i], take_input, c, err);
     if (!st) st = find_outputs(c, s, err);
@@ -239,6 +238,7 @@ void pgy_cut_destroy(pgy_cut *c)
     value_list_free(&c->inputs);
     value_list_free(&c->outputs);
     value_list_free(&c->weights);
+    id_marks_deinit(&c->listed);
     pgy_graph_destroy(c->graph);
     pgy_model_destroy(c->model);
     arena_deinit(&c->memory);

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
 typedef struct value_list {
     pgy_value **items;
@@ -22,6 +23,7 @@ struct pgy_cut {
     size_t inside_count;
     bool *constant; /* of each node: it depends on weights alone */
     value_list inputs, outputs, weights;
+    id_marks listed;           /* values, while a border is found */
     const char *only_under;    /* names of nodes that are taken begin so; NULL: any */
     const int64_t *iterations; /* of the loops around the level, outermost first */
     size_t iteration_count;

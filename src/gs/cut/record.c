@@ -143,16 +143,16 @@ static pgy_status run(recording *r, const pgy_tensor_map *feed, pgy_error *err)
     const execute_watch watch = {.ran = note, .user = r, .begins = begin};
     const execute_limits limits = {.max_bytes = memory_limit_bytes(), .watch = &watch};
     pgy_graph *g = r->c->graph;
-    arena plans = {0};
+    graph_plan plan = {0};
     pgy_tensor_map *results = NULL;
-    pgy_status st = plan_build(g, &plans, err);
+    pgy_status st = plan_build(&plan, g, err);
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = pgy_tensor_map_create(&results, err);
     if (!st)
-        st = execute_graph(g, feed, results, true, &limits, err); /* so borders are what is saved */
+        st = execute_graph(&plan, g, feed, results, true, &limits,
+                           err); /* so borders are what is saved */
     pgy_tensor_map_destroy(results);
-    plan_clear(state_of(g));
-    arena_deinit(&plans);
+    graph_plan_deinit(&plan);
     return st;
 }
 

@@ -6,6 +6,8 @@
 
 #include <polygraphy/gs.h>
 
+#include "graph/side_table.h"
+
 struct gs_folder;
 struct op_sequence;
 struct op_tensor;
@@ -41,10 +43,11 @@ void gs_fold_model_deinit(fold_model *m);
 
 typedef struct fold_run {
     fold_model *model;
-    uint64_t size_threshold;             /* results above are dropped after their last use */
-    uint64_t spent;                      /* steps of loops and functions, see fold_steps_left */
-    struct op_tensor *in, *out;          /* of the node that runs */
-    uint64_t held_bytes, max_held_bytes; /* of results that are to become constants */
+    id_places places;                      /* of the graph's values, in model->values */
+    uint64_t size_threshold;               /* results above are dropped after their last use */
+    uint64_t spent;                        /* steps of loops and functions, see fold_steps_left */
+    struct op_tensor *in, *out; /* of the node that runs */
+    uint64_t held_bytes, max_held_bytes;   /* of results that are to become constants */
 } fold_run;
 
 /* The values' `wanted` are set. */

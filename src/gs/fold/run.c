@@ -14,7 +14,7 @@ static const uint64_t MAX_STORAGE_BYTES = 1ull << 33; /* of one result, eight by
 
 static fold_value *value_of(const fold_run *r, pgy_value *v)
 {
-    return &r->model->values[box_of(v)->scratch];
+    return &r->model->values[id_places_get(&r->places, value_id(v))];
 }
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
@@ -192,12 +192,15 @@ pgy_status gs_fold_run_node(fold_run *r, size_t i, pgy_error *err)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static pgy_status link_values(const fold_model *m, pgy_error *err)
+static pgy_status link_values(fold_run *r, pgy_error *err)
 {
+    const fold_model *m = r->model;
     for (size_t i = 0; i < m->value_count; i++) {
-        pgy_value *v = pgy_graph_find_value(m->graph, m->values[i].name);
+        const pgy_value *v = pgy_graph_find_value(m->graph, m->values[i].name);
         if (!v) return pgy_error_set(err, PGY_E_INTERNAL, "folding lost a tensor");
-        box_of(v)->scratch = i;
+        size_t *place = id_places_at(&r->places, value_id(v));
+        if (!place) return graph_no_memory(err);
+        *place = i;
     }
     return PGY_OK;
 }
@@ -229,7 +232,7 @@ pgy_status gs_fold_run_init(fold_run *r, fold_model *m, uint64_t size_threshold,
     bool inside = false;
     *r = (fold_run){
         .model = m, .size_threshold = size_threshold, .max_held_bytes = memory_limit_bytes() / 2};
-    pgy_status st = link_values(m, err);
+    pgy_status st = link_values(r, err);
     if (st) return st;
     for (size_t i = 0; i < m->node_count; i++) {
         count_uses(r, m->graph->nodes[i]);
@@ -248,4 +251,5 @@ void gs_fold_run_deinit(fold_run *r)
 {
     mem_free(r->in);
     mem_free(r->out);
+    id_places_deinit(&r->places);
 }

@@ -36,15 +36,15 @@ static void give_bool(pgy_tensor_map *feed, const char *name, bool value)
 static void run_reference(pgy_model *model, const pgy_tensor_map *feed, pgy_tensor_map *out)
 {
     pgy_graph *g = NULL;
-    arena memory = {0};
+    graph_plan plan = {0};
     const execute_limits limits = {0};
     pgy_error err = {0};
     assert_int_equal(pgy_graph_import(&g, model, &err), PGY_OK);
-    assert_int_equal(plan_build(g, &memory, &err), PGY_OK);
+    assert_int_equal(plan_build(&plan, g, &err), PGY_OK);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_OK);
-    assert_int_equal(execute_graph(g, feed, out, false, &limits, &err), PGY_OK);
+    assert_int_equal(execute_graph(&plan, g, feed, out, false, &limits, &err), PGY_OK);
     pgy_graph_destroy(g);
-    arena_deinit(&memory);
+    graph_plan_deinit(&plan);
 }
 
 static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)

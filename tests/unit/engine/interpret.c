@@ -46,12 +46,12 @@ static void expect_close(const pgy_tensor_map *got, const pgy_tensor_map *wanted
 static uint64_t compare(pgy_model *model, team *t)
 {
     pgy_graph *g = NULL;
-    arena memory = {0};
+    graph_plan plan = {0};
     interpreter *it = NULL;
     pgy_error err = {0};
     assert_int_equal(interpreter_create(&it, t, NULL), PGY_OK);
     assert_int_equal(pgy_graph_import(&g, model, &err), PGY_OK);
-    assert_int_equal(plan_build(g, &memory, &err), PGY_OK);
+    assert_int_equal(plan_build(&plan, g, &err), PGY_OK);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_OK);
     for (int64_t rows = 1; rows < 40; rows = rows * 2 + 1) {
         const execute_limits by_definition = {0};
@@ -59,8 +59,9 @@ static uint64_t compare(pgy_model *model, team *t)
         pgy_tensor_map *feed = feed_of(rows), *wanted = NULL, *got = NULL;
         assert_int_equal(pgy_tensor_map_create(&wanted, NULL), PGY_OK);
         assert_int_equal(pgy_tensor_map_create(&got, NULL), PGY_OK);
-        if (execute_graph(g, feed, wanted, false, &by_definition, &err)) fail_msg("%s", err.text);
-        if (execute_graph(g, feed, got, false, &by_kernels, &err)) fail_msg("%s", err.text);
+        if (execute_graph(&plan, g, feed, wanted, false, &by_definition, &err))
+            fail_msg("%s", err.text);
+        if (execute_graph(&plan, g, feed, got, false, &by_kernels, &err)) fail_msg("%s", err.text);
         expect_close(got, wanted);
         pgy_tensor_map_destroy(feed);
         pgy_tensor_map_destroy(wanted);
@@ -69,7 +70,7 @@ static uint64_t compare(pgy_model *model, team *t)
     const uint64_t runs = interpreter_kernel_runs(it);
     interpreter_destroy(it);
     pgy_graph_destroy(g);
-    arena_deinit(&memory);
+    graph_plan_deinit(&plan);
     return runs;
 }
 

@@ -154,18 +154,18 @@ static pgy_status by_inference(pgy_model *model, pgy_error *err)
 /* Without inference before, on weights. */
 static pgy_status execute(pgy_model *model, const execute_operators *operators, pgy_error *err)
 {
-    arena memory = {0};
+    graph_plan plan = {0};
     pgy_tensor_map *feed = NULL, *out = NULL;
     pgy_graph *g = import_model(model);
     const execute_limits limits = {.max_steps = 100, .max_bytes = 1 << 20, .operators = operators};
     assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
     assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
-    pgy_status st = plan_build(g, &memory, err);
-    if (!st) st = execute_graph(g, feed, out, false, &limits, err);
+    pgy_status st = plan_build(&plan, g, err);
+    if (!st) st = execute_graph(&plan, g, feed, out, false, &limits, err);
     pgy_tensor_map_destroy(feed);
     pgy_tensor_map_destroy(out);
     pgy_graph_destroy(g);
-    arena_deinit(&memory);
+    graph_plan_deinit(&plan);
     return st;
 }
 

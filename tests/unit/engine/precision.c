@@ -104,14 +104,14 @@ static pgy_tensor_map *feed_for(const pgy_graph *g, size_t seed)
 
 static pgy_tensor_map *execute(pgy_graph *g, const pgy_tensor_map *feed)
 {
-    arena memory = {0};
+    graph_plan plan = {0};
     const execute_limits limits = {0};
     pgy_error err = {0};
     pgy_tensor_map *out = NULL;
     assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
-    if (plan_build(g, &memory, &err)) fail_msg("%s", err.text);
-    if (execute_graph(g, feed, out, true, &limits, &err)) fail_msg("%s", err.text);
-    arena_deinit(&memory);
+    if (plan_build(&plan, g, &err)) fail_msg("%s", err.text);
+    if (execute_graph(&plan, g, feed, out, true, &limits, &err)) fail_msg("%s", err.text);
+    graph_plan_deinit(&plan);
     return out;
 }
 

@@ -28,15 +28,15 @@ static pgy_tensor_map *new_map(void)
 static pgy_tensor_map *run_reference(pgy_model *model, const pgy_tensor_map *feed)
 {
     pgy_graph *g = NULL;
-    arena memory = {0};
+    graph_plan plan = {0};
     const execute_limits limits = {0};
     pgy_tensor_map *out = new_map();
     assert_int_equal(pgy_graph_import(&g, model, NULL), PGY_OK);
-    assert_int_equal(plan_build(g, &memory, NULL), PGY_OK);
+    assert_int_equal(plan_build(&plan, g, NULL), PGY_OK);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, NULL), PGY_OK);
-    assert_int_equal(execute_graph(g, feed, out, false, &limits, NULL), PGY_OK);
+    assert_int_equal(execute_graph(&plan, g, feed, out, false, &limits, NULL), PGY_OK);
     pgy_graph_destroy(g);
-    arena_deinit(&memory);
+    graph_plan_deinit(&plan);
     return out;
 }
 

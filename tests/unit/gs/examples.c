@@ -92,25 +92,25 @@ static pgy_tensor *compute(pgy_model *model, float x, size_t rank, const int64_t
     pgy_graph *g = NULL;
     pgy_tensor_map *feed = NULL, *out = NULL;
     pgy_tensor *t = NULL;
-    arena memory = {0};
+    graph_plan plan = {0};
     const execute_limits limits = {0};
     pgy_error err = {0};
     pgy_status st = pgy_graph_import(&g, model, &err);
-    if (!st) st = plan_build(g, &memory, &err);
+    if (!st) st = plan_build(&plan, g, &err);
     if (!st) st = pgy_tensor_map_create(&feed, &err);
     if (!st) st = pgy_tensor_map_create(&out, &err);
     if (!st) st = pgy_tensor_create(&t, PGY_F32, rank, shape, &err);
     for (size_t i = 0; !st && i < pgy_tensor_count(t); i++) ((float *)pgy_tensor_data(t))[i] = x;
     for (size_t i = 0; !st && i < g->input_count; i++)
         st = pgy_tensor_map_set(feed, g->inputs[i]->name, t, &err);
-    if (!st) st = execute_graph(g, feed, out, false, &limits, &err);
+    if (!st) st = execute_graph(&plan, g, feed, out, false, &limits, &err);
     if (st) fail_msg("%s", err.text);
     pgy_tensor *result = pgy_tensor_retain(pgy_tensor_map_at(out, index));
     pgy_tensor_release(t);
     pgy_tensor_map_destroy(out);
     pgy_tensor_map_destroy(feed);
     pgy_graph_destroy(g);
-    arena_deinit(&memory);
+    graph_plan_deinit(&plan);
     return result;
 }
 

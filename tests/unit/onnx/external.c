@@ -124,7 +124,7 @@ static void test_external__entries(void **state)
          NULL,
          PGY_E_FORMAT,
          "external data '/etc/passwd' is an absolute path"},
-        {{"location", "../secret"}, NULL, PGY_E_FORMAT, "--allow-external-data-outside"},
+        {{"location", "../secret"}, NULL, PGY_E_FORMAT, "load.allow_outside"},
         {{"location", "x/../../secret"}, NULL, PGY_E_FORMAT, "leaves its folder by '..'"},
         {{"location", ".."}, NULL, PGY_E_FORMAT, "leaves its folder by '..'"},
     };

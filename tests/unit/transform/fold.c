@@ -410,7 +410,7 @@ static void test_fold__an_endless_loop_stays(void **state)
     pgy_graph_destroy(g);
 }
 
-/* A folding that comes later does not begin anew, and gives the same reason. */
+/* A folding that comes later has the same limit of steps, and gives the same reason. */
 static void test_fold__an_endless_loop_is_refused_again(void **state)
 {
     (void)state;
