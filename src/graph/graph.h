@@ -49,9 +49,9 @@ typedef struct graph_state {
     size_t level_count, level_capacity;
     pgy_tensor **tensors; /* kept for the life of the graph */
     size_t tensor_count, tensor_capacity;
-    size_t value_count, node_count; /* ids given so far */
-    uint64_t name_count;            /* of made-up names */
-    strmap names;                   /* name -> how many levels have it; see graph_free_name */
+    size_t value_count, node_count, function_count; /* ids given so far */
+    uint64_t name_count;                            /* of made-up names */
+    strmap names; /* name -> how many levels have it; see graph_free_name */
     bool names_gathered;
     newer_versions newer;  /* of operators than the model imports */
     int64_t ir_version;    /* that an export needs at least; 0: as it was */
@@ -81,7 +81,7 @@ typedef struct graph_level {
 typedef struct graph_function {
     const pgy_onnx_function *proto;
     pgy_graph *body;
-    size_t id; /* place in state->functions as imported */
+    size_t id;
 } graph_function;
 
 /* The calls that a walk is in, innermost first, so that it notices a function that calls itself. */
@@ -188,6 +188,8 @@ const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name);
 /* An empty level; `parent` NULL for the top and for function bodies. */
 pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent,
                         pgy_error *err) PGY_MUST_CHECK;
+/* All levels, and what they are made of. */
+void state_destroy(graph_state *s);
 pgy_status level_import(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err) PGY_MUST_CHECK;
 pgy_status level_import_nodes(pgy_graph *g, pgy_onnx_node *const *nodes, size_t count,
                               pgy_error *err) PGY_MUST_CHECK;
@@ -207,6 +209,13 @@ bool call_is_open(const call_chain *calls, const graph_function *f);
 pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_node *call,
                           const op_attr *attrs, size_t count, arena *memory,
                           pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- clone.c --------------------------------------------------------------------------------- */
+/* A copy of a whole graph with all its levels and functions and what is known of its values; ids
+ * are the same, so a value's twin is found by its id. The model and the elements of weights are
+ * shared, all else is the copy's own: g may be changed or destroyed. g is only read, so several
+ * threads may clone it at once. */
+pgy_status graph_clone(pgy_graph **out, const pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- edit.c: the smallest edits; edit.h has the others --------------------------------------- */
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
@@ -246,6 +255,8 @@ pgy_status node_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
  * or taken as of the first newer version that has it and computes the same (NEWER_WARNED: a warning
  * for each operator). All nodes are prepared anew. */
 void graph_set_newer(pgy_graph *g, newer_versions newer);
+/* What was looked up so far, and what was warned of. */
+pgy_status operators_copy(graph_state *to, const graph_state *from, pgy_error *err) PGY_MUST_CHECK;
 /* Is this the first warning about a version of the operator? */
 bool graph_warns_newer(const pgy_node *n);
 /* Collects `captured` anew. */

@@ -340,7 +340,7 @@ static pgy_status note_functions(graph_state *s, const pgy_onnx_model *m, pgy_er
                                f->domain);
         } else {
             entry->proto = f;
-            entry->id = i;
+            entry->id = s->function_count++;
             if (!strmap_put(&s->functions, str_text(&key), entry)) st = graph_no_memory(err);
         }
     }
@@ -358,9 +358,7 @@ pgy_status pgy_graph_import(pgy_graph **out, pgy_model *model, pgy_error *err)
     if (!s) return graph_no_memory(err);
     pgy_status st = level_create(&g, s, NULL, err);
     if (st) {
-        mem_free(s->levels);
-        arena_deinit(&s->memory);
-        mem_free(s);
+        state_destroy(s);
         return st;
     }
     g->model = pgy_model_retain(model);
@@ -376,11 +374,8 @@ pgy_status pgy_graph_import(pgy_graph **out, pgy_model *model, pgy_error *err)
     return st;
 }
 
-void pgy_graph_destroy(pgy_graph *g)
+void state_destroy(graph_state *s)
 {
-    if (!g) return;
-    graph_state *s = state_of(g);
-    pgy_model *model = g->model;
     for (size_t i = 0; i < s->tensor_count; i++) pgy_tensor_release(s->tensors[i]);
     for (size_t i = 0; i < s->level_count; i++) strmap_deinit(&level_of(s->levels[i])->values);
     mem_free(s->tensors);
@@ -391,5 +386,12 @@ void pgy_graph_destroy(pgy_graph *g)
     dim_table_deinit(&s->dims);
     arena_deinit(&s->memory);
     mem_free(s);
+}
+
+void pgy_graph_destroy(pgy_graph *g)
+{
+    if (!g) return;
+    pgy_model *model = g->model;
+    state_destroy(state_of(g));
     pgy_model_destroy(model);
 }

@@ -245,6 +245,17 @@ void graph_set_newer(pgy_graph *g, newer_versions newer)
             node_box_of(s->levels[i]->nodes[k])->prepared = false;
 }
 
+pgy_status operators_copy(graph_state *to, const graph_state *from, pgy_error *err)
+{
+    for (size_t i = 0; i < from->operators.count; i++) {
+        const strmap_entry *e = &from->operators.entries[i];
+        known_operator *known = arena_alloc(&to->memory, sizeof *known);
+        if (!known || !strmap_put(&to->operators, e->key, known)) return graph_no_memory(err);
+        *known = *(const known_operator *)e->value;
+    }
+    return PGY_OK;
+}
+
 bool graph_warns_newer(const pgy_node *n)
 {
     graph_state *s = state_of(n->graph);

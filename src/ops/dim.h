@@ -27,6 +27,18 @@ typedef struct dim_table {
 } dim_table;
 void dim_table_deinit(dim_table *t);
 
+/* A table taken over into another one: which of the new dims each of the old ones is. */
+typedef struct dim_copy {
+    void **items; /* by id of what a dim is made of */
+    size_t count;
+} dim_copy;
+/* Makes `to`, which is empty, a copy of `from`, with the same names and the same numbers to come.
+ * `owner` gives whom an unknown belongs to from now on; it may give NULL. False: out of memory. */
+bool dim_table_copy(dim_copy *out, dim_table *to, const dim_table *from,
+                    const void *(*owner)(const void *of, void *user), void *user);
+dim dim_copied(const dim_copy *c, dim d);
+void dim_copy_deinit(dim_copy *c);
+
 dim dim_const(int64_t v);
 dim dim_symbol(dim_table *t, const char *name); /* named, >= 0 by definition */
 dim dim_unknown(dim_table *t, const char *why); /* fresh, printed as "?" until it is named; `why`
