@@ -118,7 +118,7 @@ static void expect(model_builder *b, const char *nodes)
     if (pgy_graph_import(&after, model, &err)) fail_msg("%s", err.text);
     if (pgy_graph_infer_shapes(after, NULL, &err)) fail_msg("%s", err.text);
     const pgy_build_config config = {.size = sizeof config};
-    if (passes_run(after, &config, &err)) fail_msg("%s", err.text);
+    if (passes_run(after, &(pass_target){.config = &config}, &err)) fail_msg("%s", err.text);
     expect_nodes(after, nodes);
     if (pgy_graph_export(&saved, after, &err)) fail_msg("%s", err.text);
     if (pgy_graph_import(&again, saved, &err)) fail_msg("%s", err.text);

@@ -13,9 +13,15 @@
 typedef struct pgy_engine engine;
 
 /* Imports the model and runs the passes. The config is copied; what its calibration, monitor and
- * timing_cache point to must live until engine_let_go. NULL: defaults. */
+ * timing_cache point to must live until engine_let_go. NULL: defaults. Calibration data run in
+ * engines. */
 pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
                         pgy_error *err) PGY_MUST_CHECK;
+/* The same; calibration data run in what is given, NULL: there are none. */
+struct calibration_runner;
+pgy_status engine_build_with(engine **out, pgy_model *model, const pgy_build_config *config,
+                             const struct calibration_runner *runner,
+                             pgy_error *err) PGY_MUST_CHECK;
 /* Nothing of the caller's is used any more. */
 void engine_let_go(engine *e);
 /* From a plan file: nothing is built for the shapes that it was made for. */

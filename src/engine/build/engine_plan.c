@@ -53,8 +53,11 @@ static pgy_status open_program(engine *e, size_t index, pgy_error *err)
     if (st) return pgy_error_set(err, st, "%s", why.text);
     st = plan_program_inputs(&made.shapes, made.program, err);
     if (!st && !engine_is_stripped(e) && plan_needs_nodes(made.program)) {
-        st = engine_infer_for(e, made.shapes, err);
-        if (!st) st = plan_bind(made.program, e->file, index, e->graph->graph, err);
+        pgy_graph *g = NULL;
+        st = engine_clone_graph(&g, e, err);
+        if (!st) engine_attach_graph(made.program, g);
+        if (!st) st = engine_infer(g, made.shapes, NULL, err);
+        if (!st) st = plan_bind(made.program, e->file, index, g, err);
     }
     if (!st) return engine_keep(&kept, e, &made, err);
     engine_forget(&made);
@@ -216,8 +219,8 @@ static bool needs_weights(const engine *e, const profile_programs *s)
 static pgy_status export_graph(pgy_model **out, engine *e, pgy_error *err)
 {
     pgy_status st = engine_need_graph(e, err);
-    if (!st) st = pgy_graph_infer_shapes(e->graph->graph, NULL, err);
-    return st ? st : pgy_graph_export(out, e->graph->graph, err);
+    if (!st) st = pgy_graph_infer_shapes(e->graph, NULL, err);
+    return st ? st : pgy_graph_export(out, e->graph, err);
 }
 
 /* To a file, or, with `path` NULL, to memory. */

@@ -36,15 +36,17 @@ static pgy_status import(refit *r, pgy_model *model, pgy_error *err)
         (!same_values(e->inputs, r->model.inputs) || !same_values(e->outputs, r->model.outputs)))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
                            "the model has other inputs or outputs than the engine");
-    return st ? st : engine_optimise(&r->model, e->config, err);
+    return st ? st : engine_optimise(&r->model, e->config, NULL, err);
 }
 
 static pgy_status rebuild(refit *r, const built *old, pgy_error *err)
 {
     tactics *replay = NULL;
     built *b = &r->made[r->count];
+    pgy_graph *g = NULL;
     pgy_status st = old->program ? tactics_of(&replay, old->program, err) : PGY_OK;
-    if (!st) st = engine_build_for(b, r->e, r->model.graph, old->shapes, replay, err);
+    if (!st) st = graph_clone(&g, r->model.graph, err);
+    if (!st) st = engine_build_for(b, r->e, g, old->shapes, replay, err);
     tactics_destroy(replay);
     if (st) return st;
     b->pinned = true;
@@ -74,7 +76,7 @@ static void take_over(refit *r, pgy_model *model, uint64_t hash)
     e->kept_count = e->kept_capacity = r->count;
     r->made = NULL;
     r->count = 0;
-    shared_graph_release(e->graph);
+    pgy_graph_destroy(e->graph);
     e->graph = r->model.graph;
     r->model.graph = NULL;
     pgy_model *old = e->original;

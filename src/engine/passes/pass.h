@@ -8,17 +8,28 @@
 
 #include "graph/graph.h"
 
+struct calibration_runner;
+
+/* What is built for. */
+typedef struct pass_target {
+    const pgy_build_config *config;          /* NULL: defaults */
+    const struct calibration_runner *runner; /* precision/calibrate.h; NULL: none */
+} pass_target;
+
 typedef struct pass {
     const char *name, *summary;
     /* Rewrites g; *changes counts what it did. The graph's meaning stays. */
     pgy_status (*run)(pgy_graph *g, size_t *changes, pgy_error *err);
     /* In place of `run`, for passes that depend on what is built for. */
-    pgy_status (*run_for)(pgy_graph *g, const pgy_build_config *config, size_t *changes,
-                          pgy_error *err);
+    pgy_status (*run_for)(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err);
 } pass;
+
+#define PASS(name) extern const pass PASS_##name;
+#include "engine/passes/passes.def"
+#undef PASS
 
 /* All passes in order, except those switched off by POLYGRAPHY_PASSES ("-fuse_gelu,-fold"; "none"),
  * each followed by a line in the log at VERBOSE. */
-pgy_status passes_run(pgy_graph *g, const pgy_build_config *config, pgy_error *err) PGY_MUST_CHECK;
+pgy_status passes_run(pgy_graph *g, const pass_target *target, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

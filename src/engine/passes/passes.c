@@ -10,10 +10,6 @@
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
-#define PASS(name) extern const pass PASS_##name;
-#include "engine/passes/passes.def"
-#undef PASS
-
 static const pass *const PASSES[] = {
 #define PASS(name) &PASS_##name,
 #include "engine/passes/passes.def"
@@ -68,8 +64,7 @@ static pgy_status find_list(str *out, const pgy_build_config *config, pgy_error 
     return out->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
 }
 
-static pgy_status run_all(pgy_graph *g, const pgy_build_config *config, const char *list,
-                          pgy_error *err)
+static pgy_status run_all(pgy_graph *g, const pass_target *target, const char *list, pgy_error *err)
 {
     const char *folder = getenv("POLYGRAPHY_SAVE_PASSES");
     for (const pass *const *p = PASSES; *p; p++) {
@@ -79,22 +74,23 @@ static pgy_status run_all(pgy_graph *g, const pgy_build_config *config, const ch
             continue;
         }
         pgy_status st =
-            (*p)->run_for ? (*p)->run_for(g, config, &changes, err) : (*p)->run(g, &changes, err);
+            (*p)->run_for ? (*p)->run_for(g, target, &changes, err) : (*p)->run(g, &changes, err);
         if (!st && folder) st = save(g, folder, (size_t)(p - PASSES), (*p)->name, err);
         if (st) return pgy_error_prefix(err, st, "pass %s: ", (*p)->name);
         LOG(VERBOSE, "Pass %s: %zu changes, %zu nodes", (*p)->name, changes, g->node_count);
-        st = progress_step(config, PROGRESS_PASSES, (size_t)(p - PASSES), err);
+        st = progress_step(target->config, PROGRESS_PASSES, (size_t)(p - PASSES), err);
         if (st) return st;
     }
     return PGY_OK;
 }
 
-pgy_status passes_run(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+pgy_status passes_run(pgy_graph *g, const pass_target *target, pgy_error *err)
 {
+    const pgy_build_config *config = target->config;
     str list = {0};
     progress_start(config, PROGRESS_PASSES, NULL, sizeof PASSES / sizeof *PASSES - 1);
     pgy_status st = find_list(&list, config, err);
-    if (!st) st = run_all(g, config, str_text(&list), err);
+    if (!st) st = run_all(g, target, str_text(&list), err);
     progress_finish(config, PROGRESS_PASSES);
     str_deinit(&list);
     return st;

@@ -5,11 +5,12 @@
 
 #include "engine/passes/pass.h"
 
-static pgy_status run(pgy_graph *g, const pgy_build_config *config, size_t *changes, pgy_error *err)
+static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
     static const pgy_build_config DEFAULTS = {.size = sizeof DEFAULTS};
     const size_t before = g->node_count;
-    const pgy_status st = precision_apply(g, config ? config : &DEFAULTS, err);
+    const pgy_status st =
+        precision_apply(g, target->config ? target->config : &DEFAULTS, target->runner, err);
     if (!st) *changes = g->node_count - before;
     return st;
 }

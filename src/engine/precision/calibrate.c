@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration: the float32 model runs on the data in the engine itself, with the tensors that are
- * asked for as outputs. They are many, so the model runs once for each group of them and batch,
+/* Calibration: the float32 model runs on the data, with the tensors that are asked for as outputs.
+ * They are many, so the model runs once for each group of them and batch,
  * groups being so small that what a run gives fits in bounded memory; histograms are all that is
  * kept. */
 #include "engine/precision/calibrate.h"
@@ -11,9 +11,9 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/log.h"
+#include "engine/build/profile.h"
 #include "engine/build/progress.h"
 #include "engine/build/shapes.h"
-#include "engine/context/context.h"
 #include "evaluate/interface.h"
 
 static const char LOG_PATH[] = "backend/trt/calibrator.py";
@@ -23,13 +23,13 @@ static const uint64_t GROUP_BYTES = 256 << 20;
 static const uint64_t UNKNOWN_BYTES = 16 << 20;
 
 typedef struct group {
-    engine *engine;
-    context *context;
+    void *run;           /* of the runner */
     size_t first, count; /* of the tensors */
 } group;
 
 typedef struct calibration {
     const pgy_build_config *config;
+    const calibration_runner *runner;
     pgy_build_config plain; /* of the float32 engines */
     pgy_metadata *inputs;   /* as declared */
     pgy_metadata *usual;    /* with the usual shapes, for data that are made */
@@ -50,10 +50,7 @@ static pgy_status no_memory(pgy_error *err)
 
 static void deinit(calibration *c)
 {
-    for (size_t i = 0; i < c->group_count; i++) {
-        context_destroy(c->groups[i].context);
-        engine_release(c->groups[i].engine);
-    }
+    for (size_t i = 0; i < c->group_count; i++) c->runner->close(c->groups[i].run);
     for (size_t i = 0; c->histograms && i < c->count; i++) mem_free(c->histograms[i]);
     mem_free(c->groups);
     mem_free(c->histograms);
@@ -192,18 +189,15 @@ static pgy_status select_outputs(pgy_graph *copy, const calibration *c, const gr
     return st;
 }
 
-/* An engine that gives the group's tensors. */
-static pgy_status build_group(group *part, const calibration *c, pgy_model *model, pgy_error *err)
+/* A model that gives the group's tensors. */
+static pgy_status open_group(group *part, const calibration *c, const pgy_graph *g, pgy_error *err)
 {
     pgy_graph *copy = NULL;
     pgy_model *edited = NULL;
-    pgy_status st = pgy_graph_import(&copy, model, err);
-    if (!st) graph_set_newer(copy, NEWER_TAKEN);
-    if (!st) st = pgy_graph_infer_shapes(copy, NULL, err);
+    pgy_status st = graph_clone(&copy, g, err);
     if (!st) st = select_outputs(copy, c, part, err);
     if (!st) st = pgy_graph_export(&edited, copy, err);
-    if (!st) st = engine_build(&part->engine, edited, &c->plain, err);
-    if (!st) st = context_create(&part->context, part->engine, 0, err);
+    if (!st) st = c->runner->open(&part->run, edited, &c->plain, err);
     pgy_model_destroy(edited);
     pgy_graph_destroy(copy);
     return st;
@@ -230,13 +224,9 @@ static pgy_status cut(calibration *c, pgy_graph *g, pgy_error *err)
 
 static pgy_status create_groups(calibration *c, pgy_graph *g, pgy_error *err)
 {
-    pgy_model *model = NULL;
     pgy_status st = cut(c, g, err);
-    if (!st) st = pgy_graph_export(&model, g, err);
     LOG(VERBOSE, "Calibration of %zu tensors, in %zu float32 engines", c->count, c->group_count);
-    for (size_t i = 0; !st && i < c->group_count; i++)
-        st = build_group(&c->groups[i], c, model, err);
-    pgy_model_destroy(model);
+    for (size_t i = 0; !st && i < c->group_count; i++) st = open_group(&c->groups[i], c, g, err);
     return st;
 }
 
@@ -247,7 +237,7 @@ static pgy_status run_group(calibration *c, const group *part, const pgy_tensor_
 {
     pgy_tensor_map *out = NULL;
     pgy_status st = pgy_tensor_map_create(&out, err);
-    if (!st) st = context_run(part->context, feed, out, NULL, err);
+    if (!st) st = c->runner->run(part->run, feed, out, err);
     for (size_t i = 0; !st && i < part->count; i++) {
         const pgy_value *v = c->values[part->first + i];
         const pgy_tensor *t = pgy_tensor_map_find(is_produced(v) ? out : feed, v->name);
@@ -343,9 +333,11 @@ static pgy_status take_scales(scale_table *out, const calibration *c, pgy_error 
 }
 
 static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *values, size_t count,
-                          const pgy_build_config *config, pgy_error *err)
+                          const pgy_build_config *config, const calibration_runner *runner,
+                          pgy_error *err)
 {
     calibration c = {.config = config,
+                     .runner = runner,
                      .plain = {.size = sizeof c.plain,
                                .threads = config->threads,
                                .has_optimization_level = true},
@@ -380,7 +372,8 @@ static pgy_status save_empty(const pgy_calibration *c, const scale_table *none, 
 }
 
 pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, size_t count,
-                     const pgy_build_config *config, pgy_error *err)
+                     const pgy_build_config *config, const calibration_runner *runner,
+                     pgy_error *err)
 {
     const pgy_calibration *c = config->calibration;
     pgy_calibrator kind = c ? c->kind : PGY_CALIBRATOR_ENTROPY_2;
@@ -402,7 +395,7 @@ pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, s
         return PGY_OK;
     }
     if (!count) return c && c->cache ? save_empty(c, out, err) : PGY_OK;
-    if (!c || !c->data)
+    if (!c || !c->data || !runner)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "int8 needs ranges of %zu tensors, and the model has no Q/DQ: give "
                              "calibration data (calibration.data) or a "
@@ -411,6 +404,6 @@ pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, s
     if (c->data_is_random)
         LOG(WARNING, "Calibration uses random data: int8 will hold what they reach, not what real "
                      "data reach; give data by calibration.data");
-    st = measure(out, g, values, count, config, err);
+    st = measure(out, g, values, count, config, runner, err);
     return st || !c->cache ? st : calibration_cache_save(c->cache, out, c, err);
 }

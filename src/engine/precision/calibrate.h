@@ -82,9 +82,21 @@ grid calibrator_grid(const pgy_calibration *c, const histogram *h);
 
 /* ---- calibrate.c ----------------------------------------------------------------------------- */
 
+/* What runs a model on calibration data. Whoever builds gives it: how a model is run is not known
+ * here. */
+typedef struct calibration_runner {
+    /* Makes the model ready, by a config without int8, for inputs of all shapes in its profile. */
+    pgy_status (*open)(void **run, pgy_model *model, const pgy_build_config *config,
+                       pgy_error *err);
+    /* Adds all outputs for one set of inputs. */
+    pgy_status (*run)(void *run, const pgy_tensor_map *feed, pgy_tensor_map *out, pgy_error *err);
+    void (*close)(void *run); /* NULL is fine */
+} calibration_runner;
+
 /* The scales of these tensors (of the top level, float32, not constant): from the cache, else from
- * the data, which are then written to the cache. */
+ * the data, which are then written to the cache. `runner` NULL: there are no data. */
 pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, size_t count,
-                     const pgy_build_config *config, pgy_error *err) PGY_MUST_CHECK;
+                     const pgy_build_config *config, const calibration_runner *runner,
+                     pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -74,7 +74,6 @@ bool precision_is_explicit(const pgy_graph *g)
  * be put together any more. Layers that have names to be found keep them. */
 static pgy_status fuse_first(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
-    extern const pass PASS_fuse_gelu, PASS_fuse_swish, PASS_fuse_layer_norm;
     const pass *const PASSES[] = {&PASS_fuse_gelu, &PASS_fuse_swish, &PASS_fuse_layer_norm};
     pgy_status st = PGY_OK;
     if (config->layer_type_count) return PGY_OK;
@@ -86,7 +85,8 @@ static pgy_status fuse_first(pgy_graph *g, const pgy_build_config *config, pgy_e
     return st ? st : pgy_graph_sort(g, err);
 }
 
-static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config,
+                             const calibration_runner *runner, pgy_error *err)
 {
     if (precision_is_explicit(g)) {
         LOG(INFO, "The model has Q/DQ: int8 is where they say, and nothing is calibrated%s",
@@ -98,6 +98,7 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config, pgy_e
     const pgy_status st = fuse_first(g, config, err);
     if (st) return st;
     precision x = start(g, config, err);
+    x.runner = runner;
     precision_quantize(&x);
     if (!x.p.status) LOG(INFO, "Layers in int8: %zu", x.quantized_count);
     if (!x.p.status && !x.quantized_count)
@@ -136,23 +137,17 @@ static int64_t opset_to_save(const pgy_graph *g, const pgy_build_config *c)
 /* *out NULL: it cannot be expressed in this version. */
 static pgy_status export_as(pgy_model **out, pgy_graph *g, int64_t version, pgy_error *err)
 {
-    pgy_model *model = NULL;
     pgy_graph *copy = NULL;
     pgy_error why = {0};
+    pgy_status st = graph_clone(&copy, g, err);
     /* Normalising asked for the newest version of the file format too. */
-    const int64_t ir_version = state_of(g)->ir_version;
-    state_of(g)->ir_version = 0;
-    pgy_status st = pgy_graph_export(&model, g, err);
-    state_of(g)->ir_version = ir_version;
-    if (!st) st = pgy_graph_import(&copy, model, err);
-    if (!st) graph_set_newer(copy, NEWER_TAKEN);
+    if (!st) state_of(copy)->ir_version = 0;
     if (!st && pgy_graph_convert_opset(copy, version, NULL, &why))
         LOG(WARNING, "The model with the types it got is saved in opset %lld, not %lld: %s",
             (long long)pgy_graph_opset(g, ""), (long long)version, why.text);
     else if (!st)
         st = pgy_graph_export(out, copy, err);
     pgy_graph_destroy(copy);
-    pgy_model_destroy(model);
     return st;
 }
 
@@ -171,7 +166,8 @@ static pgy_status save(pgy_graph *g, const pgy_build_config *config, pgy_error *
     return st;
 }
 
-pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
+pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config,
+                           const calibration_runner *runner, pgy_error *err)
 {
     const bool int8 = config->int8 || asks_for(config, PGY_I8);
     const bool half = config->fp16 || config->bf16 || asks_for(config, PGY_F16) ||
@@ -186,7 +182,7 @@ pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config, pgy_err
     }
     if (!st && (int8 || half)) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st && (int8 || half)) st = pgy_graph_sort(g, err);
-    if (!st && int8) st = apply_int8(g, config, err);
+    if (!st && int8) st = apply_int8(g, config, runner, err);
     if (!st && half) st = apply_half(g, config, err);
     return st || !config->save_quantized ? st : save(g, config, err);
 }

@@ -16,11 +16,11 @@
 pgy_status precision_interface(pgy_graph *g, const pgy_build_config *config,
                                pgy_error *err) PGY_MUST_CHECK;
 
-/* Everything else that config asks for: int8 with its calibration, 16-bit floats, types of layers;
- * then config->save_quantized. Functions must have been inlined. Types of inputs and outputs stay.
- */
+/* Everything else that config asks for: int8 with its calibration (by `runner`, or NULL), 16-bit
+ * floats, types of layers; then config->save_quantized. Functions must have been inlined. Types of
+ * inputs and outputs stay. */
 pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config,
-                           pgy_error *err) PGY_MUST_CHECK;
+                           const calibration_runner *runner, pgy_error *err) PGY_MUST_CHECK;
 
 /* Does the model say itself what is int8, by Q/DQ pairs or integer operators? Then nothing is
  * calibrated. */
@@ -43,6 +43,7 @@ SIDE_TABLE(precision_values, precision_value)
 typedef struct precision {
     pattern p; /* sticky status; edits */
     const pgy_build_config *config;
+    const calibration_runner *runner; /* NULL: nothing can be calibrated from data */
     bool fuses; /* norms were made one node each, so layers' names may have gone */
     precision_values values;
     const pgy_value *zero;            /* int8 zero point of the top level */

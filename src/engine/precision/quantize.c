@@ -479,7 +479,8 @@ void precision_quantize(precision *x)
     size_t count = 0;
     if (has_linear_bodies(g)) LOG(INFO, "Bodies of branches and loops are not quantized");
     pgy_value **values = list_tensors(x, &count);
-    if (!x->p.status) x->p.status = calibrate(&scales, g, values, count, x->config, x->p.err);
+    if (!x->p.status)
+        x->p.status = calibrate(&scales, g, values, count, x->config, x->runner, x->p.err);
     if (!x->p.status) take_scales(x, &scales, values, count);
     marking m = {.x = x, .scales = &scales};
     if (!x->p.status) mark(&m);

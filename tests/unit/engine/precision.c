@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/context/calibration_run.h"
 #include "engine/precision/precision.h"
 #include "evaluate/execute.h"
 #include "harness/model_builder.h"
@@ -153,7 +154,7 @@ static void expect_sound(pgy_graph *g)
 static void apply(pgy_graph *g, const pgy_build_config *config)
 {
     pgy_error err = {0};
-    if (precision_apply(g, config, &err)) fail_msg("%s", err.text);
+    if (precision_apply(g, config, &CALIBRATION_ENGINES, &err)) fail_msg("%s", err.text);
     expect_sound(g);
 }
 
@@ -491,7 +492,8 @@ static void test_precision__what_cannot_be_obeyed(void **state)
         name_nodes(&b);
         config.constraints = obey ? PGY_CONSTRAINTS_OBEY : PGY_CONSTRAINTS_PREFER;
         pgy_graph *g = import(&b);
-        assert_int_equal(precision_apply(g, &config, &err), obey ? PGY_E_UNSUPPORTED : PGY_OK);
+        assert_int_equal(precision_apply(g, &config, &CALIBRATION_ENGINES, &err),
+                         obey ? PGY_E_UNSUPPORTED : PGY_OK);
         if (obey) assert_non_null(strstr(err.text, "layer 'k' (Cast) cannot be in float16"));
         pgy_graph_destroy(g);
     }
@@ -668,7 +670,7 @@ static void test_precision__int8_without_ranges(void **state)
     model_builder b = residual();
     pgy_error err = {0};
     pgy_graph *g = import(&b);
-    assert_int_equal(precision_apply(g, &config, &err), PGY_E_ARGUMENT);
+    assert_int_equal(precision_apply(g, &config, &CALIBRATION_ENGINES, &err), PGY_E_ARGUMENT);
     assert_non_null(strstr(err.text, "calibration.data"));
     assert_non_null(strstr(err.text, "calibration.cache"));
     pgy_graph_destroy(g);

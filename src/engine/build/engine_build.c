@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder together with what runs calibration data, which is made of engines itself. */
+#include "engine/build/engine.h"
+#include "engine/context/calibration_run.h"
+
+pgy_status engine_build(engine **out, pgy_model *model, const pgy_build_config *config,
+                        pgy_error *err)
+{
+    return engine_build_with(out, model, config, &CALIBRATION_ENGINES, err);
+}

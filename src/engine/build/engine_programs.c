@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs by the shapes of the inputs, of which the latest ones are kept. The engine's own graph
+ * has no concrete shapes: each build clones it under the lock, and infers and builds with the clone
+ * without one, so that several threads may build at once. The clone belongs to the program. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "engine/build/engine_state.h"
+#include "engine/build/shapes.h"
+
+static const char LOG_PATH[] = "backend/trt/loader.py";
+
+enum { MAX_PROGRAMS = 8 }; /* beside those of profiles */
+
+void engine_forget(built *b)
+{
+    program_release(b->program);
+    pgy_metadata_destroy(b->shapes);
+    *b = (built){0};
+}
+
+static void release_graph(void *graph)
+{
+    pgy_graph_destroy(graph);
+}
+
+void engine_attach_graph(program *p, pgy_graph *g)
+{
+    p->owner = g;
+    p->release_owner = release_graph;
+}
+
+pgy_status engine_need_graph(engine *e, pgy_error *err)
+{
+    if (e->graph) return PGY_OK;
+    return plan_graph(&e->graph, e->file, err);
+}
+
+pgy_status engine_clone_graph(pgy_graph **out, engine *e, pgy_error *err)
+{
+    const pgy_status st = engine_need_graph(e, err);
+    return st ? st : graph_clone(out, e->graph, err);
+}
+
+pgy_status engine_infer(pgy_graph *g, const pgy_metadata *shapes, const pgy_tensor_map *values,
+                        pgy_error *err)
+{
+    const pgy_infer_options o = {.size = sizeof o, .inputs = shapes, .values = values};
+    return pgy_graph_infer_shapes(g, &o, err);
+}
+
+/* ---- What is kept --------------------------------------------------------------------------- */
+
+/* The oldest one that may go, or NULL if there is room for more. */
+static built *find_oldest(engine *e)
+{
+    built *oldest = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < e->kept_count; i++) {
+        built *b = &e->kept[i];
+        if (b->pinned) continue;
+        count++;
+        if (!oldest || b->used < oldest->used) oldest = b;
+    }
+    return count < MAX_PROGRAMS ? NULL : oldest;
+}
+
+pgy_status engine_keep(built **out, engine *e, built *made, pgy_error *err)
+{
+    built *room = find_oldest(e);
+    if (room) {
+        engine_forget(room);
+    } else if (mem_grow((void **)&e->kept, &e->kept_capacity, e->kept_count + 1, sizeof *e->kept)) {
+        room = &e->kept[e->kept_count++];
+    } else {
+        engine_forget(made);
+        return engine_no_memory(err);
+    }
+    *room = *made;
+    *out = room;
+    return PGY_OK;
+}
+
+static built *find_built(engine *e, const pgy_metadata *shapes)
+{
+    for (size_t i = 0; i < e->kept_count; i++)
+        if (shapes_equal(e->kept[i].shapes, shapes)) return &e->kept[i];
+    return NULL;
+}
+
+/* ---- Builds --------------------------------------------------------------------------------- */
+
+/* Times are taken one build at a time: builds that measure would slow each other's kernels. */
+static pgy_status build_program(program **out, engine *e, pgy_graph *g, const tactics *replay,
+                                pgy_error *err)
+{
+    const build_options options = {
+        .config = e->config, .replay = replay, .timing = e->timing, .threads = e->config->threads};
+    if (!e->timing) return program_build(out, g, &options, err);
+    pthread_mutex_lock(&e->measuring);
+    pgy_status st = program_build(out, g, &options, err);
+    if (!st) st = timing_save(e->timing, err);
+    pthread_mutex_unlock(&e->measuring);
+    if (st && *out) {
+        program_release(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, const pgy_metadata *shapes,
+                            const tactics *replay, pgy_error *err)
+{
+    pgy_error why = {0};
+    built made = {0};
+    pgy_status st = shapes_copy(&made.shapes, shapes, err);
+    if (!st) st = engine_infer(g, shapes, NULL, err);
+    if (st) goto done;
+    st = build_program(&made.program, e, g, replay, &why);
+    if (st == PGY_E_UNSUPPORTED) {
+        LOG(VERBOSE, "The graph is interpreted: %s", why.text);
+        st = PGY_OK;
+    } else if (st) {
+        pgy_error_set(err, st, "%s", why.text);
+    } else {
+        engine_attach_graph(made.program, g);
+        g = NULL;
+    }
+done:
+    pgy_graph_destroy(g);
+    if (st)
+        engine_forget(&made);
+    else
+        *out = made;
+    return st;
+}
+
+/* A build that is going on, in the list of its engine; others wait for it instead of doing it, too.
+ */
+struct engine_build {
+    const pgy_metadata *shapes;
+    struct engine_build *next;
+};
+
+static bool is_going_on(const engine *e, const pgy_metadata *shapes)
+{
+    for (const struct engine_build *b = e->builds; b; b = b->next)
+        if (shapes_equal(b->shapes, shapes)) return true;
+    return false;
+}
+
+static void end_build(engine *e, const struct engine_build *done)
+{
+    struct engine_build **at = &e->builds;
+    while (*at != done) at = &(*at)->next;
+    *at = done->next;
+    pthread_cond_broadcast(&e->built);
+}
+
+/* The lock is held, and let go meanwhile. *out stays NULL if the weights were exchanged while this
+ * was built with the old ones. */
+static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+{
+    struct engine_build this = {shapes, e->builds};
+    const uint64_t version = engine_version(e);
+    built made = {0};
+    pgy_graph *g = NULL;
+    if (engine_is_stripped(e))
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the plan was stripped of its weights: it must be refitted before it "
+                             "can run (convert PLAN --refit-from MODEL.onnx, or refit.h)");
+    pgy_status st = engine_clone_graph(&g, e, err);
+    if (st) return st;
+    e->builds = &this;
+    pthread_mutex_unlock(&e->lock);
+    st = engine_build_for(&made, e, g, shapes, e->replay, err);
+    pthread_mutex_lock(&e->lock);
+    end_build(e, &this);
+    if (!st && version == engine_version(e)) return engine_keep(out, e, &made, err);
+    if (!st) engine_forget(&made);
+    return st;
+}
+
+static pgy_status find_or_build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    *out = NULL;
+    while (!st && !*out) {
+        *out = engine_is_stripped(e) ? NULL : find_built(e, shapes);
+        if (*out) break;
+        if (is_going_on(e, shapes))
+            pthread_cond_wait(&e->built, &e->lock);
+        else
+            st = build(out, e, shapes, err);
+    }
+    return st;
+}
+
+static pgy_status find_program(program **out, engine *e, const pgy_metadata *shapes, bool pin,
+                               pgy_error *err)
+{
+    built *b = NULL;
+    pthread_mutex_lock(&e->lock);
+    const pgy_status st = find_or_build(&b, e, shapes, err);
+    if (!st) {
+        b->pinned |= pin;
+        b->used = ++e->clock;
+        *out = b->program ? program_retain(b->program) : NULL;
+    }
+    pthread_mutex_unlock(&e->lock);
+    return st;
+}
+
+pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+{
+    return find_program(out, e, shapes, false, err);
+}
+
+pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_error *err)
+{
+    pgy_metadata *usual = NULL, *shapes = NULL;
+    *out = NULL;
+    if (!shapes_are_numeric(e->inputs)) return PGY_OK;
+    pgy_status st = profiles_shapes(&usual, e->profiles, profile, err);
+    if (!st) st = shapes_complete(&shapes, e->inputs, usual, err);
+    if (!st) st = find_program(out, e, shapes, true, err);
+    pgy_metadata_destroy(shapes);
+    pgy_metadata_destroy(usual);
+    return st;
+}
+
+/* ---- Shapes of outputs ---------------------------------------------------------------------- */
+
+/* Those of a program are all known. */
+static pgy_status describe_built(pgy_metadata **out, const engine *e, const program *p,
+                                 pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    pgy_status st = pgy_metadata_create(&m, err);
+    for (size_t i = 0; !st && i < p->output_count; i++) {
+        const program_tensor *t = &p->tensors[p->outputs[i]];
+        const pgy_tensor_info info = {.name = pgy_metadata_at(e->outputs, i)->name,
+                                      .dtype = t->dtype,
+                                      .rank = t->rank,
+                                      .shape = t->shape};
+        st = pgy_metadata_set(m, &info, err);
+    }
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
+pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadata *shapes,
+                                const pgy_tensor_map *values, pgy_error *err)
+{
+    pgy_metadata *m = NULL;
+    pgy_graph *g = NULL;
+    pthread_mutex_lock(&e->lock);
+    const built *b = find_built(e, shapes);
+    pgy_status st =
+        b && b->program ? describe_built(&m, e, b->program, err) : engine_clone_graph(&g, e, err);
+    pthread_mutex_unlock(&e->lock);
+    if (!st && g) st = engine_infer(g, shapes, values, err);
+    if (!st && g) st = engine_describe(&m, g->outputs, g->output_count, err);
+    pgy_graph_destroy(g);
+    if (st)
+        pgy_metadata_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
+pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    pthread_mutex_lock(&e->lock);
+    pgy_status st = engine_clone_graph(&g, e, err);
+    pthread_mutex_unlock(&e->lock);
+    if (!st) st = engine_infer(g, NULL, NULL, err);
+    if (st)
+        pgy_graph_destroy(g);
+    else
+        *out = g;
+    return st;
+}
