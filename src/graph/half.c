@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/sized.h"
+#include "graph/guard.h"
 #include "graph/half.h"
 #include "graph/inline.h"
 #include "graph/mask.h"
@@ -36,6 +37,12 @@ static bool only_for_wide(const halver *h, const pgy_value *v)
     return v->consumer_count > 0 && !v->is_output && is_read_wide(h, v);
 }
 
+/* A constant that stays as it is; others than wide operators read it through a Cast. */
+static bool is_kept(const halver *h, pgy_value *v)
+{
+    return only_for_wide(h, v) || (box_of(v)->guards && !v->is_output);
+}
+
 /* ---- Levels --------------------------------------------------------------------------------- */
 
 /* What the whole model gives keeps its type; a body's outputs are those of a converted node. */
@@ -44,7 +51,7 @@ static pgy_status halve_weights(const halver *h, pgy_graph *g, bool top, pgy_err
     for (size_t i = 0; i < g->initializer_count; i++) {
         pgy_value *v = g->initializers[i];
         const pgy_onnx_tensor *half = NULL;
-        if (!v->initializer || (top && v->is_output) || only_for_wide(h, v)) continue;
+        if (!v->initializer || (top && v->is_output) || is_kept(h, v)) continue;
         pgy_status st = half_weight(&half, h, v, err);
         if (!st && half) st = value_describe_tensor(v, half, err);
         if (st) return st;
@@ -66,9 +73,8 @@ static pgy_status halve_declared(const halver *h, pgy_graph *g, bool top, pgy_er
         if (v->dtype != PGY_F32 || v->initializer || v->sparse ||
             (top && (v->is_input || v->is_output)))
             continue;
-        if (v->producer && only_for_wide(h, v) &&
-            (half_is_wide(h, v->producer) || node_is(v->producer, "Constant")))
-            continue;
+        if (v->producer && node_is(v->producer, "Constant") && is_kept(h, v)) continue;
+        if (v->producer && half_is_wide(h, v->producer) && only_for_wide(h, v)) continue;
         v->dtype = h->type->dtype;
         if (!id_marks_set(h->half, value_id(v))) return graph_no_memory(err);
         if (box->declared.dtype == PGY_F32) box->declared.dtype = h->type->dtype;
@@ -84,7 +90,7 @@ static pgy_status halve_level(const halver *h, pgy_graph *g, bool top, pgy_error
     for (size_t i = 0; !st && i < g->node_count; i++) {
         pgy_node *n = g->nodes[i];
         const bool constant = node_is(n, "Constant") && n->output_count == 1 && n->outputs[0];
-        if (constant && only_for_wide(h, n->outputs[0])) continue;
+        if (constant && is_kept(h, n->outputs[0])) continue;
         if (half_is_wide(h, n)) continue; /* its body too */
         st = constant ? half_constant(h, n, err) : PGY_OK;
         if (!st) st = half_attributes(h, n, err);
@@ -114,13 +120,14 @@ static pgy_status add_cast(pgy_graph *g, pgy_value *from, pgy_value *to, int64_t
     return PGY_OK;
 }
 
-/* A Cast to 16 bits that masks survive. */
+/* A Cast to 16 bits that masks survive, and what is divided by little. */
 static pgy_status narrow(const halver *h, pgy_graph *g, pgy_value *from, pgy_value *to,
                          pgy_error *err)
 {
     pgy_value *limited = from;
-    const pgy_status st =
-        graph_mask_clip(&limited, from, graph_mask_use(to), h->type->largest, err);
+    mask_use use = graph_mask_use(to);
+    if (use == MASK_NONE && graph_guard_made(from, h->type->dtype)) use = MASK_PART;
+    const pgy_status st = graph_mask_clip(&limited, from, use, h->type->largest, err);
     return st ? st : add_cast(g, limited, to, h->type->onnx, err);
 }
 
@@ -134,11 +141,11 @@ static void like(pgy_value *to, const pgy_value *from, pgy_dtype dtype)
     if (!box_of(to)->declared.dims) box_of(to)->declared.rank = box_of(to)->known.rank = -1;
 }
 
-static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
+/* Who needs v in 16 bits takes a cast one. */
+static pgy_status cast_uses(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     char stem[256];
-    const bool weight = v->initializer && !v->is_output;
-    if (v->dtype != PGY_F32 || weight || is_read_wide(h, v)) return PGY_OK;
+    if (v->dtype != PGY_F32 || is_read_wide(h, v)) return PGY_OK;
     snprintf(stem, sizeof stem, "%s_%s", v->name, h->type->suffix);
     pgy_value *half = value_create_unique(g, stem, err);
     if (!half) return PGY_E_MEMORY;
@@ -149,12 +156,22 @@ static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_er
     return st;
 }
 
-/* Sparse weights stay as they are stored. */
-static pgy_status cast_sparse(const halver *h, pgy_graph *g, pgy_error *err)
+static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
 {
+    return v->initializer && !v->is_output ? PGY_OK : cast_uses(h, g, v, err);
+}
+
+/* Sparse weights stay as they are stored, and constants that were kept. */
+static pgy_status cast_constants(const halver *h, pgy_graph *g, pgy_error *err)
+{
+    const strmap *values = &level_of(g)->values;
+    const size_t count = values->count;
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < g->initializer_count; i++)
-        if (g->initializers[i]->sparse) st = cast_input(h, g, g->initializers[i], err);
+    for (size_t i = 0; !st && i < count; i++) {
+        pgy_value *v = values->entries[i].value;
+        const bool constant = v->initializer || (v->producer && node_is(v->producer, "Constant"));
+        if (v->sparse || (constant && is_kept(h, v))) st = cast_uses(h, g, v, err);
+    }
     return st;
 }
 
@@ -253,7 +270,7 @@ static pgy_status convert(const halver *h, pgy_graph *g, pgy_error *err)
     for (size_t i = 0; !st && i < g->initializer_count; i++)
         if (g->initializers[i]->is_output) st = cast_input(h, g, g->initializers[i], err);
     for (size_t i = 0; !st && i < state_of(g)->level_count; i++)
-        st = cast_sparse(h, state_of(g)->levels[i], err);
+        st = cast_constants(h, state_of(g)->levels[i], err);
     for (size_t i = 0; !st && i < g->output_count; i++) st = cast_output(h, g, g->outputs[i], err);
     if (!st) st = each_wide(h, g, cast_wide_outputs, err);
     if (!st) st = each_wide(h, g, cast_wide_inputs, err);
@@ -320,6 +337,7 @@ pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options,
     h.used = arena_alloc_array(&state_of(g)->memory, h.options->keep_count + 1, sizeof *h.used);
     if (!h.used) return graph_no_memory(err);
     st = prepare(&h, g, err);
+    if (!st) st = graph_guard_mark(g, h.type->dtype, err);
     if (!st) st = half_mark_wide(&h, g, false, err);
     if (!st) st = check_keep(&h, err);
     if (!st) st = convert(&h, g, err);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. sparsity.onnx has one weight of each kind that `inspect sparsity` tells apart;
 lint.onnx has a node that fails, one that only it feeds, and things nobody uses; faults.onnx has what only a check without a runtime can
-place: faults in a branch and in a function, of weights, of the order; broken.onnx is no graph, for many reasons; cyclic.onnx has a circle; custom.onnx has operators that nobody has; size_one.onnx fails on data of size 1."""
+place: faults in a branch and in a function, of weights, of the order; broken.onnx is no graph, for many reasons; cyclic.onnx has a circle; custom.onnx has operators that nobody has; size_one.onnx fails on data of size 1;
+guards.onnx divides rows, of which one is 0, by their norms, which 1e-12 keeps from 0, and takes the logarithm of what 1e-30 does."""
 import os
 
 import numpy as np
@@ -76,6 +77,17 @@ def size_one():
     save("size_one", nodes, [value("x", ["n", 3])], [value("y", None)], [numpy_helper.from_array(np.array([-1, 2, 3], np.int64), "s")])
 
 
+def guards():
+    node = helper.make_node
+    nodes = [node("Mul", ["x", "rows"], ["a"], name="scale"), node("ReduceL2", ["a"], ["n"], name="norm", axes=[1], keepdims=1),
+             node("Clip", ["n", "least"], ["g"], name="limit"), node("Shape", ["a"], ["s"], name="shape"), node("Expand", ["g", "s"], ["h"], name="expand"),
+             node("Div", ["a", "h"], ["d"], name="divide"), node("MatMul", ["d", "w"], ["y"], name="product"),
+             node("Abs", ["a"], ["p"], name="size"), node("Max", ["p", "tiny"], ["q"], name="above"), node("Log", ["q"], ["l"], name="log"),
+             node("MatMul", ["l", "w"], ["z"], name="sum")]
+    weights = {"rows": np.array([[0], [1], [0.001]], np.float32), "least": np.float32(1e-12), "tiny": np.float32(1e-30), "w": dense((4, 2))}
+    save("guards", nodes, [value("x", [3, 4])], [value("y", [3, 2]), value("z", [3, 2])], [numpy_helper.from_array(np.asarray(a), n) for n, a in weights.items()])
+
+
 def faults():
     node = helper.make_node
     body = helper.make_function("local", "Twist", ["a"], ["b"], [node("Relu", ["a"], ["b"], name="bent", slope=2)], [helper.make_opsetid("", 13)])
@@ -147,4 +159,5 @@ if __name__ == "__main__":
     sparsity()
     lint()
     size_one()
+    guards()
     faults()

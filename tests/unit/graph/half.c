@@ -412,6 +412,144 @@ static void test_half__types_that_branches_declare_follow(void **state)
     pgy_graph_destroy(g);
 }
 
+/* number guards a division of a by its norm; `u` reads number, too. */
+static pgy_graph *convert_guarded(int64_t opset, float number, const pgy_half_options *o)
+{
+    model_builder b = builder_start(opset);
+    builder_input(&b, "x", PGY_F32, "3, 4");
+    builder_node(&b, "Neg", "x", "a");
+    pgy_onnx_node *norm = builder_node(&b, "ReduceL2", "a", "l");
+    builder_attr_ints(&b, norm, "axes", 1, (const int64_t[]){1});
+    if (opset < 11) {
+        builder_attr_float(&b, builder_node(&b, "Clip", "l", "g"), "min", number);
+        builder_node(&b, "Neg", "a", "u");
+    } else {
+        builder_floats(&b, "number", "", &number);
+        builder_node(&b, "Clip", "l number", "g");
+        builder_node(&b, "Mul", "a number", "u");
+    }
+    builder_node(&b, "Sqrt", "g", "q");
+    builder_node(&b, "Div", "u q", "d");
+    builder_node(&b, "Neg", "d", "y");
+    builder_output(&b, "y", PGY_F32, "3, 4");
+    return convert_to(&b, o);
+}
+
+static void expect_guarded(int64_t opset, float number, const pgy_half_options *o, bool guarded)
+{
+    pgy_graph *g = convert_guarded(opset, number, o);
+    const pgy_dtype wide = guarded ? PGY_F32 : o->dtype;
+    const pgy_node *last = pgy_graph_find_value(g, "y")->producer;
+    const pgy_node *divides = NULL;
+    for (size_t i = 0; i < g->node_count; i++)
+        if (strcmp(g->nodes[i]->op_type, "Div") == 0) divides = g->nodes[i];
+    assert_non_null(divides);
+    assert_int_equal(divides->outputs[0]->dtype, wide);
+    assert_string_equal(divides->inputs[1]->producer->op_type, "Sqrt"); /* not a Cast */
+    const pgy_node *clip = divides->inputs[1]->producer->inputs[0]->producer;
+    assert_string_equal(clip->op_type, "Clip");
+    if (opset >= 11) {
+        assert_int_equal(clip->inputs[1]->dtype, wide);
+        assert_int_equal(type_of(g, "u"), o->dtype);
+    }
+    assert_int_equal(last->inputs[0]->dtype, o->dtype); /* the Neg, and a Cast behind it */
+    pgy_graph_destroy(g);
+}
+
+/* What 16 bits would make 0 where it is to keep a divisor from it stays as it is, on its way. */
+static void test_half__numbers_guard_divisions(void **state)
+{
+    (void)state;
+    pgy_half_options o = pgy_half_options_default();
+    expect_guarded(17, 1e-12f, &o, true);
+    expect_guarded(9, 1e-12f, &o, true);
+    expect_guarded(17, 1e-4f, &o, false);
+    o.dtype = PGY_BF16;
+    expect_guarded(17, 1e-41f, &o, true);
+    expect_guarded(17, 1e-12f, &o, false);
+}
+
+/* A number that is chosen where another is smaller: both the choice and the number are float32, and
+ * the constant is read as it was by what is not. */
+static void test_half__chosen_numbers_guard(void **state)
+{
+    (void)state;
+    const float number = 1e-10f;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_floats(&b, "number", "", &number);
+    builder_node(&b, "Abs", "x", "a");
+    builder_node(&b, "Less", "a number", "small");
+    builder_node(&b, "Where", "small number a", "g");
+    builder_node(&b, "Log", "g", "l");
+    builder_node(&b, "Mul", "l number", "m");
+    builder_node(&b, "Neg", "m", "y");
+    builder_output(&b, "y", PGY_F32, "4");
+    pgy_graph *g = convert(&b);
+    const pgy_value *bound = pgy_graph_find_value(g, "small")->producer->inputs[1];
+    assert_string_equal(bound->name, "number");
+    assert_int_equal(bound->dtype, PGY_F32);
+    assert_int_equal(type_of(g, "g"), PGY_F32);
+    const pgy_node *factor = pgy_graph_find_value(g, "m")->producer->inputs[1]->producer;
+    assert_int_equal(type_of(g, "m"), PGY_F16);
+    assert_string_equal(factor->op_type, "Cast");
+    assert_string_equal(factor->inputs[0]->name, "number");
+    pgy_graph_destroy(g);
+}
+
+/* p / (1 - p): 1 - 1e-4 would be 1. */
+static void test_half__bounds_stay_apart_from_poles(void **state)
+{
+    (void)state;
+    const float low = 1e-4f, high = 1 - 1e-4f, one = 1;
+    model_builder b = builder_start(17);
+    builder_input(&b, "p", PGY_F32, "4");
+    builder_floats(&b, "low", "", &low);
+    builder_floats(&b, "high", "", &high);
+    builder_floats(&b, "one", "", &one);
+    builder_node(&b, "Neg", "p", "n");
+    builder_node(&b, "Clip", "n low high", "c");
+    builder_node(&b, "Sub", "one c", "s");
+    builder_node(&b, "Div", "c s", "d");
+    builder_node(&b, "Log", "d", "l");
+    builder_node(&b, "Neg", "l", "y");
+    builder_output(&b, "y", PGY_F32, "4");
+    pgy_graph *g = convert(&b);
+    assert_int_equal(type_of(g, "n"), PGY_F16);
+    assert_int_equal(type_of(g, "high"), PGY_F32);
+    assert_int_equal(type_of(g, "d"), PGY_F32); /* 1e4 there; the logarithm is in range again */
+    assert_string_equal(pgy_graph_find_value(g, "l")->producer->op_type, "Cast");
+    pgy_graph_destroy(g);
+}
+
+/* Of normalisations, those whose definition keeps their epsilon in float32 lose nothing. */
+static void test_half__epsilons_guard(void **state)
+{
+    (void)state;
+    const float ones[4] = {1, 1, 1, 1};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1, 4, 4");
+    builder_floats(&b, "w", "4", ones);
+    builder_node(&b, "Neg", "x", "n");
+    builder_attr_float(&b, builder_node(&b, "LayerNormalization", "n w", "l"), "epsilon", 1e-12f);
+    builder_attr_float(&b, builder_node(&b, "InstanceNormalization", "l w w", "i"), "epsilon",
+                       1e-12f);
+    builder_attr_float(&b, builder_node(&b, "InstanceNormalization", "i w w", "y"), "epsilon",
+                       1e-4f);
+    builder_output(&b, "y", PGY_F32, "1, 4, 4");
+    pgy_graph *g = convert(&b);
+    size_t narrow = 0, wide = 0;
+    for (size_t i = 0; i < g->node_count; i++) {
+        const bool norm = strstr(g->nodes[i]->op_type, "Normalization") != NULL;
+        narrow += norm && g->nodes[i]->outputs[0]->dtype == PGY_F16;
+        wide += norm && g->nodes[i]->outputs[0]->dtype == PGY_F32;
+    }
+    assert_int_equal(narrow, 2);
+    assert_int_equal(wide, 1);
+    assert_int_equal(pgy_graph_find_value(g, "l")->dtype, PGY_F16);
+    pgy_graph_destroy(g);
+}
+
 static float narrow_float(const pgy_graph *g, const char *name, pgy_dtype type)
 {
     pgy_tensor *t = NULL, *wide = NULL;
