@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "engine/precision/precision.h"
+#include "graph/guard.h"
 #include "graph/mask.h"
 #include "ops/signature.h"
 #include "tensor/convert.h"
@@ -256,14 +257,20 @@ static bool is_quantized_around(const pgy_node *n)
     return reads_quantized(n) || (from && precision_is_activation(n) && reads_quantized(from));
 }
 
+/* bfloat16 where n cannot be in float16, or NONE. */
+static pgy_dtype other_for(const precision *x, const pgy_node *n)
+{
+    const bool fits = x->config->bf16 && signature_for(n, PGY_BF16);
+    return fits && !graph_guard_keeps(n, PGY_BF16) ? PGY_BF16 : PGY_DTYPE_NONE;
+}
+
 static pgy_dtype fallback_for(precision *x, const pgy_node *n, pgy_dtype asked)
 {
     const char *name = NULL, *why = NULL;
     str text = {0};
     if (fits_f16(x, n, &name, &why)) return PGY_F16;
     if (x->p.status) return PGY_DTYPE_NONE;
-    const pgy_dtype other =
-        x->config->bf16 && signature_for(n, PGY_BF16) ? PGY_BF16 : PGY_DTYPE_NONE;
+    const pgy_dtype other = other_for(x, n);
     str_printf(&text, "weight '%s' %s", name, why);
     if (asked == PGY_F16)
         precision_refuse(x, n, asked, str_text(&text));
@@ -272,6 +279,16 @@ static pgy_dtype fallback_for(precision *x, const pgy_node *n, pgy_dtype asked)
             pgy_dtype_name(other ? other : PGY_F32), str_text(&text));
     str_deinit(&text);
     return other;
+}
+
+/* n takes part in a division that is guarded by a number too small for t. */
+static pgy_dtype unguarded(precision *x, const pgy_node *n, pgy_dtype t, pgy_dtype asked)
+{
+    if (asked)
+        precision_refuse(x, n, asked,
+                         "it takes part in a division that is kept from 0 by a number too small "
+                         "for the type");
+    return t == PGY_F16 ? other_for(x, n) : PGY_DTYPE_NONE;
 }
 
 /* The end of the model, and cheap: what it gives need not be rounded to 16 bits on its way out. */
@@ -327,6 +344,7 @@ static pgy_dtype choose(precision *x, const pgy_node *n)
             precision_refuse(x, n, asked, "the operator has no such form");
         return PGY_DTYPE_NONE;
     }
+    if (t != PGY_F32 && graph_guard_keeps(n, t)) return unguarded(x, n, t, asked);
     return t == PGY_F16 ? fallback_for(x, n, asked) : t;
 }
 
@@ -399,14 +417,16 @@ static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
     pgy_tensor_release(t);
 }
 
-/* The same number in another type; one that is a mask survives. */
+/* The same number in another type; masks survive, and what is divided by little. */
 static void narrow(precision *x, pgy_value *from, pgy_value *to)
 {
     pgy_value *limited = from;
     if (x->p.status) return;
-    if (pattern_dtype(from) == PGY_F32 && to->dtype != PGY_F32)
-        x->p.status =
-            graph_mask_clip(&limited, from, graph_mask_use(from), largest_of(to->dtype), x->p.err);
+    if (pattern_dtype(from) == PGY_F32 && to->dtype != PGY_F32) {
+        mask_use use = graph_mask_use(from);
+        if (use == MASK_NONE && graph_guard_made(from, to->dtype)) use = MASK_PART;
+        x->p.status = graph_mask_clip(&limited, from, use, largest_of(to->dtype), x->p.err);
+    }
     cast(x, limited, to);
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/passes/pass.h"
+#include "graph/guard.h"
 
 static const char LOG_PATH[] = "backend/trt/config.py";
 
@@ -110,7 +111,11 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config,
 
 static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
-    const pgy_status st = fuse_first(g, config, err);
+    pgy_status st = fuse_first(g, config, err);
+    if (!st && (config->fp16 || asks_for(config, PGY_F16)))
+        st = graph_guard_mark(g, PGY_F16, err);
+    if (!st && (config->bf16 || asks_for(config, PGY_BF16)))
+        st = graph_guard_mark(g, PGY_BF16, err);
     if (st) return st;
     precision x = start(g, config, err);
     precision_mark_exact(&x);

@@ -270,22 +270,81 @@ static void test_precision__weights_beyond_float16(void **state)
     pgy_graph_destroy(g);
 }
 
-/* A number that float16 holds as 0 is no divisor any more. */
-static void test_precision__small_scalars_stay(void **state)
+/* Rows of 0, of ordinary and of small numbers, in 16 bits. */
+static model_builder start_rows(int64_t opset, const float *number)
+{
+    static const float factors[3] = {0, 1, 1e-3f};
+    model_builder b = builder_start(opset);
+    builder_input(&b, "x", PGY_F32, "3, 4");
+    builder_floats(&b, "factors", "3, 1", factors);
+    builder_floats(&b, "number", "", number);
+    builder_node(&b, "Mul", "x factors", "a");
+    return b;
+}
+
+static pgy_graph *end_rows(model_builder b, const pgy_build_config *config)
+{
+    builder_node(&b, "Neg", "r", "n");
+    builder_node(&b, "Abs", "n", "y");
+    builder_output(&b, "y", PGY_F32, "3, 4");
+    pgy_graph *g = expect_close(b, config, 4e-2);
+    assert_int_equal(type_of(g, "n"), config->fp16 ? PGY_F16 : PGY_BF16);
+    return g;
+}
+
+static model_builder normalise(float number, const char *divides)
+{
+    static const int64_t size[2] = {3, 4};
+    model_builder b = start_rows(17, &number);
+    builder_ints(&b, "size", "2", size);
+    pgy_onnx_node *norm = builder_node(&b, "ReduceL2", "a", "l");
+    builder_attr_ints(&b, norm, "axes", 1, (const int64_t[]){1});
+    builder_node(&b, divides, "l number", "g");
+    builder_node(&b, "Expand", "g size", "e");
+    builder_node(&b, "Div", "a e", "r");
+    return b;
+}
+
+/* A number that float16 holds as 0 keeps divisors from 0 all the same. */
+static void test_precision__numbers_guard_divisions(void **state)
 {
     (void)state;
-    static const float small = 1e-10f;
-    model_builder b = builder_start(17);
-    builder_input(&b, "x", PGY_F32, "3");
-    builder_floats(&b, "epsilon", "", &small);
-    builder_node(&b, "Abs", "x", "a");
-    builder_node(&b, "Add", "a epsilon", "s");
-    builder_node(&b, "Div", "x s", "d");
-    builder_node(&b, "Tanh", "d", "y");
-    builder_output(&b, "y", PGY_F32, "3");
-    pgy_graph *g = expect_close(b, &FP16, 4e-3);
-    assert_int_equal(type_of(g, "s"), PGY_F32);
-    assert_int_equal(type_of(g, "d"), PGY_F16);
+    static const char *const guards[] = {"Clip", "Max", "Add"};
+    for (size_t i = 0; i < 3; i++) {
+        pgy_graph *g = end_rows(normalise(1e-12f, guards[i]), &FP16);
+        assert_int_equal(type_of(g, "a"), PGY_F16);
+        assert_int_equal(type_of(g, "g"), PGY_F32);
+        assert_int_equal(type_of(g, "e"), PGY_F32);
+        pgy_graph_destroy(g);
+        g = end_rows(normalise(1e-12f, guards[i]), &BF16); /* which holds it */
+        assert_int_equal(type_of(g, "e"), PGY_BF16);
+        pgy_graph_destroy(g);
+        g = end_rows(normalise(1e-41f, guards[i]), &BF16);
+        assert_int_equal(type_of(g, "e"), PGY_F32);
+        pgy_graph_destroy(g);
+        g = end_rows(normalise(1e-3f, guards[i]), &FP16);
+        assert_int_equal(type_of(g, "e"), PGY_F16);
+        pgy_graph_destroy(g);
+    }
+}
+
+/* 0 * (1 / 1e-6) is 0 in float16, too, although 1e6 is beyond it. */
+static void test_precision__inverses_stay_in_range(void **state)
+{
+    (void)state;
+    static const float number = 1e-6f;
+    model_builder b = start_rows(17, &number);
+    pgy_onnx_node *sum = builder_node(&b, "ReduceL1", "a", "s");
+    builder_attr_ints(&b, sum, "axes", 1, (const int64_t[]){1});
+    builder_node(&b, "Add", "s number", "g");
+    builder_node(&b, "Reciprocal", "g", "i");
+    builder_node(&b, "Mul", "a i", "p");
+    builder_node(&b, "Tanh", "p", "r");
+    pgy_graph *g = end_rows(b, &FP16);
+    assert_int_equal(type_of(g, "g"), PGY_F32);
+    assert_int_equal(type_of(g, "p"), PGY_F32);
+    assert_int_equal(type_of(g, "r"), PGY_F16);
+    assert_int_equal(count_of(g, "Clip"), 1); /* of what Tanh reads */
     pgy_graph_destroy(g);
 }
 
@@ -495,6 +554,28 @@ static void test_precision__what_cannot_be_obeyed(void **state)
         assert_int_equal(precision_apply(g, &config, &CALIBRATION_ENGINES, &err),
                          obey ? PGY_E_UNSUPPORTED : PGY_OK);
         if (obey) assert_non_null(strstr(err.text, "layer 'k' (Cast) cannot be in float16"));
+        pgy_graph_destroy(g);
+    }
+}
+
+/* A wish that would make a guarded divisor 0 is refused; bfloat16 can be had. */
+static void test_precision__guards_cannot_be_narrow(void **state)
+{
+    (void)state;
+    static const pgy_dtype types[] = {PGY_F16, PGY_BF16};
+    for (size_t i = 0; i < 2; i++) {
+        const pgy_type_choice choices[] = {{"e", types[i]}};
+        const pgy_build_config config = {.size = sizeof config,
+                                         .constraints = PGY_CONSTRAINTS_OBEY,
+                                         .layer_types = choices,
+                                         .layer_type_count = 1};
+        model_builder b = normalise(1e-12f, "Clip");
+        pgy_error err = {0};
+        builder_output(&b, "r", PGY_F32, "3, 4");
+        name_nodes(&b);
+        pgy_graph *g = import(&b);
+        assert_int_equal(precision_apply(g, &config, &err), i ? PGY_OK : PGY_E_UNSUPPORTED);
+        if (!i) assert_non_null(strstr(err.text, "layer 'e' (Expand) cannot be in float16"));
         pgy_graph_destroy(g);
     }
 }
