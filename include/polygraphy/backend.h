@@ -62,6 +62,15 @@ typedef struct pgy_backend_model {
     void *user;       /**< of a source and a backend that belong together; NULL elsewhere */
 } pgy_backend_model;
 
+/** What a backend is or can do: bits of pgy_backend.traits. */
+typedef enum pgy_backend_trait {
+    PGY_BACKEND_WITHOUT_MODEL = 1, /**< a runner needs no model */
+    PGY_BACKEND_RUNS_PLANS = 2,    /**< runs plans, not only models */
+    PGY_BACKEND_BUILDS_PLANS = 4,  /**< builds plans by a pgy_build_config; its network may have
+                                      other outputs than the model that other runners get */
+    PGY_BACKEND_IS_REFERENCE = 8   /**< computes what the standard defines, in float64 */
+} pgy_backend_trait;
+
 typedef struct pgy_backend {
     size_t size;
     uint32_t abi;              /**< PGY_BACKEND_ABI */
@@ -98,6 +107,7 @@ typedef struct pgy_backend {
     const char *(*version)(void);
     /** Fills options_size zeroed bytes with the defaults of `options`; NULL: they are zero. */
     void (*defaults)(void *options);
+    uint32_t traits; /**< pgy_backend_trait; pgy_backend_has reads it */
 } pgy_backend;
 
 typedef const pgy_backend *(*pgy_backend_entry)(const pgy_backend_host *host);

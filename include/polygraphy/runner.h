@@ -28,6 +28,11 @@ extern "C" {
 PGY_API size_t pgy_backend_count(void);
 PGY_API const pgy_backend *pgy_backend_at(size_t i);
 PGY_API const pgy_backend *pgy_backend_find(const char *name); /**< NULL if there is none */
+/** Has a backend this trait? false for one whose struct is of a version before there were traits.
+ */
+PGY_API bool pgy_backend_has(const pgy_backend *b, pgy_backend_trait trait);
+/** The first backend with this trait; NULL if there is none. */
+PGY_API const pgy_backend *pgy_backend_find_trait(pgy_backend_trait trait);
 /** Opens a shared object that exports pgy_backend_v1 and adds its backend. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_backend_load(const char *path, pgy_error *err);
 /** The table that is handed to backends. */

@@ -180,7 +180,7 @@ static pgy_status save_layers(args *line, pgy_error *err)
 static pgy_status save_plan(args *line, pgy_error *err)
 {
     convert_args *s = args_get(line, &OWN);
-    const pgy_backend *backend = pgy_backend_find("trt");
+    const pgy_backend *backend = pgy_backend_find_trait(PGY_BACKEND_BUILDS_PLANS);
     const pgy_build_config *config = NULL;
     pgy_backend_options *options = NULL;
     pgy_loader *loader = NULL;

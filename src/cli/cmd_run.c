@@ -91,10 +91,11 @@ static pgy_status check_engine(const args *line, pgy_error *err)
     const model_args *model = ARGS_OF(line, model_args);
     const runner_args *runners = ARGS_OF(line, runner_args);
     for (size_t i = 0; i < runners->names.count; i++)
-        if (strcmp(runners->names.items[i], "trt") != 0)
+        if (!runner_has(runners->names.items[i], PGY_BACKEND_RUNS_PLANS))
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "'%s' is a plan: it can be run by --trt only, not by --%s",
-                                 model->path, runners->names.items[i]);
+                                 "'%s' is a plan: it can be run by --%s only, not by --%s",
+                                 model->path, pgy_backend_find_trait(PGY_BACKEND_RUNS_PLANS)->name,
+                                 runners->names.items[i]);
     if (model_is_edited(line) || trt_model_is_edited(line))
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "'%s' is a plan: it cannot be changed or saved as ONNX", model->path);
@@ -107,7 +108,7 @@ static pgy_status check_model(const args *line, pgy_error *err)
     const runner_args *runners = ARGS_OF(line, runner_args);
     const compare_args *compare = ARGS_OF(line, compare_args);
     const data_args *data = ARGS_OF(line, data_args);
-    if (runners->names.count && !model->path && strcmp(runners->names.items[0], "fake"))
+    if (!model->path && runners_with(line, PGY_BACKEND_WITHOUT_MODEL) < runners->names.count)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "runners were given, but no model file was provided; check that it is "
                              "not being consumed as an argument of another "
@@ -134,7 +135,7 @@ static pgy_status make_source(pgy_model_source *out, const char *backend, void *
 {
     const run_models *m = user;
     const model_args *model = ARGS_OF(m->line, model_args);
-    pgy_model *edited = strcmp(backend, "trt") ? m->edited : m->edited_trt;
+    pgy_model *edited = runner_has(backend, PGY_BACKEND_BUILDS_PLANS) ? m->edited_trt : m->edited;
     if (!model->path) {
         *out = (pgy_model_source){0};
         return PGY_OK;
@@ -150,10 +151,8 @@ static pgy_status edit_models(run_models *m, pgy_error *err)
     const model_args *model = ARGS_OF(m->line, model_args);
     const runner_args *runners = ARGS_OF(m->line, runner_args);
     const onnx_save_args *save = ARGS_OF(m->line, onnx_save_args);
-    const bool trt = runners_include(m->line, "trt");
-    size_t others = 0;
-    for (size_t i = 0; i < runners->names.count; i++)
-        others += strcmp(runners->names.items[i], "trt") != 0;
+    const size_t trt = runners_with(m->line, PGY_BACKEND_BUILDS_PLANS);
+    const size_t others = runners->names.count - trt;
     pgy_loader *loader = NULL, *trt_loader = NULL;
     pgy_status st = PGY_OK;
     if (!model->path) return PGY_OK;
@@ -170,7 +169,9 @@ static pgy_status edit_models(run_models *m, pgy_error *err)
 static pgy_status configure(pgy_backend_options *o, const char *backend, void *user, pgy_error *err)
 {
     const run_models *m = user;
-    return strcmp(backend, "trt") ? PGY_OK : pgy_engine_runner_configure(o, m->config, err);
+    return runner_has(backend, PGY_BACKEND_BUILDS_PLANS)
+               ? pgy_engine_runner_configure(o, m->config, err)
+               : PGY_OK;
 }
 
 /* ---- The run -------------------------------------------------------------------------------- */
@@ -243,7 +244,8 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
-    if (!st && runners_include(line, "trt")) st = trt_config_make(&models.config, line, err);
+    if (!st && runners_with(line, PGY_BACKEND_BUILDS_PLANS))
+        st = trt_config_make(&models.config, line, err);
     if (!st) st = edit_models(&models, err);
     if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);

@@ -46,6 +46,19 @@ const pgy_backend *pgy_backend_find(const char *name)
     return NULL;
 }
 
+bool pgy_backend_has(const pgy_backend *b, pgy_backend_trait trait)
+{
+    const size_t end = offsetof(pgy_backend, traits) + sizeof b->traits;
+    return b && b->size >= end && (b->traits & trait);
+}
+
+const pgy_backend *pgy_backend_find_trait(pgy_backend_trait trait)
+{
+    for (size_t i = 0, n = pgy_backend_count(); i < n; i++)
+        if (pgy_backend_has(pgy_backend_at(i), trait)) return pgy_backend_at(i);
+    return NULL;
+}
+
 pgy_status registry_take(pgy_backend *out, const pgy_backend *given, pgy_error *err)
 {
     *out = (pgy_backend){.size = sizeof *out};

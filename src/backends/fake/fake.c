@@ -253,4 +253,5 @@ const pgy_backend BACKEND_fake = {
     .infer = infer,
     .deactivate = deactivate,
     .destroy = destroy,
+    .traits = PGY_BACKEND_WITHOUT_MODEL,
 };

@@ -241,4 +241,5 @@ const pgy_backend BACKEND_native = {
     .deactivate = deactivate,
     .destroy = destroy,
     .version = pgy_version,
+    .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS,
 };

@@ -220,4 +220,5 @@ const pgy_backend BACKEND_opref = {
     .deactivate = deactivate,
     .destroy = destroy,
     .version = pgy_version,
+    .traits = PGY_BACKEND_IS_REFERENCE,
 };

@@ -77,12 +77,17 @@ const option_group *group_backend_options(const char *backend)
     return NULL;
 }
 
-bool runners_include(const args *line, const char *backend)
+bool runner_has(const char *backend, pgy_backend_trait trait)
+{
+    return pgy_backend_has(pgy_backend_find(backend), trait);
+}
+
+size_t runners_with(const args *line, pgy_backend_trait trait)
 {
     const runner_args *s = ARGS_OF(line, runner_args);
-    for (size_t i = 0; i < s->names.count; i++)
-        if (strcmp(s->names.items[i], backend) == 0) return true;
-    return false;
+    size_t count = 0;
+    for (size_t i = 0; i < s->names.count; i++) count += runner_has(s->names.items[i], trait);
+    return count;
 }
 
 /* ---- Options by name ------------------------------------------------------------------------ */

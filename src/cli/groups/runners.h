@@ -19,8 +19,10 @@ size_t group_backend_count(void);
 const option_group *group_backend_at(size_t i);
 /* The group of a backend's options; NULL if it has none. */
 const option_group *group_backend_options(const char *backend);
-/* Is there a runner of this backend on the line? */
-bool runners_include(const args *line, const char *backend);
+/* Has the backend of this name the trait? */
+bool runner_has(const char *backend, pgy_backend_trait trait);
+/* How many of the line's runners have it? */
+size_t runners_with(const args *line, pgy_backend_trait trait);
 /* What the line says of a backend, by name. */
 pgy_status runners_options(pgy_backend_options **out, const args *line, const pgy_backend *b,
                            pgy_error *err) PGY_MUST_CHECK;

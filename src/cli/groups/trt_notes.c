@@ -122,8 +122,7 @@ static void note_onnx_outputs(const args *line)
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     const runner_args *runners = ARGS_OF(line, runner_args);
     if (!load || !(load->outputs.given || load->exclude.given || load->by_type.given)) return;
-    for (size_t i = 0; runners && i < runners->names.count; i++)
-        if (strcmp(runners->names.items[i], "trt")) return;
+    if (runners && runners_with(line, PGY_BACKEND_BUILDS_PLANS) < runners->names.count) return;
     LOG(WARNING, "--onnx-outputs: no effect; --trt-outputs selects the engine's outputs");
 }
 

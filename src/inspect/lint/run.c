@@ -11,7 +11,7 @@
 #include "inspect/lint/linter.h"
 
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
-static const char RUNTIME[] = "onnxrt", FALLBACK[] = "opref";
+static const char RUNTIME[] = "onnxrt";
 
 /* ---- Runtimes ------------------------------------------------------------------------------- */
 
@@ -25,10 +25,10 @@ static pgy_status choose_backend(linter *l, pgy_error *err)
     if (wanted && wanted->probe(why, sizeof why) == PGY_OK) return PGY_OK;
     LOG(WARNING, "%s; the float64 reference is used instead",
         wanted ? why : "ONNX Runtime is not available");
-    l->backend = pgy_backend_find(FALLBACK);
+    l->backend = pgy_backend_find_trait(PGY_BACKEND_IS_REFERENCE);
     l->backend_options = NULL;
     return l->backend ? PGY_OK
-                      : pgy_error_set(err, PGY_E_NOT_FOUND, "there is no backend '%s'", FALLBACK);
+                      : pgy_error_set(err, PGY_E_NOT_FOUND, "there is no reference backend");
 }
 
 /* A runtime that refuses its settings says nothing of the model. */

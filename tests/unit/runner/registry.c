@@ -70,6 +70,19 @@ static void test_registry__builtin(void **state)
     assert_null(pgy_backend_at(pgy_backend_count()));
 }
 
+static void test_registry__traits(void **state)
+{
+    (void)state;
+    pgy_backend able = STUB, old = STUB;
+    able.traits = old.traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_IS_REFERENCE;
+    old.size = offsetof(pgy_backend, traits); /* made before there were traits */
+    assert_true(pgy_backend_has(&able, PGY_BACKEND_RUNS_PLANS));
+    assert_false(pgy_backend_has(&able, PGY_BACKEND_WITHOUT_MODEL));
+    assert_false(pgy_backend_has(&old, PGY_BACKEND_RUNS_PLANS));
+    assert_false(pgy_backend_has(NULL, PGY_BACKEND_RUNS_PLANS));
+    assert_null(pgy_backend_find_trait(PGY_BACKEND_IS_REFERENCE)); /* the stub has none */
+}
+
 static void test_registry__load_and_run(void **state)
 {
     (void)state;
