@@ -26,7 +26,7 @@ static pgy_status judge_again(pgy_accuracy_results **out, const pgy_accuracy_res
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st)
         st = pgy_accuracy_reevaluate(out, saved, (const pgy_compare *const *)functions.items,
-                                     functions.count, c->check_average, err);
+                                     functions.count, c->judge.check_average, err);
     compare_list_destroy(&functions);
     return st;
 }
@@ -36,9 +36,10 @@ static bool thresholds_given(const args *line)
 {
     const compare_args *c = ARGS_OF(line, compare_args);
     const function_args *f = ARGS_OF(line, function_args);
-    return c->functions.given || c->script || c->check_average || f->rtol.given || f->atol.given ||
-           f->stat.given || f->quantile.given || f->index_tolerance.given || f->l2.given ||
-           f->cosine_similarity.given || f->psnr.given || f->snr.given || f->lpips.given;
+    return c->functions.given || c->script || c->judge.check_average || f->rtol.given ||
+           f->atol.given || f->stat.given || f->quantile.given || f->index_tolerance.given ||
+           f->l2.given || f->cosine_similarity.given || f->psnr.given || f->snr.given ||
+           f->lpips.given;
 }
 
 /* Failures that no threshold can change. @return whether the verdict is yes */
@@ -73,7 +74,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: holds no comparison to judge", s->path);
     if (!st) {
         pgy_accuracy_log_summary(result);
-        *passed = judge_result(result, c->compat);
+        *passed = judge_result(result, c->judge.compat);
         if (*passed)
             LOG(FINISH, "PASSED | Accuracy results passed the requested thresholds.");
         else

@@ -70,8 +70,8 @@ static pgy_status check_paths(const args *line, pgy_error *err)
     const inference_args *inference = ARGS_OF(line, inference_args);
     const compare_args *compare = ARGS_OF(line, compare_args);
     const data_args *data = ARGS_OF(line, data_args);
-    const named_path writes[] = {{"--save-inputs", inference->save_inputs},
-                                 {"--save-outputs", inference->save_outputs},
+    const named_path writes[] = {{"--save-inputs", inference->run.save_inputs},
+                                 {"--save-outputs", inference->run.save_outputs},
                                  {"--save-accuracy-results", compare->save_accuracy}};
     for (size_t i = 0; i < 3; i++)
         for (size_t k = i + 1; k < 3; k++)
@@ -183,19 +183,12 @@ static void fill_options(pgy_run_options *o, pgy_judge_options *judge, const arg
     const postprocess_args *post = ARGS_OF(line, postprocess_args);
     const compare_args *compare = ARGS_OF(line, compare_args);
     const model_args *model = ARGS_OF(line, model_args);
-    o->sequential = inference->sequential;
-    o->warm_up = (size_t)inference->warm_up;
-    o->use_subprocess = inference->use_subprocess;
-    o->save_inputs = inference->save_inputs;
-    o->save_outputs = inference->save_outputs;
-    o->save_input_blob = inference->save_input_blob;
+    *o = inference->run;
     o->save_accuracy = compare->save_accuracy;
     o->load_outputs = compare->load_outputs.items;
     o->load_output_count = compare->load_outputs.count;
     o->reports = compare->reports.items;
     o->report_count = compare->reports.count;
-    o->keep_verdicts = false;
-    o->keep_verdicts = false;
     o->model_path = model->path;
     if (script) {
         o->postprocess = pgy_postprocess_script_use((pgy_postprocess_script *)script);
@@ -203,20 +196,17 @@ static void fill_options(pgy_run_options *o, pgy_judge_options *judge, const arg
         o->postprocess.top_k = post->top_k;
         o->postprocess.top_k_count = post->top_k_count;
     }
+    *judge = compare->judge;
     o->judge = judge;
     judge->comparisons = (const pgy_compare *const *)functions->items;
     judge->comparison_count = functions->count;
-    judge->fail_fast = compare->fail_fast;
-    judge->check_average = compare->check_average;
-    judge->validate = compare->validate;
-    judge->compat = compare->compat;
 }
 
 /* Streaming asks once for each input and once for each runner. */
 static size_t asks_per_iteration(const args *line, size_t runner_count)
 {
     const inference_args *inference = ARGS_OF(line, inference_args);
-    return inference->sequential ? 0 : runner_count + 1;
+    return inference->run.sequential ? 0 : runner_count + 1;
 }
 
 /* 0: not known. */
@@ -239,8 +229,8 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     pgy_runner **runners = NULL;
     size_t runner_count = 0;
     pgy_run_report *report = NULL;
-    pgy_run_options options = pgy_run_options_default();
-    pgy_judge_options judge = pgy_judge_options_default();
+    pgy_run_options options;
+    pgy_judge_options judge;
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
@@ -250,8 +240,8 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
     if (st) goto done;
-    options.loader = loader;
     fill_options(&options, &judge, line, &functions, script);
+    options.loader = loader;
     run_progress counted = {.asks_per_iteration = asks_per_iteration(line, runner_count)};
     options.cancelled = run_progress_cancelled;
     options.user = &counted;

@@ -15,18 +15,18 @@ static const pgy_option INFERENCE_OPTIONS[] = {
     PGY_OPT_INT("--warm-up", inference_args, warm_up, .meta = "NUM",
                 .help =
                     "untimed inferences before the first iteration; implies --sequential-runners"),
-    PGY_OPT_FLAG("--use-subprocess", inference_args, use_subprocess,
+    PGY_OPT_FLAG("--use-subprocess", inference_args, run.use_subprocess,
                  .help = "run each runner in a process of its own, so that a crash is a reported "
                          "failure; implies --sequential-runners"),
-    PGY_OPT_FLAG("--sequential-runners", inference_args, sequential,
+    PGY_OPT_FLAG("--sequential-runners", inference_args, run.sequential,
                  .help = "run each runner to its end before the next one starts"),
-    PGY_OPT_TEXT("--save-inputs --save-input-data", inference_args, save_inputs, .meta = "PATH",
+    PGY_OPT_TEXT("--save-inputs --save-input-data", inference_args, run.save_inputs, .meta = "PATH",
                  .help = "save the inputs: a path with an extension is one JSON file, one without "
                          "is a folder with a file per iteration (unless it is a file already)"),
-    PGY_OPT_TEXT("--save-input-blob", inference_args, save_input_blob, .nargs = PGY_OPTIONAL,
+    PGY_OPT_TEXT("--save-input-blob", inference_args, run.save_input_blob, .nargs = PGY_OPTIONAL,
                  .constant = ".", .meta = "DIR",
                  .help = "also save the bare elements of each input as DIR/ITERATION/NAME.bin"),
-    PGY_OPT_TEXT("--save-outputs --save-results", inference_args, save_outputs, .meta = "PATH",
+    PGY_OPT_TEXT("--save-outputs --save-results", inference_args, run.save_outputs, .meta = "PATH",
                  .help = "save the outputs of all runners (file or folder, as above)"),
     PGY_OPT_TEXT("--write-inputs", inference_args, old_inputs, .hidden = true,
                  .deprecated = "is an older spelling; use --save-inputs"),
@@ -45,22 +45,30 @@ static void note_folder(const char *option, const char *path)
             option, path);
 }
 
+static void inference_defaults(void *settings)
+{
+    inference_args *s = settings;
+    s->run = pgy_run_options_default();
+    s->run.keep_verdicts = false;
+}
+
 static pgy_status finish_inference(void *settings, args *line, pgy_error *err)
 {
     (void)line;
     inference_args *s = settings;
-    if (!s->save_inputs) s->save_inputs = s->old_inputs;
-    if (!s->save_outputs) s->save_outputs = s->old_outputs;
-    note_folder("--save-inputs", s->save_inputs);
-    note_folder("--save-outputs", s->save_outputs);
+    if (!s->run.save_inputs) s->run.save_inputs = s->old_inputs;
+    if (!s->run.save_outputs) s->run.save_outputs = s->old_outputs;
+    note_folder("--save-inputs", s->run.save_inputs);
+    note_folder("--save-outputs", s->run.save_outputs);
     if (s->warm_up < 0)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--warm-up: %lld is negative",
                              (long long)s->warm_up);
-    if (!s->sequential && (s->warm_up || s->use_subprocess)) {
+    if (!s->run.sequential && (s->warm_up || s->run.use_subprocess)) {
         LOG(WARNING, "%s needs --sequential-runners, which is switched on",
             s->warm_up ? "--warm-up" : "--use-subprocess");
-        s->sequential = true;
+        s->run.sequential = true;
     }
+    s->run.warm_up = (size_t)s->warm_up;
     return PGY_OK;
 }
 
@@ -69,6 +77,7 @@ const option_group GROUP_INFERENCE = {
     .description = "Options related to running inference",
     .options = INFERENCE_OPTIONS,
     ARGS_TYPE(inference_args),
+    .defaults = inference_defaults,
     .finish = finish_inference,
 };
 
@@ -139,10 +148,10 @@ static const char *const FUNCTIONS[] = {"simple",
 #define SHARED_ROWS                                                                                \
     PGY_OPT_FLAG("--no-shape-check", compare_args, no_shape_check,                                 \
                  .help = "try to permute and reshape outputs whose shapes differ"),                \
-        PGY_OPT_FLAG("--fail-fast", compare_args, fail_fast,                                       \
+        PGY_OPT_FLAG("--fail-fast", compare_args, judge.fail_fast,                                 \
                      .help = "stop at the first mismatch"),                                        \
         PGY_OPT_FLAG(                                                                              \
-            "--check-average", compare_args, check_average,                                        \
+            "--check-average", compare_args, judge.check_average,                                  \
             .help =                                                                                \
                 "judge the mean of each metric over the iterations instead of each iteration"),    \
         PGY_OPT_LIST("--compare --compare-func", compare_args, functions,                          \
@@ -159,12 +168,12 @@ static const char *const FUNCTIONS[] = {"simple",
         PGY_OPT_TEXT("--save-accuracy-results", compare_args, save_accuracy, .meta = "PATH",       \
                      .help = "save metrics, thresholds and verdicts as JSON"),                     \
         PGY_OPT_FLAG(                                                                              \
-            "--compat", compare_args, compat,                                                      \
+            "--compat", compare_args, judge.compat,                                                \
             .help = "where the original passes what was not compared, pass it too, and say so")
 
 static const pgy_option COMPARE_OPTIONS[] = {
     SHARED_ROWS,
-    PGY_OPT_FLAG("--validate", compare_args, validate,
+    PGY_OPT_FLAG("--validate", compare_args, judge.validate,
                  .help = "fail if any output holds NaN or infinity"),
     PGY_OPT_LIST("--load-outputs --load-results", compare_args, load_outputs,
                  .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
@@ -176,6 +185,11 @@ static const pgy_option COMPARE_OPTIONS[] = {
     PGY_OPT_END,
 };
 static const pgy_option SAVED_OPTIONS[] = {SHARED_ROWS, PGY_OPT_END};
+
+static void compare_defaults(void *settings)
+{
+    ((compare_args *)settings)->judge = pgy_judge_options_default();
+}
 
 static pgy_status finish_compare(void *settings, args *line, pgy_error *err)
 {
@@ -189,7 +203,8 @@ static pgy_status finish_compare(void *settings, args *line, pgy_error *err)
 #define COMPARE_GROUP(table)                                                                      \
     {                                                                                             \
         .title = "Comparator Comparisons", .description = "Options related to comparing outputs", \
-        .options = table, ARGS_TYPE(compare_args), .finish = finish_compare                       \
+        .options = table, ARGS_TYPE(compare_args), .defaults = compare_defaults,                  \
+        .finish = finish_compare                                                                  \
     }
 const option_group GROUP_COMPARE = COMPARE_GROUP(COMPARE_OPTIONS);
 const option_group GROUP_COMPARE_SAVED = COMPARE_GROUP(SAVED_OPTIONS);

@@ -8,10 +8,10 @@
 
 #include "cli/command.h"
 
+/* Options that are fields of the library's structs are written there by their rows. */
 typedef struct inference_args {
+    pgy_run_options run;
     int64_t warm_up;
-    bool use_subprocess, sequential;
-    const char *save_inputs, *save_input_blob, *save_outputs;
     const char *old_inputs, *old_outputs; /* older spellings */
 } inference_args;
 extern const option_group GROUP_INFERENCE;
@@ -25,7 +25,8 @@ typedef struct postprocess_args {
 extern const option_group GROUP_POSTPROCESS;
 
 typedef struct compare_args {
-    bool no_shape_check, validate, fail_fast, check_average, compat;
+    pgy_judge_options judge;
+    bool no_shape_check;
     pgy_text_list functions;
     const char *script, *script_function;
     pgy_text_list load_outputs, old_load_outputs;

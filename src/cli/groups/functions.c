@@ -121,7 +121,7 @@ static pgy_status make_function(pgy_compare **out, pgy_compare_kind kind, const 
 {
     pgy_compare_options o = pgy_compare_options_default(kind);
     o.no_shape_check = c->no_shape_check;
-    o.fail_fast = c->fail_fast;
+    o.fail_fast = c->judge.fail_fast;
     pgy_status st = PGY_OK;
     if (kind == PGY_COMPARE_SIMPLE) {
         st = simple_options(&o, f, a, err);
