@@ -33,7 +33,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--decomposable-attentions", trt_network_args, decomposable_attentions,
                  .help = "attention may be computed in several steps; it may anyway"),
     PGY_OPT_FLAG("--strongly-typed", trt_network_args, strongly_typed,
-                 .help = "types are those of the model, as they are anyway"),
+                 .help = "no effect: types are those of the model in any case"),
     NAME_LIST("--mark-debug", mark_debug, "NAME",
               "tensors to look at while the model runs: they join the results; no fusion swallows "
               "them; wildcards are accepted"),

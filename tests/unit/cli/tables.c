@@ -95,6 +95,12 @@ static void test_tables__commands(void **state)
         assert_true(c->summary[0] && c->description[0]);
         assert_ptr_equal(command_find(p, c->tool, c->subtool), c);
     }
+    for (const tool_info *t = p->tools; t->name; t++) {
+        size_t count = 0;
+        for (const command *const *c = p->commands; *c; c++) count += !strcmp((*c)->tool, t->name);
+        if (!count) fail_msg("tool %s has no command", t->name);
+        assert_true(t->summary && t->summary[0]);
+    }
     assert_ptr_equal(command_find(p, "data", "to-input"), command_find(p, "data", "merge"));
     assert_null(command_find(p, "data", "nothing"));
 }
