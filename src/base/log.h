@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short forms for files that log. Such a file defines, once, the module path it logs under; the
- * paths are those of the original, so that `--verbosity comparator:VERBOSE` in old scripts means
- * the same:
+/* Short forms for files that log. Such a file defines, once, the path it logs under: its own, or,
+ * where it repeats lines of the original, the original's, so that `--verbosity comparator:VERBOSE`
+ * in old scripts means the same:
  *
  *     static const char LOG_PATH[] = "comparator/comparator.py";
  *     LOG(INFO, "Loading model: %s", path);

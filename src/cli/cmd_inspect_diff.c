@@ -7,7 +7,7 @@
 #include "base/pytext.h"
 #include "cli/groups/model.h"
 
-static const char LOG_PATH[] = "tools/inspect/subtool/diff.py";
+static const char LOG_PATH[] = "cli/cmd_inspect_diff.c";
 
 typedef struct inspect_diff_args {
     const char *before, *after, *json, *atol_text, *rtol_text;

@@ -8,7 +8,7 @@
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 
-static const char LOG_PATH[] = "tools/inspect/subtool/memory.py";
+static const char LOG_PATH[] = "cli/cmd_inspect_memory.c";
 
 typedef struct inspect_memory_args {
     bool all, in_place, sort, free_inputs, with_weights;

@@ -17,7 +17,7 @@
 #include "cli/groups/operators.h"
 #include "cli/surgeon.h"
 
-static const char LOG_PATH[] = "tools/surgeon/subtool/cut.py";
+static const char LOG_PATH[] = "cli/cmd_surgeon_cut.c";
 
 enum { MAX_LOOPS = 32 };
 

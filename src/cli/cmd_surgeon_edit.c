@@ -13,7 +13,7 @@
 #include "cli/groups/operators.h"
 #include "cli/surgeon.h"
 
-static const char LOG_PATH[] = "tools/surgeon/subtool/edit.py";
+static const char LOG_PATH[] = "cli/cmd_surgeon_edit.c";
 
 enum { SHOWN_CHANGES = 200 };
 

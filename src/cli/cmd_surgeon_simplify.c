@@ -14,7 +14,7 @@
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 
-static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
+static const char LOG_PATH[] = "cli/cmd_surgeon_simplify.c";
 
 typedef struct simplify_args {
     const char *output, *report;

@@ -10,7 +10,7 @@
 #include "base/system.h"
 #include "cli/interrupt.h"
 
-static const char LOG_PATH[] = "tools/base/tool.py";
+static const char LOG_PATH[] = "cli/progress.c";
 
 enum { SECOND_NS = 1000000000, EVERY_NS = 250000000, ESTIMATE_S = 2, MANY_S = 180 };
 static const int64_t LINE_NS = 10ll * SECOND_NS;

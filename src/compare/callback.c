@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "compare/compare.h"
 
-static const char LOG_PATH[] = "comparator/compare.py";
+static const char LOG_PATH[] = "compare/callback.c";
 
 typedef struct coverage {
     const pgy_iteration *a, *b;

@@ -19,7 +19,7 @@
 #include "compare/channel.h"
 #include "compare/run.h"
 
-static const char LOG_PATH[] = "comparator/comparator.py";
+static const char LOG_PATH[] = "compare/subprocess.c";
 
 /* ---- In the child --------------------------------------------------------------------------- */
 

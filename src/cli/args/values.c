@@ -15,7 +15,7 @@
 #include "cli/args/parser.h"
 #include "cli/args/trtexec.h"
 
-static const char LOG_PATH[] = "tools/args/util.py";
+static const char LOG_PATH[] = "cli/args/values.c";
 
 static pgy_status no_memory(pgy_error *err)
 {

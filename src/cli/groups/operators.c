@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cli/args/values.h"
 
-static const char LOG_PATH[] = "tools/args/operators.py";
+static const char LOG_PATH[] = "cli/groups/operators.c";
 
 typedef struct operator_args {
     pgy_text_list libraries;

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 
-static const char LOG_PATH[] = "tools/args/multi_device.py";
+static const char LOG_PATH[] = "cli/groups/shard.c";
 
 static const char *const PARALLELISMS[] = {"CP", "TP", NULL};
 static const char *const CP_TYPES[] = {"native", "fused", "ring_attention", NULL};

@@ -10,7 +10,7 @@
 #include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
 
-static const char LOG_PATH[] = "tools/args/backend/trt/config.py";
+static const char LOG_PATH[] = "cli/groups/trt_notes.c";
 
 typedef struct note {
     bool given;

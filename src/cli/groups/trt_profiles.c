@@ -8,7 +8,7 @@
 #include "cli/args/values.h"
 #include "cli/groups/trt.h"
 
-static const char LOG_PATH[] = "tools/args/backend/trt/config.py";
+static const char LOG_PATH[] = "cli/groups/trt_profiles.c";
 
 enum { KINDS = 3 };
 static const char *const OPTION_NAMES[KINDS] = {"--trt-min-shapes", "--trt-opt-shapes",
