@@ -67,6 +67,7 @@ typedef struct pgy_progress {
     size_t size; /**< sizeof(pgy_progress) */
     const pgy_progress_level *levels;
     size_t level_count;
+    double fraction; /**< of the first level that is done, 0 to 1; only grows; below 0: not known */
 } pgy_progress;
 
 /** Called at most ten times a second, by the thread whose call it reports, and without levels when

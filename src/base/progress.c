@@ -8,15 +8,26 @@
 #include "base/system.h"
 
 enum { MAX_LEVELS = 8, EVERY_NS = 100000000 };
+static const double LEAST_SHARE = 1e-9; /* 0 means that nothing was said */
 
 static _Atomic(pgy_progress_function) listener;
 static void *listener_user;
 static atomic_bool is_owned;
 static _Thread_local bool is_owner;
 
+/* What pieces of work add up to: of the level around, and in this one. */
+typedef struct shares {
+    double own;   /* of the level around; 0: it is one of its parts */
+    double ended; /* of this level, by pieces that have ended */
+    bool adds_up; /* from shares, not from parts */
+} shares;
+
 /* The owner's. `depth` counts levels beyond MAX_LEVELS as well. */
 static pgy_progress_level levels[MAX_LEVELS];
 static int64_t starts_ns[MAX_LEVELS];
+static shares parts[MAX_LEVELS];
+static double expected; /* of the rest, by what is begun next; 0: nothing was said */
+static double fraction; /* told last */
 static size_t depth;
 static int64_t told_ns;
 
@@ -26,12 +37,44 @@ void pgy_set_progress(pgy_progress_function function, void *user)
     atomic_store(&listener, function);
 }
 
+/* Of one level, without what goes on in it. */
+static double done_at(size_t i)
+{
+    const pgy_progress_level *l = &levels[i];
+    if (parts[i].adds_up) return parts[i].ended;
+    if (!l->total) return 0;
+    return l->done < l->total ? (double)l->done / (double)l->total : 1;
+}
+
+/* How much of level i its present piece is. */
+static double piece_of(size_t i)
+{
+    if (parts[i].adds_up) return parts[i + 1].own;
+    return levels[i].total ? 1 / (double)levels[i].total : 0;
+}
+
+/* A share may have been too small, and a part may begin a second piece: what was told once stands.
+ */
+static double find_fraction(size_t count)
+{
+    double done = 0, piece = 1;
+    if (!count || (!levels[0].total && !parts[0].adds_up)) return -1;
+    for (size_t i = 0; i < count && piece > 0; i++) {
+        done += piece * done_at(i);
+        if (i + 1 < count) piece *= piece_of(i);
+    }
+    if (done > 1) done = 1;
+    if (done > fraction) fraction = done;
+    return fraction;
+}
+
 static void tell(int64_t now)
 {
     const pgy_progress_function function = atomic_load_explicit(&listener, memory_order_acquire);
     if (!function || now - told_ns < EVERY_NS) return;
     const size_t count = depth < MAX_LEVELS ? depth : MAX_LEVELS;
-    const pgy_progress p = {.size = sizeof p, .levels = levels, .level_count = count};
+    const pgy_progress p = {
+        .size = sizeof p, .levels = levels, .level_count = count, .fraction = find_fraction(count)};
     told_ns = now;
     for (size_t i = 0; i < count; i++) levels[i].elapsed_ns = now - starts_ns[i];
     function(&p, listener_user);
@@ -47,7 +90,14 @@ static bool may_begin(void)
     is_owner = true;
     depth = 0;
     told_ns = 0;
+    expected = fraction = 0;
     return true;
+}
+
+static void take_share(shares *piece, shares *around)
+{
+    if (expected > 0) around->adds_up = true;
+    piece->own = expected * (1 - around->ended);
 }
 
 void progress_begin(const char *what, uint64_t total)
@@ -57,9 +107,19 @@ void progress_begin(const char *what, uint64_t total)
     if (depth < MAX_LEVELS) {
         levels[depth] = (pgy_progress_level){.what = what, .total = total};
         starts_ns[depth] = now;
+        parts[depth] = (shares){0};
+        if (depth) take_share(&parts[depth], &parts[depth - 1]);
     }
+    expected = 0;
     depth++;
     tell(now);
+}
+
+void progress_expect(double share_of_rest)
+{
+    if (!is_owner) return;
+    if (!(share_of_rest < 1)) share_of_rest = 1;
+    expected = share_of_rest > LEAST_SHARE ? share_of_rest : LEAST_SHARE;
 }
 
 void progress_advance(uint64_t done)
@@ -71,9 +131,15 @@ void progress_advance(uint64_t done)
 
 void progress_end(void)
 {
-    if (!is_owner || --depth) return;
+    if (!is_owner) return;
+    expected = 0;
+    if (--depth) {
+        if (depth < MAX_LEVELS) parts[depth - 1].ended += parts[depth].own;
+        return;
+    }
     const pgy_progress_function function = atomic_load_explicit(&listener, memory_order_acquire);
-    if (function) function(&(pgy_progress){.size = sizeof(pgy_progress)}, listener_user);
+    const pgy_progress p = {.size = sizeof p, .fraction = find_fraction(1)};
+    if (function) function(&p, listener_user);
     is_owner = false;
     atomic_store(&is_owned, false);
 }

@@ -45,8 +45,8 @@ static int append_time(char *out, size_t size, int at, const char *before, doubl
     return append(out, size, at, text);
 }
 
-/* How much of the first level of known size is done, with what the levels in it have done; *first
- * is that level. 0: nothing is known. */
+/* Of work that is not known as a whole: how much of the first level of known size is done, with
+ * what the levels in it have done; *first is that level. 0: nothing is known. */
 static double fraction_done(size_t *first, const pgy_progress *p)
 {
     double done = 0, part = 1;
@@ -59,15 +59,27 @@ static double fraction_done(size_t *first, const pgy_progress *p)
     return done < 1 ? done : 1;
 }
 
+/* A whole that has no parts to be counted shows how much of it is done. */
+static int append_whole(char *out, size_t size, int at, const pgy_progress *p)
+{
+    char text[32];
+    if (p->fraction < 0 || p->levels[0].total) return at;
+    snprintf(text, sizeof text, " %d %%", (int)(100 * p->fraction));
+    return append(out, size, at, text);
+}
+
 void progress_text(char *out, size_t size, const pgy_progress *p)
 {
-    size_t first;
+    size_t first = 0;
     int at = 0;
     if (size) *out = 0;
     if (!p->level_count) return;
-    for (size_t i = 0; i < p->level_count; i++) at = append_level(out, size, at, &p->levels[i]);
+    for (size_t i = 0; i < p->level_count; i++) {
+        at = append_level(out, size, at, &p->levels[i]);
+        if (i == 0) at = append_whole(out, size, at, p);
+    }
     at = append_time(out, size, at, ", ", (double)p->levels[0].elapsed_ns / SECOND_NS, "");
-    const double done = fraction_done(&first, p);
+    const double done = p->fraction < 0 ? fraction_done(&first, p) : p->fraction;
     if (done < LEAST_DONE) return;
     const double elapsed = (double)p->levels[first].elapsed_ns / SECOND_NS;
     if (elapsed >= ESTIMATE_S)

@@ -7,7 +7,9 @@
 #include "backends/native/options.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/system.h"
+#include "engine/build/progress.h"
 #include "engine/build/shapes.h"
 #include "engine/context/context.h"
 #include "engine/plan/plan.h"
@@ -129,18 +131,18 @@ static pgy_status build_profiles(native *r, pgy_error *err)
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < profiles_count(engine_profiles(r->engine)); i++) {
         program *p = NULL;
+        engine_expect_program(r->engine, i, r->options.save_engine != NULL);
         if (is_chosen(r->engine, i)) st = engine_program_for(&p, r->engine, i, err);
         program_release(p);
     }
     return st;
 }
 
-static pgy_status build(native *r, pgy_error *err)
+/* Building, and then writing: a whole, of which the progress is told. */
+static pgy_status build_all(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
     pgy_model *model = NULL;
-    const int64_t start = clock_ns();
-    r->tactics_saved = !c || !c->save_tactics;
     pgy_status st = open_model(&model, r->source, err);
     if (!st) st = engine_build(&r->engine, model, c, err);
     pgy_model_destroy(model);
@@ -148,7 +150,18 @@ static pgy_status build(native *r, pgy_error *err)
     if (st) return st;
     native_log_build(c, engine_profiles(r->engine));
     st = build_profiles(r, err);
-    if (!st) st = save_engine(r, err);
+    progress_expect(1);
+    return st ? st : save_engine(r, err);
+}
+
+static pgy_status build(native *r, pgy_error *err)
+{
+    const pgy_build_config *c = r->options.config;
+    const int64_t start = clock_ns();
+    r->tactics_saved = !c || !c->save_tactics;
+    progress_begin(PROGRESS_ENGINE, 0);
+    const pgy_status st = build_all(r, err);
+    progress_end();
     if (!st)
         LOG(INFO, "Finished engine building in %.3f seconds", (double)(clock_ns() - start) * 1e-9);
     return st;

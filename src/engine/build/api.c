@@ -3,13 +3,16 @@
  * public engine is built for all its profiles at once, so that it depends on nothing of its maker.
  */
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "engine/build/engine.h"
+#include "engine/build/progress.h"
 
 static pgy_status build_profiles(engine *e, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < pgy_engine_profile_count(e); i++) {
         program *p = NULL;
+        engine_expect_program(e, i, false);
         st = engine_program_for(&p, e, i, err);
         program_release(p);
     }
@@ -21,8 +24,10 @@ pgy_status pgy_engine_build(pgy_engine **out, pgy_model *model, const pgy_build_
 {
     engine *e = NULL;
     if (!out || !model) return pgy_error_set(err, PGY_E_ARGUMENT, "an engine needs a model");
+    progress_begin(PROGRESS_ENGINE, 0);
     pgy_status st = engine_build(&e, model, config, err);
     if (!st) st = build_profiles(e, err);
+    progress_end();
     if (st) {
         engine_release(e);
         return st;

@@ -11,6 +11,7 @@
 #include "engine/build/config.h"
 #include "engine/build/debug.h"
 #include "engine/build/hooks.h"
+#include "engine/build/progress.h"
 #include "engine/build/shapes.h"
 #include "engine/passes/pass.h"
 #include "engine/precision/precision.h"
@@ -18,6 +19,8 @@
 #include "evaluate/plan.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
+
+static const double CALIBRATION_S = 2; /* the number of its inputs is not known */
 
 pgy_status engine_no_memory(pgy_error *err)
 {
@@ -233,6 +236,19 @@ static pgy_status keep_original(engine *e, pgy_model *model, const pgy_graph *g,
     return PGY_OK;
 }
 
+static build_costs engine_costs(const engine *e)
+{
+    return build_expect_costs(e->graph, e->timing ? e->timing->left_ns : 0);
+}
+
+void engine_expect_program(const engine *e, size_t profile, bool writes)
+{
+    const build_costs c = engine_costs(e);
+    const double one = c.kernels + c.times + c.packing;
+    const size_t later = profiles_count(e->profiles) - profile - 1;
+    progress_expect_costs(one, one * (double)later + (writes ? c.writing : 0));
+}
+
 static pgy_status import(engine *e, pgy_model *model, const calibration_runner *runner,
                          pgy_error *err)
 {
@@ -249,7 +265,12 @@ static pgy_status import(engine *e, pgy_model *model, const calibration_runner *
     if (!e->name) return engine_no_memory(err);
     st = keep_original(e, model, m.graph, err);
     if (!st) st = profiles_create(&e->profiles, e->config, e->inputs, err);
-    return st ? st : engine_optimise(&m, e->config, runner, err);
+    if (st) return st;
+    const build_costs c = engine_costs(e);
+    const bool calibrates = e->config->int8 && e->config->calibration;
+    const double programs = (c.kernels + c.times + c.packing) * (double)profiles_count(e->profiles);
+    progress_expect_costs(c.passes + (calibrates ? CALIBRATION_S : 0), programs + c.writing);
+    return engine_optimise(&m, e->config, runner, err);
 }
 
 static pgy_status load_replay(engine *e, pgy_error *err)

@@ -22,6 +22,9 @@ struct calibration_runner;
 pgy_status engine_build_with(engine **out, pgy_model *model, const pgy_build_config *config,
                              const struct calibration_runner *runner,
                              pgy_error *err) PGY_MUST_CHECK;
+/* What is begun next is the program of a profile; the others follow, and writing if `writes`
+ * (base/progress.h). */
+void engine_expect_program(const engine *e, size_t profile, bool writes);
 /* Nothing of the caller's is used any more. */
 void engine_let_go(engine *e);
 /* From a plan file: nothing is built for the shapes that it was made for. */

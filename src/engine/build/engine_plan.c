@@ -5,8 +5,10 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "engine/build/config.h"
 #include "engine/build/engine_state.h"
+#include "engine/build/progress.h"
 #include "engine/build/shapes.h"
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
@@ -261,7 +263,10 @@ static pgy_status write_plan(engine *e, const char *path, void **data, size_t *s
 
 pgy_status engine_save(engine *e, const char *path, pgy_error *err)
 {
-    return write_plan(e, path, NULL, NULL, err);
+    progress_begin(PROGRESS_WRITING, 0);
+    const pgy_status st = write_plan(e, path, NULL, NULL, err);
+    progress_end();
+    return st;
 }
 
 pgy_status engine_serialize(void **out, size_t *size_bytes, engine *e, pgy_error *err)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
+#include "engine/build/progress.h"
 #include "engine/program/build.h"
 #include "engine/program/reference_step.h"
 #include "engine/select/select.h"
@@ -299,6 +301,21 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
     return st;
 }
 
+/* Kernels pack their weights meanwhile. */
+static pgy_status emit_nodes(build_node *nodes, size_t count, builder *b, pgy_error *err)
+{
+    const pgy_build_config *config = b->options->config;
+    pgy_status st = PGY_OK;
+    progress_expect(1);
+    progress_start(config, PROGRESS_PACKING, PROGRESS_PROGRAM, count);
+    for (size_t i = 0; !st && i < count; i++) {
+        st = nodes[i].is_view ? emit_view(&nodes[i], b, err) : emit_step(&nodes[i], b, err);
+        if (!st) st = progress_step(config, PROGRESS_PACKING, i, err);
+    }
+    progress_finish(config, PROGRESS_PACKING);
+    return st;
+}
+
 pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count, pgy_error *err)
 {
     arena memory = {0};
@@ -312,8 +329,7 @@ pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count, pgy_err
         st = open_node(&nodes[opened++], b, err);
     }
     if (!st) st = select_kernels(b, nodes, opened, &memory, err);
-    for (size_t i = 0; !st && i < opened; i++)
-        st = nodes[i].is_view ? emit_view(&nodes[i], b, err) : emit_step(&nodes[i], b, err);
+    if (!st) st = emit_nodes(nodes, opened, b, err);
     arena_deinit(&memory);
     return st;
 }

@@ -24,6 +24,8 @@ static pgy_status gather(selection *s, build_node *nodes, pgy_error *err)
     memset(s->masks, 1 << KERNEL_LINEAR, s->b->tensor_count);
     const pgy_build_config *config = s->b->options->config;
     pgy_status st = PGY_OK;
+    const build_costs c = build_expect_costs(s->b->graph, s->timing ? s->timing->left_ns : 0);
+    progress_expect_costs(c.kernels, c.times + c.packing);
     progress_start(config, PROGRESS_KERNELS, PROGRESS_PROGRAM, s->count);
     for (size_t i = 0; !st && i < s->count; i++) {
         s->nodes[i].n = &nodes[i];

@@ -256,6 +256,8 @@ static pgy_status measure_all(selection *s, select_node *const *order, size_t co
 {
     const pgy_build_config *config = s->b->options->config;
     pgy_status st = PGY_OK;
+    const build_costs c = build_expect_costs(s->b->graph, s->timing->left_ns);
+    progress_expect_costs(c.times, c.packing);
     progress_start(config, PROGRESS_TIMES, PROGRESS_PROGRAM, count);
     for (size_t i = 0; !st && i < count; i++) {
         st = measure_node(s, order[i], err);

@@ -10,14 +10,21 @@
 
 static const int64_t SECOND = 1000000000;
 
-static void expect(const pgy_progress_level *levels, size_t count, const char *expected)
+static void expect_whole(const pgy_progress_level *levels, size_t count, double fraction,
+                         const char *expected)
 {
     char text[256], small[8];
-    const pgy_progress p = {.size = sizeof p, .levels = levels, .level_count = count};
+    const pgy_progress p = {
+        .size = sizeof p, .levels = levels, .level_count = count, .fraction = fraction};
     progress_text(text, sizeof text, &p);
     assert_string_equal(text, expected);
     progress_text(small, sizeof small, &p); /* does not write behind a short buffer */
     assert_memory_equal(small, expected, count ? sizeof small - 1 : 0);
+}
+
+static void expect(const pgy_progress_level *levels, size_t count, const char *expected)
+{
+    expect_whole(levels, count, -1, expected);
 }
 
 static void test_progress__without_a_known_total(void **state)
@@ -56,4 +63,20 @@ static void test_progress__levels(void **state)
     const pgy_progress_level unknown[] = {{"Building a program", 0, 0, 40 * SECOND},
                                           {"Measuring kernels", 10, 20, 10 * SECOND}};
     expect(unknown, 2, "Building a program, Measuring kernels 10 of 20, 40 s, about 10 s left");
+}
+
+/* The estimate is of the whole, however its phases are counted. */
+static void test_progress__whole_of_phases(void **state)
+{
+    (void)state;
+    const pgy_progress_level build[] = {{"Building an engine", 0, 0, 40 * SECOND},
+                                        {"Building a program", 0, 0, 30 * SECOND},
+                                        {"Measuring kernels", 10, 20, 10 * SECOND}};
+    expect_whole(build, 3, 0.75,
+                 "Building an engine 75 %, Building a program, Measuring kernels 10 of 20, 40 s, "
+                 "about 13 s left");
+    expect_whole(build, 1, 0.001, "Building an engine 0 %, 40 s");
+    expect_whole(build, 1, 1, "Building an engine 100 %, 40 s, about 0 s left");
+    const pgy_progress_level counted[] = {{"Running iterations", 1, 4, 30 * SECOND}};
+    expect_whole(counted, 1, 0.375, "Running iterations 1 of 4, 30 s, about 50 s left");
 }
