@@ -51,39 +51,41 @@ static pgy_status add_input(pgy_tensor_map *feed, const pgy_tensor_info *v, pgy_
 
 enum { PATIENCE_S = 2 };
 
-typedef struct watchman {
-    pthread_t thread;
+/* One thread for all runs: one for each would cost more than most runs. It looks every two seconds
+ * whether the same run still goes on. */
+static struct {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool over;
-    context *context;
-} watchman;
+    context *context; /* that runs; NULL: none */
+    uint64_t runs;
+} watched = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void *watch(void *user)
+static void *watch(void *unused)
 {
-    watchman *w = user;
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += PATIENCE_S;
-    int timed_out = 0;
-    pthread_mutex_lock(&w->lock);
-    while (!w->over && !timed_out) timed_out = pthread_cond_timedwait(&w->changed, &w->lock, &end);
-    pthread_mutex_unlock(&w->lock);
-    if (timed_out) pgy_context_cancel(w->context);
+    (void)unused;
+    for (uint64_t last = 0;;) {
+        nanosleep(&(struct timespec){.tv_sec = PATIENCE_S}, NULL);
+        pthread_mutex_lock(&watched.lock);
+        if (watched.context && watched.runs == last) pgy_context_cancel(watched.context);
+        last = watched.runs;
+        pthread_mutex_unlock(&watched.lock);
+    }
     return NULL;
+}
+
+static void set_watched(context *c)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&watched.lock);
+    if (c && watched.runs++ == 0 && pthread_create(&thread, NULL, watch, NULL)) __builtin_trap();
+    watched.context = c;
+    pthread_mutex_unlock(&watched.lock);
 }
 
 static pgy_status run_watched(context *c, pgy_tensor_map *feed, pgy_tensor_map *out, pgy_error *err)
 {
-    watchman w = {
-        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .context = c};
-    if (pthread_create(&w.thread, NULL, watch, &w)) __builtin_trap();
+    set_watched(c);
     const pgy_status st = context_run(c, feed, out, NULL, err);
-    pthread_mutex_lock(&w.lock);
-    w.over = true;
-    pthread_cond_signal(&w.changed);
-    pthread_mutex_unlock(&w.lock);
-    pthread_join(w.thread, NULL);
+    set_watched(NULL);
     return st;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small network made of the bytes runs in the engine on two threads, and in the reference; what
- * comes out must be the same but for rounding. */
+/* A small network made of the bytes runs in the engine, and in the reference; what comes out must
+ * be the same but for rounding. Most networks have few layers and one thread, so that many are
+ * tried; the length of the input says which are large, and which run on two threads. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,15 +27,17 @@ static pgy_status run_reference(pgy_model *model, const pgy_tensor_map *feed, pg
     return st;
 }
 
+enum { FEW_LAYERS = 4, ONE_IS_LARGE = 16, ONE_HAS_THREADS = 5 };
+
 static pgy_status run_engine(pgy_tensor_map **feed, pgy_model *model, byte_source *source,
-                             pgy_tensor_map *out, pgy_error *err)
+                             uint32_t threads, pgy_tensor_map *out, pgy_error *err)
 {
     const pgy_build_config config = {
-        .size = sizeof config, .threads = 2, .has_optimization_level = true};
+        .size = sizeof config, .threads = threads, .has_optimization_level = true};
     engine *e = NULL;
     context *c = NULL;
     pgy_status st = engine_build(&e, model, &config, err);
-    if (!st) st = context_create(&c, e, 2, err);
+    if (!st) st = context_create(&c, e, threads, err);
     if (!st) *feed = random_feed(source, engine_inputs(e));
     if (!st) st = context_run(c, *feed, out, NULL, err);
     context_destroy(c);
@@ -45,13 +48,15 @@ static pgy_status run_engine(pgy_tensor_map **feed, pgy_model *model, byte_sourc
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     byte_source source = {.data = data, .size = size, .state = size};
-    pgy_model *model = random_network(&source);
+    const bool is_large = size % ONE_IS_LARGE == ONE_IS_LARGE - 1;
+    const uint32_t threads = size % ONE_HAS_THREADS == ONE_HAS_THREADS - 1 ? 2 : 1;
+    pgy_model *model = random_network_below(&source, is_large ? RANDOM_MAX_LAYERS : FEW_LAYERS);
     pgy_tensor_map *feed = NULL, *got = NULL, *wanted = NULL;
     pgy_error err = {0};
     if (!model) __builtin_trap();
     pgy_status st = pgy_tensor_map_create(&got, &err);
     if (!st) st = pgy_tensor_map_create(&wanted, &err);
-    if (!st) st = run_engine(&feed, model, &source, got, &err);
+    if (!st) st = run_engine(&feed, model, &source, threads, got, &err);
     if (!st) st = run_reference(model, feed, wanted, &err);
     if (st) {
         fprintf(stderr, "%s\n", err.text);

@@ -358,6 +358,16 @@ static pgy_status feed_input(pgy_tensor_map *feed, const pgy_tensor_info *v, pgy
     return st;
 }
 
+/* One plan in four, as its signature says, runs on two threads: starting one costs more than most
+ * runs. */
+static size_t threads_for(const void *bytes, size_t size)
+{
+    plan_header h;
+    if (size < sizeof h) return 1;
+    memcpy(&h, bytes, sizeof h);
+    return h.hash % 4 == 0 ? 2 : 1;
+}
+
 pgy_status hostile_plan_run(const void *bytes, size_t size, pgy_error *err)
 {
     engine *e = NULL;
@@ -365,7 +375,7 @@ pgy_status hostile_plan_run(const void *bytes, size_t size, pgy_error *err)
     pgy_tensor_map *feed = NULL, *out = NULL;
     pgy_set_max_memory(MAX_BYTES);
     pgy_status st = engine_load(&e, bytes, size, false, err);
-    if (!st) st = context_create(&c, e, 2, err);
+    if (!st) st = context_create(&c, e, threads_for(bytes, size), err);
     if (!st) st = pgy_tensor_map_create(&feed, err);
     if (!st) st = pgy_tensor_map_create(&out, err);
     for (size_t i = 0; !st && i < pgy_metadata_count(engine_inputs(e)); i++)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_VALUES = 64, MAX_LAYERS = 24, MAX_ELEMENTS = 20000 };
+enum { MAX_VALUES = 64, MAX_ELEMENTS = 20000 };
 
 typedef struct maker {
     byte_source *source;
@@ -382,11 +382,16 @@ static bool mark_outputs(maker *m)
 
 pgy_model *random_network(byte_source *s)
 {
+    return random_network_below(s, RANDOM_MAX_LAYERS);
+}
+
+pgy_model *random_network_below(byte_source *s, uint32_t max_layers)
+{
     maker m = {.source = s};
     pgy_model *model = NULL;
     if (pgy_network_create(&m.net, "random", NULL)) return NULL;
     bool ok = add_inputs(&m);
-    const uint32_t layers = 1 + pick(&m, MAX_LAYERS);
+    const uint32_t layers = 1 + pick(&m, max_layers);
     for (uint32_t i = 0; ok && i < layers; i++)
         LAYERS[pick(&m, sizeof LAYERS / sizeof *LAYERS)](&m);
     if (ok && mark_outputs(&m) && pgy_network_to_model(&model, m.net, NULL)) model = NULL;

@@ -20,6 +20,9 @@ uint32_t byte_source_below(byte_source *s, uint32_t bound);
 void byte_source_fill(byte_source *s, pgy_tensor *t);
 /* NULL: out of memory. */
 pgy_model *random_network(byte_source *s);
+/* The same of at most so many layers, up to RANDOM_MAX_LAYERS. */
+enum { RANDOM_MAX_LAYERS = 24 };
+pgy_model *random_network_below(byte_source *s, uint32_t max_layers);
 /* Something for every input of fixed shape. */
 pgy_tensor_map *random_feed(byte_source *s, const pgy_metadata *inputs);
 /* Of the root mean square of what is wanted, the largest difference; infinite if only one of two
