@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads YAML by recursive descent over the text. Structure comes from columns: what belongs to a
- * key or a dash stands further right, but for the dashes of a list, which may stand below their
- * key. Texts and what lies between them are read by yaml_scan.c; what a plain scalar means is
- * decided by yaml_scalar.c's table. */
+/* Reads YAML by recursive descent. Columns give the structure: the value of a key or a dash is
+ * indented further, except the dashes of a list, which may be in the column of their key.
+ * yaml_scan.c reads texts and the blanks between them; yaml_scalar.c decides the type of a plain
+ * scalar. */
 #include "base/yaml.h"
 
 #include "base/yaml_scalar.h"
@@ -10,10 +10,10 @@
 
 enum { MAX_DEPTH = 64, MAX_REPEATED = 1 << 20 };
 
-/* "&name" in front of a value, for which "*name" stands later. */
+/* "&name" before a value, which "*name" repeats later. */
 typedef struct anchor {
     span name;
-    const json_value *value; /* NULL: not read to its end yet */
+    const json_value *value; /* NULL: its end is not read yet */
     size_t size;             /* values in it */
     struct anchor *next;
 } anchor;
@@ -21,7 +21,7 @@ typedef struct anchor {
 typedef struct yaml {
     yaml_scan at;
     int depth;
-    size_t made, repeated; /* values read, and by how many more aliases made the tree grow */
+    size_t made, repeated; /* values read, and values that aliases added */
     anchor *anchors;
     arena *memory;
 } yaml;
@@ -123,7 +123,7 @@ static void add_member(yaml *y, json_value *object, span key, json_value *v, jso
 
 static json_value *read_flow(yaml *y);
 
-/* "[a, b]" and "{a: b}"; the cursor is at the bracket. */
+/* "[a, b]" and "{a: b}"; the cursor is at the opening bracket. */
 static json_value *read_flow_items(yaml *y)
 {
     const bool object = *y->at.p == '{';
@@ -180,7 +180,7 @@ static anchor *add_anchor(yaml *y)
     return a;
 }
 
-/* A copy that shares what is in the value. */
+/* A copy that shares the value's items. */
 static json_value *read_alias(yaml *y)
 {
     const span name = yaml_read_name(&y->at);
@@ -197,7 +197,7 @@ static json_value *read_alias(yaml *y)
     return yaml_ends_line(&y->at) ? v : fail(y, "something stands behind a value");
 }
 
-/* What stands behind "key:" or "-". */
+/* The value after "key:" or "-". */
 static json_value *read_unmarked(yaml *y, long own, bool behind_dash)
 {
     if (!yaml_ends_line(&y->at)) {

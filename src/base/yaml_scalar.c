@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plain scalar of YAML 1.1 stands for, and the reverse: how a text is written so that it is
- * read as that text. Numbers that YAML writes in unusual ways (base 60, octal, dates) are read as
- * texts and written in quotes. */
+/* The type of a plain scalar of YAML 1.1, and the reverse: how a text is written so that it is read
+ * as a text. Rare notations of numbers (base 60, octal, dates) are read as texts and written in
+ * quotes. */
 #include "base/yaml_scalar.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static bool is_integer(const char *text)
     return strspn(text, "0123456789") == strlen(text);
 }
 
-/* Digits with a point: "1.5", ".5e+3", "-1."; with a sign there is a digit in front of it. */
+/* Digits with a point: "1.5", ".5e+3", "-1."; after a sign, a digit must precede the point. */
 static bool is_real(const char *text)
 {
     size_t digits = 0;
@@ -85,14 +85,14 @@ void yaml_resolve(json_value *v, const char *text)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Could it be taken for a number or a date, by this reader or another one? */
+/* True if this reader or another one could take the text for a number or a date. */
 static bool is_number_like(const char *text)
 {
     const char *p = text + (*text == '-' || *text == '+');
     if (is_any(p, INFINITIES)) return true;
     if (!strncmp(p, "0x", 2) || !strncmp(p, "0b", 2) || !strncmp(p, "0o", 2)) return true;
     if (!(*p >= '0' && *p <= '9') && !(*p == '.' && p[1] >= '0' && p[1] <= '9')) return false;
-    if (strpbrk(p, "eE") && !strchr(p, '.')) return false; /* no number in YAML 1.1 */
+    if (strpbrk(p, "eE") && !strchr(p, '.')) return false; /* not a number in YAML 1.1 */
     return strspn(p, "0123456789_.:-+eETZtz ") == strlen(p);
 }
 
@@ -116,7 +116,7 @@ static bool is_printable(const char *text)
     return true;
 }
 
-/* Bytes that are not UTF-8 stand for themselves, as Latin-1. */
+/* Bytes that are not UTF-8 are written as Latin-1. */
 static size_t take_code(uint32_t *code, const char *p, const char *end)
 {
     const size_t size = utf8_read(p, end, code);

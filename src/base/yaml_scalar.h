@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 
-/* A plain scalar (v->raw, terminated in `text`) gets the type that it stands for. */
+/* Sets the type and value of a plain scalar from its text (v->raw, terminated in `text`). */
 void yaml_resolve(json_value *v, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lower half of the YAML reader: a cursor that knows line and column, what lies between values,
- * and the texts of scalars, quoted or plain, with their folded lines. It knows neither trees nor
- * memory; where nothing can go on the first error is kept and all stops. */
+/* The lower half of the YAML reader: a cursor with line and column, the blanks between values, and
+ * the texts of scalars, quoted or plain, with folded lines. It knows neither trees nor memory. The
+ * first error is kept, and the cursor stops there. */
 #include "base/yaml_scan.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ void yaml_skip_spaces(yaml_scan *s)
     if (!yaml_at_end(s) && *s->p == '\r') s->p++;
 }
 
-/* To the next token, over ends of lines and comments. */
+/* Moves to the next token, over line ends and comments. */
 void yaml_skip_lines(yaml_scan *s)
 {
     for (;;) {
@@ -99,8 +99,8 @@ static void append_utf8(str *out, uint32_t c)
     str_append_n(out, bytes, utf8_write(bytes, c));
 }
 
-/* The end of a line inside a scalar: one stands for a blank, more for one less ends of lines.
- * `escaped`: for nothing. */
+/* Folds line ends inside a scalar: a single one becomes a blank, n become n - 1. `escaped`: the
+ * first becomes nothing. */
 static void fold(yaml_scan *s, str *out, bool escaped)
 {
     size_t lines = 0;
@@ -123,7 +123,7 @@ static void fold(yaml_scan *s, str *out, bool escaped)
 static void escape(yaml_scan *s, str *out)
 {
     static const char NAMES[] = "0abtnvfre \"/\\", VALUES[] = "\0\a\b\t\n\v\f\r\x1b \"/\\";
-    /* Ends of lines and the blank that are not ASCII, as PyYAML writes them. */
+    /* The escapes of line ends and of the blank that are not ASCII, as PyYAML writes them. */
     static const char WIDE[] = "N_LP";
     static const uint32_t WIDE_CODES[] = {0x85, 0xA0, 0x2028, 0x2029};
     uint32_t code;
@@ -209,7 +209,7 @@ void yaml_check_plain_start(yaml_scan *s)
                   c == '?' ? "complex keys are not understood here" : "a value should stand here");
 }
 
-/* Lines that stand further right than the parent go on with the text. */
+/* Lines indented further than the parent continue the text. */
 void yaml_read_plain(yaml_scan *s, str *out, long parent, bool flow)
 {
     yaml_check_plain_start(s);
@@ -261,7 +261,7 @@ bool yaml_at_dash(const yaml_scan *s)
     return !yaml_at_end(s) && *s->p == '-' && is_space(yaml_peek(s, 1));
 }
 
-/* Does "key:" stand here? Looks at this line only. */
+/* True at "key:"; looks at this line only. */
 bool yaml_at_key(const yaml_scan *s)
 {
     yaml_scan look = *s;
@@ -291,7 +291,7 @@ bool yaml_at_key(const yaml_scan *s)
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
-/* Texts go into models and scripts, which are UTF-8. */
+/* Models and scripts, which take the texts, are UTF-8. */
 void yaml_check_encoding(yaml_scan *s)
 {
     yaml_scan look = *s;

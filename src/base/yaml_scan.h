@@ -11,29 +11,29 @@ typedef struct yaml_scan {
     const char *p, *end, *line_start;
     uint32_t line;
     pgy_error *err;
-    pgy_status st; /* the first error; nothing goes on after it */
+    pgy_status st; /* the first error, at which the cursor stops */
 } yaml_scan;
 
 long yaml_column(const yaml_scan *s);             /* from 0 */
 void yaml_fail(yaml_scan *s, const char *what);   /* PGY_E_FORMAT at the cursor */
-char yaml_peek(const yaml_scan *s, size_t ahead); /* behind the end there are ends of lines */
+char yaml_peek(const yaml_scan *s, size_t ahead); /* past the end: line ends */
 bool yaml_at_end(const yaml_scan *s);
 void yaml_skip_spaces(yaml_scan *s); /* blanks and a comment */
 void yaml_skip_lines(yaml_scan *s);  /* to the next token */
-bool yaml_ends_line(yaml_scan *s);   /* is there nothing more on this line? */
-/* Does "---" or "..." stand here? */
+bool yaml_ends_line(yaml_scan *s);   /* true if nothing follows on this line */
+/* True at "---" or "...". */
 bool yaml_at_marker(const yaml_scan *s, const char *marker);
 bool yaml_document_ends(const yaml_scan *s);
 bool yaml_at_dash(const yaml_scan *s);
 bool yaml_at_key(const yaml_scan *s);
 
-void yaml_check_encoding(yaml_scan *s); /* of all that is to come */
+void yaml_check_encoding(yaml_scan *s); /* of the rest of the text */
 void yaml_check_plain_start(yaml_scan *s);
 /* `flow`: in brackets, where , [ ] { } end a text. */
 void yaml_read_plain_line(yaml_scan *s, str *out, bool flow);
 void yaml_read_plain(yaml_scan *s, str *out, long parent, bool flow);
 void yaml_read_quoted(yaml_scan *s, str *out); /* the cursor is at the quote */
-span yaml_read_name(yaml_scan *s);             /* behind "&" or "*", where the cursor is */
-void yaml_skip_tag(yaml_scan *s);              /* that of a tuple, which is a list */
+span yaml_read_name(yaml_scan *s);             /* the cursor is after "&" or "*" */
+void yaml_skip_tag(yaml_scan *s); /* accepts the tag of a tuple, which becomes a list */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of local functions on the way to what is selected are replaced by the functions' bodies,
- * those and no others, so that a part may begin and end inside of them and has weights and
- * attributes as the call gives them. Bodies are looked through before anything is replaced. A name
- * alone, without the path of a call, is enough where one call only can be meant. */
+/* A selection may name nodes and tensors inside the bodies of local functions. The calls on the way
+ * to them are inlined, and no others, so that a part may begin and end in a body and has the
+ * weights and attributes of the call. Bodies are searched before anything is inlined. A name
+ * without the path of a call is enough if only one call leads to it. */
 #include <string.h>
 
 #include "base/suggest.h"
@@ -15,13 +15,13 @@ enum { MAX_STEPS = 1000000, MAX_DEPTH = 256, SHOWN_CALLS = 6 };
 typedef enum kind { NODE, TENSOR, LEVEL, MODULE } kind;
 
 typedef struct entry {
-    pgy_gs_graph *top, *level; /* of the names */
+    pgy_gs_graph *top, *level; /* the level that names are looked up in */
     gs_function_index functions;
     arena *memory;
-    const char *inside; /* what the names begin with: "<call>/"; NULL: nothing */
-    strmap outer;       /* "<call>/<input or output>" -> its name where the call was */
-    str path;           /* of what is looked at */
-    size_t steps;       /* nodes that may still be looked at: functions can unfold without end */
+    const char *inside; /* the selected nodes' names begin with this: "<call>/"; NULL: any */
+    strmap outer;       /* "<call>/<input or output>" -> name of that tensor around the call */
+    str path;           /* of the current node or level */
+    size_t steps;       /* nodes that the search may still visit; recursive functions have no end */
     size_t depth;
     bool changed;
 } entry;
@@ -37,7 +37,7 @@ static bool step(entry *e)
     return e->steps && e->steps--;
 }
 
-/* Puts a name behind the path; what the path's size was. */
+/* Appends a name to the path. @return the path's size before, for pop */
 static size_t push(entry *e, const char *name)
 {
     const size_t size = e->path.size;
@@ -60,7 +60,7 @@ static const char *join(entry *e, const char *path, const char *name)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* Does the level itself have it? */
+/* True if the level itself has the item. */
 static bool holds(entry *e, const pgy_gs_graph *g, kind what, const char *name)
 {
     if (what == TENSOR) return pgy_gs_find_tensor(g, name) != NULL;
@@ -90,7 +90,7 @@ static bool node_leads(entry *e, const pgy_gs_node *n, kind what, const char *pa
     return false;
 }
 
-/* Is it what the path leads to, from this level on? */
+/* True if the path leads from this level to such an item. */
 static bool leads(entry *e, const pgy_gs_graph *g, kind what, const char *path)
 {
     bool found = holds(e, g, what, path);
@@ -102,7 +102,7 @@ static bool leads(entry *e, const pgy_gs_graph *g, kind what, const char *path)
     return found;
 }
 
-/* Calls of functions in whose bodies something is. */
+/* Calls whose function's body has an item. */
 typedef struct found_calls {
     kind what;
     const char *name;
@@ -142,9 +142,9 @@ static void find_calls(entry *e, found_calls *out, const pgy_gs_graph *g)
 
 /* ---- Entering -------------------------------------------------------------------------------- */
 
-/* Where a path ended. */
+/* The end of a path. */
 typedef struct place {
-    bool found, is_call; /* is_call: of a LEVEL, that it is a body, which is in place now */
+    bool found, is_call; /* is_call: the path named a function's body, which is inlined now */
     const char *rest;    /* the path in `level` */
     const char *tensor;  /* its name */
     pgy_gs_graph *level;
@@ -158,7 +158,7 @@ static pgy_status note_outer(entry *e, const char *call, const char *name, const
     return path && kept && strmap_put(&e->outer, path, (void *)kept) ? PGY_OK : gs_no_memory(err);
 }
 
-/* Replaces a call. What its function's inputs and outputs are outside of it is noted. */
+/* Inlines a call, and notes which tensors around the call its function's inputs and outputs are. */
 static pgy_status enter_call(entry *e, pgy_gs_node *n, pgy_error *err)
 {
     const pgy_gs_graph *f = callee(e, n);
@@ -201,7 +201,7 @@ static pgy_status go_by_node(place *out, entry *e, pgy_gs_node *n, kind what, co
     return PGY_OK;
 }
 
-/* Follows a path that leads somewhere and replaces the calls on the way. */
+/* Follows a path that leads to an item, and inlines the calls on the way. */
 static pgy_status go(place *out, entry *e, pgy_gs_graph *g, kind what, const char *path,
                      pgy_error *err)
 {
@@ -238,7 +238,7 @@ static pgy_status several_calls(const found_calls *calls, pgy_error *err)
     return st;
 }
 
-/* A name that stands in the body of one call. *path NULL: of none. */
+/* The call whose body has the name. *path NULL: no call; several calls are an error. */
 static pgy_status find_one(const char **path, entry *e, kind what, const char *name, pgy_error *err)
 {
     found_calls calls = {.what = what, .name = name};
@@ -251,7 +251,7 @@ static pgy_status find_one(const char **path, entry *e, kind what, const char *n
     return PGY_OK;
 }
 
-/* A path into the body of a call in which there is no such node. */
+/* The error for a path into a call whose function has no such node. */
 static pgy_status check_body(entry *e, const char *path, pgy_error *err)
 {
     for (size_t i = 0; i < e->level->node_count; i++) {
@@ -286,15 +286,16 @@ static pgy_status enter_node(entry *e, const char **name, pgy_error *err)
 
 /* ---- Tensors, levels ------------------------------------------------------------------------- */
 
-/* What of a path leads to the graph in which it ended; NULL: nothing, or out of memory. */
+/* The part of a path that leads to the graph at its end; NULL: that is the top graph, or out of
+ * memory. */
 static const char *level_of_path(entry *e, const char *path, const place *end)
 {
     const size_t size = strlen(path) - strlen(end->rest);
     return size ? arena_strndup(e->memory, path, size - (*end->rest != '\0')) : NULL;
 }
 
-/* The graph that the names are of becomes the one that the path leads to or, if that is the body of
- * a call, the one with the call. */
+/* Names are looked up in the graph at the end of the path from now on; if that is a function's
+ * body, in the graph with the call. */
 static pgy_status enter_level(entry *e, pgy_cut_selection *s, const char *path, pgy_error *err)
 {
     place end = {0};
@@ -336,7 +337,7 @@ static pgy_status enter_tensor(entry *e, pgy_cut_selection *s, const char **name
 
 /* ---- Patterns and modules -------------------------------------------------------------------- */
 
-/* Does a node in the bodies behind a call fit, by its path? */
+/* True if the path of a node in the bodies behind a call fits. */
 static bool fits_inside(entry *e, const pgy_gs_node *call, const char *pattern, const char *module)
 {
     const pgy_gs_graph *f = callee(e, call);
@@ -355,7 +356,7 @@ static bool fits_inside(entry *e, const pgy_gs_node *call, const char *pattern, 
     return fits;
 }
 
-/* Replaces those calls of the level that have something in them that fits. */
+/* Inlines the calls of the level that contain a fitting node. */
 static pgy_status enter_fitting(entry *e, const char *pattern, const char *module, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -394,7 +395,7 @@ static pgy_status enter_pattern(entry *e, const char *pattern, pgy_error *err)
     return fits_level(e->level, pattern) ? PGY_OK : enter_fitting(e, pattern, NULL, err);
 }
 
-/* The nodes of a module that are in the body of one call. */
+/* Enters the call whose body has the nodes of a module. */
 static pgy_status enter_its_call(entry *e, pgy_cut_selection *s, const char **name,
                                  const char *module, pgy_error *err)
 {
@@ -436,7 +437,7 @@ static pgy_status enter_any_node(entry *e, pgy_cut_selection *s, const char **na
                                                                      : enter_node(e, name, err);
 }
 
-/* Names of the body of a call are paths in the graph that the call is in. */
+/* Names in the body of a call are paths in the graph around the call. */
 static pgy_status enter_each(const char *const **names, size_t count, entry *e,
                              pgy_cut_selection *s, enter_name enter, pgy_error *err)
 {
@@ -463,9 +464,10 @@ static pgy_status enter_selected(entry *e, pgy_cut_selection *s, pgy_error *err)
     if (!st) st = enter_each(&s->to, s->to_count, e, s, enter_tensor, err);
     if (!st && e->path.failed) st = gs_no_memory(err);
     if (!st && !e->steps)
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
-                           "functions unfold into more than %d nodes: write the path of a call",
-                           MAX_STEPS);
+        st = pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "the search stopped after %d nodes in bodies of functions; write the path of a call",
+            MAX_STEPS);
     return st;
 }
 

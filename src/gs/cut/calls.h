@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cutting does with calls of local functions: those on the way to what is selected are
- * replaced by bodies, in which the names are paths: "<call>/<name>". */
+/* Cutting and local functions: inlines the calls on the way to the selection; names in their bodies
+ * become paths: "<call>/<name>". */
 #ifndef GS_CUT_CALLS_H
 #define GS_CUT_CALLS_H
 
@@ -8,24 +8,24 @@
 
 #include "base/arena.h"
 
-/* *out is the model itself, retained, or one with bodies in place of calls. The names of
- * `selection` become those that hold there; texts are of the arena. *inside: only nodes whose names
- * begin so are meant; NULL: all. */
+/* *out is the model itself, retained, or a copy with inlined calls. The names in `selection` become
+ * those in *out; their texts are in the arena. *inside: only nodes whose names begin with it are
+ * selected; NULL: any. */
 pgy_status cut_enter_calls(pgy_model **out, pgy_cut_selection *selection, const char **inside,
                            pgy_model *model, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- names.c --------------------------------------------------------------------------------- */
-/* What follows `name` and a slash in a path; NULL: it does not begin so. */
+/* The rest of a path after `name` and a slash; NULL: the path begins otherwise. */
 const char *cut_after(const char *path, const char *name);
-/* "*", "?" or "[" in it. */
+/* True if the name has "*", "?" or "[". */
 bool cut_is_pattern(const char *name);
-/* "/encoder/layer.0//Add/" as "encoder.layer.0.Add", of the arena; NULL: out of memory. */
+/* "/encoder/layer.0//Add/" as "encoder.layer.0.Add", in the arena; NULL: out of memory. */
 char *cut_normalise(arena *a, const char *name);
-/* Is the module (normalised) or something in it of this name (not normalised)? */
+/* True if the name (not normalised) is that of the module (normalised) or of something in it. */
 bool cut_is_under(const char *name, const char *module);
-/* Where PyTorch notes the modules that a node comes from. */
+/* The metadata key under which PyTorch stores the modules of a node. */
 #define CUT_SCOPES "pkg.torch.onnx.name_scopes"
-/* Does what PyTorch notes of a node have the module among its scopes? */
+/* True if PyTorch's metadata of the node list the module. */
 bool cut_has_scope(const pgy_onnx_node *n, const char *module);
 
 #endif

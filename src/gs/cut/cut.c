@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of a model: its borders, what goes along, and the model that is made of it. Messages of
- * nodes and weights are those of the whole model. */
+/* A part of a model: finds its inputs, outputs, and the constants that belong to it. */
 #include "gs/cut/cut.h"
 
 #include <string.h>
@@ -55,7 +54,7 @@ static bool is_inside(const pgy_cut *c, const pgy_value *v)
 
 typedef struct use_check {
     const pgy_cut *c;
-    bool holds; /* all that was seen is a weight or made of weights */
+    bool holds; /* every tensor so far is a weight or depends on weights only */
 } use_check;
 
 static pgy_status check_use(pgy_value *v, void *user, pgy_error *err)
@@ -98,8 +97,8 @@ static pgy_status add_constant(pgy_value *v, void *user, pgy_error *err)
     return PGY_OK;
 }
 
-/* Nodes like Constant are no part of the border: they are taken along. The level is sorted, so that
- * what such a node needs comes before it. */
+/* Nodes that depend on weights only, such as Constant, become part of the cut, so their results are
+ * not inputs. The level is sorted, so one pass from the end finds them all. */
 static pgy_status add_constants(pgy_cut *c, pgy_error *err)
 {
     pgy_status st = find_constants(c, err);
@@ -131,7 +130,7 @@ static pgy_status take_any_output(pgy_value *v, void *user, pgy_error *err)
     return is_inside(c, v) ? push_new(c, &c->outputs, v, err) : PGY_OK;
 }
 
-/* Constants that others use as well are no result of the part. */
+/* A constant that nodes outside also read is not an output of the part. */
 static pgy_status take_output(pgy_value *v, void *user, pgy_error *err)
 {
     const pgy_cut *c = user;
@@ -139,7 +138,7 @@ static pgy_status take_output(pgy_value *v, void *user, pgy_error *err)
     return take_any_output(v, user, err);
 }
 
-/* What ends in the part: nobody reads it. */
+/* Outputs of the part that nothing reads. */
 static pgy_status take_ends(pgy_cut *c, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -184,7 +183,7 @@ static pgy_status find_borders(pgy_cut *c, const pgy_cut_selection *s, pgy_error
         if (c->inside[i]) st = cut_each_use(c->level->nodes[i], take_input, c, err);
     if (!st) st = find_outputs(c, s, err);
     if (!st && !c->outputs.count)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "the part has no outputs");
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "the selected part has no outputs");
     return st;
 }
 
@@ -195,8 +194,7 @@ static pgy_status copy_iterations(pgy_cut *c, const pgy_cut_selection *s, pgy_er
     for (size_t i = 0; i < s->iteration_count; i++) {
         list[i] = s->iterations[i];
         if (list[i] < 0)
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "there is no iteration %lld: they count from 0",
+            return pgy_error_set(err, PGY_E_ARGUMENT, "iteration %lld: iterations count from 0",
                                  (long long)list[i]);
     }
     c->iterations = list;
@@ -208,7 +206,8 @@ pgy_status pgy_cut_create(pgy_cut **out, pgy_model *model, const pgy_cut_selecti
                           pgy_error *err)
 {
     if (!out || !model || !selection)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "no model, or nothing to cut out of it");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'out', 'model' and 'selection' must not be NULL");
     pgy_cut_selection s = {.size = sizeof s};
     pgy_status st = SIZED_TAKE(pgy_cut_selection, &s, selection, err);
     if (st) return st;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model of a part: nodes and weights are the messages of the whole model, inputs and outputs
- * are declared anew. */
+/* Builds the model of a part. Nodes and weights are the messages of the whole model; inputs and
+ * outputs get new declarations. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "gs/cut/cut.h"
 
-enum { IR_OF_FREE_WEIGHTS = 4 }; /* from here on weights need not be inputs */
+enum { IR_OF_FREE_WEIGHTS = 4 }; /* the first IR version in which weights need not be inputs */
 
 typedef struct maker {
     pgy_model *model;
@@ -63,8 +63,8 @@ static pgy_onnx_type *make_tensor_type(maker *m, pgy_dtype dtype)
     return type;
 }
 
-/* Sequences and optionals, as far as it is known what is in them. Elements have no shapes: one run
- * says nothing of others. */
+/* Types of sequences and optionals, if the element type is known. Elements get no shapes, because
+ * one run does not tell those of others. */
 static pgy_onnx_type *make_nested_type(maker *m, const op_value *known)
 {
     if (!known->sequence) return make_tensor_type(m, known->dtype);
@@ -170,8 +170,8 @@ static bool any_calls(pgy_onnx_node *const *nodes, size_t count, const pgy_onnx_
     return false;
 }
 
-/* Does the node, or one in its subgraphs, call the function? Depth is that of the file, which the
- * reader limits. */
+/* True if the node, or one in its subgraphs, calls the function. The recursion is as deep as the
+ * file, which the reader limits. */
 static bool calls(const pgy_onnx_node *n, const pgy_onnx_function *f)
 {
     if (!strcmp(n->op_type, f->name) && !strcmp(n->domain, f->domain) &&
@@ -186,7 +186,7 @@ static bool calls(const pgy_onnx_node *n, const pgy_onnx_function *f)
     return false;
 }
 
-/* Those that the part calls, and those that these call. */
+/* Functions that the part calls, directly or through other functions. */
 static bool add_functions(maker *m, pgy_onnx_model *model, const pgy_onnx_model *from)
 {
     bool *used = make(m, from->function_count, sizeof *used);
@@ -220,7 +220,7 @@ static pgy_status build(maker *m, const pgy_tensor_map *inputs, const pgy_tensor
     if (!model) return graph_no_memory(m->err);
     *model = *from;
     model->message.raw = (pgy_bytes){0};
-    model->message.unknown_count = 0; /* training info is of the whole model */
+    model->message.unknown_count = 0; /* training info refers to the whole model */
     if (model->ir_version < IR_OF_FREE_WEIGHTS) model->ir_version = IR_OF_FREE_WEIGHTS;
     model->graph = make_graph(m, inputs, outputs);
     if (!model->graph || !add_functions(m, model, from)) return graph_no_memory(m->err);
@@ -233,10 +233,10 @@ pgy_status pgy_cut_model(pgy_model **out, pgy_cut *c, const pgy_tensor_map *inpu
 {
     maker m = {.c = c, .err = err};
     pgy_error why = {0};
-    if (!out || !c) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no part");
+    if (!out || !c) return pgy_error_set(err, PGY_E_ARGUMENT, "the cut must not be NULL");
     pgy_status st = pgy_model_create(&m.model, err);
     if (!st) st = pgy_model_keep(m.model, c->model, err);
-    /* What cannot be inferred stays undeclared. */
+    /* A type that cannot be inferred stays undeclared. */
     if (!st && (!inputs || !outputs) &&
         pgy_graph_infer_shapes(c->graph, NULL, &why) == PGY_E_MEMORY)
         st = graph_no_memory(err);

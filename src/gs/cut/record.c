@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tensors at the borders of a part hold: the whole model runs by the definitions, and the
- * values are kept that are there while the part's graph runs once: the first time, or the time that
- * the iterations of the loops around it say. */
+/* Records the values of a part's inputs and outputs. The whole model runs by the operators'
+ * definitions, and the values are kept for one run of the part's graph: the first, or the one in
+ * the given iterations of the loops around it. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,22 +13,22 @@
 
 enum { MAX_LEVELS = GRAPH_MAX_DEPTH + 1 };
 
-/* A graph around the part, or its own. */
+/* A graph around the part, or the part's own graph. */
 typedef struct around {
     const pgy_graph *graph;
-    const pgy_node *loop; /* that it is the body of; NULL: it runs once */
-    int64_t wanted;       /* iteration; -1: any */
-    int64_t runs;         /* so far, since the graph around it began to run */
-    int64_t most;         /* the same, in the iterations that are wanted of those around it */
+    const pgy_node *loop; /* the loop whose body it is; NULL: it runs once */
+    int64_t wanted;       /* the wanted iteration; -1: any */
+    int64_t runs;         /* runs since the graph around it began to run */
+    int64_t most;         /* the same, within the wanted iterations of the loops around it */
 } around;
 
 typedef struct recording {
     const pgy_cut *c;
-    pgy_tensor_map *values; /* by name: inputs and outputs of one level have different ones */
-    strmap kept; /* names of those whose values are there; of an empty optional none is */
+    pgy_tensor_map *values; /* by name, which is unique for the inputs and outputs of one level */
+    strmap kept;            /* names with recorded values; an empty optional has none */
     around levels[MAX_LEVELS];
     size_t level_count; /* the outermost first */
-    bool runs, ran;     /* the part's graph, the one time that counts */
+    bool runs, ran;     /* the part's graph is in its recorded run */
 } recording;
 
 /* ---- Which time ------------------------------------------------------------------------------ */
@@ -45,7 +45,7 @@ static pgy_status find_levels(recording *r, pgy_error *err)
     size_t loops = 0;
     for (const pgy_graph *g = c->level; g; g = g->parent) r->level_count++;
     if (r->level_count > MAX_LEVELS)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "the part is too deep inside of subgraphs");
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "the part is nested too deep in subgraphs");
     const pgy_graph *g = c->level;
     for (size_t i = r->level_count; i-- > 0; g = g->parent) {
         const pgy_node *owner = level_of(g)->owner;
@@ -65,7 +65,7 @@ static pgy_status find_levels(recording *r, pgy_error *err)
         last ? ": the innermost is '" : "", last ? node_label(last) : "", last ? "'" : "");
 }
 
-/* Counts; is this the time that is wanted of the level and all around it? */
+/* Counts a run of the level. True if it is the wanted one, of this level and of all around it. */
 static bool is_time(recording *r, size_t at)
 {
     bool outer = true;
@@ -99,7 +99,8 @@ static bool is_border(const pgy_cut *c, const pgy_value *v)
     return is_listed(&c->inputs, v) || is_listed(&c->outputs, v);
 }
 
-/* What is there before the first node runs: values of the graphs around, inputs and constants. */
+/* Records the values that exist before the first node runs: those of outer graphs, inputs and
+ * constants. */
 static pgy_status keep_present(recording *r, const value_list *list, execute_level *level,
                                pgy_error *err)
 {
@@ -150,7 +151,7 @@ static pgy_status run(recording *r, const pgy_tensor_map *feed, pgy_error *err)
     if (!st) st = pgy_tensor_map_create(&results, err);
     if (!st)
         st = execute_graph(&plan, g, feed, results, true, &limits,
-                           err); /* so borders are what is saved */
+                           err); /* so the part's inputs and outputs are saved */
     pgy_tensor_map_destroy(results);
     graph_plan_deinit(&plan);
     return st;
@@ -176,7 +177,7 @@ static pgy_status never_ran(const recording *r, pgy_error *err)
     return st;
 }
 
-/* A tensor, or the elements of a sequence. *found: there are some. */
+/* Saves a tensor, or the elements of a sequence. *found: there was a value. */
 static pgy_status collect_value(bool *found, pgy_tensor_map *out, const char *name,
                                 const pgy_tensor_map *from, pgy_error *err)
 {
@@ -192,7 +193,8 @@ static pgy_status collect_value(bool *found, pgy_tensor_map *out, const char *na
     return st;
 }
 
-/* Moves what belongs to one side to a map of its own; inputs of the model are as they were fed. */
+/* Moves the values of one side to a map of its own; inputs of the model keep the values that were
+ * fed. */
 static pgy_status collect(pgy_tensor_map **out, const recording *r, const value_list *list,
                           const pgy_tensor_map *feed, pgy_error *err)
 {
@@ -204,9 +206,10 @@ static pgy_status collect(pgy_tensor_map **out, const recording *r, const value_
         if (v->is_input && !v->graph->parent) st = collect_value(&found, map, v->name, feed, err);
         if (!st && !found) st = collect_value(&found, map, v->name, r->values, err);
         if (!st && !found && !strmap_has(&r->kept, v->name))
-            st = pgy_error_set(err, PGY_E_NOT_FOUND,
-                               "'%s' at the border of the part is never computed with these inputs",
-                               v->name);
+            st = pgy_error_set(
+                err, PGY_E_NOT_FOUND,
+                "'%s', an input or output of the part, is never computed with these inputs",
+                v->name);
     }
     if (!st) {
         *out = map;
@@ -222,7 +225,8 @@ pgy_status pgy_cut_record(pgy_tensor_map **inputs, pgy_tensor_map **outputs, pgy
     recording r = {.c = c};
     pgy_tensor_map *before = NULL;
     if (!inputs || !outputs || !c || !feed)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "nothing to run, or no place for the values");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the maps, the cut and the feed must not be NULL");
     pgy_status st = find_levels(&r, err);
     if (!st) st = pgy_tensor_map_create(&r.values, err);
     if (!st) st = run(&r, feed, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes are cut out. Names of nodes may hold slashes themselves, so a path is read from the
- * left: a node whose name the path begins with, one of its subgraphs, and so on. */
+/* Selects nodes. Names of nodes may contain slashes, so a path is read from the left: a node whose
+ * name the path begins with, then one of its subgraphs, and so on. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ static pgy_status not_found(const suggestions *near, const char *what, const cha
 
 /* ---- Levels ---------------------------------------------------------------------------------- */
 
-/* The subgraph that the path leads to; *rest is what of the path is left. NULL: none. */
+/* The subgraph that the path leads to; *rest is the remaining path. NULL: none. */
 static pgy_graph *descend(pgy_graph *g, const char *path, const char **rest)
 {
     for (size_t i = 0; i < g->node_count; i++) {
@@ -111,8 +111,8 @@ static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chos
 
 /* ---- Nodes of modules ------------------------------------------------------------------------ */
 
-/* A path in `text` that ends in the module: "model.encoder.layer.0" for "layer.0". Names and quoted
- * scopes are told by what stands in front of a path. */
+/* Finds a path in `text` that ends in the module: "model.encoder.layer.0" for "layer.0". The
+ * character before the path tells a name from a quoted scope. */
 static bool find_longer(str *out, const char *text, const char *module)
 {
     const size_t size = strlen(module);
@@ -195,13 +195,13 @@ static bool is_listed(pgy_value *const *list, size_t count, const pgy_value *v)
     return false;
 }
 
-/* Marks of a walk over the level's nodes, which are sorted. */
+/* Marks of one walk over the level's nodes, which are sorted. */
 typedef struct walk {
     const pgy_cut *c;
     pgy_value *const *ends;
     size_t end_count;
     bool *marks;
-    bool hit; /* of the node that is being looked at */
+    bool hit; /* of the current node */
 } walk;
 
 static pgy_status note_forward(pgy_value *v, void *user, pgy_error *err)
@@ -224,7 +224,7 @@ static pgy_status mark_forward(walk *w, pgy_error *err)
     return st;
 }
 
-/* Marks who makes a value that a marked node uses; the walk does not go beyond `ends`. */
+/* Marks the producer of a value that a marked node uses; the walk stops at `ends`. */
 static pgy_status note_backward(pgy_value *v, void *user, pgy_error *err)
 {
     (void)err;
@@ -311,7 +311,7 @@ static void find_levels(found_levels *out, pgy_graph *g)
             find_levels(out, g->nodes[i]->subgraphs[k]);
 }
 
-/* A name without a path that the top graph does not have is enough if one subgraph has it. */
+/* A name that the top graph lacks needs no path if only one subgraph has it. */
 static pgy_status find_below(pgy_cut *c, const char *what, const char *name, level_has has,
                              pgy_error *err)
 {

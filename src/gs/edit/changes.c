@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an edit changed: two documents are compared level by level. Nodes meet by name, those
- * without by the first tensor that they make; tensors meet by name. Weights are not read. */
+/* Lists what an edit changed, by comparing two documents level by level. Nodes are paired by name,
+ * unnamed ones by their first output, and tensors by name. Elements of weights are not read. */
 #include <polygraphy/gs_script.h>
 
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct comparison {
     arena *memory;
     pgy_gs_change *items;
     size_t count, capacity;
-    const char *graph; /* path of the level that is being compared */
+    const char *graph; /* path of the current level */
     bool failed;
 } comparison;
 
@@ -61,7 +61,7 @@ static void put_element_type(str *s, const pgy_gs_tensor *t)
     str_append(s, "]");
 }
 
-/* Of sequences and optionals the outermost is named. */
+/* Names only the outermost sequence or optional. */
 static void put_type(str *s, const pgy_gs_tensor *t)
 {
     const bool is_list = t->type_kind == PGY_VALUE_SEQUENCE && t->kind == PGY_GS_VARIABLE;
@@ -80,7 +80,7 @@ static void put_edges(str *s, const pgy_gs_node *n)
     str_append(s, ")");
 }
 
-/* A short text of an attribute's value; two that differ have different texts or raw bytes. */
+/* A short text of an attribute's value. Different values have different texts or raw bytes. */
 static void put_attribute(str *s, const pgy_gs_attribute *attribute)
 {
     const pgy_onnx_attribute *a = attribute->value;
@@ -130,8 +130,7 @@ static bool same_stored(const pgy_onnx_tensor *a, const pgy_onnx_tensor *b)
 static bool same_attribute(const pgy_gs_attribute *a, const pgy_gs_attribute *b)
 {
     if ((a->graphs != NULL) != (b->graphs != NULL)) return false;
-    if (a->graphs)
-        return a->graph_count == b->graph_count; /* the graphs are compared by themselves */
+    if (a->graphs) return a->graph_count == b->graph_count; /* graphs are compared as levels */
     if (a->value == b->value) return true;
     const pgy_onnx_attribute *x = a->value, *y = b->value;
     if (x->message.raw.data && y->message.raw.data)
@@ -163,7 +162,7 @@ static const char *node_title(const pgy_gs_node *n)
     return "";
 }
 
-/* What a node is met by; the k-th of the same title has that number in it. */
+/* The key that pairs nodes: the title, with k in it for the k-th node of that title. */
 static const char *node_key(comparison *c, strmap *seen, const pgy_gs_node *n)
 {
     const char *title = arena_printf(c->memory, "%c%s", *n->name ? 'n' : 'o', node_title(n));
@@ -373,7 +372,7 @@ static int64_t version_of(const pgy_gs_graph *g, const char *domain)
     return 0;
 }
 
-/* Imports of other domains than the default one, of which the opset tells. */
+/* Imports except the default domain, which the opset covers. */
 static void compare_imports(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
 {
     for (int gone = 0; gone < 2; gone++) {
@@ -389,7 +388,7 @@ static void compare_imports(comparison *c, const pgy_gs_graph *before, const pgy
     }
 }
 
-/* What is written around the nodes. */
+/* The fields of the graph and model around the nodes. */
 static void compare_headers(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
 {
     compare_imports(c, before, after);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removes what no graph output needs, innermost levels first, so that what only dead nodes of a
- * subgraph took from outside is seen to be dead. Nodes go in bulk: every use list that they are in
- * is gone over once, however many of them it names. */
+/* Dead-code elimination. Innermost levels come first, so that outer tensors which only dead inner
+ * nodes read become dead, too. Nodes are removed in bulk: each use list is filtered once, however
+ * many dead nodes it names. */
 #include "gs/edit/cleanup.h"
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ pgy_status gs_drop_output(pgy_gs_node *n, size_t j, pgy_error *err)
     return st ? st : pgy_gs_set_output(n, j, none, err);
 }
 
-/* A graph input is a source: what made it is cut off. */
+/* A graph input needs no producer, so its producers lose that output. */
 static pgy_status cut_producers(pgy_gs_tensor *t, pgy_error *err)
 {
     while (t->producer_count) {
@@ -55,7 +55,7 @@ static int64_t import_version(const pgy_gs_graph *g, const char *domain)
     return 1;
 }
 
-/* Outputs from this place on may be left out; a list of outputs is all or nothing. */
+/* The first output that may be omitted. A variadic list of outputs must stay complete. */
 static size_t first_optional_output(const pgy_gs_node *n)
 {
     const char *domain = strcmp(n->domain, "ai.onnx") ? n->domain : "";
@@ -103,7 +103,8 @@ static size_t keep_unmarked(pgy_gs_node **uses, size_t count, uint64_t epoch)
     return kept;
 }
 
-/* Takes marked nodes off all their tensors; a tensor that was gone over is marked as well. */
+/* Detaches the marked nodes from all their tensors; marks each filtered tensor, so that it is
+ * filtered once. */
 static void detach_marked(pgy_gs_node *n, uint64_t epoch)
 {
     for (size_t i = 0; i < n->input_count; i++) {
@@ -136,7 +137,7 @@ pgy_status gs_detach_inside(pgy_gs_node *n, pgy_error *err)
     return st;
 }
 
-/* Removes the nodes of g that are not `used`, and what their subgraphs hold of the rest. */
+/* Removes the nodes of g that are not `used`, and detaches what their subgraphs read. */
 static pgy_status remove_nodes(pgy_gs_graph *g, const bool *used, pgy_error *err)
 {
     gs_level_list inner = {0};
@@ -180,7 +181,7 @@ done:
 typedef struct reach {
     const pgy_gs_graph *g;
     bool *used;    /* by place in g */
-    size_t *stack; /* used nodes whose needs are still to be visited */
+    size_t *stack; /* used nodes whose dependencies are not visited yet */
     size_t depth, used_count;
 } reach;
 
@@ -231,7 +232,7 @@ static pgy_status reach_all(reach *r, pgy_error *err)
     return st;
 }
 
-/* Keeps those tensors of a list that were reached. */
+/* Removes tensors that were not reached from a list. */
 static size_t keep_reached(pgy_gs_tensor **items, size_t count)
 {
     size_t kept = 0;
@@ -273,14 +274,14 @@ pgy_status pgy_gs_cleanup(pgy_gs_graph *g, const pgy_gs_cleanup_options *given, 
     gs_level_list l = {0};
     pgy_status st = SIZED_TAKE(pgy_gs_cleanup_options, &taken, given, err);
     if (st) return st;
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     st = gs_level_list_push(g, &l, err);
     for (size_t i = 0; i < g->function_count && !options->keep_functions && !g->is_function && !st;
          i++)
         st = gs_level_list_push(g->functions[i], &l, err);
     for (size_t i = 0; i < l.count && !options->keep_subgraphs && !st; i++)
         st = push_subgraphs(&l, l.items[i]->nodes, l.items[i]->node_count, err);
-    /* Inputs of inner levels and functions are known by their places, so those stay. */
+    /* Inputs of inner levels and functions are positional, so they stay. */
     for (size_t i = l.count; i-- > 0 && !st;)
         st = clean_level(l.items[i], options, i == 0 && options->remove_unused_graph_inputs, err);
     mem_free(l.items);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cleanup and other passes that remove nodes share. */
+/* Shared by cleanup and other passes that remove nodes. */
 #ifndef GS_EDIT_CLEANUP_H
 #define GS_EDIT_CLEANUP_H
 
 #include "gs/graph/gs.h"
 
-/* Leaves output j of a node out: the last one goes, others become omitted and keep their place. */
+/* Drops output j of a node. The last output is removed; any other becomes an omitted slot, so that
+ * the rest keep their places. */
 pgy_status gs_drop_output(pgy_gs_node *n, size_t j, pgy_error *err) PGY_MUST_CHECK;
-/* Takes all nodes of n's subgraphs off their tensors: n is to go, and what they read outside is not
- * read any more. */
+/* Detaches all nodes in n's subgraphs, before n itself is removed, so that outer tensors lose these
+ * readers. */
 pgy_status gs_detach_inside(pgy_gs_node *n, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of local functions, replaced by what the functions do. Calls are expanded from the outside
- * in: a copied body is gone through like the level it goes to, so that attributes reach inner calls
- * resolved, and no body is copied more often than it is run. A level changes as a whole or not at
- * all. */
+/* Inlines calls of local functions, from the outside in: the nodes of a copied body are visited
+ * like those of the level, so inner calls see resolved attributes, and a body is copied once per
+ * call. A level changes as a whole or not at all. */
 #include "gs/edit/inline.h"
 
 #include "base/alloc.h"
@@ -13,7 +12,7 @@
 
 enum { MAX_NODES = 2000000 };
 
-/* Nodes that are being gone through: a level, and on top of it copied bodies. */
+/* Nodes to visit: those of a level, and on top of it those of copied bodies. */
 typedef struct frame {
     gs_node_list nodes;
     size_t next;
@@ -23,7 +22,7 @@ typedef struct frame {
 typedef struct expansion {
     inliner *x;
     const gs_function_index *index;
-    const pgy_gs_node *only; /* the one call to be replaced; NULL: all */
+    const pgy_gs_node *only; /* the one call to inline; NULL: all */
     pgy_gs_graph *into;
     frame *frames;
     size_t frame_count, frame_capacity;
@@ -32,7 +31,7 @@ typedef struct expansion {
 
 /* ---- Opsets ---------------------------------------------------------------------------------- */
 
-/* The function's version of a domain must be that of where its nodes go. */
+/* The function's opset of a domain must equal that of the graph that its nodes move to. */
 static pgy_status merge_import(const pgy_gs_graph *into, const pgy_gs_graph *f, const char *domain,
                                pgy_error *err)
 {
@@ -45,7 +44,7 @@ static pgy_status merge_import(const pgy_gs_graph *into, const pgy_gs_graph *f, 
     if (!version) return pgy_gs_set_import(root, domain, wanted->version, err);
     return pgy_error_set(err, PGY_E_UNSUPPORTED,
                          "function '%.200s' cannot be inlined in %s '%.200s': it uses opset %lld "
-                         "of domain '%.200s', there it is %lld",
+                         "of domain '%.200s', but there it is %lld; convert the opset first",
                          f->name, root->is_function ? "function" : "graph", root->name,
                          (long long)wanted->version, domain, (long long)version);
 }
@@ -119,7 +118,7 @@ static pgy_status expand_all(expansion *e, pgy_error *err)
     return st;
 }
 
-/* The result becomes the level's list. */
+/* Makes the result the level's list. */
 static pgy_status install(expansion *e, pgy_error *err)
 {
     pgy_gs_graph *g = e->into;
@@ -141,7 +140,7 @@ static pgy_status install(expansion *e, pgy_error *err)
     return PGY_OK;
 }
 
-/* Replaces the calls of one level; none are left there. */
+/* Inlines all calls of one level, nested ones included. */
 static pgy_status expand_level(inliner *x, const gs_function_index *index, pgy_gs_graph *g,
                                const pgy_gs_node *only, pgy_error *err)
 {
@@ -182,7 +181,7 @@ static pgy_status inline_one(bool *done, pgy_gs_node *n, bool paths, pgy_error *
 pgy_status pgy_gs_inline_call(bool *done, pgy_gs_node *n, pgy_error *err)
 {
     if (!n || !n->graph)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "the call to be inlined is in no graph");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the call to inline must be a node of a graph");
     return inline_one(done, n, false, err);
 }
 
@@ -193,7 +192,8 @@ pgy_status gs_inline_call_by_path(pgy_gs_node *n, pgy_error *err)
 
 /* ---- All calls ------------------------------------------------------------------------------- */
 
-/* Nodes of a level and of those inside it once all calls are unfolded; MAX_NODES + 1: more. */
+/* Counts the nodes of a level and its inner levels after inlining; MAX_NODES + 1 stands for
+ * more. */
 static pgy_status count_unfolded(size_t *out, const gs_function_index *index, const size_t *sizes,
                                  const pgy_gs_graph *g, pgy_error *err)
 {
@@ -213,8 +213,8 @@ static pgy_status count_unfolded(size_t *out, const gs_function_index *index, co
     return st;
 }
 
-/* Functions that call each other in a circle have no end, those that call each other twice have one
- * that nobody lives to see. */
+/* Recursive functions never end, and functions that each call the next one twice grow
+ * exponentially. Both are found before anything is copied. */
 static pgy_status check_end(const gs_document *d, const gs_function_index *index, pgy_error *err)
 {
     order calls;
@@ -228,8 +228,10 @@ static pgy_status check_end(const gs_document *d, const gs_function_index *index
     }
     if (!st) st = count_unfolded(&total, index, sizes, d->top, err);
     if (!st && total > MAX_NODES)
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED, "functions unfold into more than %d nodes",
-                           MAX_NODES);
+        st = pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "inlining all functions would make more than %d nodes; inline single calls instead",
+            MAX_NODES);
     mem_free(sizes);
     order_deinit(&calls);
     return st;
@@ -237,7 +239,7 @@ static pgy_status check_end(const gs_document *d, const gs_function_index *index
 
 pgy_status pgy_gs_inline_functions(pgy_gs_graph *g, pgy_error *err)
 {
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     gs_document *d = graph_box(g)->document;
     inliner x = {.document = d};
     gs_function_index index;

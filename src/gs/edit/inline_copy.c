@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of a function, copied for one call. Tensors of the body are mapped as they are met:
- * inputs and outputs to those of the call, others to new ones whose names are free in the whole
- * document. The map is in the tensors themselves: `scratch` holds the copy where `mark` is the
- * epoch of this call. */
+/* Copies the body of a function for one call. Its inputs and outputs map to those of the call, its
+ * other tensors to new ones whose names are free in the whole document. The map is kept in the
+ * body's tensors: `scratch` holds the copy if `mark` equals the epoch of this call. */
 #include "gs/edit/inline.h"
 
 #include "base/alloc.h"
@@ -23,7 +22,7 @@ typedef struct copying {
     pgy_error *err;
 } copying;
 
-/* A level of the body and its copy, and those around them. */
+/* A level of the body with its copy, and the pair around them. */
 typedef struct pairing {
     const pgy_gs_graph *from;
     pgy_gs_graph *to;
@@ -48,8 +47,8 @@ static bool has_name(const char *name, const void *names)
     return gs_names_find(names, name, gs_hash(name));
 }
 
-/* "<name>_<call>" or "<call>/<name>", and a number behind it if that is taken. NULL: out of memory.
- */
+/* "<name>_<call>" or "<call>/<name>", followed by a number if that is taken. NULL: out of
+ * memory. */
 static const char *free_name(const copying *c, const char *name, const gs_names *taken)
 {
     gs_document *d = c->x->document;
@@ -87,7 +86,7 @@ static pgy_gs_graph *new_home(const copying *c, const pairing *level, const pgy_
     return c->into;
 }
 
-/* Names of dimensions of a function's own tensors mean nothing outside it. */
+/* A function's names of dimensions mean nothing outside it. */
 static pgy_status forget_names(pgy_gs_tensor *t, gs_document *d, pgy_error *err)
 {
     pgy_dim *dims = NULL;
@@ -119,7 +118,7 @@ static pgy_status copy_tensor(pgy_gs_tensor **out, copying *c, const pairing *le
     return st;
 }
 
-/* What a tensor of the body is here. An omitted one is a new object at every slot. */
+/* The copy of a body's tensor. Every omitted slot gets a new object. */
 static pgy_status find_tensor(pgy_gs_tensor **out, copying *c, const pairing *level,
                               const pgy_gs_tensor *from)
 {
@@ -136,7 +135,7 @@ static pgy_status find_tensor(pgy_gs_tensor **out, copying *c, const pairing *le
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* What the call gives for a parameter, else its default, else NULL. */
+/* The call's value of a parameter, else its default, else NULL. */
 static const pgy_gs_attribute *find_argument(const copying *c, const char *parameter)
 {
     const pgy_gs_attribute *given = pgy_gs_find_attr(c->call, parameter);
@@ -146,7 +145,7 @@ static const pgy_gs_attribute *find_argument(const copying *c, const char *param
     return given;
 }
 
-/* Graphs that the call gives are used as they are: their outside is that of the call. */
+/* Graphs in the call's attributes are used without a copy, because they read the call's level. */
 static pgy_status bind_graphs(const pgy_gs_attribute *a, const copying *c, const pairing *level)
 {
     pgy_status st = PGY_OK;
@@ -165,9 +164,10 @@ static pgy_status bind_parameter(pgy_gs_attribute *out, const copying *c, const 
     const pgy_onnx_attribute_type given =
         argument->value ? pgy_onnx_attribute_kind(argument->value) : PGY_ATTR_GRAPH;
     if (wanted != PGY_ATTR_UNDEFINED && given != PGY_ATTR_UNDEFINED && wanted != given)
-        return gs_node_error(c->call, c->err, PGY_E_TYPE,
-                             "attribute '%.200s' is of type %d, function '%.200s' takes type %d",
-                             argument->name, (int)given, c->f->name, (int)wanted);
+        return gs_node_error(
+            c->call, c->err, PGY_E_TYPE,
+            "attribute '%.200s' has type %d, but function '%.200s' uses it as type %d",
+            argument->name, (int)given, c->f->name, (int)wanted);
     *out = *argument;
     out->name = from->name;
     if (!argument->value) return bind_graphs(out, c, level);
@@ -191,7 +191,7 @@ static pgy_status copy_graphs(pgy_gs_attribute *out, copying *c, const pairing *
     return PGY_OK;
 }
 
-/* An attribute that refers to one which the call does not give is left out. */
+/* Drops an attribute that refers to a parameter without a value. */
 static pgy_status copy_attributes(pgy_gs_node *to, copying *c, const pairing *level,
                                   const pgy_gs_node *from)
 {
@@ -266,7 +266,7 @@ static pgy_status copy_node(pgy_gs_node **out, copying *c, const pairing *level,
     return st;
 }
 
-/* A subgraph that is held twice is copied twice, so nothing of the first time may show. */
+/* A subgraph in two attributes is copied twice, so marks of the first copy must go. */
 static void forget_level(const pgy_gs_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++) tensor_box(g->inputs[i])->mark = 0;
@@ -326,7 +326,7 @@ static pgy_status copy_subgraph(pgy_gs_graph **out, copying *c, const pairing *u
 
 /* ---- A call ---------------------------------------------------------------------------------- */
 
-/* `to` as another name of what `from` is. */
+/* Adds an Identity that makes `to` from `from`. */
 static pgy_status add_identity(gs_node_list *out, copying *c, const pairing *level,
                                const pgy_gs_tensor *from, pgy_gs_tensor *to)
 {
@@ -350,7 +350,7 @@ static bool is_made_by(const pgy_gs_graph *f, const pgy_gs_tensor *t)
     return false;
 }
 
-/* Inputs and outputs of the function are those of the call. */
+/* Maps the function's inputs and outputs to those of the call. */
 static void map_interface(copying *c)
 {
     const pgy_gs_node *n = c->call;
@@ -370,7 +370,8 @@ static pgy_status check_arity(const copying *c)
     const pgy_gs_node *n = c->call;
     if (n->input_count <= c->f->input_count && n->output_count <= c->f->output_count) return PGY_OK;
     return gs_node_error(
-        n, c->err, PGY_E_FORMAT, "%zu inputs and %zu outputs, function '%.200s' has %zu and %zu",
+        n, c->err, PGY_E_FORMAT,
+        "has %zu inputs and %zu outputs, but function '%.200s' takes %zu and gives %zu",
         n->input_count, n->output_count, c->f->name, c->f->input_count, c->f->output_count);
 }
 

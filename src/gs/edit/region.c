@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node in place of a stretch of the graph. The stretch is not named: it is what the outputs
- * were made by and nobody else needs, so that nodes in the middle of it with readers elsewhere stay
- * whole. */
+/* Replaces a region by one node. The region is found from its outputs: it is their producers, and
+ * upwards all that nothing else needs. So inner nodes with readers elsewhere stay. */
 #include "base/alloc.h"
 #include "gs/edit/cleanup.h"
 
@@ -41,7 +40,7 @@ static pgy_status push_producers(pgy_gs_tensor *t, void *user, pgy_error *err)
     return st;
 }
 
-/* Removes what has become useless, and what was only there for that. */
+/* Removes nodes that lost all readers, and upwards those that only these read. */
 static pgy_status remove_dead(gs_node_list *dying, const pgy_gs_graph *g, const pgy_gs_node *keep,
                               pgy_error *err)
 {
@@ -60,7 +59,7 @@ pgy_status pgy_gs_replace_region(pgy_gs_node **out, pgy_gs_graph *g, const pgy_g
                                  pgy_error *err)
 {
     pgy_gs_node *added = NULL;
-    gs_node_list dying = {0}; /* cut off from an output, still to be looked at */
+    gs_node_list dying = {0}; /* nodes that lost an output and may be dead */
     pgy_status st = pgy_gs_add_node(&added, g, spec, err);
     for (size_t i = 0; i < spec->output_count && !st; i++)
         if (!pgy_gs_is_omitted(spec->outputs[i]))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared shapes after an edit: those that may be wrong are forgotten, those that are unknown are
- * inferred, by the strict graph, from the model as it would be written. */
+/* Declared shapes after an edit: forgets those that may be wrong, and infers unknown ones. The
+ * strict graph infers them, from the model that an export would write. */
 #include <polygraphy/gs_script.h>
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 typedef struct stain {
     strmap names; /* of tensors that depend on the changed one */
-    bool found;   /* a dependency of the node that is looked at */
+    bool found;   /* a dependency of the current node */
     bool ranks;   /* forget these too */
 } stain;
 
@@ -73,7 +73,7 @@ pgy_status pgy_gs_forget_shapes(pgy_gs_graph *g, pgy_gs_tensor *from, bool ranks
     bool grew = true;
     pgy_status st = PGY_OK;
     if (!strmap_put(&s.names, from->name, NULL)) st = gs_no_memory(err);
-    while (!st && grew) { /* more than one turn only if the list is not sorted */
+    while (!st && grew) { /* repeats only if the list is not sorted */
         grew = false;
         for (size_t i = 0; !st && i < g->node_count; i++) st = spread(&s, g->nodes[i], &grew, err);
     }
@@ -85,7 +85,7 @@ pgy_status pgy_gs_forget_shapes(pgy_gs_graph *g, pgy_gs_tensor *from, bool ranks
 
 enum { MAX_NESTED = 8 };
 
-/* Sequences and optionals: the type of what is in them. */
+/* The element type of a sequence or optional. */
 static pgy_status copy_nested(pgy_gs_tensor *t, const op_value *known, pgy_error *err)
 {
     pgy_value_kind kinds[MAX_NESTED];
@@ -100,7 +100,7 @@ static pgy_status copy_nested(pgy_gs_tensor *t, const op_value *known, pgy_error
     return pgy_gs_set_nested_type(t, kinds, depth, known->dtype, known->rank, dims, err);
 }
 
-/* Sizes that nothing is known of have made-up names, which are of no use to a reader. */
+/* Inference names unknown sizes itself; such names tell a reader nothing. */
 static pgy_status copy_type(pgy_gs_tensor *t, pgy_value *v, pgy_error *err)
 {
     const op_value *known = &box_of(v)->known;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running orders of nodes. Levels and the order within them are those of onnx-graphsurgeon; the
- * stable order is the walk itself, so it pulls producers up in front of the first node that needs
- * them and leaves everything else where it is. */
+/* Topological orders. By default nodes are sorted by level, and within a level as onnx-graphsurgeon
+ * sorts them. The stable order only moves producers in front of the first node that needs them. */
 #include "gs/edit/toposort.h"
 #include "base/alloc.h"
 #include "base/sized.h"
@@ -48,7 +47,8 @@ static pgy_status gather_needs(order *o, const pgy_gs_graph *g, pgy_error *err)
     return PGY_OK;
 }
 
-/* "node a -> node b -> node a", each feeding the next; the middle of a long cycle is left out. */
+/* "node a -> node b -> node a", in the direction of the data. The middle of a long cycle is left
+ * out. */
 static pgy_status node_cycle(const order *o, const pgy_gs_graph *g, pgy_error *err)
 {
     str text = {0};
@@ -96,7 +96,7 @@ done:
 typedef struct callees {
     order *order;
     const gs_function_index *index;
-    gs_level_list pending; /* subgraphs that are still to be looked at */
+    gs_level_list pending; /* subgraphs to visit */
 } callees;
 
 static pgy_status need_callees(callees *c, const pgy_gs_graph *g, pgy_error *err)
@@ -205,7 +205,7 @@ static pgy_status add_levels(sorting *s, pgy_gs_graph *g, const pgy_gs_sort_opti
     return st;
 }
 
-/* The level's list becomes the one that is kept here, and the other way round. */
+/* Swaps the level's list with the kept one. */
 static void swap_order(const level_order *level)
 {
     pgy_gs_graph *g = level->g;
@@ -217,8 +217,8 @@ static void swap_order(const level_order *level)
     }
 }
 
-/* Inner levels first: what a node takes from outside has the order of its sorted subgraphs. If one
- * cannot be sorted, all go back. */
+/* Inner levels first, because a node's dependencies include the outer tensors of its subgraphs, in
+ * their order. If a level cannot be sorted, all are restored. */
 static pgy_status sort_levels(sorting *s, bool stable, pgy_error *err)
 {
     size_t first = s->count;
@@ -244,7 +244,7 @@ pgy_status pgy_gs_toposort(pgy_gs_graph *g, const pgy_gs_sort_options *given, pg
     const pgy_gs_sort_options *options = &taken;
     pgy_status st = SIZED_TAKE(pgy_gs_sort_options, &taken, given, err);
     if (st) return st;
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     gs_document *d = graph_box(g)->document;
     bool functions = !g->is_function;
     bool sorts_functions = functions && !options->nodes_only;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes may be replaced by their value: those that depend on constants alone, and are neither
- * random, nor what a runtime wants to see (quantisation marks the precision of what follows), nor
- * makers of sequences, which no constant can hold. Operators of other domains that nobody can run
- * are left alone; of the default domain they are tried, so that the failure is told. */
+/* Which nodes may fold: those that depend on constants only, except random operators, quantisers
+ * (they mark the precision of what follows, so a runtime must find them), and operators that make
+ * sequences, which no constant can hold. An operator without a definition is left alone, unless it
+ * is of the default domain: then it is tried, so that the user sees the failure. */
 #include <string.h>
 
 #include "gs/fold/fold.h"
@@ -10,7 +10,11 @@
 #include "ops/op.h"
 #include "transform/fold.h"
 
-enum { ALLOW_UNKNOWN, ALLOW_YES, ALLOW_NO }; /* gs_folder.function_allowed; NO while it is found */
+enum {
+    ALLOW_UNKNOWN,
+    ALLOW_YES,
+    ALLOW_NO
+}; /* values of gs_folder.function_allowed; NO while a function is examined */
 enum { MAX_DEPTH = 64 };
 
 static const char *const SEQUENCES[] = {"SequenceConstruct", "SequenceEmpty", "SequenceInsert",
@@ -60,7 +64,8 @@ static bool operator_allowed(const pgy_gs_graph *g, const pgy_gs_node *n)
 
 /* ---- What is inside it ----------------------------------------------------------------------- */
 
-/* `bound`: the attributes of the enclosing function are those of a call. */
+/* `bound`: references to attributes of the enclosing function have values, because a call gives
+ * them. */
 static bool node_allowed(gs_folder *f, const pgy_gs_graph *g, const pgy_gs_node *n, bool bound,
                          size_t depth);
 
@@ -77,7 +82,7 @@ static bool function_allowed(gs_folder *f, size_t place, size_t depth)
 {
     uint8_t *known = &f->function_allowed[place];
     if (*known == ALLOW_UNKNOWN) {
-        *known = ALLOW_NO; /* also for one that calls itself */
+        *known = ALLOW_NO; /* which is the answer for a recursive function */
         if (body_allowed(f, f->document->functions[place], true, depth)) *known = ALLOW_YES;
     }
     return *known == ALLOW_YES;

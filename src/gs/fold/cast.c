@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exporters do shape arithmetic in floats: Cast to float, Mul, Cast back. Such a node is made to
- * work on the integers themselves, where that cannot change the result otherwise than by being
- * exact: every input is such a Cast or a constant of whole numbers, every reader casts back to the
- * same type, and nothing else reads the result. Comparisons keep the Casts behind them, as their
- * result is bool either way. */
+/* Exporters do shape arithmetic in floats: Cast to float, Mul, Cast back. Here the node gets the
+ * integers themselves, if that changes nothing but rounding errors: every input must be such a Cast
+ * or a constant of whole numbers, every reader must cast back to the same type, and nothing else
+ * may read the result. The result of a comparison is bool in both cases, so the Casts after it
+ * stay. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 typedef struct exact_op {
     const char *op;
-    int64_t since; /* opset in which it takes integers */
+    int64_t since; /* first opset in which it takes integers */
     bool compares;
 } exact_op;
 
@@ -22,11 +22,11 @@ static const exact_op OPS[] = {
     {"Greater", 9, true}, {"Less", 9, true},
 };
 
-/* What is to be done to a node. */
+/* The change of one node. */
 typedef struct elision {
     pgy_gs_node *node;
     const exact_op *op;
-    pgy_dtype dtype; /* of the integers */
+    pgy_dtype dtype; /* type of the integers */
 } elision;
 
 static const exact_op *find_op(const pgy_gs_node *n, int64_t opset)
@@ -42,7 +42,7 @@ static pgy_dtype cast_target(const pgy_gs_node *n)
     return is_cast ? pgy_dtype_from_onnx((int)pgy_gs_attr_as_int(n, "to", 0)) : PGY_DTYPE_NONE;
 }
 
-/* The Cast to float32 that makes t, or NULL. */
+/* The Cast to float32 that makes t; NULL: t has another producer. */
 static const pgy_gs_node *cast_of(const pgy_gs_tensor *t)
 {
     const pgy_gs_node *n = t->producer_count == 1 ? t->producers[0] : NULL;
@@ -70,7 +70,8 @@ static bool is_whole(float x, pgy_dtype dtype, bool divides)
 {
     const float limit = dtype == PGY_I32 ? 0x1p31f : 0x1p63f;
     if (!(x >= -limit && x < limit) || x != truncf(x)) return false;
-    return !divides || (x != 0 && x != -1); /* the smallest number has no positive counterpart */
+    return !divides ||
+           (x != 0 && x != -1); /* -1: the smallest integer has no positive counterpart */
 }
 
 static bool constant_is_whole(pgy_gs_tensor *t, pgy_dtype dtype, bool divides)
@@ -121,7 +122,7 @@ static pgy_status make_constant(pgy_gs_tensor **out, pgy_gs_graph *g, const pgy_
     return st;
 }
 
-/* The constant itself, if nobody else uses it, or a new one. */
+/* The constant itself if nothing else reads it, else a new one. */
 static pgy_status convert_constant(const gs_folder *f, const elision *e, size_t i, pgy_error *err)
 {
     pgy_gs_tensor *t = e->node->inputs[i], *made = NULL;
@@ -152,8 +153,8 @@ static pgy_status bypass_inputs(const gs_folder *f, const elision *e, pgy_error 
     return st;
 }
 
-/* The result of one Cast becomes that of the node; what reads the others reads it too. Those that
- * are outputs of a graph stay, as Casts that change nothing. */
+/* The node makes the result of one Cast, and the readers of the other Casts read that. Casts that
+ * make an output of a graph stay, and change nothing any more. */
 static pgy_status bypass_outputs(const gs_folder *f, const elision *e, pgy_error *err)
 {
     pgy_gs_tensor *r = e->node->outputs[0];

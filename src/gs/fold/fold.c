@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folding as a whole. A level goes through the passes in a fixed order, then the levels inside it,
- * then its Ifs; functions come last, from the end of their list. What a pass turns into a constant
- * is the same tensor for everybody, so the levels inside see it. Passes read the list of nodes and
- * a running order beside it; they never move nodes, but for the Ifs. */
+/* Runs the passes. Each level goes through them in a fixed order, then the inner levels, then the
+ * level's Ifs; functions come last, from the end of their list. A folded tensor stays the same
+ * object, so inner levels see the constant. Passes read the list of nodes and a separate running
+ * order; only the pass for Ifs changes the list. */
 #include "gs/fold/fold.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
 
 enum { MAX_DEPTH = 256 };
-static const uint64_t LARGE_BYTES = 1u << 20; /* results above deserve a warning */
+static const uint64_t LARGE_BYTES = 1u << 20; /* larger results are listed in a warning */
 
 typedef pgy_status (*fold_pass)(gs_folder *f, pgy_gs_graph *g, pgy_error *err);
 
@@ -77,7 +77,7 @@ pgy_status gs_fold_set(gs_folder *f, pgy_gs_tensor *t, pgy_tensor *values, bool 
     pgy_status st = PGY_OK;
     *done = false;
     if (bytes > f->options.size_threshold) return PGY_OK;
-    /* A tensor that shows what the document holds keeps it alive, and is kept by it. */
+    /* A borrowed tensor would keep the document alive, and the document would keep the tensor. */
     if (tensor_is_borrowed(values)) st = pgy_tensor_copy(&own, pgy_tensor_view(values), err);
     if (!st) st = pgy_gs_to_constant(t, own ? own : values, err);
     pgy_tensor_release(own);
@@ -92,7 +92,7 @@ static bool is_folded(const pgy_gs_tensor *t)
     return t->kind == PGY_GS_CONSTANT && !pgy_gs_is_omitted(t);
 }
 
-/* A slot cannot always be left out in front of others: runtimes want all outputs of a Split. */
+/* Omitting an output before others is not always valid: runtimes want all outputs of a Split. */
 static pgy_status replace_output(pgy_gs_node *n, size_t i, pgy_error *err)
 {
     const pgy_gs_tensor *t = n->outputs[i];

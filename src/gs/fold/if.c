@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An If whose condition is a constant gives way to the branch that is taken: its nodes stand where
- * the If stood, what they make is called after the If's outputs or, inside, gets a name of its own
- * in the enclosing graph. The nodes of the other branch let go of what they use. */
+/* Replaces an If with a constant condition by the branch it takes. The branch's nodes move to the
+ * place of the If; its outputs become the If's outputs, and its inner tensors get names that are
+ * free in the enclosing graph. The nodes of the other branch are detached. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,12 +15,13 @@ static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
 typedef struct inlining {
     gs_folder *f;
     pgy_gs_graph *g;
-    pgy_gs_node **nodes; /* the new list, of the store, with room for all there may be */
+    pgy_gs_node **nodes; /* the new list, in the store, with room for the largest result */
     size_t count, capacity;
     pgy_gs_node *node; /* the If */
     pgy_gs_graph *branch;
-    size_t index; /* place of the If in the new list */
-    strmap names; /* of nodes of g: 1 more than the last number given to it; NULL: free again */
+    size_t index; /* place of the branch in the new list */
+    strmap
+        names; /* names of g's nodes, each with 1 + the last number behind it; NULL: free again */
 } inlining;
 
 /* ---- Names ----------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ static bool is_inside(const pgy_gs_graph *g, const pgy_gs_graph *outer)
     return false;
 }
 
-/* Would a tensor of this name in graph `user` be taken for another, or hide one? */
+/* True if a tensor of this name in graph `user` would clash with another tensor, or hide one. */
 static bool is_taken(const char *name, const void *user)
 {
     const pgy_gs_graph *g = user;
@@ -92,7 +93,7 @@ static pgy_status rename_tensor(const inlining *x, pgy_gs_tensor *t, pgy_error *
     return st;
 }
 
-/* A constant that others use, too, keeps its name. */
+/* A constant that is also read outside the branch keeps its name. */
 static bool is_local(const inlining *x, const pgy_gs_tensor *t)
 {
     if (t->kind != PGY_GS_CONSTANT) return false;
@@ -116,7 +117,7 @@ static pgy_status rename_tensors(const inlining *x, pgy_error *err)
 
 /* ---- Outputs --------------------------------------------------------------------------------- */
 
-/* Subgraphs inside that hand a tensor of the branch out as it is. */
+/* Inner subgraphs may have a tensor of the branch as an output. */
 static void replace_in_outputs(const pgy_gs_graph *g, pgy_gs_tensor *from, pgy_gs_tensor *to)
 {
     for (size_t i = 0; i < g->node_count; i++) {
@@ -131,7 +132,7 @@ static void replace_in_outputs(const pgy_gs_graph *g, pgy_gs_tensor *from, pgy_g
     }
 }
 
-/* It keeps its name. */
+/* Notes that t keeps its name. */
 static pgy_status note_output(const inlining *x, const pgy_gs_tensor *t, pgy_error *err)
 {
     fold_state *s = gs_fold_state(x->f, tensor_box(t)->serial);
@@ -185,8 +186,7 @@ static pgy_status set_constant(pgy_gs_tensor *to, pgy_gs_tensor *from, pgy_error
     return st;
 }
 
-/* The If lets go of its outputs one after the other; each is made by the branch or becomes a
- * constant. */
+/* Each output of the If gets its producer in the branch, or becomes a constant. */
 static pgy_status move_output(inlining *x, size_t i, pgy_error *err)
 {
     pgy_gs_tensor *from = x->branch->outputs[i], *to = x->node->outputs[i], *omitted = NULL;
@@ -270,7 +270,7 @@ static size_t count_uses(const pgy_gs_node *n, const pgy_gs_graph *g)
     return count;
 }
 
-/* Has another attribute a graph of n, too? Then it cannot be taken apart. */
+/* True if another attribute shares a graph of n, which then must stay whole. */
 static bool is_shared(const gs_document *d, const pgy_gs_node *n)
 {
     size_t uses = 0, own = 0;
@@ -298,11 +298,14 @@ static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n, bool 
     if (branch && branch->input_count == 0 && branch->output_count >= n->output_count)
         return branch;
     if (warn)
-        LOG(WARNING, "node '%s' (If): its branch does not fit, so it stays", gs_node_label(n));
+        LOG(WARNING,
+            "node '%s' (If) is kept: its branch is missing, has inputs, or has fewer outputs than "
+            "the If",
+            gs_node_label(n));
     return NULL;
 }
 
-/* *found: some If can be inlined. */
+/* *found: at least one If can be inlined. */
 static pgy_status make_room(inlining *x, bool *found, pgy_error *err)
 {
     const pgy_gs_graph *g = x->g;

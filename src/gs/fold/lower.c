@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constant nodes become constants: what they make holds the value itself from then on, where it is
- * a tensor as the very record the attribute has, so nothing is read. A value that comes from a call
- * of the enclosing function stays. */
+/* Turns the outputs of Constant nodes into constants. A tensor attribute is used as it is, without
+ * reading its elements. A value that a call of the enclosing function gives stays a node. */
 #include <string.h>
 
 #include "base/cancel.h"
@@ -112,14 +111,14 @@ static pgy_status lower_node(pgy_gs_node *n, pgy_error *err)
     pgy_error why = {0};
     const pgy_gs_attribute *a = n->attributes;
     if (n->attribute_count != 1) {
-        warn(n, "a Constant has exactly one attribute, so this one stays");
+        warn(n, "a Constant needs exactly one attribute; the node is kept");
         return PGY_OK;
     }
     if (a->value && *a->value->ref_attr_name) return PGY_OK;
     const constant_form *form = find_form(a);
     if (!form) {
-        pgy_error_set(&why, PGY_E_FORMAT, "'%s' holds no value of a Constant, so it stays",
-                      a->name);
+        pgy_error_set(&why, PGY_E_FORMAT,
+                      "attribute '%s' does not hold a Constant's value; the node is kept", a->name);
         warn(n, why.text);
         return PGY_OK;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From nodes of surgery to a strict graph that the reference's executor takes: a model is built
- * that has these nodes, what is inside them, and the functions that they call. Constants are inputs
- * of it; those of a function are Constant nodes, as a function has no weights. */
+/* Builds a strict graph for the reference's executor from nodes of surgery: a model with these
+ * nodes, their subgraphs, and the functions that they call. Constants become inputs, in functions
+ * Constant nodes, because a function has no weights. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,11 +18,11 @@ typedef struct builder {
     gs_folder *f;
     pgy_model *model;
     uint32_t date;
-    size_t input_count;             /* of the values: those that come first */
-    pgy_onnx_function **functions;  /* per place in the document; NULL: not needed (yet) */
-    size_t *pending, pending_count; /* places of those whose bodies are not built */
+    size_t input_count;             /* the first values are the inputs */
+    pgy_onnx_function **functions;  /* by place in the document; NULL: not called so far */
+    size_t *pending, pending_count; /* places of functions whose bodies are still to be built */
     size_t function_count;          /* called */
-    pgy_gs_tensor **constants;      /* of the function that is built */
+    pgy_gs_tensor **constants;      /* constants of the current function */
     size_t constant_count, constant_capacity;
     bool in_function;
 } builder;
@@ -64,7 +64,7 @@ static pgy_status note_function_constant(builder *b, pgy_gs_tensor *t, pgy_error
     return PGY_OK;
 }
 
-/* A constant comes from outside of the nodes. */
+/* A constant is an input of the model. */
 static pgy_status note_constant(builder *b, pgy_gs_tensor *t, pgy_error *err)
 {
     const bool known = !b->in_function && gs_fold_known(b->f, t);
@@ -144,7 +144,7 @@ static pgy_status note_call(builder *b, const pgy_gs_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Errors name a node without a name after what it makes. */
+/* Errors name an unnamed node after its first output. */
 static const char *node_name(const pgy_gs_node *n)
 {
     for (size_t i = 0; !*n->name && i < n->output_count; i++)
@@ -315,7 +315,7 @@ static pgy_status build_function(builder *b, size_t place, pgy_error *err)
                               .doc_string = "",
                               .input_count = g->input_count,
                               .output_count = g->output_count};
-    b->date = ++b->f->date; /* what is listed is that of this function */
+    b->date = ++b->f->date; /* the list is for this function only */
     pgy_status st = build_parameters(b, to, g, err);
     if (!st) st = build_body(b, to, g, err);
     if (!st) st = build_imports(b, &to->opset_imports, &to->opset_import_count, g, err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strict side of folding: nodes are run by the reference's executor in the model's own
- * precision, one after the other. Values are held in their declared types; one that is not to
- * become a constant goes after its last use. What only shows its input in another shape shares its
- * bytes. */
+/* The strict side of folding: runs the nodes in order with the reference's executor, in the model's
+ * own precision. Values are held in their declared types, and released after the last use unless
+ * they become constants. A view of its input shares the input's bytes. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,7 +9,7 @@
 #include "gs/fold/model.h"
 #include "transform/fold.h"
 
-static const uint64_t MAX_STORAGE_BYTES = 1ull << 33; /* of one result, eight bytes an element */
+static const uint64_t MAX_STORAGE_BYTES = 1ull << 33; /* of one result, at eight bytes an element */
 
 static fold_value *value_of(const fold_run *r, pgy_value *v)
 {
@@ -71,7 +70,7 @@ static pgy_status compute_general(fold_run *r, pgy_node *n, pgy_error *err)
     return fold_compute(r->out, n, &from, &limits, err);
 }
 
-/* The shape that n gives its input, if its rule tells. */
+/* The shape of n's result, if n's shape rule knows it. */
 static bool foresee_shape(int64_t *shape, size_t *rank, fold_run *r, pgy_node *n)
 {
     const bool wanted = true;
@@ -100,7 +99,7 @@ static bool foresee_shape(int64_t *shape, size_t *rank, fold_run *r, pgy_node *n
     return done;
 }
 
-/* Nodes that show their input in another shape or order. r->out[0] stays empty for others. */
+/* Computes views and Transposes; for other nodes r->out[0] stays empty. */
 static pgy_status compute_move(fold_run *r, pgy_node *n, const pgy_onnx_tensor **origin,
                                pgy_error *err)
 {
@@ -124,7 +123,7 @@ static pgy_status compute_move(fold_run *r, pgy_node *n, const pgy_onnx_tensor *
     return PGY_OK;
 }
 
-/* r->out: what n makes. */
+/* Computes the outputs of n into r->out. */
 static pgy_status compute(fold_run *r, pgy_node *n, const pgy_onnx_tensor **origin, pgy_error *err)
 {
     pgy_status st = node_prepare(n, err);
@@ -167,9 +166,10 @@ static pgy_status hold(fold_run *r, fold_value *v, op_tensor *t, const pgy_onnx_
         *t = (op_tensor){0};
     }
     if (r->held_bytes <= r->max_held_bytes) return PGY_OK;
-    return pgy_error_set(err, PGY_E_MEMORY,
-                         "the results of folding would take more than %llu bytes together",
-                         (unsigned long long)r->max_held_bytes);
+    return pgy_error_set(
+        err, PGY_E_MEMORY,
+        "the results of folding would need more than %llu bytes in total; set a size threshold",
+        (unsigned long long)r->max_held_bytes);
 }
 
 pgy_status gs_fold_run_node(fold_run *r, size_t i, pgy_error *err)
@@ -205,7 +205,7 @@ static pgy_status link_values(fold_run *r, pgy_error *err)
     return PGY_OK;
 }
 
-/* What is wrong with a node is told when it runs. */
+/* An invalid node is reported when it runs. */
 static void count_uses(fold_run *r, pgy_node *n)
 {
     const node_box *box = node_box_of(n);
@@ -242,7 +242,7 @@ pgy_status gs_fold_run_init(fold_run *r, fold_model *m, uint64_t size_threshold,
     r->in = mem_calloc(wide, sizeof *r->in);
     r->out = mem_calloc(wide, sizeof *r->out);
     if (!r->in || !r->out) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while folding");
-    /* Loops that do not run take the shapes of their results from here. */
+    /* Loops with 0 iterations take the shapes of their results from inference. */
     if (inside && pgy_graph_infer_shapes(m->graph, NULL, &why)) return PGY_OK;
     return PGY_OK;
 }

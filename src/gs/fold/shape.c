@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape, Size, and Gather and Slice of a Shape, from what tensors declare: only the dimensions that
- * are asked for need be fixed. Gathers and Slices come first, as they may do with less. */
+/* Folds Shape, Size, and Gather and Slice of a Shape from declared shapes. Only the dimensions that
+ * are read must be static. Gathers and Slices come first, because they read fewer. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,13 +9,13 @@
 
 static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
 
-/* What a Shape node gives. */
+/* The result of a Shape node. */
 typedef struct shape_part {
     const pgy_dim *dims;
     int64_t count;
 } shape_part;
 
-/* What is read of it: elements `at[i]` under a new shape. */
+/* The part of it that is read: elements `at[i]`, in a new shape. */
 typedef struct selection {
     int64_t *at;
     size_t count, rank;
@@ -42,7 +42,7 @@ static bool shape_of(shape_part *out, const gs_folder *f, const pgy_gs_node *n)
     return true;
 }
 
-/* The Shape behind input 0 of n. */
+/* The Shape that makes input 0 of n. */
 static bool shape_behind(shape_part *out, const gs_folder *f, const pgy_gs_node *n)
 {
     const pgy_gs_tensor *data = n->input_count ? n->inputs[0] : NULL;
@@ -69,13 +69,13 @@ static bool gathered(selection *s, pgy_gs_node *n, const shape_part *from)
     for (size_t i = 0; i < s->count; i++) {
         if (s->at[i] < 0) s->at[i] += from->count;
         if (s->at[i] >= 0 && s->at[i] < from->count) continue;
-        warn(n, "an index is outside of the shape that it reads");
+        warn(n, "an index is out of range of the shape that it reads");
         return false;
     }
     return true;
 }
 
-/* A list of one number; false: it is something else. */
+/* A list of one number; false: t is something else. */
 static bool single(int64_t *out, pgy_gs_tensor *t)
 {
     int64_t *items = NULL, shape[PGY_MAX_RANK];
@@ -146,7 +146,7 @@ static bool whole(selection *s, pgy_gs_node *n, const shape_part *from)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* What is too large to be written may still lead to something that is not. */
+/* A result above the threshold is kept, because it may lead to a smaller one. */
 static pgy_status set_known(gs_folder *f, const pgy_gs_tensor *t, pgy_tensor *values,
                             pgy_error *err)
 {
@@ -183,7 +183,7 @@ static pgy_status take(gs_folder *f, pgy_gs_node *n, selection *s, const shape_p
 
 typedef struct shape_rule {
     const char *op;
-    bool behind; /* the Shape is what makes input 0; else it is the node itself */
+    bool behind; /* true: the Shape makes input 0; false: the node is the Shape */
     bool (*select)(selection *s, pgy_gs_node *n, const shape_part *from);
 } shape_rule;
 

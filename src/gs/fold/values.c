@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What depends on constants alone is computed and becomes constant. A node whose results are known
- * to be too large, and lead to nothing smaller, is not run. Without partitioning the first failure
- * leaves the level as it was, else only what depends on it stays. */
+/* Computes what depends on constants only, and makes it constant. A node is not run if its results
+ * are known to exceed the threshold and lead to nothing smaller. Without partitioning the first
+ * failure leaves the level as it was; with it, only what depends on the failed node stays. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -44,7 +44,7 @@ static bool is_needed(const gs_folder *f, const pgy_gs_node *n)
     return false;
 }
 
-/* Takes out of `nodes`, which are in running order, those that need not run. */
+/* Removes nodes that need not run from `nodes`, which are in running order. */
 static pgy_status select_nodes(gs_folder *f, pgy_gs_node **nodes, size_t *count, pgy_error *err)
 {
     size_t first = *count;
@@ -61,7 +61,7 @@ static pgy_status select_nodes(gs_folder *f, pgy_gs_node **nodes, size_t *count,
     return PGY_OK;
 }
 
-/* The failure of one node: an error, or a warning. */
+/* Reports the failure of a node, as an error or a warning. */
 static pgy_status tell(const level_run *r, const pgy_gs_node *n, pgy_status failure,
                        const char *text, pgy_error *err)
 {
@@ -75,7 +75,7 @@ static pgy_status tell(const level_run *r, const pgy_gs_node *n, pgy_status fail
         st = pgy_error_set(err, failure, "%s", str_text(&line));
     else if (r->f->options.partitioning == PGY_GS_PARTITION_NONE)
         LOG(WARNING,
-            "Nothing was computed in graph '%s', as a node failed; partitioning would fold the "
+            "Nothing was folded in graph '%s', because a node failed; partitioning would fold the "
             "others. %s",
             r->g->name, str_text(&line));
     else
@@ -84,7 +84,7 @@ static pgy_status tell(const level_run *r, const pgy_gs_node *n, pgy_status fail
     return st;
 }
 
-/* *kept false: a failure undid all. */
+/* *kept: false if a failure discards all results. */
 static pgy_status run_nodes(level_run *r, bool *kept, pgy_error *err)
 {
     pgy_status st = PGY_OK;

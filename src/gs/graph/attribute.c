@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of nodes: values are messages that are replaced as a whole, graphs are edited where
- * they are. Which graphs an attribute holds is checked so that none can contain itself. */
+/* Attributes of nodes. A value is a message, which is replaced as a whole; a graph is edited in
+ * place. Setting a graph checks that it does not contain the node, so no graph can contain
+ * itself. */
 #include "gs/graph/attribute.h"
 
 #include <string.h>
@@ -161,7 +162,7 @@ pgy_status gs_attribute_make(const pgy_onnx_attribute **out, gs_document *d, con
     if (!a->ref && a->type == PGY_ATTR_UNDEFINED) {
         if (a->value.stored->g || a->value.stored->graph_count)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "attribute '%.200s' holds graphs, which are set one by one",
+                                 "attribute '%.200s' holds graphs; set each graph by itself",
                                  a->name);
         *to = *a->value.stored;
         if (strcmp(to->name, name) != 0) {
@@ -232,7 +233,7 @@ static void hold_graph(pgy_gs_node *n, pgy_gs_graph *g)
     if (n->graph) gs_set_parent(g, n->graph);
 }
 
-/* One graph, or those of a stored attribute that was taken from a node of this document. */
+/* One graph, or the graphs of a stored attribute of another node of this document. */
 static pgy_status set_graphs(pgy_gs_attribute *to, pgy_gs_node *n, const pgy_gs_attr *a,
                              pgy_error *err)
 {
@@ -248,7 +249,8 @@ static pgy_status set_graphs(pgy_gs_attribute *to, pgy_gs_node *n, const pgy_gs_
 
 pgy_status pgy_gs_set_attr(pgy_gs_node *n, const pgy_gs_attr *a, pgy_error *err)
 {
-    if (!n || !a) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no attribute");
+    if (!n || !a)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the node and the attribute must not be NULL");
     gs_node *box = gs_node_box(n);
     pgy_gs_attribute made = {0};
     pgy_status st = gs_attribute_make(&made.value, box->document, a, err);

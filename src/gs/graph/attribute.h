@@ -5,7 +5,7 @@
 
 #include "gs/graph/gs.h"
 
-/* A message of the store; of a graph without that graph. */
+/* A new message in the store. For an attribute of type graph the message leaves the graph out. */
 pgy_status gs_attribute_make(const pgy_onnx_attribute **out, gs_document *d, const pgy_gs_attr *a,
                              pgy_error *err) PGY_MUST_CHECK;
 /* Is g one of the subgraphs of n, or inside one? */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph as a document of its own. Boxes are new; texts, shapes, weights and attribute values,
- * which are never changed in place, are those of the old store, which the new one keeps alive. Use
- * lists are made by attaching the nodes in order, as an import does. */
+/* Copies a graph into a document of its own. Boxes are new. Texts, shapes, weights and attribute
+ * values are shared, because they are never changed in place; the new store keeps the old one
+ * alive. Use lists are built by attaching the nodes in order, as an import does. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -202,7 +202,7 @@ static pgy_status copy_functions(copying *c)
     to->functions = gs_alloc(to, from->function_count, sizeof(*to->functions));
     if (!to->functions) return gs_no_memory(c->err);
     to->function_capacity = from->function_count;
-    c->walk = ++c->from->walk; /* the level that was copied may be one of them */
+    c->walk = ++c->from->walk; /* the copied level may itself be a function */
     for (size_t i = 0; i < from->function_count; i++) {
         const pgy_status st = copy_level(&to->functions[i], c, from->functions[i], NULL);
         if (st) return st;
@@ -212,7 +212,8 @@ static pgy_status copy_functions(copying *c)
     return PGY_OK;
 }
 
-/* A level that was no top graph becomes one: its file's fields around it are not its own. */
+/* The copy of a subgraph becomes a top graph, so it must not inherit the fields of the file's
+ * model. */
 static void make_top(copying *c, const pgy_gs_graph *from)
 {
     pgy_gs_graph *top = c->to->top;

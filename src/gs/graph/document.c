@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Life of a document and what belongs to all of its levels: memory, the list of levels, opsets,
- * names, the note of what was changed. All memory is in the arena of the store, which exported
- * models keep alive; what is taken out of the graph stays there until the end. */
+/* Creates and destroys documents, and holds what all levels share: memory, the list of levels,
+ * opsets, names, and the marks of what was changed. All memory is in the arena of the store, which
+ * exported models keep alive; nothing that leaves the graph is freed before the document. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -87,7 +87,8 @@ void pgy_gs_destroy(pgy_gs_graph *g)
 pgy_status pgy_gs_create(pgy_gs_graph **out, pgy_error *err)
 {
     gs_document *d = NULL;
-    if (!out) return pgy_error_set(err, PGY_E_ARGUMENT, "no place for the new graph");
+    if (!out)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' must not be NULL: it takes the new graph");
     pgy_status st = gs_document_create(&d, err);
     if (!st) st = gs_graph_create(&d->top, d, NULL, DEFAULT_NAME, err);
     if (!st) st = pgy_gs_set_opset(d->top, DEFAULT_OPSET, err);
@@ -180,7 +181,8 @@ void gs_touch_tensor(pgy_gs_tensor *t)
 
 static pgy_status set_text(const char **field, pgy_gs_graph *g, const char *text, pgy_error *err)
 {
-    if (!g || !text) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph or no text");
+    if (!g || !text)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the graph and the text must not be NULL");
     const pgy_status st = gs_keep_text(field, graph_box(g)->document, text, err);
     if (st) return st;
     gs_touch(g);
@@ -200,7 +202,9 @@ pgy_status pgy_gs_set_doc(pgy_gs_graph *g, const char *text, pgy_error *err)
 pgy_status pgy_gs_set_producer(pgy_gs_graph *g, const char *name, const char *version,
                                pgy_error *err)
 {
-    if (!name || !version) return pgy_error_set(err, PGY_E_ARGUMENT, "a producer needs texts");
+    if (!name || !version)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the name and the version of the producer must not be NULL");
     const pgy_status st = set_text(&g->producer_name, g, name, err);
     return st ? st : set_text(&g->producer_version, g, version, err);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Edges. A node's slots and the tensors' use lists are two views of one relation: every change goes
- * through `join` and `leave`, which keep them in step. A use list has the order of attachment; who
- * leaves takes the first of its entries, as a list of Python would. */
+ * through `join` and `leave`, which keep them in step. A use list is in order of attachment;
+ * detaching a node removes its first entry, as `list.remove` does in the original. */
 #include <string.h>
 
 #include "gs/graph/document.h"
 
-/* One side of a node: its slots, and the list of a tensor in which it stands for them. */
+/* One side of a node: its slots, and which of a tensor's use lists names the node for them. */
 typedef struct side {
     bool outputs;
 } side;
@@ -50,8 +50,8 @@ static pgy_status join(side s, pgy_gs_tensor *t, pgy_gs_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Entries in front of the one that goes are moved, or those behind it, whichever are fewer: lists
- * of many users are mostly taken apart from the front. */
+/* Moves the entries before the removed one or those after it, whichever are fewer, because long
+ * lists are mostly taken apart from the front. */
 static void remove_user(side s, pgy_gs_tensor *t, size_t at)
 {
     pgy_gs_node ***users = users_of(s, t);
@@ -145,15 +145,16 @@ void gs_detach_all(pgy_gs_node *n)
 
 static pgy_status check(side s, const pgy_gs_node *n, const pgy_gs_tensor *t, pgy_error *err)
 {
-    if (!n || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no tensor");
+    if (!n || !t)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the node and the tensor must not be NULL");
     if (tensor_box(t)->document == gs_node_box(n)->document) return PGY_OK;
     return gs_node_error(n, err, PGY_E_ARGUMENT, "tensor '%.200s' belongs to another graph%s",
-                         t->name, s.outputs ? " (it was to be an output)" : "");
+                         t->name, s.outputs ? " (for an output)" : "");
 }
 
 static pgy_status check_slot(side s, pgy_gs_node *n, size_t i, size_t end, pgy_error *err)
 {
-    if (!n) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node");
+    if (!n) return pgy_error_set(err, PGY_E_ARGUMENT, "the node must not be NULL");
     if (i < end) return PGY_OK;
     return gs_node_error(n, err, PGY_E_NOT_FOUND, "there is no %s %zu, there are %zu",
                          s.outputs ? "output" : "input", i, *slot_count_of(s, n));
@@ -218,14 +219,15 @@ pgy_status pgy_gs_remove_output(pgy_gs_node *n, size_t i, pgy_error *err)
     return remove_slot(OUTPUTS, n, i, err);
 }
 
-/* New users are added before old ones go, so that a failure can be undone; the lists end up the
- * same, as those that go are the first of their kind. */
+/* Attaches the new tensors before it detaches the old ones, so that a failure can be undone. The
+ * order of the use lists is the same either way, because detaching removes the first entry. */
 static pgy_status set_slots(side s, pgy_gs_node *n, pgy_gs_tensor *const *tensors, size_t count,
                             pgy_error *err)
 {
     pgy_status st = PGY_OK;
     if (!n || (count && !tensors))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no list of tensors");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the node and the list of tensors must not be NULL");
     for (size_t i = 0; i < count && !st; i++) st = check(s, n, tensors[i], err);
     if (st) return st;
     pgy_gs_tensor **slots = gs_alloc(gs_node_box(n)->document, count, sizeof(*slots));
@@ -285,7 +287,7 @@ void pgy_gs_clear_producers(pgy_gs_tensor *t)
 
 pgy_status pgy_gs_replace_uses(pgy_gs_tensor *from, pgy_gs_tensor *to, pgy_error *err)
 {
-    if (!from || !to) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor");
+    if (!from || !to) return pgy_error_set(err, PGY_E_ARGUMENT, "the tensor must not be NULL");
     if (tensor_box(from)->document != tensor_box(to)->document)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "tensors '%.200s' and '%.200s' belong to different graphs", from->name,

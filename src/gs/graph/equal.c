@@ -7,7 +7,7 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* Elements however they are stored. */
+/* Compares elements, which may be stored in different ways. */
 static bool same_elements(gs_document *da, const pgy_onnx_tensor *a, gs_document *db,
                           const pgy_onnx_tensor *b)
 {

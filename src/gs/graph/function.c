@@ -57,7 +57,8 @@ pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, const char *name, const 
                                 pgy_error *err)
 {
     if (!function || !function->is_function || !name || !*name)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a parameter needs a function and a name");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "a parameter needs a function, not a graph, and a name");
     gs_document *d = graph_box(function)->document;
     const size_t count = function->parameter_count;
     for (size_t i = 0; i < count; i++)
@@ -114,13 +115,13 @@ static pgy_status find_call(pgy_gs_graph *g, void *user, pgy_error *err)
 pgy_status pgy_gs_remove_function(pgy_gs_graph *function, pgy_error *err)
 {
     if (!function || !function->is_function)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no function to be removed");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the function to remove must not be NULL");
     gs_document *d = graph_box(function)->document;
     call_search x = {.function = function};
     size_t at = 0;
     while (at < d->function_count && d->functions[at] != function) at++;
     if (at == d->function_count)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "function '%.200s' is in no document",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "function '%.200s' was removed already",
                              function->name);
     pgy_status st = find_call(d->top, &x, err);
     for (size_t i = 0; !st && i < d->function_count; i++)
@@ -157,7 +158,7 @@ static void warn_call(const pgy_gs_graph *f, const pgy_gs_call *call)
     }
 }
 
-/* New outputs of a call are of the types that the function's outputs have. */
+/* New outputs of a call get the types of the function's outputs. */
 static pgy_status take_types(pgy_gs_node *n, const pgy_gs_graph *f, const pgy_gs_operand *outputs,
                              pgy_error *err)
 {

@@ -14,10 +14,10 @@ typedef struct gs_function_index {
 pgy_status gs_function_index_init(gs_function_index *x, const gs_document *d,
                                   pgy_error *err) PGY_MUST_CHECK;
 void gs_function_index_deinit(gs_function_index *x);
-/* Place of the function that a node calls (of several with one identity the first); SIZE_MAX: none.
- */
+/* Place of the function that a node calls; SIZE_MAX: none. If several have the same identity, the
+ * first. */
 size_t gs_function_index_find(const gs_function_index *x, const pgy_gs_node *n);
-/* Has the i-th of the sorted ones the identity of the one before it? i > 0 */
+/* True if sorted function i has the identity of function i - 1; i > 0. */
 bool gs_function_index_repeats(const gs_function_index *x, size_t i);
 
 #endif

@@ -6,14 +6,17 @@
 
 static pgy_status check(const pgy_gs_graph *g, const pgy_gs_tensor *t, pgy_error *err)
 {
-    if (!g || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph or no tensor");
+    if (!g || !t)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the graph and the tensor must not be NULL");
     if (tensor_box(t)->document != graph_box(g)->document)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "graph '%.200s': tensor '%.200s' belongs to another graph", g->name,
                              t->name);
     if (!*t->name)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "graph '%.200s': an omitted slot can be no input or output", g->name);
+                             "graph '%.200s': an omitted slot cannot be an input or output; use a "
+                             "tensor with a name",
+                             g->name);
     return PGY_OK;
 }
 
@@ -32,12 +35,13 @@ static interface outputs_of(pgy_gs_graph *g)
     return (interface){&g->outputs, &g->output_count, &graph_box(g)->output_capacity};
 }
 
-/* The list may be that of a node or of g itself: a new one is made. */
+/* `items` may be the list of a node or of g itself, so the tensors are copied to a new list. */
 static pgy_status set_list(pgy_gs_graph *g, interface to, pgy_gs_tensor *const *tensors,
                            size_t count, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    if (count && !tensors) return pgy_error_set(err, PGY_E_ARGUMENT, "there are no tensors");
+    if (count && !tensors)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the list of tensors must not be NULL");
     for (size_t i = 0; i < count && !st; i++) st = check(g, tensors[i], err);
     if (st) return st;
     pgy_gs_tensor **list = gs_alloc(graph_box(g)->document, count, sizeof(*list));
@@ -52,14 +56,14 @@ static pgy_status set_list(pgy_gs_graph *g, interface to, pgy_gs_tensor *const *
 pgy_status pgy_gs_set_graph_inputs(pgy_gs_graph *g, pgy_gs_tensor *const *tensors, size_t count,
                                    pgy_error *err)
 {
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     return set_list(g, inputs_of(g), tensors, count, err);
 }
 
 pgy_status pgy_gs_set_graph_outputs(pgy_gs_graph *g, pgy_gs_tensor *const *tensors, size_t count,
                                     pgy_error *err)
 {
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     return set_list(g, outputs_of(g), tensors, count, err);
 }
 
@@ -75,13 +79,13 @@ static pgy_status add(pgy_gs_graph *g, interface to, pgy_gs_tensor *t, pgy_error
 
 pgy_status pgy_gs_add_graph_input(pgy_gs_graph *g, pgy_gs_tensor *t, pgy_error *err)
 {
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     return add(g, inputs_of(g), t, err);
 }
 
 pgy_status pgy_gs_add_graph_output(pgy_gs_graph *g, pgy_gs_tensor *t, pgy_error *err)
 {
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     return add(g, outputs_of(g), t, err);
 }
 

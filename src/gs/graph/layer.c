@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers: a node with everything around it, made in one call. Names come from one counter per
- * graph, which goes on with every attempt and is never set back, so that a chain of calls gives the
- * names that the original gives. */
+/* Layers: one call makes a node with its constants and outputs. Names come from one counter per
+ * graph, which advances with every attempt and is never reset, so a chain of calls gives the same
+ * names as the original. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -56,7 +56,7 @@ pgy_gs_operand pgy_gs_omitted_operand(void)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* A call that is being carried out: tensors made or given so far, which are on no level yet. */
+/* The call in progress, with the tensors made or given so far; the graph does not list them yet. */
 typedef struct call {
     pgy_gs_graph *g;
     pgy_gs_tensor **tensors;
@@ -78,7 +78,7 @@ static bool is_node_name(const char *name, const void *user)
     return pgy_gs_find_node(c->g, name);
 }
 
-/* "<prefix>_<n>" for the next n that is free. */
+/* "<prefix>_<n>" with the next n that gives a free name. */
 static pgy_status next_name(str *out, const call *c, const char *prefix, name_is_taken taken)
 {
     str_clear(out);
@@ -140,10 +140,14 @@ static pgy_status resolve(pgy_gs_tensor **out, const call *c, const pgy_gs_opera
     switch (o->kind) {
     case PGY_GS_TENSOR:
         *out = o->value.tensor;
-        return *out ? PGY_OK : pgy_error_set(c->err, PGY_E_ARGUMENT, "there is no tensor");
+        return *out ? PGY_OK
+                    : pgy_error_set(c->err, PGY_E_ARGUMENT,
+                                    "an operand of kind tensor needs its tensor");
     case PGY_GS_NAME: return make_variable(out, c, o->value.text);
     case PGY_GS_ARRAY:
-        if (!o->value.array) return pgy_error_set(c->err, PGY_E_ARGUMENT, "there is no array");
+        if (!o->value.array)
+            return pgy_error_set(c->err, PGY_E_ARGUMENT,
+                                 "an operand of kind array needs its array");
         return make_constant(out, c, CONSTANT_PREFIX, o->value.array);
     case PGY_GS_OMITTED: return pgy_gs_omitted(out, c->g, c->err);
     case PGY_GS_INTS:
@@ -151,7 +155,7 @@ static pgy_status resolve(pgy_gs_tensor **out, const call *c, const pgy_gs_opera
     case PGY_GS_INT:
     case PGY_GS_FLOAT: return make_list_constant(out, c, o);
     }
-    return pgy_error_set(c->err, PGY_E_ARGUMENT, "%d is no kind of operand", (int)o->kind);
+    return pgy_error_set(c->err, PGY_E_ARGUMENT, "there is no operand kind %d", (int)o->kind);
 }
 
 static pgy_status resolve_all(call *c, const pgy_gs_operand *operands, size_t count)
@@ -205,8 +209,8 @@ pgy_status pgy_gs_layer(pgy_gs_node **out, pgy_gs_graph *g, const pgy_gs_layer_s
         return pgy_error_set(err, PGY_E_ARGUMENT, "a layer needs a graph and an operator");
     if ((spec->input_count && !spec->inputs) || (spec->output_count && !spec->outputs) ||
         (spec->attr_count && !spec->attrs))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%.200s': a list that is counted is NULL",
-                             spec->op);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "layer '%.200s': a list is NULL, but its count is not 0", spec->op);
     pgy_status st = check_outputs(spec, err);
     if (st) return st;
     c.tensors = mem_calloc(spec->input_count + spec->output_count + 1, sizeof(*c.tensors));

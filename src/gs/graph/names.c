@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of a document by name: an open-addressed table of chains. A chain holds everything of
- * one name, whatever level it is on, so that nothing has to be rebuilt when edges or lists change:
- * who asks looks through the few items of a chain. Hashes stand in the table, so that items are
- * touched where they match only. */
+/* The index of a document by name: an open-addressed table of chains. A chain holds all items of
+ * one name on any level, so edits of edges and lists never invalidate it; a look-up filters the few
+ * items of one chain. Hashes are kept in the table, so a probe reads an item only if its hash
+ * matches. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 64 };
 
-static const gs_named GONE; /* stands where a chain was taken out */
+static const gs_named GONE; /* marks the slot of a removed chain */
 
 uint64_t gs_hash(const char *name)
 {
@@ -23,7 +23,7 @@ void gs_names_deinit(gs_names *names)
     *names = (gs_names){0};
 }
 
-/* The slot of a name, or the one where it goes. */
+/* The slot of a name, or the free slot for it. */
 static gs_slot *slot_of(const gs_names *names, const char *name, uint64_t hash)
 {
     const size_t mask = names->slot_count - 1;

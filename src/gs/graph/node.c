@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes: made, renamed, and moved in and out of the lists of levels. Places in a list are hints
- * that are put right when they are found wrong. */
+/* Creates and renames nodes, and moves them in and out of the lists of levels. A node's place in
+ * its list is a hint, which is corrected when it proves wrong. */
 #include <string.h>
 
 #include "gs/graph/attribute.h"
@@ -25,7 +25,8 @@ pgy_status gs_node_create(pgy_gs_node **out, gs_document *d, pgy_error *err)
 
 static pgy_status set_text(const char **field, pgy_gs_node *n, const char *text, pgy_error *err)
 {
-    if (!n || !text) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no text");
+    if (!n || !text)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the node and the text must not be NULL");
     const pgy_status st = gs_keep_text(field, gs_node_box(n)->document, text, err);
     if (st) return st;
     gs_node_box(n)->changed = true;
@@ -62,8 +63,8 @@ static void renumber(pgy_gs_graph *g)
     for (size_t i = 0; i < g->node_count; i++) gs_node_box(g->nodes[i])->index_hint = i;
 }
 
-/* Nodes that leave a list shift those behind them to the front, so a place is looked for from the
- * hint down a little way, and then all hints are made right. */
+/* A node that leaves a list shifts the later ones forward. So the search starts at the hint, goes a
+ * few places towards the front, and then corrects all hints. */
 size_t pgy_gs_node_index(const pgy_gs_node *n)
 {
     enum { NEAR = 64 };
@@ -106,7 +107,8 @@ static pgy_status adopt_subgraph(pgy_gs_graph *sub, void *user, pgy_error *err)
 
 pgy_status pgy_gs_place_node(pgy_gs_node *n, pgy_gs_graph *g, size_t i, pgy_error *err)
 {
-    if (!n || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no node or no graph");
+    if (!n || !g)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the node and the graph must not be NULL");
     gs_graph *box = graph_box(g);
     if (box->document != gs_node_box(n)->document)
         return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' belongs to another document",
@@ -115,8 +117,8 @@ pgy_status pgy_gs_place_node(pgy_gs_node *n, pgy_gs_graph *g, size_t i, pgy_erro
         return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' is inside this node", g->name);
     const size_t end = g->node_count - (n->graph == g);
     if (i > end)
-        return gs_node_error(n, err, PGY_E_NOT_FOUND, "there is no place %zu among %zu nodes", i,
-                             end);
+        return gs_node_error(n, err, PGY_E_NOT_FOUND,
+                             "there is no place %zu: the graph has %zu nodes", i, end);
     pgy_status st = gs_grow(box->document, &g->nodes, g->node_count, &box->node_capacity, err);
     if (st) return st;
     pgy_gs_unlist_node(n);

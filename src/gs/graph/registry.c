@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registered operations: who is called by a name depends on the graph's opset. What names the opset
- * comes before what is for all, that before local functions; of several the newest. */
+/* Registered operations. Which one a name calls depends on the graph's opset: first an operation
+ * registered for that opset, then one for all opsets, then a local function. Among equals the
+ * newest wins. */
 #include "gs/graph/registry.h"
 
 #include <stdio.h>
@@ -32,8 +33,8 @@ static pgy_status check(const pgy_gs_operation *o, pgy_error *err)
     if (!o || !o->name || !*o->name || !o->build)
         return pgy_error_set(err, PGY_E_ARGUMENT, "an operation needs a name and a function");
     if (o->opset_count && !o->opsets)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "operation '%.200s': there are no opsets",
-                             o->name);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "operation '%.200s': the list of opsets is empty or NULL", o->name);
     if (o->max_inputs && o->max_inputs < o->min_inputs)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "operation '%.200s': at least %zu inputs are more than at most %zu",
@@ -41,9 +42,10 @@ static pgy_status check(const pgy_gs_operation *o, pgy_error *err)
     const char *kinds = o->input_kinds ? o->input_kinds : "";
     const size_t good = strspn(kinds, "tncif?");
     if (kinds[good])
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "operation '%.200s': '%c' is no kind of input (t, n, c, i, f, ?)",
-                             o->name, kinds[good]);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "operation '%.200s': unknown kind of input '%c'; the kinds are t, n, c, i, f and ?",
+            o->name, kinds[good]);
     return PGY_OK;
 }
 
@@ -62,7 +64,7 @@ static void warn_overload(const gs_document *d, const pgy_gs_operation *o)
 
 pgy_status pgy_gs_register(pgy_gs_graph *g, const pgy_gs_operation *operation, pgy_error *err)
 {
-    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     pgy_status st = check(operation, err);
     if (st) return st;
     gs_document *d = graph_box(g)->document;
@@ -227,12 +229,13 @@ pgy_status pgy_gs_invoke(pgy_gs_node **out, pgy_gs_graph *g, const char *name,
 {
     static const pgy_gs_call NOTHING;
     pgy_gs_node *n = NULL;
-    if (!g || !name) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph or no name");
+    if (!g || !name)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the graph and the name must not be NULL");
     if (!call) call = &NOTHING;
     if ((call->input_count && !call->inputs) || (call->output_count && !call->outputs) ||
         (call->attr_count && !call->attrs))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "operation '%.200s': a list that is counted is NULL", name);
+                             "operation '%.200s': a list is NULL, but its count is not 0", name);
     gs_document *d = graph_box(g)->document;
     const pgy_gs_operation *o = find(d, name, g->opset);
     pgy_gs_graph *f = o ? NULL : find_local(d, name);

@@ -7,7 +7,8 @@
 
 pgy_status gs_registry_copy(gs_document *to, const gs_document *from,
                             pgy_error *err) PGY_MUST_CHECK;
-/* A node that calls f, made as a layer of g (function.c). @param name  NULL: a generated one */
+/* Adds a node to g that calls f, as pgy_gs_layer adds one (function.c). @param name  NULL: a
+ * generated one */
 pgy_status gs_call_function(pgy_gs_node **out, pgy_gs_graph *g, pgy_gs_graph *f,
                             const pgy_gs_call *call, const char *name,
                             pgy_error *err) PGY_MUST_CHECK;

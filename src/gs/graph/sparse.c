@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sparse weight is made dense when its values are asked for: non-zero elements go to the places
- * that INT64 indices name, either linear positions or a row of coordinates each. */
+/* Makes a sparse weight dense when its values are read. INT64 indices give the place of each stored
+ * element, either as a linear position or as a row of coordinates. */
 #include "gs/graph/sparse.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static pgy_status refuse(const scatter_args *x, pgy_error *err, const char *what
     return pgy_error_set(err, PGY_E_FORMAT, "sparse weight '%.200s': %s", x->name, what);
 }
 
-/* Place of element i in the dense array; false: outside of it. */
+/* The place of element i in the dense array; false: it is out of range. */
 static bool place_of(size_t *out, const scatter_args *x, size_t i, bool linear)
 {
     const int64_t *indices = pgy_tensor_data(x->indices);

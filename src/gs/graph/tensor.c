@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors: made, renamed, and turned from variables into constants and back while every node that
- * holds them keeps doing so. A constant is the record it will be written as; its elements are read
- * only when somebody asks for them. */
+/* Creates and renames tensors, and turns variables into constants and back; nodes keep their slots.
+ * A constant is the record that an export writes, and its elements are read only on request. */
 #include <string.h>
 
 #include "base/pytext.h"
@@ -45,7 +44,7 @@ static pgy_status set_shape(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, con
 {
     gs_document *d = tensor_box(t)->document;
     if (pgy_dtype_describe(dtype)->dtype != dtype)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': there is no element type %d",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': unknown element type %d",
                              t->name, (int)dtype);
     if (rank > 0 && !dims)
         return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': a shape of rank %d needs dims",
@@ -69,7 +68,7 @@ static pgy_status no_argument(pgy_error *err, const char *what)
     return pgy_error_set(err, PGY_E_ARGUMENT, "a tensor needs a graph and %s", what);
 }
 
-/* Without its place in the index, so that nothing of it is left if a later step fails. */
+/* Not in the index yet, so a later failure leaves nothing behind. */
 static pgy_status create_named(pgy_gs_tensor **out, pgy_gs_graph *g, const char *name,
                                pgy_error *err)
 {
@@ -124,7 +123,7 @@ pgy_status pgy_gs_constant(pgy_gs_tensor **out, pgy_gs_graph *g, const char *nam
 
 pgy_status pgy_gs_omitted(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_error *err)
 {
-    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     return create_named(out, g, "", err);
 }
 
@@ -137,7 +136,7 @@ bool pgy_gs_is_omitted(const pgy_gs_tensor *t)
 
 pgy_status pgy_gs_values(pgy_tensor **out, pgy_gs_tensor *t, pgy_error *err)
 {
-    if (!out || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor");
+    if (!out || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "the tensor must not be NULL");
     pgy_model *store = tensor_box(t)->document->store;
     if (t->kind != PGY_GS_CONSTANT)
         return pgy_error_set(err, PGY_E_NOT_FOUND,
@@ -165,7 +164,8 @@ uint64_t pgy_gs_size_bytes(const pgy_gs_tensor *t)
 
 pgy_status pgy_gs_rename(pgy_gs_tensor *t, const char *name, pgy_error *err)
 {
-    if (!t || !name) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor or no name");
+    if (!t || !name)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the tensor and the name must not be NULL");
     gs_tensor *box = tensor_box(t);
     if (strcmp(t->name, name) == 0) return PGY_OK;
     const char *kept = NULL;
@@ -181,7 +181,7 @@ pgy_status pgy_gs_rename(pgy_gs_tensor *t, const char *name, pgy_error *err)
 pgy_status pgy_gs_set_type(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, const pgy_dim *dims,
                            pgy_error *err)
 {
-    if (!t) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor");
+    if (!t) return pgy_error_set(err, PGY_E_ARGUMENT, "the tensor must not be NULL");
     if (t->kind == PGY_GS_CONSTANT)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "tensor '%.200s' is a constant: its type is that of its values",
@@ -212,18 +212,18 @@ static pgy_status check_nested(const pgy_gs_tensor *t, const pgy_value_kind *kin
     for (size_t i = 0; i < depth; i++)
         if (kinds[i] != PGY_VALUE_SEQUENCE && kinds[i] != PGY_VALUE_OPTIONAL)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "tensor '%.200s': kind %d is no sequence and no optional", t->name,
-                                 (int)kinds[i]);
+                                 "tensor '%.200s': kind %d is neither a sequence nor an optional",
+                                 t->name, (int)kinds[i]);
     return PGY_OK;
 }
 
-/* What is nested has no place in the struct: a declaration of its own holds it. */
+/* The public struct has no room for nested types, so a separate declaration holds them. */
 pgy_status pgy_gs_set_nested_type(pgy_gs_tensor *t, const pgy_value_kind *kinds, size_t depth,
                                   pgy_dtype dtype, int32_t rank, const pgy_dim *dims,
                                   pgy_error *err)
 {
     if (!t || (depth && !kinds))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor, or no kinds");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the tensor and the kinds must not be NULL");
     if (!depth && t->kind != PGY_GS_CONSTANT) t->type_kind = PGY_VALUE_TENSOR;
     if (!depth) return pgy_gs_set_type(t, dtype, rank, dims, err);
     pgy_model *store = tensor_box(t)->document->store;
@@ -267,7 +267,7 @@ pgy_status pgy_gs_to_constant(pgy_gs_tensor *t, pgy_tensor *values, pgy_error *e
 pgy_status pgy_gs_to_variable(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, const pgy_dim *dims,
                               pgy_error *err)
 {
-    if (!t) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no tensor");
+    if (!t) return pgy_error_set(err, PGY_E_ARGUMENT, "the tensor must not be NULL");
     const pgy_status st = set_shape(t, dtype, rank, dims, err);
     if (st) return st;
     t->kind = PGY_GS_VARIABLE;

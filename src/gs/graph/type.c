@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations of tensors: read from ValueInfo messages and weights, and written as TypeProto.
- * Nothing is refused: what cannot be understood is unknown, and its message is kept as it is. */
+ * Nothing is refused: a type that this library does not know counts as unknown, and its message is
+ * kept. */
 #include "gs/graph/type.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ static pgy_dim dim_of(const pgy_onnx_dim *d)
     return (pgy_dim){has_value && d->dim_value >= 0 ? d->dim_value : -1, NULL};
 }
 
-/* Elements of a sequence have shapes of their own: none is that of the sequence. */
+/* Each element of a sequence has its own shape, so the sequence has none. */
 static const pgy_onnx_shape *shape_of(pgy_value_kind kind, const pgy_onnx_tensor_type *part)
 {
     const bool has = part && (kind == PGY_VALUE_TENSOR || kind == PGY_VALUE_SPARSE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways through a graph: its tensors in their canonical order, what it takes from outside, what a
- * node depends on, things by name, and nodes while they are being edited. Tensors that were seen
- * are marked with the number of the walk. */
+/* Walks over a graph: its tensors in their canonical order, the outer tensors that it reads, the
+ * dependencies of a node, look-ups by name, and iteration over nodes during edits. A walk marks the
+ * tensors it has seen with its number. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gs/graph/document.h"
@@ -14,7 +14,7 @@ static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
 
 typedef struct gathering {
     pgy_gs_tensor_list list;
-    gs_names names; /* those that several tensors of the document have */
+    gs_names names; /* names that several tensors of the document have */
     uint64_t walk;
     bool strict, quiet;
     const pgy_gs_graph *g;
@@ -31,8 +31,8 @@ static pgy_status note_duplicate(const gathering *w, const pgy_gs_tensor *t, pgy
     return PGY_OK;
 }
 
-/* A tensor of this name that was seen before; names that only one tensor of the document has are
- * not looked up. */
+/* A tensor of the same name that this walk has seen. Names that only one tensor of the document has
+ * need no look-up. */
 static pgy_status find_namesake(gs_tensor **out, gathering *w, gs_tensor *box, pgy_error *err)
 {
     *out = NULL;
@@ -96,7 +96,7 @@ static pgy_status list_tensors(pgy_gs_tensor_list *out, const pgy_gs_graph *g, b
 pgy_status pgy_gs_tensors(pgy_gs_tensor_list *out, const pgy_gs_graph *g, bool strict,
                           pgy_error *err)
 {
-    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     return list_tensors(out, g, strict, false, err);
 }
 
@@ -126,13 +126,13 @@ pgy_status gs_each_subgraph(const pgy_gs_node *n, gs_visit_graph visit, void *us
     return st;
 }
 
-/* A level on the way down from the one whose outside is meant. */
+/* A level on the way down from the one whose outer tensors are collected. */
 typedef struct nesting {
     const pgy_gs_graph *g;
     const struct nesting *up;
     pgy_gs_tensor_list *list;
     uint64_t walk;
-    uint64_t inputs; /* what the inputs of g are marked with as long as nothing notes them */
+    uint64_t inputs; /* mark of g's inputs until the walk visits them */
 } nesting;
 
 static bool is_made_on(const pgy_gs_tensor *t, const pgy_gs_graph *g)
@@ -207,7 +207,7 @@ static pgy_status foreign(pgy_gs_tensor_list *list, const pgy_gs_graph *g, uint6
 pgy_status pgy_gs_foreign_tensors(pgy_gs_tensor_list *out, const pgy_gs_graph *g, pgy_error *err)
 {
     pgy_gs_tensor_list list = {0};
-    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     const pgy_status st = foreign(&list, g, ++graph_box(g)->document->walk, err);
     if (st)
         pgy_gs_tensor_list_free(&list);
@@ -257,7 +257,7 @@ static bool is_on_level(const pgy_gs_tensor *t, const pgy_gs_graph *g)
            gs_is_graph_output(g, t);
 }
 
-/* Of several tensors of one name the one that a list of the level's tensors has. */
+/* If several tensors have the name, the one that pgy_gs_tensors lists for the level. */
 static pgy_gs_tensor *last_of(const pgy_gs_graph *g, pgy_gs_tensor *any)
 {
     pgy_gs_tensor_list list = {0};
@@ -345,7 +345,7 @@ pgy_status pgy_gs_get_node(pgy_gs_node **out, const pgy_gs_graph *g, const char 
 
 pgy_status pgy_gs_next(pgy_gs_node **out, pgy_gs_iter *it, const pgy_gs_graph *g, pgy_error *err)
 {
-    if (!out || !it || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph");
+    if (!out || !it || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     if (!it->items) {
         it->items = mem_calloc(g->node_count + 1, sizeof(*it->items));
         if (!it->items) return gs_no_memory(err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the editable graph back to a model. Messages that still say what is so are the old ones,
- * whose bytes the writer copies; only what was changed is made anew. An unchanged document gives
- * the whole old model. Weights and declarations are in export_tensor.c. */
+/* From the editable graph back to a model. A message that is still correct is passed on, and the
+ * writer copies its bytes; only edited parts get new messages. An unchanged document gives the old
+ * model. Weights and declarations are in export_tensor.c. */
 #include "gs/io/export.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ pgy_status export_no_memory(exporter *x)
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* The list of a GRAPHS attribute; one of type GRAPH has its graph first. */
+/* The messages of the attribute's graphs; an attribute of type GRAPH takes the first. */
 static bool holds_single(const pgy_onnx_attribute *a)
 {
     return a->g || pgy_onnx_attribute_kind(a) == PGY_ATTR_GRAPH;
@@ -141,7 +141,7 @@ static void warn_duplicates(const pgy_gs_graph *g)
     }
 }
 
-static pgy_status check_circles(exporter *x, const pgy_gs_graph *g)
+static pgy_status check_cycles(exporter *x, const pgy_gs_graph *g)
 {
     pgy_gs_node **order = NULL;
     const pgy_status st = gs_order(&order, g, false, x->err);
@@ -152,7 +152,7 @@ static pgy_status check_circles(exporter *x, const pgy_gs_graph *g)
 pgy_status export_nodes(pgy_onnx_node ***out, exporter *x, pgy_gs_graph *g, size_t first)
 {
     pgy_onnx_node **nodes = export_alloc(x, first + g->node_count, sizeof(*nodes));
-    pgy_status st = nodes ? check_circles(x, g) : export_no_memory(x);
+    pgy_status st = nodes ? check_cycles(x, g) : export_no_memory(x);
     if (st) return st;
     warn_duplicates(g);
     for (size_t i = 0; i < g->node_count && !st; i++)
@@ -163,7 +163,7 @@ pgy_status export_nodes(pgy_onnx_node ***out, exporter *x, pgy_gs_graph *g, size
 
 /* ---- Levels ---------------------------------------------------------------------------------- */
 
-/* Inputs and outputs are not marked in their level when they are renamed or retyped. */
+/* Renaming or retyping an input or output does not mark its level. */
 static bool same_interface(pgy_gs_tensor *const *tensors, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -224,7 +224,7 @@ pgy_status export_level(pgy_onnx_graph **out, exporter *x, pgy_gs_graph *g)
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* Functions have no weights: they are Constant nodes in front of the others. */
+/* A function has no weights, so they become Constant nodes at the front. */
 static pgy_onnx_node *constant_node(exporter *x, const pgy_gs_tensor *t)
 {
     pgy_onnx_node *n = export_alloc(x, 1, sizeof(*n));
@@ -338,7 +338,7 @@ static int64_t ir_version_of(const exporter *x)
     const pgy_gs_graph *g = x->document->top;
     if (graph_box(g)->ir_version_set) return g->ir_version;
     const int64_t first = g->ir_version ? g->ir_version : export_ir_of_opset(g->opset);
-    /* Files that list weights as inputs stay readable as what they are. */
+    /* A file that lists weights as inputs keeps doing so. */
     return x->ir_version > first && x->ir_version > export_ir_of_type(PGY_F32) ? x->ir_version
                                                                                : first;
 }

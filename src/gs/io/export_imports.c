@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions that a model must name: those of the operator sets that its nodes are from, and the IR
- * version that has what it uses. */
+/* The versions that a model declares: those of the operator sets of its nodes, and an IR version
+ * that has all it uses. */
 #include <string.h>
 
 #include "base/str.h"
@@ -10,7 +10,7 @@ typedef struct first_version {
     int64_t from, ir;
 } first_version;
 
-/* IR versions that came with opsets, newest first. Weights that are no inputs need 4. */
+/* IR versions by the opset they came with, newest first. Weights that are not inputs need IR 4. */
 static const first_version IR_OF_OPSET[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10},
                                             {19, 9},  {15, 8},  {12, 7},  {11, 6},  {10, 5}};
 enum { OLDEST_IR = 4 };
@@ -73,7 +73,7 @@ static pgy_onnx_opset *make_import(exporter *x, const char *domain, int64_t vers
     return o;
 }
 
-/* The stored message where it says the same. */
+/* Reuses the stored message if it says the same. */
 static pgy_onnx_opset *export_import(exporter *x, const pgy_gs_opset *from,
                                      pgy_onnx_opset *const *stored, size_t stored_count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights and declarations. Records of the file are written as they are where they still say what
- * is so; a renamed weight is a copy of its record under the new name, whose bytes nobody reads. A
- * weight is written on the level it was made for, or on the one that uses it if that is elsewhere,
- * and on one level of a nest only. */
+/* Weights and declarations. A record of the file that is still correct is written as it is. A
+ * renamed weight is a copy of its record under the new name; its elements are not read. A weight is
+ * written on the level it was made for or, if nothing there uses it, on the level that does; and
+ * once per nest of levels. */
 #include <string.h>
 
 #include "base/log.h"
@@ -20,7 +20,7 @@ static pgy_status add_weight(level_tensors *lt, pgy_gs_tensor *t, pgy_error *err
     return st;
 }
 
-/* Weights of this level that only levels inside it use. */
+/* Finds weights of this level that only inner levels use. */
 typedef struct inside {
     level_tensors *lt;
     const pgy_gs_graph *home;
@@ -58,7 +58,7 @@ void export_tensors_leave(level_tensors *lt)
     pgy_gs_tensor_list_free(&lt->all);
 }
 
-/* Taken from an enclosing level, which declares it. */
+/* True for a tensor of an enclosing level, which declares it. */
 static bool is_outer(const pgy_gs_tensor *t, const pgy_gs_graph *g)
 {
     if (!g->parent || tensor_box(t)->home == g) return false;
@@ -67,8 +67,7 @@ static bool is_outer(const pgy_gs_tensor *t, const pgy_gs_graph *g)
     return true;
 }
 
-/* Is this unused tensor of the file still to be written? Not if another one of the level has taken
- * its name. */
+/* An unused tensor of the file is written unless another tensor of the level took its name. */
 static bool is_kept(const pgy_gs_graph *g, const pgy_gs_tensor *t)
 {
     const pgy_gs_tensor *other = pgy_gs_find_tensor(g, t->name);
@@ -143,7 +142,7 @@ static bool says_something(const pgy_gs_tensor *t)
     return t->dtype != PGY_DTYPE_NONE || t->rank >= 0;
 }
 
-/* The declaration of a tensor: `from` (may be NULL) where it says what is so. */
+/* The declaration of a tensor: `from` (may be NULL) if it is still correct, else a new one. */
 static pgy_onnx_value_info *export_info(exporter *x, const pgy_gs_tensor *t,
                                         const pgy_onnx_value_info *from)
 {
@@ -165,7 +164,7 @@ static pgy_onnx_value_info *export_info(exporter *x, const pgy_gs_tensor *t,
     return info->type || !says_something(t) ? info : NULL;
 }
 
-/* Declared in the file, and so still: also types that this library does not know. */
+/* The file's declaration is unchanged, so types that this library does not know pass through. */
 static bool is_declared(const pgy_gs_tensor *t)
 {
     const pgy_onnx_type *type = t->info ? t->info->type : NULL;
@@ -180,7 +179,7 @@ static pgy_status check_type(exporter *x, const pgy_gs_tensor *t, const char *wh
     return pgy_error_set(x->err, PGY_E_TYPE, "%s '%.200s' has no element type", what, t->name);
 }
 
-/* Does the file have a value info for a weight that says more than the weight itself? */
+/* True if the file's value info says more of a weight than the weight itself. */
 static bool has_own_info(const pgy_gs_tensor *t, const pgy_gs_graph *g)
 {
     const pgy_onnx_value_info *info = t->info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a model to its editable graph. Names of a level are looked up in the level first and then,
- * by inputs of nodes only, outwards. Weights stay records of the file; what no node uses is kept
- * aside, so that it is written again. Nothing is checked here that an edit could put right. */
+/* From a model to its editable graph. A name is looked up in its own level first; inputs of nodes
+ * then look outwards. Weights stay records of the file. Weights and value infos that no node uses
+ * are kept for the export. An import accepts whatever an edit could repair. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,11 +17,11 @@ enum { DEFAULT_OPSET = 11 };
 typedef struct level {
     gs_document *d;
     pgy_gs_graph *g;
-    struct level *up;         /* the enclosing one; NULL at the top and in functions */
+    struct level *up;         /* the enclosing level; NULL for the top graph and functions */
     gs_names local;           /* tensors of this level by name */
-    pgy_gs_tensor **declared; /* made for weights and value infos, some of which nothing uses */
+    pgy_gs_tensor **declared; /* tensors of weights and value infos; nodes may use none of them */
     size_t declared_count, declared_capacity;
-    pgy_gs_tensor **made; /* outputs of the nodes, one after the other */
+    pgy_gs_tensor **made; /* outputs of all nodes, in order */
     size_t next_made;
     pgy_error *err;
 } level;
@@ -34,8 +34,8 @@ static pgy_gs_tensor *find_local(const level *l, const char *name, uint64_t hash
     return item ? item->owner : NULL;
 }
 
-/* The local table holds the same items as the document's index; there each name comes once, so the
- * chains that run through the items stay as they are. */
+/* The local table holds items of the document's index. Its names are unique, so it leaves the
+ * chains of the index alone. */
 static pgy_status add_local(level *l, pgy_gs_tensor *t)
 {
     if (!gs_names_put(&l->local, &tensor_box(t)->named)) return gs_no_memory(l->err);
@@ -109,7 +109,7 @@ static pgy_status import_weights(level *l, const pgy_onnx_graph *from)
     return st;
 }
 
-/* Inputs or outputs. Weights that are listed as inputs are none. */
+/* Inputs or outputs. A weight that is listed as an input is not one. */
 static pgy_status import_interface(level *l, pgy_gs_tensor ***items, size_t *count,
                                    pgy_onnx_value_info *const *infos, size_t info_count,
                                    bool are_inputs)
@@ -132,7 +132,7 @@ static pgy_status import_interface(level *l, pgy_gs_tensor ***items, size_t *cou
     return PGY_OK;
 }
 
-/* A declaration of something that an enclosing level has must not hide it: it is only kept. */
+/* A value info must not hide a tensor of an enclosing level, so it is only kept. */
 static pgy_status make_declared(pgy_gs_tensor **out, level *l, const char *name)
 {
     const uint64_t hash = gs_hash(name);
@@ -144,7 +144,7 @@ static pgy_status make_declared(pgy_gs_tensor **out, level *l, const char *name)
     return st;
 }
 
-/* What a value info adds to the declaration of an input or output must be written there. */
+/* If a value info adds to the declaration of an input or output, the export must write that. */
 static pgy_status import_value_infos(level *l, pgy_onnx_value_info *const *infos, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -165,7 +165,7 @@ static pgy_status import_value_infos(level *l, pgy_onnx_value_info *const *infos
     return PGY_OK;
 }
 
-/* Weights and value infos that nothing on this level uses, nor a level inside it. */
+/* Keeps the weights and value infos that neither this level nor an inner one uses. */
 static pgy_status keep_unused(level *l)
 {
     gs_graph *box = graph_box(l->g);
@@ -221,7 +221,7 @@ static pgy_status import_attributes(pgy_gs_node *n, level *l, const pgy_onnx_nod
     return PGY_OK;
 }
 
-/* Lists of just the right size: the slots are filled one by one, as every edge is made. */
+/* Reserves the final size of both lists, because edges are attached one by one. */
 static bool reserve(pgy_gs_node *n, gs_document *d, const pgy_onnx_node *from)
 {
     gs_node *box = gs_node_box(n);
@@ -272,7 +272,8 @@ static pgy_status import_node(pgy_gs_node **out, level *l, const pgy_onnx_node *
     return st;
 }
 
-/* Outputs are known before any node is, so that an unsorted level reads its own tensors. */
+/* All outputs are named before any node is read, so that an unsorted level finds its own
+ * tensors. */
 static pgy_status name_outputs(level *l, pgy_onnx_node *const *nodes, size_t count)
 {
     size_t total = 0, next = 0;
@@ -434,7 +435,7 @@ static pgy_status import_function(gs_document *d, const pgy_onnx_function *from,
     return PGY_OK;
 }
 
-/* Of several functions with one identity the first is meant. */
+/* If several functions have the same identity, calls mean the first. */
 static pgy_status note_same_functions(const gs_document *d, pgy_error *err)
 {
     gs_function_index index;
@@ -480,7 +481,7 @@ pgy_status pgy_gs_import(pgy_gs_graph **out, pgy_model *model, pgy_error *err)
 {
     gs_document *d = NULL;
     if (!out || !model || !pgy_model_proto(model))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no model to import");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the model must not be NULL");
     pgy_status st = gs_document_create(&d, err);
     if (!st) st = pgy_model_keep(d->store, model, err);
     if (st) goto done;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds patterns. For every node of a list that can be the pattern's first one, the steps of the
- * plan are tried in turn; where several readers of a tensor could be meant, the search comes back
- * to try the next. Tries are counted, so that graphs made to be ambiguous end in an error instead
- * of in hours. */
+/* Finds matches of a pattern. For each node that fits the pattern's first node, the steps of the
+ * plan are tried in turn; where several readers of a tensor fit, the search backtracks. Tries are
+ * limited, so that an ambiguous graph ends in an error and not in hours of search. */
 #include "gs/pattern/pattern.h"
 
 #include "base/alloc.h"
@@ -10,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All tries of a search, and how many more for every node. */
+/* Limits of tries: of a search, and in addition per node. */
 enum { MIN_TRIES = 4000000, NODE_TRIES = 256 };
 
-/* What all matches of a call share. */
+/* Memory that all matches of a call share. */
 typedef struct match_batch {
     arena memory;
 } match_batch;
@@ -31,20 +30,20 @@ typedef struct match_box {
     const char **constant_names;
 } match_box;
 
-/* Where a step is: candidates are list[next...]. */
+/* State of a step: the remaining candidates are list[next...]. */
 typedef struct cursor {
     pgy_gs_node *const *list;
     size_t count, next;
-    size_t bound; /* slots that were bound before this step */
+    size_t bound; /* number of slots bound before this step */
 } cursor;
 
 typedef struct matcher {
     const plan *plan;
     const pgy_gs_graph *g;
-    pgy_gs_tensor **outputs; /* of the graph, sorted by address */
+    pgy_gs_tensor **outputs; /* outputs of the graph, sorted by address */
     pgy_gs_node **nodes;     /* by node of the plan */
     pgy_gs_tensor **tensors; /* by slot of the plan; NULL: not bound */
-    size_t *trail;           /* slots in the order they were bound */
+    size_t *trail;           /* slots in the order of binding */
     size_t bound;
     cursor *cursors; /* by step */
     uint64_t tries, max_tries;
@@ -57,7 +56,7 @@ static bool bind(matcher *m, size_t slot, pgy_gs_tensor *t)
     const plan_slot *s = &m->plan->slots[slot];
     if (m->tensors[slot]) return m->tensors[slot] == t;
     if (s->kind == PATTERN_CONSTANT && t->kind != PGY_GS_CONSTANT) return false;
-    /* More readers than the pattern has inputs: some are outside. */
+    /* With more readers than the pattern has uses, some are outside. */
     if (s->inner && t->consumer_count > m->plan->input_count) return false;
     m->tensors[slot] = t;
     m->trail[m->bound++] = slot;
@@ -107,7 +106,7 @@ static int compare_tensors(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nobody else has an eye on what the match makes for itself. */
+/* Inner tensors have no reader outside the match. */
 static bool is_closed(const matcher *m)
 {
     for (size_t i = 0; i < m->plan->slot_count; i++) {
@@ -133,7 +132,7 @@ static void open_step(matcher *m, size_t step)
     c->bound = m->bound;
 }
 
-/* Does a match begin at `root`? */
+/* Finds a match whose first node is `root`. */
 static bool match_at(matcher *m, pgy_gs_node *root)
 {
     size_t step = 0, count = m->plan->node_count;
@@ -240,7 +239,8 @@ static pgy_status find_matches(match_list *out, matcher *m, match_batch *batch, 
         bool found = match_at(m, m->g->nodes[i]);
         if (m->tries >= m->max_tries)
             return gs_node_error(m->g->nodes[i], err, PGY_E_UNSUPPORTED,
-                                 "the pattern fits in too many ways: given up after %llu tries",
+                                 "the pattern is ambiguous here: the search stopped after %llu "
+                                 "tries; make the pattern more specific",
                                  (unsigned long long)m->tries);
         if (!found) continue;
         if (!mem_grow((void **)&out->items, &out->capacity, out->count + 1, sizeof *out->items))

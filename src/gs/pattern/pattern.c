@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declaring patterns. A pattern is a small graph of its own: slots in the order they are asked for,
- * and nodes whose inputs are earlier slots, so that a pattern cannot go in a circle. */
+/* Declares patterns. A pattern is a small graph: slots in the order of declaration, and nodes whose
+ * inputs are earlier slots, so a pattern cannot contain a cycle. */
 #include "gs/pattern/pattern.h"
 
 #include "base/alloc.h"
@@ -84,14 +84,16 @@ static pgy_status check_node(const pgy_gs_pattern *p, const pgy_gs_pattern_node 
                              "node '%s' of a pattern needs an operator or a nested pattern", name);
     if (nested && node->check)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "node '%s' of a pattern is itself a pattern: checks go to its nodes",
+                             "node '%s' of a pattern is a nested pattern and cannot have a check; "
+                             "set checks on its nodes",
                              name);
     if (nested && (pattern_count(nested, PATTERN_VARIABLE) != node->input_count ||
                    nested->output_count != output_count))
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "pattern '%s' takes %zu and gives %zu tensors, not %zu and %zu", name,
-                             pattern_count(nested, PATTERN_VARIABLE), nested->output_count,
-                             node->input_count, output_count);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "pattern '%s' has %zu inputs and %zu outputs, but is used with %zu and %zu", name,
+            pattern_count(nested, PATTERN_VARIABLE), nested->output_count, node->input_count,
+            output_count);
     for (size_t i = 0; i < node->input_count && !st; i++) st = check_slot(p, node->inputs[i], err);
     for (size_t i = 0; i < p->node_count && *name && !st; i++)
         if (!strcmp(p->nodes[i].spec.name, name))
@@ -128,9 +130,10 @@ pgy_status pgy_gs_pattern_outputs(pgy_gs_pattern *p, const pgy_gs_slot *slots, s
         pgy_status st = check_slot(p, slots[i], err);
         if (st) return st;
         if (p->slots[slots[i]].kind != PATTERN_MADE)
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "tensor %d of the pattern is made by none of its nodes",
-                                 (int)slots[i]);
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "tensor %d cannot be an output of the pattern: none of its nodes makes it",
+                (int)slots[i]);
     }
     size_t *outputs = arena_alloc_array(&p->memory, count ? count : 1, sizeof *outputs);
     if (!outputs) return gs_no_memory(err);

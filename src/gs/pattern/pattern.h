@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns as they are declared (pattern.c), and as they are matched: nested ones unfolded into one
- * list of nodes, with an order in which to look for them (plan.c, match.c). */
+/* Patterns as declared (pattern.c), and as matched: flattened into one list of nodes, with the
+ * order of the search (plan.c, match.c). */
 #ifndef GS_PATTERN_PATTERN_H
 #define GS_PATTERN_PATTERN_H
 
@@ -15,8 +15,8 @@ typedef struct pattern_slot {
 } pattern_slot;
 
 typedef struct pattern_node {
-    pgy_gs_pattern_node spec; /* texts and inputs are the pattern's own */
-    size_t output;            /* the first of its output slots, which follow each other */
+    pgy_gs_pattern_node spec; /* texts and inputs are in the pattern's memory */
+    size_t output;            /* the first of its output slots, which are consecutive */
     size_t output_count;
 } pattern_node;
 
@@ -36,7 +36,7 @@ size_t pattern_count(const pgy_gs_pattern *p, pattern_kind kind);
 
 typedef struct plan_slot {
     pattern_kind kind;
-    bool inner; /* made here, and not a declared output */
+    bool inner; /* made in the pattern and not a declared output */
 } plan_slot;
 
 typedef struct plan_node {
@@ -44,13 +44,14 @@ typedef struct plan_node {
     size_t *inputs, *outputs; /* places in plan.slots */
 } plan_node;
 
-/* How a node is found: as producer or consumer of a tensor that an earlier step met. */
+/* How a node is found: as producer or consumer of a tensor that an earlier step bound. */
 typedef struct plan_step {
-    size_t node, slot, position; /* position: which input (output) of the node the slot is */
+    size_t node, slot,
+        position; /* position: the index of the slot among the node's inputs (outputs) */
     bool is_producer;
 } plan_step;
 
-/* One use of a pattern: the top one, or a nested one. */
+/* One instance of a pattern: the top pattern or a nested one. */
 typedef struct plan_instance {
     const pgy_gs_pattern *pattern;
     size_t *slots;                   /* by slot of the pattern, the place in plan.slots */
@@ -64,7 +65,7 @@ typedef struct plan {
     size_t slot_count, slot_capacity;
     plan_node *nodes;
     size_t node_count, node_capacity;
-    plan_step *steps;   /* node_count; the first is the first node, anywhere */
+    plan_step *steps;   /* node_count steps; the first one tries every node of the graph */
     size_t input_count; /* of all nodes together */
     plan_instance *top;
     size_t instance_count;

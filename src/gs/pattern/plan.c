@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unfolds a pattern and plans the search: after the first node, every node is found from a tensor
- * that is known by then. Producers come first, as a tensor has one of them; then readers of tensors
- * that only the pattern may read, of which there are few; readers of anything else last. */
+/* Flattens a pattern and plans the search: after the first node, each node is found through a
+ * tensor that is bound by then. Producers come first, because a tensor has one; then readers of
+ * inner tensors, which are few; then readers of other tensors. */
 #include "gs/pattern/pattern.h"
 
 #include "base/alloc.h"
@@ -58,7 +58,8 @@ static pgy_status unfold_nested(plan_instance *in, plan *p, size_t i, int depth,
     if (pattern_count(nested, PATTERN_VARIABLE) != n->spec.input_count ||
         nested->output_count != n->output_count)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "pattern '%s' has other inputs and outputs than when it was added",
+                             "pattern '%s' changed its inputs or outputs after it was nested; "
+                             "declare it completely first",
                              n->spec.name);
     size_t *variables = arena_alloc_array(&p->memory, n->spec.input_count + 1, sizeof *variables);
     if (!variables) return gs_no_memory(err);
@@ -69,7 +70,8 @@ static pgy_status unfold_nested(plan_instance *in, plan *p, size_t i, int depth,
     return st;
 }
 
-/* variables: places of what the pattern's variables stand for; NULL: of their own. */
+/* variables: slots of the outer pattern that the pattern's variables stand for; NULL: they get new
+ * slots. */
 static pgy_status unfold(plan_instance **out, plan *p, const pgy_gs_pattern *pattern,
                          const size_t *variables, int depth, pgy_error *err)
 {
@@ -100,7 +102,7 @@ static pgy_status unfold(plan_instance **out, plan *p, const pgy_gs_pattern *pat
     return st;
 }
 
-/* How good a way to a node is: fewer candidates are better; 0: no way yet. */
+/* Rates a way to a node: fewer candidates are better; 0: no way yet. */
 static int rate_way(plan_step *out, const plan *p, size_t node, const bool *known)
 {
     const plan_node *n = &p->nodes[node];
@@ -147,7 +149,8 @@ static pgy_status plan_steps(plan *p, pgy_error *err)
         }
         if (!best)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "node '%s' of the pattern has no connection with its node '%s'",
+                                 "node '%s' of the pattern is not connected with its node '%s'; "
+                                 "match the parts separately",
                                  p->nodes[missing].node->spec.name, p->nodes[0].node->spec.name);
         placed[p->steps[done].node] = true;
         learn(p, p->steps[done].node, known);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugin configurations: from YAML, from the JSON of the helper process, and to YAML in the layout
- * of PyYAML. Everything of one is in its arena. */
+/* Plugin configurations: read from YAML and from the JSON of the helper process, written as YAML in
+ * PyYAML's layout. Each has an arena of its own. */
 #include "gs/plugin/plugin.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The first failure sticks. */
+/* The first failure is kept; later reads do nothing. */
 typedef struct reader {
     const char *where;
     arena *memory;
@@ -59,7 +59,7 @@ static const char *text(reader *r, const json_value *v, const char *what)
     return s ? s : "";
 }
 
-/* Names that look like numbers are names all the same. */
+/* A name may look like a number. */
 static const char *tensor_name(reader *r, const json_value *v)
 {
     if (!r->st && v && v->type == JSON_INT && v->raw.size) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugin configurations: what stands behind the public struct, and their tree form. */
+/* Plugin configurations: the private side of the public struct, and their tree form. */
 #ifndef GS_PLUGIN_PLUGIN_H
 #define GS_PLUGIN_PLUGIN_H
 
@@ -13,7 +13,7 @@ typedef struct plugin_config {
     arena memory;
 } plugin_config;
 
-/* From a list of {"name", "op", "instances"}, as YAML or JSON gives it; nulls are left out. */
+/* From a list of {"name", "op", "instances"}, as read from YAML or JSON; skips nulls. */
 pgy_status plugin_config_read(pgy_plugin_config **out, const json_value *list, const char *where,
                               pgy_error *err) PGY_MUST_CHECK;
 /* The instances of one plugin as JSON, for the helper process. */

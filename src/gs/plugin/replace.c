@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node in place of a stretch that a plugin found. */
+/* Replaces a region that a plugin found by one node. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 static const char LOG_PATH[] = "tools/plugin/subtool/replace.py";
 
-/* NULL: one is not there, which is said. */
+/* NULL: a tensor is missing, which is logged. */
 static pgy_status find_all(pgy_gs_tensor ***out, const pgy_gs_graph *g, const char *const *names,
                            size_t count, const pgy_plugin_places *p, pgy_error *err)
 {
@@ -30,7 +30,7 @@ static pgy_status find_all(pgy_gs_tensor ***out, const pgy_gs_graph *g, const ch
     return PGY_OK;
 }
 
-/* Lists become arrays in memory of the document, which outlives the call. */
+/* Copies lists to the document's memory, which outlives the call. */
 static bool make_list(pgy_gs_attr *out, gs_document *d, const pgy_plugin_value *v)
 {
     const pgy_plugin_kind kind = v->count ? v->items[0].kind : PGY_PLUGIN_INT;

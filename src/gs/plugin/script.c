@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins' own scripts, which run in the helper process: they are given the model as a file, and
- * what they find comes back as JSON. */
+/* Runs the plugins' own scripts in the helper process. They get the model as a file and return
+ * their matches as JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,7 +75,8 @@ static void model_file_release(model_file *f)
 {
     if (f->temporary) {
         str data = {0};
-        str_printf(&data, "%s.data", f->temporary); /* of a model too large for one file */
+        str_printf(&data, "%s.data",
+                   f->temporary); /* weights of a model that is too large for one file */
         if (!data.failed) unlink(str_text(&data));
         str_deinit(&data);
     }
@@ -107,7 +108,7 @@ static pgy_status start(python_script **out, const char *dir, const char *name, 
     return st;
 }
 
-/* Appends what one script found, an object of JSON. */
+/* Appends the matches of one script, a JSON object. */
 static pgy_status ask_places(str *out, const char *dir, const char *name, const char *model,
                              pgy_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a line as arguments of its verb. A verb's usage text is its grammar: CAPITALS are
- * taken in order (or written name=value), name=WHAT by name, --flags anywhere, [brackets] may be
- * left out, and "..." takes all that is left. */
+/* Binds the words of a line to the arguments of its verb. The verb's usage text is the grammar:
+ * CAPITALS are positional (or written name=value), name=WHAT is given by name, --flags may be
+ * anywhere, [brackets] are optional, and "..." takes all remaining words. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ typedef enum param_kind {
 } param_kind;
 
 typedef struct param {
-    const char *name; /* lower case; of the call's arena */
+    const char *name; /* lower case, in the call's arena */
     param_kind kind;
     bool optional, repeated, given;
 } param;
@@ -228,8 +228,9 @@ pgy_status call_int(int64_t *out, const call *c, const char *name, int64_t low, 
     const char *text = call_text(c, name);
     int64_t value = fallback;
     if (text && (!piece_int(&value, text) || value < low || value > high))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is no whole number from %lld to %lld",
-                             name, text, (long long)low, (long long)high);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "%s: '%s' is not a whole number from %lld to %lld", name, text,
+                             (long long)low, (long long)high);
     *out = value;
     return PGY_OK;
 }

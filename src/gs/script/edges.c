@@ -175,6 +175,7 @@ pgy_status verb_to_variable(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_status st = ref_tensor_arg(&t, s, c, "tensor", err);
     if (!st && p) st = value_type(&type, *p, c->memory, err);
     if (!st && type.depth)
-        st = pgy_error_set(err, PGY_E_TYPE, "what was a weight is no sequence and no optional");
+        st = pgy_error_set(err, PGY_E_TYPE,
+                           "a weight can only become a tensor, not a sequence or optional");
     return st ? st : pgy_gs_to_variable(t, type.dtype, type.rank, type.dims, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs on whole graphs: inputs and outputs, folding, cleaning, sorting, and what the model says of
- * itself. */
+/* Verbs on whole graphs: inputs and outputs, folding, cleaning, sorting, and fields of the
+ * model. */
 #include <string.h>
 
 #include "gs/script/script.h"
@@ -17,7 +17,7 @@ static pgy_status check_inputs(const tensor_refs *list, pgy_error *err)
     return PGY_OK;
 }
 
-/* No tensor is twice an input. Bodies of loops and functions may give one out twice. */
+/* A tensor can be an input only once. Bodies of loops and functions may output it twice. */
 static pgy_status check_twice(const pgy_gs_script *s, pgy_gs_tensor *const *before, size_t count,
                               const pgy_gs_tensor *t, bool inputs, pgy_error *err)
 {
@@ -122,7 +122,7 @@ pgy_status verb_set_input_shape(pgy_gs_script *s, const call *c, pgy_error *err)
 
 /* ---- What the model says of itself ----------------------------------------------------------- */
 
-/* ONNX's own operators of a version that is not known cannot be meant, unless the model has it. */
+/* An unknown version of ONNX's own operators is an error, unless the model has it already. */
 static pgy_status check_opset(const pgy_gs_script *s, int64_t version, pgy_error *err)
 {
     const int newest = op_newest_opset();
@@ -272,7 +272,8 @@ pgy_status verb_inline(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_status st = ref_node_arg(&n, s, c, "node", err);
     if (st) return st;
     if (!n) {
-        s->current = s->top; /* no function is left to be in */
+        s->current =
+            s->top; /* inlining removed all functions, so the script goes back to the top graph */
         return pgy_gs_inline_functions(s->top, err);
     }
     st = pgy_gs_inline_call(&done, n, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs on subgraphs and functions: which of them the verbs are for, new ones, and calls. */
+/* Verbs on subgraphs and functions: entering and leaving, new ones, and calls. */
 #include <string.h>
 
 #include "gs/edit/toposort.h"
@@ -81,7 +81,7 @@ static pgy_gs_tensor *find_listed(const tensor_refs *list, const char *name)
     return NULL;
 }
 
-/* New variables of the current level. One that is an input already is that. */
+/* New variables of the current level. A name that is an input already means that input. */
 static pgy_status make_variables(tensor_refs *out, pgy_gs_script *s, const call *c,
                                  const char *argument, const tensor_refs *inputs, pgy_error *err)
 {
@@ -149,9 +149,10 @@ pgy_status verb_add_parameter(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_gs_attr a;
     pgy_tensor *held = NULL;
     if (!s->current->is_function)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "graph '%s' is no function: new-function and enter-function go to one",
-                             s->current->name);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "graph '%s' is not a function; enter one with new-function or enter-function",
+            s->current->name);
     pgy_status st = value ? value_attr(&a, &held, name, *value, c->memory, err) : PGY_OK;
     if (!st && value && a.ref)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "a default cannot refer to another attribute");
@@ -162,7 +163,7 @@ pgy_status verb_add_parameter(pgy_gs_script *s, const call *c, pgy_error *err)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Outputs under names of their own have the types that the function's have, where none is known. */
+/* Named outputs without a type get the types of the function's outputs. */
 static pgy_status take_types(const pgy_gs_node *n, const pgy_gs_graph *f, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -176,7 +177,8 @@ static pgy_status take_types(const pgy_gs_node *n, const pgy_gs_graph *f, pgy_er
     return st;
 }
 
-/* Do functions call each other in a circle? Looked for while the script's allowance lasts. */
+/* Looks for functions that call each other in a cycle, while the script's budget for searches
+ * lasts. */
 static pgy_status check_recursion(pgy_gs_script *s, pgy_error *err)
 {
     order calls;

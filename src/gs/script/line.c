@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of edit scripts as words, by the rules of a shell: blanks part words, 'this' is taken as it
- * is, "this" but for \" and \\, a backslash takes what follows it, # begins a comment. Which
- * characters were quoted is remembered, so that a name with a comma can stand in a list. */
+/* Splits lines of edit scripts into words as a shell does: blanks separate words, 'this' is
+ * literal, "this" is literal except \" and \\, a backslash quotes the next character, # begins a
+ * comment. Words remember which characters were quoted, so a name with a comma can be an item of a
+ * list. */
 #include <string.h>
 
 #include "gs/script/script.h"
@@ -52,7 +53,7 @@ typedef struct reader {
     str text, quoted;
 } reader;
 
-/* A backslash at the end of a line: the next one belongs to it. */
+/* True at a backslash that ends a line: the next line continues this one. */
 static bool is_joint(const char *p)
 {
     return p[0] == '\\' && (p[1] == '\n' || (p[1] == '\r' && p[2] == '\n'));

@@ -38,7 +38,7 @@ typedef struct insertion {
     pgy_gs_node *after, *before; /* at most one */
     size_t slot;
     pgy_gs_tensor *met;    /* the anchor's tensor */
-    pgy_gs_node **readers; /* of `met` before the edit */
+    pgy_gs_node **readers; /* readers of `met` before the edit */
     size_t reader_count;
     operand_refs inputs, outputs;
     attr_refs attrs;
@@ -52,7 +52,7 @@ static pgy_status find_anchor(insertion *x, pgy_gs_script *s, const call *c, pgy
     if (!st && x->after && x->before)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "after= and before= exclude each other");
     if (!st && call_has(c, "slot") && !x->after && !x->before)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "slot= is of the node in after= or before=");
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "slot= needs after= or before=, whose slot it is");
     if (!st) st = call_int(&slot, c, "slot", 0, INT32_MAX, 0, err);
     if (!st && x->after) {
         st = node_at(&x->slot, x->after, x->after->output_count, "output", slot, err);
@@ -125,8 +125,8 @@ static pgy_status read_instead(pgy_gs_node *n, const pgy_gs_tensor *from, pgy_gs
     return st;
 }
 
-/* The new node stands behind its anchor: who read the anchor's tensor reads the new one. An output
- * of the graph keeps its name unless outputs= names another. */
+/* The new node goes after its anchor: readers of the anchor's tensor read the new output. An output
+ * of the graph keeps its name unless outputs= gives another. */
 static pgy_status wire_after(pgy_gs_script *s, const insertion *x, pgy_gs_node *n, const call *c,
                              pgy_error *err)
 {
@@ -140,7 +140,7 @@ static pgy_status wire_after(pgy_gs_script *s, const insertion *x, pgy_gs_node *
         if (x->readers[i] != n) st = read_instead(x->readers[i], met, made, err);
     if (st || place == g->output_count) return st;
     if (call_has(c, "outputs")) return set_graph_output(g, place, made, c->memory, err);
-    /* The anchor makes a new tensor of the old one's type; the new node makes the output. */
+    /* The anchor makes a new tensor of the same type; the new node makes the graph's output. */
     st = pgy_gs_set_type(made, met->dtype, met->rank, met->dims, err);
     if (!st) st = pgy_gs_replace_uses(made, met, err);
     if (!st) st = read_instead(n, met, made, err);
@@ -194,7 +194,7 @@ pgy_status verb_insert(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* Outputs of layer are texts that names are made of; $tensor:NAME is a tensor that is there. */
+/* Outputs of `layer` are stems of generated names; $tensor:NAME is an existing tensor. */
 static pgy_status base_outputs(operand_refs *out, pgy_gs_script *s, const piece *list, arena *a,
                                pgy_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What edit scripts call nodes and tensors: names, @tensor, $in and $out, $none, const:... */
+/* References to nodes and tensors in edit scripts: names, @tensor, $in and $out, $none,
+ * const:... */
 #include <string.h>
 
 #include "graph/names.h"
@@ -102,7 +103,7 @@ static pgy_status find_slot(pgy_gs_tensor **out, pgy_gs_script *s, piece p, piec
         return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not understood; write $out[1]@node",
                              p.text);
     if (!anchor)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s': of which node? write %s@node", p.text,
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' needs a node: write %s@node", p.text,
                              p.text);
     const size_t count = is_out ? anchor->output_count : anchor->input_count;
     if (slot < 0 || (uint64_t)slot >= count)
@@ -243,7 +244,7 @@ pgy_status ref_new_outputs(operand_refs *out, pgy_gs_script *s, const piece *lis
     return st ? st : ref_operands(out, s, *list, NULL, a, err);
 }
 
-/* The tensor that an operand stands for, as pgy_gs_layer would make it. */
+/* The tensor of an operand, made as pgy_gs_layer would make it. */
 static pgy_status make_operand(pgy_gs_tensor **out, pgy_gs_graph *g, const pgy_gs_operand *o,
                                pgy_tensor *values, arena *a, pgy_error *err)
 {
@@ -300,7 +301,7 @@ pgy_status ref_tensor_arg(pgy_gs_tensor **out, pgy_gs_script *s, const call *c, 
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* What an attribute may refer to are the attributes of the function that it stands in. */
+/* An attribute may only refer to attributes of the function that it is in. */
 static bool is_in_function(const pgy_gs_graph *g)
 {
     while (g->parent) g = g->parent;
@@ -310,9 +311,9 @@ static bool is_in_function(const pgy_gs_graph *g)
 static pgy_status check_ref(const pgy_gs_attr *a, const pgy_gs_script *s, pgy_error *err)
 {
     if (!a->ref || is_in_function(s->current)) return PGY_OK;
-    return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "'ref:%s' refers to an attribute of a function, but the node is in none",
-                         a->ref);
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "'ref:%s' refers to an attribute of a function, but the node is not in a function", a->ref);
 }
 
 pgy_status ref_attrs(attr_refs *out, const pgy_gs_script *s, const call *c, pgy_error *err)

@@ -40,8 +40,8 @@ static pgy_status unknown_verb(const char *name, pgy_error *err)
     return st;
 }
 
-/* Is there a circle? Looked for while the script's allowance lasts. */
-static pgy_status check_circles(pgy_gs_script *s, pgy_error *err)
+/* Looks for a cycle, while the script's budget for searches lasts. */
+static pgy_status check_cycles(pgy_gs_script *s, pgy_error *err)
 {
     pgy_gs_node **order = NULL;
     if (s->checks_left < s->current->node_count) return PGY_OK;
@@ -64,11 +64,11 @@ static pgy_status run_line(pgy_gs_script *s, const piece_list *words, arena *a, 
         *column = words->items[0].column;
         st = v->run(s, &c, err);
     }
-    if (!st && v->adds_edges) st = check_circles(s, err);
+    if (!st && v->adds_edges) st = check_cycles(s, err);
     return st ? pgy_error_prefix(err, st, "%s: ", v->text.name) : PGY_OK;
 }
 
-/* A model cannot hold other text. */
+/* A model can hold UTF-8 only. */
 static pgy_status check_text(const char *source, const char *text, pgy_error *err)
 {
     const char *end = text + strlen(text);

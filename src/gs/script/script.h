@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edit scripts inside: from a line to pieces, from pieces to a call of a verb, and what verbs need
- * to read their arguments. Everything that is read from a line lives in the arena of that line. */
+/* Edit scripts, private side: from a line to pieces, from pieces to a call of a verb, and the
+ * readers of arguments. All that is read from a line is in the arena of that line. */
 #ifndef GS_SCRIPT_SCRIPT_H
 #define GS_SCRIPT_SCRIPT_H
 
@@ -11,21 +11,21 @@
 
 /* ---- Lines (line.c) -------------------------------------------------------------------------- */
 
-/* A word, a value or an item of a list, without its quotes. quoted[i] is '1' where text[i] stood in
- * quotes or behind a backslash, else '0'; both are terminated. */
+/* A word, a value or an item of a list, without its quotes. quoted[i] is '1' if text[i] was in
+ * quotes or after a backslash, else '0'; both are terminated. */
 typedef struct piece {
     const char *text, *quoted;
-    size_t column; /* of the line, from 1 */
+    size_t column; /* in the line, from 1 */
 } piece;
 typedef struct piece_list {
     piece *items;
     size_t count, capacity;
 } piece_list;
-/* One line of a text (joined where a backslash ends it) as words. *next is behind it; *lines is how
- * many it was made of. */
+/* Splits the first line of a text into words; a backslash at its end joins the next line. *next:
+ * where the rest begins; *lines: how many lines were read. */
 pgy_status line_read(piece_list *out, const char **next, size_t *lines, const char *text, arena *a,
                      pgy_error *err) PGY_MUST_CHECK;
-/* The part of a piece from a place on. */
+/* The piece without its first `offset` characters. */
 piece piece_from(piece p, size_t offset);
 /* The first unquoted character c, or NULL. */
 const char *piece_find(piece p, char c);
@@ -33,7 +33,7 @@ bool piece_starts(piece p, const char *prefix); /* unquoted */
 bool piece_is(piece p, const char *text);
 /* Split at unquoted commas outside brackets. "" gives none, ",," three empty ones. */
 pgy_status piece_split(piece_list *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* The same for what is in [brackets] or stands without. */
+/* The same; [brackets] around the list are optional. */
 pgy_status piece_items(piece_list *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
 bool piece_push(piece_list *list, piece p, arena *a);
 
@@ -41,7 +41,7 @@ bool piece_push(piece_list *list, piece p, arena *a);
 
 typedef struct call call;
 typedef struct verb {
-    pgy_gs_verb text; /* first: the public table is made of it */
+    pgy_gs_verb text; /* must be first: the public table reads rows as pgy_gs_verb */
     pgy_status (*run)(pgy_gs_script *s, const call *c, pgy_error *err);
     bool adds_edges;
 } verb;
@@ -54,23 +54,23 @@ struct call {
     const verb *verb;
     call_arg args[24];
     size_t arg_count;
-    piece_list rest;      /* what a repeated argument took */
-    piece_list attr_keys; /* attributes, by pairs */
+    piece_list rest;      /* words of a repeated argument */
+    piece_list attr_keys; /* names and values of attributes, in pairs */
     piece_list attrs;
     arena *memory;
-    size_t column; /* where what is being read stands; errors name it */
+    size_t column; /* column of the current argument, for errors */
 };
-/* Words to arguments, as verb->text.arguments says. words[0] is the verb itself. */
+/* Binds words to arguments by the grammar in verb->text.arguments. words[0] is the verb itself. */
 pgy_status call_bind(call *out, const verb *v, const piece_list *words, arena *a,
                      pgy_error *err) PGY_MUST_CHECK;
 const piece *call_get(const call *c, const char *name); /* NULL: not given */
 bool call_has(const call *c, const char *name);
 /* The text, or NULL if it is not given. */
 const char *call_text(const call *c, const char *name);
-/* A number that is given, in [low, high]; else `fallback`. */
+/* The number, which must be in [low, high]; `fallback` if it is not given. */
 pgy_status call_int(int64_t *out, const call *c, const char *name, int64_t low, int64_t high,
                     int64_t fallback, pgy_error *err) PGY_MUST_CHECK;
-bool piece_int(int64_t *out, const char *text); /* the whole text is a whole number */
+bool piece_int(int64_t *out, const char *text); /* false: the text is not an integer */
 
 /* ---- Values (value.c) ------------------------------------------------------------------------ */
 
@@ -85,7 +85,8 @@ typedef struct type_spec {
 } type_spec;
 /* FLOAT, FLOAT[2,N,?], [2,3], FLOAT[*], seq(FLOAT[N]), optional(seq(FLOAT)), tensor(FLOAT) */
 pgy_status value_type(type_spec *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* Declares a variable to be so: as a sequence or optional where one is written or it is one. */
+/* Declares the type of a variable. It becomes a sequence or optional if the type says so, or stays
+ * one. */
 pgy_status value_apply_type(pgy_gs_tensor *t, const type_spec *type, pgy_error *err) PGY_MUST_CHECK;
 /* 2,3,N or [2,3,N] */
 pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
@@ -93,8 +94,8 @@ pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err) PGY_MU
  */
 pgy_status value_tensor(pgy_tensor **out, bool *plain, piece p, arena *a,
                         pgy_error *err) PGY_MUST_CHECK;
-/* 3, 0.5, text, [1,2], int:3, tensor:ones[2], type:FLOAT, ref:name:INT. A tensor in it is the
- * caller's: *held. */
+/* 3, 0.5, text, [1,2], int:3, tensor:ones[2], type:FLOAT, ref:name:INT. The caller releases a
+ * tensor in it: *held. */
 pgy_status value_attr(pgy_gs_attr *out, pgy_tensor **held, const char *name, piece p, arena *a,
                       pgy_error *err) PGY_MUST_CHECK;
 bool value_is_number(const char *text);
@@ -104,33 +105,33 @@ bool value_is_number(const char *text);
 struct pgy_gs_script {
     pgy_gs_graph *top, *current;
     pgy_gs_tensor_list declared; /* by `variable` and `constant`, used or not */
-    size_t checks_left;          /* nodes that searches for circles may still look at */
+    size_t checks_left;          /* nodes that searches for cycles may still visit */
 };
 
 /* ---- References (ref.c) ---------------------------------------------------------------------- */
 
-/* A node by name, or the maker of a tensor: @tensor. Two nodes of that name are an error. */
+/* A node by name, or the producer of a tensor: @tensor. Two nodes of that name are an error. */
 pgy_status ref_node(pgy_gs_node **out, pgy_gs_script *s, piece p, pgy_error *err) PGY_MUST_CHECK;
 /* The argument `name` of a call as a node; NULL if it is not given. */
 pgy_status ref_node_arg(pgy_gs_node **out, pgy_gs_script *s, const call *c, const char *name,
                         pgy_error *err) PGY_MUST_CHECK;
-/* A tensor that is there: of this level, of those around it, or declared. NULL if there is none. */
+/* An existing tensor of this level, of an enclosing one, or declared; NULL: none has the name. */
 pgy_gs_tensor *ref_find_tensor(const pgy_gs_script *s, const char *name);
-/* One item: a tensor, $out, $in, $none, const:... New constants get generated names.
- * @param anchor  whose inputs and outputs $in and $out are; NULL: none */
+/* One item: a tensor, $out, $in, $none, const:... New constants get generated names. @param anchor
+ * the node that $in and $out refer to; NULL: none */
 pgy_status ref_tensor(pgy_gs_tensor **out, pgy_gs_script *s, piece p, const pgy_gs_node *anchor,
                       arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status ref_tensor_arg(pgy_gs_tensor **out, pgy_gs_script *s, const call *c, const char *name,
                           pgy_error *err) PGY_MUST_CHECK;
-/* A list of them. */
+/* A list of such items. */
 typedef struct tensor_refs {
     pgy_gs_tensor **items;
     size_t count;
 } tensor_refs;
 pgy_status ref_tensors(tensor_refs *out, pgy_gs_script *s, piece p, const pgy_gs_node *anchor,
                        arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* The list as what pgy_gs_layer takes, with constants still to be made; tensors in them are kept in
- * `held`, to be released with refs_release. */
+/* The list as operands of pgy_gs_layer, which makes the constants. Their tensors are in `held`;
+ * free with ref_operands_release. */
 typedef struct operand_refs {
     pgy_gs_operand *items;
     pgy_tensor **held;
@@ -139,10 +140,10 @@ typedef struct operand_refs {
 pgy_status ref_operands(operand_refs *out, pgy_gs_script *s, piece p, const pgy_gs_node *anchor,
                         arena *a, pgy_error *err) PGY_MUST_CHECK;
 void ref_operands_release(operand_refs *refs);
-/* The same for what a new node makes: names that are not there yet are made as they are. */
+/* The same for outputs of a new node: an unknown name becomes a new tensor. */
 pgy_status ref_new_outputs(operand_refs *out, pgy_gs_script *s, const piece *list, arena *a,
                            pgy_error *err) PGY_MUST_CHECK;
-/* The attributes of a call; tensors in them are in `held`, count of them. */
+/* The attributes of a call; their tensors are in `held`, one entry each. */
 typedef struct attr_refs {
     pgy_gs_attr *items;
     pgy_tensor **held;
@@ -151,7 +152,7 @@ typedef struct attr_refs {
 pgy_status ref_attrs(attr_refs *out, const pgy_gs_script *s, const call *c,
                      pgy_error *err) PGY_MUST_CHECK;
 void ref_attrs_release(attr_refs *refs);
-/* A name that no node (no tensor) of the level has, made as pgy_gs_layer makes them. */
+/* A free name for a node (or tensor) of the level, generated as pgy_gs_layer does. */
 const char *ref_new_name(pgy_gs_graph *g, const char *base, bool of_node, arena *a);
 
 /* Verbs, by file; the table is in verbs.c. */
@@ -207,6 +208,6 @@ VERB(verb_leave);
 
 /* The rows of the table. */
 const verb *verb_find(const char *name); /* NULL: none */
-const verb *verb_at(size_t i);           /* NULL: behind the last */
+const verb *verb_at(size_t i);           /* NULL: after the last */
 
 #endif

@@ -48,11 +48,14 @@ static pgy_status read_dim(pgy_dim *out, piece p, pgy_error *err)
 {
     int64_t value;
     *out = (pgy_dim){.value = -1};
-    if (!p.text[0]) return pgy_error_set(err, PGY_E_SHAPE, "a dimension is empty");
+    if (!p.text[0])
+        return pgy_error_set(err, PGY_E_SHAPE, "a dimension is empty; write a size, a name or ?");
     if (piece_is(p, "?")) return PGY_OK;
     if (p.quoted[0] == '0' && piece_int(&value, p.text)) {
         if (value < -1)
-            return pgy_error_set(err, PGY_E_SHAPE, "a dimension of %lld", (long long)value);
+            return pgy_error_set(err, PGY_E_SHAPE,
+                                 "%lld is not a dimension; write a size, a name or ?",
+                                 (long long)value);
         out->value = value;
         return PGY_OK;
     }
@@ -68,7 +71,8 @@ pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err)
     pgy_status st = piece_items(&items, p, a, err);
     if (st) return st;
     if (items.count > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_SHAPE, "%zu dimensions are too many", items.count);
+        return pgy_error_set(err, PGY_E_SHAPE, "a shape of %zu dimensions is too long",
+                             items.count);
     out->dims = arena_alloc_array(a, items.count + 1, sizeof *out->dims);
     if (!out->dims) return gs_no_memory(err);
     for (size_t i = 0; !st && i < items.count; i++)
@@ -77,7 +81,7 @@ pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err)
     return st;
 }
 
-/* Takes "seq(" and what else is around a type off a piece. */
+/* Strips "seq(", "optional(" and "tensor(" from a type. */
 static pgy_status read_kinds(type_spec *out, piece *p, arena *a, pgy_error *err)
 {
     static const struct {
@@ -144,13 +148,15 @@ typedef struct elements {
     bool known[PGY_MAX_RANK];
 } elements;
 
-/* A value or nested lists of them, all of one shape. */
+/* Flattens a value, or nested lists that must form a full shape. */
 static pgy_status gather(elements *e, piece p, size_t depth, arena *a, pgy_error *err)
 {
     piece_list items;
     if (!piece_starts(p, "[")) {
         if (e->flat.count && e->rank != depth)
-            return pgy_error_set(err, PGY_E_SHAPE, "'%s' is not as deep as the rest", p.text);
+            return pgy_error_set(err, PGY_E_SHAPE,
+                                 "'%s' is nested less or more deeply than the values before it",
+                                 p.text);
         e->rank = depth;
         return piece_push(&e->flat, p, a) ? PGY_OK : gs_no_memory(err);
     }
@@ -158,7 +164,7 @@ static pgy_status gather(elements *e, piece p, size_t depth, arena *a, pgy_error
     pgy_status st = piece_items(&items, p, a, err);
     if (st) return st;
     if (e->known[depth] && e->shape[depth] != (int64_t)items.count)
-        return pgy_error_set(err, PGY_E_SHAPE, "'%s' is not as long as the lists beside it",
+        return pgy_error_set(err, PGY_E_SHAPE, "'%s' differs in length from the lists beside it",
                              p.text);
     e->known[depth] = true;
     e->shape[depth] = (int64_t)items.count;
@@ -181,7 +187,7 @@ static bool fits(int64_t value, const pgy_dtype_info *type)
 
 static pgy_status bad_element(const char *text, const pgy_dtype_info *type, pgy_error *err)
 {
-    return pgy_error_set(err, PGY_E_TYPE, "'%s' is no value of type %s", text, type->onnx_name);
+    return pgy_error_set(err, PGY_E_TYPE, "'%s' is not a value of type %s", text, type->onnx_name);
 }
 
 static pgy_status read_element(pgy_tensor *t, size_t i, const char *text,
@@ -217,7 +223,7 @@ static pgy_status read_element(pgy_tensor *t, size_t i, const char *text,
     }
 }
 
-/* The type that elements are read in, before they get theirs. */
+/* The type in which elements are read, before the cast to their own. */
 static pgy_dtype wide_type(const pgy_dtype_info *type)
 {
     switch (type->kind) {
@@ -228,7 +234,7 @@ static pgy_dtype wide_type(const pgy_dtype_info *type)
     }
 }
 
-/* `count` elements from as many pieces, or all from one. */
+/* Makes a tensor from one piece per element, or from one piece for all. */
 static pgy_status make_tensor(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
                               const piece_list *flat, pgy_error *err)
 {
@@ -237,7 +243,8 @@ static pgy_status make_tensor(pgy_tensor **out, pgy_dtype dtype, size_t rank, co
     size_t count;
     pgy_status st = pgy_shape_count(&count, rank, shape, err);
     if (!st && flat->count != count && flat->count != 1)
-        st = pgy_error_set(err, PGY_E_SHAPE, "%zu values for a shape of %zu", flat->count, count);
+        st = pgy_error_set(err, PGY_E_SHAPE, "%zu values are given for a shape of %zu elements",
+                           flat->count, count);
     if (!st) st = pgy_tensor_create(&wide, wide_type(type), rank, shape, err);
     for (size_t i = 0; !st && i < count && i < flat->count; i++)
         st = read_element(wide, i, flat->items[i].text, type, err);
@@ -256,7 +263,7 @@ static pgy_status make_tensor(pgy_tensor **out, pgy_dtype dtype, size_t rank, co
     return st;
 }
 
-/* 0, 1, 2... of a shape, or a value everywhere. */
+/* A tensor of 0, 1, 2..., or of one value everywhere. */
 static pgy_status make_filled(pgy_tensor **out, const char *fill, const type_spec *type, arena *a,
                               pgy_error *err)
 {
@@ -276,7 +283,7 @@ static pgy_status make_filled(pgy_tensor **out, const char *fill, const type_spe
     count = pgy_tensor_count(wide);
     int64_t *x = pgy_tensor_data(wide);
     for (size_t i = 0; i < count; i++) x[i] = (int64_t)i;
-    st = dtype == PGY_STRING ? pgy_error_set(err, PGY_E_TYPE, "iota of type STRING")
+    st = dtype == PGY_STRING ? pgy_error_set(err, PGY_E_TYPE, "iota cannot make STRING")
                              : pgy_tensor_cast(out, pgy_tensor_view(wide), dtype, err);
     pgy_tensor_release(wide);
     return st;
@@ -306,7 +313,7 @@ static pgy_status read_filled(pgy_tensor **out, const char *fill, piece rest, ar
     return st ? st : make_filled(out, fill, &type, a, err);
 }
 
-/* Numbers and lists without type: whole numbers are INT64, others FLOAT. */
+/* Numbers and lists without a type: INT64 if all are whole, else FLOAT. */
 static pgy_status read_plain(pgy_tensor **out, piece p, arena *a, pgy_error *err)
 {
     elements e = {0};
@@ -327,7 +334,7 @@ static pgy_status read_typed(pgy_tensor **out, piece p, arena *a, pgy_error *err
     int64_t shape[PGY_MAX_RANK];
     if (!equals)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'%s' are no values; write ones[2,3], FLOAT[2]=1,2, [1,2], 0.5 or "
+                             "'%s' is not a tensor; write ones[2,3], FLOAT[2]=1,2, [1,2], 0.5 or "
                              "@file.npy",
                              p.text);
     const size_t size = (size_t)(equals - p.text);
@@ -402,14 +409,14 @@ static pgy_status attr_texts(pgy_gs_attr *out, const char *name, const piece_lis
     return PGY_OK;
 }
 
-/* Digits alone, be they too many for an int64. */
+/* True for an integer, even if it does not fit an int64. */
 static bool is_whole(const char *text)
 {
     text += *text == '-' || *text == '+';
     return *text && !text[strspn(text, "0123456789")];
 }
 
-/* What is quoted is text. */
+/* Quoted pieces are text. */
 static bool is_text(piece p)
 {
     return strchr(p.quoted, '1') || !value_is_number(p.text);

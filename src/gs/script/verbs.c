@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verbs of edit scripts, one row each. The usage text is the grammar (call.c), the table
- * is what `surgeon edit --help-verbs` and docs/formats/edit_script.md show. */
+/* The verbs of edit scripts, one row each. The usage text is the grammar (call.c). `surgeon edit
+ * --help-verbs` and docs/formats/edit_script.md show this table. */
 #include <string.h>
 
 #include "gs/script/script.h"

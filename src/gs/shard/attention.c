@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds attention layers: a product of q and k, its Softmax, and the product of that with v, where
- * nobody else reads what is in between. In pattern 1 q and k are first multiplied by square roots
- * of one scale that is computed from q's shape; the nodes of that computation are followed upwards
- * by their operators. */
+/* Finds attention layers: MatMul(q, k), Softmax, and MatMul with v, where nothing else reads the
+ * values in between. In pattern 1 q and k are first multiplied by the square root of a scale that
+ * is computed from q's shape; that computation is recognised by its operators, from the end to the
+ * start. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -30,7 +30,8 @@ static bool is_op(const pgy_gs_node *n, const char *op, size_t inputs)
            !strcmp(n->op, op);
 }
 
-/* The only reader of a node's only output, which is no output of the graph. */
+/* The only reader of a node's only output; NULL if there are more, or it is an output of the
+ * graph. */
 static pgy_gs_node *only_reader(const pgy_gs_node *n)
 {
     const pgy_gs_tensor *t = n->outputs[0];
@@ -55,13 +56,13 @@ static bool find_plain(shard_attention *out, pgy_gs_node *n)
     return true;
 }
 
-/* Is it a square root of what Cast(Div(., Cast(Sqrt(Cast(Slice(Shape(q))))))) makes? *scale is that
- * value. */
+/* True for the square root of Cast(Div(., Cast(Sqrt(Cast(Slice(Shape(q))))))); *scale is the value
+ * under the root. */
 static bool is_scale(pgy_gs_tensor **scale, const pgy_gs_node *root, const pgy_gs_tensor *q)
 {
     static const struct {
         const char *op;
-        size_t inputs, slot; /* the slot by which it goes on */
+        size_t inputs, slot; /* the input slot that leads further up */
     } CHAIN[] = {{"Cast", 1, 0}, {"Div", 2, 1},   {"Cast", 1, 0}, {"Sqrt", 1, 0},
                  {"Cast", 1, 0}, {"Slice", 3, 0}, {"Shape", 1, 0}};
     if (!is_op(root, "Sqrt", 1)) return false;

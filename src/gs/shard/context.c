@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Context parallelism: hinted inputs are scattered, each hinted attention layer gathers what it
- * needs (or becomes one Attention node), and hinted outputs are gathered, unless they are whole
- * because Q was. */
+/* Context parallelism. Hinted inputs are scattered; each hinted attention layer gathers the tensors
+ * it needs whole (or becomes one Attention node); hinted outputs are gathered, unless they are
+ * whole already because Q was gathered. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,10 +14,10 @@ static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
 
 typedef struct context_work {
     shard_work base;
-    shard_attention *layers; /* product NULL: was changed already */
+    shard_attention *layers; /* product NULL: the layer is done */
     size_t layer_count;
-    strmap scattered; /* hinted inputs: tensor that stands behind them now */
-    strmap gathered;  /* tensors that a gather made */
+    strmap scattered; /* hinted inputs, each with the tensor that readers of it use now */
+    strmap gathered;  /* outputs of gathers */
     bool q_gathered;
 } context_work;
 
@@ -65,7 +65,7 @@ static pgy_status gather_layer(context_work *w, shard_attention *a, const pgy_at
 {
     const pgy_shard_hints *h = w->base.hints;
     pgy_status st = PGY_OK;
-    /* The hints have no axis for Q: it is gathered along 0. */
+    /* The hints give no axis for Q, so it is gathered along axis 0. */
     if (hint->gather_q) st = gather(w, shard_q(a), 0, h->kv_rank, err);
     if (!st && hint->gather_kv) st = gather(w, shard_k(a), h->k_axis, h->kv_rank, err);
     if (!st && hint->gather_kv) st = gather(w, shard_v(a), h->v_axis, h->kv_rank, err);
@@ -80,7 +80,7 @@ static pgy_status shuffle(pgy_gs_tensor **out, context_work *w, pgy_gs_tensor *t
     return o.given && o.count ? shard_transpose(out, &w->base, t, o.axes, o.count, err) : PGY_OK;
 }
 
-/* The three nodes go; what computes the scales of q and k stays in front of the new node. */
+/* Removes the three nodes; the nodes that scale q and k stay in front of the new one. */
 static pgy_status fuse_layer(context_work *w, shard_attention *a, const pgy_fused_attention *f,
                              pgy_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shard hints as JSON, in Polygraphy's form: objects that carry their class as the last key. The
- * layout of release 0.49, which had the settings of collectives at the top, is told by what it
- * lacks. Everything that is read lives in one arena with the struct. */
+/* Shard hints as JSON, in Polygraphy's form: each object has its class as the last key. Release
+ * 0.49 had the settings of collectives at the top level; its layout is recognised by the missing
+ * keys. All that is read is in one arena with the struct. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
 
-enum { MAX_RANKS = 4096 }; /* each may become a file of its own */
+enum { MAX_RANKS = 4096 }; /* bounds the number of ranks, each of which may become a file */
 
 static const char *const PARALLELISMS[] = {
     [PGY_PARALLEL_CONTEXT] = "CP", [PGY_PARALLEL_TENSOR] = "TP"};
@@ -27,7 +27,7 @@ void pgy_shard_hints_destroy(pgy_shard_hints *hints)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The first failure sticks; later reads give zeros. */
+/* The first failure is kept; later reads give zeros. */
 typedef struct reader {
     json_file *file;
     arena *memory;

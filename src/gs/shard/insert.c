@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sharding adds: nodes and tensors numbered by one counter, and collectives that stand between
- * a tensor and everything that reads it. A collective works along axis 0, so for another axis there
- * is a Transpose before and after it. */
+/* Nodes that sharding adds. One counter names nodes and tensors. A collective is inserted between a
+ * tensor and all its readers; it works along axis 0, so another axis needs a Transpose before and
+ * after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static pgy_status add_collective(pgy_gs_tensor **out, shard_work *s, pgy_gs_tens
                      in, err);
 }
 
-/* The permutation that exchanges axis 0 with the collective's. */
+/* The permutation that swaps axis 0 with the axis of the collective. */
 static pgy_status exchange(int64_t *perm, size_t *rank, const pgy_gs_tensor *t,
                            const shard_collective *c, pgy_error *err)
 {
@@ -161,7 +161,8 @@ pgy_status shard_insert(pgy_gs_tensor **out, shard_work *s, pgy_gs_tensor *t, sh
     if (!st) st = add_collective(&last, s, last, &c, err);
     if (!st && rank) st = shard_transpose(&last, s, last, perm, rank, err);
     if (st) return st;
-    /* The first new node is the last reader of t. */
+    /* The first new node is the last reader of t, so the readers before it move to the new
+     * tensor. */
     pgy_gs_node *first = t->consumers[t->consumer_count - 1];
     st = pgy_gs_replace_uses(t, last, err);
     if (!st) st = pgy_gs_set_input(first, 0, t, err);

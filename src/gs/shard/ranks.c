@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensor parallelism: one rank's graph. Products in front of an attention, and those that a gate
- * joins, keep some of their columns; the product behind them keeps the matching rows, so that its
- * results are summands, which all ranks add up. What lies between works on each column alone. */
+/* Tensor parallelism: makes the graph of one rank. The MatMuls before an attention or a gate keep a
+ * part of their columns, and the MatMul after it keeps the matching rows, so its results are
+ * partial sums, which an AllReduce adds up. The nodes between work on each column separately. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,12 +11,12 @@
 
 static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
 
-enum { MAX_WALK = 64 }; /* nodes between two products */
+enum { MAX_WALK = 64 }; /* bound of the nodes between two MatMuls */
 
 typedef struct ranks_work {
     shard_work base;
     shard_cut cut;
-    pgy_gs_node **sums; /* products whose results are added up */
+    pgy_gs_node **sums; /* MatMuls whose results are partial sums */
     size_t sum_count, sum_capacity;
 } ranks_work;
 
@@ -33,7 +33,7 @@ static bool is_weight(const pgy_gs_tensor *t)
     return t->producer_count == 1 && is_op(t->producers[0], "Constant");
 }
 
-/* The input by which the way goes up: the first that is no weight. */
+/* The input that leads further up: the first that is not a weight. */
 static pgy_gs_tensor *way_up(const pgy_gs_node *n)
 {
     for (size_t i = 0; i < n->input_count; i++)
@@ -62,8 +62,8 @@ static pgy_gs_node *product_below(const pgy_gs_tensor *t)
     return NULL;
 }
 
-/* Constants that are added on the way from a product down to t are cut with it; fixed shapes are
- * only pointed out. */
+/* Cuts constants that are added between a MatMul and t. A Reshape to fixed sizes is only
+ * reported. */
 static pgy_status cut_way(ranks_work *w, const pgy_gs_tensor *t, const pgy_gs_node *product,
                           int64_t columns, pgy_error *err)
 {
@@ -106,7 +106,7 @@ static pgy_status divide_heads(ranks_work *w, pgy_gs_node *n, const char *name, 
     return pgy_gs_set_attr(n, &a, err);
 }
 
-/* Axis 2 of the cache of keys and values, if its size is known. */
+/* Cuts axis 2 of the cache of keys and values, if its size is known. */
 static pgy_status divide_cache(ranks_work *w, const pgy_gs_node *n, pgy_gs_tensor *t,
                                pgy_error *err)
 {

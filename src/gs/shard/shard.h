@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of sharding share: attention layers of a graph, and nodes with names of one
- * counter. */
+/* Shared by the files of sharding: attention layers of a graph, and nodes with numbered names. */
 #ifndef GS_SHARD_SHARD_H
 #define GS_SHARD_SHARD_H
 
@@ -9,14 +8,14 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-/* What pgy_shard_hints.internal points to: all that the hints consist of. */
+/* pgy_shard_hints.internal: the memory of the hints. */
 typedef struct shard_hints {
     pgy_shard_hints hints;
     arena memory;
 } shard_hints;
 
 /* ---- attention.c ----------------------------------------------------------------------------- */
-/* MatMul(q, k), Softmax, MatMul(., v); what is read is seen through the nodes' slots, so it follows
+/* MatMul(q, k), Softmax, MatMul(., v). Inputs are read from the nodes' slots, so they follow
  * edits. */
 typedef struct shard_attention {
     pgy_gs_node *product, *softmax, *result;
@@ -35,17 +34,17 @@ typedef struct shard_work {
     const pgy_shard_hints *hints;
     int64_t next; /* number of the next "shard_<n>" */
 } shard_work;
-/* Continues behind the highest number that the graph has. */
+/* Numbers continue after the highest one in the graph. */
 pgy_status shard_begin(shard_work *out, pgy_gs_graph *g, const pgy_shard_hints *hints,
                        pgy_error *err) PGY_MUST_CHECK;
-/* The number at the end of a name "...shard_<n>"; -1: none. */
+/* The number n of a name "...shard_<n>"; -1: the name has none. */
 int64_t shard_number(const char *name);
-/* A node "shard_<n + 1>" that makes "shard_<n>" of the input's type. */
+/* Adds a node "shard_<n + 1>" whose output "shard_<n>" has the input's type. */
 pgy_status shard_add(pgy_gs_tensor **out, shard_work *s, pgy_gs_node_spec spec, pgy_gs_tensor *in,
                      pgy_error *err) PGY_MUST_CHECK;
 pgy_status shard_transpose(pgy_gs_tensor **out, shard_work *s, pgy_gs_tensor *in,
                            const int64_t *perm, size_t rank, pgy_error *err) PGY_MUST_CHECK;
-/* A collective between a tensor and everything that reads it, outputs of the graph included. */
+/* Inserts a collective between a tensor and all its readers, outputs of the graph included. */
 typedef struct shard_collective {
     const char *operation, *reduce_op;
     int64_t axis, rank; /* rank -1: the tensor's own */
@@ -54,19 +53,19 @@ pgy_status shard_insert(pgy_gs_tensor **out, shard_work *s, pgy_gs_tensor *t, sh
                         pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- weights.c ------------------------------------------------------------------------------- */
-/* Cuts weights into parts: one is kept. */
+/* Cuts weights into parts, of which this rank keeps one. */
 typedef struct shard_cut {
     int64_t rank, ranks;
-    strmap done; /* by name: how a weight was cut */
+    strmap done; /* by name: the axis along which a weight was cut */
 } shard_cut;
 void shard_cut_deinit(shard_cut *c);
-/* The weight that slot 1 of a product reads, through Transpose, Cast and DequantizeLinear (whose
- * scales and zero points are cut with it). axis: 0 rows, 1 columns. */
+/* Cuts the weight in slot 1 of a MatMul, through Transpose, Cast and DequantizeLinear (whose scales
+ * and zero points are cut, too). axis: 0 rows, 1 columns. */
 pgy_status shard_cut_weight(shard_cut *c, pgy_gs_node *product, size_t axis,
                             pgy_error *err) PGY_MUST_CHECK;
-/* What is added to columns that were cut. */
+/* Cuts a tensor that is added to columns that were cut. */
 pgy_status shard_cut_bias(shard_cut *c, pgy_gs_tensor *t, pgy_error *err) PGY_MUST_CHECK;
-/* Nobody else may read what was cut. */
+/* Fails if a node that needs the whole weight reads a weight that was cut. */
 pgy_status shard_check_cuts(const shard_cut *c, const pgy_gs_graph *g,
                             pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints from a model: its attention layers, and the inputs and outputs of the graph that are
- * connected to them. */
+/* Suggests hints for a model: its attention layers, and the graph's inputs and outputs that depend
+ * on each other through them. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -57,7 +57,7 @@ static pgy_status check_names(const pgy_gs_graph *g, pgy_error *err)
 
 /* ---- What is connected ----------------------------------------------------------------------- */
 
-/* Marks all tensors that are reached from a node, up or down. */
+/* Marks all tensors that can be reached from a node, upwards or downwards. */
 typedef struct reach {
     gs_node_list stack;
     uint64_t epoch;
@@ -210,7 +210,7 @@ static pgy_status add_settings(suggestion *s, pgy_error *err)
     return PGY_OK;
 }
 
-/* The hints outlive the graph, so names are copied. */
+/* Copies names, because the hints outlive the graph. */
 static bool keep_name(const char **name, suggestion *s)
 {
     *name = arena_strdup(&s->box->memory, *name);

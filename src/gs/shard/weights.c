@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of weights. A weight becomes a record of the part's shape whose elements are copied out of
- * the whole one when the model is saved, so that memory holds one part at a time. Types under 8
- * bits are cut as they are packed. */
+/* Cuts weights. The part is a record of its own shape, whose elements are copied from the whole
+ * weight when the model is saved, so memory holds one part at a time. Types below 8 bits are cut in
+ * packed form. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +15,11 @@
 static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
 
 enum {
-    MAX_STEPS = 16, /* nodes between a weight and its product */
+    MAX_STEPS = 16, /* bound of the nodes between a weight and its MatMul */
     LARGE_BYTES = 1 << 20
 };
 
-/* A part of a stored tensor; in memory of the store. */
+/* A part of a stored tensor, in the store's memory. */
 typedef struct slice {
     const pgy_onnx_tensor *whole;
     pgy_model *store;
@@ -29,7 +29,7 @@ typedef struct slice {
 
 typedef struct cut_record {
     pgy_gs_tensor *tensor;
-    size_t axis, readers; /* readers: by which the cut was asked for */
+    size_t axis, readers; /* readers that asked for the cut */
 } cut_record;
 
 void shard_cut_deinit(shard_cut *c)
@@ -38,7 +38,7 @@ void shard_cut_deinit(shard_cut *c)
     strmap_deinit(&c->done);
 }
 
-/* Pages of the file that were read for this tensor need not stay in memory. */
+/* Drops the file's pages of this tensor from memory. */
 static void forget(const slice *s, const pgy_tensor *t)
 {
     const bool inside = s->whole->raw_data.size > 0;
@@ -79,7 +79,7 @@ static pgy_status bad_size(const pgy_gs_tensor *t, size_t axis, int64_t ranks, p
     return st;
 }
 
-/* Where the parts lie; everything was checked against the size of the elements by the import. */
+/* Computes where the parts lie; the import checked the sizes. */
 static pgy_status plan_slice(slice *s, const shard_cut *c, const pgy_gs_tensor *t, size_t axis,
                              pgy_error *err)
 {
@@ -131,7 +131,7 @@ static pgy_status cut_values(const shard_cut *c, pgy_gs_tensor *t, size_t axis, 
     *s = (slice){.whole = t->stored, .store = d->store, .dims = dims};
     pgy_status st = plan_slice(s, c, t, axis, err);
     if (st) return st;
-    if (!c->rank) log_cut(t, s); /* the same for all */
+    if (!c->rank) log_cut(t, s); /* one value for all */
     pgy_onnx_tensor like = *t->stored;
     like.dims = dims;
     st = pgy_model_computed_tensor(&made, d->store, &like, make_slice, s, err);
@@ -140,7 +140,7 @@ static pgy_status cut_values(const shard_cut *c, pgy_gs_tensor *t, size_t axis, 
     return st;
 }
 
-/* Cuts a constant once, however many nodes ask for it. */
+/* Cuts a constant once, even if several nodes ask for it. */
 static pgy_status cut_constant(shard_cut *c, pgy_gs_tensor *t, size_t axis, pgy_error *err)
 {
     cut_record *r = strmap_get(&c->done, t->name);
@@ -161,7 +161,7 @@ static pgy_status cut_constant(shard_cut *c, pgy_gs_tensor *t, size_t axis, pgy_
     return cut_values(c, t, axis, err);
 }
 
-/* A Constant node gives way to its value. */
+/* Replaces a Constant node by its value. */
 static pgy_status take_constant(pgy_gs_tensor *t, pgy_error *err)
 {
     pgy_gs_node *n = t->producer_count == 1 ? t->producers[0] : NULL;
@@ -178,7 +178,7 @@ static pgy_gs_node *maker(const pgy_gs_tensor *t)
     return t->producer_count == 1 ? t->producers[0] : NULL;
 }
 
-/* The constant behind scales that are quantised themselves; NULL: none. */
+/* The constant of scales that are quantised themselves; NULL: they are not. */
 static pgy_status find_constant(pgy_gs_tensor **out, pgy_gs_tensor *t, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -200,7 +200,7 @@ static pgy_status find_constant(pgy_gs_tensor **out, pgy_gs_tensor *t, pgy_error
 static pgy_status cut_tensor(shard_cut *c, pgy_gs_tensor *t, size_t axis, int depth,
                              pgy_error *err);
 
-/* Scales or zero points of what is cut along `axis`: one for all, one per place of an axis, or one
+/* Cuts scales or zero points with a weight cut along `axis`: per tensor, per place of an axis, or
  * per block. */
 static pgy_status cut_scales(shard_cut *c, const pgy_gs_node *n, size_t slot, size_t axis,
                              int depth, pgy_error *err)

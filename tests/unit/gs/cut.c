@@ -609,8 +609,9 @@ static void test_cut__functions_that_call_themselves_end(void **state)
     builder_output(&b, "y", PGY_F32, "2");
     const pgy_cut_selection what = {
         .size = sizeof what, .nodes = names("nobody", NULL), .node_count = 1};
-    expect_refused(builder_finish_bytes(&b), &what, PGY_E_UNSUPPORTED,
-                   "functions unfold into more than 1000000 nodes: write the path of a call");
+    expect_refused(
+        builder_finish_bytes(&b), &what, PGY_E_UNSUPPORTED,
+        "the search stopped after 1000000 nodes in bodies of functions; write the path of a call");
 }
 
 /* ---- Loops ---------------------------------------------------------------------------------- */

@@ -117,7 +117,8 @@ static void test_registry__calls_that_do_not_fit_name_their_input(void **state)
 
     o.input_kinds = "tx";
     assert_int_equal(pgy_gs_register(g, &o, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "operation 'pad': 'x' is no kind of input (t, n, c, i, f, ?)");
+    assert_string_equal(
+        err.text, "operation 'pad': unknown kind of input 'x'; the kinds are t, n, c, i, f and ?");
     pgy_gs_destroy(g);
 }
 

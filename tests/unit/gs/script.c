@@ -304,8 +304,9 @@ static void test_script__says_where_and_what_is_wrong(void **state)
     assert_refused("set-type t FLAOT[1]",
                    "script:1:1: set-type: there is no type 'FLAOT'; did you mean 'FLOAT'?");
     assert_refused("constant c INT8[2]=1,300",
-                   "script:1:1: constant: '300' is no value of type INT8");
-    assert_refused("constant c INT8[3]=1,2", "script:1:1: constant: 2 values for a shape of 3");
+                   "script:1:1: constant: '300' is not a value of type INT8");
+    assert_refused("constant c INT8[3]=1,2",
+                   "script:1:1: constant: 2 values are given for a shape of 3 elements");
     assert_refused("set-input-shape y 1",
                    "script:1:1: set-input-shape: 'y' is no input of the graph; did you mean 'x'?");
     assert_refused("insert Neg after=a slot=1",
@@ -361,7 +362,7 @@ static void test_script__references_belong_into_functions(void **state)
     pgy_gs_graph *g = chain(), *f = NULL;
     assert_refused("set-attr a alpha=ref:alpha:FLOAT",
                    "script:1:1: set-attr: alpha: 'ref:alpha' refers to an attribute of a function, "
-                   "but the node is in none");
+                   "but the node is not in a function");
     assert_int_equal(pgy_gs_function(&f, g, "F", NULL, NULL), PGY_OK);
     run_on(g, "enter-function F\nvariable u\ninsert LeakyRelu name=l inputs=u outputs=v "
               "attr.alpha=ref:alpha:FLOAT\nset-io inputs=u outputs=v");
@@ -688,8 +689,8 @@ static void test_script__functions_that_do_not_fit_are_refused(void **state)
                    "script:9:1: remove-function: function 'Scaled' is called by "
                    "'onnx_graphsurgeon_node_1'");
     assert_refused("add-parameter f",
-                   "script:1:1: add-parameter: graph 'onnx_graphsurgeon_graph' is no function: "
-                   "new-function and enter-function go to one");
+                   "script:1:1: add-parameter: graph 'onnx_graphsurgeon_graph' is not a function; "
+                   "enter one with new-function or enter-function");
     assert_refused("new-function F inputs=a,a",
                    "script:1:1: new-function: inputs: there is a tensor 'a' already");
     assert_refused("new-subgraph a body inputs=x",
