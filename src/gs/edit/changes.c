@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "gs/graph/gs.h"
+#include "gs/edit/changes.h"
 #include "onnx/equal.h"
 
 typedef struct comparison {
@@ -39,84 +39,7 @@ static const char *keep(comparison *c, str *s)
     return kept;
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------- */
-
-static void put_names(str *s, pgy_gs_tensor *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) str_printf(s, "%s%s", i ? ", " : "", list[i]->name);
-}
-
-static void put_element_type(str *s, const pgy_gs_tensor *t)
-{
-    str_append(s, t->dtype ? pgy_dtype_describe(t->dtype)->onnx_name : "?");
-    if (t->rank < 0) return;
-    str_append(s, "[");
-    for (int32_t i = 0; i < t->rank; i++) {
-        if (i) str_append(s, ",");
-        if (t->dims[i].value >= 0)
-            str_printf(s, "%lld", (long long)t->dims[i].value);
-        else
-            str_append(s, t->dims[i].text ? t->dims[i].text : "?");
-    }
-    str_append(s, "]");
-}
-
-/* Names only the outermost sequence or optional. */
-static void put_type(str *s, const pgy_gs_tensor *t)
-{
-    const bool is_list = t->type_kind == PGY_VALUE_SEQUENCE && t->kind == PGY_GS_VARIABLE;
-    const bool is_optional = t->type_kind == PGY_VALUE_OPTIONAL && t->kind == PGY_GS_VARIABLE;
-    if (is_list || is_optional) str_append(s, is_list ? "seq(" : "optional(");
-    put_element_type(s, t);
-    if (is_list || is_optional) str_append(s, ")");
-}
-
-static void put_edges(str *s, const pgy_gs_node *n)
-{
-    str_append(s, "(");
-    put_names(s, n->inputs, n->input_count);
-    str_append(s, " -> ");
-    put_names(s, n->outputs, n->output_count);
-    str_append(s, ")");
-}
-
-/* A short text of an attribute's value. Different values have different texts or raw bytes. */
-static void put_attribute(str *s, const pgy_gs_attribute *attribute)
-{
-    const pgy_onnx_attribute *a = attribute->value;
-    if (attribute->graphs || !a) {
-        str_append(s, "graph");
-        return;
-    }
-    if (*a->ref_attr_name) {
-        str_printf(s, "@%s", a->ref_attr_name);
-        return;
-    }
-    switch (pgy_onnx_attribute_kind(a)) {
-    case PGY_ATTR_FLOAT: str_printf(s, "%.9g", a->f); break;
-    case PGY_ATTR_INT: str_printf(s, "%lld", (long long)a->i); break;
-    case PGY_ATTR_STRING: str_append_n(s, a->s.data, a->s.size); break;
-    case PGY_ATTR_INTS:
-        for (size_t i = 0; i < a->int_count; i++)
-            str_printf(s, "%s%lld", i ? "," : "[", (long long)a->ints[i]);
-        str_append(s, a->int_count ? "]" : "[]");
-        break;
-    case PGY_ATTR_FLOATS:
-        for (size_t i = 0; i < a->float_count; i++)
-            str_printf(s, "%s%.9g", i ? "," : "[", a->floats[i]);
-        str_append(s, a->float_count ? "]" : "[]");
-        break;
-    case PGY_ATTR_STRINGS:
-        for (size_t i = 0; i < a->string_count; i++) {
-            str_append(s, i ? "," : "[");
-            str_append_n(s, a->strings[i].data, a->strings[i].size);
-        }
-        str_append(s, a->string_count ? "]" : "[]");
-        break;
-    case PGY_ATTR_TENSOR: str_append(s, "tensor"); break;
-    default: str_append(s, "value"); break;
-    }
-}
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static bool same_stored(const pgy_onnx_tensor *a, const pgy_onnx_tensor *b)
 {
@@ -142,8 +65,8 @@ static bool same_attribute(const pgy_gs_attribute *a, const pgy_gs_attribute *b)
                (x->t && y->t && x->t->data_type == y->t->data_type && x->t->raw_data.size &&
                 x->t->dim_count == y->t->dim_count && bytes_same(x->t->raw_data, y->t->raw_data));
     str p = {0}, q = {0};
-    put_attribute(&p, a);
-    put_attribute(&q, b);
+    change_put_attribute(&p, a);
+    change_put_attribute(&q, b);
     const bool same = !p.failed && !q.failed && strcmp(str_text(&p), str_text(&q)) == 0;
     str_deinit(&p);
     str_deinit(&q);
@@ -191,9 +114,9 @@ static bool put_changes(str *s, const pgy_gs_node *a, const pgy_gs_node *b)
         const pgy_gs_attribute *now = &b->attributes[i], *was = pgy_gs_find_attr(a, now->name);
         if (was && same_attribute(was, now)) continue;
         str_printf(s, "%s%s=", s->size > start ? ", " : "", now->name);
-        if (was) put_attribute(s, was);
+        if (was) change_put_attribute(s, was);
         if (was) str_append(s, " -> ");
-        put_attribute(s, now);
+        change_put_attribute(s, now);
     }
     for (size_t i = 0; i < a->attribute_count; i++)
         if (!pgy_gs_find_attr(b, a->attributes[i].name))
@@ -227,9 +150,9 @@ static void compare_nodes(comparison *c, const pgy_gs_node *a, const pgy_gs_node
     if (!gs_same_names(a->inputs, a->input_count, b->inputs, b->input_count) ||
         !gs_same_names(a->outputs, a->output_count, b->outputs, b->output_count)) {
         str edges = {0};
-        put_edges(&edges, a);
+        change_put_edges(&edges, a);
         str_append(&edges, " becomes ");
-        put_edges(&edges, b);
+        change_put_edges(&edges, b);
         add(c, PGY_GS_NODE_REWIRED, node_title(b), keep(c, &edges));
     }
     compare_subgraphs(c, a, b);
@@ -240,7 +163,7 @@ static void note_node(comparison *c, pgy_gs_change_kind kind, const pgy_gs_node 
     str s = {0};
     put_op(&s, n);
     str_append(&s, " ");
-    put_edges(&s, n);
+    change_put_edges(&s, n);
     add(c, kind, node_title(n), keep(c, &s));
 }
 
@@ -291,7 +214,7 @@ static bool same_type(const pgy_gs_tensor *a, const pgy_gs_tensor *b)
 static const char *type_of(comparison *c, const pgy_gs_tensor *t)
 {
     str s = {0};
-    put_type(&s, t);
+    change_put_type(&s, t);
     return keep(c, &s);
 }
 
@@ -306,9 +229,9 @@ static void compare_tensors(comparison *c, const pgy_gs_tensor *a, const pgy_gs_
         add(c, PGY_GS_WEIGHT_CHANGED, b->name, type_of(c, b));
     else if (!is && a && b && !same_type(a, b)) {
         str s = {0};
-        put_type(&s, a);
+        change_put_type(&s, a);
         str_append(&s, " -> ");
-        put_type(&s, b);
+        change_put_type(&s, b);
         add(c, PGY_GS_TENSOR_RETYPED, b->name, keep(c, &s));
     }
 }
@@ -346,9 +269,9 @@ static void compare_interfaces(comparison *c, const pgy_gs_graph *before, const 
         str s = {0};
         if (gs_same_names(was, was_count, is, is_count)) continue;
         str_printf(&s, "%s ", i ? "outputs" : "inputs");
-        put_names(&s, was, was_count);
+        change_put_names(&s, was, was_count);
         str_append(&s, " become ");
-        put_names(&s, is, is_count);
+        change_put_names(&s, is, is_count);
         add(c, PGY_GS_GRAPH_CHANGED, after->name, keep(c, &s));
     }
     if (strcmp(before->name, after->name) != 0)

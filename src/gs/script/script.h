@@ -72,7 +72,7 @@ pgy_status call_int(int64_t *out, const call *c, const char *name, int64_t low, 
                     int64_t fallback, pgy_error *err) PGY_MUST_CHECK;
 bool piece_int(int64_t *out, const char *text); /* false: the text is not an integer */
 
-/* ---- Values (value.c) ------------------------------------------------------------------------ */
+/* ---- Values (value.c, tensor.c, attr.c) ------------------------------------------------------ */
 
 typedef struct type_spec {
     pgy_value_kind kinds[8]; /* of sequences and optionals, from the outside in */
@@ -99,6 +99,10 @@ pgy_status value_tensor(pgy_tensor **out, bool *plain, piece p, arena *a,
 pgy_status value_attr(pgy_gs_attr *out, pgy_tensor **held, const char *name, piece p, arena *a,
                       pgy_error *err) PGY_MUST_CHECK;
 bool value_is_number(const char *text);
+/* An element type by its ONNX or NumPy name. */
+pgy_status value_dtype(pgy_dtype *out, const char *name, pgy_error *err) PGY_MUST_CHECK;
+/* The error for a text that is not a value of the type. */
+pgy_status value_bad_element(const char *text, const pgy_dtype_info *type, pgy_error *err);
 
 /* ---- The script (script.c) ------------------------------------------------------------------- */
 
@@ -154,6 +158,17 @@ pgy_status ref_attrs(attr_refs *out, const pgy_gs_script *s, const call *c,
 void ref_attrs_release(attr_refs *refs);
 /* A free name for a node (or tensor) of the level, generated as pgy_gs_layer does. */
 const char *ref_new_name(pgy_gs_graph *g, const char *base, bool of_node, arena *a);
+
+/* ---- What verbs share (nodes.c) -------------------------------------------------------------- */
+
+/* Place among the graph's outputs; output_count: it is not one. */
+size_t graph_output_index(const pgy_gs_graph *g, const pgy_gs_tensor *t);
+/* Makes t output i of the graph. */
+pgy_status graph_set_output(pgy_gs_graph *g, size_t i, pgy_gs_tensor *t, arena *a,
+                            pgy_error *err) PGY_MUST_CHECK;
+/* Checks the number of an input or output (`what`), of which n has `count`. */
+pgy_status node_slot(size_t *out, const pgy_gs_node *n, size_t count, const char *what,
+                     int64_t slot, pgy_error *err) PGY_MUST_CHECK;
 
 /* Verbs, by file; the table is in verbs.c. */
 #define VERB(name) pgy_status name(pgy_gs_script *s, const call *c, pgy_error *err)
