@@ -21,7 +21,7 @@ pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_nod
     return st;
 }
 
-static int64_t opset_of(const pgy_onnx_function *f)
+int64_t function_opset(const pgy_onnx_function *f)
 {
     for (size_t i = 0; i < f->opset_import_count; i++)
         if (domain_is_default(f->opset_imports[i]->domain)) return f->opset_imports[i]->version;
@@ -73,7 +73,7 @@ pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g, pgy_e
         level->is_function = true;
         level->opsets = proto->opset_imports;
         level->opset_count = proto->opset_import_count;
-        level->default_opset = opset_of(proto);
+        level->default_opset = function_opset(proto);
         st = import_interface(body, proto, err);
         if (!st) st = level_import_nodes(body, proto->nodes, proto->node_count, err);
         if (!st) st = import_results(body, proto, err);

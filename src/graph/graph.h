@@ -201,6 +201,8 @@ pgy_value *level_add_value(pgy_graph *g,
                            const char *name); /* name is kept; NULL: out of memory or present */
 pgy_value *level_resolve(const pgy_graph *g,
                          const char *name); /* in this level and those around it */
+/* The opset of ONNX's own operators that a function imports; 0: none. */
+int64_t function_opset(const pgy_onnx_function *f);
 /* *out is NULL if the model has no such function. */
 pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_node *n,
                          pgy_error *err) PGY_MUST_CHECK;

@@ -49,13 +49,6 @@ static bool can_inline(const inliner *in, const pgy_node *n, const graph_functio
 
 /* ---- The copy ------------------------------------------------------------------------------- */
 
-static int64_t opset_of(const pgy_onnx_function *f)
-{
-    for (size_t i = 0; i < f->opset_import_count; i++)
-        if (domain_is_default(f->opset_imports[i]->domain)) return f->opset_imports[i]->version;
-    return 0;
-}
-
 static pgy_status copy_body(pgy_graph **out, const inliner *in, const pgy_node *call,
                             const pgy_onnx_function *f, pgy_error *err)
 {
@@ -69,7 +62,7 @@ static pgy_status copy_body(pgy_graph **out, const inliner *in, const pgy_node *
     body->name = f->name;
     level->opsets = own ? f->opset_imports : around->opsets;
     level->opset_count = own ? f->opset_import_count : around->opset_count;
-    level->default_opset = own ? opset_of(f) : around->default_opset;
+    level->default_opset = own ? function_opset(f) : around->default_opset;
     level->depth = around->depth;
     for (size_t i = 0; !st && i < f->input_count; i++)
         if (!level_add_value(body, f->inputs[i])) st = graph_no_memory(err);
