@@ -2,7 +2,10 @@
 /* For each struct that a caller gives: the whole of it, its defaults, and a call that says in `seen`
  * what it did. For each that the library gives: the size that it wrote. `check` includes this file
  * into a program that runs every older form. */
+#include <polygraphy/plugin_tune.h>
 #include <polygraphy/polygraphy.h>
+#include <polygraphy/record.h>
+#include <polygraphy/saved.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -319,6 +322,74 @@ CALL(pgy_diff_options)
     return PGY_OK;
 }
 
+WHOLE(pgy_diff_report_options, .before = "old", .after = "new", .all = true, .more = "x", .ignore_unread = true)
+DEFAULTS(pgy_diff_report_options, .all = false)
+CALL(pgy_diff_report_options)
+{
+    pgy_diff *d = NULL;
+    char *text = NULL;
+    TRY(pgy_diff_create(&d, model, model, NULL, err));
+    pgy_status st = pgy_diff_text(&text, d, o, err);
+    if (text) SAY("%.400s", text);
+    pgy_text_free(text);
+    text = NULL;
+    if (!st) st = pgy_diff_json(&text, d, o, err);
+    pgy_text_free(text);
+    pgy_diff_destroy(d);
+    return st;
+}
+
+WHOLE(pgy_memory_report_options, .model = "m.onnx", .all = true, .more = "x", .sort_advice = "y")
+DEFAULTS(pgy_memory_report_options, .all = false)
+CALL(pgy_memory_report_options)
+{
+    pgy_graph *g = NULL;
+    pgy_memory *m = NULL;
+    char *text = NULL;
+    TRY(pgy_graph_import(&g, model, err));
+    pgy_status st = pgy_memory_create(&m, g, NULL, err);
+    if (!st) st = pgy_memory_text(&text, m, o, err);
+    if (text) SAY("%.400s", text);
+    pgy_text_free(text);
+    text = NULL;
+    if (!st) st = pgy_memory_json(&text, m, o, err);
+    pgy_text_free(text);
+    pgy_memory_destroy(m);
+    pgy_graph_destroy(g);
+    return st;
+}
+
+WHOLE(pgy_describe_options, .layers = true, .attributes = true)
+DEFAULTS(pgy_describe_options, .layers = false)
+CALL(pgy_describe_options)
+{
+    char *text = NULL;
+    TRY(pgy_model_text(&text, model, o, err));
+    SAY("%zu characters", strlen(text));
+    pgy_text_free(text);
+    return PGY_OK;
+}
+
+WHOLE(pgy_saved_text_options, .all = true, .values = true, .edge_items = 2, .line_width = 40)
+static pgy_saved_text_options defaults_pgy_saved_text_options(void)
+{
+    return pgy_saved_text_options_default();
+}
+CALL(pgy_saved_text_options)
+{
+    char path[512], *text = NULL;
+    pgy_results *r = NULL;
+    snprintf(path, sizeof path, "%s/results.json", folder);
+    pgy_status st = pgy_results_create(&r, err);
+    if (!st) st = pgy_results_add_runner(r, "r", NULL, err);
+    if (!st) st = pgy_results_save(r, path, err);
+    if (!st) st = pgy_saved_text(&text, path, o, err);
+    if (text) SAY("%.400s", text);
+    pgy_text_free(text);
+    pgy_results_destroy(r);
+    return st;
+}
+
 WHOLE(pgy_lint_options, .static_only = true)
 DEFAULTS(pgy_lint_options, .static_only = true)
 CALL(pgy_lint_options)
@@ -496,6 +567,59 @@ CALL(pgy_run_options)
     pgy_run_report_destroy(report);
     TRY(pgy_infer_all(&results, NULL, 0, o, err));
     pgy_results_destroy(results);
+    return PGY_OK;
+}
+
+static const char *const A_TENSOR[] = {"y"};
+WHOLE(pgy_record_options, .names = A_TENSOR, .name_count = 1, .backend = "opref")
+DEFAULTS(pgy_record_options, .backend = NULL)
+CALL(pgy_record_options)
+{
+    pgy_tensor_map *values = NULL;
+    TRY(pgy_record(&values, model, o, err));
+    SAY("%zu tensors", pgy_tensor_map_count(values));
+    pgy_tensor_map_destroy(values);
+    return PGY_OK;
+}
+
+/* ---- Plug-ins --------------------------------------------------------------------------------- */
+
+static const char *plugin_folder(void)
+{
+    static char path[512];
+    const char *slash = strstr(model_path, "/models/");
+    snprintf(path, sizeof path, "%.*s/plugins", (int)(slash - model_path), model_path);
+    return path;
+}
+
+static const char *const A_PLUGIN[] = {"soft_clip"};
+static pgy_plugin_selection whole_pgy_plugin_selection(void)
+{
+    return (pgy_plugin_selection){.size = sizeof(pgy_plugin_selection), .dir = plugin_folder(), .exclude = A_PLUGIN, .exclude_count = 1};
+}
+DEFAULTS(pgy_plugin_selection, .dir = NULL)
+CALL(pgy_plugin_selection)
+{
+    pgy_plugin_names names = {0};
+    TRY(pgy_plugin_choose(&names, o, err));
+    SAY("%zu plugins", names.count);
+    pgy_plugin_names_free(&names);
+    return PGY_OK;
+}
+
+static pgy_plugin_tune_options whole_pgy_plugin_tune_options(void)
+{
+    return (pgy_plugin_tune_options){
+        .size = sizeof(pgy_plugin_tune_options), .dir = plugin_folder(), .exhaustive = true, .max_combinations = 1};
+}
+DEFAULTS(pgy_plugin_tune_options, .dir = NULL)
+CALL(pgy_plugin_tune_options)
+{
+    const pgy_plugin_config none = {0};
+    pgy_plugin_tuning *t = NULL;
+    TRY(pgy_plugin_tune(&t, model, &none, o, err));
+    SAY("%zu places", pgy_plugin_tuning_count(t));
+    pgy_plugin_tuning_destroy(t);
     return PGY_OK;
 }
 
