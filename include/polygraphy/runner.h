@@ -6,9 +6,11 @@
  *     pgy_runner *r = NULL;
  *     pgy_model_source source;
  *     if (pgy_source_from_path(&source, "net.onnx", &err)) ...
- *     if (pgy_runner_create(&r, pgy_backend_find("onnxrt"), &source, NULL, NULL, &err)) ...   //
- * source moves in if (pgy_runner_activate(r, &err)) ... if (pgy_runner_infer(r, feed, outputs,
- * &err)) ... pgy_runner_destroy(r);
+ *     const pgy_backend *b = pgy_backend_find("onnxrt");
+ *     if (pgy_runner_create(&r, b, &source, NULL, NULL, &err)) ... // source moves in
+ *     if (pgy_runner_activate(r, &err)) ...
+ *     if (pgy_runner_infer(&outputs, r, feed, &err)) ...
+ *     pgy_runner_destroy(r);
  *
  * A runner belongs to one thread. Creating is cheap; activating loads the model and builds the
  * session.
