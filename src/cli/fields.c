@@ -23,6 +23,7 @@ static const struct {
     {"profile.max", "--trt-max-shapes"},
     {"profile.min", "--trt-min-shapes"},
     {"profile.opt", "--trt-opt-shapes"},
+    {"random.inputs", "--input-shapes"},
     {"run.load_outputs", "--load-outputs"},
     {"run.reports", "--report"},
     {"run.save_input_blob", "--save-input-blob"},

@@ -136,8 +136,8 @@ static void explain_rounding(const pairing_run *run)
     if (narrow)
         LOG(INFO, "The outputs are 16-bit floats. Runtimes round at different places: after every "
                   "node, or only where a fused part ends; with additive masks or rotary angles "
-                  "results can then differ by more than 1 and none be wrong. --opref rounds once "
-                  "at the end, --opref --opref-precision model after every node: if it agrees "
+                  "results can then differ by more than 1 and none be wrong. opref rounds once "
+                  "at the end, with opref.opref_precision model after every node: if it agrees "
                   "with one side each time, rounding is the cause (docs/disagreements.md)");
 }
 

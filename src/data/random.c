@@ -215,7 +215,7 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
     if (input->rank < 0 && (!user || user->rank < 0))
         return pgy_error_set(
             err, PGY_E_SHAPE,
-            "Input tensor: %s | its rank is not known; give a shape with --input-shapes",
+            "Input tensor: %s | its rank is not known; give a shape with random.inputs",
             input->name);
     const pgy_tensor_info *from = choose_shape(input, user);
     int64_t shape[PGY_MAX_RANK];

@@ -217,7 +217,7 @@ static void append_layers(str *out, const pgy_plan *plan, plan_text_options opti
                : profiles > 1 ? " In All Profiles"
                               : "");
     if (strcmp(verbosity, "NONE") == 0)
-        str_append(out, "\n(the plan was built with --profiling-verbosity NONE)");
+        str_append(out, "\n(the plan was built with config.profiling_verbosity NONE)");
     else if (options.layers)
         for (size_t p = 0; p < profiles; p++) {
             str text = {0};
