@@ -508,10 +508,22 @@ static pgy_random_options defaults_pgy_random_options(void)
 {
     return pgy_random_options_default();
 }
+static pgy_status lint_with(const pgy_random_options *o, pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_lint *l = NULL;
+    const pgy_lint_options lint = {.size = sizeof lint, .backend = pgy_backend_find("opref"), .random = o};
+    TRY(pgy_loader_from_model(&loader, model, err));
+    const pgy_status st = pgy_lint_create(&l, loader, &lint, err);
+    pgy_lint_destroy(l);
+    pgy_loader_destroy(loader);
+    return st;
+}
 CALL(pgy_random_options)
 {
     pgy_data_loader *l = NULL;
     pgy_tensor_map *feed = NULL;
+    TRY(lint_with(o, err));
     TRY(pgy_random_loader_create(&l, o, err));
     pgy_status st = pgy_data_loader_set_metadata(l, known_inputs(), err);
     if (!st) st = pgy_data_loader_next(&feed, l, err);

@@ -37,8 +37,11 @@ pgy_status pgy_lint_create(pgy_lint **out, const pgy_loader *model, const pgy_li
                            pgy_error *err)
 {
     pgy_lint_options o = {.size = sizeof o};
+    pgy_random_options random = pgy_random_options_default();
     pgy_status st = SIZED_TAKE(pgy_lint_options, &o, options, err);
+    if (!st) st = SIZED_TAKE(pgy_random_options, &random, o.random, err);
     if (st) return st;
+    o.random = &random;
     pgy_lint *lint = mem_calloc(1, sizeof *lint);
     if (!lint) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     linter l = {.report = &lint->report, .options = o};

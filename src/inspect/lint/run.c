@@ -107,10 +107,9 @@ static pgy_status fixed_shapes(pgy_metadata **out, const pgy_metadata *inputs, p
 
 static pgy_status make_generator(pgy_data_loader **out, const linter *l, pgy_error *err)
 {
-    pgy_random_options o = pgy_random_options_default();
+    pgy_random_options o = *l->options.random;
     pgy_metadata *fixed = NULL;
     pgy_status st = fixed_shapes(&fixed, l->inputs, err);
-    if (l->options.random) o = *l->options.random;
     o.inputs = fixed;
     if (!st) st = pgy_random_loader_create(out, &o, err);
     pgy_metadata_destroy(fixed);
