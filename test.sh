@@ -38,6 +38,7 @@ export PGY_TEST_PYTHON="$PWD/build/python-test/bin/python" POLYGRAPHY_PYTHON="$P
 
 step layers tools/check_layers
 step style tools/check_style
+step commands tools/check_commands
 step build sh -c 'cmake --preset release -DPGY_TESTS=ON -DPGY_BENCH=ON && cmake --build --preset release'
 case $failed in *build*) finish ;; esac
 step unit ctest --test-dir build/release --output-on-failure -j2

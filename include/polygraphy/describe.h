@@ -55,16 +55,16 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_plan_text(char **out, const pgy_plan *plan
 /* ---- TensorRT's types of layers ------------------------------------------------------------- */
 
 /** A type of layers, and the ONNX operators that become such layers in TensorRT. */
-typedef struct pgy_layer_type {
+typedef struct pgy_trt_layer {
     const char *name;      /**< "CONVOLUTION" */
     const char *operators; /**< separated by blanks, with a blank at both ends: " Cast CastLike " */
-} pgy_layer_type;
-PGY_API size_t pgy_layer_type_count(void);
-PGY_API const pgy_layer_type *pgy_layer_type_at(size_t i);
+} pgy_trt_layer;
+PGY_API size_t pgy_trt_layer_count(void);
+PGY_API const pgy_trt_layer *pgy_trt_layer_at(size_t i);
 /** The first type that has the operator; "PLUGIN_V3" if there is none. */
-PGY_API const char *pgy_layer_type_of(const char *op_type);
+PGY_API const char *pgy_trt_layer_of(const char *op_type);
 /** Does the operator become such a layer? */
-PGY_API bool pgy_layer_type_has(const pgy_layer_type *type, const char *op_type);
+PGY_API bool pgy_trt_layer_has(const pgy_trt_layer *type, const char *op_type);
 
 #ifdef __cplusplus
 }

@@ -84,6 +84,29 @@ PGY_API void pgy_gs_change_list_free(pgy_gs_change_list *list);
  * many more. Free with pgy_text_free; NULL: out of memory. */
 PGY_API char *pgy_gs_changes_text(const pgy_gs_change_list *list, size_t limit);
 
+/* ---- Scripts in Python ---------------------------------------------------------------------- */
+
+typedef struct pgy_gs_template_options {
+    size_t size;                   /**< sizeof(pgy_gs_template_options) */
+    const char *external_data_dir; /**< where the script looks for external data; NULL: beside the
+                                        model */
+    bool ignore_external_data;
+    bool infer_shapes;
+    bool half;          /**< convert to float16 */
+    bool external_data; /**< save weights beside the model, as files beyond 2 GB must */
+    const char *const *outputs, *const *types, *const *excludes; /**< other outputs: names or
+                                        wildcards, operators whose outputs become outputs, and what
+                                        does not; none: as they are */
+    size_t output_count, type_count, exclude_count;
+    const char *writer; /**< named in the first comment; NULL: this library */
+} pgy_gs_template_options;
+/** A Python script that loads the model with onnx-graphsurgeon, has a place for edits, and saves
+ * the result as "net_updated.onnx". Free with pgy_text_free. @param path as the script opens it;
+ * nothing is read. @param options NULL for the defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_gs_template_text(char **out, const char *path,
+                                                       const pgy_gs_template_options *options,
+                                                       pgy_error *err);
+
 /* ---- Shapes after an edit ------------------------------------------------------------------- */
 
 /** Sizes of everything that depends on `from` become unknown, types stay: after another shape was

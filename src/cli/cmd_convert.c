@@ -136,7 +136,7 @@ static pgy_status name_layers(pgy_gs_graph *g, pgy_error *err)
         pgy_gs_node *n = g->nodes[i];
         const pgy_gs_attr op = pgy_gs_attr_text("onnx_op_type", n->op);
         st = pgy_gs_set_attr(n, &op, err);
-        if (!st) st = pgy_gs_set_op(n, pgy_layer_type_of(n->op), err);
+        if (!st) st = pgy_gs_set_op(n, pgy_trt_layer_of(n->op), err);
         for (size_t k = 0; !st && k < n->attribute_count; k++)
             for (size_t j = 0; !st && j < n->attributes[k].graph_count; j++)
                 st = name_layers(n->attributes[k].graphs[j], err);

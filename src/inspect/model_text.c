@@ -338,7 +338,7 @@ static pgy_status append_node(str *out, printer *p, const pgy_onnx_node *n, size
                    printable_name(n->name[0]        ? n->name
                                   : n->output_count ? n->outputs[0]
                                                     : ""),
-                   pgy_layer_type_of(n->op_type));
+                   pgy_trt_layer_of(n->op_type));
     else
         str_printf(out, "Node %-4zu | %s [Op: %s]\n", index, printable_name(n->name),
                    printable_name(n->op_type));

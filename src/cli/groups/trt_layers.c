@@ -10,17 +10,17 @@
 static size_t find_layer(const char *word)
 {
     size_t i = 0;
-    while (i < pgy_layer_type_count() && !str_equal_nocase(pgy_layer_type_at(i)->name, word)) i++;
+    while (i < pgy_trt_layer_count() && !str_equal_nocase(pgy_trt_layer_at(i)->name, word)) i++;
     return i;
 }
 
 static pgy_status unknown(const char *word, pgy_error *err)
 {
     str near = {0};
-    for (size_t i = 0; i < pgy_layer_type_count(); i++)
-        if (str_contains_nocase(pgy_layer_type_at(i)->name, word) ||
-            str_distance(pgy_layer_type_at(i)->name, word) < 4)
-            str_printf(&near, "%s%s", near.size ? ", " : "; similar: ", pgy_layer_type_at(i)->name);
+    for (size_t i = 0; i < pgy_trt_layer_count(); i++)
+        if (str_contains_nocase(pgy_trt_layer_at(i)->name, word) ||
+            str_distance(pgy_trt_layer_at(i)->name, word) < 4)
+            str_printf(&near, "%s%s", near.size ? ", " : "; similar: ", pgy_trt_layer_at(i)->name);
     const pgy_status st = pgy_error_set(
         err, PGY_E_ARGUMENT,
         "--trt-outputs-by-type: '%s' is neither a type of layers nor an operator of the model%s",
@@ -33,12 +33,12 @@ static pgy_status unknown(const char *word, pgy_error *err)
 static pgy_status add_word(strvec *out, const char *word, const pgy_onnx_graph *g, pgy_error *err)
 {
     const size_t layer = find_layer(word);
-    bool found = layer < pgy_layer_type_count();
+    bool found = layer < pgy_trt_layer_count();
     for (size_t i = 0; i < g->node_count; i++) {
         const char *op = g->nodes[i]->op_type;
         const bool same = str_equal_nocase(op, word);
         if (!same &&
-            (layer == pgy_layer_type_count() || !pgy_layer_type_has(pgy_layer_type_at(layer), op)))
+            (layer == pgy_trt_layer_count() || !pgy_trt_layer_has(pgy_trt_layer_at(layer), op)))
             continue;
         found = true;
         if (!strvec_contains(out, op) && !strvec_push(out, op))

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const pgy_layer_type TYPES[] = {
+static const pgy_trt_layer LAYERS[] = {
     {"CONVOLUTION", " Conv "},
     {"CAST", " Cast CastLike "},
     {"ACTIVATION",
@@ -67,19 +67,19 @@ static const pgy_layer_type TYPES[] = {
     {"ATTENTION", " Attention "},
     {"ROTARY_EMBEDDING", " RotaryEmbedding "},
 };
-enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
+enum { LAYER_COUNT = sizeof LAYERS / sizeof *LAYERS };
 
-size_t pgy_layer_type_count(void)
+size_t pgy_trt_layer_count(void)
 {
-    return TYPE_COUNT;
+    return LAYER_COUNT;
 }
 
-const pgy_layer_type *pgy_layer_type_at(size_t i)
+const pgy_trt_layer *pgy_trt_layer_at(size_t i)
 {
-    return i < TYPE_COUNT ? &TYPES[i] : NULL;
+    return i < LAYER_COUNT ? &LAYERS[i] : NULL;
 }
 
-bool pgy_layer_type_has(const pgy_layer_type *type, const char *op_type)
+bool pgy_trt_layer_has(const pgy_trt_layer *type, const char *op_type)
 {
     const size_t size = strlen(op_type);
     for (const char *at = type->operators; (at = strstr(at, op_type)); at++)
@@ -87,9 +87,9 @@ bool pgy_layer_type_has(const pgy_layer_type *type, const char *op_type)
     return false;
 }
 
-const char *pgy_layer_type_of(const char *op_type)
+const char *pgy_trt_layer_of(const char *op_type)
 {
-    for (size_t i = 0; i < TYPE_COUNT; i++)
-        if (pgy_layer_type_has(&TYPES[i], op_type)) return TYPES[i].name;
+    for (size_t i = 0; i < LAYER_COUNT; i++)
+        if (pgy_trt_layer_has(&LAYERS[i], op_type)) return LAYERS[i].name;
     return "PLUGIN_V3";
 }
