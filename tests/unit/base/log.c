@@ -310,6 +310,29 @@ static void test_log__reader_gone(void **state)
     assert_int_equal(status, 0);
 }
 
+static bool hear(pgy_severity severity, const char *text, void *user)
+{
+    str *heard = user;
+    str_printf(heard, "%s;", text);
+    return severity == PGY_LOG_WARNING;
+}
+
+static void test_log__a_listener_hears_all_and_takes_what_it_wants(void **state)
+{
+    (void)state;
+    str heard = {0};
+    taken();
+    log_set_listener(hear, &heard);
+    LOG(WARNING, "mine");
+    LOG(INFO, "not mine");
+    LOG(ULTRA_VERBOSE, "below the threshold");
+    log_set_listener(NULL, NULL);
+    LOG(WARNING, "nobody listens");
+    assert_string_equal(str_text(&heard), "mine;not mine;below the threshold;");
+    assert_string_equal(taken(), "[I] not mine\n[W] nobody listens\n");
+    str_deinit(&heard);
+}
+
 static void *log_many(void *name)
 {
     for (int i = 0; i < 500; i++) LOG(INFO, "%s\n%s", (const char *)name, (const char *)name);
