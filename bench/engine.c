@@ -104,7 +104,7 @@ static void place_tensors(walk *w, const pgy_tensor_map *feed)
         if (t->place == PROGRAM_ARENA)
             w->tensors[i] = w->memory + t->offset;
         else if (t->place == PROGRAM_CONSTANT)
-            w->tensors[i] = (char *)p->constants + t->offset;
+            w->tensors[i] = (char *)p->spaces[0].constants + t->offset;
         else if (t->place == PROGRAM_INPUT)
             w->tensors[i] = pgy_tensor_data(pgy_tensor_map_at(feed, t->offset));
         else
@@ -126,7 +126,7 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
         if (s->kernel) {
             launch l = launch_of(s->kernel, &s->plan, 1);
             if (s->plan.packed_bytes)
-                l.run.packed = (const char *)w->p->constants + s->packed_offset;
+                l.run.packed = (const char *)w->p->spaces[0].constants + s->packed_offset;
             l.run.tensors = addresses;
             l.run.workspace = w->memory + s->workspace_offset;
             l.scratch = w->scratch;
@@ -194,12 +194,12 @@ static pgy_status measure_steps(const program *p, const pgy_tensor_map *feed, co
                                 pgy_error *err)
 {
     walk w = {.p = p};
-    char *memory = mem_alloc(p->arena_bytes + p->scratch_bytes + 512);
+    char *memory = mem_alloc(p->spaces[0].arena_bytes + p->scratch_bytes + 512);
     w.tensors = mem_calloc(p->tensor_count + 1, sizeof *w.tensors);
     w.best = mem_calloc(p->step_count + 1, sizeof *w.best);
     if (!memory || !w.tensors || !w.best) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     w.memory = align(memory);
-    w.scratch = align(w.memory + p->arena_bytes);
+    w.scratch = align(w.memory + p->spaces[0].arena_bytes);
     place_tensors(&w, feed);
     pgy_status st = PGY_OK;
     for (int i = 0; !st && i < o->runs; i++) st = walk_once(&w, err);
@@ -313,7 +313,8 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
         printf("%s build %.0f run %.3f %.3f cpu %.3f %.3f arena %.2f bound %.2f memory %.2f\n",
                path, (double)built / 1e6, (double)took[0] / 1e6, (double)took[o->runs / 2] / 1e6,
                (double)cpu[0] / 1e6, (double)cpu[o->runs / 2] / 1e6,
-               p ? (double)p->arena_bytes / 1048576 : 0, p ? (double)p->arena_bound / 1048576 : 0,
+               p ? (double)p->spaces[0].arena_bytes / 1048576 : 0,
+               p ? (double)p->spaces[0].arena_bound / 1048576 : 0,
                p ? (double)program_memory_bytes(p, o->threads) / 1048576 : 0);
         if (o->steps && p) st = measure_steps(p, feed, o, err);
         if (!st && o->check) st = check(s, model, feed, err);

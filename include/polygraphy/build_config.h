@@ -181,6 +181,9 @@ typedef struct pgy_build_config {
     bool tf32, sparse_weights, exclude_lean_runtime, disable_compilation_cache;
     bool safety_restricted, weight_streaming, direct_io;
     pgy_name_list tactic_sources, preview_features, quantization_flags; /**< TensorRT's names */
+    /** Devices of the process that nodes may run on besides the host, by name ("cuda:0"); at most 3.
+     * Plans need the same ones. */
+    pgy_name_list devices;
 } pgy_build_config;
 
 /** One line of build_config_fields.h. */

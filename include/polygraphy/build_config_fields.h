@@ -92,6 +92,8 @@
       "no effect beyond STANDARD")                                                            \
     X(ENUM, profiling_verbosity, VERBOSITIES, STORED, "--profiling-verbosity",                \
       "how much plans tell about layers")                                                     \
+    X(NAMES, devices, NONE, STORED, "",                                                       \
+      "devices that nodes may run on besides the host")                                       \
     X(NAMES, debug_tensors, NONE, STORED, "--mark-debug",                                     \
       "tensors to look at while the plan runs")                                               \
     X(BOOL, debug_unfused, NULL, STORED, "--mark-unfused-tensors-as-debug-tensors",           \

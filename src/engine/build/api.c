@@ -127,7 +127,7 @@ uint64_t pgy_engine_arena_bytes(const pgy_engine *e, size_t profile)
     program *p = NULL;
     if (profile >= pgy_engine_profile_count(e)) return 0;
     const pgy_status st = engine_program_for(&p, (engine *)e, profile, NULL);
-    const uint64_t bytes = st || !p ? 0 : p->arena_bytes;
+    const uint64_t bytes = st || !p ? 0 : p->spaces[0].arena_bytes;
     program_release(p);
     return bytes;
 }

@@ -255,6 +255,7 @@ static pgy_status import(engine *e, pgy_model *model, const calibration_runner *
     engine_import m = {0};
     cpu_level level;
     pgy_status st = config_cpu_level(&level, e->config, err);
+    if (!st) st = program_check_devices(e->config, err);
     if (!st) st = engine_import_model(&m, model, e->config, err);
     if (st) return st;
     const char *name = m.graph->name;

@@ -174,8 +174,8 @@ pgy_context_memory pgy_context_describe_memory(const pgy_context *c)
     const size_t threads = team_size(team_within(c->team));
     return (pgy_context_memory){
         .held_bytes = c->memory_bytes,
-        .arena_bytes = p ? p->arena_bytes : 0,
-        .arena_bound = p ? p->arena_bound : 0,
+        .arena_bytes = p ? p->spaces[0].arena_bytes : 0,
+        .arena_bound = p ? p->spaces[0].arena_bound : 0,
         .scratch_bytes = p ? (uint64_t)p->scratch_bytes * threads : 0,
     };
 }

@@ -135,8 +135,8 @@ static bool add_layers(pgy_plan *p, looked_at *to, size_t index)
              (is_move(l) || add_sources(l, p));
     }
     to->view = (pgy_plan_profile){.is_built = true,
-                                  .arena_bytes = from->arena_bytes,
-                                  .arena_bound = from->arena_bound,
+                                  .arena_bytes = from->spaces[0].arena_bytes,
+                                  .arena_bound = from->spaces[0].arena_bound,
                                   .layers = layers,
                                   .layer_count = from->step_count};
     return ok;
@@ -253,8 +253,8 @@ pgy_status plan_look_at_engine(pgy_plan **out, engine *e, pgy_error *err)
         if (st || !to->program) continue;
         needs = level_of_steps(to->program, needs);
         if (!add_layers(p, to, i)) st = no_memory(err);
-        if (p->info.constant_bytes < to->program->constant_bytes)
-            p->info.constant_bytes = to->program->constant_bytes;
+        if (p->info.constant_bytes < to->program->spaces[0].constant_bytes)
+            p->info.constant_bytes = to->program->spaces[0].constant_bytes;
     }
     p->info.cpu = cpu_level_name(needs);
     if (st)

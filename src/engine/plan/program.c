@@ -195,10 +195,11 @@ static pgy_status read_program(program *out, const plan_file *p, size_t index, p
     if (!out->tensors || !out->steps) return no_memory(err);
     for (size_t i = 0; i < out->tensor_count; i++) read_tensor(&out->tensors[i], p, &tensors[i]);
     for (size_t i = 0; i < out->step_count; i++) read_step(&out->steps[i], p, &steps[i]);
-    out->constants = p->info->flags & PLAN_STRIPPED ? NULL : (void *)p->at[PLAN_CONSTANTS];
-    out->constant_bytes = p->info->constant_bytes;
-    out->arena_bytes = r->arena_bytes;
-    out->arena_bound = r->arena_bound;
+    out->spaces[0].constants =
+        p->info->flags & PLAN_STRIPPED ? NULL : (void *)p->at[PLAN_CONSTANTS];
+    out->spaces[0].constant_bytes = p->info->constant_bytes;
+    out->spaces[0].arena_bytes = r->arena_bytes;
+    out->spaces[0].arena_bound = r->arena_bound;
     out->workspace_bytes = r->workspace_bytes;
     out->scratch_bytes = r->scratch_bytes;
     out->input_count = p->info->input_count;
@@ -259,6 +260,7 @@ pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool run
     if (!made) return no_memory(err);
     atomic_init(&made->users, 1);
     made->mapped = true;
+    made->space_count = 1;
     pgy_status st = runnable ? check_machine(p, record_of(p, i), err) : PGY_OK;
     if (!st) st = read_program(made, p, i, err);
     if (!st && runnable) st = find_kernels(made, p, i, err);
@@ -337,7 +339,7 @@ pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err)
 bool plan_needs_nodes(const program *p)
 {
     for (size_t i = 0; i < p->step_count; i++)
-        if (!p->steps[i].kernel) return true;
+        if (p->steps[i].act == PROGRAM_RUN && !p->steps[i].kernel) return true;
     return false;
 }
 
@@ -364,7 +366,7 @@ pgy_status plan_bind(program *p, const plan_file *file, size_t index, pgy_graph 
     const plan_step *steps = steps_of(file, index);
     for (size_t i = 0; i < p->step_count; i++) {
         program_step *s = &p->steps[i];
-        if (s->kernel) continue;
+        if (s->kernel || s->act != PROGRAM_RUN) continue;
         if (steps[i].node >= g->node_count)
             return pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: node %u is missing",
                                  steps[i].node);

@@ -155,9 +155,9 @@ typedef struct program_map {
 static uint64_t keep_constant(writer *w, const program *p, uint64_t offset, uint64_t size)
 {
     uint64_t to = 0;
-    if (!p->constants) return offset; /* of a plan that was stripped */
+    if (!p->spaces[0].constants) return offset; /* of a plan that was stripped */
     w->failed |= !plan_pool_add(&to, &w->bulk[PLAN_CONSTANTS],
-                                (const unsigned char *)p->constants + offset, size);
+                                (const unsigned char *)p->spaces[0].constants + offset, size);
     return to;
 }
 
@@ -264,8 +264,8 @@ static void add_program(writer *w, const program *p)
     r.tensor_count = m.count;
     r.step_count = (uint32_t)p->step_count;
     r.mark_count = (uint32_t)p->mark_count;
-    r.arena_bytes = p->arena_bytes;
-    r.arena_bound = p->arena_bound;
+    r.arena_bytes = p->spaces[0].arena_bytes;
+    r.arena_bound = p->spaces[0].arena_bound;
     r.workspace_bytes = p->workspace_bytes;
     r.scratch_bytes = p->scratch_bytes;
     put(w, PLAN_PROGRAMS, &r, sizeof r);
@@ -451,8 +451,9 @@ static pgy_status write_plan(const char *path, void **data, size_t *size, const 
     w.info.model_hash = s->model_hash;
     w.info.constant_bytes = w.bulk[PLAN_CONSTANTS].size_bytes;
     for (size_t i = 0; i < s->program_count; i++)
-        if (!s->programs[i]->constants && s->programs[i]->constant_bytes > w.info.constant_bytes)
-            w.info.constant_bytes = s->programs[i]->constant_bytes;
+        if (!s->programs[i]->spaces[0].constants &&
+            s->programs[i]->spaces[0].constant_bytes > w.info.constant_bytes)
+            w.info.constant_bytes = s->programs[i]->spaces[0].constant_bytes;
     put(&w, PLAN_INFO, &w.info, sizeof w.info);
     for (size_t i = 0; i < PLAN_KIND_END; i++) w.failed |= w.small[i].failed;
     if (!st)

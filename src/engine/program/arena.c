@@ -12,15 +12,17 @@ typedef struct life {
     bool written, read;
 } life;
 
-static uint32_t root_of(const builder *b, uint32_t tensor)
-{
-    while (b->tensors[tensor].root != tensor) tensor = b->tensors[tensor].root;
-    return tensor;
-}
-
 static size_t read_count(const program_step *s)
 {
     return (size_t)s->input_count + s->captured_count;
+}
+
+/* The last step during which step i may read operand k: copies read the host's memory later. */
+static uint32_t last_read(const builder *b, uint32_t i, size_t k)
+{
+    const program_step *s = &b->p->steps[i];
+    const bool later = s->act == PROGRAM_COPY && k == 0 && !b->tensors[s->tensors[k]].t.space;
+    return later ? build_last_use(b, i) : i;
 }
 
 static void find_lives(const builder *b, life *lives)
@@ -31,10 +33,11 @@ static void find_lives(const builder *b, life *lives)
         const size_t reads = read_count(s);
         for (size_t k = 0; k < reads + s->output_count; k++) {
             if (s->tensors[k] == PROGRAM_NO_TENSOR) continue;
-            life *l = &lives[root_of(b, s->tensors[k])];
+            life *l = &lives[build_root(b, s->tensors[k])];
             if (k >= reads && !l->written) l->first = i;
             if (k >= reads) l->written = true;
-            l->last = i;
+            const uint32_t last = last_read(b, i, k);
+            if (last > l->last) l->last = last;
         }
     }
 }
@@ -44,7 +47,7 @@ static bool is_read_once(const builder *b, const program_step *s, uint32_t root)
 {
     size_t reads = 0;
     for (size_t i = 0; i < read_count(s); i++)
-        reads += s->tensors[i] != PROGRAM_NO_TENSOR && root_of(b, s->tensors[i]) == root;
+        reads += s->tensors[i] != PROGRAM_NO_TENSOR && build_root(b, s->tensors[i]) == root;
     return reads == 1;
 }
 
@@ -56,32 +59,35 @@ static void share(builder *b, life *lives, uint32_t index)
         return;
     const uint32_t from = s->tensors[s->plan.in_place], to = s->tensors[read_count(s)];
     if (from == PROGRAM_NO_TENSOR || to == PROGRAM_NO_TENSOR) return;
-    const uint32_t source = root_of(b, from);
+    const uint32_t source = build_root(b, from);
     const build_tensor *x = &b->tensors[source], *y = &b->tensors[to];
     if (x->t.place != PROGRAM_ARENA || y->t.place != PROGRAM_ARENA || y->root != to ||
         lives[source].last != index || x->t.size_bytes != y->t.size_bytes ||
-        !is_read_once(b, s, source))
+        x->t.space != y->t.space || !is_read_once(b, s, source))
         return;
     b->tensors[to].root = source;
     lives[source].last = lives[to].last;
 }
 
-/* What gets a place: tensors that own memory, and workspaces, which live for one step. */
-static size_t gather(const builder *b, const life *lives, program_interval *items,
+/* What gets a place in a space: tensors that own memory, and workspaces, which live for one step.
+ */
+static size_t gather(const builder *b, uint32_t space, const life *lives, program_interval *items,
                      uint64_t **places)
 {
     program *p = b->p;
     size_t count = 0;
     for (uint32_t i = 0; i < b->tensor_count; i++) {
         build_tensor *t = &b->tensors[i];
-        if (root_of(b, i) != i || t->t.place != PROGRAM_ARENA || !lives[i].written) continue;
+        if (build_root(b, i) != i || t->t.place != PROGRAM_ARENA || t->t.space != space ||
+            !lives[i].written)
+            continue;
         places[count] = &t->t.offset;
         items[count++] = (program_interval){
             .first = lives[i].first, .last = lives[i].last, .size_bytes = t->t.size_bytes};
     }
     for (uint32_t i = 0; i < p->step_count; i++) {
         program_step *s = &p->steps[i];
-        if (!s->kernel || !s->plan.workspace_bytes) continue;
+        if (!s->kernel || s->space != space || !s->plan.workspace_bytes) continue;
         places[count] = &s->workspace_offset;
         items[count++] =
             (program_interval){.first = i, .last = i, .size_bytes = s->plan.workspace_bytes};
@@ -89,17 +95,18 @@ static size_t gather(const builder *b, const life *lives, program_interval *item
     return count;
 }
 
-static pgy_status place_all(builder *b, const life *lives, pgy_error *err)
+static pgy_status place_space(builder *b, uint32_t space, const life *lives, pgy_error *err)
 {
     program *p = b->p;
+    program_space *to = &p->spaces[space];
     const size_t most = b->tensor_count + p->step_count + 1;
     program_interval *items = mem_calloc(most, sizeof *items);
     uint64_t **places = mem_calloc(most, sizeof *places);
     pgy_status st = items && places ? PGY_OK
                                     : pgy_error_set(err, PGY_E_MEMORY,
                                                     "out of memory while planning the arena");
-    const size_t count = st ? 0 : gather(b, lives, items, places);
-    if (!st) st = program_place_intervals(items, count, &p->arena_bytes, &p->arena_bound, err);
+    const size_t count = st ? 0 : gather(b, space, lives, items, places);
+    if (!st) st = program_place_intervals(items, count, &to->arena_bytes, &to->arena_bound, err);
     for (size_t i = 0; !st && i < count; i++) *places[i] = items[i].offset;
     mem_free(items);
     mem_free(places);
@@ -112,9 +119,10 @@ pgy_status build_arena(builder *b, pgy_error *err)
     if (!lives) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while planning the arena");
     find_lives(b, lives);
     for (uint32_t i = 0; i < b->p->step_count; i++) share(b, lives, i);
-    const pgy_status st = place_all(b, lives, err);
+    pgy_status st = PGY_OK;
+    for (uint32_t i = 0; !st && i < b->p->space_count; i++) st = place_space(b, i, lives, err);
     for (uint32_t i = 0; i < b->tensor_count; i++) {
-        const program_tensor *root = &b->tensors[root_of(b, i)].t;
+        const program_tensor *root = &b->tensors[build_root(b, i)].t;
         b->tensors[i].t.place = root->place;
         b->tensors[i].t.offset = root->offset;
     }

@@ -39,7 +39,7 @@ static pgy_status bind_outputs(builder *b, pgy_error *err)
         st = build_tensor_add(&outputs[i], b, g->outputs[i], PROGRAM_OUTPUT, err);
         if (st) return st;
         b->tensors[outputs[i]].t.offset = i;
-        st = build_move(b, from, outputs[i], err);
+        st = build_deliver(b, from, outputs[i], err);
         if (st) return st;
     }
     return PGY_OK;
@@ -72,6 +72,7 @@ static pgy_status build_all(builder *b, pgy_error *err)
     const pgy_build_config *config = b->options->config;
     pgy_status st = build_steps(b, err);
     if (!st) st = progress_step(config, PROGRESS_PROGRAM, 0, err);
+    if (!st) st = build_order(b, err);
     if (!st) st = debug_find_marks(b, err);
     if (!st) st = progress_step(config, PROGRESS_PROGRAM, 1, err);
     if (!st) st = build_arena(b, err);
@@ -89,7 +90,8 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pg
     b.p->input_count = g->input_count;
     b.p->output_count = g->output_count;
     progress_start(b.options->config, PROGRESS_PROGRAM, NULL, 3);
-    const pgy_status st = build_all(&b, err);
+    pgy_status st = program_find_spaces(b.p, b.options->config, err);
+    if (!st) st = build_all(&b, err);
     progress_finish(b.options->config, PROGRESS_PROGRAM);
     for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
     mem_free(b.tensors);
@@ -112,7 +114,7 @@ void program_release(program *p)
     if (!p || atomic_fetch_sub_explicit(&p->users, 1, memory_order_acq_rel) > 1) return;
     for (size_t i = 0; !p->mapped && i < p->step_count; i++) kernel_plan_deinit(&p->steps[i].plan);
     mem_free(p->steps);
-    if (!p->mapped) mem_free(p->constants);
+    program_release_spaces(p);
     arena_deinit(&p->memory);
     if (p->release_owner) p->release_owner(p->owner);
     mem_free(p);

@@ -12,9 +12,10 @@
 typedef struct build_tensor {
     program_tensor t;
     uint32_t root;
-    pgy_tensor *constant;  /* elements in the declared type, linear; NULL: not a constant */
-    bool stored;           /* the constant has a place in the constants */
-    uint32_t reordered[3]; /* the same elements in another layout, by layout; 0: not made */
+    pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant */
+    bool stored;          /* the constant has a place in the constants */
+    /* The same elements elsewhere or in another layout; 0: not made. */
+    uint32_t moved[PROGRAM_MAX_SPACES][3];
 } build_tensor;
 
 typedef struct builder {
@@ -25,7 +26,7 @@ typedef struct builder {
     size_t tensor_count, tensor_capacity;
     id_places bound; /* of values: one more than the place of their tensor; 0: none yet */
     size_t step_capacity;
-    uint64_t constant_capacity;
+    uint64_t constant_capacity[PROGRAM_MAX_SPACES];
 } builder;
 
 /* A node on its way to a step. */
@@ -50,9 +51,10 @@ pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *e
 /* A new tensor with the type and shape of v. */
 pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, program_place place,
                             pgy_error *err) PGY_MUST_CHECK;
-/* Another tensor of the same elements: in another layout, without memory yet. */
+/* Another tensor of the same elements: in another layout or space, without memory yet. Of a
+ * constant it is one, too. */
 pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layout layout,
-                             pgy_error *err) PGY_MUST_CHECK;
+                             uint32_t space, pgy_error *err) PGY_MUST_CHECK;
 pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor,
                       pgy_error *err) PGY_MUST_CHECK;
 /* The tensor that v is bound to; PROGRAM_NO_TENSOR: none. */
@@ -61,9 +63,11 @@ uint32_t build_bound(const builder *b, const pgy_value *v);
 bool build_is_constant(pgy_value *v);
 /* Puts the elements of a constant into the program, once. */
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY_MUST_CHECK;
-/* Room in the constants, 64-byte aligned. */
-pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes,
+/* Room in the constants of a space, 64-byte aligned. */
+pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uint64_t size_bytes,
                                pgy_error *err) PGY_MUST_CHECK;
+/* The tensor that has the memory. */
+uint32_t build_root(const builder *b, uint32_t tensor);
 
 /* ---- program_steps.c ---- */
 /* Appends the steps of all nodes, in this order: reorders of what they read, and the nodes by the
@@ -74,6 +78,14 @@ pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
 kernel_tensor build_describe(const builder *b, uint32_t tensor);
 /* Appends a reorder or copy between two tensors. */
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err) PGY_MUST_CHECK;
+/* The same to a tensor of the caller's, whatever way it takes. */
+pgy_status build_deliver(builder *b, uint32_t from, uint32_t output, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- order.c ---- */
+/* Puts in the records and waits of a program with devices. */
+pgy_status build_order(builder *b, pgy_error *err) PGY_MUST_CHECK;
+/* The step behind which a copy has surely read what it reads on the host. */
+uint32_t build_last_use(const builder *b, uint32_t step);
 
 /* ---- program_arena.c ---- */
 /* Shares memory in place where kernels allow it, and gives every tensor its place. */

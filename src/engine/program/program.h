@@ -23,17 +23,31 @@ typedef struct program_tensor {
     const int64_t *shape;
     kernel_layout layout;
     program_place place;
+    uint32_t space; /* whose memory: place in the program's spaces, 0 the host */
     uint64_t offset, size_bytes;
 } program_tensor;
 
 #define PROGRAM_NO_TENSOR UINT32_MAX
 
+/* What a step does. All but host kernels and definitions are enqueued, or waited for, by the first
+ * thread; work of one space runs in the order of its steps. */
+typedef enum program_act {
+    PROGRAM_RUN,    /* its kernel, on the device of its space; without kernel, the definition */
+    PROGRAM_COPY,   /* its input to its output, on the stream of its space; one is on the host */
+    PROGRAM_RECORD, /* its event, on the stream of its space */
+    PROGRAM_WAIT,   /* its space waits for its event; 0: the host does */
+    PROGRAM_ACT_END
+} program_act;
+
 typedef struct program_step {
-    const char *label, *op_type; /* of the node; a reorder has its tensor's name */
-    const kernel *kernel;        /* NULL: the reference definition of the node runs */
-    kernel_plan plan;            /* packed bytes lie in the constants, at packed_offset */
-    uint64_t packed_offset;
-    uint64_t workspace_offset; /* in the arena */
+    const char *label, *op_type; /* of the node; a reorder or copy has its tensor's name */
+    program_act act;
+    uint32_t space;
+    uint32_t event;            /* of RECORD and WAIT: one of the program's */
+    const kernel *kernel;      /* NULL: the reference definition of the node runs */
+    kernel_plan plan;          /* packed bytes lie in the constants, at packed_offset */
+    uint64_t packed_offset;    /* in the constants of its space */
+    uint64_t workspace_offset; /* in the arena of its space */
     pgy_node *node;            /* of the graph, for the reference; NULL for reorders */
     uint32_t node_index;       /* of a reference step: its place in the graph */
     const op_node *op;         /* of a reference step; NULL if it has bodies: then its node runs */
@@ -51,6 +65,19 @@ typedef struct program_mark {
 
 #define PROGRAM_NO_STEP UINT32_MAX
 
+enum { PROGRAM_MAX_SPACES = 4 };
+
+/* A memory that tensors of the program lie in. */
+typedef struct program_space {
+    device *device;                 /* NULL: of a plan that is only looked at */
+    const char *name, *fingerprint; /* of the device; fingerprint NULL: the host */
+    double copy_ns, copy_rate;      /* of copies from and to the host: device_properties */
+    void *constants;                /* on the host, 64-byte aligned; devices get a copy */
+    uint64_t constant_bytes, arena_bytes, arena_bound;
+    void *resident;        /* the device's copy of the constants, made for the first context */
+    device_stream *stream; /* that it was copied on */
+} program_space;
+
 typedef struct program {
     atomic_size_t users;
     arena memory;
@@ -58,12 +85,12 @@ typedef struct program {
     size_t tensor_count;
     program_step *steps;
     size_t step_count;
-    void *constants; /* 64-byte aligned */
-    bool mapped;     /* constants and parameters lie in a plan file */
-    void *owner;     /* of what it points into, released with it; NULL: that outlives it */
+    program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
+    uint32_t space_count, event_count;
+    bool mapped; /* constants and parameters lie in a plan file */
+    void *owner; /* of what it points into, released with it; NULL: that outlives it */
     void (*release_owner)(void *owner);
-    uint64_t constant_bytes, arena_bytes, arena_bound;
-    size_t workspace_bytes, scratch_bytes; /* most of any step; workspaces lie in the arena */
+    size_t workspace_bytes, scratch_bytes; /* most of any step; workspaces lie in the arenas */
     size_t input_count, output_count;
     const uint32_t *outputs;   /* tensor of each graph output */
     const program_mark *marks; /* in order of steps, those from the start first */
@@ -134,6 +161,18 @@ typedef struct program_interval {
     uint64_t offset;  /* found, a multiple of 64 */
     uint64_t breadth; /* found: most bytes alive at once during these steps */
 } program_interval;
+/* ---- spaces.c ---- */
+/* The host, and the devices of a configuration. PGY_E_NOT_FOUND: the process has no such device. */
+pgy_status program_find_spaces(program *p, const pgy_build_config *config,
+                               pgy_error *err) PGY_MUST_CHECK;
+/* Would they be found? */
+pgy_status program_check_devices(const pgy_build_config *config, pgy_error *err) PGY_MUST_CHECK;
+/* An estimate for a copy between the host and a device. */
+double program_copy_ns(const program *p, uint32_t space, double size_bytes);
+/* Sees to it that every device has its constants. */
+pgy_status program_make_resident(program *p, pgy_error *err) PGY_MUST_CHECK;
+void program_release_spaces(program *p);
+
 /* Gives every interval an offset such that those that overlap in time do not overlap in memory.
  * *bound is the most bytes alive at once: no plan needs less. */
 pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/system.h"
+#include "engine/program/device_side.h"
 #include "engine/program/interpret.h"
 #include "engine/program/program.h"
 #include "engine/program/reference_step.h"
@@ -32,6 +33,7 @@ struct program_context {
     bool single;      /* no step is cut: one thread does it all */
     patch *patches;
     size_t patch_count;
+    device_side *devices;     /* NULL: the program has none */
     interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
     pgy_node **bodies;        /* per step: its node in a graph of one's own; NULL: none bound */
     atomic_int own_failed, *failed; /* status of the first failure */
@@ -53,6 +55,7 @@ void program_context_destroy(program_context *c)
 {
     if (!c) return;
     interpreter_destroy(c->interpreter);
+    device_side_destroy(c->devices);
     program_release(c->p);
     mem_free(c->own);
     mem_free(c->bodies);
@@ -65,7 +68,7 @@ void program_context_destroy(program_context *c)
 
 uint64_t program_memory_bytes(const program *p, size_t threads)
 {
-    return round_up(p->arena_bytes) + round_up(p->scratch_bytes) * threads + 64;
+    return round_up(p->spaces[0].arena_bytes) + round_up(p->scratch_bytes) * threads + 64;
 }
 
 static bool allocate(program_context *c)
@@ -80,14 +83,24 @@ static bool allocate(program_context *c)
     return c->addresses && c->starts && c->launches && c->patches;
 }
 
+static char *arena_of(const program_context *c, uint32_t space)
+{
+    return space ? device_side_arena(c->devices, space) : c->arena;
+}
+
+static char *constants_of(const program_context *c, uint32_t space)
+{
+    return space ? device_side_constants(c->devices, space) : (char *)c->p->spaces[0].constants;
+}
+
 static void resolve(program_context *c, size_t entry, uint32_t tensor)
 {
     if (tensor == PROGRAM_NO_TENSOR) return;
     const program_tensor *t = &c->p->tensors[tensor];
     if (t->place == PROGRAM_ARENA) {
-        c->addresses[entry] = c->arena + t->offset;
+        c->addresses[entry] = arena_of(c, t->space) + t->offset;
     } else if (t->place == PROGRAM_CONSTANT) {
-        c->addresses[entry] = (char *)c->p->constants + t->offset;
+        c->addresses[entry] = constants_of(c, t->space) + t->offset;
     } else {
         c->patches[c->patch_count++] =
             (patch){.entry = entry, .index = t->offset, .output = t->place == PROGRAM_OUTPUT};
@@ -98,13 +111,15 @@ void program_context_place(program_context *c, void *memory)
 {
     const program *p = c->p;
     c->arena = memory;
-    c->scratch = c->arena + round_up(p->arena_bytes);
+    c->scratch = c->arena + round_up(p->spaces[0].arena_bytes);
     c->patch_count = 0;
     c->placed = memory != NULL;
     for (size_t i = 0; c->placed && i < p->step_count; i++) {
         for (size_t k = 0; k < tensor_count(&p->steps[i]); k++)
             resolve(c, c->starts[i] + k, p->steps[i].tensors[k]);
-        c->launches[i].run.workspace = c->arena + p->steps[i].workspace_offset;
+        if (p->steps[i].kernel)
+            c->launches[i].run.workspace =
+                arena_of(c, p->steps[i].space) + p->steps[i].workspace_offset;
         c->launches[i].scratch = c->scratch;
     }
 }
@@ -122,7 +137,7 @@ static pgy_status take_memory(program_context *c, pgy_error *err)
 
 static bool has_bodies(const program_step *s)
 {
-    return !s->kernel && !s->op;
+    return s->act == PROGRAM_RUN && !s->kernel && !s->op;
 }
 
 bool program_needs_graph(const program *p)
@@ -165,19 +180,35 @@ void program_context_stop_by(program_context *c, atomic_int *failed)
     if (c->interpreter) interpreter_stop_by(c->interpreter, failed);
 }
 
-static launch launch_step(const program_context *c, size_t index, size_t first_address)
+static pgy_status prepare_launch(program_context *c, size_t index, size_t first_address,
+                                 pgy_error *err)
 {
     const program_step *s = &c->p->steps[index];
-    launch l = {.run.parts = 1};
-    if (!s->kernel) return l;
-    l = launch_of(s->kernel, &s->plan,
-                  program_parts(s->cost_ns, s->plan.parts, team_size(c->team)));
-    l.run.tensors = c->addresses + first_address;
-    if (s->plan.packed_bytes) l.run.packed = (const char *)c->p->constants + s->packed_offset;
-    l.scratch_stride = c->scratch_stride;
-    return l;
+    launch *l = &c->launches[index];
+    l->run.parts = 1;
+    if (!s->kernel) return PGY_OK;
+    const uint32_t parts =
+        s->space ? 1 : program_parts(s->cost_ns, s->plan.parts, team_size(c->team));
+    *l = launch_of(s->kernel, &s->plan, parts);
+    l->run.tensors = c->addresses + first_address;
+    if (s->plan.packed_bytes) l->run.packed = constants_of(c, s->space) + s->packed_offset;
+    l->scratch_stride = c->scratch_stride;
+    return s->space ? device_side_prepare(c->devices, l, index, err) : PGY_OK;
 }
 
+static pgy_status prepare_launches(program_context *c, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    size_t entry = 0;
+    c->single = true;
+    for (size_t i = 0; !st && i < c->p->step_count; i++) {
+        c->starts[i] = entry;
+        st = prepare_launch(c, i, entry, err);
+        c->single &= c->launches[i].run.parts == 1;
+        entry += tensor_count(&c->p->steps[i]);
+    }
+    return st;
+}
 pgy_status program_context_create(program_context **out, program *p, team *t, pgy_error *err)
 {
     program_context *c = mem_calloc(1, sizeof *c);
@@ -189,21 +220,13 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     pgy_status st = allocate(c) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     /* One thread of the team runs a body while the others wait. */
     if (!st && program_needs_graph(p)) st = interpreter_create(&c->interpreter, NULL, err);
-    if (st) {
+    if (!st && p->space_count > 1) st = device_side_create(&c->devices, p, err);
+    if (!st) st = prepare_launches(c, err);
+    if (st)
         program_context_destroy(c);
-        return st;
-    }
-    size_t entry = 0;
-    c->single = true;
-    for (size_t i = 0; i < p->step_count; i++) {
-        const program_step *s = &p->steps[i];
-        c->starts[i] = entry;
-        c->launches[i] = launch_step(c, i, entry);
-        c->single &= c->launches[i].run.parts == 1;
-        entry += tensor_count(s);
-    }
-    *out = c;
-    return PGY_OK;
+    else
+        *out = c;
+    return st;
 }
 
 /* The first failure is kept. */
@@ -218,16 +241,35 @@ static void run_reference(program_context *c, size_t index)
     if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
 }
 
+static void run_on_device(program_context *c, size_t index)
+{
+    int none = PGY_OK;
+    pgy_error why = {0};
+    const pgy_status st = device_side_step(c->devices, index, &c->launches[index],
+                                           c->addresses + c->starts[index], &why);
+    if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
+}
+
+/* What one thread does while the others go on. */
+static void run_alone(program_context *c, size_t index)
+{
+    const program_step *s = &c->p->steps[index];
+    if (s->act == PROGRAM_RUN && !s->space)
+        run_reference(c, index);
+    else
+        run_on_device(c, index);
+}
+
 /* Steps behind a failure have nothing to do. Who has seen it and who has not wait for each other
  * all the same. */
 static void run_step(program_context *c, size_t index, size_t thread)
 {
     const program_step *s = &c->p->steps[index];
-    if (s->kernel) {
+    if (s->kernel && !s->space) {
         if (launch_in_team(&c->launches[index], c->team, thread, c->failed))
             atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
     } else if (thread == 0 && !atomic_load_explicit(c->failed, memory_order_relaxed)) {
-        run_reference(c, index);
+        run_alone(c, index);
     }
 }
 
@@ -252,8 +294,8 @@ static const void *address_of(const program_context *c, uint32_t tensor, const v
 {
     const program_tensor *t = &c->p->tensors[tensor];
     switch (t->place) {
-    case PROGRAM_ARENA: return c->arena + t->offset;
-    case PROGRAM_CONSTANT: return (const char *)c->p->constants + t->offset;
+    case PROGRAM_ARENA: return arena_of(c, t->space) + t->offset;
+    case PROGRAM_CONSTANT: return constants_of(c, t->space) + t->offset;
     case PROGRAM_INPUT: return inputs[t->offset];
     case PROGRAM_OUTPUT: return outputs[t->offset];
     }
@@ -269,6 +311,25 @@ typedef struct watched_run {
     size_t shown; /* marks so far */
 } watched_run;
 
+/* False: the run is to end. */
+static bool show_mark(const watched_run *r, const program_mark *m)
+{
+    program_context *c = r->c;
+    const program_tensor *t = &c->p->tensors[m->tensor];
+    const void *data = address_of(c, m->tensor, r->inputs, r->outputs);
+    if (!t->space) return r->watch->show(r->watch->user, c->p, m, data);
+    void *read = NULL;
+    int none = PGY_OK;
+    const pgy_status st = device_side_read(&read, c->devices, t, data, &c->error);
+    if (st) {
+        atomic_compare_exchange_strong(c->failed, &none, (int)st);
+        return false;
+    }
+    const bool goes_on = r->watch->show(r->watch->user, c->p, m, read);
+    mem_free(read);
+    return goes_on;
+}
+
 static void show_marks(watched_run *r, uint32_t step)
 {
     const program *p = r->c->p;
@@ -276,10 +337,17 @@ static void show_marks(watched_run *r, uint32_t step)
         const program_mark *m = &p->marks[r->shown];
         int none = PGY_OK;
         if (!r->watch->show || atomic_load_explicit(r->c->failed, memory_order_relaxed)) continue;
-        if (!r->watch->show(r->watch->user, p, m,
-                            address_of(r->c, m->tensor, r->inputs, r->outputs)))
-            atomic_compare_exchange_strong(r->c->failed, &none, PGY_E_CANCELLED);
+        if (!show_mark(r, m)) atomic_compare_exchange_strong(r->c->failed, &none, PGY_E_CANCELLED);
     }
+}
+
+/* Who looks on sees the time until a device is done, and tensors that are there. */
+static void settle(program_context *c, uint32_t step)
+{
+    int none = PGY_OK;
+    pgy_error why = {0};
+    const pgy_status st = c->devices ? device_side_settle(c->devices, step, &why) : PGY_OK;
+    if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
 }
 
 static void walk_watched(size_t thread, size_t size, void *user)
@@ -294,6 +362,7 @@ static void walk_watched(size_t thread, size_t size, void *user)
         run_step(c, i, thread);
         team_barrier(c->team, thread);
         if (thread != 0) continue;
+        settle(c, i);
         if (r->watch->times) r->watch->times[i] = clock_ns() - start;
         show_marks(r, i);
     }
@@ -313,6 +382,21 @@ static pgy_status tell_failure(const program_context *c, pgy_error *err)
     return pgy_error_set(err, st, "%s", c->error.text);
 }
 
+/* A run that went well ends with waits; one that did not may have left work behind. */
+static void finish_devices(program_context *c)
+{
+    int none = PGY_OK;
+    size_t faulty = 0;
+    pgy_error why = {0};
+    const bool failed = atomic_load_explicit(c->failed, memory_order_relaxed) != PGY_OK;
+    const pgy_status st = device_side_finish(c->devices, failed, &faulty, &why);
+    if (!st || !atomic_compare_exchange_strong(c->failed, &none, (int)st)) return;
+    if (faulty)
+        atomic_store_explicit(&c->faulty, faulty, memory_order_relaxed);
+    else
+        c->error = why;
+}
+
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
                            const program_watch *watch, pgy_error *err)
 {
@@ -324,6 +408,7 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
     }
     atomic_store_explicit(c->failed, PGY_OK, memory_order_relaxed);
     atomic_store_explicit(&c->faulty, 0, memory_order_relaxed);
+    if (c->devices) device_side_start(c->devices);
     if (watch) {
         watched_run r = {.c = c, .watch = watch, .inputs = inputs, .outputs = outputs};
         team_run(c->team, walk_watched, &r);
@@ -332,5 +417,6 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
     } else {
         team_run(c->team, walk, c);
     }
+    if (c->devices) finish_devices(c);
     return tell_failure(c, err);
 }

@@ -32,9 +32,11 @@ static pgy_status keep_packed(program_step *step, builder *b, pgy_error *err)
 {
     kernel_plan *plan = &step->plan;
     if (!plan->packed) return PGY_OK;
-    const pgy_status st = build_constant_room(&step->packed_offset, b, plan->packed_bytes, err);
+    const pgy_status st =
+        build_constant_room(&step->packed_offset, b, step->space, plan->packed_bytes, err);
     if (!st)
-        memcpy((char *)b->p->constants + step->packed_offset, plan->packed, plan->packed_bytes);
+        memcpy((char *)b->p->spaces[step->space].constants + step->packed_offset, plan->packed,
+               plan->packed_bytes);
     mem_free(plan->packed);
     plan->packed = NULL;
     return st;
@@ -60,11 +62,33 @@ kernel_tensor build_describe(const builder *b, uint32_t tensor)
                            .rank = t->t.rank,
                            .shape = t->t.shape,
                            .layout = t->t.layout,
+                           .space = t->t.space,
                            .data = root->constant ? pgy_tensor_data(root->constant) : NULL};
+}
+
+/* From the host to a device or back, in the same layout. */
+static pgy_status copy_between(builder *b, uint32_t from, uint32_t to, pgy_error *err)
+{
+    const program_tensor *x = &b->tensors[from].t, *y = &b->tensors[to].t;
+    program_step step = {.label = x->name,
+                         .op_type = "Copy",
+                         .act = PROGRAM_COPY,
+                         .space = x->space ? x->space : y->space,
+                         .input_count = 1,
+                         .output_count = 1};
+    uint32_t *tensors = arena_alloc_array(&b->p->memory, 2, sizeof *tensors);
+    if (!tensors) return no_memory(err);
+    tensors[0] = from;
+    tensors[1] = to;
+    step.tensors = tensors;
+    step.cost_ns = program_copy_ns(b->p, step.space, (double)x->size_bytes);
+    const pgy_status st = build_store_constant(b, from, err);
+    return st ? st : add_step(b, &step, err);
 }
 
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
 {
+    if (b->tensors[from].t.space != b->tensors[to].t.space) return copy_between(b, from, to, err);
     const bool same = b->tensors[from].t.layout == b->tensors[to].t.layout;
     kernel_problem use = {.input_count = 1, .output_count = 1};
     use.inputs[0] = build_describe(b, from);
@@ -89,25 +113,56 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     return st;
 }
 
-/* The tensor in a layout: itself, or a copy that is made once. From one block to another the way is
- * by linear. */
-static pgy_status in_layout(uint32_t *out, builder *b, uint32_t tensor, kernel_layout layout,
-                            pgy_error *err)
+/* Where a tensor is moved to on its way to a layout and space: layouts change on the host, from one
+ * block to another by linear, and two devices meet on the host. False: it takes one step. */
+static bool find_detour(kernel_layout *layout, uint32_t *space, const program_tensor *from)
 {
+    const bool far = from->space != *space;
+    if (far && from->layout == *layout && (!from->space || !*space)) return false;
+    if (!far && !*space && (from->layout == KERNEL_LINEAR || *layout == KERNEL_LINEAR))
+        return false;
+    if (from->space)
+        *layout = from->layout;
+    else if (!far)
+        *layout = KERNEL_LINEAR;
+    *space = 0;
+    return true;
+}
+
+/* The tensor in a layout and space: itself, or a copy that is made once. A constant is stored there
+ * instead. */
+static pgy_status bring(uint32_t *out, builder *b, uint32_t tensor, kernel_layout layout,
+                        uint32_t space, pgy_error *err)
+{
+    uint32_t from = tensor, at = space;
+    kernel_layout by = layout;
     *out = tensor;
-    if (tensor == PROGRAM_NO_TENSOR || b->tensors[tensor].t.layout == layout) return PGY_OK;
-    if (b->tensors[tensor].reordered[layout]) {
-        *out = b->tensors[tensor].reordered[layout];
+    if (tensor == PROGRAM_NO_TENSOR ||
+        (b->tensors[tensor].t.layout == layout && b->tensors[tensor].t.space == space))
+        return PGY_OK;
+    if (b->tensors[tensor].moved[space][layout]) {
+        *out = b->tensors[tensor].moved[space][layout];
         return PGY_OK;
     }
-    uint32_t from = tensor;
+    const bool stored = b->tensors[build_root(b, tensor)].constant && space;
     pgy_status st = PGY_OK;
-    if (b->tensors[tensor].t.layout != KERNEL_LINEAR && layout != KERNEL_LINEAR)
-        st = in_layout(&from, b, tensor, KERNEL_LINEAR, err);
-    if (!st) st = build_tensor_copy(out, b, tensor, layout, err);
-    if (st) return st;
-    b->tensors[tensor].reordered[layout] = *out;
-    return build_move(b, from, *out, err);
+    if (!stored && find_detour(&by, &at, &b->tensors[tensor].t)) {
+        st = bring(&from, b, tensor, by, at, err);
+        if (!st) st = bring(out, b, from, layout, space, err);
+    } else {
+        st = build_tensor_copy(out, b, tensor, layout, space, err);
+        if (!st && !stored) st = build_move(b, tensor, *out, err);
+    }
+    if (!st) b->tensors[tensor].moved[space][layout] = *out;
+    return st;
+}
+
+pgy_status build_deliver(builder *b, uint32_t from, uint32_t output, pgy_error *err)
+{
+    const program_tensor *t = &b->tensors[from].t;
+    if (!t->space || t->layout == KERNEL_LINEAR) return build_move(b, from, output, err);
+    const pgy_status st = bring(&from, b, from, KERNEL_LINEAR, 0, err);
+    return st ? st : build_move(b, from, output, err);
 }
 
 /* ---- Views ---------------------------------------------------------------------------------- */
@@ -138,7 +193,8 @@ static pgy_status open_view(build_node *n, builder *b, pgy_error *err)
 static pgy_status emit_view(build_node *n, builder *b, pgy_error *err)
 {
     uint32_t from;
-    const pgy_status st = in_layout(&from, b, n->tensors[0], n->use.inputs[0].layout, err);
+    const kernel_tensor *wanted = &n->use.inputs[0];
+    const pgy_status st = bring(&from, b, n->tensors[0], wanted->layout, wanted->space, err);
     if (st) return st;
     build_tensor *view = &b->tensors[n->tensors[1]];
     const build_tensor *source = &b->tensors[from];
@@ -148,6 +204,7 @@ static pgy_status emit_view(build_node *n, builder *b, pgy_error *err)
                           "the view is not of the size of its source");
     view->root = source->root;
     view->t.layout = source->t.layout;
+    view->t.space = source->t.space;
     view->t.size_bytes = source->t.size_bytes;
     return PGY_OK;
 }
@@ -239,10 +296,11 @@ static void place_outputs(const build_node *c, builder *b)
         if (!n->outputs[i]) continue;
         program_tensor *t = &b->tensors[c->tensors[c->input_count + c->captured_count + i]].t;
         t->layout = c->kernel ? c->use.outputs[i].layout : KERNEL_LINEAR;
+        t->space = c->kernel ? c->use.outputs[i].space : 0;
         const kernel_tensor k = {
             .dtype = t->dtype, .rank = t->rank, .shape = t->shape, .layout = t->layout};
         t->size_bytes = kernel_size_bytes(&k);
-        if (!n->outputs[i]->is_output || t->layout != KERNEL_LINEAR) continue;
+        if (!n->outputs[i]->is_output || t->layout != KERNEL_LINEAR || t->space) continue;
         for (size_t o = 0; o < b->graph->output_count; o++) {
             if (b->graph->outputs[o] != n->outputs[i]) continue;
             t->place = PROGRAM_OUTPUT;
@@ -255,9 +313,11 @@ static void place_outputs(const build_node *c, builder *b)
 static pgy_status bring_inputs(build_node *c, builder *b, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < c->input_count + c->captured_count; i++)
-        st = in_layout(&c->tensors[i], b, c->tensors[i],
-                       c->kernel ? c->use.inputs[i].layout : KERNEL_LINEAR, err);
+    for (size_t i = 0; !st && i < c->input_count + c->captured_count; i++) {
+        const kernel_tensor *wanted = c->kernel ? &c->use.inputs[i] : NULL;
+        st = bring(&c->tensors[i], b, c->tensors[i], wanted ? wanted->layout : KERNEL_LINEAR,
+                   wanted ? wanted->space : 0, err);
+    }
     return st;
 }
 
@@ -287,6 +347,7 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
     program_step step = {.label = arena_strdup(&b->p->memory, node_label(n)),
                          .op_type = arena_strdup(&b->p->memory, n->op_type),
                          .kernel = c->kernel,
+                         .space = c->kernel ? c->use.space : 0,
                          .node = n,
                          .tensors = c->tensors,
                          .input_count = (uint32_t)n->input_count,

@@ -88,14 +88,25 @@ pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, progr
 }
 
 pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layout layout,
-                             pgy_error *err)
+                             uint32_t space, pgy_error *err)
 {
+    const build_tensor *root = &b->tensors[build_root(b, of)];
     build_tensor t = {.t = b->tensors[of].t};
     t.t.layout = layout;
-    t.t.place = PROGRAM_ARENA;
+    t.t.space = space;
+    t.t.place = root->constant && space ? PROGRAM_CONSTANT : PROGRAM_ARENA;
     t.t.offset = 0;
     t.t.size_bytes = size_of(&t.t);
-    return add(out, b, &t, err);
+    t.constant = root->constant && space ? pgy_tensor_retain(root->constant) : NULL;
+    const pgy_status st = add(out, b, &t, err);
+    if (st) pgy_tensor_release(t.constant);
+    return st;
+}
+
+uint32_t build_root(const builder *b, uint32_t tensor)
+{
+    while (b->tensors[tensor].root != tensor) tensor = b->tensors[tensor].root;
+    return tensor;
 }
 
 /* ---- Constants ------------------------------------------------------------------------------ */
@@ -132,20 +143,22 @@ pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *e
     return pgy_error_set(err, PGY_E_INTERNAL, "nothing computes '%s'", v->name);
 }
 
-pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes, pgy_error *err)
+pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uint64_t size_bytes,
+                               pgy_error *err)
 {
-    program *p = b->p;
+    program_space *p = &b->p->spaces[space];
+    uint64_t *capacity = &b->constant_capacity[space];
     const uint64_t start = (p->constant_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const uint64_t end = start + size_bytes;
-    if (end > b->constant_capacity || !p->constants) { /* empty ones have an address, too */
-        const uint64_t least = b->constant_capacity ? 2 * b->constant_capacity : ALIGNMENT;
+    if (end > *capacity || !p->constants) { /* empty ones have an address, too */
+        const uint64_t least = *capacity ? 2 * *capacity : ALIGNMENT;
         const uint64_t wanted = end > least ? end : least;
         void *more = mem_alloc_aligned(ALIGNMENT, wanted);
         if (!more) return no_memory(err);
         if (p->constant_bytes) memcpy(more, p->constants, p->constant_bytes);
         mem_free(p->constants);
         p->constants = more;
-        b->constant_capacity = wanted;
+        *capacity = wanted;
     }
     if (start > p->constant_bytes)
         memset((char *)p->constants + p->constant_bytes, 0, start - p->constant_bytes);
@@ -156,13 +169,13 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint64_t size_bytes
 
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)
 {
-    build_tensor *t = &b->tensors[b->tensors[tensor].root];
+    build_tensor *t = &b->tensors[build_root(b, tensor)];
     if (!t->constant || t->stored) return PGY_OK;
-    const pgy_status st = build_constant_room(&t->t.offset, b, t->t.size_bytes, err);
+    const pgy_status st = build_constant_room(&t->t.offset, b, t->t.space, t->t.size_bytes, err);
     if (st) return st;
     if (t->t.size_bytes)
-        memcpy((char *)b->p->constants + t->t.offset, pgy_tensor_data(t->constant),
-               t->t.size_bytes);
+        memcpy((char *)b->p->spaces[t->t.space].constants + t->t.offset,
+               pgy_tensor_data(t->constant), t->t.size_bytes);
     t->stored = true;
     return PGY_OK;
 }

@@ -9,7 +9,7 @@
 #include "engine/select/pbqp.h"
 #include "engine/select/select.h"
 
-enum { SETS = 1 << SELECT_LAYOUTS, OUTSIDE = UINT32_MAX };
+enum { OUTSIDE = UINT32_MAX };
 
 /* Somebody who reads a tensor: an input of a node, or the caller behind the last one. */
 typedef struct reader {
@@ -84,10 +84,10 @@ static void connect(net *w)
 
 /* ---- Layouts of states ---------------------------------------------------------------------- */
 
-static kernel_layout wanted(const net *w, const reader *r, size_t form)
+static unsigned wanted(const net *w, const reader *r, size_t form)
 {
     if (r->slot == OUTSIDE) return KERNEL_LINEAR;
-    return (kernel_layout)w->s->nodes[r->node].forms[form].layouts[r->slot];
+    return w->s->nodes[r->node].forms[form].places[r->slot];
 }
 
 static size_t forms_of(const net *w, uint32_t node)
@@ -95,11 +95,11 @@ static size_t forms_of(const net *w, uint32_t node)
     return node == OUTSIDE ? 1 : w->s->nodes[node].form_count;
 }
 
-static kernel_layout given(const net *w, uint32_t tensor, size_t form)
+static unsigned given(const net *w, uint32_t tensor, size_t form)
 {
     const uint32_t node = w->producers[tensor];
     if (node == OUTSIDE) return KERNEL_LINEAR;
-    return (kernel_layout)w->s->nodes[node].forms[form].layouts[w->outputs[tensor]];
+    return w->s->nodes[node].forms[form].places[w->outputs[tensor]];
 }
 
 /* Layouts that somebody could give or want. */
@@ -141,11 +141,10 @@ static bool add_producer(net *w, uint32_t tensor, uint32_t value, const unsigned
     if (!costs) return false;
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < count; k++) {
-            const kernel_layout own = given(w, tensor, i);
+            const unsigned own = given(w, tensor, i);
             double cost = sets[k] >> own & 1 ? 0 : PBQP_NEVER;
-            for (unsigned l = 0; l < SELECT_LAYOUTS; l++)
-                if (sets[k] >> l & 1)
-                    cost += select_reorder_ns(w->s, tensor, own, (kernel_layout)l);
+            for (unsigned l = 0; sets[k] >> l; l++)
+                if (sets[k] >> l & 1) cost += select_reorder_ns(w->s, tensor, own, l);
             costs[i * count + k] = cost;
         }
     return pbqp_add_edge(w->p, variable_of(w, w->producers[tensor]), value, costs);
@@ -164,11 +163,13 @@ static bool add_reading(net *w, const reader *r, uint32_t value, const unsigned 
 
 static bool add_shared(net *w, uint32_t tensor, unsigned mask)
 {
-    const double costs[SETS] = {0};
-    unsigned sets[SETS];
+    const size_t most = (size_t)1 << __builtin_popcount(mask);
+    double *costs = arena_alloc_array(w->s->memory, most, sizeof *costs);
+    unsigned *sets = arena_alloc_array(w->s->memory, most, sizeof *sets);
     size_t count = 0;
     uint32_t value;
-    for (unsigned set = 1; set < SETS; set++)
+    if (!costs || !sets) return false;
+    for (unsigned set = 1; set <= mask; set++)
         if ((set & ~mask) == 0) sets[count++] = set;
     if (!pbqp_add_node(w->p, &value, count, costs)) return false;
     w->values[tensor] = value;
@@ -217,8 +218,7 @@ static void guess(const net *w, uint32_t *forms)
                 if (t == PROGRAM_NO_TENSOR || s->b->tensors[s->b->tensors[t].root].constant)
                     continue;
                 const size_t from = w->producers[t] == OUTSIDE ? 0 : forms[w->producers[t]];
-                cost += select_reorder_ns(s, t, given(w, t, from),
-                                          (kernel_layout)n->forms[f].layouts[k]);
+                cost += select_reorder_ns(s, t, given(w, t, from), n->forms[f].places[k]);
             }
             if (cost >= best) continue;
             best = cost;

@@ -104,7 +104,7 @@ static void fill_bytes(uint8_t *to, size_t count, uint32_t *seed)
     for (size_t i = 0; i < count; i++) to[i] = (uint8_t)(1 + random_next(seed) % 254);
 }
 
-static void fill(void *to, pgy_dtype dtype, size_t size_bytes)
+void measure_fill(void *to, pgy_dtype dtype, size_t size_bytes)
 {
     uint32_t seed = 2463534242u;
     const size_t bits = pgy_dtype_describe(dtype)->bits;
@@ -199,7 +199,7 @@ static void fill_all(bench *b)
     memset(b->memory, 0, b->stride * b->sets);
     for (size_t i = 0; i < b->use->input_count; i++) {
         const size_t bytes = slot_bytes(b, i);
-        if (bytes) fill(b->memory + b->offsets[i], b->use->inputs[i].dtype, bytes);
+        if (bytes) measure_fill(b->memory + b->offsets[i], b->use->inputs[i].dtype, bytes);
     }
     for (size_t s = 1; s < b->sets; s++) memcpy(b->memory + s * b->stride, b->memory, b->stride);
 }
@@ -347,23 +347,40 @@ static void run_rounds(bench *b, int64_t until)
     }
 }
 
-bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until)
+static bool measure_on_host(measure_candidate *candidates, size_t count, size_t threads,
+                            int64_t until)
 {
-    bench b = {.threads = threads, .count = count};
-    b.use = candidates[0].use;
+    bench b = {.threads = threads};
     b.trials = mem_calloc(count, sizeof *b.trials);
-    for (size_t i = 0; i < count; i++) {
-        candidates[i].time_ns = -1;
-        if (b.trials) b.trials[i].c = &candidates[i];
-    }
-    const bool ready = b.trials && prepare_all(&b, until) && copy_constants(&b) && allocate(&b);
+    for (size_t i = 0; b.trials && i < count; i++)
+        if (!candidates[i].device) b.trials[b.count++].c = &candidates[i];
+    b.use = b.count ? b.trials[0].c->use : NULL;
+    const bool ready = b.count && prepare_all(&b, until) && copy_constants(&b) && allocate(&b);
     if (ready) {
         fill_all(&b);
         if (warm_up(&b, until)) run_rounds(&b, until);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < b.count; i++)
             if (!b.trials[i].prepared || (!b.trials[i].rounds && !b.trials[i].lost))
-                candidates[i].time_ns = -1;
+                b.trials[i].c->time_ns = -1;
     }
     clean_up(&b);
     return ready;
+}
+
+bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until)
+{
+    size_t on_host = 0;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        candidates[i].time_ns = -1;
+        on_host += !candidates[i].device;
+    }
+    if (on_host) any = measure_on_host(candidates, count, threads, until);
+    for (size_t i = 0; i < count; i++) {
+        measure_candidate *c = &candidates[i];
+        if (!c->device || cancel_requested() || clock_ns() > until) continue;
+        c->time_ns = measure_on_device(c, until);
+        any |= c->time_ns >= 0;
+    }
+    return any;
 }

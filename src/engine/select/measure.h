@@ -12,6 +12,7 @@ typedef struct measure_candidate {
     double estimate_ns;
     double time_ns; /* out; negative: not measured. One that is clearly slower than the best is
                        given up early, and has a rough time */
+    device *device; /* that times it by its own clock; NULL: the host */
 } measure_candidate;
 
 /* Runs the candidates by turns on random data and keeps the shortest time of each: at least five
@@ -21,5 +22,9 @@ typedef struct measure_candidate {
  * measured.
  */
 bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until);
+/* The shortest time of a kernel of a device; negative: there is none. */
+double measure_on_device(const measure_candidate *c, int64_t until);
+/* Random data that are good for any operand. */
+void measure_fill(void *to, pgy_dtype dtype, size_t size_bytes);
 
 #endif

@@ -56,7 +56,10 @@ static pgy_status hand_over(const selection *s, const uint32_t *forms, pgy_error
         kernel_problem use;
         if (f->variant == SELECT_NONE) {
             n->n->cost_ns = f->cost_ns;
-            if (n->n->is_view) n->n->use.inputs[0].layout = (kernel_layout)f->layouts[0];
+            if (n->n->is_view) {
+                n->n->use.inputs[0].layout = select_layout_of(f->places[0]);
+                n->n->use.inputs[0].space = select_space_of(f->places[0]);
+            }
             continue;
         }
         const select_variant *v = &n->variants[f->variant];

@@ -8,10 +8,27 @@
 
 enum { SELECT_LAYOUTS = KERNEL_BLOCKED_16 + 1 };
 
+/* Where a tensor is, in layout and space: one number, that of the layout on the host. */
+static inline uint8_t select_place(kernel_layout layout, uint32_t space)
+{
+    return (uint8_t)(space * SELECT_LAYOUTS + layout);
+}
+
+static inline kernel_layout select_layout_of(unsigned place)
+{
+    return (kernel_layout)(place % SELECT_LAYOUTS);
+}
+
+static inline uint32_t select_space_of(unsigned place)
+{
+    return place / SELECT_LAYOUTS;
+}
+
 /* A kernel that accepts a node when it is offered inputs in this layout. */
 typedef struct select_variant {
     const kernel *kernel;
     kernel_layout offered;
+    uint32_t space;
     uint32_t form;
     double estimate_ns;
     double time_ns; /* negative: not measured */
@@ -19,8 +36,8 @@ typedef struct select_variant {
 
 /* Layouts in which a node can be done, and the kernel that does it best so. */
 typedef struct select_form {
-    const uint8_t *layouts; /* of inputs, then of outputs */
-    size_t variant;         /* the best one; SELECT_NONE: the reference, or a view */
+    const uint8_t *places; /* of inputs, then of outputs: select_place */
+    size_t variant;        /* the best one; SELECT_NONE: the reference, or a view */
     double cost_ns;
     bool timed; /* the cost is a measured time */
     pgy_timing_key key;
@@ -70,8 +87,8 @@ bool select_can_reorder(const kernel_tensor *t);
 void select_estimate(selection *s);
 /* The same by times: from the cache, else measured as far as the level wants it. */
 pgy_status select_measure(selection *s, pgy_error *err) PGY_MUST_CHECK;
-/* Nanoseconds to bring a tensor from one layout to another. */
-double select_reorder_ns(const selection *s, uint32_t tensor, kernel_layout from, kernel_layout to);
+/* Nanoseconds to bring a tensor from one place to another. */
+double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, unsigned to);
 
 /* ---- select_layouts.c ---- */
 /* The forms that are cheapest together, reorders included; `forms` holds a first guess, or is all 0

@@ -46,7 +46,7 @@ void select_estimate(selection *s)
     for (size_t i = 0; i < s->count; i++) estimate_node(&s->nodes[i]);
 }
 
-double select_reorder_ns(const selection *s, uint32_t tensor, kernel_layout from, kernel_layout to)
+static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from, kernel_layout to)
 {
     if (from == to) return 0;
     kernel_tensor t = build_describe(s->b, tensor);
@@ -60,6 +60,20 @@ double select_reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     if (from != KERNEL_LINEAR) each += FROM_BLOCKS_NS;
     if (to != KERNEL_LINEAR) each += TO_BLOCKS_NS;
     return (REORDER_NS + bytes * each) * s->scale;
+}
+
+/* Layouts change on the host, and two devices meet there. */
+double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, unsigned to)
+{
+    const uint32_t source = select_space_of(from), target = select_space_of(to);
+    if (from == to) return 0;
+    kernel_tensor t = build_describe(s->b, tensor);
+    double cost = reorder_ns(s, tensor, select_layout_of(from), select_layout_of(to));
+    t.layout = select_layout_of(from);
+    if (source) cost += program_copy_ns(s->b->p, source, (double)kernel_size_bytes(&t));
+    t.layout = select_layout_of(to);
+    if (target) cost += program_copy_ns(s->b->p, target, (double)kernel_size_bytes(&t));
+    return cost;
 }
 
 /* ---- The cache ------------------------------------------------------------------------------ */
@@ -84,15 +98,20 @@ static void look_up_all(const selection *s, select_node *n)
     for (size_t f = 0; f < n->form_count; f++) look_up(s, n, &n->forms[f]);
 }
 
+static void put_at(kernel_tensor *t, uint8_t place)
+{
+    t->layout = select_layout_of(place);
+    t->space = select_space_of(place);
+}
+
 static pgy_status make_keys(selection *s, select_node *n, pgy_error *err)
 {
     for (size_t f = 0; f < n->form_count; f++) {
         kernel_problem use = n->n->use;
-        const uint8_t *layouts = n->forms[f].layouts;
-        for (size_t i = 0; i < use.input_count; i++)
-            use.inputs[i].layout = (kernel_layout)layouts[i];
+        const uint8_t *places = n->forms[f].places;
+        for (size_t i = 0; i < use.input_count; i++) put_at(&use.inputs[i], places[i]);
         for (size_t i = 0; i < use.output_count; i++)
-            use.outputs[i].layout = (kernel_layout)layouts[use.input_count + i];
+            put_at(&use.outputs[i], places[use.input_count + i]);
         if (!timing_key(&n->forms[f].key, s->timing, &use, select_domain(n->n), n->n->node->op_type,
                         n->kernels))
             return pgy_error_set(err, PGY_E_MEMORY, "out of memory while kernels are chosen");
@@ -168,8 +187,11 @@ static void run_candidates(selection *s, const select_node *n, select_variant **
     size_t ready = 0;
     for (size_t i = 0; uses && i < count; i++) {
         if (!select_use(&uses[ready], n, v[i])) continue;
-        c[ready] = (measure_candidate){
-            .kernel = v[i]->kernel, .use = &uses[ready], .estimate_ns = v[i]->estimate_ns};
+        c[ready] =
+            (measure_candidate){.kernel = v[i]->kernel,
+                                .use = &uses[ready],
+                                .device = v[i]->space ? s->b->p->spaces[v[i]->space].device : NULL,
+                                .estimate_ns = v[i]->estimate_ns};
         v[ready++] = v[i];
     }
     const bool done =

@@ -36,6 +36,19 @@ typedef struct kernel_list {
     uint64_t hash;
 } kernel_list;
 
+static bool is_on(const selection *s, const kernel *k, uint32_t space)
+{
+    const program_space *at = &s->b->p->spaces[space];
+    return space ? k->device && strcmp(k->device, at->device->kind) == 0 : !k->device;
+}
+
+static bool has_device(const selection *s, const kernel *k)
+{
+    for (uint32_t space = 0; space < s->b->p->space_count; space++)
+        if (is_on(s, k, space)) return true;
+    return false;
+}
+
 static bool fill_list(kernel_list *list, selection *s, const char *domain, const char *op)
 {
     const kernel *k;
@@ -45,9 +58,13 @@ static bool fill_list(kernel_list *list, selection *s, const char *domain, const
     if (!list->items) return false;
     for (size_t i = 0; (k = kernel_for(domain, op, i)); i++) {
         const uint64_t hashed = timing_tactic_of(k);
-        if (k->needs > s->level) continue;
+        if (k->needs > s->level || !has_device(s, k)) continue;
         list->items[list->count++] = k;
         list->hash = hash_xxh64(&hashed, sizeof hashed, list->hash);
+        for (uint32_t space = 1; space < s->b->p->space_count; space++) {
+            const char *mark = s->b->p->spaces[space].fingerprint;
+            if (is_on(s, k, space)) list->hash = hash_xxh64(mark, strlen(mark), list->hash);
+        }
     }
     return true;
 }
@@ -123,15 +140,21 @@ bool select_use(kernel_problem *out, const select_node *n, const select_variant 
 {
     double cost;
     offer(out, &n->n->use, v->offered);
+    out->space = v->space;
     return kernel_accept(v->kernel, out, &cost);
 }
 
-static bool has_layouts(const select_form *f, const kernel_problem *use)
+static uint8_t place_of(const kernel_tensor *t)
+{
+    return select_place(t->layout, t->space);
+}
+
+static bool has_places(const select_form *f, const kernel_problem *use)
 {
     for (size_t i = 0; i < use->input_count; i++)
-        if (f->layouts[i] != use->inputs[i].layout) return false;
+        if (f->places[i] != place_of(&use->inputs[i])) return false;
     for (size_t i = 0; i < use->output_count; i++)
-        if (f->layouts[use->input_count + i] != use->outputs[i].layout) return false;
+        if (f->places[use->input_count + i] != place_of(&use->outputs[i])) return false;
     return true;
 }
 
@@ -139,38 +162,46 @@ static bool has_layouts(const select_form *f, const kernel_problem *use)
 static select_form *form_of(selection *s, select_node *n, const kernel_problem *use)
 {
     for (size_t i = 0; i < n->form_count; i++)
-        if (has_layouts(&n->forms[i], use)) return &n->forms[i];
-    uint8_t *layouts = arena_alloc_array(s->memory, use->input_count + use->output_count + 1, 1);
-    if (!layouts) return NULL;
-    for (size_t i = 0; i < use->input_count; i++) layouts[i] = (uint8_t)use->inputs[i].layout;
+        if (has_places(&n->forms[i], use)) return &n->forms[i];
+    uint8_t *places = arena_alloc_array(s->memory, use->input_count + use->output_count + 1, 1);
+    if (!places) return NULL;
+    for (size_t i = 0; i < use->input_count; i++) places[i] = place_of(&use->inputs[i]);
     for (size_t i = 0; i < use->output_count; i++)
-        layouts[use->input_count + i] = (uint8_t)use->outputs[i].layout;
+        places[use->input_count + i] = place_of(&use->outputs[i]);
     select_form *f = &n->forms[n->form_count++];
-    *f = (select_form){.layouts = layouts, .variant = SELECT_NONE};
+    *f = (select_form){.places = places, .variant = SELECT_NONE};
     return f;
 }
 
-static bool is_there(const select_node *n, const kernel *k, uint32_t form)
+static bool is_there(const select_node *n, const kernel *k, uint32_t form, uint32_t space)
 {
     for (size_t i = 0; i < n->variant_count; i++)
-        if (n->variants[i].kernel == k && n->variants[i].form == form) return true;
+        if (n->variants[i].kernel == k && n->variants[i].form == form &&
+            n->variants[i].space == space)
+            return true;
     return false;
 }
 
 /* False: out of memory. */
-static bool ask(selection *s, select_node *n, const kernel *k, kernel_layout offered)
+static bool ask(selection *s, select_node *n, const kernel *k, kernel_layout offered,
+                uint32_t space)
 {
     kernel_problem use;
     double cost = 0;
     offer(&use, &n->n->use, offered);
+    use.space = space;
     if (!kernel_accept(k, &use, &cost) || !is_possible(&use) || is_too_large(s, n, k, &use))
         return true;
     const select_form *f = form_of(s, n, &use);
     if (!f) return false;
     const uint32_t form = (uint32_t)(f - n->forms);
-    if (is_there(n, k, form)) return true;
-    n->variants[n->variant_count++] = (select_variant){
-        .kernel = k, .offered = offered, .form = form, .estimate_ns = cost, .time_ns = -1};
+    if (is_there(n, k, form, space)) return true;
+    n->variants[n->variant_count++] = (select_variant){.kernel = k,
+                                                       .offered = offered,
+                                                       .space = space,
+                                                       .form = form,
+                                                       .estimate_ns = cost,
+                                                       .time_ns = -1};
     return true;
 }
 
@@ -186,9 +217,14 @@ static uint8_t offered_layouts(const selection *s, const build_node *n)
 static bool ask_all(selection *s, select_node *n, const kernel_list *list)
 {
     const uint8_t mask = offered_layouts(s, n->n);
-    for (unsigned layout = 0; layout < SELECT_LAYOUTS; layout++)
+    const uint32_t spaces = s->b->p->space_count;
+    for (unsigned place = 0; place < SELECT_LAYOUTS * spaces; place++) {
+        const uint32_t space = select_space_of(place);
+        const kernel_layout layout = select_layout_of(place);
         for (size_t i = 0; (mask >> layout & 1) && i < list->count; i++)
-            if (!ask(s, n, list->items[i], (kernel_layout)layout)) return false;
+            if (is_on(s, list->items[i], space) && !ask(s, n, list->items[i], layout, space))
+                return false;
+    }
     return true;
 }
 
@@ -198,13 +234,13 @@ static bool ask_all(selection *s, select_node *n, const kernel_list *list)
 static size_t blocks_of(uint32_t *out, const select_node *n, const select_variant *v, bool outputs)
 {
     const kernel_problem *use = &n->n->use;
-    const uint8_t *layouts = n->forms[v->form].layouts + (outputs ? use->input_count : 0);
+    const uint8_t *places = n->forms[v->form].places + (outputs ? use->input_count : 0);
     const kernel_tensor *tensors = outputs ? use->outputs : use->inputs;
     const size_t count = outputs ? use->output_count : use->input_count;
     size_t listed = 0;
     for (size_t i = 0; i < count; i++)
         if (tensors[i].dtype && !tensors[i].data)
-            out[listed++] = (uint32_t)kernel_block((kernel_layout)layouts[i]);
+            out[listed++] = (uint32_t)kernel_block(select_layout_of(places[i]));
     return listed;
 }
 
@@ -272,7 +308,8 @@ static pgy_status obey(selection *s, select_node *n, pgy_error *err)
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-/* The one way of views, and of nodes by reference: everything linear. Identity takes any layout. */
+/* The one way of nodes by reference: everything linear on the host. Views are that in any space,
+ * and Identity in any layout, too. */
 static bool add_plain_forms(selection *s, select_node *n)
 {
     const kernel_problem *use = &n->n->use;
@@ -281,10 +318,13 @@ static bool add_plain_forms(selection *s, select_node *n)
     double count = 0;
     for (size_t i = 0; !n->n->is_view && i < use->output_count; i++)
         if (use->outputs[i].dtype) count += (double)kernel_count(&use->outputs[i]);
-    for (unsigned layout = 0; layout < SELECT_LAYOUTS; layout++) {
+    const uint32_t spaces = n->n->is_view && !use->inputs[0].data ? s->b->p->space_count : 1;
+    for (unsigned place = 0; place < SELECT_LAYOUTS * spaces; place++) {
+        const kernel_layout layout = select_layout_of(place);
         kernel_problem given = *use;
         if (!(mask >> layout & 1)) continue;
-        if (any) given.inputs[0].layout = given.outputs[0].layout = (kernel_layout)layout;
+        if (any) given.inputs[0].layout = given.outputs[0].layout = layout;
+        if (n->n->is_view) given.inputs[0].space = given.outputs[0].space = select_space_of(place);
         select_form *f = form_of(s, n, &given);
         if (!f) return false;
         f->cost_ns = count * REFERENCE_NS;
@@ -300,7 +340,8 @@ static void note_outputs(selection *s, const select_node *n)
         if (tensors[o] == PROGRAM_NO_TENSOR) continue;
         s->masks[tensors[o]] = 0;
         for (size_t f = 0; f < n->form_count; f++)
-            s->masks[tensors[o]] |= (uint8_t)(1 << n->forms[f].layouts[use->input_count + o]);
+            s->masks[tensors[o]] |=
+                (uint8_t)(1 << select_layout_of(n->forms[f].places[use->input_count + o]));
     }
 }
 
@@ -309,7 +350,7 @@ pgy_status select_gather(selection *s, select_node *n, pgy_error *err)
     static const kernel_list NONE = {0};
     const kernel_list *list = n->n->free ? kernels_of(s, n->n) : &NONE;
     if (!list) return no_memory(err);
-    const size_t most = (list->count + 1) * SELECT_LAYOUTS;
+    const size_t most = (list->count + 1) * SELECT_LAYOUTS * s->b->p->space_count;
     n->usual = SELECT_NONE;
     n->kernels = list->hash;
     n->variants = arena_alloc_array(s->memory, most, sizeof *n->variants);

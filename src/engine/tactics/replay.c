@@ -122,7 +122,8 @@ static void write_step(json_writer *w, const program *p, const program_step *s)
 
 static bool is_move(const program_step *s)
 {
-    return s->kernel && (!strcmp(s->op_type, "Reorder") || !strcmp(s->op_type, "Copy"));
+    return s->act != PROGRAM_RUN ||
+           (s->kernel && (!strcmp(s->op_type, "Reorder") || !strcmp(s->op_type, "Copy")));
 }
 
 /* Of steps with one label the first is listed. */

@@ -141,6 +141,7 @@ static void put_tensor(str *s, const kernel_tensor *t)
     put_number(s, t->rank);
     put(s, t->shape, (size_t)t->rank * sizeof *t->shape);
     put_number(s, (int64_t)t->layout);
+    if (t->space) put_number(s, (int64_t)t->space);
     put_number(s, t->data != NULL);
     if (t->data && kernel_count(t) <= KERNEL_READABLE) put(s, t->data, kernel_size_bytes(t));
 }

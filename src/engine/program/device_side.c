@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Enqueues what the program's steps say, in their order, on one stream for each device. Faults of
+ * kernels are words that host and device share, one for each step. */
+#include "engine/program/device_side.h"
+
+#include "base/alloc.h"
+
+typedef struct place {
+    device *device;
+    device_stream *stream;
+    void *arena;
+} place;
+
+struct device_side {
+    program *p;
+    place places[PROGRAM_MAX_SPACES]; /* the first is not used */
+    device_event **events;
+    void **loaded;                         /* of each step */
+    atomic_int **fault;                    /* of each step; NULL: it has no kernel of a device */
+    atomic_int *words[PROGRAM_MAX_SPACES]; /* shared: of all steps of a space */
+};
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+static pgy_status open_place(device_side *d, uint32_t space, pgy_error *err)
+{
+    const program_space *s = &d->p->spaces[space];
+    place *to = &d->places[space];
+    to->device = s->device;
+    pgy_status st = device_stream_create(&to->stream, s->device, err);
+    if (!st && s->arena_bytes) st = device_allocate(&to->arena, to->stream, s->arena_bytes, err);
+    if (!st) {
+        void *words = NULL;
+        st = device_allocate_shared(&words, s->device, (d->p->step_count + 1) * sizeof(atomic_int),
+                                    err);
+        d->words[space] = words;
+    }
+    return st ? pgy_error_prefix(err, st, "device '%s': ", s->name) : PGY_OK;
+}
+
+/* An event belongs to the device that records it. */
+static pgy_status create_events(device_side *d, pgy_error *err)
+{
+    const program *p = d->p;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < p->step_count; i++) {
+        const program_step *s = &p->steps[i];
+        if (s->act == PROGRAM_RECORD && !d->events[s->event])
+            st = device_event_create(&d->events[s->event], p->spaces[s->space].device, err);
+    }
+    return st;
+}
+
+pgy_status device_side_create(device_side **out, program *p, pgy_error *err)
+{
+    device_side *d = mem_calloc(1, sizeof *d);
+    if (!d) return no_memory(err);
+    d->p = p;
+    d->events = mem_calloc(p->event_count + 1, sizeof *d->events);
+    d->loaded = mem_calloc(p->step_count + 1, sizeof *d->loaded);
+    d->fault = mem_calloc(p->step_count + 1, sizeof *d->fault);
+    pgy_status st = d->events && d->loaded && d->fault ? PGY_OK : no_memory(err);
+    if (!st) st = program_make_resident(p, err);
+    for (uint32_t i = 1; !st && i < p->space_count; i++) st = open_place(d, i, err);
+    if (!st) st = create_events(d, err);
+    if (st)
+        device_side_destroy(d);
+    else
+        *out = d;
+    return st;
+}
+
+void device_side_destroy(device_side *d)
+{
+    if (!d) return;
+    for (size_t i = 0; d->loaded && i < d->p->step_count; i++)
+        if (d->loaded[i] && d->p->steps[i].kernel->unload)
+            d->p->steps[i].kernel->unload(d->loaded[i]);
+    for (size_t i = 0; d->events && i < d->p->event_count; i++) device_event_destroy(d->events[i]);
+    for (uint32_t i = 1; i < PROGRAM_MAX_SPACES; i++) {
+        if (!d->places[i].stream) continue;
+        device_release(d->places[i].stream, d->places[i].arena);
+        device_stream_destroy(d->places[i].stream);
+        device_release_shared(d->places[i].device, d->words[i]);
+    }
+    mem_free(d->events);
+    mem_free(d->loaded);
+    mem_free(d->fault);
+    mem_free(d);
+}
+
+char *device_side_arena(const device_side *d, uint32_t space)
+{
+    return d->places[space].arena;
+}
+
+char *device_side_constants(const device_side *d, uint32_t space)
+{
+    return d->p->spaces[space].resident;
+}
+
+pgy_status device_side_prepare(device_side *d, launch *l, size_t step, pgy_error *err)
+{
+    const program_step *s = &d->p->steps[step];
+    if (s->act != PROGRAM_RUN || !s->space) return PGY_OK;
+    if (s->kernel->load) {
+        const pgy_status st =
+            s->kernel->load(&d->loaded[step], s->kernel, &s->plan, d->places[s->space].device, err);
+        if (st) return pgy_error_prefix(err, st, "%s '%s': ", s->op_type, s->label);
+    }
+    d->fault[step] = &d->words[s->space][step];
+    l->run.fault = d->fault[step];
+    l->run.loaded = d->loaded[step];
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+void device_side_start(device_side *d)
+{
+    for (size_t i = 0; i < d->p->step_count; i++)
+        if (d->fault[i])
+            atomic_store_explicit(d->fault[i], KERNEL_FAULT_NONE, memory_order_relaxed);
+}
+
+static pgy_status copy_tensor(device_side *d, const program_step *s, void *const *addresses,
+                              pgy_error *err)
+{
+    const program_tensor *from = &d->p->tensors[s->tensors[0]];
+    return device_copy(d->places[s->space].stream, addresses[1], addresses[0], from->size_bytes,
+                       from->space ? DEVICE_TO_HOST : DEVICE_FROM_HOST, err);
+}
+
+static pgy_status wait_for(device_side *d, const program_step *s, pgy_error *err)
+{
+    if (!s->space) return device_event_synchronize(d->events[s->event], err);
+    return device_event_wait(d->places[s->space].stream, d->events[s->event], err);
+}
+
+static pgy_status do_step(device_side *d, const program_step *s, const launch *l,
+                          void *const *addresses, pgy_error *err)
+{
+    device_stream *stream = d->places[s->space].stream;
+    switch (s->act) {
+    case PROGRAM_RUN: return launch_enqueue(l, stream, err);
+    case PROGRAM_COPY: return copy_tensor(d, s, addresses, err);
+    case PROGRAM_RECORD: return device_event_record(d->events[s->event], stream, err);
+    case PROGRAM_WAIT: return wait_for(d, s, err);
+    default: return PGY_OK;
+    }
+}
+
+pgy_status device_side_step(device_side *d, size_t step, const launch *l, void *const *addresses,
+                            pgy_error *err)
+{
+    const program_step *s = &d->p->steps[step];
+    const pgy_status st = do_step(d, s, l, addresses, err);
+    return st ? pgy_error_prefix(err, st, "%s '%s': ", s->op_type, s->label) : PGY_OK;
+}
+
+pgy_status device_side_finish(device_side *d, bool waits, size_t *faulty, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (uint32_t i = 1; waits && i < d->p->space_count; i++) {
+        const pgy_status own = device_stream_synchronize(d->places[i].stream, st ? NULL : err);
+        if (!st) st = own;
+    }
+    *faulty = 0;
+    for (size_t i = 0; !*faulty && i < d->p->step_count; i++)
+        if (d->fault[i] && atomic_load_explicit(d->fault[i], memory_order_acquire)) *faulty = i + 1;
+    if (*faulty)
+        st = kernel_fault_status(atomic_load_explicit(d->fault[*faulty - 1], memory_order_relaxed));
+    return st;
+}
+
+/* ---- With somebody looking on --------------------------------------------------------------- */
+
+pgy_status device_side_settle(device_side *d, size_t step, pgy_error *err)
+{
+    const program_step *s = &d->p->steps[step];
+    return s->space ? device_stream_synchronize(d->places[s->space].stream, err) : PGY_OK;
+}
+
+pgy_status device_side_read(void **out, device_side *d, const program_tensor *t, const void *data,
+                            pgy_error *err)
+{
+    device_stream *stream = d->places[t->space].stream;
+    void *made = mem_alloc_aligned(64, t->size_bytes + 1);
+    if (!made) return no_memory(err);
+    pgy_status st = device_copy(stream, made, data, t->size_bytes, DEVICE_TO_HOST, err);
+    if (!st) st = device_stream_synchronize(stream, err);
+    if (st)
+        mem_free(made);
+    else
+        *out = made;
+    return st;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of a device are timed by its events, on data that lies in its memory: a row of runs
+ * between two events, which is long enough that enqueueing does not count. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/system.h"
+#include "engine/select/measure.h"
+#include "kernels/launch.h"
+
+enum { WARM_UPS = 2, ROUNDS = 5, REPEATS = 10, SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS };
+
+typedef struct device_bench {
+    const measure_candidate *c;
+    device_stream *stream;
+    device_event *start, *end;
+    kernel_plan plan;
+    void *loaded;
+    void *tensors[SLOTS]; /* of the device, or shared for operands on the host */
+    void *packed, *workspace;
+} device_bench;
+
+static const kernel_tensor *slot_of(const kernel_problem *u, size_t slot)
+{
+    return slot < u->input_count ? &u->inputs[slot] : &u->outputs[slot - u->input_count];
+}
+
+static size_t slot_count(const kernel_problem *u)
+{
+    return u->input_count + u->output_count;
+}
+
+/* Bytes of the host to the device; NULL: zeros. */
+static pgy_status put(void **out, device_bench *b, const void *from, size_t size_bytes)
+{
+    pgy_status st = device_allocate(out, b->stream, size_bytes + 1, NULL);
+    if (st) return st;
+    st = from ? device_copy(b->stream, *out, from, size_bytes, DEVICE_FROM_HOST, NULL)
+              : device_fill(b->stream, *out, 0, size_bytes, NULL);
+    return st ? st : device_stream_synchronize(b->stream, NULL);
+}
+
+static pgy_status put_tensor(device_bench *b, size_t slot)
+{
+    const kernel_problem *u = b->c->use;
+    const kernel_tensor *t = slot_of(u, slot);
+    const bool input = slot < u->input_count;
+    if (!t->dtype || (input && (b->plan.packed_inputs >> slot & 1))) return PGY_OK;
+    const size_t size = kernel_size_bytes(t);
+    void *data = mem_alloc_aligned(64, size + 64);
+    if (!data) return PGY_E_MEMORY;
+    if (t->data)
+        memcpy(data, t->data, size);
+    else
+        measure_fill(data, t->dtype, size);
+    pgy_status st = PGY_OK;
+    if (t->space) {
+        st = put(&b->tensors[slot], b, input ? data : NULL, size);
+    } else {
+        st = device_allocate_shared(&b->tensors[slot], b->c->device, size + 1, NULL);
+        if (!st) memcpy(b->tensors[slot], data, size);
+    }
+    mem_free(data);
+    return st;
+}
+
+static pgy_status prepare(device_bench *b)
+{
+    const kernel *k = b->c->kernel;
+    device *d = b->c->device;
+    pgy_status st = k->prepare(&b->plan, b->c->use, NULL);
+    if (!st) st = device_stream_create(&b->stream, d, NULL);
+    if (!st) st = device_event_create(&b->start, d, NULL);
+    if (!st) st = device_event_create(&b->end, d, NULL);
+    if (!st && k->load) st = k->load(&b->loaded, k, &b->plan, d, NULL);
+    for (size_t i = 0; !st && i < slot_count(b->c->use); i++) st = put_tensor(b, i);
+    if (!st && b->plan.packed) st = put(&b->packed, b, b->plan.packed, b->plan.packed_bytes);
+    if (!st && b->plan.workspace_bytes) st = put(&b->workspace, b, NULL, b->plan.workspace_bytes);
+    return st;
+}
+
+static void clean_up(device_bench *b)
+{
+    const kernel_problem *u = b->c->use;
+    for (size_t i = 0; b->stream && i < slot_count(u); i++) {
+        if (slot_of(u, i)->space)
+            device_release(b->stream, b->tensors[i]);
+        else
+            device_release_shared(b->c->device, b->tensors[i]);
+    }
+    if (b->loaded && b->c->kernel->unload) b->c->kernel->unload(b->loaded);
+    if (b->stream) {
+        device_release(b->stream, b->packed);
+        device_release(b->stream, b->workspace);
+    }
+    device_event_destroy(b->start);
+    device_event_destroy(b->end);
+    device_stream_destroy(b->stream);
+    kernel_plan_deinit(&b->plan);
+}
+
+/* Nanoseconds of one run; negative: it failed. */
+static double sample(device_bench *b)
+{
+    double ns = -1;
+    launch l = launch_of(b->c->kernel, &b->plan, 1);
+    l.run.tensors = b->tensors;
+    l.run.packed = b->packed;
+    l.run.workspace = b->workspace;
+    l.run.loaded = b->loaded;
+    pgy_status st = device_event_record(b->start, b->stream, NULL);
+    for (int i = 0; !st && i < REPEATS; i++) st = launch_enqueue(&l, b->stream, NULL);
+    if (!st) st = device_event_record(b->end, b->stream, NULL);
+    if (!st) st = device_event_synchronize(b->end, NULL);
+    if (!st) st = device_event_elapsed(&ns, b->start, b->end, NULL);
+    return st ? -1 : ns / REPEATS;
+}
+
+double measure_on_device(const measure_candidate *c, int64_t until)
+{
+    device_bench b = {.c = c};
+    double best = -1;
+    if (!prepare(&b))
+        for (int i = 0; i < WARM_UPS + ROUNDS; i++) {
+            const double ns = sample(&b);
+            if (ns < 0 || cancel_requested() || clock_ns() > until) break;
+            if (i >= WARM_UPS && (best < 0 || ns < best)) best = ns;
+        }
+    clean_up(&b);
+    return best;
+}

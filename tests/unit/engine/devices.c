@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs on two devices. The second one computes in the host's memory too, but in blocks of its
+ * own, and looks at every address that it is given. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/host.h"
+#include "engine/context/context.h"
+#include "engine/select/measure.h"
+#include "harness/model_builder.h"
+#include "kernels/extent.h"
+#include "kernels/launch.h"
+
+/* ---- The device ------------------------------------------------------------------------------ */
+
+enum { BLOCKS = 256 };
+
+/* What lies on it, and what it was asked for. */
+static struct {
+    struct {
+        char *data;
+        size_t size;
+    } blocks[BLOCKS];
+    size_t count, loaded, runs, to_host, from_host, waits;
+    bool faults;
+    const char *fingerprint;
+} second;
+
+static bool is_on_second(const void *p)
+{
+    for (size_t i = 0; i < second.count; i++)
+        if ((const char *)p >= second.blocks[i].data &&
+            (const char *)p < second.blocks[i].data + second.blocks[i].size)
+            return true;
+    return false;
+}
+
+static pgy_status describe(device_properties *out, device *d, pgy_error *err)
+{
+    const pgy_status st = DEVICE_HOST_FUNCTIONS.properties(out, d, err);
+    out->copy_rate = 1e6; /* so fast that everything goes there */
+    snprintf(out->fingerprint, sizeof out->fingerprint, "%s", second.fingerprint);
+    return st;
+}
+
+static pgy_status allocate(void **out, device_stream *s, size_t size_bytes, pgy_error *err)
+{
+    const pgy_status st = DEVICE_HOST_FUNCTIONS.allocate(out, s, size_bytes, err);
+    if (st) return st;
+    assert_true(second.count < BLOCKS);
+    second.blocks[second.count].data = *out;
+    second.blocks[second.count++].size = size_bytes;
+    return st;
+}
+
+static void release(device_stream *s, void *memory)
+{
+    assert_true(is_on_second(memory));
+    for (size_t i = 0; i < second.count; i++)
+        if (second.blocks[i].data == memory) second.blocks[i] = second.blocks[--second.count];
+    DEVICE_HOST_FUNCTIONS.release(s, memory);
+}
+
+static pgy_status copy(device_stream *s, void *to, const void *from, size_t size_bytes,
+                       device_direction direction, pgy_error *err)
+{
+    assert_int_equal(is_on_second(from), direction != DEVICE_FROM_HOST);
+    assert_int_equal(is_on_second(to), direction != DEVICE_TO_HOST);
+    second.from_host += direction == DEVICE_FROM_HOST;
+    second.to_host += direction == DEVICE_TO_HOST;
+    return DEVICE_HOST_FUNCTIONS.copy(s, to, from, size_bytes, direction, err);
+}
+
+static pgy_status wait_for(device_event *e, pgy_error *err)
+{
+    second.waits++;
+    return DEVICE_HOST_FUNCTIONS.event_synchronize(e, err);
+}
+
+/* ---- Its kernels ----------------------------------------------------------------------------- */
+
+typedef struct params {
+    uint64_t count, inputs;
+} params;
+
+static bool accept(kernel_problem *u, double *cost_ns)
+{
+    const kernel_tensor *y = &u->outputs[0];
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].dtype != PGY_F32 || u->inputs[i].layout != KERNEL_LINEAR ||
+            kernel_count(&u->inputs[i]) != kernel_count(y))
+            return false;
+    *cost_ns = 0.5;
+    return true;
+}
+
+static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    (void)err;
+    params *p = mem_calloc(1, sizeof *p);
+    assert_non_null(p);
+    *p = (params){.count = kernel_count(&u->outputs[0]), .inputs = u->input_count};
+    *out = (kernel_plan){.params = p,
+                         .params_bytes = sizeof *p,
+                         .workspace_bytes = 100,
+                         .phases = 1,
+                         .parts = 1,
+                         .in_place = 0};
+    return PGY_OK;
+}
+
+static bool extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (p->inputs != q->input_count) return extent_refuse(e, "number of inputs");
+    for (uint32_t i = 0; i <= p->inputs; i++) extent_tensor(e, i, p->count, sizeof(float));
+    e->workspace = 100;
+    return true;
+}
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    (void)plan, (void)err;
+    assert_string_equal(self->device, d->kind);
+    *out = mem_alloc(1);
+    second.loaded++;
+    return PGY_OK;
+}
+
+static void unload(void *loaded)
+{
+    second.loaded--;
+    mem_free(loaded);
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *s, pgy_error *err)
+{
+    const params *p = r->params;
+    const float *x = r->tensors[0];
+    float *y = r->tensors[p->inputs];
+    (void)s, (void)err;
+    for (uint64_t i = 0; i <= p->inputs; i++) assert_true(is_on_second(r->tensors[i]));
+    assert_true(is_on_second(r->workspace));
+    assert_non_null(r->loaded);
+    second.runs++;
+    if (second.faults) kernel_fault(r);
+    for (uint64_t i = 0; i < p->count; i++)
+        y[i] = p->inputs == 1 ? (x[i] > 0 ? x[i] : 0) : x[i] + ((float *)r->tensors[1])[i];
+    return PGY_OK;
+}
+
+#define ROW(row_name, row_op)                                                                    \
+    {                                                                                            \
+        .name = row_name, .version = 1, .ops = row_op, .accept = accept, .prepare = prepare,     \
+        .extent = extent, .device = "second", .enqueue = enqueue, .load = load, .unload = unload \
+    }
+static const kernel KERNELS[] = {ROW("relu_second", "Relu"), ROW("add_second", "Add"), {0}};
+
+static device_functions functions;
+static device device_second = {.name = "second:0", .kind = "second", .does = &functions};
+
+static void plug_in(void)
+{
+    memset(&second, 0, sizeof second);
+    second.fingerprint = "second, driver 1";
+    functions = DEVICE_HOST_FUNCTIONS;
+    functions.properties = describe;
+    functions.allocate = allocate;
+    functions.release = release;
+    functions.copy = copy;
+    functions.event_synchronize = wait_for;
+    setenv("POLYGRAPHY_PASSES", "-fuse_elementwise", 1);
+    assert_int_equal(device_register(&device_second, NULL), PGY_OK);
+    assert_int_equal(kernel_offer(KERNELS, NULL), PGY_OK);
+}
+
+/* Everything that was taken has been given back. */
+static void pull_out(void)
+{
+    device_withdraw(&device_second);
+    kernel_withdraw(KERNELS);
+    assert_int_equal(second.count, 0);
+    assert_int_equal(second.loaded, 0);
+}
+
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+/* Softmax has no kernel there, so there are borders; `w` is read on both sides. */
+static pgy_model *model_with_borders(void)
+{
+    float w[32];
+    model_builder b = builder_start(17);
+    for (int i = 0; i < 32; i++) w[i] = (float)(i % 5) - 1.5f;
+    builder_input(&b, "x", PGY_F32, "4, 8");
+    builder_floats(&b, "w", "4, 8", w);
+    builder_node(&b, "Relu", "x", "a");
+    builder_node(&b, "Add", "a w", "b");
+    builder_node(&b, "Softmax", "b", "c");
+    builder_node(&b, "Add", "c b", "d");
+    builder_node(&b, "Mul", "w d", "e");
+    builder_node(&b, "Relu", "e", "f");
+    builder_node(&b, "Relu", "b", "g");
+    builder_output(&b, "f", PGY_F32, NULL);
+    builder_output(&b, "g", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static pgy_tensor_map *feed(void)
+{
+    pgy_tensor_map *map = NULL;
+    pgy_tensor *t = NULL;
+    const int64_t shape[2] = {4, 8};
+    assert_int_equal(pgy_tensor_map_create(&map, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_create(&t, PGY_F32, 2, shape, NULL), PGY_OK);
+    for (size_t i = 0; i < 32; i++) ((float *)pgy_tensor_data(t))[i] = (float)(i * 7 % 11) - 5;
+    assert_int_equal(pgy_tensor_map_adopt(map, "x", t, NULL), PGY_OK);
+    return map;
+}
+
+static engine *build(pgy_model *model, bool on_second, int64_t level)
+{
+    static const char *const NAMES[] = {"second:0"};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .threads = 2,
+                                     .has_optimization_level = true,
+                                     .optimization_level = level,
+                                     .devices = {.items = NAMES, .count = on_second}};
+    engine *e = NULL;
+    pgy_error err = {0};
+    if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
+    return e;
+}
+
+static pgy_tensor_map *run(engine *e)
+{
+    context *c = NULL;
+    pgy_tensor_map *in = feed(), *out = NULL;
+    pgy_error err = {0};
+    if (context_create(&c, e, 2, &err)) fail_msg("%s", err.text);
+    for (int i = 0; i < 3; i++) {
+        pgy_tensor_map_destroy(out);
+        assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+        if (context_run(c, in, out, NULL, &err)) fail_msg("%s", err.text);
+    }
+    context_destroy(c);
+    pgy_tensor_map_destroy(in);
+    return out;
+}
+
+/* The same bits; both are released. */
+static void expect_same(pgy_tensor_map *a, pgy_tensor_map *b)
+{
+    assert_int_equal(pgy_tensor_map_count(a), pgy_tensor_map_count(b));
+    for (size_t i = 0; i < pgy_tensor_map_count(a); i++) {
+        const pgy_tensor *x = pgy_tensor_map_at(a, i), *y = pgy_tensor_map_at(b, i);
+        assert_int_equal(pgy_tensor_size_bytes(x), pgy_tensor_size_bytes(y));
+        assert_memory_equal(pgy_tensor_data(x), pgy_tensor_data(y), pgy_tensor_size_bytes(x));
+    }
+    pgy_tensor_map_destroy(a);
+    pgy_tensor_map_destroy(b);
+}
+
+static pgy_tensor_map *run_on_host(pgy_model *model)
+{
+    engine *e = build(model, false, 0);
+    pgy_tensor_map *out = run(e);
+    engine_release(e);
+    return out;
+}
+
+static size_t count_acts(const program *p, program_act act, uint32_t space)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->step_count; i++)
+        count += p->steps[i].act == act && p->steps[i].space == space;
+    return count;
+}
+
+/* ---- Tests ----------------------------------------------------------------------------------- */
+
+static void test_devices__nodes_run_where_they_are_cheap_with_the_same_bits(void **state)
+{
+    (void)state;
+    pgy_model *model = model_with_borders();
+    program *p = NULL;
+    plug_in();
+    engine *e = build(model, true, 0);
+    assert_int_equal(engine_program_for(&p, e, 0, NULL), PGY_OK);
+    assert_int_equal(p->space_count, 2);
+    assert_true(p->spaces[1].arena_bytes > 0);
+    assert_int_equal(p->spaces[1].constant_bytes, 4 * 8 * sizeof(float));
+    assert_int_equal(count_acts(p, PROGRAM_RUN, 1), 5);
+    assert_int_equal(count_acts(p, PROGRAM_RUN, 0), 2);
+    /* x, c and e go there; b, d, f and g come back, each once. */
+    assert_int_equal(count_acts(p, PROGRAM_COPY, 1), 7);
+    /* Softmax, Mul and the end wait. */
+    assert_int_equal(count_acts(p, PROGRAM_WAIT, 0), 3);
+    assert_int_equal(count_acts(p, PROGRAM_RECORD, 1), 3);
+    program_release(p);
+    expect_same(run(e), run_on_host(model));
+    assert_int_equal(second.runs, 3 * 5);
+    assert_int_equal(second.waits, 3 * 3);
+    engine_release(e);
+    pull_out();
+    pgy_model_destroy(model);
+}
+
+static void test_devices__nobody_uses_a_device_that_is_not_named(void **state)
+{
+    (void)state;
+    pgy_model *model = model_with_borders();
+    plug_in();
+    pgy_tensor_map_destroy(run_on_host(model));
+    assert_int_equal(second.runs, 0);
+    pull_out();
+    pgy_model_destroy(model);
+}
+
+static void test_devices__a_device_must_be_there(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"second:0", "second:0"};
+    pgy_build_config config = {.size = sizeof config, .devices = {.items = NAMES, .count = 1}};
+    pgy_model *model = model_with_borders();
+    engine *e = NULL;
+    pgy_error err = {0};
+    assert_int_equal(engine_build(&e, model, &config, &err), PGY_E_NOT_FOUND);
+    assert_string_equal(err.text, "there is no device 'second:0'; this process has: host");
+    plug_in();
+    config.devices.count = 2;
+    assert_int_equal(engine_build(&e, model, &config, &err), PGY_E_ARGUMENT);
+    assert_string_equal(err.text, "the configuration names device 'second:0' twice");
+    pull_out();
+    pgy_model_destroy(model);
+}
+
+static void test_devices__their_kernels_are_measured_by_their_clock(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {64, 64};
+    kernel_problem use = {.space = 1, .input_count = 1, .output_count = 1};
+    use.inputs[0] = use.outputs[0] =
+        (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = shape, .space = 1};
+    plug_in();
+    measure_candidate c = {.kernel = &KERNELS[0], .use = &use, .device = &device_second};
+    assert_true(measure_kernels(&c, 1, 1, INT64_MAX));
+    assert_true(c.time_ns > 0);
+    pgy_model *model = model_with_borders();
+    engine *e = build(model, true, 5);
+    expect_same(run(e), run_on_host(model));
+    engine_release(e);
+    pull_out();
+    pgy_model_destroy(model);
+}
+
+static void test_devices__a_fault_there_names_the_step(void **state)
+{
+    (void)state;
+    pgy_model *model = model_with_borders();
+    context *c = NULL;
+    pgy_tensor_map *in = feed(), *out = NULL;
+    pgy_error err = {0};
+    plug_in();
+    engine *e = build(model, true, 0);
+    assert_int_equal(context_create(&c, e, 2, &err), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    second.faults = true;
+    assert_int_equal(context_run(c, in, out, NULL, &err), PGY_E_SHAPE);
+    assert_non_null(strstr(err.text, "Relu"));
+    assert_non_null(strstr(err.text, "an index is out of range"));
+    second.faults = false;
+    assert_int_equal(context_run(c, in, out, NULL, &err), PGY_OK);
+    context_destroy(c);
+    engine_release(e);
+    pgy_tensor_map_destroy(in);
+    pgy_tensor_map_destroy(out);
+    pull_out();
+    pgy_model_destroy(model);
+}
