@@ -67,6 +67,7 @@ typedef struct kernel_extent {
     uint32_t phases;                     /* 1 unless set */
     uint32_t parts;                      /* at most; UINT32_MAX unless set */
     uint32_t indices; /* bit i: elements of input i say where `run` reads or writes */
+    uint64_t on_host; /* bit i: operand i of a device's kernel is read on the host */
     const char *why;  /* of a refusal: which part of the parameters is not valid */
 } kernel_extent;
 

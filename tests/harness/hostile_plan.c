@@ -300,6 +300,7 @@ static const uint8_t CHANGED[] = {
     PLAN_STEPS,   PLAN_STEPS,  PLAN_STEPS,    PLAN_REFS,     PLAN_REFS,     PLAN_TENSORS,
     PLAN_TENSORS, PLAN_SHAPES, PLAN_PROGRAMS, PLAN_INFO,     PLAN_PROFILES, PLAN_RANGES,
     PLAN_VALUES,  PLAN_DIMS,   PLAN_MARKS,    PLAN_SETTINGS, PLAN_STRINGS,  PLAN_CONSTANTS,
+    PLAN_ARENAS,  PLAN_SPACES,
 };
 
 static uint64_t changed(uint64_t old, const unsigned char *from, size_t size, byte_source *c)

@@ -14,9 +14,10 @@ struct plan_file {
     const unsigned char *data;
     size_t size;
     const plan_header *header;
-    const plan_section *sections[PLAN_KIND_END]; /* by kind */
-    const void *at[PLAN_KIND_END];               /* their records */
-    uint64_t counts[PLAN_KIND_END];              /* how many; bytes, where there are no records */
+    const plan_section *sections[PLAN_KIND_END];    /* by kind; of constants, the host's */
+    const plan_section *constants[PLAN_MAX_SPACES]; /* by space */
+    const void *at[PLAN_KIND_END];                  /* their records */
+    uint64_t counts[PLAN_KIND_END]; /* how many; bytes, where there are no records */
     const plan_info_record *info;
     plan_info public;
 };
@@ -26,10 +27,16 @@ static inline const char *plan_text(const plan_file *p, uint32_t text)
     return (const char *)p->at[PLAN_STRINGS] + text;
 }
 
+static inline const plan_space *plan_space_at(const plan_file *p, uint32_t space)
+{
+    return (const plan_space *)p->at[PLAN_SPACES] + space;
+}
+
 /* A program with what its records point to. */
 typedef struct program_view {
     const plan_file *p;
     const plan_program *r;
+    const plan_arena *arenas; /* by space */
     const plan_tensor *tensors;
     const plan_step *steps;
     const uint32_t *refs; /* of all programs */
@@ -40,6 +47,7 @@ static inline program_view plan_view(const plan_file *p, const plan_program *r)
 {
     return (program_view){.p = p,
                           .r = r,
+                          .arenas = (const plan_arena *)p->at[PLAN_ARENAS] + r->arenas,
                           .tensors = (const plan_tensor *)p->at[PLAN_TENSORS] + r->tensors,
                           .steps = (const plan_step *)p->at[PLAN_STEPS] + r->steps,
                           .refs = p->at[PLAN_REFS]};

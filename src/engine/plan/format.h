@@ -19,11 +19,12 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "plans are used where 
 #define PLAN_MAGIC "\x89PGYPLAN"
 
 enum {
-    PLAN_MAJOR = 2,
+    PLAN_MAJOR = 3,
     PLAN_MINOR = 0,
     PLAN_ALIGN = 64,
     PLAN_BULK_ALIGN = 4096,
-    PLAN_MAX_SECTIONS = 64
+    PLAN_MAX_SECTIONS = 64,
+    PLAN_MAX_SPACES = 4
 };
 
 typedef enum plan_kind {
@@ -34,14 +35,17 @@ typedef enum plan_kind {
     PLAN_DIMS,        /* plan_dim of those */
     PLAN_PROFILES,    /* plan_profile */
     PLAN_RANGES,      /* plan_range: of each profile, for each input */
+    PLAN_SPACES,      /* plan_space: the host, then the devices that programs use */
     PLAN_PROGRAMS,    /* plan_program */
+    PLAN_ARENAS,      /* plan_arena: of each program, for each space */
     PLAN_TENSORS,     /* plan_tensor of the programs */
     PLAN_SHAPES,      /* int64: sizes of dimensions */
     PLAN_STEPS,       /* plan_step of the programs */
     PLAN_REFS,        /* uint32: tensors of steps and outputs, by their place in their program */
     PLAN_MARKS,       /* plan_mark: tensors to be looked at */
     PLAN_PARAMS,      /* parameters of kernels */
-    PLAN_CONSTANTS,   /* bulk: weights that steps read, packed ones too; equal ones once */
+    PLAN_CONSTANTS,   /* bulk, one for each space: weights that steps read, packed ones too; equal
+                         ones once */
     PLAN_WEIGHTS,     /* bulk: weights of the models below that are not among the constants */
     PLAN_MODEL,       /* bulk: the graph after all passes, as an ONNX model */
     PLAN_SOURCE,      /* bulk: the model as it was, to be refitted; empty: it cannot be */
@@ -62,7 +66,8 @@ typedef struct plan_header {
 } plan_header;
 
 typedef struct plan_section {
-    uint32_t kind, version, flags, reserved;
+    uint32_t kind, version, flags;
+    uint32_t space; /* of CONSTANTS; else 0 */
     uint64_t offset, size_bytes, hash;
 } plan_section;
 
@@ -79,8 +84,12 @@ typedef struct plan_info_record {
     uint32_t flags;
     uint32_t input_count, output_count; /* of the model */
     uint32_t reserved;
-    uint64_t constant_bytes; /* of CONSTANTS, also when it was stripped */
 } plan_info_record;
+
+typedef struct plan_space {
+    uint32_t name, fingerprint; /* of the device; the host's fingerprint is PLAN_NO_TEXT */
+    uint64_t constant_bytes;    /* of its CONSTANTS, also when it was stripped */
+} plan_space;
 
 typedef struct plan_setting {
     uint32_t field, text; /* text: or PLAN_NO_TEXT */
@@ -120,9 +129,15 @@ typedef struct plan_program {
     uint32_t tensors, tensor_count; /* inputs first */
     uint32_t steps, step_count;
     uint32_t outputs; /* place in REFS */
-    uint32_t marks, mark_count, reserved;
-    uint64_t arena_bytes, arena_bound, workspace_bytes, scratch_bytes;
+    uint32_t marks, mark_count;
+    uint32_t arenas; /* place in ARENAS: one for each space */
+    uint32_t event_count, reserved;
+    uint64_t workspace_bytes, scratch_bytes; /* most of any step */
 } plan_program;
+
+typedef struct plan_arena {
+    uint64_t size_bytes, bound;
+} plan_arena;
 
 typedef struct plan_mark {
     uint32_t step, tensor; /* of their program */
@@ -132,7 +147,7 @@ typedef struct plan_tensor {
     uint32_t name;
     int32_t dtype, rank;
     uint32_t shape; /* place in SHAPES */
-    uint32_t layout, place;
+    uint32_t layout, place, space, reserved;
     uint64_t offset, size_bytes;
 } plan_tensor;
 
@@ -140,12 +155,14 @@ typedef struct plan_tensor {
 
 typedef struct plan_step {
     uint32_t label, op_type;
+    uint32_t act, space, event;      /* as in program_step */
     uint32_t kernel, kernel_version; /* PLAN_NO_TEXT: the reference definition of the node */
     uint32_t node;                   /* place in the stored graph, or PLAN_NO_NODE */
     uint32_t refs, input_count, captured_count, output_count;
     uint32_t phases, parts, packed_inputs;
     int32_t in_place;
-    uint32_t workspace_place; /* in the arena, in units of 64 bytes */
+    uint32_t workspace_place; /* in the arena of its space, in units of 64 bytes */
+    uint32_t reserved;
     uint64_t params_offset, params_bytes, packed_offset, packed_bytes;
     uint64_t workspace_bytes, scratch_bytes;
     double cost_ns;

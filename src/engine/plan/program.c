@@ -140,6 +140,7 @@ static void read_tensor(program_tensor *out, const plan_file *p, const plan_tens
                             .shape = (const int64_t *)p->at[PLAN_SHAPES] + t->shape,
                             .layout = (kernel_layout)t->layout,
                             .place = (program_place)t->place,
+                            .space = t->space,
                             .offset = t->offset,
                             .size_bytes = t->size_bytes};
 }
@@ -148,6 +149,9 @@ static void read_step(program_step *out, const plan_file *p, const plan_step *s)
 {
     *out = (program_step){.label = plan_text(p, s->label),
                           .op_type = plan_text(p, s->op_type),
+                          .act = (program_act)s->act,
+                          .space = s->space,
+                          .event = s->event,
                           .packed_offset = s->packed_offset,
                           .tensors = (const uint32_t *)p->at[PLAN_REFS] + s->refs,
                           .input_count = s->input_count,
@@ -168,6 +172,57 @@ static void read_step(program_step *out, const plan_file *p, const plan_step *s)
         .parts = s->parts,
         .in_place = (int8_t)s->in_place,
     };
+}
+
+static void read_spaces(program *out, const plan_file *p, const plan_program *r)
+{
+    const plan_arena *arenas = (const plan_arena *)p->at[PLAN_ARENAS] + r->arenas;
+    out->space_count = (uint32_t)p->counts[PLAN_SPACES];
+    for (uint32_t i = 0; i < out->space_count; i++) {
+        const plan_space *from = plan_space_at(p, i);
+        const bool stripped = p->info->flags & PLAN_STRIPPED;
+        out->spaces[i] = (program_space){
+            .device = i ? NULL : device_host(),
+            .name = plan_text(p, from->name),
+            .fingerprint = text_or_null(p, from->fingerprint),
+            .constants = stripped ? NULL : (void *)(p->data + p->constants[i]->offset),
+            .constant_bytes = from->constant_bytes,
+            .arena_bytes = arenas[i].size_bytes,
+            .arena_bound = arenas[i].bound,
+        };
+    }
+}
+
+/* Code and choices for a device hold on that device, with these libraries. */
+static pgy_status find_device(program_space *s, pgy_error *err)
+{
+    device_properties here;
+    s->device = device_find(s->name);
+    if (!s->device)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the plan was built for device '%s' (%s), which this process does not "
+                             "have",
+                             s->name, s->fingerprint);
+    const pgy_status st = device_describe(&here, s->device, err);
+    if (st) return pgy_error_prefix(err, st, "device '%s': ", s->name);
+    if (strcmp(here.fingerprint, s->fingerprint) == 0) return PGY_OK;
+    return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                         "the plan was built for device '%s' with %s; this one has %s: please "
+                         "convert the model again on this machine",
+                         s->name, s->fingerprint, here.fingerprint);
+}
+
+static pgy_status find_devices(program *out, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (uint32_t i = 1; !st && i < out->space_count; i++) st = find_device(&out->spaces[i], err);
+    return st;
+}
+
+static bool is_kernel_for(const program *p, const program_step *s)
+{
+    const char *kind = s->kernel->device;
+    return s->space ? kind && strcmp(kind, p->spaces[s->space].device->kind) == 0 : !kind;
 }
 
 static pgy_status read_marks(program *out, const plan_file *p, const plan_program *r,
@@ -195,11 +250,8 @@ static pgy_status read_program(program *out, const plan_file *p, size_t index, p
     if (!out->tensors || !out->steps) return no_memory(err);
     for (size_t i = 0; i < out->tensor_count; i++) read_tensor(&out->tensors[i], p, &tensors[i]);
     for (size_t i = 0; i < out->step_count; i++) read_step(&out->steps[i], p, &steps[i]);
-    out->spaces[0].constants =
-        p->info->flags & PLAN_STRIPPED ? NULL : (void *)p->at[PLAN_CONSTANTS];
-    out->spaces[0].constant_bytes = p->info->constant_bytes;
-    out->spaces[0].arena_bytes = r->arena_bytes;
-    out->spaces[0].arena_bound = r->arena_bound;
+    read_spaces(out, p, r);
+    out->event_count = r->event_count;
     out->workspace_bytes = r->workspace_bytes;
     out->scratch_bytes = r->scratch_bytes;
     out->input_count = p->info->input_count;
@@ -215,15 +267,16 @@ const char *plan_level_name(uint32_t level)
 
 static pgy_status check_machine(const plan_file *p, const plan_program *r, pgy_error *err)
 {
+    const uint64_t arena_bytes = plan_view(p, r).arenas[0].size_bytes;
     const uint64_t limit = memory_limit_bytes();
     if (p->header->cpu_level > (uint32_t)cpu_features())
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "the plan was built for processors with %s; this one has %s: please "
                              "convert the model again on this machine",
                              plan_level_name(p->header->cpu_level), cpu_level_name(cpu_features()));
-    if (r->arena_bytes > limit || r->workspace_bytes > limit || r->scratch_bytes > limit)
+    if (arena_bytes > limit || r->workspace_bytes > limit || r->scratch_bytes > limit)
         return pgy_error_set(err, PGY_E_MEMORY, "the plan needs %llu bytes of memory, more than %s",
-                             (unsigned long long)r->arena_bytes, memory_limit_describe().text);
+                             (unsigned long long)arena_bytes, memory_limit_describe().text);
     return PGY_OK;
 }
 
@@ -249,6 +302,11 @@ static pgy_status find_kernels(program *out, const plan_file *p, size_t index, p
                 p->public.library, name, steps[i].kernel_version,
                 strchr(name, '/') ? "is a plug-in's: --plugins loads its library"
                                   : "this library does not have: please convert the model again");
+        if (!is_kernel_for(out, &out->steps[i]))
+            return pgy_error_set(err, PGY_E_FORMAT,
+                                 "the plan is damaged: step '%s' has kernel '%s', which is not for "
+                                 "device '%s'",
+                                 out->steps[i].label, name, out->spaces[out->steps[i].space].name);
     }
     return PGY_OK;
 }
@@ -260,9 +318,9 @@ pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool run
     if (!made) return no_memory(err);
     atomic_init(&made->users, 1);
     made->mapped = true;
-    made->space_count = 1;
     pgy_status st = runnable ? check_machine(p, record_of(p, i), err) : PGY_OK;
     if (!st) st = read_program(made, p, i, err);
+    if (!st && runnable) st = find_devices(made, err);
     if (!st && runnable) st = find_kernels(made, p, i, err);
     if (!st && runnable) st = plan_prove_program(p, i, err); /* plug-ins were loaded since */
     if (st)

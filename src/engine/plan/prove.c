@@ -55,7 +55,8 @@ static pgy_status prove_operands(const program_view *v, const plan_step *s, cons
 /* Do two tensors share memory? */
 static bool overlap(const plan_tensor *a, const plan_tensor *b)
 {
-    if (a->place != b->place || !a->size_bytes || !b->size_bytes) return false;
+    if (a->place != b->place || a->space != b->space || !a->size_bytes || !b->size_bytes)
+        return false;
     if (a->place != PROGRAM_ARENA) return a->offset == b->offset;
     return a->offset < b->offset + b->size_bytes && b->offset < a->offset + a->size_bytes;
 }
@@ -63,6 +64,7 @@ static bool overlap(const plan_tensor *a, const plan_tensor *b)
 static bool meets_workspace(const plan_step *s, const plan_tensor *t)
 {
     const plan_tensor workspace = {.place = PROGRAM_ARENA,
+                                   .space = s->space,
                                    .offset = (uint64_t)s->workspace_place * PLAN_ALIGN,
                                    .size_bytes = s->workspace_bytes};
     return overlap(&workspace, t);
@@ -108,6 +110,19 @@ static pgy_status prove_memory(const program_view *v, const plan_step *s, const 
     return PGY_OK;
 }
 
+/* A kernel finds every operand in the memory that it can reach. */
+static pgy_status prove_spaces(const program_view *v, const plan_step *s, const kernel_extent *e,
+                               pgy_error *err)
+{
+    const uint32_t *refs = v->refs + s->refs, count = s->input_count + s->output_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t wanted = e->on_host >> i & 1 ? 0 : s->space;
+        if (refs[i] != PROGRAM_NO_TENSOR && v->tensors[refs[i]].space != wanted)
+            return refuse(v, s, "an operand lies in the memory of another device", err);
+    }
+    return PGY_OK;
+}
+
 static pgy_status prove_step(const program_view *v, const plan_step *s, const kernel *k,
                              pgy_error *err)
 {
@@ -121,7 +136,8 @@ static pgy_status prove_step(const program_view *v, const plan_step *s, const ke
                              "the plan is damaged: step '%s' (kernel '%s'): its parameters are "
                              "not valid: %s",
                              plan_text(v->p, s->label), plan_text(v->p, s->kernel), e.why);
-    pgy_status st = prove_operands(v, s, &e, err);
+    pgy_status st = prove_spaces(v, s, &e, err);
+    if (!st) st = prove_operands(v, s, &e, err);
     if (!st) st = prove_memory(v, s, &e, err);
     return st ? st : prove_apart(v, s, &e, err);
 }
@@ -134,5 +150,5 @@ pgy_status plan_prove_program(const plan_file *p, size_t index, pgy_error *err)
         const kernel *k = plan_step_kernel(p, index, i);
         if (k) st = prove_step(&v, &v.steps[i], k, err);
     }
-    return st;
+    return !st && p->counts[PLAN_SPACES] > 1 ? plan_prove_order(&v, err) : st;
 }

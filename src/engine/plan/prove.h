@@ -10,4 +10,8 @@
  * Steps whose kernels are not known (yet: plug-ins) are left out: what runs is proved again. */
 pgy_status plan_prove_program(const plan_file *p, size_t index, pgy_error *err) PGY_MUST_CHECK;
 
+/* That nobody touches memory of the host while a device's copy may still read or write it: what
+ * steps check must stay as it is until they use it. For a program with devices. */
+pgy_status plan_prove_order(const program_view *v, pgy_error *err) PGY_MUST_CHECK;
+
 #endif

@@ -17,6 +17,7 @@ static const size_t RECORD_BYTES[PLAN_KIND_END] = {
     [PLAN_INFO] = sizeof(plan_info_record), [PLAN_SETTINGS] = sizeof(plan_setting),
     [PLAN_VALUES] = sizeof(plan_value),     [PLAN_DIMS] = sizeof(plan_dim),
     [PLAN_PROFILES] = sizeof(plan_profile), [PLAN_RANGES] = sizeof(plan_range),
+    [PLAN_SPACES] = sizeof(plan_space),     [PLAN_ARENAS] = sizeof(plan_arena),
     [PLAN_PROGRAMS] = sizeof(plan_program), [PLAN_TENSORS] = sizeof(plan_tensor),
     [PLAN_SHAPES] = sizeof(int64_t),        [PLAN_STEPS] = sizeof(plan_step),
     [PLAN_REFS] = sizeof(uint32_t),         [PLAN_MARKS] = sizeof(plan_mark),
@@ -104,10 +105,14 @@ static pgy_status take_section(plan_file *p, const plan_section *s, bool trusted
                              s->kind, s->version, pgy_version());
     if (s->offset % (bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN))
         return damaged(err, "a section is not aligned");
-    if (p->sections[s->kind]) return damaged(err, "a section is there twice");
+    if (s->space >= PLAN_MAX_SPACES || (s->space && s->kind != PLAN_CONSTANTS))
+        return damaged(err, "a section is of no space");
+    if (s->space ? p->constants[s->space] != NULL : p->sections[s->kind] != NULL)
+        return damaged(err, "a section is there twice");
     if (RECORD_BYTES[s->kind] && s->size_bytes % RECORD_BYTES[s->kind])
         return damaged(err, "a section ends within a record");
-    p->sections[s->kind] = s;
+    if (!s->space) p->sections[s->kind] = s;
+    if (s->kind == PLAN_CONSTANTS) p->constants[s->space] = s;
     return bulk || trusted ? PGY_OK : check_hash(p, s, err);
 }
 
@@ -133,6 +138,8 @@ pgy_status plan_verify(const plan_file *p, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 1; !st && i < PLAN_KIND_END; i++) st = check_hash(p, p->sections[i], err);
+    for (size_t i = 1; !st && i < p->counts[PLAN_SPACES]; i++)
+        st = check_hash(p, p->constants[i], err);
     return st;
 }
 
@@ -182,8 +189,7 @@ static pgy_status check_info(const plan_file *p, pgy_error *err)
 {
     const plan_info_record *i = p->info;
     const bool stripped = i->flags & PLAN_STRIPPED;
-    if (!is_text(p, i->name) || !is_text(p, i->library) || i->constant_bytes > INT64_MAX ||
-        (stripped ? p->counts[PLAN_CONSTANTS] : i->constant_bytes ^ p->counts[PLAN_CONSTANTS]))
+    if (!is_text(p, i->name) || !is_text(p, i->library))
         return damaged(err, "its description is not valid");
     if ((stripped || (i->flags & PLAN_REFITTABLE)) && !p->counts[PLAN_SOURCE])
         return damaged(err, "the model that it can be refitted from is missing");
@@ -192,6 +198,27 @@ static pgy_status check_info(const plan_file *p, pgy_error *err)
         if (!is_text(p, settings[k].field) ||
             (settings[k].text != PLAN_NO_TEXT && !is_text(p, settings[k].text)))
             return damaged(err, "its configuration is not valid");
+    return PGY_OK;
+}
+
+/* The host comes first, and each space has its constants. */
+static pgy_status check_spaces(const plan_file *p, pgy_error *err)
+{
+    const bool stripped = p->info->flags & PLAN_STRIPPED;
+    const size_t count = p->counts[PLAN_SPACES];
+    if (!count || count > PLAN_MAX_SPACES)
+        return damaged(err, "the number of devices is not valid");
+    for (uint32_t i = 0; i < PLAN_MAX_SPACES; i++) {
+        const plan_section *constants = p->constants[i];
+        if (!constants != (i >= count))
+            return damaged(err, "the constants of a device are missing, or belong to none");
+        if (i >= count) continue;
+        const plan_space *s = plan_space_at(p, i);
+        if (!is_text(p, s->name) || (i == 0) != (s->fingerprint == PLAN_NO_TEXT) ||
+            (i && !is_text(p, s->fingerprint)) || s->constant_bytes > INT64_MAX ||
+            constants->size_bytes != (stripped ? 0 : s->constant_bytes))
+            return damaged(err, "the description of a device is not valid");
+    }
     return PGY_OK;
 }
 
@@ -252,13 +279,17 @@ static const plan_tensor *callers_tensor(const program_view *v, const plan_tenso
 static bool is_tensor(const program_view *v, const plan_tensor *t)
 {
     uint64_t size;
-    if (!tensor_bytes(&size, v->p, t) || size != t->size_bytes) return false;
+    if (!tensor_bytes(&size, v->p, t) || size != t->size_bytes ||
+        t->space >= v->p->counts[PLAN_SPACES])
+        return false;
     if (t->place == PROGRAM_ARENA)
-        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, v->r->arena_bytes);
+        return t->offset % PLAN_ALIGN == 0 &&
+               is_range(t->offset, size, v->arenas[t->space].size_bytes);
     if (t->place == PROGRAM_CONSTANT)
-        return t->offset % PLAN_ALIGN == 0 && is_range(t->offset, size, v->p->info->constant_bytes);
+        return t->offset % PLAN_ALIGN == 0 &&
+               is_range(t->offset, size, plan_space_at(v->p, t->space)->constant_bytes);
     const plan_tensor *callers = callers_tensor(v, t);
-    return callers && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
+    return callers && !t->space && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
 }
 
 /* Programs are found by the shapes of their inputs, which must be those of the model by name. */
@@ -307,11 +338,50 @@ static bool is_kernel_step(const program_view *v, const plan_step *s)
            s->phases <= UINT16_MAX && s->parts >= 1 && s->in_place >= -1 && s->in_place <= 127 &&
            s->params_offset % PLAN_ALIGN == 0 && s->packed_offset % PLAN_ALIGN == 0 &&
            is_range(s->params_offset, s->params_bytes, p->counts[PLAN_PARAMS]) &&
-           is_range(s->packed_offset, s->packed_bytes, p->info->constant_bytes) &&
+           is_range(s->packed_offset, s->packed_bytes,
+                    plan_space_at(p, s->space)->constant_bytes) &&
            s->workspace_bytes <= v->r->workspace_bytes &&
            is_range((uint64_t)s->workspace_place * PLAN_ALIGN, s->workspace_bytes,
-                    v->r->arena_bytes) &&
+                    v->arenas[s->space].size_bytes) &&
            s->scratch_bytes <= v->r->scratch_bytes;
+}
+
+/* From the host to the step's device or back, the same bytes. Its references are valid. */
+static bool is_copy_step(const program_view *v, const plan_step *s)
+{
+    const uint32_t *refs = v->refs + s->refs;
+    if (!s->space || s->input_count != 1 || s->captured_count || s->output_count != 1 ||
+        s->kernel != PLAN_NO_TEXT || refs[0] == PROGRAM_NO_TENSOR || refs[1] == PROGRAM_NO_TENSOR)
+        return false;
+    const plan_tensor *x = &v->tensors[refs[0]], *y = &v->tensors[refs[1]];
+    return x->size_bytes == y->size_bytes && x->space + y->space == s->space &&
+           (!x->space || !y->space);
+}
+
+static bool is_event_step(const program_view *v, const plan_step *s)
+{
+    return s->event < v->r->event_count && s->kernel == PLAN_NO_TEXT && !s->input_count &&
+           !s->captured_count && !s->output_count && (s->space || s->act == PROGRAM_WAIT);
+}
+
+/* The reference definition runs on the host. Its references are valid. */
+static bool is_reference_step(const program_view *v, const plan_step *s)
+{
+    const uint64_t count = (uint64_t)s->input_count + s->captured_count + s->output_count;
+    if (s->node == PLAN_NO_NODE || s->space) return false;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t t = v->refs[s->refs + i];
+        if (t != PROGRAM_NO_TENSOR && v->tensors[t].space) return false;
+    }
+    return true;
+}
+
+static bool is_step(const program_view *v, const plan_step *s)
+{
+    if (s->act >= PROGRAM_ACT_END || s->space >= v->p->counts[PLAN_SPACES]) return false;
+    if (s->act == PROGRAM_COPY) return is_copy_step(v, s);
+    if (s->act != PROGRAM_RUN) return is_event_step(v, s);
+    return s->kernel == PLAN_NO_TEXT ? is_reference_step(v, s) : is_kernel_step(v, s);
 }
 
 /* What is written must be memory of the program's own or an output. */
@@ -350,16 +420,16 @@ static pgy_status check_program(const plan_file *p, const plan_program *r, pgy_e
 {
     if (!is_range(r->tensors, r->tensor_count, p->counts[PLAN_TENSORS]) ||
         !is_range(r->steps, r->step_count, p->counts[PLAN_STEPS]) ||
-        !is_range(r->marks, r->mark_count, p->counts[PLAN_MARKS]))
+        !is_range(r->marks, r->mark_count, p->counts[PLAN_MARKS]) ||
+        !is_range(r->arenas, p->counts[PLAN_SPACES], p->counts[PLAN_ARENAS]) ||
+        r->event_count > r->step_count)
         return damaged(err, "a program lies outside");
     const program_view v = plan_view(p, r);
     const pgy_status st = check_interface(&v, err);
     if (st) return st;
     for (uint32_t i = 0; i < r->step_count; i++) {
         const plan_step *s = &v.steps[i];
-        const bool valid =
-            s->kernel == PLAN_NO_TEXT ? s->node != PLAN_NO_NODE : is_kernel_step(&v, s);
-        if (!valid || !is_text(p, s->label) || !is_text(p, s->op_type) || !has_refs(&v, s))
+        if (!is_text(p, s->label) || !is_text(p, s->op_type) || !has_refs(&v, s) || !is_step(&v, s))
             return damaged(err, "a step is not valid");
     }
     return has_marks(&v) ? PGY_OK : damaged(err, "a marked tensor is not valid");
@@ -389,9 +459,18 @@ static pgy_status check_all(plan_file *p, bool trusted, pgy_error *err)
     if (st) return st;
     p->info = p->at[PLAN_INFO];
     st = check_info(p, err);
+    if (!st) st = check_spaces(p, err);
     if (!st) st = check_values(p, err);
     if (!st) st = check_profiles(p, err);
     return st ? st : check_programs(p, err);
+}
+
+static uint64_t all_constants(const plan_file *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->counts[PLAN_SPACES]; i++)
+        sum += plan_space_at(p, i)->constant_bytes;
+    return sum;
 }
 
 static void describe(plan_file *p)
@@ -405,7 +484,7 @@ static void describe(plan_file *p)
         .flags = p->info->flags,
         .profile_count = p->counts[PLAN_PROFILES],
         .program_count = p->counts[PLAN_PROGRAMS],
-        .constant_bytes = p->info->constant_bytes,
+        .constant_bytes = all_constants(p),
     };
 }
 

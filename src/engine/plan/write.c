@@ -15,11 +15,13 @@
 
 typedef struct writer {
     const plan_source *source;
-    str small[PLAN_KIND_END];      /* sections by kind */
-    plan_pool bulk[PLAN_KIND_END]; /* those from PLAN_CONSTANTS on */
-    plan_piece models[2];          /* PLAN_MODEL, PLAN_SOURCE: memory of ours */
-    pgy_model *bare[2];            /* what pieces borrow */
-    strmap texts;                  /* -> offset in STRINGS + 1 */
+    str small[PLAN_KIND_END];             /* sections by kind */
+    plan_pool bulk[PLAN_KIND_END];        /* those from PLAN_CONSTANTS on */
+    plan_pool constants[PLAN_MAX_SPACES]; /* of devices; the first is not used */
+    uint32_t space_count;
+    plan_piece models[2]; /* PLAN_MODEL, PLAN_SOURCE: memory of ours */
+    pgy_model *bare[2];   /* what pieces borrow */
+    strmap texts;         /* -> offset in STRINGS + 1 */
     plan_info_record info;
     cpu_level needs;
     bool failed;
@@ -152,12 +154,18 @@ typedef struct program_map {
     uint32_t first, count;
 } program_map;
 
-static uint64_t keep_constant(writer *w, const program *p, uint64_t offset, uint64_t size)
+static plan_pool *pool_of(writer *w, uint32_t space)
+{
+    return space ? &w->constants[space] : &w->bulk[PLAN_CONSTANTS];
+}
+
+static uint64_t keep_constant(writer *w, const program_space *s, uint32_t space, uint64_t offset,
+                              uint64_t size)
 {
     uint64_t to = 0;
-    if (!p->spaces[0].constants) return offset; /* of a plan that was stripped */
-    w->failed |= !plan_pool_add(&to, &w->bulk[PLAN_CONSTANTS],
-                                (const unsigned char *)p->spaces[0].constants + offset, size);
+    if (!s->constants) return offset; /* of a plan that was stripped */
+    w->failed |=
+        !plan_pool_add(&to, pool_of(w, space), (const unsigned char *)s->constants + offset, size);
     return to;
 }
 
@@ -174,8 +182,10 @@ static uint32_t add_tensor(writer *w, program_map *m, uint32_t tensor)
     t.shape = next(w, PLAN_SHAPES, sizeof(int64_t));
     t.layout = (uint32_t)from->layout;
     t.place = (uint32_t)from->place;
+    t.space = from->space;
     t.offset = from->place == PROGRAM_CONSTANT
-                   ? keep_constant(w, m->p, from->offset, from->size_bytes)
+                   ? keep_constant(w, &m->p->spaces[from->space], from->space, from->offset,
+                                   from->size_bytes)
                    : from->offset;
     t.size_bytes = from->size_bytes;
     put(w, PLAN_SHAPES, from->shape, (size_t)from->rank * sizeof(int64_t));
@@ -207,7 +217,8 @@ static void add_kernel(writer *w, plan_step *s, const program *p, const program_
     s->packed_inputs = plan->packed_inputs;
     s->in_place = plan->in_place;
     if (plan->packed_bytes)
-        s->packed_offset = keep_constant(w, p, from->packed_offset, plan->packed_bytes);
+        s->packed_offset = keep_constant(w, &p->spaces[from->space], from->space,
+                                         from->packed_offset, plan->packed_bytes);
     s->packed_bytes = plan->packed_bytes;
     s->workspace_bytes = plan->workspace_bytes;
     s->workspace_place = (uint32_t)(from->workspace_offset / PLAN_ALIGN);
@@ -224,8 +235,11 @@ static void add_step(writer *w, program_map *m, const program_step *from)
     memset(&s, 0, sizeof s);
     s.label = text(w, from->label);
     s.op_type = text(w, from->op_type);
+    s.act = (uint32_t)from->act;
+    s.space = from->space;
+    s.event = from->event;
     s.kernel = PLAN_NO_TEXT;
-    s.node = from->kernel ? PLAN_NO_NODE : from->node_index;
+    s.node = from->kernel || from->act != PROGRAM_RUN ? PLAN_NO_NODE : from->node_index;
     s.input_count = from->input_count;
     s.captured_count = from->captured_count;
     s.output_count = from->output_count;
@@ -264,13 +278,40 @@ static void add_program(writer *w, const program *p)
     r.tensor_count = m.count;
     r.step_count = (uint32_t)p->step_count;
     r.mark_count = (uint32_t)p->mark_count;
-    r.arena_bytes = p->spaces[0].arena_bytes;
-    r.arena_bound = p->spaces[0].arena_bound;
+    r.event_count = p->event_count;
+    r.arenas = next(w, PLAN_ARENAS, sizeof(plan_arena));
+    for (uint32_t i = 0; i < p->space_count; i++) {
+        const plan_arena a = {.size_bytes = p->spaces[i].arena_bytes,
+                              .bound = p->spaces[i].arena_bound};
+        put(w, PLAN_ARENAS, &a, sizeof a);
+    }
     r.workspace_bytes = p->workspace_bytes;
     r.scratch_bytes = p->scratch_bytes;
     put(w, PLAN_PROGRAMS, &r, sizeof r);
 done:
     mem_free(m.places);
+}
+
+/* Programs of one engine have the same spaces. */
+static void add_spaces(writer *w)
+{
+    const plan_source *s = w->source;
+    const program *first = s->program_count ? s->programs[0] : NULL;
+    w->space_count = first ? first->space_count : 1;
+    for (uint32_t i = 0; i < w->space_count; i++) {
+        const program_space *from = first ? &first->spaces[i] : NULL;
+        plan_space to;
+        memset(&to, 0, sizeof to);
+        to.name = text(w, from && i ? from->name : "host");
+        to.fingerprint = text(w, from && i ? from->fingerprint : NULL);
+        to.constant_bytes = pool_of(w, i)->size_bytes;
+        for (size_t k = 0; k < s->program_count; k++) {
+            const program_space *own = &s->programs[k]->spaces[i];
+            if (!own->constants && own->constant_bytes > to.constant_bytes)
+                to.constant_bytes = own->constant_bytes;
+        }
+        put(w, PLAN_SPACES, &to, sizeof to);
+    }
 }
 
 /* ---- The graph and the model ----------------------------------------------------------------- */
@@ -311,12 +352,15 @@ static uint64_t round_up(uint64_t offset, uint64_t alignment)
 }
 
 /* The pieces of a section. `one` is room for it if it is a single one. */
-static const plan_piece *pieces_of(const writer *w, uint32_t kind, plan_piece *one, size_t *count)
+static const plan_piece *pieces_of(const writer *w, const plan_section *s, plan_piece *one,
+                                   size_t *count)
 {
+    const uint32_t kind = s->kind;
     *count = 1;
     if (kind == PLAN_CONSTANTS || kind == PLAN_WEIGHTS) {
-        *count = w->source->stripped ? 0 : w->bulk[kind].count;
-        return w->bulk[kind].pieces;
+        const plan_pool *pool = s->space ? &w->constants[s->space] : &w->bulk[kind];
+        *count = w->source->stripped ? 0 : pool->count;
+        return pool->pieces;
     }
     *one = kind >= PLAN_MODEL
                ? w->models[kind - PLAN_MODEL]
@@ -344,19 +388,21 @@ static void lay_out(plan_header *h, plan_section *table, const writer *w)
     memcpy(h->magic, PLAN_MAGIC, sizeof h->magic);
     h->major = PLAN_MAJOR;
     h->minor = PLAN_MINOR;
-    h->section_count = PLAN_KIND_END - 1;
+    h->section_count = PLAN_KIND_END - 1 + w->space_count - 1;
     h->header_bytes = (uint32_t)(sizeof *h + h->section_count * sizeof *table);
     h->cpu_level = (uint32_t)w->needs;
     uint64_t end = h->header_bytes;
     for (uint32_t i = 0; i < h->section_count; i++) {
         plan_piece one;
         size_t count;
-        const plan_piece *pieces = pieces_of(w, i + 1, &one, &count);
         memset(&table[i], 0, sizeof table[i]);
-        table[i].kind = i + 1;
+        const bool more = i + 1 >= PLAN_KIND_END; /* constants of devices come last */
+        table[i].kind = more ? PLAN_CONSTANTS : i + 1;
+        table[i].space = more ? i + 2 - PLAN_KIND_END : 0;
         table[i].version = 1;
+        const plan_piece *pieces = pieces_of(w, &table[i], &one, &count);
         table[i].hash = hash_section(pieces, count, &table[i].size_bytes);
-        const bool bulk = i + 1 >= PLAN_CONSTANTS && table[i].size_bytes;
+        const bool bulk = table[i].kind >= PLAN_CONSTANTS && table[i].size_bytes;
         table[i].offset = round_up(end, bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN);
         end = table[i].offset + table[i].size_bytes;
     }
@@ -390,7 +436,7 @@ static pgy_status put_section(sink *to, const writer *w, const plan_section *s, 
 {
     plan_piece one;
     size_t count;
-    const plan_piece *pieces = pieces_of(w, s->kind, &one, &count);
+    const plan_piece *pieces = pieces_of(w, s, &one, &count);
     pgy_status st = put_bytes(to, ZEROS, (size_t)(s->offset - to->size_bytes), err);
     for (size_t i = 0; !st && i < count; i++) {
         const uint64_t start = s->offset + pieces[i].offset;
@@ -414,7 +460,7 @@ static pgy_status write_to(const char *path, void **data, size_t *size, const wr
                            pgy_error *err)
 {
     plan_header header;
-    plan_section table[PLAN_KIND_END - 1];
+    plan_section table[PLAN_KIND_END - 1 + PLAN_MAX_SPACES];
     sink to = {0};
     lay_out(&header, table, w);
     header.hash = hash_header(&header, table);
@@ -445,15 +491,11 @@ static pgy_status write_plan(const char *path, void **data, size_t *size, const 
     add_profiles(&w);
     for (size_t i = 0; i < s->program_count; i++) add_program(&w, s->programs[i]);
     pgy_status st = add_models(&w, err);
+    add_spaces(&w);
     add_config(&w);
     w.info.name = text(&w, s->name);
     w.info.library = text(&w, pgy_version());
     w.info.model_hash = s->model_hash;
-    w.info.constant_bytes = w.bulk[PLAN_CONSTANTS].size_bytes;
-    for (size_t i = 0; i < s->program_count; i++)
-        if (!s->programs[i]->spaces[0].constants &&
-            s->programs[i]->spaces[0].constant_bytes > w.info.constant_bytes)
-            w.info.constant_bytes = s->programs[i]->spaces[0].constant_bytes;
     put(&w, PLAN_INFO, &w.info, sizeof w.info);
     for (size_t i = 0; i < PLAN_KIND_END; i++) w.failed |= w.small[i].failed;
     if (!st)
@@ -463,6 +505,7 @@ static pgy_status write_plan(const char *path, void **data, size_t *size, const 
         str_deinit(&w.small[i]);
         plan_pool_deinit(&w.bulk[i]);
     }
+    for (size_t i = 0; i < PLAN_MAX_SPACES; i++) plan_pool_deinit(&w.constants[i]);
     for (size_t i = 0; i < 2; i++) {
         pgy_text_free((void *)w.models[i].data);
         pgy_model_destroy(w.bare[i]);

@@ -65,7 +65,7 @@ typedef struct program_mark {
 
 #define PROGRAM_NO_STEP UINT32_MAX
 
-enum { PROGRAM_MAX_SPACES = 4 };
+enum { PROGRAM_MAX_SPACES = 4 }; /* PLAN_MAX_SPACES */
 
 /* A memory that tensors of the program lie in. */
 typedef struct program_space {

@@ -13,9 +13,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "device/host.h"
 #include "engine/context/context.h"
+#include "engine/plan/plan.h"
 #include "engine/select/measure.h"
+#include "harness/hostile_plan.h"
 #include "harness/model_builder.h"
 #include "kernels/extent.h"
 #include "kernels/launch.h"
@@ -362,6 +365,163 @@ static void test_devices__their_kernels_are_measured_by_their_clock(void **state
     engine_release(e);
     pull_out();
     pgy_model_destroy(model);
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+static void save(const char *path)
+{
+    pgy_model *model = model_with_borders();
+    engine *e = build(model, true, 0);
+    pgy_error err = {0};
+    if (engine_save(e, path, &err)) fail_msg("%s", err.text);
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
+static void test_devices__plans_have_sections_for_each(void **state)
+{
+    (void)state;
+    static const char PATH[] = TEST_BINARY_DIR "/devices.plan";
+    pgy_model *model = model_with_borders();
+    engine *e = NULL;
+    program *p = NULL;
+    pgy_error err = {0};
+    plug_in();
+    save(PATH);
+    if (engine_open(&e, PATH, &err)) fail_msg("%s", err.text);
+    assert_int_equal(engine_program_for(&p, e, 0, NULL), PGY_OK);
+    assert_true(p->mapped);
+    assert_int_equal(p->space_count, 2);
+    assert_string_equal(p->spaces[1].name, "second:0");
+    assert_ptr_equal(p->spaces[1].device, &device_second);
+    assert_int_equal(p->spaces[1].constant_bytes, 4 * 8 * sizeof(float));
+    assert_int_equal(count_acts(p, PROGRAM_RUN, 1), 5);
+    program_release(p);
+    expect_same(run(e), run_on_host(model));
+    assert_int_equal(second.runs, 3 * 5);
+    engine_release(e);
+    pull_out();
+    remove(PATH);
+    pgy_model_destroy(model);
+}
+
+static void expect_refused(const char *path, const char *why)
+{
+    engine *e = NULL;
+    pgy_error err = {0};
+    assert_int_equal(engine_open(&e, path, &err), PGY_E_UNSUPPORTED);
+    if (!strstr(err.text, why)) fail_msg("'%s' is not in '%s'", why, err.text);
+}
+
+static void test_devices__plans_need_the_same_ones(void **state)
+{
+    (void)state;
+    static const char PATH[] = TEST_BINARY_DIR "/other.plan";
+    plug_in();
+    save(PATH);
+    second.fingerprint = "second, driver 2";
+    expect_refused(PATH, "the plan was built for device 'second:0' with second, driver 1; this one "
+                         "has second, driver 2: please convert the model again");
+    pull_out();
+    expect_refused(PATH, "the plan was built for device 'second:0' (second, driver 1), which this "
+                         "process does not have");
+    remove(PATH);
+}
+
+typedef struct changed_plan {
+    void *bytes;
+    size_t size, step_count;
+    plan_step *steps;
+    plan_tensor *tensors;
+    uint32_t *refs;
+} changed_plan;
+
+static changed_plan open_bytes(const char *path)
+{
+    changed_plan p = {0};
+    file_map map = {0};
+    size_t size = 0;
+    assert_int_equal(file_map_open(&map, path, NULL), PGY_OK);
+    p.size = map.size_bytes;
+    p.bytes = mem_alloc_aligned(64, p.size);
+    memcpy(p.bytes, map.data, p.size);
+    file_map_close(&map);
+    p.steps = hostile_plan_section(p.bytes, PLAN_STEPS, &size);
+    p.step_count = size / sizeof *p.steps;
+    p.tensors = hostile_plan_section(p.bytes, PLAN_TENSORS, &size);
+    p.refs = hostile_plan_section(p.bytes, PLAN_REFS, &size);
+    return p;
+}
+
+static plan_step *step_of(changed_plan *p, program_act act, size_t n)
+{
+    for (size_t i = 0; i < p->step_count; i++)
+        if (p->steps[i].act == (uint32_t)act && n-- == 0) return &p->steps[i];
+    fail_msg("there is no such step");
+    return NULL;
+}
+
+/* The bytes are released. */
+static void expect_damaged(changed_plan *p, const char *why)
+{
+    plan_file *f = NULL;
+    pgy_error err = {0};
+    hostile_plan_sign(p->bytes);
+    assert_int_equal(plan_parse(&f, p->bytes, p->size, false, &err), PGY_E_FORMAT);
+    if (!strstr(err.text, why)) fail_msg("'%s' is not in '%s'", why, err.text);
+    mem_free(p->bytes);
+}
+
+/* Each wait that is missing is found when the plan is opened, not when it runs. */
+static void test_devices__every_wait_of_a_plan_is_needed(void **state)
+{
+    (void)state;
+    static const char PATH[] = TEST_BINARY_DIR "/waits.plan";
+    static const char *const WHY[] = {"it does not wait for a copy", "it does not wait for a copy",
+                                      "nothing waits until it is done"};
+    plug_in();
+    save(PATH);
+    for (size_t i = 0; i < 3; i++) {
+        changed_plan p = open_bytes(PATH);
+        plan_step *wait = step_of(&p, PROGRAM_WAIT, i);
+        wait->act = PROGRAM_RECORD;
+        wait->space = 1;
+        expect_damaged(&p, WHY[i]);
+    }
+    changed_plan p = open_bytes(PATH);
+    step_of(&p, PROGRAM_WAIT, 0)->event = step_of(&p, PROGRAM_WAIT, 2)->event;
+    expect_damaged(&p, "it waits for an event that nothing has recorded");
+    pull_out();
+    remove(PATH);
+}
+
+static void test_devices__plans_cannot_mix_memories(void **state)
+{
+    (void)state;
+    static const char PATH[] = TEST_BINARY_DIR "/mixed.plan";
+    plug_in();
+    save(PATH);
+    changed_plan p = open_bytes(PATH);
+    plan_step *copy = step_of(&p, PROGRAM_COPY, 0); /* of x; the next step reads it there */
+    copy[1].space = 0;
+    expect_damaged(&p, "an operand lies in the memory of another device");
+    p = open_bytes(PATH);
+    copy = step_of(&p, PROGRAM_COPY, 0);
+    p.refs[copy[1].refs] = p.refs[copy->refs];
+    expect_damaged(&p, "an operand lies in the memory of another device");
+    p = open_bytes(PATH);
+    step_of(&p, PROGRAM_COPY, 0)->space = 0;
+    expect_damaged(&p, "a step is not valid");
+    p = open_bytes(PATH);
+    step_of(&p, PROGRAM_RECORD, 0)->event = 1000;
+    expect_damaged(&p, "a step is not valid");
+    p = open_bytes(PATH);
+    copy = step_of(&p, PROGRAM_COPY, 0);
+    p.tensors[p.refs[copy->refs + 1]].space = 2;
+    expect_damaged(&p, "a tensor is not valid");
+    pull_out();
+    remove(PATH);
 }
 
 static void test_devices__a_fault_there_names_the_step(void **state)

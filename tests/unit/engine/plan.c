@@ -609,7 +609,7 @@ static void test_plan__newer_and_foreign_files_are_refused(void **state)
     bytes.data[offsetof(plan_header, major)]++;
     sign(&bytes);
     assert_int_equal(parse(&bytes, bytes.size, false, &err), PGY_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "format version 3.0"));
+    assert_non_null(strstr(err.text, "format version 4.0"));
     bytes.data[offsetof(plan_header, major)]--;
     bytes.data[offsetof(plan_header, minor)]++; /* adds what may be left out */
     sign(&bytes);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between the host and devices go on while later steps run. They are kept in a list until
+ * the host has waited for an event that was recorded behind them; a step of the host, or another
+ * device's copy, may not meet one of them in memory before. */
+#include "base/alloc.h"
+#include "engine/plan/file.h"
+#include "engine/plan/prove.h"
+
+/* A copy that may still be going on. */
+typedef struct going {
+    const plan_tensor *tensor; /* on the host */
+    uint32_t step, stream;     /* a space */
+    bool writes;
+} going;
+
+/* How far an event reaches: the steps of its stream in front of the record. */
+typedef struct mark {
+    uint32_t step, stream;
+    bool recorded;
+} mark;
+
+typedef struct order_proof {
+    const program_view *v;
+    going *items;
+    size_t count, capacity;
+    mark *marks;                                       /* of events */
+    uint32_t passed[PLAN_MAX_SPACES][PLAN_MAX_SPACES]; /* of a stream: waited for by a stream */
+} order_proof;
+
+static pgy_status refuse(const plan_file *p, const plan_step *s, const char *what, pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: step '%s' (%s): %s",
+                         plan_text(p, s->label), plan_text(p, s->op_type), what);
+}
+
+static bool meet(const plan_tensor *a, const plan_tensor *b)
+{
+    if (a->place != b->place || a->space != b->space || !a->size_bytes || !b->size_bytes)
+        return false;
+    if (a->place != PROGRAM_ARENA) return a->offset == b->offset;
+    return a->offset < b->offset + b->size_bytes && b->offset < a->offset + a->size_bytes;
+}
+
+/* Is the copy over before work of `who` begins that is enqueued now? */
+static bool is_over(const order_proof *o, const going *g, uint32_t who)
+{
+    return g->stream == who || o->passed[who][g->stream] > g->step;
+}
+
+/* May `who` read or write t now? Two that read do no harm. */
+static bool is_free(const order_proof *o, const plan_tensor *t, bool writes, uint32_t who)
+{
+    for (size_t i = 0; !t->space && i < o->count; i++) {
+        const going *g = &o->items[i];
+        if ((writes || g->writes) && meet(g->tensor, t) && !is_over(o, g, who)) return false;
+    }
+    return true;
+}
+
+static bool are_free(const order_proof *o, const plan_step *s)
+{
+    const uint32_t *refs = o->v->refs + s->refs;
+    const uint32_t who = s->act == PROGRAM_COPY ? s->space : 0;
+    const uint64_t reads = (uint64_t)s->input_count + s->captured_count;
+    for (uint64_t i = 0; i < reads + s->output_count; i++)
+        if (refs[i] != PROGRAM_NO_TENSOR && !is_free(o, &o->v->tensors[refs[i]], i >= reads, who))
+            return false;
+    if (s->act != PROGRAM_RUN || s->space || !s->workspace_bytes) return true;
+    const plan_tensor workspace = {.place = PROGRAM_ARENA,
+                                   .offset = (uint64_t)s->workspace_place * PLAN_ALIGN,
+                                   .size_bytes = s->workspace_bytes};
+    return is_free(o, &workspace, true, 0);
+}
+
+static bool add_copy(order_proof *o, const plan_step *s, uint32_t step)
+{
+    const uint32_t *refs = o->v->refs + s->refs;
+    const plan_tensor *x = &o->v->tensors[refs[0]], *y = &o->v->tensors[refs[1]];
+    if (!mem_grow((void **)&o->items, &o->capacity, o->count + 1, sizeof *o->items)) return false;
+    o->items[o->count++] = (going){
+        .tensor = x->space ? y : x, .step = step, .stream = s->space, .writes = x->space != 0};
+    return true;
+}
+
+/* What the host has waited for is over for everybody. */
+static void wait_for(order_proof *o, const plan_step *s)
+{
+    const mark *m = &o->marks[s->event];
+    if (o->passed[s->space][m->stream] < m->step) o->passed[s->space][m->stream] = m->step;
+    size_t kept = 0;
+    for (size_t i = 0; i < o->count; i++)
+        if (s->space || o->items[i].stream != m->stream || o->items[i].step > m->step)
+            o->items[kept++] = o->items[i];
+    o->count = kept;
+}
+
+static pgy_status prove_step(order_proof *o, const plan_step *s, uint32_t step, pgy_error *err)
+{
+    const plan_file *p = o->v->p;
+    if (s->act == PROGRAM_RECORD) {
+        o->marks[s->event] = (mark){.step = step, .stream = s->space, .recorded = true};
+    } else if (s->act == PROGRAM_WAIT) {
+        if (!o->marks[s->event].recorded)
+            return refuse(p, s, "it waits for an event that nothing has recorded", err);
+        wait_for(o, s);
+    } else if (!are_free(o, s)) {
+        return refuse(p, s, "it does not wait for a copy from or to its memory", err);
+    } else if (s->act == PROGRAM_COPY && !add_copy(o, s, step)) {
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while opening the plan");
+    }
+    return PGY_OK;
+}
+
+pgy_status plan_prove_order(const program_view *v, pgy_error *err)
+{
+    order_proof o = {.v = v, .marks = mem_calloc((size_t)v->r->event_count + 1, sizeof *o.marks)};
+    pgy_status st =
+        o.marks ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory while opening the plan");
+    for (uint32_t i = 0; !st && i < v->r->step_count; i++)
+        st = prove_step(&o, &v->steps[i], i, err);
+    if (!st && o.count)
+        st = refuse(v->p, &v->steps[o.items[0].step], "nothing waits until it is done", err);
+    mem_free(o.items);
+    mem_free(o.marks);
+    return st;
+}
