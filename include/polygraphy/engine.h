@@ -122,13 +122,14 @@ typedef struct pgy_plan_tensor {
 /** A step. */
 typedef struct pgy_plan_layer {
     const char *name;   /**< of the node; of several that became one, joined by " + " */
-    const char *type;   /**< operator; "Reorder", "Copy" */
+    const char *type;   /**< operator; "Reorder", "Copy"; "Record" and "Wait" of an event */
     const char *tactic; /**< kernel; NULL: the operator's reference definition */
     const pgy_plan_tensor *inputs, *outputs, *constants;
     size_t input_count, output_count, constant_count;
     uint64_t packed_bytes;      /**< of weights in the kernel's own form */
     const char *const *sources; /**< nodes of the model */
     size_t source_count;
+    const char *device; /**< that does it; NULL: the host */
 } pgy_plan_layer;
 
 typedef struct pgy_plan_profile {

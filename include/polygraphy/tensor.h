@@ -106,7 +106,8 @@ typedef struct pgy_device {
 
 #define PGY_MAX_RANK 64
 
-/** A borrowed array. Same layout as DLTensor. */
+/** A borrowed array. Same layout as DLTensor. What reads or writes elements through a view does so on
+ * the host, and refuses one whose `device` is another (PGY_E_DEVICE). Type 0 is the host, too. */
 typedef struct pgy_view {
     void *data;
     pgy_device device;

@@ -272,6 +272,9 @@ static void walk_axes(run r, const axis *axes, size_t outer)
 
 static pgy_status check_views(pgy_view to, pgy_view from, pgy_error *err)
 {
+    pgy_status st = view_need_host(&from, err);
+    if (!st) st = view_need_host(&to, err);
+    if (st) return st;
     if (!pgy_view_same_shape(to, from))
         return pgy_error_set(
             err, PGY_E_SHAPE, "shapes differ: rank %d and rank %d, %zu and %zu elements",

@@ -226,8 +226,9 @@ void npy_image_deinit(npy_image *image)
 pgy_status npy_image_init(npy_image *image, pgy_view v, pgy_error *err)
 {
     size_t width = 0;
-    pgy_status st = PGY_OK;
     *image = (npy_image){0};
+    pgy_status st = view_need_host(&v, err);
+    if (st) return st;
     if (!pgy_view_is_compact(v)) {
         st = pgy_tensor_copy(&image->compact, v, err);
         if (st) goto done;

@@ -39,6 +39,8 @@ done:
 pgy_status pgy_raw_save(const char *path, pgy_view v, pgy_error *err)
 {
     pgy_tensor *compact = NULL;
+    const pgy_status host = view_need_host(&v, err);
+    if (host) return host;
     if (v.dtype == PGY_STRING)
         return pgy_error_set(err, PGY_E_TYPE, "%s: a raw file cannot hold strings", path);
     if (!pgy_view_is_compact(v)) {

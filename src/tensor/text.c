@@ -11,6 +11,7 @@
 #include "base/sized.h"
 #include "base/str.h"
 #include "tensor/convert.h"
+#include "tensor/tensor.h"
 #include "tensor/text_float.h"
 
 enum { DEFAULT_EDGE = 3, DEFAULT_THRESHOLD = 1000, DEFAULT_WIDTH = 75 };
@@ -278,7 +279,8 @@ pgy_status pgy_view_text(char **out, pgy_view v, const pgy_text_options *options
         return pgy_error_set(err, PGY_E_TYPE, "an array of type %s and rank %d cannot be printed",
                              p.type->name, (int)v.rank);
     pgy_text_options o = {.size = sizeof o};
-    const pgy_status st = SIZED_TAKE(pgy_text_options, &o, options, err);
+    pgy_status st = view_need_host(&v, err);
+    if (!st) st = SIZED_TAKE(pgy_text_options, &o, options, err);
     if (st) return st;
     set_options(&p, &o);
     if (pgy_view_count(v) == 0) {

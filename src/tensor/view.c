@@ -2,7 +2,7 @@
 /* Shapes and borrowed views: counting without overflow, compactness, comparison of shapes. The
  * getters assume a valid shape (as tensors have); whoever takes a shape from outside asks
  * pgy_shape_count first. */
-#include <polygraphy/tensor.h>
+#include "tensor/tensor.h"
 
 #include "base/alloc.h"
 
@@ -36,6 +36,15 @@ pgy_view pgy_view_of(void *data, pgy_dtype dtype, size_t rank, const int64_t *sh
                       .rank = (int32_t)rank,
                       .dtype = dtype,
                       .shape = (int64_t *)(uintptr_t)shape};
+}
+
+pgy_status view_need_host(const pgy_view *v, pgy_error *err)
+{
+    if (!v->device.type || v->device.type == PGY_DEVICE_CPU) return PGY_OK;
+    return pgy_error_set(err, PGY_E_DEVICE,
+                         "an array lies in the memory of device %d:%d, which the host cannot read: "
+                         "copy it to the host first",
+                         (int)v->device.type, (int)v->device.id);
 }
 
 size_t pgy_view_count(pgy_view v)

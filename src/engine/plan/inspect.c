@@ -92,6 +92,7 @@ static void put_layer(json_writer *w, const pgy_plan_layer *l, size_t profile, b
     if (l->packed_bytes) json_put_uint(w, "PackedWeightBytes", l->packed_bytes);
     json_put_text(w, "TacticName", l->tactic ? l->tactic : "reference");
     json_put_int(w, "StreamId", 0);
+    if (l->device) json_put_text(w, "Device", l->device);
     put_sources(w, l);
     json_end_object(w);
     str_deinit(&name);

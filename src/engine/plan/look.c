@@ -106,13 +106,19 @@ static bool add_sources(pgy_plan_layer *l, pgy_plan *p)
 
 static const char *tactic_of(const pgy_plan *p, const program_step *s, size_t index, size_t step)
 {
+    static const char *const ACTS[] = {
+        [PROGRAM_COPY] = "copy", [PROGRAM_RECORD] = "record", [PROGRAM_WAIT] = "wait"};
+    if (s->act != PROGRAM_RUN) return ACTS[s->act];
     if (p->file) return plan_kernel_name(p->file, index, step);
     return s->kernel ? s->kernel->name : NULL;
 }
 
 static bool is_move(const pgy_plan_layer *l)
 {
-    return strcmp(l->type, "Reorder") == 0 || strcmp(l->type, "Copy") == 0;
+    static const char *const TYPES[] = {"Reorder", "Copy", "Record", "Wait"};
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (strcmp(l->type, TYPES[i]) == 0) return true;
+    return false;
 }
 
 static bool add_layers(pgy_plan *p, looked_at *to, size_t index)
@@ -128,6 +134,7 @@ static bool add_layers(pgy_plan *p, looked_at *to, size_t index)
         l->type = s->op_type;
         l->tactic = tactic_of(p, s, index, i);
         l->packed_bytes = s->plan.packed_bytes;
+        l->device = s->space ? from->spaces[s->space].name : NULL;
         ok = add_tensors(&l->inputs, &l->input_count, p, from, s->tensors, reads, false) &&
              add_tensors(&l->constants, &l->constant_count, p, from, s->tensors, reads, true) &&
              add_tensors(&l->outputs, &l->output_count, p, from, s->tensors + reads,

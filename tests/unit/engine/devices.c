@@ -402,6 +402,14 @@ static void test_devices__plans_have_sections_for_each(void **state)
     assert_int_equal(second.runs, 3 * 5);
     engine_release(e);
     pull_out();
+    pgy_plan *look = NULL;
+    if (pgy_plan_open(&look, PATH, &err)) fail_msg("%s", err.text); /* anywhere */
+    const pgy_plan_profile *layers = pgy_plan_profile_at(look, 0);
+    assert_string_equal(layers->layers[1].type, "Relu");
+    assert_string_equal(layers->layers[1].tactic, "relu_second");
+    assert_string_equal(layers->layers[1].device, "second:0");
+    assert_string_equal(layers->layers[0].tactic, "copy");
+    pgy_plan_close(look);
     remove(PATH);
     pgy_model_destroy(model);
 }

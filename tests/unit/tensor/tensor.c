@@ -191,3 +191,27 @@ static void test_tensor__shared_buffers_stay_in_memory(void **state)
     pgy_tensor_release(t);
     pgy_tensor_release(r);
 }
+
+/* Elements of another device cannot be read by the host. */
+static void test_tensor__views_of_other_devices_are_refused(void **state)
+{
+    (void)state;
+    static const int64_t shape[1] = {2};
+    static const char PATH[] = TEST_BINARY_DIR "/device_view.npy";
+    float data[2] = {1, 2};
+    pgy_view v = pgy_view_of(data, PGY_F32, 1, shape);
+    pgy_tensor *t = NULL;
+    char *text = NULL;
+    pgy_error err = {0};
+    assert_int_equal(v.device.type, PGY_DEVICE_CPU);
+    v.device = (pgy_device){.type = PGY_DEVICE_CUDA, .id = 1};
+    assert_int_equal(pgy_tensor_copy(&t, v, &err), PGY_E_DEVICE);
+    assert_non_null(strstr(err.text, "an array lies in the memory of device 2:1"));
+    assert_int_equal(pgy_view_text(&text, v, NULL, &err), PGY_E_DEVICE);
+    assert_int_equal(pgy_npy_save(PATH, v, &err), PGY_E_DEVICE);
+    assert_int_equal(pgy_raw_save(PATH, v, &err), PGY_E_DEVICE);
+    v.device = (pgy_device){0};
+    assert_int_equal(pgy_tensor_copy(&t, v, &err), PGY_OK);
+    assert_memory_equal(pgy_tensor_data(t), data, sizeof data);
+    pgy_tensor_release(t);
+}
