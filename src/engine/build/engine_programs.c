@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs by the shapes of the inputs, of which the latest ones are kept. The engine's own graph
  * has no concrete shapes: each build clones it under the lock, and infers and builds with the clone
- * without one, so that several threads may build at once. The clone belongs to the program. */
+ * without one, so that several threads may build at once. A program that points to nodes keeps the
+ * clone. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -123,7 +124,7 @@ pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, const pgy_metad
         st = PGY_OK;
     } else if (st) {
         pgy_error_set(err, st, "%s", why.text);
-    } else {
+    } else if (program_points_to_graph(made.program)) {
         engine_attach_graph(made.program, g);
         g = NULL;
     }

@@ -48,7 +48,7 @@ typedef struct program_step {
     kernel_plan plan;          /* packed bytes lie in the constants, at packed_offset */
     uint64_t packed_offset;    /* in the constants of its space */
     uint64_t workspace_offset; /* in the arena of its space */
-    pgy_node *node;            /* of the graph, for the reference; NULL for reorders */
+    pgy_node *node;            /* of the graph, for the reference; else NULL */
     uint32_t node_index;       /* of a reference step: its place in the graph */
     const op_node *op;         /* of a reference step; NULL if it has bodies: then its node runs */
     const uint32_t *tensors;   /* inputs, captured values of a reference step, then outputs;
@@ -116,9 +116,9 @@ typedef struct build_options {
 } build_options;
 
 /* From a graph whose shapes are all known (inference with concrete inputs has run); the graph must
- * outlive the program. PGY_E_UNSUPPORTED if some shape or type cannot be known before the data:
- * such a graph is interpreted. Nodes that a replay does not name are free; one that it names and
- * that cannot be done so is an error. `o` NULL: defaults. */
+ * outlive a program that points to it. PGY_E_UNSUPPORTED if some shape or type cannot be known
+ * before the data: such a graph is interpreted. Nodes that a replay does not name are free; one
+ * that it names and that cannot be done so is an error. `o` NULL: defaults. */
 pgy_status program_build(program **out, pgy_graph *g, const build_options *o,
                          pgy_error *err) PGY_MUST_CHECK;
 program *program_retain(program *p);
@@ -133,6 +133,8 @@ void program_context_destroy(program_context *c);
 /* Are there steps with bodies? Running those writes into their graph, so each context needs a copy
  * of it, with shapes inferred as for the program. */
 bool program_needs_graph(const program *p);
+/* Are there steps by reference? Those point to nodes of the graph that it was built from. */
+bool program_points_to_graph(const program *p);
 pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err) PGY_MUST_CHECK;
 /* Bytes of memory for a program that `threads` run. */
 uint64_t program_memory_bytes(const program *p, size_t threads);

@@ -147,6 +147,13 @@ bool program_needs_graph(const program *p)
     return false;
 }
 
+bool program_points_to_graph(const program *p)
+{
+    for (size_t i = 0; i < p->step_count; i++)
+        if (p->steps[i].node) return true;
+    return false;
+}
+
 static bool is_of(const program_step *s, const pgy_node *n)
 {
     return strcmp(s->op_type, n->op_type) == 0 && s->input_count == n->input_count &&

@@ -348,7 +348,6 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
                          .op_type = arena_strdup(&b->p->memory, n->op_type),
                          .kernel = c->kernel,
                          .space = c->kernel ? c->use.space : 0,
-                         .node = n,
                          .tensors = c->tensors,
                          .input_count = (uint32_t)n->input_count,
                          .captured_count = (uint32_t)c->captured_count,
