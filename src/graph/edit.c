@@ -7,18 +7,6 @@
 #include "base/alloc.h"
 #include "graph/edit.h"
 
-pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t, pgy_error *err)
-{
-    void *tensors = s->tensors;
-    if (!mem_grow(&tensors, &s->tensor_capacity, s->tensor_count + 1, sizeof *s->tensors)) {
-        pgy_tensor_release(t);
-        return graph_no_memory(err);
-    }
-    s->tensors = tensors;
-    s->tensors[s->tensor_count++] = t;
-    return PGY_OK;
-}
-
 /* ---- Uses ------------------------------------------------------------------------------------
  * Consumers keep their order. The list is a part of an array, so that it can lose its first entry
  * as cheaply as its last. Entries are looked for near the place where the last one was found:
@@ -89,73 +77,7 @@ void value_drop_consumer(pgy_value *v, pgy_node *n)
     }
 }
 
-/* ---- Names ---------------------------------------------------------------------------------- */
-
-enum { FEW_LEVELS = 8, FEW_INPUTS = 8 };
-
-/* So many more levels have a value of this name. An incomplete index is dropped. */
-static void count_name(graph_state *s, const char *name, int change)
-{
-    if (!s->names_gathered) return;
-    const uintptr_t count = (uintptr_t)strmap_get(&s->names, name);
-    if (strmap_put(&s->names, name, (void *)(count + (uintptr_t)change))) return;
-    strmap_deinit(&s->names);
-    s->names_gathered = false;
-}
-
-static void count_names(graph_state *s, const strmap *values, int change)
-{
-    for (size_t i = 0; s->names_gathered && i < values->count; i++)
-        count_name(s, values->entries[i].key, change);
-}
-
-bool level_put_value(pgy_graph *g, const char *name, value_box *box)
-{
-    graph_state *s = state_of(g);
-    strmap *values = &level_of(g)->values;
-    const bool is_new = s->names_gathered && !strmap_has(values, name);
-    if (!strmap_put(values, name, box)) return false;
-    if (is_new) count_name(s, name, 1);
-    return true;
-}
-
-strmap level_take_values(pgy_graph *g)
-{
-    strmap values = level_of(g)->values;
-    count_names(state_of(g), &values, -1);
-    level_of(g)->values = (strmap){0};
-    return values;
-}
-
-/* A name must be free in the level, in its subgraphs and in the levels around it; all levels count,
- * as that is simpler and gives the same names every time. With more than a few levels there is an
- * index of all their names. */
-static bool value_has_name(const char *name, const void *user)
-{
-    graph_state *s = (graph_state *)user;
-    if (!s->names_gathered && s->level_count > FEW_LEVELS) {
-        s->names_gathered = true;
-        for (size_t i = 0; i < s->level_count; i++)
-            count_names(s, &level_of(s->levels[i])->values, 1);
-    }
-    if (s->names_gathered) return strmap_get(&s->names, name) != NULL;
-    for (size_t i = 0; i < s->level_count; i++)
-        if (strmap_has(&level_of(s->levels[i])->values, name)) return true;
-    return false;
-}
-
-const char *graph_free_name(graph_state *s, const char *stem, name_is_taken taken, const void *user)
-{
-    str name = {0};
-    str_append(&name, stem);
-    if (taken)
-        name_make_free(&name, &s->name_count, taken, user);
-    else
-        name_make_free(&name, &s->name_count, value_has_name, s);
-    const char *kept = name.failed ? NULL : arena_strdup(&s->memory, str_text(&name));
-    str_deinit(&name);
-    return kept;
-}
+/* ---- New values and nodes ----------------------------------------------------------------- */
 
 pgy_value *value_create_unique(pgy_graph *g, const char *stem, pgy_error *err)
 {
@@ -170,8 +92,8 @@ pgy_status value_rename(pgy_value *v, const char *name, pgy_error *err)
     char *copy = arena_strdup(&state_of(v->graph)->memory, name);
     if (!copy || !strmap_rename(&level_of(v->graph)->values, v->name, name))
         return graph_no_memory(err);
-    count_name(state_of(v->graph), v->name, -1);
-    count_name(state_of(v->graph), name, 1);
+    level_count_name(state_of(v->graph), v->name, -1);
+    level_count_name(state_of(v->graph), name, 1);
     v->name = copy;
     if (v->producer) node_box_of(v->producer)->changed = true;
     for (size_t i = 0; i < v->consumer_count; i++) {
@@ -236,6 +158,8 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
     *out = n;
     return PGY_OK;
 }
+
+enum { FEW_INPUTS = 8 };
 
 /* Wide nodes are not asked: they rarely share an input with many others. */
 static bool reads_once(const pgy_node *n, const pgy_value *v)
@@ -347,11 +271,6 @@ void graph_suggest(suggestions *out, const pgy_graph *g)
         for (size_t k = 0; k < g->nodes[i]->output_count; k++)
             if (g->nodes[i]->outputs[k]) suggest_offer(out, g->nodes[i]->outputs[k]->name);
     for (size_t i = 0; i < g->initializer_count; i++) suggest_offer(out, g->initializers[i]->name);
-}
-
-pgy_value *pgy_graph_find_value(const pgy_graph *g, const char *name)
-{
-    return strmap_get(&level_of(g)->values, name);
 }
 
 pgy_node *pgy_graph_find_node(const pgy_graph *g, const char *name)

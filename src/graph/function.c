@@ -6,21 +6,6 @@
 
 #include "graph/graph.h"
 
-pgy_status function_find(graph_function **out, const pgy_graph *g, const pgy_node *n,
-                         pgy_error *err)
-{
-    const strmap *functions = &state_of(g)->functions;
-    *out = NULL;
-    if (functions->count == 0) return PGY_OK;
-    str key = {0};
-    str_printf(&key, "%s:%s:%s", domain_is_default(n->domain) ? "" : n->domain, n->op_type,
-               n->overload ? n->overload : "");
-    const pgy_status st = key.failed ? graph_no_memory(err) : PGY_OK;
-    if (!st) *out = strmap_get(functions, str_text(&key));
-    str_deinit(&key);
-    return st;
-}
-
 int64_t function_opset(const pgy_onnx_function *f)
 {
     for (size_t i = 0; i < f->opset_import_count; i++)
@@ -83,13 +68,6 @@ pgy_status function_body(pgy_graph **out, graph_function *f, pgy_graph *g, pgy_e
     }
     *out = f->body;
     return PGY_OK;
-}
-
-bool call_is_open(const call_chain *calls, const graph_function *f)
-{
-    for (; calls; calls = calls->outer)
-        if (calls->function == f) return true;
-    return false;
 }
 
 static const op_attr *find_attr(const op_attr *attrs, size_t count, const char *name)

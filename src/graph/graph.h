@@ -186,7 +186,7 @@ bool node_is(const pgy_node *n, const char *op_type); /* of the default domain *
 bool domain_is_default(const char *domain);
 const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name);
 
-/* ---- import.c, function.c -------------------------------------------------------------------- */
+/* ---- level.c, import.c, node_basics.c, function.c -------------------------------------------- */
 /* An empty level; `parent` NULL for the top and for function bodies. */
 pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent,
                         pgy_error *err) PGY_MUST_CHECK;
@@ -227,6 +227,8 @@ void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use, the last in t
 /* The same where n loses all its uses of v, so that it does not matter which goes first. Removing
  * uses in the order of the list, or against it, takes linear time in all. */
 void value_drop_consumer(pgy_value *v, pgy_node *n);
+/* Tells the index of names, if there is one, that so many more levels have a value of this name. */
+void level_count_name(graph_state *s, const char *name, int change);
 /* Into the map of a level, under this name; false: out of memory. */
 bool level_put_value(pgy_graph *g, const char *name, value_box *box);
 /* The map of a level, which is empty then. */

@@ -8,63 +8,6 @@
 #include "base/alloc.h"
 #include "graph/graph.h"
 
-pgy_status graph_no_memory(pgy_error *err)
-{
-    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the graph");
-}
-
-/* ---- Levels --------------------------------------------------------------------------------- */
-
-pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_error *err)
-{
-    void *levels = s->levels;
-    pgy_graph *g = arena_alloc(&s->memory, sizeof *g);
-    graph_level *level = arena_alloc(&s->memory, sizeof *level);
-    if (!g || !level ||
-        !mem_grow(&levels, &s->level_capacity, s->level_count + 1, sizeof *s->levels))
-        return graph_no_memory(err);
-    s->levels = levels;
-    level->id = s->level_count;
-    s->levels[s->level_count++] = g;
-    g->internal = level;
-    g->parent = parent;
-    g->name = "";
-    level->state = s;
-    if (parent) {
-        g->model = parent->model;
-        level->opsets = level_of(parent)->opsets;
-        level->opset_count = level_of(parent)->opset_count;
-        level->default_opset = level_of(parent)->default_opset;
-        level->depth = level_of(parent)->depth + 1;
-        level->is_function = level_of(parent)->is_function;
-    }
-    if (level->depth > GRAPH_MAX_DEPTH)
-        return pgy_error_set(err, PGY_E_FORMAT, "subgraphs are nested more than %d deep",
-                             GRAPH_MAX_DEPTH);
-    *out = g;
-    return PGY_OK;
-}
-
-pgy_value *level_add_value(pgy_graph *g, const char *name)
-{
-    graph_state *s = state_of(g);
-    value_box *box = arena_alloc(&s->memory, sizeof *box);
-    if (!box || !level_put_value(g, name, box)) return NULL;
-    box->id = s->value_count++;
-    box->value = (pgy_value){.name = name, .rank = -1, .graph = g, .internal = box};
-    box->declared.rank = box->known.rank = -1;
-    return &box->value;
-}
-
-pgy_value *level_resolve(const pgy_graph *g, const char *name)
-{
-    for (; g; g = g->parent) {
-        pgy_value *v = strmap_get(&level_of(g)->values, name);
-        if (v) return v;
-    }
-    return NULL;
-}
-
 static pgy_status define(pgy_value **out, pgy_graph *g, const char *name, const char *what,
                          pgy_error *err)
 {
@@ -372,20 +315,6 @@ pgy_status pgy_graph_import(pgy_graph **out, pgy_model *model, pgy_error *err)
     else
         *out = g;
     return st;
-}
-
-void state_destroy(graph_state *s)
-{
-    for (size_t i = 0; i < s->tensor_count; i++) pgy_tensor_release(s->tensors[i]);
-    for (size_t i = 0; i < s->level_count; i++) strmap_deinit(&level_of(s->levels[i])->values);
-    mem_free(s->tensors);
-    mem_free(s->levels);
-    strmap_deinit(&s->names);
-    strmap_deinit(&s->functions);
-    strmap_deinit(&s->operators);
-    dim_table_deinit(&s->dims);
-    arena_deinit(&s->memory);
-    mem_free(s);
 }
 
 void pgy_graph_destroy(pgy_graph *g)

@@ -11,57 +11,6 @@
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
-const char *node_label(const pgy_node *n)
-{
-    if (n->name && *n->name) return n->name;
-    for (size_t i = 0; i < n->output_count; i++)
-        if (n->outputs[i]) return n->outputs[i]->name;
-    return "";
-}
-
-pgy_status node_error(const pgy_node *n, pgy_error *err, pgy_status st, const char *format, ...)
-{
-    char text[sizeof err->text];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return pgy_error_set(err, st, "%s '%s': %s", n->op_type, node_label(n), text);
-}
-
-bool domain_is_default(const char *domain)
-{
-    return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
-}
-
-bool node_is(const pgy_node *n, const char *op_type)
-{
-    return domain_is_default(n->domain) && strcmp(n->op_type, op_type) == 0;
-}
-
-const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name)
-{
-    for (size_t i = 0; i < n->attribute_count; i++)
-        if (strcmp(n->attributes[i]->name, name) == 0) return n->attributes[i];
-    return NULL;
-}
-
-const pgy_onnx_tensor *node_constant(const pgy_node *n)
-{
-    if (n->input_count || n->output_count != 1 || !node_is(n, "Constant")) return NULL;
-    const pgy_onnx_attribute *a = node_attribute(n, "value");
-    return a && !(a->ref_attr_name && *a->ref_attr_name) ? a->t : NULL;
-}
-
-int64_t pgy_graph_opset(const pgy_graph *g, const char *domain)
-{
-    const graph_level *level = level_of(g);
-    if (domain_is_default(domain)) return level->default_opset;
-    for (size_t i = 0; i < level->opset_count; i++)
-        if (strcmp(level->opsets[i]->domain, domain) == 0) return level->opsets[i]->version;
-    return 0;
-}
-
 /* ---- Attributes ----------------------------------------------------------------------------- */
 
 static const op_attr_kind KINDS[] = {
