@@ -22,11 +22,6 @@ static const char LOG_PATH[] = "backend/trt/loader.py";
 
 static const double CALIBRATION_S = 2; /* the number of its inputs is not known */
 
-pgy_status engine_no_memory(pgy_error *err)
-{
-    return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-}
-
 engine *engine_retain(engine *e)
 {
     atomic_fetch_add_explicit(&e->users, 1, memory_order_relaxed);
@@ -127,30 +122,7 @@ const char *engine_name(const engine *e)
     return e->name;
 }
 
-bool engine_is_stripped(const engine *e)
-{
-    return atomic_load_explicit(&e->stripped, memory_order_acquire);
-}
-
-uint64_t engine_version(const engine *e)
-{
-    return atomic_load_explicit(&e->version, memory_order_acquire);
-}
-
 /* ---- Building ------------------------------------------------------------------------------- */
-
-pgy_status engine_describe(pgy_metadata **out, pgy_value *const *values, size_t count,
-                           pgy_error *err)
-{
-    pgy_status st = pgy_metadata_create(out, err);
-    for (size_t i = 0; !st && i < count; i++) {
-        int64_t shape[PGY_MAX_RANK];
-        const char *names[PGY_MAX_RANK];
-        const pgy_tensor_info info = interface_describe(values[i], shape, names);
-        st = pgy_metadata_set(*out, &info, err);
-    }
-    return st;
-}
 
 /* Of the file as it was, for those who look at the plan later. */
 uint64_t engine_hash_model(pgy_model *model)

@@ -14,13 +14,6 @@ static const char LOG_PATH[] = "backend/trt/loader.py";
 
 enum { MAX_PROGRAMS = 8 }; /* beside those of profiles */
 
-void engine_forget(built *b)
-{
-    program_release(b->program);
-    pgy_metadata_destroy(b->shapes);
-    *b = (built){0};
-}
-
 static void release_graph(void *graph)
 {
     pgy_graph_destroy(graph);

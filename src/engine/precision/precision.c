@@ -12,21 +12,6 @@
 
 static const char LOG_PATH[] = "backend/trt/config.py";
 
-/* ---- Entries -------------------------------------------------------------------------------- */
-
-pgy_status precision_no_memory(precision *x)
-{
-    if (!x->p.status) x->p.status = graph_no_memory(x->p.err);
-    return x->p.status;
-}
-
-precision_value *precision_of(precision *x, pgy_value *v)
-{
-    precision_value *entry = precision_values_at(&x->values, value_id(v));
-    if (!entry) precision_no_memory(x);
-    return entry;
-}
-
 static precision start(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
     return (precision){.p = {.f = {.graph = g,

@@ -61,6 +61,8 @@ pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor,
 uint32_t build_bound(const builder *b, const pgy_value *v);
 /* Does inference know the elements, so that nothing has to be computed? */
 bool build_is_constant(pgy_value *v);
+/* A tensor as kernels see it. */
+kernel_tensor build_describe(const builder *b, uint32_t tensor);
 /* Puts the elements of a constant into the program, once. */
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY_MUST_CHECK;
 /* Room in the constants of a space, 64-byte aligned. */
@@ -74,8 +76,6 @@ uint32_t build_root(const builder *b, uint32_t tensor);
  * kernels that are chosen (select.h) or by reference. */
 pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
                        pgy_error *err) PGY_MUST_CHECK;
-/* A tensor as kernels see it. */
-kernel_tensor build_describe(const builder *b, uint32_t tensor);
 /* Appends a reorder or copy between two tensors. */
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err) PGY_MUST_CHECK;
 /* The same to a tensor of the caller's, whatever way it takes. */

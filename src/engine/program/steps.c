@@ -54,18 +54,6 @@ static pgy_status prepare(program_step *step, builder *b, const kernel_problem *
     return st;
 }
 
-kernel_tensor build_describe(const builder *b, uint32_t tensor)
-{
-    if (tensor == PROGRAM_NO_TENSOR) return (kernel_tensor){0};
-    const build_tensor *t = &b->tensors[tensor], *root = &b->tensors[t->root];
-    return (kernel_tensor){.dtype = t->t.dtype,
-                           .rank = t->t.rank,
-                           .shape = t->t.shape,
-                           .layout = t->t.layout,
-                           .space = t->t.space,
-                           .data = root->constant ? pgy_tensor_data(root->constant) : NULL};
-}
-
 /* From the host to a device or back, in the same layout. */
 static pgy_status copy_between(builder *b, uint32_t from, uint32_t to, pgy_error *err)
 {

@@ -109,6 +109,18 @@ uint32_t build_root(const builder *b, uint32_t tensor)
     return tensor;
 }
 
+kernel_tensor build_describe(const builder *b, uint32_t tensor)
+{
+    if (tensor == PROGRAM_NO_TENSOR) return (kernel_tensor){0};
+    const build_tensor *t = &b->tensors[tensor], *root = &b->tensors[t->root];
+    return (kernel_tensor){.dtype = t->t.dtype,
+                           .rank = t->t.rank,
+                           .shape = t->t.shape,
+                           .layout = t->t.layout,
+                           .space = t->t.space,
+                           .data = root->constant ? pgy_tensor_data(root->constant) : NULL};
+}
+
 /* ---- Constants ------------------------------------------------------------------------------ */
 
 static pgy_status load_constant(pgy_tensor **out, pgy_value *v, pgy_error *err)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every file of an engine needs. */
+#include "engine/build/engine_state.h"
+#include "evaluate/interface.h"
+
+pgy_status engine_no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+void engine_forget(built *b)
+{
+    program_release(b->program);
+    pgy_metadata_destroy(b->shapes);
+    *b = (built){0};
+}
+
+bool engine_is_stripped(const engine *e)
+{
+    return atomic_load_explicit(&e->stripped, memory_order_acquire);
+}
+
+uint64_t engine_version(const engine *e)
+{
+    return atomic_load_explicit(&e->version, memory_order_acquire);
+}
+
+pgy_status engine_describe(pgy_metadata **out, pgy_value *const *values, size_t count,
+                           pgy_error *err)
+{
+    pgy_status st = pgy_metadata_create(out, err);
+    for (size_t i = 0; !st && i < count; i++) {
+        int64_t shape[PGY_MAX_RANK];
+        const char *names[PGY_MAX_RANK];
+        const pgy_tensor_info info = interface_describe(values[i], shape, names);
+        st = pgy_metadata_set(*out, &info, err);
+    }
+    return st;
+}
