@@ -455,6 +455,18 @@ CALL(pgy_gs_export_options)
     return st;
 }
 
+/* Lists are cut off behind their addresses, so there are none. */
+WHOLE(pgy_gs_template_options, .external_data_dir = "weights", .infer_shapes = true, .half = true, .external_data = true, .writer = "me")
+DEFAULTS(pgy_gs_template_options, .half = false)
+CALL(pgy_gs_template_options)
+{
+    char *text = NULL;
+    TRY(pgy_gs_template_text(&text, "m.onnx", o, err));
+    SAY("%zu characters", strlen(text));
+    pgy_text_free(text);
+    return PGY_OK;
+}
+
 static pgy_shard_options whole_pgy_shard_options(void)
 {
     pgy_shard_options o = pgy_shard_options_default();
