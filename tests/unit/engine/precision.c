@@ -574,7 +574,7 @@ static void test_precision__guards_cannot_be_narrow(void **state)
         builder_output(&b, "r", PGY_F32, "3, 4");
         name_nodes(&b);
         pgy_graph *g = import(&b);
-        assert_int_equal(precision_apply(g, &config, &err), i ? PGY_OK : PGY_E_UNSUPPORTED);
+        assert_int_equal(precision_apply(g, &config, &CALIBRATION_ENGINES, &err), i ? PGY_OK : PGY_E_UNSUPPORTED);
         if (!i) assert_non_null(strstr(err.text, "layer 'e' (Expand) cannot be in float16"));
         pgy_graph_destroy(g);
     }
