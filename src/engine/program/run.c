@@ -252,8 +252,10 @@ static void run_on_device(program_context *c, size_t index)
 {
     int none = PGY_OK;
     pgy_error why = {0};
-    const pgy_status st = device_side_step(c->devices, index, &c->launches[index],
-                                           c->addresses + c->starts[index], &why);
+    const pgy_status st = cancel_requested()
+                              ? PGY_E_CANCELLED
+                              : device_side_step(c->devices, index, &c->launches[index],
+                                                 c->addresses + c->starts[index], &why);
     if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
 }
 

@@ -556,3 +556,29 @@ static void test_devices__a_fault_there_names_the_step(void **state)
     pull_out();
     pgy_model_destroy(model);
 }
+
+static void test_devices__nothing_is_enqueued_after_a_request_to_stop(void **state)
+{
+    (void)state;
+    pgy_model *model = model_with_borders();
+    context *c = NULL;
+    pgy_tensor_map *in = feed(), *out = NULL;
+    pgy_error err = {0};
+    plug_in();
+    engine *e = build(model, true, 0);
+    assert_int_equal(context_create(&c, e, 2, &err), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    assert_int_equal(context_run(c, in, out, NULL, &err), PGY_OK);
+    const size_t runs = second.runs;
+    pgy_cancel();
+    assert_int_equal(context_run(c, in, out, NULL, &err), PGY_E_CANCELLED);
+    pgy_cancel_reset();
+    assert_int_equal(second.runs, runs);
+    assert_int_equal(context_run(c, in, out, NULL, &err), PGY_OK);
+    context_destroy(c);
+    engine_release(e);
+    pgy_tensor_map_destroy(in);
+    pgy_tensor_map_destroy(out);
+    pull_out();
+    pgy_model_destroy(model);
+}
