@@ -582,3 +582,77 @@ static void test_devices__nothing_is_enqueued_after_a_request_to_stop(void **sta
     pull_out();
     pgy_model_destroy(model);
 }
+
+/* ---- Three memories -------------------------------------------------------------------------- */
+
+static bool accept_add(kernel_problem *u, double *cost_ns)
+{
+    return u->input_count == 2 && accept(u, cost_ns);
+}
+
+static const kernel KERNELS_OF_THIRD[] = {{.name = "add_third",
+                                           .version = 1,
+                                           .ops = "Add",
+                                           .accept = accept_add,
+                                           .prepare = prepare,
+                                           .extent = extent,
+                                           .device = "third",
+                                           .enqueue = enqueue,
+                                           .load = load,
+                                           .unload = unload},
+                                          {0}};
+static const kernel RELU_OF_SECOND[] = {ROW("relu_second", "Relu"), {0}};
+static device device_third = {.name = "third:0", .kind = "third", .does = &functions};
+
+static pgy_model *chain(void)
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4, 8");
+    builder_node(&b, "Relu", "x", "a");
+    builder_node(&b, "Add", "a x", "b");
+    builder_node(&b, "Relu", "b", "c");
+    builder_output(&b, "c", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+/* What one device gives to another passes the host's memory, but the host does not wait for it. */
+static void test_devices__two_meet_on_the_host(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"second:0", "third:0"};
+    static const char PATH[] = TEST_BINARY_DIR "/three.plan";
+    const pgy_build_config config = {.size = sizeof config,
+                                     .threads = 1,
+                                     .has_optimization_level = true,
+                                     .devices = {.items = NAMES, .count = 2}};
+    pgy_model *model = chain();
+    engine *e = NULL;
+    program *p = NULL;
+    pgy_error err = {0};
+    plug_in();
+    kernel_withdraw(KERNELS);
+    assert_int_equal(kernel_offer(RELU_OF_SECOND, NULL), PGY_OK);
+    assert_int_equal(kernel_offer(KERNELS_OF_THIRD, NULL), PGY_OK);
+    assert_int_equal(device_register(&device_third, NULL), PGY_OK);
+    if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
+    assert_int_equal(engine_program_for(&p, e, 0, NULL), PGY_OK);
+    assert_int_equal(p->space_count, 3);
+    assert_int_equal(count_acts(p, PROGRAM_RUN, 1), 2);
+    assert_int_equal(count_acts(p, PROGRAM_RUN, 2), 1);
+    assert_int_equal(count_acts(p, PROGRAM_WAIT, 1), 1); /* for b */
+    assert_int_equal(count_acts(p, PROGRAM_WAIT, 2), 1); /* for a */
+    assert_int_equal(count_acts(p, PROGRAM_WAIT, 0), 2); /* at the end */
+    program_release(p);
+    if (engine_save(e, PATH, &err)) fail_msg("%s", err.text);
+    expect_same(run(e), run_on_host(model));
+    engine_release(e);
+    if (engine_open(&e, PATH, &err)) fail_msg("%s", err.text);
+    expect_same(run(e), run_on_host(model));
+    engine_release(e);
+    device_withdraw(&device_third);
+    kernel_withdraw(KERNELS_OF_THIRD);
+    kernel_withdraw(RELU_OF_SECOND);
+    pull_out();
+    remove(PATH);
+    pgy_model_destroy(model);
+}
