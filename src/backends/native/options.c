@@ -188,10 +188,11 @@ static void destroy_config(options_object *self)
     mem_free(k);
 }
 
+extern const pgy_backend BACKEND_native;
+
 pgy_status pgy_engine_runner_configure(pgy_backend_options *options, const pgy_build_config *config,
                                        pgy_error *err)
 {
-    extern const pgy_backend BACKEND_native;
     pgy_build_config *copy = NULL;
     if (!options || options_backend(options) != &BACKEND_native)
         return pgy_error_set(err, PGY_E_ARGUMENT,
