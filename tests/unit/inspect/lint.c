@@ -127,7 +127,7 @@ static void test_lint__a_runtime_is_needed(void **state)
     pgy_lint *l = NULL;
     pgy_error err = {0};
     assert_int_equal(pgy_lint_create(&l, loader, &o, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text, "there is no backend 'opref'");
+    assert_string_equal(err.text, "there is no reference backend");
     pgy_loader_destroy(loader);
 }
 
