@@ -505,6 +505,14 @@ device *fake_device_create(const char *name, fake_schedule schedule, uint64_t se
     return &d->device;
 }
 
+void fake_device_set_schedule(device *d, fake_schedule schedule, uint64_t seed)
+{
+    enter();
+    ((fake_device *)d)->schedule = schedule;
+    random_state = seed;
+    leave();
+}
+
 void fake_device_set_fingerprint(device *d, const char *fingerprint)
 {
     ((fake_device *)d)->fingerprint = fingerprint;

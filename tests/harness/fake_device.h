@@ -35,6 +35,8 @@ typedef enum fake_schedule {
 device *fake_device_create(const char *name, fake_schedule schedule, uint64_t seed);
 /* Aborts if a stream or memory was not given back. NULL is fine. */
 void fake_device_destroy(device *d);
+/* From now on; the seed is for all fake devices. */
+void fake_device_set_schedule(device *d, fake_schedule schedule, uint64_t seed);
 /* What plans are held against; borrowed. */
 void fake_device_set_fingerprint(device *d, const char *fingerprint);
 

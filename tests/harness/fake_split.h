@@ -14,6 +14,7 @@ typedef struct fake_split_model {
     engine *host;
     program *program; /* of the host alone */
     pgy_tensor_map *feed, *wanted;
+    pgy_tensor_map *before; /* other data, run first, so that nothing right is left in memory */
 } fake_split_model;
 
 /* Unknown sizes become 2 and 3. False: shapes depend on data, so that there is no program. Aborts
@@ -37,9 +38,13 @@ fake_split fake_split_draw(uint64_t seed);
 void fake_split_build(fake_split *s, const fake_split_model *m);
 /* As before; what the devices gave has to be back. */
 void fake_split_destroy(fake_split *s);
-/* Runs an engine several times on one context. @return the name of an output that differs from what
- * the host alone gives, or what failed; NULL: all is the same, bit by bit */
-const char *fake_split_differs(const fake_split_model *m, engine *e);
+/* Runs the other data. @return what failed; NULL: nothing */
+const char *fake_split_run_before(const fake_split_model *m, context *c);
+/* Runs the other data, then the data. @return the name of an output that differs from what the host
+ * alone gives, or what failed; NULL: all is the same, bit by bit */
+const char *fake_split_differs(const fake_split_model *m, context *c);
+/* The program for the data; program_release. */
+program *fake_split_program(const fake_split *s, const fake_split_model *m);
 /* Steps that fake devices compute. */
 size_t fake_split_steps(const program *p);
 

@@ -55,19 +55,26 @@ static void add(tally *t, const program *p)
     }
 }
 
+static void expect_same(const fake_split_model *m, engine *e, const char *name, uint64_t seed)
+{
+    context *c = NULL;
+    pgy_error err = {0};
+    if (context_create(&c, e, 1, &err)) fail_msg("%s, draw %d: %s", name, (int)seed, err.text);
+    for (int i = 0; i < 2; i++) {
+        const char *differs = fake_split_differs(m, c);
+        if (differs) fail_msg("%s, draw %d: %s", name, (int)seed, differs);
+    }
+    context_destroy(c);
+}
+
 static void try_split(tally *t, const fake_split_model *m, const char *name, uint64_t seed)
 {
     fake_split s = fake_split_draw(seed);
-    program *p = NULL;
-    pgy_metadata *shapes = NULL;
     fake_split_build(&s, m);
-    assert_int_equal(pgy_metadata_from_map(&shapes, m->feed, NULL), PGY_OK);
-    assert_int_equal(engine_program(&p, s.engine, shapes, NULL), PGY_OK);
-    pgy_metadata_destroy(shapes);
+    program *p = fake_split_program(&s, m);
     add(t, p);
     program_release(p);
-    const char *differs = fake_split_differs(m, s.engine);
-    if (differs) fail_msg("%s, draw %d: %s", name, (int)seed, differs);
+    expect_same(m, s.engine, name, seed);
     fake_split_destroy(&s);
 }
 
