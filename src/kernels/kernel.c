@@ -156,11 +156,6 @@ void kernel_plan_deinit(kernel_plan *p)
 
 /* ---- Sizes ---------------------------------------------------------------------------------- */
 
-size_t kernel_block(kernel_layout layout)
-{
-    return layout == KERNEL_BLOCKED_16 ? 16 : layout == KERNEL_BLOCKED_8 ? 8 : 1;
-}
-
 size_t kernel_count(const kernel_tensor *t)
 {
     size_t count = 1;

@@ -13,11 +13,8 @@
 
 #include "base/system.h"
 #include "device/device.h"
+#include "kernels/format.h"
 #include "ops/op.h"
-
-/* Where the elements of a tensor lie. Blocked: [N, ceil(C/b), spatial..., b]; lanes beyond C are
- * zero. */
-typedef enum kernel_layout { KERNEL_LINEAR, KERNEL_BLOCKED_8, KERNEL_BLOCKED_16 } kernel_layout;
 
 /* A tensor of a use: concrete shape; `data` of constants (in the declared type, linear), else NULL.
  * dtype NONE: an omitted input or output. */
@@ -151,7 +148,6 @@ static inline void kernel_fault(const kernel_run *r)
 
 size_t kernel_count(const kernel_tensor *t);      /* elements */
 size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout */
-size_t kernel_block(kernel_layout layout);        /* 1, 8 or 16 */
 /* [from, to) of part `part` of `parts` over `count` items: even, contiguous. */
 void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts);
 /* Runs a prepared kernel of the host on this thread alone, all phases and parts: for tests. */

@@ -70,10 +70,8 @@ static bool take_layouts(kernel_tensor *t, const pgy_tactic_tensor *from, size_t
 {
     for (size_t i = 0; i < n; i++) {
         const int32_t block = from[i].block;
-        if ((block != 1 && block != 8 && block != 16) || (block > 1 && t[i].rank < 2)) return false;
-        t[i].layout = block == 1   ? KERNEL_LINEAR
-                      : block == 8 ? KERNEL_BLOCKED_8
-                                   : KERNEL_BLOCKED_16;
+        if (block < 1 || (block > 1 && t[i].rank < 2)) return false;
+        if (!kernel_layout_of_block(&t[i].layout, (uint64_t)block)) return false;
     }
     return true;
 }

@@ -66,7 +66,9 @@ static bool extent_reorder(kernel_extent *e, const kernel_claim *q)
     if (q->input_count != 1) return extent_refuse(e, "number of inputs");
     if (p->item != 1 && p->item != 2 && p->item != 4 && p->item != 8)
         return extent_refuse(e, "size of an element");
-    if (p->block != 8 && p->block != 16) return extent_refuse(e, "block");
+    kernel_layout blocked;
+    if (p->block == 1 || !kernel_layout_of_block(&blocked, p->block))
+        return extent_refuse(e, "block");
     const uint64_t padded = extent_round_up(p->channels, p->block);
     const bool to = p->to_blocked != 0;
     extent_tensor(e, to ? 0 : 1, extent_mul3(p->outer, p->channels, p->inner), p->item);

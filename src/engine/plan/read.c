@@ -250,7 +250,7 @@ static bool tensor_bytes(uint64_t *out, const plan_file *p, const plan_tensor *t
     const int64_t *shapes = p->at[PLAN_SHAPES];
     size_t count = 1, bits;
     if (!is_text(p, t->name) || !is_type(t->dtype) || t->rank < 0 || t->rank > PGY_MAX_RANK ||
-        t->layout > KERNEL_BLOCKED_16 || t->place > PROGRAM_OUTPUT ||
+        t->layout >= kernel_format_count() || t->place > PROGRAM_OUTPUT ||
         !is_range(t->shape, (uint64_t)t->rank, p->counts[PLAN_SHAPES]))
         return false;
     const pgy_dtype dtype = pgy_dtype_from_onnx(t->dtype);

@@ -15,7 +15,7 @@ typedef struct build_tensor {
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant */
     bool stored;          /* the constant has a place in the constants */
     /* The same elements elsewhere or in another layout; 0: not made. */
-    uint32_t moved[PROGRAM_MAX_SPACES][3];
+    uint32_t moved[PROGRAM_MAX_SPACES][KERNEL_MAX_FORMATS];
 } build_tensor;
 
 typedef struct builder {

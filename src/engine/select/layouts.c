@@ -23,6 +23,7 @@ typedef struct net {
     pbqp *p;
     uint32_t outside;    /* the variable of what is not a node: it has one state */
     uint32_t *values;    /* of each tensor: its variable, or OUTSIDE */
+    uint32_t *guesses;   /* of each tensor with a variable: the state that a first guess gives it */
     uint32_t *producers; /* of each tensor: its node, or OUTSIDE */
     uint32_t *outputs;   /* which output of it */
     uint32_t *first;     /* reader */
@@ -52,11 +53,13 @@ static bool allocate(net *w)
     for (size_t i = 0; i < s->count; i++)
         most += s->nodes[i].n->input_count + s->nodes[i].n->captured_count;
     w->values = arena_alloc_array(s->memory, tensors, sizeof *w->values);
+    w->guesses = arena_alloc_array(s->memory, tensors, sizeof *w->guesses);
     w->producers = arena_alloc_array(s->memory, tensors, sizeof *w->producers);
     w->outputs = arena_alloc_array(s->memory, tensors, sizeof *w->outputs);
     w->first = arena_alloc_array(s->memory, tensors, sizeof *w->first);
     w->readers = arena_alloc_array(s->memory, most + 1, sizeof *w->readers);
-    if (!w->values || !w->producers || !w->outputs || !w->first || !w->readers) return false;
+    if (!w->values || !w->guesses || !w->producers || !w->outputs || !w->first || !w->readers)
+        return false;
     memset(w->values, 0xff, tensors * sizeof *w->values);
     memset(w->producers, 0xff, tensors * sizeof *w->producers);
     memset(w->first, 0xff, tensors * sizeof *w->first);
@@ -102,15 +105,15 @@ static unsigned given(const net *w, uint32_t tensor, size_t form)
     return w->s->nodes[node].forms[form].places[w->outputs[tensor]];
 }
 
-/* Layouts that somebody could give or want. */
-static unsigned layouts_in_play(const net *w, uint32_t tensor)
+/* Places that some form gives or takes. */
+static uint32_t places_in_play(const net *w, uint32_t tensor)
 {
-    unsigned mask = 0;
+    uint32_t mask = 0;
     for (size_t f = 0; f < forms_of(w, w->producers[tensor]); f++)
-        mask |= 1u << given(w, tensor, f);
+        mask |= UINT32_C(1) << given(w, tensor, f);
     for (uint32_t r = w->first[tensor]; r != OUTSIDE; r = w->readers[r].next)
         for (size_t f = 0; f < forms_of(w, w->readers[r].node); f++)
-            mask |= 1u << wanted(w, &w->readers[r], f);
+            mask |= UINT32_C(1) << wanted(w, &w->readers[r], f);
     return mask;
 }
 
@@ -133,7 +136,7 @@ static bool add_direct(net *w, uint32_t tensor, const reader *r)
 }
 
 /* The producer's side of a value: what it does not give in the right layout is reordered. */
-static bool add_producer(net *w, uint32_t tensor, uint32_t value, const unsigned *sets,
+static bool add_producer(net *w, uint32_t tensor, uint32_t value, const uint32_t *sets,
                          size_t count)
 {
     const size_t rows = forms_of(w, w->producers[tensor]);
@@ -143,14 +146,14 @@ static bool add_producer(net *w, uint32_t tensor, uint32_t value, const unsigned
         for (size_t k = 0; k < count; k++) {
             const unsigned own = given(w, tensor, i);
             double cost = sets[k] >> own & 1 ? 0 : PBQP_NEVER;
-            for (unsigned l = 0; sets[k] >> l; l++)
-                if (sets[k] >> l & 1) cost += select_reorder_ns(w->s, tensor, own, l);
+            for (uint32_t rest = sets[k]; rest; rest &= rest - 1)
+                cost += select_reorder_ns(w->s, tensor, own, (unsigned)__builtin_ctz(rest));
             costs[i * count + k] = cost;
         }
     return pbqp_add_edge(w->p, variable_of(w, w->producers[tensor]), value, costs);
 }
 
-static bool add_reading(net *w, const reader *r, uint32_t value, const unsigned *sets, size_t count)
+static bool add_reading(net *w, const reader *r, uint32_t value, const uint32_t *sets, size_t count)
 {
     const size_t rows = forms_of(w, r->node);
     double *costs = arena_alloc_array(w->s->memory, rows * count, sizeof *costs);
@@ -161,32 +164,71 @@ static bool add_reading(net *w, const reader *r, uint32_t value, const unsigned 
     return pbqp_add_edge(w->p, variable_of(w, r->node), value, costs);
 }
 
-static bool add_shared(net *w, uint32_t tensor, unsigned mask)
+/* Keeps the list in increasing order: of equal solutions the PBQP takes the first. */
+static void insert_set(uint32_t *sets, size_t *count, uint32_t set)
 {
-    const size_t most = (size_t)1 << __builtin_popcount(mask);
-    double *costs = arena_alloc_array(w->s->memory, most, sizeof *costs);
-    unsigned *sets = arena_alloc_array(w->s->memory, most, sizeof *sets);
+    size_t at = (*count)++;
+    for (; at > 0 && sets[at - 1] > set; at--) sets[at] = sets[at - 1];
+    sets[at] = set;
+}
+
+/* `set`, and what it becomes with up to `room` of the places in `free`. */
+static void add_sets(uint32_t *sets, size_t *count, uint32_t set, uint32_t free, size_t room)
+{
+    if (set) insert_set(sets, count, set);
+    for (uint32_t rest = free; room && rest; rest &= rest - 1) {
+        const uint32_t bit = rest & -rest;
+        add_sets(sets, count, set | bit, rest & (rest - 1), room - 1);
+    }
+}
+
+size_t select_sets(uint32_t sets[SELECT_MAX_SETS], uint32_t in_play, uint32_t needed)
+{
+    const int places = __builtin_popcount(in_play);
+    const size_t room = places <= 4 ? 4 : places <= 8 ? 3 : 2;
     size_t count = 0;
+    add_sets(sets, &count, 0, in_play, room);
+    if ((size_t)__builtin_popcount(needed) > room) insert_set(sets, &count, needed);
+    return count;
+}
+
+/* The places where the guess needs a value. */
+static uint32_t needed_by(const net *w, uint32_t tensor, const uint32_t *forms)
+{
+    const uint32_t p = w->producers[tensor];
+    uint32_t needed = UINT32_C(1) << given(w, tensor, p == OUTSIDE ? 0 : forms[p]);
+    for (uint32_t r = w->first[tensor]; r != OUTSIDE; r = w->readers[r].next) {
+        const uint32_t n = w->readers[r].node;
+        needed |= UINT32_C(1) << wanted(w, &w->readers[r], n == OUTSIDE ? 0 : forms[n]);
+    }
+    return needed;
+}
+
+static bool add_shared(net *w, uint32_t tensor, uint32_t in_play, uint32_t needed)
+{
+    uint32_t sets[SELECT_MAX_SETS];
+    const size_t count = select_sets(sets, in_play, needed);
+    double *costs = arena_alloc_array(w->s->memory, count, sizeof *costs);
     uint32_t value;
-    if (!costs || !sets) return false;
-    for (unsigned set = 1; set <= mask; set++)
-        if ((set & ~mask) == 0) sets[count++] = set;
-    if (!pbqp_add_node(w->p, &value, count, costs)) return false;
+    if (!costs || !pbqp_add_node(w->p, &value, count, costs)) return false;
     w->values[tensor] = value;
+    for (size_t i = 0; i < count; i++)
+        if (sets[i] == needed) w->guesses[tensor] = (uint32_t)i;
     if (!add_producer(w, tensor, value, sets, count)) return false;
     for (uint32_t r = w->first[tensor]; r != OUTSIDE; r = w->readers[r].next)
         if (!add_reading(w, &w->readers[r], value, sets, count)) return false;
     return true;
 }
 
-static bool add_value(net *w, uint32_t tensor)
+static bool add_value(net *w, uint32_t tensor, const uint32_t *forms)
 {
     const build_tensor *t = &w->s->b->tensors[tensor];
     if (w->first[tensor] == OUTSIDE || w->s->b->tensors[t->root].constant) return true;
-    const unsigned mask = layouts_in_play(w, tensor);
+    const uint32_t mask = places_in_play(w, tensor);
     if ((mask & (mask - 1)) == 0) return true;
     const reader *r = &w->readers[w->first[tensor]];
-    return r->next == OUTSIDE ? add_direct(w, tensor, r) : add_shared(w, tensor, mask);
+    return r->next == OUTSIDE ? add_direct(w, tensor, r)
+                              : add_shared(w, tensor, mask, needed_by(w, tensor, forms));
 }
 
 static bool add_nodes(net *w)
@@ -227,34 +269,19 @@ static void guess(const net *w, uint32_t *forms)
     }
 }
 
-/* Values are there in exactly the layouts that the guess needs. */
-static void guess_values(const net *w, uint32_t *states, const uint32_t *forms)
-{
-    for (uint32_t t = 0; t < w->s->b->tensor_count; t++) {
-        if (w->values[t] == OUTSIDE) continue;
-        const uint32_t p = w->producers[t];
-        const unsigned mask = layouts_in_play(w, t);
-        unsigned needed = 1u << given(w, t, p == OUTSIDE ? 0 : forms[p]);
-        for (uint32_t r = w->first[t]; r != OUTSIDE; r = w->readers[r].next) {
-            const uint32_t n = w->readers[r].node;
-            needed |= 1u << wanted(w, &w->readers[r], n == OUTSIDE ? 0 : forms[n]);
-        }
-        for (unsigned set = 1; set < needed; set++) states[w->values[t]] += (set & ~mask) == 0;
-    }
-}
-
 pgy_status select_layouts(selection *s, uint32_t *forms, bool guessed, pgy_error *err)
 {
     net w = {.s = s, .p = pbqp_create(s->memory)};
     if (!w.p || !allocate(&w) || !add_nodes(&w)) return no_memory(err);
     connect(&w);
+    if (!guessed) guess(&w, forms);
     for (uint32_t t = 0; t < s->b->tensor_count; t++)
-        if (!add_value(&w, t)) return no_memory(err);
+        if (!add_value(&w, t, forms)) return no_memory(err);
     uint32_t *states = arena_alloc_array(s->memory, pbqp_node_count(w.p) + 1, sizeof *states);
     if (!states) return no_memory(err);
-    if (!guessed) guess(&w, forms);
     memcpy(states, forms, s->count * sizeof *states);
-    guess_values(&w, states, forms);
+    for (uint32_t t = 0; t < s->b->tensor_count; t++)
+        if (w.values[t] != OUTSIDE) states[w.values[t]] = w.guesses[t];
     if (!pbqp_solve(w.p, states)) return no_memory(err);
     memcpy(forms, states, s->count * sizeof *forms);
     return PGY_OK;

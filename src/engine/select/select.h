@@ -6,9 +6,11 @@
 #include "engine/program/build.h"
 #include "engine/tactics/timing.h"
 
-enum { SELECT_LAYOUTS = KERNEL_BLOCKED_16 + 1 };
+/* A place is a layout in a space, as one number; on the host it is that of the layout. Sets of
+ * places are bit masks. */
+enum { SELECT_LAYOUTS = KERNEL_MAX_FORMATS, SELECT_PLACES = SELECT_LAYOUTS * PROGRAM_MAX_SPACES };
+_Static_assert(SELECT_PLACES <= 32, "a set of places is an unsigned of 32 bits");
 
-/* Where a tensor is, in layout and space: one number, that of the layout on the host. */
 static inline uint8_t select_place(kernel_layout layout, uint32_t space)
 {
     return (uint8_t)(space * SELECT_LAYOUTS + layout);
@@ -74,7 +76,7 @@ typedef struct selection {
 pgy_status select_kernels(builder *b, build_node *nodes, size_t count, arena *memory,
                           pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- select_variants.c ---- */
+/* ---- variants.c ---- */
 /* Fills variants and forms of a node. */
 pgy_status select_gather(selection *s, select_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* The use as accepted by a variant; false if it is not. */
@@ -82,7 +84,7 @@ bool select_use(kernel_problem *out, const select_node *n, const select_variant 
 const char *select_domain(const build_node *n); /* "" for ONNX's */
 bool select_can_reorder(const kernel_tensor *t);
 
-/* ---- select_times.c ---- */
+/* ---- times.c ---- */
 /* Best variant and cost of every form by estimates. */
 void select_estimate(selection *s);
 /* The same by times: from the cache, else measured as far as the level wants it. */
@@ -90,7 +92,13 @@ pgy_status select_measure(selection *s, pgy_error *err) PGY_MUST_CHECK;
 /* Nanoseconds to bring a tensor from one place to another. */
 double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, unsigned to);
 
-/* ---- select_layouts.c ---- */
+/* ---- layouts.c ---- */
+/* The sets of places in which a value that several nodes read may be there, of the places in play:
+ * each is a state of the PBQP, so their number is bounded. Up to four places give all sets, up to
+ * eight those of at most three places, more those of at most two; `needed`, which a first guess
+ * takes, is always one. So there are at most 15, 93 and 529. Returns how many. */
+enum { SELECT_MAX_SETS = 529 };
+size_t select_sets(uint32_t sets[SELECT_MAX_SETS], uint32_t in_play, uint32_t needed);
 /* The forms that are cheapest together, reorders included; `forms` holds a first guess, or is all 0
  * and `guess` is false. */
 pgy_status select_layouts(selection *s, uint32_t *forms, bool guess, pgy_error *err) PGY_MUST_CHECK;

@@ -350,7 +350,7 @@ pgy_status select_gather(selection *s, select_node *n, pgy_error *err)
     static const kernel_list NONE = {0};
     const kernel_list *list = n->n->free ? kernels_of(s, n->n) : &NONE;
     if (!list) return no_memory(err);
-    const size_t most = (list->count + 1) * SELECT_LAYOUTS * s->b->p->space_count;
+    const size_t most = (list->count + 1) * kernel_format_count() * s->b->p->space_count;
     n->usual = SELECT_NONE;
     n->kernels = list->hash;
     n->variants = arena_alloc_array(s->memory, most, sizeof *n->variants);
