@@ -53,8 +53,8 @@ void *fake_device_reach(device *d, const void *address, size_t size_bytes);
 
 /* Fills with FAKE_POISON. */
 void fake_poison(void *memory, size_t size_bytes);
-/* Calls `f` in a child process. @return true: it returned; false: it died by a signal or by abort.
- * What it prints is dropped. */
+/* Calls `f` in a child process. @return true: it returned; false: a signal, abort or the report of
+ * a sanitizer ended it. What it prints is dropped. */
 bool fake_survives(void (*f)(void *user), void *user);
 
 #endif
