@@ -100,7 +100,6 @@ typedef struct value_box {
     size_t room;       /* so many from value.consumers on */
     size_t last_use;   /* place in value.consumers where one was last removed */
     bool data_tried;   /* small weights are read once */
-    bool guards;       /* of guard.c: a number that is too small for 16-bit floats, and matters */
 } value_box;
 
 /* What a node was before the opset was converted; shared by the nodes it became. */
@@ -115,7 +114,6 @@ typedef struct node_box {
     size_t id;
     size_t last_slot; /* that value_replace_uses changed; the next is likely near */
     bool prepared, has_refs, changed;
-    unsigned guards;               /* of guard.c: the 16-bit floats that it must not be in */
     const op_def *def;             /* NULL: unknown operator, or a function */
     const op_signature *signature; /* NULL: none is known */
     graph_function *function;

@@ -34,21 +34,27 @@ static const struct {
     {"MeanVarianceNormalization", NULL, 0, 1e-9f},
 };
 
-static bool has_bit(const pgy_node *n, pgy_dtype half, unsigned bit)
+void graph_guards_deinit(graph_guards *found)
 {
-    return node_box_of(n)->guards & (half == PGY_F16 ? bit : 2 * bit);
+    guard_bits_deinit(&found->nodes);
+    id_marks_deinit(&found->numbers);
 }
 
-bool graph_guard_keeps(const pgy_node *n, pgy_dtype half)
+static bool has_bit(const graph_guards *found, const pgy_node *n, pgy_dtype half, unsigned bit)
 {
-    return has_bit(n, half, GUARD_KEEPS);
+    return guard_bits_get(&found->nodes, node_id(n)) & (half == PGY_F16 ? bit : 2 * bit);
 }
 
-bool graph_guard_made(const pgy_value *v, pgy_dtype half)
+bool graph_guard_keeps(const graph_guards *found, const pgy_node *n, pgy_dtype half)
+{
+    return has_bit(found, n, half, GUARD_KEEPS);
+}
+
+bool graph_guard_made(const graph_guards *found, const pgy_value *v, pgy_dtype half)
 {
     const pgy_node *n = v->producer;
     if (n && node_is(n, "Cast") && n->inputs[0]) n = n->inputs[0]->producer;
-    return n && has_bit(n, half, GUARD_MADE_LARGE);
+    return n && has_bit(found, n, half, GUARD_MADE_LARGE);
 }
 
 static const division *division_by(const pgy_node *n)
@@ -140,13 +146,13 @@ static void tell(const guard_walk *w, const pgy_node *n)
             node_label(n), n->op_type, w->name, type, w->number);
 }
 
-pgy_status graph_guard_mark(pgy_graph *g, pgy_dtype half, pgy_error *err)
+pgy_status graph_guard_mark(graph_guards *found, pgy_graph *g, pgy_dtype half, pgy_error *err)
 {
-    guard_walk w = {.half = half, .err = err};
+    guard_walk w = {.found = found, .half = half, .err = err};
     for (size_t i = 0; !w.status && i < g->node_count; i++) {
         pgy_node *n = g->nodes[i];
         for (size_t k = 0; !w.status && k < n->subgraph_count; k++)
-            w.status = graph_guard_mark(n->subgraphs[k], half, err);
+            w.status = graph_guard_mark(found, n->subgraphs[k], half, err);
         w.budget = MAX_NODES;
         w.measured = NULL;
         if (w.status || (!epsilon_guards(&w, n) && !division_is_guarded(&w, n)) || w.status)

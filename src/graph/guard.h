@@ -11,13 +11,30 @@
 #define GRAPH_GUARD_H
 
 #include "graph/graph.h"
+#include "graph/side_table.h"
 
-/* Finds, in g and all inside it, what must not be computed in float16 or bfloat16 for that reason,
- * and tells of each division. Types must have been inferred and nodes been prepared. */
-pgy_status graph_guard_mark(pgy_graph *g, pgy_dtype half, pgy_error *err) PGY_MUST_CHECK;
+SIDE_TABLE(guard_bits, uint8_t)
+
+/* What was found in a graph. Zeroed: nothing. */
+typedef struct graph_guards {
+    guard_bits nodes; /* see guard_walk.h */
+    id_marks numbers; /* the constants that guard */
+} graph_guards;
+
+void graph_guards_deinit(graph_guards *found);
+/* Adds the nodes of g, and of all levels inside it, that must not be computed in float16 or
+ * bfloat16 for that reason, and logs each division. Types must have been inferred and nodes been
+ * prepared. */
+pgy_status graph_guard_mark(graph_guards *found, pgy_graph *g, pgy_dtype half,
+                            pgy_error *err) PGY_MUST_CHECK;
 /* Was n found? */
-bool graph_guard_keeps(const pgy_node *n, pgy_dtype half);
+bool graph_guard_keeps(const graph_guards *found, const pgy_node *n, pgy_dtype half);
 /* Is v the result of such a division, which may be beyond the range of the type? */
-bool graph_guard_made(const pgy_value *v, pgy_dtype half);
+bool graph_guard_made(const graph_guards *found, const pgy_value *v, pgy_dtype half);
+/* Is v a constant that guards a division? */
+static inline bool graph_guard_is_number(const graph_guards *found, pgy_value *v)
+{
+    return id_marks_get(&found->numbers, value_id(v));
+}
 
 #endif

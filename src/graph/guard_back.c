@@ -61,9 +61,18 @@ bool guard_moves(const pgy_node *n)
     return c && c->how == MOVES;
 }
 
-void guard_set(const guard_walk *w, const pgy_node *n, unsigned bit)
+void guard_set(guard_walk *w, const pgy_node *n, unsigned bit)
 {
-    node_box_of(n)->guards |= w->half == PGY_F16 ? bit : 2 * bit;
+    uint8_t *bits = guard_bits_at(&w->found->nodes, node_id(n));
+    if (bits)
+        *bits |= (uint8_t)(w->half == PGY_F16 ? bit : 2 * bit);
+    else
+        w->status = graph_no_memory(w->err);
+}
+
+static void mark_number(guard_walk *w, pgy_value *v)
+{
+    if (!id_marks_set(&w->found->numbers, value_id(v))) w->status = graph_no_memory(w->err);
 }
 
 /* ---- Numbers -------------------------------------------------------------------------------- */
@@ -160,7 +169,7 @@ static bool constant_guards(guard_walk *w, pgy_value *v, guard_place p)
     }
     pgy_tensor_release(t);
     if (!small || (p.mixed && others)) return false;
-    box_of(v)->guards = true;
+    mark_number(w, v);
     return guard_found(w, v->name, number);
 }
 
@@ -181,7 +190,7 @@ bool guard_scalar(guard_walk *w, double *out, pgy_value *v)
 static void keep_condition(guard_walk *w, pgy_value *v)
 {
     const pgy_node *n = v ? v->producer : NULL;
-    if (v && guard_is_constant(v)) box_of(v)->guards = true;
+    if (v && guard_is_constant(v)) mark_number(w, v);
     if (!n || !IN_LIST(n, CONDITIONS) || --w->budget < 0) return;
     guard_set(w, n, GUARD_KEEPS);
     for (size_t i = 0; i < n->input_count; i++) keep_condition(w, n->inputs[i]);

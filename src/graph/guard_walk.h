@@ -13,6 +13,7 @@ typedef struct guard_place {
 } guard_place;
 
 typedef struct guard_walk {
+    graph_guards *found;
     pgy_dtype half;
     int budget;       /* of nodes that are looked at */
     const char *name; /* of the constant that was found */
@@ -22,10 +23,10 @@ typedef struct guard_walk {
     pgy_error *err;
 } guard_walk;
 
-/* Bits of node_box.guards, for float16; twice as much for bfloat16. */
+/* Bits of graph_guards.nodes, for float16; twice as much for bfloat16. */
 enum { GUARD_KEEPS = 1, GUARD_MADE_LARGE = 4 };
 
-void guard_set(const guard_walk *w, const pgy_node *n, unsigned bit);
+void guard_set(guard_walk *w, const pgy_node *n, unsigned bit);
 /* n stays, with what it chooses by. */
 void guard_keep(guard_walk *w, const pgy_node *n);
 /* Does c keep the divisor from 0 in float32, but not in 16 bits? */

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/sized.h"
-#include "graph/guard.h"
 #include "graph/half.h"
 #include "graph/inline.h"
 #include "graph/mask.h"
@@ -40,7 +39,7 @@ static bool only_for_wide(const halver *h, const pgy_value *v)
 /* A constant that stays as it is; others than wide operators read it through a Cast. */
 static bool is_kept(const halver *h, pgy_value *v)
 {
-    return only_for_wide(h, v) || (box_of(v)->guards && !v->is_output);
+    return only_for_wide(h, v) || (graph_guard_is_number(h->guards, v) && !v->is_output);
 }
 
 /* ---- Levels --------------------------------------------------------------------------------- */
@@ -126,7 +125,7 @@ static pgy_status narrow(const halver *h, pgy_graph *g, pgy_value *from, pgy_val
 {
     pgy_value *limited = from;
     mask_use use = graph_mask_use(to);
-    if (use == MASK_NONE && graph_guard_made(from, h->type->dtype)) use = MASK_PART;
+    if (use == MASK_NONE && graph_guard_made(h->guards, from, h->type->dtype)) use = MASK_PART;
     const pgy_status st = graph_mask_clip(&limited, from, use, h->type->largest, err);
     return st ? st : add_cast(g, limited, to, h->type->onnx, err);
 }
@@ -322,7 +321,8 @@ pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options,
 {
     pgy_half_options taken = pgy_half_options_default();
     id_marks wide = {0}, half = {0};
-    halver h = {.options = &taken, .wide = &wide, .half = &half};
+    graph_guards guards = {0};
+    halver h = {.options = &taken, .wide = &wide, .half = &half, .guards = &guards};
     pgy_status st = SIZED_TAKE(pgy_half_options, &taken, options, err);
     if (st) return st;
     h.type = type_find(h.options->dtype);
@@ -337,11 +337,12 @@ pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options,
     h.used = arena_alloc_array(&state_of(g)->memory, h.options->keep_count + 1, sizeof *h.used);
     if (!h.used) return graph_no_memory(err);
     st = prepare(&h, g, err);
-    if (!st) st = graph_guard_mark(g, h.type->dtype, err);
+    if (!st) st = graph_guard_mark(&guards, g, h.type->dtype, err);
     if (!st) st = half_mark_wide(&h, g, false, err);
     if (!st) st = check_keep(&h, err);
     if (!st) st = convert(&h, g, err);
     id_marks_deinit(&wide);
     id_marks_deinit(&half);
+    graph_guards_deinit(&guards);
     return st;
 }

@@ -3,8 +3,7 @@
 #ifndef GRAPH_HALF_H
 #define GRAPH_HALF_H
 
-#include "graph/graph.h"
-#include "graph/side_table.h"
+#include "graph/guard.h"
 
 enum { HALF_ONNX_FLOAT = 1 };
 
@@ -23,6 +22,7 @@ typedef struct halver {
     bool *used;     /* per entry of options->keep */
     id_marks *wide; /* nodes that stay float32 */
     id_marks *half; /* values that are 16-bit now */
+    graph_guards *guards;
 } halver;
 
 /* ---- half_choose.c --------------------------------------------------------------------------- */

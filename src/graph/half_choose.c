@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/guard.h"
 #include "graph/half.h"
 #include "ops/signature.h"
 
@@ -126,7 +125,7 @@ static pgy_status stays(bool *out, const halver *h, pgy_node *n, pgy_error *err)
     *out = half_is_named(h, n) || strcmp(n->domain, "ai.onnx.ml") == 0;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) *out |= node_is(n, KEPT[i]);
     *out |= node_box_of(n)->function || !has_narrow(h, n);
-    *out |= graph_guard_keeps(n, h->type->dtype);
+    *out |= graph_guard_keeps(h->guards, n, h->type->dtype);
     if (*out) return PGY_OK;
     const pgy_status st = follows(&narrow, h, n, err);
     *out = !narrow;

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "engine/precision/precision.h"
-#include "graph/guard.h"
 #include "graph/mask.h"
 #include "ops/signature.h"
 #include "tensor/convert.h"
@@ -261,7 +260,7 @@ static bool is_quantized_around(const pgy_node *n)
 static pgy_dtype other_for(const precision *x, const pgy_node *n)
 {
     const bool fits = x->config->bf16 && signature_for(n, PGY_BF16);
-    return fits && !graph_guard_keeps(n, PGY_BF16) ? PGY_BF16 : PGY_DTYPE_NONE;
+    return fits && !graph_guard_keeps(&x->guards, n, PGY_BF16) ? PGY_BF16 : PGY_DTYPE_NONE;
 }
 
 static pgy_dtype fallback_for(precision *x, const pgy_node *n, pgy_dtype asked)
@@ -344,7 +343,7 @@ static pgy_dtype choose(precision *x, const pgy_node *n)
             precision_refuse(x, n, asked, "the operator has no such form");
         return PGY_DTYPE_NONE;
     }
-    if (t != PGY_F32 && graph_guard_keeps(n, t)) return unguarded(x, n, t, asked);
+    if (t != PGY_F32 && graph_guard_keeps(&x->guards, n, t)) return unguarded(x, n, t, asked);
     return t == PGY_F16 ? fallback_for(x, n, asked) : t;
 }
 
@@ -424,7 +423,7 @@ static void narrow(precision *x, pgy_value *from, pgy_value *to)
     if (x->p.status) return;
     if (pattern_dtype(from) == PGY_F32 && to->dtype != PGY_F32) {
         mask_use use = graph_mask_use(from);
-        if (use == MASK_NONE && graph_guard_made(from, to->dtype)) use = MASK_PART;
+        if (use == MASK_NONE && graph_guard_made(&x->guards, from, to->dtype)) use = MASK_PART;
         x->p.status = graph_mask_clip(&limited, from, use, largest_of(to->dtype), x->p.err);
     }
     cast(x, limited, to);

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/passes/pass.h"
-#include "graph/guard.h"
 
 static const char LOG_PATH[] = "backend/trt/config.py";
 
@@ -28,6 +27,7 @@ static pgy_status finish(precision *x)
     pgy_status st = x->p.status;
     arena_deinit(&x->p.f.memory);
     precision_values_deinit(&x->values);
+    graph_guards_deinit(&x->guards);
     if (!st) st = pgy_graph_remove_unused(g, x->p.err);
     if (!st) st = pgy_graph_sort(g, x->p.err);
     return st ? st : pgy_graph_infer_shapes(g, NULL, x->p.err);
@@ -96,13 +96,13 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config,
 
 static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
-    pgy_status st = fuse_first(g, config, err);
-    if (!st && (config->fp16 || asks_for(config, PGY_F16)))
-        st = graph_guard_mark(g, PGY_F16, err);
-    if (!st && (config->bf16 || asks_for(config, PGY_BF16)))
-        st = graph_guard_mark(g, PGY_BF16, err);
+    const pgy_status st = fuse_first(g, config, err);
     if (st) return st;
     precision x = start(g, config, err);
+    if (config->fp16 || asks_for(config, PGY_F16))
+        x.p.status = graph_guard_mark(&x.guards, g, PGY_F16, err);
+    if (!x.p.status && (config->bf16 || asks_for(config, PGY_BF16)))
+        x.p.status = graph_guard_mark(&x.guards, g, PGY_BF16, err);
     precision_mark_exact(&x);
     precision_halve(&x);
     if (!x.p.status && (x.count[0] || config->fp16))

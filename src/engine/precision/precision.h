@@ -8,7 +8,7 @@
 #include <polygraphy/build_config.h>
 
 #include "engine/precision/calibrate.h"
-#include "graph/side_table.h"
+#include "graph/guard.h"
 #include "transform/pattern.h"
 
 /* Gives inputs and outputs the types that config->tensor_types asks for, and says which formats
@@ -46,6 +46,7 @@ typedef struct precision {
     const calibration_runner *runner; /* NULL: nothing can be calibrated from data */
     bool fuses; /* norms were made one node each, so layers' names may have gone */
     precision_values values;
+    graph_guards guards;              /* of float16 and bfloat16 */
     const pgy_value *zero;            /* int8 zero point of the top level */
     size_t count[3], quantized_count; /* layers; in float16, bfloat16, float32 */
 } precision;

@@ -138,7 +138,9 @@ static void test_fake_splits__random_networks_give_the_same_bits(void **state)
     for (uint64_t seed = 0; seed < NETWORKS; seed++) {
         byte_source source = {.state = seed};
         fake_split_model m;
-        if (fake_split_open(&m, random_network(&source))) try_split(&t, &m, "random network", seed);
+        pgy_model *model = random_network(&source);
+        assert_non_null(model);
+        if (fake_split_open(&m, model)) try_split(&t, &m, "random network", seed);
         fake_split_close(&m);
     }
     assert_true(t.on_device > NETWORKS && t.copies > NETWORKS);
