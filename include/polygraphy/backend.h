@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The ABI of a runtime adapter: all that an in-tree or out-of-tree backend needs.
+ * The ABI of backends. A backend adapts one runtime; in-tree and out-of-tree backends need only
+ * this header.
  *
- * A backend is one const struct of callbacks. In-tree ones have a line in
- * src/backends/backends.def; others are shared objects that export `const pgy_backend
- * *pgy_backend_v1(const pgy_backend_host *host)` and link nothing of ours. The host passes its own
- * function table in. Life of a runner: create -> activate -> (inputs, outputs, infer)* ->
- * deactivate -> destroy. Structs that cross the border start with their size; both are only ever
- * appended to.
+ * A backend is one const struct of callbacks. An in-tree backend has a line in
+ * src/backends/backends.def. Any other is a shared object that exports `const pgy_backend
+ * *pgy_backend_v1(const pgy_backend_host *host)` and does not link this library: `host` is the
+ * table of functions that it may call. Life of a runner: create -> activate -> (inputs, outputs,
+ * infer)* -> deactivate -> destroy. Structs that both sides share start with their size, and new
+ * members are only appended.
  */
 #ifndef POLYGRAPHY_BACKEND_H
 #define POLYGRAPHY_BACKEND_H
@@ -21,7 +22,7 @@ extern "C" {
 
 #define PGY_BACKEND_ABI 1
 
-/** What the host offers; backends call nothing else of ours. */
+/** The functions of this library that backends may call. */
 typedef struct pgy_backend_host {
     size_t size;
     uint32_t abi;
@@ -29,7 +30,7 @@ typedef struct pgy_backend_host {
     void (*free)(void *p);
     void (*log)(pgy_severity severity, const char *path, int line, const char *text);
     pgy_status (*set_error)(pgy_error *err, pgy_status status, const char *text);
-    /** A new zeroed tensor, and access to it. */
+    /** Creates a tensor of zeros. */
     pgy_status (*tensor_create)(pgy_tensor **out, pgy_dtype dtype, size_t rank,
                                 const int64_t *shape, pgy_error *err);
     pgy_status (*tensor_wrap)(pgy_tensor **out, void *data, pgy_dtype dtype, size_t rank,
@@ -39,7 +40,7 @@ typedef struct pgy_backend_host {
     pgy_status (*tensor_set_string)(pgy_tensor *t, size_t i, const char *text, size_t size,
                                     pgy_error *err);
     void (*tensor_release)(pgy_tensor *t);
-    /** Adds to a map / list given to a callback below; the tensor's reference moves in. */
+    /** Adds to a map that a callback below was given; takes over the tensor's reference. */
     pgy_status (*map_adopt)(pgy_tensor_map *m, const char *name, pgy_tensor *t, pgy_error *err);
     pgy_tensor *(*map_find)(const pgy_tensor_map *m, const char *name);
     size_t (*map_count)(const pgy_tensor_map *m);
@@ -50,24 +51,24 @@ typedef struct pgy_backend_host {
 
 typedef struct pgy_model pgy_model; /* onnx.h */
 
-/** The model a runner is to run: exactly one of path and data is set; `model` may be set beside
- * path for backends inside the library. */
+/** The model for a runner. Exactly one of path and data is set; for backends inside the library,
+ * `model` may be set beside path. */
 typedef struct pgy_backend_model {
     size_t size;
-    const char *path; /**< a file that can be opened as it is, external data beside it; NULL if only
-                         in memory */
+    const char *path; /**< a file that the runtime can open as it is, with its external data beside
+                         it; NULL if the model is in memory only */
     const void *data; /**< serialized model; valid until destroy */
     size_t data_size;
     pgy_model *model; /**< in-library backends only */
-    void *user;       /**< of a source and a backend that belong together; NULL elsewhere */
+    void *user; /**< private data that a source passes to the backend made for it; else NULL */
 } pgy_backend_model;
 
-/** What a backend is or can do: bits of pgy_backend.traits. */
+/** Properties of a backend: bits of pgy_backend.traits. */
 typedef enum pgy_backend_trait {
-    PGY_BACKEND_WITHOUT_MODEL = 1, /**< a runner needs no model */
+    PGY_BACKEND_WITHOUT_MODEL = 1, /**< its runners need no model */
     PGY_BACKEND_RUNS_PLANS = 2,    /**< runs plans, not only models */
-    PGY_BACKEND_BUILDS_PLANS = 4,  /**< builds plans by a pgy_build_config; its network may have
-                                      other outputs than the model that other runners get */
+    PGY_BACKEND_BUILDS_PLANS = 4,  /**< builds plans from a pgy_build_config; its network may have
+                                      other outputs than the model of the other runners */
     PGY_BACKEND_IS_REFERENCE = 8   /**< computes what the standard defines, in float64 */
 } pgy_backend_trait;
 
@@ -79,25 +80,26 @@ typedef struct pgy_backend {
     const char *title;         /**< "ONNX Runtime", for help and messages */
     const char *description;   /**< one line, for help of --<name>; NULL: the option and those below
                                   are accepted but not shown */
-    const pgy_option
-        *options; /**< own option table (NULL: none); offsets into a struct of options_size bytes */
+    const pgy_option *options; /**< its option table (NULL: none); offsets are into a struct of
+                                  options_size bytes */
     size_t options_size;
 
-    /** Can this runtime be had here? `why` gets one sentence when not: what was tried and how to
-     * get it. May be slow (opens libraries). */
+    /** Tells whether the runtime is available. If not, `why` receives one sentence: what was tried
+     * and how to install it. May be slow, because it opens libraries. */
     pgy_status (*probe)(char *why, size_t why_size);
-    /** New runner; cheap. `options` points to options_size bytes, filled by name or from the
+    /** Creates a runner; cheap. `options` points to options_size bytes, filled by name or from the
      * command line, which live until `destroy`; NULL: defaults. */
     pgy_status (*create)(void **out, const pgy_backend_model *model, const void *options,
                          pgy_error *err);
-    /** Loads the model, builds the session: everything slow. */
+    /** Does all slow work: loads the model and builds the session. */
     pgy_status (*activate)(void *runner, pgy_error *err);
-    /** Adds the metadata, in the model's order. Only when active. PGY_E_UNSUPPORTED: not known, and
-     * nothing is checked. */
+    /** Adds the metadata of the inputs in the model's order. Called only while active.
+     * PGY_E_UNSUPPORTED: unknown; the host then checks nothing. */
     pgy_status (*inputs)(void *runner, pgy_metadata *out, pgy_error *err);
     pgy_status (*outputs)(void *runner, pgy_metadata *out, pgy_error *err);
-    /** `feed` has exactly the inputs, checked. Adds all outputs to `out` in the model's order;
-     * *time_ns is the time of the inference call only (left alone: the host measures). */
+    /** Runs once. `feed` has exactly the inputs, already checked. Adds all outputs to `out` in the
+     * model's order. *time_ns receives the time of the inference call alone; if it stays unset, the
+     * host's own measurement counts. */
     pgy_status (*infer)(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
                         int64_t *time_ns, pgy_error *err);
     void (*deactivate)(void *runner);

@@ -2,8 +2,8 @@
 /**
  * Statuses, errors, version and the logger: what every other header builds on.
  *
- * A function that can fail returns pgy_status (0 is good). What went wrong is written, as one line,
- * into the caller's pgy_error, always the last parameter, which may be NULL:
+ * A function that can fail returns pgy_status (0: success) and writes the cause, as one line, into
+ * the caller's pgy_error. That is always the last parameter; it may be NULL:
  *
  *     pgy_error err = {0};
  *     if (pgy_model_load(&model, "net.onnx", NULL, &err)) fprintf(stderr, "%s\n", err.text);
@@ -40,41 +40,43 @@ extern "C" {
 /** @return "major.minor.patch" of the library that is linked. */
 PGY_API const char *pgy_version(void);
 
-/** How many bytes all tensors of the process may take together, and likewise all blocks of 1 MiB
- * and more (arenas, packed weights); one more fails with PGY_E_MEMORY. What looks into a file does
- * not count. 0, the default: 15/16 of the memory that is free when it is first asked for, in the
- * machine and in each control group around the process. */
+/** Limits the bytes of all tensors of the process together and, separately, of all blocks of 1 MiB
+ * and more (arenas, packed weights). An allocation beyond a limit fails with PGY_E_MEMORY. Views of
+ * mapped files do not count. 0, the default: 15/16 of the memory that is free when the limit is
+ * first needed, in the machine and in each control group around the process. */
 PGY_API void pgy_set_max_memory(uint64_t size_bytes);
 
-/** Asks every call of the library that runs, in any thread, to end soon with PGY_E_CANCELLED; calls
- * that begin later end in the same way, until pgy_cancel_reset. Nothing is saved after the request:
- * a file is either complete from before or not there. A signal handler may call this. */
+/** Asks all running calls of the library, in every thread, to return PGY_E_CANCELLED soon. Calls
+ * that begin later return it, too, until pgy_cancel_reset. Nothing is saved after the request: a
+ * file is either complete from before or does not exist. A signal handler may call this. */
 PGY_API void pgy_cancel(void);
-/** Ends the request. Call it when no other thread is in a call of the library. */
+/** Withdraws the request. Call it when no other thread is inside the library. */
 PGY_API void pgy_cancel_reset(void);
-/** For callbacks that take long: is there a request? A signal handler may call this. */
+/** True between pgy_cancel and pgy_cancel_reset; long callbacks should ask. A signal handler may
+ * call this. */
 PGY_API bool pgy_is_cancelled(void);
 
-/** A piece of work and how far it is. */
+/** One task and its progress. */
 typedef struct pgy_progress_level {
     const char *what;     /**< "Measuring kernels" */
-    uint64_t done, total; /**< parts; total 0: not known */
-    int64_t elapsed_ns;   /**< since it began */
+    uint64_t done, total; /**< parts of the task; total 0: unknown */
+    int64_t elapsed_ns;   /**< since the task began */
 } pgy_progress_level;
 
-/** What a long call does: each level is a part of the one before. */
+/** The progress of a long call: each level is a subtask of the level before it. */
 typedef struct pgy_progress {
     size_t size; /**< sizeof(pgy_progress) */
     const pgy_progress_level *levels;
     size_t level_count;
-    double fraction; /**< of the first level that is done, 0 to 1; only grows; below 0: not known */
+    double fraction; /**< finished share of the first level, 0 to 1, never falls; < 0: unknown */
 } pgy_progress;
 
-/** Called at most ten times a second, by the thread whose call it reports, and without levels when
- *  that has ended. Of calls in several threads, that which began first reports. The function may
- *  call pgy_cancel. */
+/** Receives progress at most ten times a second, on the thread whose call it reports, and once
+ * without levels when that call has ended. While several threads are in calls, only the call that
+ * began first reports. The function may call pgy_cancel. */
 typedef void (*pgy_progress_function)(const pgy_progress *progress, void *user);
-/** For all calls of the process; NULL: none. Set it while no call is going on. */
+/** Sets the progress function for all calls of the process; NULL: none. Set it while no call is
+ * running. */
 PGY_API void pgy_set_progress(pgy_progress_function function, void *user);
 
 typedef enum pgy_status {
@@ -106,7 +108,7 @@ PGY_API const char *pgy_status_name(pgy_status status);
 PGY_API pgy_status pgy_error_set(pgy_error *err, pgy_status status, const char *format, ...)
     PGY_PRINTF(3, 4);
 
-/** Puts text in front of what is there, leaves the status alone and returns it. err may be NULL. */
+/** Puts a prefix in front of the error's text and returns `status` unchanged. err may be NULL. */
 PGY_API pgy_status pgy_error_prefix(pgy_error *err, pgy_status status, const char *format, ...)
     PGY_PRINTF(3, 4);
 
@@ -166,14 +168,15 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_log_set_file(const char *path, pgy_error *
 /** Would a message of this severity from this module path be shown? */
 PGY_API bool pgy_log_is_on(pgy_severity severity, const char *path);
 
-/** Adds `delta` nesting levels (4 blanks each) to what follows; per thread. */
+/** Indents this thread's later messages by `delta` more levels of 4 blanks; negative: fewer. */
 PGY_API void pgy_log_indent(int delta);
 
-/** Logs one message, possibly of several lines. `path` and `line` say where from (module path). */
+/** Logs one message, possibly of several lines. `path` (a module path) and `line` name its origin.
+ */
 PGY_API void pgy_log_write(pgy_severity severity, const char *path, int line, const char *format,
                            ...) PGY_PRINTF(4, 5);
 
-/** The same, but a text that was logged once in this process is not logged again. */
+/** Like pgy_log_write, but logs each text only once per process. */
 PGY_API void pgy_log_write_once(pgy_severity severity, const char *path, int line,
                                 const char *format, ...) PGY_PRINTF(4, 5);
 

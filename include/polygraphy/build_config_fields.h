@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The fields of pgy_build_config, one line each. Copies, plans, JSON, the log, and the options and
- * error texts of the program come from these lines.
+ * The fields of pgy_build_config, one line each. These lines generate the copy, the plan storage,
+ * the JSON, the log, and the program's options and error texts.
  *
  *     X(kind, member, detail, place, option, help)
  *
- * detail: what the log calls a flag, the names of an enumerator, or the member with the number of
- * entries; NONE if there is nothing to say. place: STORED goes into plans, LOCAL is for this build
- * only. option: what the program calls the field, "" if nothing. The program offers each FLAG as an
- * option; for a BOOL and other kinds it has rows of its own.
+ * detail: a flag's name in the log, the names of an enumeration, or the member that holds the
+ * number of entries; else NONE. place: STORED fields go into plans, LOCAL ones count during the
+ * build only. option: the field's option on the command line, or "". Each FLAG becomes an option by
+ * its line alone; the other kinds need rows of their own in the program.
  */
 #ifndef POLYGRAPHY_BUILD_CONFIG_FIELDS_H
 #define POLYGRAPHY_BUILD_CONFIG_FIELDS_H
@@ -92,8 +92,7 @@
       "no effect beyond STANDARD")                                                            \
     X(ENUM, profiling_verbosity, VERBOSITIES, STORED, "--profiling-verbosity",                \
       "how much plans tell about layers")                                                     \
-    X(NAMES, devices, NONE, STORED, "",                                                       \
-      "devices that nodes may run on besides the host")                                       \
+    X(NAMES, devices, NONE, STORED, "", "devices that nodes may run on besides the host")     \
     X(NAMES, debug_tensors, NONE, STORED, "--mark-debug",                                     \
       "tensors to look at while the plan runs")                                               \
     X(BOOL, debug_unfused, NULL, STORED, "--mark-unfused-tensors-as-debug-tensors",           \

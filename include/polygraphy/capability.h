@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What the library can run: the operators it knows, the nodes of a model that it does not, and the
- * parts of a model on either side.
+ * Capability: the operators that the library knows, the nodes of a model that it cannot run, and
+ * the division of a model into parts that it can or cannot run.
  */
 #ifndef POLYGRAPHY_CAPABILITY_H
 #define POLYGRAPHY_CAPABILITY_H
@@ -28,36 +28,36 @@ PGY_API pgy_status pgy_operator_at(pgy_operator *out, size_t i);
 
 /** A node that cannot be run. Texts are owned by the graph. */
 typedef struct pgy_unsupported {
-    size_t index;      /**< place of the top-level node that it belongs to */
-    const char *trace; /**< calls and subgraphs around it, "call (Function) -> inner (G)"; "" at the
-                          top level */
+    size_t index;      /**< index of the top-level node that it is, or is inside of */
+    const char *trace; /**< the calls and subgraphs that it is inside of, "call (Function) -> inner
+                          (G)"; "" at the top level */
     const char *node, *op_type;
     const char *reason; /**< one line */
 } pgy_unsupported;
 
-/** Every node that the reference cannot run: operators it does not know, definitions that a node
- * breaks, types and shapes that cannot be. *out is owned by the graph; nodes come in stored order.
- */
+/** Lists every node that the reference cannot run, because it does not know the operator, or
+ * because the node violates the operator's definition or has invalid types or shapes. *out is owned
+ * by the graph; nodes are in stored order. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_capability(const pgy_unsupported **out, size_t *count,
                                                        pgy_graph *g, pgy_error *err);
 
-/** A model of the top-level nodes [first, end): what they take from other nodes becomes inputs,
- * what others or the outputs take from them becomes outputs, and only the weights they use are
- * kept. The graph must be in an order that can be run. @return PGY_E_ARGUMENT for an empty or
- * foreign range */
+/** Makes a model of the top-level nodes [first, end). Values that they read from other nodes become
+ * inputs; values that other nodes or graph outputs read from them become outputs. Only weights that
+ * they read are kept. The graph must be sorted. @return PGY_E_ARGUMENT for a range that is empty or
+ * out of bounds */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_extract(pgy_model **out, pgy_graph *g, size_t first,
                                                     size_t end, pgy_error *err);
 
-/** Neighbouring top-level nodes [first, end) that can all be run, or that all cannot. */
+/** Consecutive top-level nodes [first, end), either all supported or all not. */
 typedef struct pgy_capability_part {
     size_t first, end;
     bool supported;
     const char *op_type; /**< of the first node */
-    const char *reason;  /**< of parts that cannot be run: all reasons, joined by " | "; else "" */
+    const char *reason;  /**< of an unsupported part: all reasons, joined by " | "; else "" */
 } pgy_capability_part;
 
-/** The whole graph as such parts, in order; each can become a model by pgy_graph_extract. *out is
- * owned by the graph. @param rows what pgy_graph_capability gave for this graph */
+/** Divides the whole graph into such parts, in order. pgy_graph_extract makes a model of a part.
+ * *out is owned by the graph. @param rows the result of pgy_graph_capability for this graph */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_partition(const pgy_capability_part **out,
                                                       size_t *count, pgy_graph *g,
                                                       const pgy_unsupported *rows, size_t row_count,
@@ -68,16 +68,16 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_graph_partition(const pgy_capability_part 
 /** A table with one row for each node that cannot be run, grouped by trace. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_unsupported_text(char **out, const pgy_unsupported *rows,
                                                        size_t count, pgy_error *err);
-/** A table with one row for each operator and reason, with the ranges of nodes. */
+/** Writes a table with one row per operator and reason, and the ranges of nodes. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_capability_parts_text(char **out,
                                                             const pgy_capability_part *parts,
                                                             size_t count, pgy_error *err);
-/** {"unsupported": [...], "parts": [...]} with the members of the structs above. */
+/** Writes {"unsupported": [...], "parts": [...]} with the members of the structs above. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_capability_json(char **out, const pgy_unsupported *rows,
                                                       size_t row_count,
                                                       const pgy_capability_part *parts,
                                                       size_t part_count, pgy_error *err);
-/** All operators as a table in Markdown. */
+/** Writes all operators as a Markdown table. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_operators_text(char **out, pgy_error *err);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Results of inference, what it means for two of them to agree, and the driver that runs runners
- * and judges them.
+ * Results of inference, functions that compare them, and a driver that runs runners and gives a
+ * verdict.
  *
  *     pgy_run_options o = pgy_run_options_default();
  *     o.loader = loader;
@@ -10,7 +10,7 @@
  *     else if (!pgy_run_report_passed(report)) ...          // ran, and the verdict is no
  *     pgy_run_report_destroy(report);
  *
- * The steps are there one by one as well: pgy_infer_all, pgy_compare_accuracy, pgy_validate,
+ * Each step is also a function of its own: pgy_infer_all, pgy_compare_accuracy, pgy_validate,
  * pgy_postprocess. Formulas, messages and formats are those of Polygraphy 0.53.6 (docs/compare.md
  * lists the repaired defects).
  */
@@ -24,8 +24,7 @@
 extern "C" {
 #endif
 
-/* ---- Results of inference
- * ------------------------------------------------------------------------ */
+/* ---- Results of inference -------------------------------------------------------------------- */
 
 /** One inference of one runner. */
 typedef struct pgy_iteration {
@@ -45,30 +44,32 @@ PGY_API const pgy_iteration *pgy_results_at(const pgy_results *r, size_t runner,
 /** A new, empty runner entry; *index may be NULL. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_add_runner(pgy_results *r, const char *name,
                                                          size_t *index, pgy_error *err);
-/** Shares the tensors (swapping them out when over the threshold). runtime_s NaN = unknown. */
+/** Adds an iteration, which shares the tensors and swaps them out if they exceed the threshold.
+ * runtime_s NaN = unknown. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_add(pgy_results *r, size_t runner,
                                                   const pgy_tensor_map *outputs, double runtime_s,
                                                   pgy_error *err);
-/** A file, or a folder of per-iteration files (path without extension that is a folder). Logs
- * "Loading inference results from ..." */
+/** Loads a file, or a folder of files with one iteration each (a path without extension that is a
+ * folder). Logs "Loading inference results from ..." */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_load(pgy_results **out, const char *path,
                                                    pgy_error *err);
-/** The same bytes as the original writes. A path without extension is a folder, unless a
- * file is there. */
+/** Writes the same bytes as the original. A path without extension becomes a folder, unless it is
+ * an existing file. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_save(const pgy_results *r, const char *path,
                                                    pgy_error *err);
 
-/** Reader that keeps one iteration in memory. *out: one-iteration results, NULL at the end; a
- * runner whose iterations have ended before those of others is there with none. */
+/** Reads one iteration at a time, so that only one is in memory. *out: the results of one
+ * iteration, NULL at the end. A runner with fewer iterations than others stays in the results,
+ * without iterations. */
 typedef struct pgy_results_reader pgy_results_reader;
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_open(pgy_results_reader **out,
                                                           const char *path, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_reader_next(pgy_results **out, pgy_results_reader *r,
                                                           pgy_error *err);
 PGY_API void pgy_results_reader_close(pgy_results_reader *r);
-/** Writer as iterations come: each call adds one iteration of every runner; none is kept in memory.
- * A single file appears at finish (until then the iterations of all runners but the first are in
- * temporary files, TMPDIR), a folder grows file by file. */
+/** Writes iterations one by one and keeps none in memory: each call adds one iteration of every
+ * runner. A single file appears at finish; until then, temporary files in TMPDIR hold the
+ * iterations of all runners but the first. A folder grows file by file. */
 typedef struct pgy_results_writer pgy_results_writer;
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_create(pgy_results_writer **out,
                                                             const char *path, pgy_error *err);
@@ -78,10 +79,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_add(pgy_results_writer *w,
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_writer_finish(pgy_results_writer *w, pgy_error *err);
 PGY_API void pgy_results_writer_destroy(pgy_results_writer *w);
 
-/* ---- Comparison functions
- * ------------------------------------------------------------------------ */
+/* ---- Comparison functions -------------------------------------------------------------------- */
 
-/** Number as given by the user: an integer stays one in files and in integer comparisons. */
+/** A number as the user wrote it: an integer stays an integer in files and in integer comparisons.
+ */
 typedef struct pgy_number {
     bool is_integer;
     int64_t integer;
@@ -96,7 +97,7 @@ typedef enum pgy_error_stat {
     PGY_STAT_QUANTILE
 } pgy_error_stat;
 
-/** One value per output name, "" = default for the others. */
+/** A value for one output; the name "" gives the value for all others. */
 typedef struct pgy_number_entry {
     const char *name;
     pgy_number value;
@@ -122,7 +123,7 @@ typedef enum pgy_compare_kind {
 } pgy_compare_kind;
 
 struct pgy_verdicts;
-/** A comparison of the caller's: sets one verdict per output through pgy_verdicts_set. */
+/** The caller's comparison function: sets one verdict per output through pgy_verdicts_set. */
 typedef pgy_status (*pgy_compare_callback)(struct pgy_verdicts *out, const pgy_iteration *a,
                                            const pgy_iteration *b, void *user, pgy_error *err);
 
@@ -138,14 +139,14 @@ typedef struct pgy_compare_options {
     size_t stat_count;
     bool infinities_compare_equal;
     const char *heatmap_dir, *error_plot_dir; /**< NULL = none */
-    bool show_heatmaps, show_error_plots;     /**< opened with the desktop's viewer */
+    bool show_heatmaps, show_error_plots;     /**< open them with the desktop's viewer */
     pgy_compare_callback callback;            /**< PGY_COMPARE_CALLBACK */
     void *user;
-    const char *label; /**< of a callback, may be NULL */
+    const char *label; /**< name of a callback; may be NULL */
 } pgy_compare_options;
 PGY_API pgy_compare_options pgy_compare_options_default(pgy_compare_kind kind);
-/** "simple", "l2", ... @return false if there is no such function. Groups ("distance_metrics") are
- * the CLI's. */
+/** "simple", "l2", ... @return false for an unknown name. Groups ("distance_metrics") exist on the
+ * command line only. */
 PGY_API bool pgy_compare_kind_from_name(pgy_compare_kind *out, const char *name);
 PGY_API const char *pgy_compare_kind_label(pgy_compare_kind kind); /**< "L2 Norm" */
 PGY_API PGY_MUST_CHECK pgy_status pgy_error_stat_from_name(pgy_error_stat *out, const char *name,
@@ -158,31 +159,30 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_compare_create(pgy_compare **out,
                                                      pgy_error *err);
 PGY_API void pgy_compare_destroy(pgy_compare *c);
 
-/* ---- Verdicts
- * ------------------------------------------------------------------------------------ */
+/* ---- Verdicts -------------------------------------------------------------------------------- */
 
 /** Verdict on one output in one iteration, or averaged. */
 typedef struct pgy_verdict {
     char *output;
     pgy_compare_kind kind; /**< INDICES and CALLBACK: plain true or false, no metrics */
     bool passed;
-    bool has_metrics; /**< false: shape mismatch and the like; `passed` stands alone */
+    bool has_metrics; /**< false: only `passed` is set, e.g. after a shape mismatch */
     bool verified;    /**< false: LPIPS that could not be computed */
     double max_absdiff, max_reldiff, mean_absdiff, mean_reldiff, median_absdiff, median_reldiff;
     bool has_quantile;
     double quantile_absdiff, quantile_reldiff;
-    double metric;       /**< the number of one-metric functions */
+    double metric;       /**< result of functions with one metric */
     pgy_error_stat stat; /**< thresholds it was judged with */
     pgy_number atol, rtol, threshold;
 } pgy_verdict;
 
-typedef struct pgy_verdicts pgy_verdicts; /**< ordered by output name; of one pair and iteration */
+typedef struct pgy_verdicts pgy_verdicts; /**< of one pair and iteration, by output name */
 PGY_API size_t pgy_verdicts_count(const pgy_verdicts *v);
 PGY_API const pgy_verdict *pgy_verdicts_at(const pgy_verdicts *v, size_t i);
 PGY_API PGY_MUST_CHECK pgy_status pgy_verdicts_set(pgy_verdicts *v, const char *output, bool passed,
                                                    pgy_error *err);
 
-/** One comparison function's verdicts: pairs, iterations, outputs. */
+/** All verdicts of one comparison function, by pair, iteration and output. */
 typedef struct pgy_accuracy pgy_accuracy;
 PGY_API pgy_compare_kind pgy_accuracy_kind(const pgy_accuracy *a);
 PGY_API bool pgy_accuracy_is_average(const pgy_accuracy *a);
@@ -201,22 +201,24 @@ typedef struct pgy_accuracy_results pgy_accuracy_results;
 PGY_API void pgy_accuracy_results_destroy(pgy_accuracy_results *r);
 PGY_API size_t pgy_accuracy_results_count(const pgy_accuracy_results *r);
 PGY_API const pgy_accuracy *pgy_accuracy_results_at(const pgy_accuracy_results *r, size_t i);
-/** All verdicts passed, and there is no other failure. */
+/** True if all verdicts passed and there is no other failure. */
 PGY_API bool pgy_accuracy_results_passed(const pgy_accuracy_results *r);
-/** Failures that verdicts do not show: outputs or iterations that were compared with nothing,
- * comparisons of nothing, results that are not valid. Files keep them; those of the original have
- * none. They count in pgy_accuracy_results_passed. */
+/** Failures besides verdicts: outputs or iterations without a counterpart, comparisons that
+ * compared nothing, results that are not valid. They count in pgy_accuracy_results_passed, and
+ * files keep them; the original's files have none. */
 PGY_API size_t pgy_accuracy_results_failure_count(const pgy_accuracy_results *r);
 PGY_API const char *pgy_accuracy_results_failure(const pgy_accuracy_results *r, size_t i);
-/** The verdicts alone, as the original judges; true if there are none. */
+/** True if all verdicts passed, whatever other failures there are, as the original judges; true
+ * without verdicts. */
 PGY_API bool pgy_accuracy_results_verdicts_passed(const pgy_accuracy_results *r);
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_load(pgy_accuracy_results **out,
                                                             const char *path, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r,
                                                             const char *path, pgy_error *err);
-/** Judges saved metrics by other thresholds. Each comparison picks the first
- * remaining saved one with its metric; those nobody picked are dropped with an INFO line. Nothing
- * picked at all: PGY_E_ARGUMENT. @param average  judge the means over the iterations */
+/** Judges saved metrics by other thresholds. Each comparison takes the first saved result with its
+ * metric that no earlier comparison took; results that none takes are dropped with an INFO line.
+ * @param average judge the means over the iterations @return PGY_E_ARGUMENT if no comparison finds
+ * a result */
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results **out,
                                                           const pgy_accuracy_results *r,
                                                           const pgy_compare *const *comparisons,
@@ -225,8 +227,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results *
 /** Logs the "Accuracy Summary" lines of every function and pair. */
 PGY_API void pgy_accuracy_log_summary(const pgy_accuracy_results *r);
 
-/* ---- Post-processing
- * ------------------------------------------------------------------------------ */
+/* ---- Post-processing ------------------------------------------------------------------------- */
 
 typedef struct pgy_top_k {
     const char *output; /**< "" = default for the others */
@@ -237,7 +238,7 @@ typedef struct pgy_top_k {
 typedef pgy_status (*pgy_postprocess_callback)(pgy_iteration *iteration, void *user,
                                                pgy_error *err);
 typedef struct pgy_postprocess {
-    const pgy_top_k *top_k; /**< applied if count > 0 and there is no callback */
+    const pgy_top_k *top_k; /**< used if top_k_count > 0 and `callback` is NULL */
     size_t top_k_count;
     pgy_postprocess_callback callback;
     void *user;
@@ -246,8 +247,7 @@ typedef struct pgy_postprocess {
 PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_apply(pgy_results *r, const pgy_postprocess *p,
                                                         pgy_error *err);
 
-/* ---- Scripts
- * -------------------------------------------------------------------------------------- */
+/* ---- Scripts --------------------------------------------------------------------------------- */
 
 /** "file.py[:function]" with two iteration results -> {output: bool}, run in a helper Python
  * process. Default function compare_outputs. */
@@ -261,25 +261,24 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_script_create(pgy_postprocess_
 PGY_API pgy_postprocess pgy_postprocess_script_use(pgy_postprocess_script *s);
 PGY_API void pgy_postprocess_script_destroy(pgy_postprocess_script *s);
 
-/* ---- Running and judging
- * -------------------------------------------------------------------------- */
+/* ---- Running and judging --------------------------------------------------------------------- */
 
-/** Which verdicts of the original to keep where it is wrong (default: none; see docs/compare.md).
- */
+/** How results are judged. docs/compare.md lists where this library's verdicts differ from the
+ * original's. */
 typedef struct pgy_judge_options {
     size_t size;
     const pgy_compare *const *comparisons; /**< default: simple with its defaults */
     size_t comparison_count;
     bool fail_fast;
     bool check_average;
-    bool validate; /**< NaN and infinity in any result fail */
-    bool compat; /**< the original's verdict where this library's differs, with a line that says so
-                  */
+    bool validate; /**< fail on NaN and infinity in any result */
+    bool compat;   /**< give the original's verdict where this library's differs, and log that it
+                      differs */
 } pgy_judge_options;
 PGY_API pgy_judge_options pgy_judge_options_default(void);
 
-/** Consecutive runners of all results, iteration by iteration. *passed is the verdict; accuracy may
- * be NULL. */
+/** Compares each runner of all results with the next one, iteration by iteration. *passed is the
+ * verdict; accuracy may be NULL. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_compare_accuracy(
     pgy_accuracy_results **accuracy, bool *passed, const pgy_results *const *results, size_t count,
     const pgy_judge_options *options, pgy_error *err);
@@ -289,7 +288,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_validate(bool *valid, const pgy_results *r
 typedef struct pgy_run_options {
     size_t size;
     pgy_data_loader *loader;     /**< borrowed; NULL = generated data with defaults */
-    bool sequential;             /**< each runner to its end before the next */
+    bool sequential;             /**< finish one runner before the next begins */
     size_t warm_up;              /**< sequential only */
     bool use_subprocess;         /**< sequential only: one child process per runner */
     double subprocess_timeout_s; /**< 0 = none */
@@ -303,9 +302,9 @@ typedef struct pgy_run_options {
     const char *model_path;        /**< for reports and messages; may be NULL */
     bool (*cancelled)(void *user); /**< asked between inferences; NULL = never */
     void *user;
-    /** Every verdict stays in pgy_run_report_accuracy (default). false: only the counts of
-     * pgy_accuracy_stats do, unless save_accuracy, reports or check_average need the verdicts;
-     * memory then does not grow with the number of iterations. */
+    /** true, the default: pgy_run_report_accuracy has every verdict. false: it has only the counts
+     * of pgy_accuracy_stats, so that memory does not grow with the number of iterations; verdicts
+     * are kept even so if save_accuracy, reports or check_average need them. */
     bool keep_verdicts;
 } pgy_run_options;
 PGY_API pgy_run_options pgy_run_options_default(void);
@@ -323,19 +322,18 @@ PGY_API const pgy_accuracy_results *pgy_run_report_accuracy(
 PGY_API const char *pgy_run_report_reason(const pgy_run_report *r);
 PGY_API void pgy_run_report_destroy(pgy_run_report *r);
 
-/** Comparator.run in its materialised form: each runner over all data; results in memory (or
- * swapped). */
+/** Runs each runner over all data and gives all results, in memory or swapped out, like the
+ * original's Comparator.run. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_infer_all(pgy_results **out, pgy_runner *const *runners,
                                                 size_t runner_count, const pgy_run_options *options,
                                                 pgy_error *err);
 
-/* ---- Statistics and text
- * --------------------------------------------------------------------------- */
+/* ---- Statistics and text --------------------------------------------------------------------- */
 
 /** "mean=..., std-dev=..., ...". Free with pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_statistics_text(char **out, pgy_view v, pgy_error *err);
-/** Ten-bin histogram over [low, high], or its own range if low > high. "" if there
- * is none. */
+/** Histogram of ten bins over [low, high], or over the range of the values if low > high. "" if
+ * there is none. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_histogram_text(char **out, pgy_view v, double low,
                                                      double high, pgy_error *err);
 

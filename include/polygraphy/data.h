@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Input data: where it comes from (generated, files, a list, a callback, a Python script) and how
- * it is stored.
+ * Input data: loaders (generated data, files, a list, a callback, a Python script) and feed files.
  *
  * A data loader gives one map of named tensors per iteration, in order:
  *
@@ -10,8 +9,11 @@
  *     pgy_data_loader *l = NULL;
  *     if (pgy_random_loader_create(&l, &o, &err)) ...
  *     if (pgy_data_loader_set_metadata(l, inputs, &err)) ...
- *     for (;;) { if (pgy_data_loader_next(&feed, l, &err)) ...; if (!feed) break; ...;
- * pgy_tensor_map_destroy(feed); }
+ *     while (!(st = pgy_data_loader_next(&feed, l, &err)) && feed) {
+ *         ...
+ *         pgy_tensor_map_destroy(feed);
+ *     }
+ *     pgy_data_loader_destroy(l);
  */
 #ifndef POLYGRAPHY_DATA_H
 #define POLYGRAPHY_DATA_H
@@ -24,8 +26,8 @@ extern "C" {
 
 typedef struct pgy_data_loader pgy_data_loader;
 
-/** Functions of a loader of one's own. `next` gives a new map, or NULL at the end. Optional ones
- * may be NULL. */
+/** Functions of the caller's own loader. `next` gives a new map, or NULL at the end. Optional
+ * functions may be NULL. */
 typedef struct pgy_data_loader_functions {
     size_t size;
     pgy_status (*next)(pgy_tensor_map **out, void *user, pgy_error *err);
@@ -41,21 +43,22 @@ PGY_API void pgy_data_loader_destroy(pgy_data_loader *l);
 PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l,
                                                                const pgy_metadata *inputs,
                                                                pgy_error *err);
-/** *out is NULL at the end. */
+/** Gives the next map, which the caller destroys; *out is NULL at the end. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_next(pgy_tensor_map **out, pgy_data_loader *l,
                                                        pgy_error *err);
-/** PGY_E_UNSUPPORTED for loaders that cannot. */
+/** Starts again from the first map. @return PGY_E_UNSUPPORTED for loaders that cannot */
 PGY_API PGY_MUST_CHECK pgy_status pgy_data_loader_rewind(pgy_data_loader *l, pgy_error *err);
-/** Can it make a map for other metadata than the first? (generated data and lists: yes) */
+/** True if the loader can make maps for other metadata than the first (generated data and lists
+ * can). */
 PGY_API bool pgy_data_loader_can_regenerate(const pgy_data_loader *l);
 
 /* ---- Generated ------------------------------------------------------------------------------ */
 
-/** Which inputs a range is for: all, or only those of integer (not bool) or of float type, which
- * then wins over one for all. */
+/** The inputs that a range applies to: all, or those of integer type (not bool), or those of float
+ * type. A range for one kind of type takes precedence over one for all. */
 typedef enum pgy_range_kind { PGY_RANGE_ALL, PGY_RANGE_INTEGERS, PGY_RANGE_FLOATS } pgy_range_kind;
 
-/** Range for one input ("" = all others); both ends inclusive for integers. */
+/** Range of the values of one input ("" = all others); for integers both ends are included. */
 typedef struct pgy_value_range {
     const char *name;
     pgy_range_kind kind;
@@ -81,14 +84,14 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_random_loader_create(pgy_data_loader **out
 
 /* ---- From elsewhere ------------------------------------------------------------------------- */
 
-/** Shares the maps. */
+/** Gives the maps of a list, sharing their tensors. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_list_loader_create(pgy_data_loader **out,
                                                          const pgy_tensor_map *const *maps,
                                                          size_t count, pgy_error *err);
-/** Paths in order, read lazily: feed-list JSON (or one map), a folder of such JSON files, .npz,
- * .npy (one input: the name is the file's stem, matched by position), .safetensors, a folder of
- * ONNX test data (input_0.pb ... or test_data_set_N folders; names by position from the metadata
- * when the protos have none). */
+/** Reads files in order, each when it is needed: feed-list JSON (or one map), a folder of such JSON
+ * files, .npz, .npy (one input: the name is the file's stem, matched by position), .safetensors, a
+ * folder of ONNX test data (input_0.pb ... or test_data_set_N folders; names by position from the
+ * metadata when the protos have none). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_file_loader_create(pgy_data_loader **out,
                                                          const char *const *paths, size_t count,
                                                          pgy_error *err);
@@ -98,18 +101,18 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_file_loader_create(pgy_data_loader **out,
 PGY_API PGY_MUST_CHECK pgy_status pgy_script_loader_create(pgy_data_loader **out,
                                                            const char *script, pgy_error *err);
 
-/* ---- Stored: feed lists
- * -------------------------------------------------------------------------- */
+/* ---- Feed files ------------------------------------------------------------------------------ */
 
-/** All iterations of one feed file (or map). */
+/** Loads all iterations of one feed file (or map). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_feeds_load(pgy_tensor_map ***out, size_t *count,
                                                  const char *path, pgy_error *err);
 PGY_API void pgy_feeds_free(pgy_tensor_map **maps, size_t count);
 PGY_API PGY_MUST_CHECK pgy_status pgy_feeds_save(const char *path,
                                                  const pgy_tensor_map *const *maps, size_t count,
                                                  pgy_error *err);
-/** Writer of feed lists as they come: path with an extension = one file, without = a folder of
- * numbered files (absent or empty). Tensors are written at once, so memory does not grow. */
+/** Writes a feed list map by map: a path with an extension is one file; one without is a folder of
+ * numbered files, which must be absent or empty. Tensors are written at once, so memory does not
+ * grow. */
 typedef struct pgy_feed_writer pgy_feed_writer;
 PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_create(pgy_feed_writer **out, const char *path,
                                                          pgy_error *err);
@@ -117,21 +120,21 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_add(pgy_feed_writer *w,
                                                       const pgy_tensor_map *feed, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_feed_writer_finish(pgy_feed_writer *w, pgy_error *err);
 PGY_API void pgy_feed_writer_destroy(
-    pgy_feed_writer *w); /**< without finish: nothing is left behind of a single file */
-/** <dir>/<10-digit index>/<name>.bin: the elements only. */
+    pgy_feed_writer *w); /**< without finish, a single file is not created */
+/** Writes <dir>/<10-digit index>/<name>.bin with the elements only. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_feed_save_blob(const char *dir, size_t index,
                                                      const pgy_tensor_map *feed, pgy_error *err);
 
-/* ---- Matching data to a runner's inputs
- * ---------------------------------------------------------- */
+/* ---- Matching data to a runner's inputs ------------------------------------------------------ */
 
-/** A map with exactly the inputs of `inputs` in their order: by name, substring, position; cast and
- * reshaped where needed, each with a warning. @return PGY_E_ARGUMENT naming the
- * input that cannot be served */
+/** Makes a map with exactly the tensors of `inputs`, in their order. Tensors of the feed are
+ * matched by name, then substring, then position, and cast and reshaped where needed, each with a
+ * warning.
+ * @return PGY_E_ARGUMENT naming an input without data */
 PGY_API PGY_MUST_CHECK pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
                                                  const pgy_metadata *inputs, pgy_error *err);
-/** Reshapes or permutes `t` towards `shape` (-1 dynamic); a retained
- * t if nothing fits. */
+/** Reshapes or permutes `t` to fit `shape` (-1: dynamic). *out is `t` itself, retained, if that is
+ * impossible. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank,
                                                   const int64_t *shape, pgy_error *err);
 

@@ -29,32 +29,33 @@ typedef struct pgy_describe_options {
     bool attributes;           /**< of nodes and layers */
     bool weights;              /**< models: the values of weights */
     bool network;              /**< models: by TensorRT's types of layers instead of operators */
-    const pgy_results *values; /**< plans: smallest, largest and mean values of the tensors of
-                                  layers are shown from these; NULL: none */
+    const pgy_results *values; /**< plans: show the smallest, largest and mean values of the layers'
+                                  tensors, from these results; NULL: none */
 } pgy_describe_options;
 
-/** Names, types, shapes and sizes of a model; see the options for more. @param options NULL for the
- * defaults */
+/** Describes names, types, shapes and sizes of a model, and what the options ask for. @param
+ * options NULL for the defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_text(char **out, pgy_model *model,
                                                  const pgy_describe_options *options,
                                                  pgy_error *err);
-/** The model without the values of its weights: versions, inputs, outputs, initializers, nodes with
- * attributes, subgraphs and functions. */
+/** Writes a model as JSON without the values of its weights: versions, inputs, outputs,
+ * initializers, nodes with attributes, subgraphs and functions. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_json(char **out, pgy_model *model, pgy_error *err);
-/** Nodes, parameters, bytes and floating-point operations of each operator, as a table. Dynamic
- * dimensions of the inputs count as 1. */
+/** Writes a table of each operator's nodes, parameters, bytes and floating-point operations.
+ * Dynamic dimensions of the inputs count as 1. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_summary_text(char **out, pgy_graph *g, pgy_error *err);
-/** The tensors of pgy_graph_list_unbounded as a list. */
+/** Lists the tensors of pgy_graph_list_unbounded. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_unbounded_text(char **out, pgy_graph *g,
                                                            pgy_error *err);
-/** Inputs, outputs, memory, profiles and layers of a plan; JSON: pgy_plan_inspect. */
+/** Describes inputs, outputs, memory, profiles and layers of a plan; for JSON see pgy_plan_inspect.
+ */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plan_text(char **out, const pgy_plan *plan,
                                                 const pgy_describe_options *options,
                                                 pgy_error *err);
 
 /* ---- TensorRT's types of layers ------------------------------------------------------------- */
 
-/** A type of layers, and the ONNX operators that become such layers in TensorRT. */
+/** A type of layer, and the ONNX operators that TensorRT turns into such layers. */
 typedef struct pgy_trt_layer {
     const char *name;      /**< "CONVOLUTION" */
     const char *operators; /**< separated by blanks, with a blank at both ends: " Cast CastLike " */
@@ -63,7 +64,7 @@ PGY_API size_t pgy_trt_layer_count(void);
 PGY_API const pgy_trt_layer *pgy_trt_layer_at(size_t i);
 /** The first type that has the operator; "PLUGIN_V3" if there is none. */
 PGY_API const char *pgy_trt_layer_of(const char *op_type);
-/** Does the operator become such a layer? */
+/** True if the operator becomes a layer of this type. */
 PGY_API bool pgy_trt_layer_has(const pgy_trt_layer *type, const char *op_type);
 
 #ifdef __cplusplus

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What differs between two ONNX models: structure, and the values of weights.
+ * Differences between two ONNX models, in structure and in the values of weights.
  *
  *     pgy_diff *diff = NULL;
  *     if (pgy_diff_create(&diff, before, after, NULL, &err)) ...
  *     for (size_t i = 0; i < pgy_diff_count(diff); i++) puts(pgy_diff_at(diff, i)->name);
  *     pgy_diff_destroy(diff);
  *
- * The files are compared as they are, so models that are no valid graphs can be compared too. Nodes
- * are matched by name, then by neighbourhood: what they compute, from what, and for whom; so a
- * renamed node or tensor is found as renamed, not as removed and added. Weights are compared by
- * their elements, however they are stored, in blocks that need no memory of their size.
+ * The files are compared as they are, so models that are not valid graphs can be compared, too.
+ * Nodes are matched by name, then by operator, producers and consumers, so that a renamed node or
+ * tensor is reported as renamed, not as removed and added. Weights are compared by their elements,
+ * whatever their storage, block by block: no weight is in memory as a whole.
  */
 #ifndef POLYGRAPHY_DIFF_H
 #define POLYGRAPHY_DIFF_H
@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct pgy_diff pgy_diff;
 
-/** Of what. */
+/** The part of a model that a difference is in. */
 typedef enum pgy_diff_part {
     PGY_DIFF_MODEL,    /**< versions, producer, text, metadata */
     PGY_DIFF_OPSET,    /**< an imported opset */
@@ -42,11 +42,12 @@ typedef enum pgy_diff_change {
     PGY_DIFF_ADDED,
     PGY_DIFF_REMOVED,
     PGY_DIFF_RENAMED,
-    PGY_DIFF_CHANGED, /**< `field` says what */
-    PGY_DIFF_REWIRED, /**< an input of a node comes from elsewhere */
-    PGY_DIFF_MOVED,   /**< stands elsewhere in the order */
-    PGY_DIFF_STORED,  /**< a weight of equal value is stored another way; no difference */
-    PGY_DIFF_UNREAD   /**< a weight's value could not be compared */
+    PGY_DIFF_CHANGED, /**< `field` names what changed */
+    PGY_DIFF_REWIRED, /**< an input of a node has another producer */
+    PGY_DIFF_MOVED,   /**< has another place in the order */
+    PGY_DIFF_STORED,  /**< a weight has equal elements in another storage; does not count as a
+                         difference */
+    PGY_DIFF_UNREAD   /**< a weight's elements could not be compared */
 } pgy_diff_change;
 enum { PGY_DIFF_CHANGE_COUNT = PGY_DIFF_UNREAD + 1 };
 
@@ -57,8 +58,8 @@ typedef struct pgy_weight_change {
     const int64_t *dims_a, *dims_b;
     size_t rank_a, rank_b;
     const char *stored_a, *stored_b; /**< "raw", "typed", "external"; with ", Constant" for nodes */
-    bool compared;                   /**< the numbers below are there */
-    const char *why_not;             /**< if not, or NULL */
+    bool compared;                   /**< the numbers below are set */
+    const char *why_not;             /**< the reason if not compared; else NULL */
     uint64_t count;                  /**< elements */
     uint64_t changed;                /**< that are not equal; 0 and -0 are, NaN and NaN are */
     uint64_t beyond;                 /**< that differ by more than the tolerance */
@@ -69,82 +70,85 @@ typedef struct pgy_weight_change {
     double mean_abs, rms; /**< of a - b, over all elements */
     double cosine;        /**< of a and b as vectors; NaN if one is 0 */
     double snr_db;        /**< 10 log10 of the sum of a^2 by that of (a - b)^2 */
-    uint64_t bytes_a;     /**< of the elements */
+    uint64_t bytes_a;     /**< of the elements, before and after */
     uint64_t bytes_b;
 } pgy_weight_change;
 
 typedef struct pgy_difference {
     pgy_diff_part part;
     pgy_diff_change change;
-    const char *path;     /**< of the graph: "" the model's, "If_3/then_branch", "MyFunction" */
-    const char *name;     /**< before; of what was added: after. Unnamed nodes: of their outputs */
-    const char *new_name; /**< after; NULL: the same */
-    const char *op_type;  /**< of nodes and attributes, else "" */
-    const char *field;    /**< what changed: "opset_import", "alpha", "input 1"; or "" */
-    const char *before, *after;      /**< as text; NULL: not there */
-    const pgy_weight_change *weight; /**< of weights that are on both sides, or NULL */
+    const char *path; /**< of the graph: "" the model's, "If_3/then_branch", "MyFunction" */
+    const char *name; /**< name before, or after if it was added. Unnamed nodes: the names of their
+                         outputs */
+    const char *new_name;            /**< name after; NULL: unchanged */
+    const char *op_type;             /**< of nodes and attributes, else "" */
+    const char *field;               /**< what changed: "opset_import", "alpha", "input 1"; or "" */
+    const char *before, *after;      /**< values as text; NULL: absent */
+    const pgy_weight_change *weight; /**< of weights that both models have; else NULL */
 } pgy_difference;
 
 typedef struct pgy_diff_options {
     size_t size;         /**< sizeof(pgy_diff_options) */
-    bool structure_only; /**< weights by type, shape and name only */
+    bool structure_only; /**< compare weights by type, shape and name only */
     bool weights_only;
-    bool order;        /**< report nodes, weights and tensor declarations in another order */
+    bool order; /**< also report nodes, weights and tensor declarations whose order changed */
     bool ignore_names; /**< of nodes and of tensors inside graphs */
     bool ignore_notes; /**< texts, metadata, producer and version numbers of the model */
     double atol, rtol; /**< weights: |a - b| <= atol + rtol * |a| is no difference */
 } pgy_diff_options;
 
-/** What was compared. */
+/** Totals of a comparison. */
 typedef struct pgy_diff_summary {
     uint64_t counts[PGY_DIFF_PART_COUNT][PGY_DIFF_CHANGE_COUNT];
-    uint64_t differences; /**< of them all but STORED */
+    uint64_t differences; /**< the sum of counts without STORED */
     uint64_t nodes_a, nodes_b, nodes_matched;
     uint64_t weights_a, weights_b, weights_matched, weights_equal;
     uint64_t weight_bytes_a, weight_bytes_b;
     uint64_t bytes_read;   /**< of weights, both sides */
-    uint64_t bytes_shared; /**< equal without reading: the same place of the same file */
+    uint64_t bytes_shared; /**< not read, because both sides are the same place of the same file */
 } pgy_diff_summary;
 
 /** Both models are retained. @param options NULL for defaults
- *  @return PGY_E_ARGUMENT a model without a graph, tolerances that are negative; PGY_E_MEMORY */
+ * @return PGY_E_ARGUMENT for a model without a graph or a negative tolerance; PGY_E_MEMORY */
 PGY_API PGY_MUST_CHECK pgy_status pgy_diff_create(pgy_diff **out, pgy_model *before,
                                                   pgy_model *after, const pgy_diff_options *options,
                                                   pgy_error *err);
 PGY_API void pgy_diff_destroy(pgy_diff *d); /**< NULL is fine */
 PGY_API const pgy_diff_summary *pgy_diff_summarize(const pgy_diff *d);
-/** Differences graph by graph: the model, then interfaces, nodes, tensors, weights. */
+/** Number of differences. pgy_diff_at gives them graph by graph: the model, then interfaces, nodes,
+ * tensors, weights. */
 PGY_API size_t pgy_diff_count(const pgy_diff *d);
 PGY_API const pgy_difference *pgy_diff_at(const pgy_diff *d, size_t i);
-/** Are the models equal? @param ignore_unread weights that could not be compared count as equal */
+/** True if the models are equal. @param ignore_unread count weights that could not be compared as
+ * equal */
 PGY_API bool pgy_diff_is_equal(const pgy_diff *d, bool ignore_unread);
 
 /* ---- Reports -------------------------------------------------------------------------------- */
 
 typedef struct pgy_diff_report_options {
     size_t size;                /**< sizeof(pgy_diff_report_options) */
-    const char *before, *after; /**< what to call the models, as their paths; NULL: "before" and
-                                     "after" */
+    const char *before, *after; /**< names of the models in the report, e.g. their paths; NULL:
+                                   "before" and "after" */
     bool all;                   /**< text: every difference, not only the first ones of each part */
-    const char *more;           /**< text: ends "... 12 more", as ", see --all"; NULL: nothing */
-    bool ignore_unread;         /**< JSON: for "equal" as in pgy_diff_is_equal */
+    const char *more;   /**< text: appended to "... 12 more", e.g. ", see --all"; NULL: nothing */
+    bool ignore_unread; /**< JSON: as in pgy_diff_is_equal, for "equal" */
 } pgy_diff_report_options;
 
-/** For a screen: sums, then the differences part by part; of weights the largest changes first.
- * Free with pgy_text_free. @param options NULL for the defaults */
+/** Writes a report for the screen: sums, then the differences part by part; weights with the
+ * largest changes come first. Free with pgy_text_free. @param options NULL for the defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_diff_text(char **out, const pgy_diff *d,
                                                 const pgy_diff_report_options *options,
                                                 pgy_error *err);
-/** All differences with their numbers. Free with pgy_text_free. */
+/** Writes all differences with their numbers as JSON. Free with pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_diff_json(char **out, const pgy_diff *d,
                                                 const pgy_diff_report_options *options,
                                                 pgy_error *err);
-/** The same as a file that appears whole or not at all. */
+/** Saves the JSON; the file appears whole or not at all. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_diff_save_json(const pgy_diff *d, const char *path,
                                                      const pgy_diff_report_options *options,
                                                      pgy_error *err);
 
-/** "node", "renamed" and so on. */
+/** Lower-case names: "node", "renamed". */
 PGY_API const char *pgy_diff_part_name(pgy_diff_part part);
 PGY_API const char *pgy_diff_change_name(pgy_diff_change change);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What the backend "trt" is told beside its options by name: what to build for.
+ * The build configuration of runners of the backend "trt". Its other options are set by name.
  *
  *     pgy_backend_options *o = NULL;
  *     if (pgy_backend_options_create(&o, pgy_backend_find("trt"), &err)) ...
@@ -20,8 +20,8 @@ extern "C" {
 #endif
 
 /** @param options  of the backend "trt"
- *  @param config   copied; but what its calibration and timing_cache point to is used when the
- *                  runner builds. NULL: defaults */
+ * @param config   copied, except what calibration and timing_cache point to: the runner uses that
+ * when it builds. NULL: defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_engine_runner_configure(pgy_backend_options *options,
                                                               const pgy_build_config *config,
                                                               pgy_error *err);

@@ -9,9 +9,9 @@
  *     if (pgy_graph_export(&edited, graph, &err)) ...
  *     pgy_graph_destroy(graph);
  *
- * A graph is one arena: removing a node only unlinks it; everything is freed at once. It keeps the
- * model it came from. Nodes and values are plain structs to be read by anyone and changed through
- * the functions below.
+ * A graph is one arena: removing a node only unlinks it; destroying the graph frees everything. It
+ * keeps the model it came from. Nodes and values are plain structs: read them directly, change them
+ * through the functions below.
  */
 #ifndef POLYGRAPHY_GRAPH_H
 #define POLYGRAPHY_GRAPH_H
@@ -27,8 +27,9 @@ typedef struct pgy_node pgy_node;
 typedef struct pgy_value pgy_value;
 
 /** A dimension: value >= 0 is fixed; -1 is dynamic, then `text` is its name or expression ("N",
- * "2*N + 1"), or NULL. After inference, sizes of node outputs that cannot be known are called
- * "unk__0", "unk__1"...: equal texts are equal sizes. */
+ * "2*N
+ * + 1"), or NULL. Inference names unknown sizes of node outputs "unk__0", "unk__1"...: equal names
+ * mean equal sizes. */
 typedef struct pgy_dim {
     int64_t value;
     const char *text;
@@ -58,8 +59,8 @@ struct pgy_value {
     pgy_node **consumers; /**< each consuming node once per use, subgraph uses included */
     size_t consumer_count;
     bool is_input, is_output;
-    const char *unknown_why; /**< after inference: why type or shape is not known, naming the first
-                                node; or NULL */
+    const char *unknown_why; /**< after inference: why type or shape is unknown, with the name of
+                                the first node that caused it; or NULL */
     pgy_graph *graph;        /**< the (sub)graph it belongs to */
     void *internal;
 };
@@ -93,7 +94,7 @@ struct pgy_graph {
     size_t initializer_count;
     pgy_graph *parent; /**< enclosing graph, NULL at the top */
     const pgy_onnx_graph *proto;
-    pgy_model *model; /**< where it came from (retained) */
+    pgy_model *model; /**< the model it was imported from (retained) */
     void *internal;
 };
 
@@ -103,7 +104,8 @@ struct pgy_graph {
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_import(pgy_graph **out, pgy_model *model,
                                                    pgy_error *err);
 PGY_API void pgy_graph_destroy(pgy_graph *g); /**< only the top graph; NULL is fine */
-/** A new model: weights are views of the old one (kept alive), unchanged nodes keep their bytes. */
+/** Makes a new model. Its weights are views of the old model, which it keeps alive; unchanged nodes
+ * keep their bytes. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_export(pgy_model **out, pgy_graph *g, pgy_error *err);
 
 PGY_API pgy_value *pgy_graph_find_value(const pgy_graph *g,
@@ -114,8 +116,8 @@ PGY_API int64_t pgy_graph_opset(const pgy_graph *g, const char *domain);
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_value_data(pgy_tensor **out, pgy_value *v,
                                                        pgy_error *err);
 
-/** Stable topological order (stored order kept where possible), subgraphs too. PGY_E_FORMAT naming
- * a node of the cycle. */
+/** Sorts nodes topologically, subgraphs included; the sort is stable. @return PGY_E_FORMAT naming a
+ * node of a cycle */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_sort(pgy_graph *g, pgy_error *err);
 
 typedef struct pgy_infer_options {
@@ -124,12 +126,13 @@ typedef struct pgy_infer_options {
         *inputs; /**< shapes (and types) that replace those of graph inputs; may be NULL */
     bool strict; /**< a contradiction with declared shapes is an error; else a warning and the
                     computed one wins */
-    const pgy_tensor_map *values; /**< of graph inputs that are known, such as shapes; NULL: none.
-                                     Of one not named in `inputs` the shape counts too */
+    const pgy_tensor_map
+        *values; /**< of graph inputs that are known, e.g. shapes; NULL: none. The shape of a value
+                    counts, too, unless `inputs` names its input */
 } pgy_infer_options;
-/** Fills dtype, rank and dims of every value that can be known, and unknown_why of the others.
+/** Infers dtype, rank and dims of every value, and sets unknown_why where that is impossible.
  * Declared and inferred information are merged. @return PGY_E_SHAPE or PGY_E_TYPE naming the node
- * that cannot work */
+ * whose inputs are invalid */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_infer_shapes(pgy_graph *g,
                                                          const pgy_infer_options *options,
                                                          pgy_error *err);
@@ -142,12 +145,12 @@ typedef struct pgy_output_selection {
     bool mark_all;               /**< all non-empty node outputs except Constant's */
     const char *const *op_types; /**< also outputs of all nodes of these operators, any case */
     size_t op_type_count;
-    const char *const *exclude; /**< then removed; wildcards too */
+    const char *const *exclude; /**< removed from the selection; wildcards too */
     size_t exclude_count;
 } pgy_output_selection;
-/** Replaces the graph's outputs. `names` and `op_types` are united. Types
- * and shapes of marked tensors are kept when known.
- *  @return PGY_E_NOT_FOUND listing missing and available names; "No outputs were selected." */
+/** Replaces the graph's outputs by the union of `names` and `op_types`. Known types and shapes of
+ * the new outputs are declared.
+ * @return PGY_E_NOT_FOUND listing missing and available names; "No outputs were selected." */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_select_outputs(pgy_graph *g,
                                                            const pgy_output_selection *selection,
                                                            pgy_error *err);
@@ -159,16 +162,16 @@ typedef struct pgy_half_options {
     size_t keep_count;
 } pgy_half_options;
 PGY_API pgy_half_options pgy_half_options_default(void); /**< float16, nothing kept */
-/** float32 to 16 bits: initializers, Constant values, Cast targets and internal types; graph inputs
- * and outputs keep their types through added Casts. Nodes stay float32, with Casts around them, if
- * they are named, if their operator has no such type in this opset, and those that need the
- * precision (Resize, Range, TopK...). Calls of local functions give way to what they do; those that
- * are named, or whose function is of other opset versions, stay calls, and float32. Values beyond
- * the range are clamped to the largest finite value with one warning per tensor; those of masks
- * (what is only added, selected or scaled on its way to a Softmax) to a quarter of it, so that sums
- * with them stay finite, and a Clip keeps masks that are computed from becoming infinite in a Cast.
- * options NULL: the defaults. PGY_E_NOT_FOUND for a name that nothing has, PGY_E_UNSUPPORTED for
- * bfloat16 before opset 13. */
+/** Converts float32 to 16 bits: initializers, Constant values, Cast targets and internal types.
+ * Graph inputs and outputs keep their types through added Casts. A node stays float32, with Casts
+ * around it, if `keep` names it, if its operator lacks the type in this opset, or if it needs the
+ * precision (Resize, Range, TopK...). Calls of local functions are inlined; a call stays, in
+ * float32, if it is named or if its function imports other opset versions. Values beyond the range
+ * are clamped to the largest finite value, with one warning per tensor. Masks (tensors that are
+ * only added, selected or scaled on their way to a Softmax) are clamped to a quarter of it, so that
+ * sums with them stay finite; a Clip keeps computed masks from becoming infinite in a Cast. options
+ * NULL: the defaults. @return PGY_E_NOT_FOUND for a name in `keep` that nothing has;
+ * PGY_E_UNSUPPORTED for bfloat16 before opset 13 */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_half(pgy_graph *g,
                                                          const pgy_half_options *options,
                                                          pgy_error *err);
@@ -178,11 +181,11 @@ typedef struct pgy_op_summary {
     const char *op_type, *domain;
     size_t node_count;
     uint64_t parameter_count, parameter_bytes; /**< of initializers first used by these nodes */
-    double flops; /**< a multiply-add counts as two; < 0: some shape is not known */
+    double flops; /**< a multiply-add counts as two; < 0: a shape is unknown */
 } pgy_op_summary;
-/** Rows by first appearance, subgraph nodes included. Shapes are inferred from those of `inputs`
- * where it has them (may be NULL), else from the model's; nodes with dynamic ones count as unknown.
- * *out is owned by the graph. */
+/** Gives one row per operator, in order of first appearance, subgraph nodes included. Shapes are
+ * inferred from `inputs` (may be NULL) where it names an input, else from the model's; nodes with
+ * dynamic shapes count as unknown. *out is owned by the graph. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_summarize(const pgy_op_summary **out, size_t *count,
                                                       pgy_graph *g, const pgy_metadata *inputs,
                                                       pgy_error *err);
@@ -193,23 +196,24 @@ typedef struct pgy_finding {
     const char *node;      /**< name, or "" for the whole model */
     const char *op_type;   /**< "" for the whole model */
     const char *message;
-    const char *path; /**< from the top: "If_3/then_branch/Add_2", "MyFunction:body/Relu_0"; of
-                         values the same with their name; "" = the whole model */
+    const char *path; /**< path of the node from the main graph: "If_3/then_branch/Add_2",
+                         "MyFunction:body/Relu_0"; for a value it ends in the value's name; "" = the
+                         whole model */
     const char *code; /**< stable name of the rule, e.g. "duplicate-node-name" */
 } pgy_finding;
-/** Structural checks that need no runtime (docs/checker.md lists them): names, order, operators,
- * attributes, types per opset, shapes, weights, versions, parts that do not affect any output.
- * *out is owned by the graph. */
+/** Runs the structural checks, which need no runtime (docs/checker.md lists them): names, order,
+ * operators, attributes, types per opset, shapes, weights, versions, parts that do not affect any
+ * output. *out is owned by the graph. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_check(const pgy_finding **out, size_t *count,
                                                   pgy_graph *g, pgy_error *err);
 
-/** What keeps a model from being imported, all of it and not only the first: values defined twice
- * or not at all, types that do not exist, nodes in circles; in subgraphs and functions too. Nothing
- * is found in a model that imports and sorts. *out is owned by the model. */
+/** Finds all reasons, not only the first, why a model cannot be imported or sorted: values defined
+ * twice or not at all, types that do not exist, cycles; in subgraphs and functions, too. A model
+ * that imports and sorts has no findings. *out is owned by the model. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_check(const pgy_finding **out, size_t *count,
                                                   pgy_model *model, pgy_error *err);
 
-/** What a check can find. */
+/** A rule of the checks. */
 typedef struct pgy_check_rule {
     const char *code;
     pgy_severity severity;

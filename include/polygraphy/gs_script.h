@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Edit scripts: graph surgery as text, one verb a line, and lists of what an edit changed.
+ * Edit scripts: graph surgery as text, one verb per line; and lists of the changes that an edit
+ * made.
  *
  *     insert Add name=bias after=conv inputs=$out,const:ones[1,8,1,1]
  *     remove dropout_3
@@ -25,25 +26,24 @@
 extern "C" {
 #endif
 
-/** What a verb takes and does. The text of `arguments` is also the grammar: CAPITALS stand in order
- * or as name=value, [brackets] may be left out, "..." repeats. */
+/** A verb, with its arguments and help. The text of `arguments` is also the grammar: arguments in
+ * CAPITALS are given in order or as name=value, those in [brackets] are optional, "..." repeats. */
 typedef struct pgy_gs_verb {
     const char *name, *arguments, *help;
 } pgy_gs_verb;
-/** The verbs in the order of the documentation; NULL behind the last. */
+/** The verbs in the order of the documentation; NULL after the last. */
 PGY_API const pgy_gs_verb *pgy_gs_verb_at(size_t i);
 
-/** Runs scripts on one document. Between runs it remembers what was declared and which subgraph was
+/** Runs scripts on one document. Between runs it keeps the declarations and the subgraph that was
  * entered. */
 typedef struct pgy_gs_script pgy_gs_script;
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_script_create(pgy_gs_script **out, pgy_gs_graph *g,
                                                        pgy_error *err);
 PGY_API void pgy_gs_script_destroy(pgy_gs_script *s); /**< NULL is fine */
-/** Runs every line of a text. The first verb that fails ends it: what was done before stays, and
- * the error begins with "source:line:column: verb: ". Verbs that add edges are followed by a search
- * for circles as long as all searches of the script together have looked at fewer than 20 million
- * nodes; pgy_gs_export looks again in any case.
- * @param source  what errors call the text */
+/** Runs every line of a text. It stops at the first verb that fails: earlier edits stay, and the
+ * error begins with "source:line:column: verb: ". After each verb that adds edges it searches for
+ * cycles, until all searches of the script together have visited 20 million nodes; pgy_gs_export
+ * checks for cycles in any case. @param source name of the text in errors */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_script_run(pgy_gs_script *s, const char *source,
                                                     const char *text, pgy_error *err);
 
@@ -54,7 +54,7 @@ typedef enum pgy_gs_change_kind {
     PGY_GS_NODE_ADDED,
     PGY_GS_NODE_REMOVED,
     PGY_GS_NODE_CHANGED, /**< operator or attributes */
-    PGY_GS_NODE_REWIRED, /**< reads or makes other tensors */
+    PGY_GS_NODE_REWIRED, /**< its inputs or outputs are other tensors */
     PGY_GS_TENSOR_RETYPED,
     PGY_GS_WEIGHT_ADDED,
     PGY_GS_WEIGHT_REMOVED,
@@ -63,8 +63,9 @@ typedef enum pgy_gs_change_kind {
 
 typedef struct pgy_gs_change {
     pgy_gs_change_kind kind;
-    const char *graph;  /**< "" the top, "node/attribute" of a subgraph, "domain.name" a function */
-    const char *name;   /**< of the node or tensor; of a node without name the tensor it makes */
+    const char *graph;  /**< "" for the main graph, "node/attribute" for a subgraph, "domain.name"
+                           for a function */
+    const char *name;   /**< of the node or tensor; for an unnamed node, of its output */
     const char *detail; /**< one line */
 } pgy_gs_change;
 
@@ -73,48 +74,51 @@ typedef struct pgy_gs_change_list {
     size_t count;
     void *internal;
 } pgy_gs_change_list;
-/** What is different in `after`: usually a document and what it was imported from, or copied from,
- * before it was edited. Nodes meet by their name, those without by what they make. Weights are
- * compared by where they are stored, then by type and shape: their elements are not read. */
+/** Lists the changes from `before` to `after`, usually a document before and after edits (keep a
+ * copy, or import the model again). Nodes are matched by name, unnamed ones by their outputs.
+ * Weights are compared by their place of storage, then by type and shape; their elements are not
+ * read. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_changes(pgy_gs_change_list *out,
                                                  const pgy_gs_graph *before,
                                                  const pgy_gs_graph *after, pgy_error *err);
 PGY_API void pgy_gs_change_list_free(pgy_gs_change_list *list);
-/** One line per change: "+ node 'bias' Add (a, b -> c)". At most `limit` lines (0: all), then how
- * many more. Free with pgy_text_free; NULL: out of memory. */
+/** Writes one line per change: "+ node 'bias' Add (a, b -> c)"; at most `limit` lines (0: all),
+ * then the number of the others. Free with pgy_text_free; NULL: out of memory. */
 PGY_API char *pgy_gs_changes_text(const pgy_gs_change_list *list, size_t limit);
 
 /* ---- Scripts in Python ---------------------------------------------------------------------- */
 
 typedef struct pgy_gs_template_options {
     size_t size;                   /**< sizeof(pgy_gs_template_options) */
-    const char *external_data_dir; /**< where the script looks for external data; NULL: beside the
-                                        model */
+    const char *external_data_dir; /**< folder in which the script looks for external data; NULL:
+                                      beside the model */
     bool ignore_external_data;
     bool infer_shapes;
     bool half;          /**< convert to float16 */
-    bool external_data; /**< save weights beside the model, as files beyond 2 GB must */
-    const char *const *outputs, *const *types, *const *excludes; /**< other outputs: names or
-                                        wildcards, operators whose outputs become outputs, and what
-                                        does not; none: as they are */
+    bool external_data; /**< save weights in a file beside the model, as models over 2 GB require */
+    const char *const *outputs,
+        *const *types,
+            *const *excludes; /**< new outputs: names or wildcards, operators whose outputs become
+                                 outputs, and names to exclude; none: outputs stay */
     size_t output_count, type_count, exclude_count;
-    const char *writer; /**< named in the first comment; NULL: this library */
+    const char *writer; /**< program named in the first comment; NULL: this library */
 } pgy_gs_template_options;
-/** A Python script that loads the model with onnx-graphsurgeon, has a place for edits, and saves
- * the result as "net_updated.onnx". Free with pgy_text_free. @param path as the script opens it;
- * nothing is read. @param options NULL for the defaults */
+/** Writes a Python script that loads the model with onnx-graphsurgeon, has a place for edits, and
+ * saves the result as "net_updated.onnx". Free with pgy_text_free. @param path path of the model in
+ * the script; this function does not read it @param options NULL for the defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_template_text(char **out, const char *path,
                                                        const pgy_gs_template_options *options,
                                                        pgy_error *err);
 
 /* ---- Shapes after an edit ------------------------------------------------------------------- */
 
-/** Sizes of everything that depends on `from` become unknown, types stay: after another shape was
- * given to `from` they would say what is not so. @param ranks  forget ranks too */
+/** Makes the shapes of all tensors that depend on `from` unknown; types stay. Call it after a
+ * change of the shape of `from`, because the declared shapes may be wrong then. @param ranks also
+ * make ranks unknown */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_forget_shapes(pgy_gs_graph *g, pgy_gs_tensor *from,
                                                        bool ranks, pgy_error *err);
-/** Types and shapes that are unknown are inferred from the rest. The list may be in any order; a
- * graph that cannot run (tensors that nobody makes) is PGY_E_FORMAT. */
+/** Infers unknown types and shapes from the known ones. The list may be in any order. @return
+ * PGY_E_FORMAT for a graph that cannot run (tensors without a producer) */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_infer_shapes(pgy_gs_graph *g, pgy_error *err);
 
 #ifdef __cplusplus

@@ -10,8 +10,8 @@
  *     pgy_loader_call(&model, l, &err);                    // everything happens here
  *     pgy_loader_destroy(l);
  *
- * Each step takes the loader over and replaces it; on failure it stays as it was. Calling twice
- * does the work twice. The arguments of a step are copied.
+ * Each function that adds a step takes the loader over and replaces it; on failure the loader stays
+ * as it was. It copies the step's arguments. Calling a loader twice does the work twice.
  */
 #ifndef POLYGRAPHY_LOADER_H
 #define POLYGRAPHY_LOADER_H
@@ -43,7 +43,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_loader_convert_half(pgy_loader **loader,
 PGY_API PGY_MUST_CHECK pgy_status pgy_loader_save(pgy_loader **loader, const char *path,
                                                   const pgy_model_save_options *options,
                                                   pgy_error *err);
-/** A step of the caller's: gets the model, may replace *model (releasing the old one). */
+/** A step of the caller: it may edit *model or replace it; then it must release the old one. */
 typedef pgy_status (*pgy_loader_step)(pgy_model **model, void *user, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_loader_extend(pgy_loader **loader, pgy_loader_step step,
                                                     void *user, pgy_error *err);
@@ -51,9 +51,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_loader_extend(pgy_loader **loader, pgy_loa
 PGY_API PGY_MUST_CHECK pgy_status pgy_loader_call(pgy_model **out, const pgy_loader *loader,
                                                   pgy_error *err);
 PGY_API void pgy_loader_destroy(pgy_loader *loader);
-/** As the source of a runner; the loader moves in. A model that was only loaded goes by path, an
- * edited one as bytes, or through a temporary file with external data when it is too big for one
- * buffer. Several runners may share one loader through retain. */
+/** Adds a reference. Several runners may share one loader: each source takes over one reference. */
 PGY_API pgy_loader *pgy_loader_retain(pgy_loader *loader);
 PGY_API PGY_MUST_CHECK pgy_status pgy_loader_source(pgy_model_source *out, pgy_loader *loader,
                                                     pgy_error *err);

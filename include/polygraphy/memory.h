@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What the tensors of a graph take while it runs node by node: which of them live at each step, the
- * peak, and what holds it.
+ * The memory of a graph's tensors while it runs node by node: the live tensors at each step, the
+ * peak, and the tensors that cause it.
  *
  *     pgy_memory *memory = NULL;
  *     pgy_memory_options options = {.size = sizeof options, .inputs = shapes};
@@ -9,11 +9,11 @@
  *     printf("%llu\n", (unsigned long long)pgy_memory_summarize(memory)->peak_bytes);
  *     pgy_memory_destroy(memory);
  *
- * A tensor lives from the node that makes it to the last one that uses it, both included. Inputs
- * are held by the caller all the time, outputs from their making to the end. Weights (initializers
- * and Constant nodes) stand apart. Calls of local functions count as what they do, node by node.
- * What runtimes need besides (workspaces, alignment, packed weights) is not in it: see
- * pgy_plan_profile of engine.h for what the engine reserves.
+ * The live range of a tensor begins at the node that computes it and ends at the last node that
+ * reads it. Inputs live all the time, because the caller holds them; outputs live to the end.
+ * Weights (initializers and Constant nodes) are counted apart. Calls of local functions are
+ * inlined. Workspaces, alignment and packed weights of runtimes are not included: pgy_plan_profile
+ * of engine.h has the memory that the engine reserves.
  */
 #ifndef POLYGRAPHY_MEMORY_H
 #define POLYGRAPHY_MEMORY_H
@@ -29,10 +29,10 @@ typedef struct pgy_memory pgy_memory;
 typedef struct pgy_memory_options {
     size_t size;                /**< sizeof(pgy_memory_options) */
     const pgy_metadata *inputs; /**< shapes of graph inputs that replace the model's; may be NULL */
-    bool sort;                  /**< nodes in an order that can be run; else that of the file */
-    bool in_place;    /**< outputs of elementwise operators take the memory of an input that nobody
-                         needs any more, and those of Reshape and its like that of their input */
-    bool free_inputs; /**< inputs are given back after their last use */
+    bool sort;        /**< sort the nodes topologically; else take the order of the file */
+    bool in_place;    /**< elementwise operators reuse the memory of an input whose live range ends
+                         there; Reshape and similar operators share that of their input */
+    bool free_inputs; /**< inputs are freed after their last use */
 } pgy_memory_options;
 
 /** A tensor of the main graph. */
@@ -41,21 +41,22 @@ typedef struct pgy_memory_tensor {
     pgy_dtype dtype;
     int32_t rank;
     const int64_t *shape;
-    uint64_t size_bytes;     /**< 0 if unknown; the most that it can be if `is_bound` */
-    size_t first, last;      /**< steps; of a tensor that shares memory: those of all who do */
-    const char *producer;    /**< node; "" for inputs */
-    const char *last_user;   /**< node; "" if nobody uses it */
-    const char *shares_with; /**< whose memory it takes; NULL: its own */
+    uint64_t size_bytes;  /**< 0 if unknown; an upper bound if `is_bound` */
+    size_t first, last;   /**< steps of the live range; tensors that share memory have one range for
+                             all of them */
+    const char *producer; /**< node; "" for inputs */
+    const char *last_user;   /**< node; "" if no node reads it */
+    const char *shares_with; /**< tensor whose memory it shares; NULL: its own */
     const char *unknown_why; /**< NULL: the size is known */
     bool is_input, is_output;
-    bool is_bound; /**< a size depends on data; `shape` and `size_bytes` are the most it can be */
+    bool is_bound; /**< a size depends on data: `shape` and `size_bytes` are upper bounds */
 } pgy_memory_tensor;
 
-/** A node of the main graph, calls of local functions being replaced by what they do. */
+/** A node of the main graph, with calls of local functions inlined. */
 typedef struct pgy_memory_step {
     const char *node, *op_type;
-    uint64_t live_bytes;  /**< while it runs, what is inside it included */
-    uint64_t inner_bytes; /**< of that, the peak of its largest subgraph */
+    uint64_t live_bytes;  /**< while it runs, tensors of its subgraphs included */
+    uint64_t inner_bytes; /**< part of live_bytes: the peak of its largest subgraph */
 } pgy_memory_step;
 
 typedef struct pgy_memory_summary {
@@ -63,15 +64,15 @@ typedef struct pgy_memory_summary {
     size_t peak_step;
     uint64_t weight_bytes, weight_count;
     uint64_t input_bytes, output_bytes;
-    size_t unknown_count; /**< tensors whose size is not known: the peak is larger */
-    bool out_of_order;    /**< the order of the file cannot be run */
-    size_t bound_count;   /**< tensors of which only the most is known: so of the peak */
+    size_t unknown_count; /**< tensors of unknown size: the peak is larger */
+    bool out_of_order;    /**< the nodes are not in topological order */
+    size_t bound_count;   /**< tensors with an upper bound only; then the peak is one, too */
 } pgy_memory_summary;
 
-/** Infers shapes, and with `sort` reorders the graph. Texts are the graph's: it must outlive *out.
- * Functions are followed in a copy.
- *  @return what pgy_graph_infer_shapes and pgy_graph_sort return; PGY_E_NOT_FOUND for a name in
- *  `inputs` that is no input; PGY_E_SHAPE for sizes that no machine has */
+/** Infers shapes and finds live ranges; with `sort`, reorders the graph. The graph owns the texts,
+ * so it must outlive *out. Functions are inlined in a copy.
+ * @return what pgy_graph_infer_shapes and pgy_graph_sort return; PGY_E_NOT_FOUND for a name in
+ * `inputs` that is no input; PGY_E_SHAPE for sizes that no machine has */
 PGY_API PGY_MUST_CHECK pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g,
                                                     const pgy_memory_options *options,
                                                     pgy_error *err);
@@ -81,32 +82,31 @@ PGY_API size_t pgy_memory_step_count(const pgy_memory *m);
 PGY_API const pgy_memory_step *pgy_memory_step_at(const pgy_memory *m, size_t i);
 PGY_API size_t pgy_memory_tensor_count(const pgy_memory *m);
 PGY_API const pgy_memory_tensor *pgy_memory_tensor_at(const pgy_memory *m, size_t i);
-/** What is unknown, subgraphs included: tensors, and calls of functions too large to be followed.
- */
+/** Tensors of unknown size, subgraphs included, and calls of functions too large to inline. */
 PGY_API const pgy_memory_tensor *pgy_memory_unknown_at(const pgy_memory *m, size_t i);
-/** Tensors of which the most is known, subgraphs included; `unknown_why` tells why no more is. */
+/** Tensors with an upper bound only, subgraphs included; `unknown_why` gives the reason. */
 PGY_API const pgy_memory_tensor *pgy_memory_bound_at(const pgy_memory *m, size_t i);
 
 /* ---- Reports -------------------------------------------------------------------------------- */
 
 typedef struct pgy_memory_report_options {
-    size_t size;             /**< sizeof(pgy_memory_report_options) */
-    const char *model;       /**< what to call the model, as its path; NULL: "model" */
-    bool all;                /**< text: every step and every tensor at the peak */
-    const char *more;        /**< text: ends "... 12 more", as ", see --all"; NULL: nothing */
-    const char *sort_advice; /**< text: ends "The order of the file cannot be run"; NULL: nothing */
+    size_t size;       /**< sizeof(pgy_memory_report_options) */
+    const char *model; /**< name of the model in the report, e.g. its path; NULL: "model" */
+    bool all;          /**< text: every step and every tensor at the peak */
+    const char *more;  /**< text: appended to "... 12 more", e.g. ", see --all"; NULL: nothing */
+    const char *sort_advice; /**< text: added to the line about the order; NULL: nothing */
 } pgy_memory_report_options;
 
-/** For a screen: sums, what holds the peak, and a bar for each stretch of steps. Free with
- * pgy_text_free. @param options NULL for the defaults */
+/** Writes a report for the screen: sums, the tensors live at the peak, and a bar for each range of
+ * steps. Free with pgy_text_free. @param options NULL for the defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_memory_text(char **out, const pgy_memory *m,
                                                   const pgy_memory_report_options *options,
                                                   pgy_error *err);
-/** All steps and tensors. Free with pgy_text_free. */
+/** Writes all steps and tensors as JSON. Free with pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_memory_json(char **out, const pgy_memory *m,
                                                   const pgy_memory_report_options *options,
                                                   pgy_error *err);
-/** The same as a file that appears whole or not at all. */
+/** Saves the JSON; the file appears whole or not at all. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_memory_save_json(const pgy_memory *m, const char *path,
                                                        const pgy_memory_report_options *options,
                                                        pgy_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Networks built by hand, layer by layer, in the concepts of TensorRT's INetworkDefinition; and
- * models looked at and changed as networks.
+ * Networks built layer by layer, with the concepts of TensorRT's INetworkDefinition; and models
+ * read and edited as networks.
  *
  *     pgy_network *net = NULL;
  *     pgy_value *x = NULL;
@@ -11,18 +11,18 @@
  *     if (pgy_network_add_input(&x, net, "x", PGY_F32, 4, dims, &err)) ...
  *     if (pgy_network_add_activation(&relu, net, x, PGY_ACTIVATION_RELU, 0, 0, &err)) ...
  *     if (pgy_network_mark_output(net, relu->outputs[0], &err)) ...
- *     if (pgy_network_to_model(&model, net, &err)) ...        // then build, save or run it
+ *     if (pgy_network_to_model(&model, net, &err)) ...        // build, save or run it
  *     pgy_network_destroy(net);
  *
- * A tensor of a network is a pgy_value (graph.h): name, type and shape can be read at once, since
- * every layer is inferred when it is added. A layer that cannot work is an error at that moment,
- * names the layer and its inputs, and leaves the network as it was. Networks are strongly typed: a
- * layer computes in the type of its inputs, and types change by casts and quantisation only.
+ * A tensor of a network is a pgy_value (graph.h): name, type and shape can be read at once, because
+ * shapes are inferred as each layer is added. Adding an invalid layer fails with an error that
+ * names the layer and its inputs, and leaves the network unchanged. Networks are strongly typed: a
+ * layer computes in the type of its inputs, and only casts and quantisation change types.
  *
- * A layer becomes one ONNX node or several; it is listed as one. Weights are constants: tensors
- * like all others, made by pgy_network_add_constant. Everything that is returned belongs to the
- * network. Parameters that are zero have TensorRT's defaults where nothing else is said. A network
- * belongs to one thread at a time.
+ * A layer becomes one or several ONNX nodes, but is listed as one layer. Weights are constants:
+ * tensors like all others, made by pgy_network_add_constant. The network owns everything that its
+ * functions return. A zero parameter means TensorRT's default, unless its comment says otherwise. A
+ * network belongs to one thread at a time.
  */
 #ifndef POLYGRAPHY_NETWORK_H
 #define POLYGRAPHY_NETWORK_H
@@ -90,29 +90,29 @@ typedef enum pgy_layer_type {
     PGY_LAYER_ATTENTION,
     PGY_LAYER_ROTARY_EMBEDDING,
     PGY_LAYER_KVCACHE_UPDATE,
-    PGY_LAYER_RNN, /**< these three TensorRT has no more: its parser makes loops of them */
+    PGY_LAYER_RNN, /**< TensorRT no longer has these three: its parser turns them into loops */
     PGY_LAYER_LSTM,
     PGY_LAYER_GRU,
-    PGY_LAYER_LOOP,        /**< of a model: a whole loop as one layer */
-    PGY_LAYER_CONDITIONAL, /**< of a model: a whole If as one layer */
-    PGY_LAYER_OTHER,       /**< of a model: an operator for which there is no layer */
+    PGY_LAYER_LOOP,        /**< in networks from models: a whole loop as one layer */
+    PGY_LAYER_CONDITIONAL, /**< in networks from models: a whole If as one layer */
+    PGY_LAYER_OTHER,       /**< in networks from models: an operator without a layer type */
     PGY_LAYER_TYPE_COUNT
 } pgy_layer_type;
 /** "CONVOLUTION"; NULL beyond the last. */
 PGY_API const char *pgy_layer_type_name(pgy_layer_type type);
 
-/** To be read; changed by the functions below. */
+/** A layer. Read its members; change them by the functions below. */
 struct pgy_layer {
     const char *name;
     pgy_layer_type type;
-    pgy_value *const *inputs; /**< what it was given, constants included; NULL: omitted */
+    pgy_value *const *inputs; /**< constants included; NULL: omitted */
     size_t input_count;
-    pgy_value *const *outputs; /**< of loops and conditionals: none until they are closed */
+    pgy_value *const *outputs; /**< loops and conditionals have none until they are closed */
     size_t output_count;
-    pgy_dtype precision;    /**< what it computes in: the type of its first input of numbers */
-    pgy_node *const *nodes; /**< ONNX nodes it is made of; none: a constant */
+    pgy_dtype precision;    /**< type that it computes in: that of its first numeric input */
+    pgy_node *const *nodes; /**< its ONNX nodes; none: a constant */
     size_t node_count;
-    pgy_network *network; /**< that it belongs to, or the body of a loop or branch */
+    pgy_network *network; /**< its network: the whole one, or the body of a loop or branch */
     void *internal;
 };
 
@@ -121,24 +121,24 @@ struct pgy_layer {
 /** An empty network. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_create(pgy_network **out, const char *name,
                                                      pgy_error *err);
-/** The network of a model, whose layers can be listed and changed and to which others can be added.
- * The model itself stays as it is. An older opset is converted so that layers can be added; if it
- * cannot be, adding is PGY_E_UNSUPPORTED and all else works. */
+/** Makes a network from a model, to list, change and add layers. The model itself does not change.
+ * A model of an older opset is converted, so that layers can be added; if that is impossible,
+ * adding layers fails with PGY_E_UNSUPPORTED and everything else works. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_from_model(pgy_network **out, pgy_model *model,
                                                          pgy_error *err);
-/** A model that can be built, saved and run. The network stays and may be changed further. */
+/** Makes a model to build, save or run. The network stays valid and may be changed further. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_to_model(pgy_model **out, pgy_network *net,
                                                        pgy_error *err);
 PGY_API void pgy_network_destroy(
-    pgy_network *net); /**< bodies go with their network; NULL is fine */
+    pgy_network *net); /**< destroys the bodies of its loops and branches, too; NULL is fine */
 
 PGY_API const char *pgy_network_name(const pgy_network *net);
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_set_name(pgy_network *net, const char *name,
                                                        pgy_error *err);
-/** The graph beneath, to be read. */
+/** The network's graph, for reading only. */
 PGY_API pgy_graph *pgy_network_graph(pgy_network *net);
 
-/** @param dims  rank entries; -1 is a dimension that is known at run time only */
+/** @param dims  rank entries; -1 is a dynamic dimension */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_input(pgy_value **out, pgy_network *net,
                                                         const char *name, pgy_dtype dtype,
                                                         int32_t rank, const int64_t *dims,
@@ -151,26 +151,28 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_mark_output(pgy_network *net, pgy_
                                                           pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_unmark_output(pgy_network *net, pgy_value *v,
                                                             pgy_error *err);
-/** Debug tensors can be looked at while a plan runs. */
+/** Marks a debug tensor: a debug listener (runtime.h) can receive it while the engine runs. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_mark_debug(pgy_network *net, pgy_value *v,
                                                          pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_unmark_debug(pgy_network *net, pgy_value *v,
                                                            pgy_error *err);
 PGY_API bool pgy_network_is_debug(const pgy_network *net, const pgy_value *v);
-/** Their names, for pgy_build_config.debug_tensors; valid until the next change. */
+/** Gives the names of the debug tensors, for pgy_build_config.debug_tensors; valid until the next
+ * change. */
 PGY_API size_t pgy_network_debug_tensors(pgy_network *net, const char *const **names);
 
-/* ---- Looking -------------------------------------------------------------------------------- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 PGY_API size_t pgy_network_input_count(const pgy_network *net);
 PGY_API pgy_value *pgy_network_input_at(const pgy_network *net, size_t i);
 PGY_API size_t pgy_network_output_count(const pgy_network *net);
 PGY_API pgy_value *pgy_network_output_at(const pgy_network *net, size_t i);
-/** Layers in the order they were added; those of loop bodies and branches are their networks'. */
+/** Number of layers, in the order in which they were added. Layers of loop bodies and branches
+ * belong to the networks of these. */
 PGY_API size_t pgy_network_layer_count(const pgy_network *net);
 PGY_API pgy_layer *pgy_network_layer_at(const pgy_network *net, size_t i);
 PGY_API pgy_layer *pgy_network_find_layer(const pgy_network *net, const char *name); /**< or NULL */
-/** Inputs, then what layers give. */
+/** Number of tensors: first the inputs, then the outputs of layers. */
 PGY_API size_t pgy_network_tensor_count(const pgy_network *net);
 PGY_API pgy_value *pgy_network_tensor_at(const pgy_network *net, size_t i);
 PGY_API pgy_value *pgy_network_find_tensor(const pgy_network *net,
@@ -178,25 +180,26 @@ PGY_API pgy_value *pgy_network_find_tensor(const pgy_network *net,
 
 /* ---- Changing ------------------------------------------------------------------------------- */
 
-/** @return PGY_E_ARGUMENT if something else has the name */
+/** @return PGY_E_ARGUMENT if another layer has the name */
 PGY_API PGY_MUST_CHECK pgy_status pgy_layer_set_name(pgy_layer *layer, const char *name,
                                                      pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_rename_tensor(pgy_network *net, pgy_value *v,
                                                             const char *name, pgy_error *err);
-/** Type of an input. All that follows is inferred anew; on failure nothing changes. */
+/** Changes the type of an input and infers the network again; on failure nothing changes. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_set_type(pgy_network *net, pgy_value *input,
                                                        pgy_dtype dtype, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_set_shape(pgy_network *net, pgy_value *input,
                                                         int32_t rank, const int64_t *dims,
                                                         pgy_error *err);
-/** The layer takes another tensor. */
+/** Connects input i of the layer to another tensor. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_layer_set_input(pgy_layer *layer, size_t i, pgy_value *v,
                                                       pgy_error *err);
-/** The layer computes in another type of numbers: its inputs of numbers are cast to it, its outputs
- * back, so that its neighbours stay as they are. */
+/** Makes the layer compute in another numeric type: casts its numeric inputs to this type and its
+ * outputs back, so that its neighbours do not change. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_layer_set_precision(pgy_layer *layer, pgy_dtype dtype,
                                                           pgy_error *err);
-/** @return PGY_E_ARGUMENT naming who needs what it gives */
+/** @return PGY_E_ARGUMENT naming a layer that reads its outputs, or the network output among them
+ */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_remove_layer(pgy_network *net, pgy_layer *layer,
                                                            pgy_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** The layers of a network (network.h, which includes this), a function each, with loops and
- * conditionals. */
+/** One function for each layer of a network, and loops and conditionals. Part of network.h, which
+ * includes this header. */
 #ifndef POLYGRAPHY_NETWORK_LAYERS_H
 #define POLYGRAPHY_NETWORK_LAYERS_H
 
@@ -42,7 +42,7 @@ typedef enum pgy_activation_type {
     PGY_ACTIVATION_GELU_ERF,
     PGY_ACTIVATION_GELU_TANH
 } pgy_activation_type;
-/** alpha and beta are taken as they are by the kinds that have them. */
+/** alpha and beta have no defaults: the types that use them take them as they are. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_activation(pgy_layer **out, pgy_network *net,
                                                              pgy_value *input,
                                                              pgy_activation_type type, double alpha,
@@ -96,12 +96,12 @@ typedef enum pgy_elementwise_operation {
     PGY_ELEMENTWISE_GREATER,
     PGY_ELEMENTWISE_LESS
 } pgy_elementwise_operation;
-/** Sizes of 1 are repeated; a missing axis in front counts as 1. */
+/** Broadcasts: sizes of 1 are repeated, and missing leading axes count as 1. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_elementwise(pgy_layer **out, pgy_network *net,
                                                               pgy_value *a, pgy_value *b,
                                                               pgy_elementwise_operation operation,
                                                               pgy_error *err);
-/** slopes: a shape that can be repeated to that of the input. */
+/** `slopes` must broadcast to the shape of the input. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_parametric_relu(pgy_layer **out, pgy_network *net,
                                                                   pgy_value *input,
                                                                   pgy_value *slopes,
@@ -116,7 +116,7 @@ typedef enum pgy_scale_mode {
     PGY_SCALE_CHANNEL, /**< a number for each channel */
     PGY_SCALE_ELEMENTWISE
 } pgy_scale_mode;
-/** (x * scale + shift) ^ power; NULL leaves a part out. */
+/** (x * scale + shift) ^ power; NULL omits a step. */
 typedef struct pgy_scale {
     pgy_scale_mode mode;
     pgy_value *shift, *scale, *power;
@@ -130,18 +130,19 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_scale(pgy_layer **out, pgy_net
 
 typedef enum pgy_padding_mode {
     PGY_PADDING_EXPLICIT_ROUND_DOWN,
-    PGY_PADDING_EXPLICIT_ROUND_UP, /**< windows that begin inside count, even if they reach out */
-    PGY_PADDING_SAME_UPPER,        /**< output size = input size / stride, rounded up; odd padding
-                                      goes behind */
+    PGY_PADDING_EXPLICIT_ROUND_UP, /**< also windows that begin inside and end outside of the input
+                                    */
+    PGY_PADDING_SAME_UPPER, /**< output size = input size / stride, rounded up; an odd padding has
+                               its larger part at the end */
     PGY_PADDING_SAME_LOWER
 } pgy_padding_mode;
 
 enum { PGY_MAX_SPATIAL = 3 };
-/** How a window moves over the spatial axes, which are all behind the first two. */
+/** How a window moves over the spatial axes: all axes after the first two. */
 typedef struct pgy_window {
     int64_t stride[PGY_MAX_SPATIAL], dilation[PGY_MAX_SPATIAL]; /**< 0: 1 */
     int64_t pre_padding[PGY_MAX_SPATIAL], post_padding[PGY_MAX_SPATIAL];
-    pgy_padding_mode padding_mode; /**< the SAME modes take no paddings */
+    pgy_padding_mode padding_mode; /**< the SAME modes ignore the paddings */
 } pgy_window;
 
 typedef struct pgy_convolution {
@@ -181,7 +182,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_lrn(pgy_layer **out, pgy_netwo
                                                       pgy_value *input, int64_t window,
                                                       double alpha, double beta, double k,
                                                       pgy_error *err);
-/** Zeros around the last `count` axes; negative numbers cut off. */
+/** Pads the last `count` axes with zeros; negative numbers crop. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_padding(pgy_layer **out, pgy_network *net,
                                                           pgy_value *input, size_t count,
                                                           const int64_t *pre_padding,
@@ -204,7 +205,8 @@ typedef enum pgy_resize_round {
     PGY_RESIZE_ROUND_HALF_UP,
     PGY_RESIZE_ROUND_HALF_DOWN
 } pgy_resize_round;
-/** One of `dims`, `scales` (rank of the input each) and `size` is given. */
+/** Exactly one of `dims`, `scales` (each with one entry per axis of the input) and `size` is given.
+ */
 typedef struct pgy_resize {
     const int64_t *dims;
     const double *scales;
@@ -212,7 +214,8 @@ typedef struct pgy_resize {
     pgy_interpolation mode;
     pgy_coordinates coordinates;
     pgy_resize_round nearest_rounding;
-    bool single_pixel_is_upper; /**< an axis of one pixel takes the first of the input */
+    bool single_pixel_is_upper; /**< an output axis of one pixel takes the first pixel of the input
+                                 */
     double cubic_coefficient;   /**< 0: -0.75 */
     bool exclude_outside;
 } pgy_resize;
@@ -220,13 +223,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_resize(pgy_layer **out, pgy_ne
                                                          pgy_value *input, const pgy_resize *p,
                                                          pgy_error *err);
 
-/** What lies outside of an axis. */
+/** Values outside of an axis. */
 typedef enum pgy_sample_mode {
-    PGY_SAMPLE_STRICT_BOUNDS, /**< nothing: slices must stay inside */
+    PGY_SAMPLE_STRICT_BOUNDS, /**< none: slices must stay inside */
     PGY_SAMPLE_WRAP,
     PGY_SAMPLE_CLAMP,
     PGY_SAMPLE_FILL,
-    PGY_SAMPLE_REFLECT /**< the pixels at the edge are not repeated */
+    PGY_SAMPLE_REFLECT /**< mirrored, without repeating the pixels at the edge */
 } pgy_sample_mode;
 /** Samples at the positions of `grid`, where -1 and 1 are the borders. mode: FILL (with zeros),
  * CLAMP or REFLECT. */
@@ -238,13 +241,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_grid_sample(pgy_layer **out, p
 
 /* ---- Shapes --------------------------------------------------------------------------------- */
 
-/** Transpose, reshape, transpose; each may be left out. */
+/** Transposes, reshapes, and transposes again; each step may be left out. */
 typedef struct pgy_shuffle {
-    const int32_t *first_transpose; /**< rank of the input entries; NULL: none */
-    const int64_t *reshape; /**< reshape_rank entries; -1: what is left; 0: as the input, if not
-                               zero_is_size. NULL: none */
+    const int32_t *first_transpose; /**< one entry per axis of the input; NULL: none */
+    const int64_t *reshape; /**< reshape_rank entries; -1: inferred from the other sizes; 0: as in
+                               the input, unless zero_is_size. NULL: none */
     size_t reshape_rank;
-    pgy_value *reshape_to;           /**< the same at run time: int64, rank 1 */
+    pgy_value *reshape_to;           /**< the shape as a tensor: int64, rank 1 */
     const int32_t *second_transpose; /**< NULL: none */
     bool zero_is_size;               /**< TensorRT's zeroIsPlaceholder, negated */
 } pgy_shuffle;
@@ -262,8 +265,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_concatenation(pgy_layer **out,
                                                                 size_t count, int32_t axis,
                                                                 pgy_error *err);
 
-/** output[i] = input[start + i * stride], i < size: numbers for all axes, or for those of `axes`. A
- * tensor (int64, rank 1) takes the place of the numbers. */
+/** output[i] = input[start + i * stride], i < size: with numbers for all axes, or for those in
+ * `axes`. Tensors (int64, rank 1) may replace the numbers. */
 typedef struct pgy_slice {
     size_t count;                         /**< entries of the lists; 0: the rank of the input */
     const int64_t *axes;                  /**< NULL: 0, 1 ... */
@@ -325,7 +328,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_topk(pgy_layer **out, pgy_netw
                                                        pgy_topk_operation operation, int64_t k,
                                                        uint32_t axes, pgy_dtype indices_type,
                                                        pgy_error *err);
-/** The same with k from a tensor: int64, one element. */
+/** Like pgy_network_add_topk, with k as a tensor: int64, one element. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_topk_of(pgy_layer **out, pgy_network *net,
                                                           pgy_value *input,
                                                           pgy_topk_operation operation,
@@ -339,12 +342,11 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_cumulative(pgy_layer **out, pg
                                                              pgy_error *err);
 /** (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over `axes`. */
 typedef struct pgy_normalization {
-    pgy_value *scale,
-        *bias; /**< of shapes that can be repeated to that of the input; may be NULL */
+    pgy_value *scale, *bias; /**< must broadcast to the shape of the input; may be NULL */
     uint32_t axes;
     double epsilon; /**< 0: 1e-5 */
-    int64_t
-        groups; /**< above 1: of axis 1, each with all spatial axes; `axes` must not name axis 1 */
+    int64_t groups; /**< above 1: groups of axis 1, each with all spatial axes; `axes` must not
+                       contain axis 1 */
 } pgy_normalization;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_normalization(pgy_layer **out, pgy_network *net,
                                                                 pgy_value *input,
@@ -366,12 +368,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_einsum(pgy_layer **out, pgy_ne
 /* ---- By index ------------------------------------------------------------------------------- */
 
 typedef enum pgy_gather_mode {
-    PGY_GATHER_DEFAULT, /**< slices along an axis */
-    PGY_GATHER_ELEMENT, /**< an element for each index */
-    PGY_GATHER_ND       /**< the last axis of the indices is a place */
+    PGY_GATHER_DEFAULT, /**< gathers slices along an axis */
+    PGY_GATHER_ELEMENT, /**< gathers one element per index */
+    PGY_GATHER_ND       /**< the last axis of the indices is a position in the data */
 } pgy_gather_mode;
-/** @param axis         of DEFAULT and ELEMENT
- *  @param elementwise  leading axes that data and indices share: of DEFAULT 0 or 1, of ND any */
+/** @param axis         for DEFAULT and ELEMENT
+ * @param elementwise  leading axes that data and indices share: 0 or 1 for DEFAULT, any number for
+ * ND */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_gather(pgy_layer **out, pgy_network *net,
                                                          pgy_value *data, pgy_value *indices,
                                                          pgy_gather_mode mode, int32_t axis,
@@ -387,7 +390,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_one_hot(pgy_layer **out, pgy_n
                                                           pgy_value *indices, pgy_value *values,
                                                           pgy_value *depth, int32_t axis,
                                                           pgy_error *err);
-/** [rank, count]: places of the elements that are not zero. */
+/** Output: [rank, count], the positions of the elements that are not zero. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_non_zero(pgy_layer **out, pgy_network *net,
                                                            pgy_value *input, pgy_dtype indices_type,
                                                            pgy_error *err);
@@ -416,11 +419,11 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_reverse_sequence(
 
 typedef struct pgy_quantization {
     pgy_value *scale, *zero_point; /**< zero_point NULL: 0 */
-    pgy_dtype dtype; /**< of the output: when quantizing NONE is int8, when dequantizing the type of
-                        the scale */
-    int32_t axis;    /**< of scales for each channel; 0: 1 */
+    pgy_dtype dtype; /**< type of the output; NONE: int8 when quantizing, the scale's type when
+                        dequantizing */
+    int32_t axis;    /**< axis of scales per channel; 0: 1 */
     bool axis_is_first;
-    int64_t block_size; /**< of scales for blocks along the axis; 0: none */
+    int64_t block_size; /**< for scales per block along the axis; 0: none */
 } pgy_quantization;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_quantize(pgy_layer **out, pgy_network *net,
                                                            pgy_value *input,
@@ -430,9 +433,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_dequantize(pgy_layer **out, pg
                                                              pgy_value *input,
                                                              const pgy_quantization *p,
                                                              pgy_error *err);
-/** Blocks along an axis, each with a scale of its own. Outputs: data and scales.
- *  @param to  PGY_F8E4M3FN (scales are powers of two) or PGY_F4E2M1 (scales are float8)
- *  @param double_scale  of F4E2M1: the scale of the scales, one element; else NULL */
+/** Quantises blocks along an axis, each with its own scale. Outputs: data and scales.
+ * @param to  PGY_F8E4M3FN (scales are powers of two) or PGY_F4E2M1 (scales are float8)
+ * @param double_scale  of F4E2M1: the scale of the scales, one element; else NULL */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_dynamic_quantize(
     pgy_layer **out, pgy_network *net, pgy_value *input, int32_t axis, int64_t block_size,
     pgy_dtype to, pgy_value *double_scale, pgy_error *err);
@@ -440,9 +443,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_dynamic_quantize(
 /* ---- Sequences ------------------------------------------------------------------------------ */
 
 typedef struct pgy_attention {
-    pgy_value *query, *key, *value; /**< [batch, heads, length, size]; the query is taken as it is
-                                       scaled */
-    pgy_value *mask;                /**< bool (true: seen) or added; NULL: none */
+    pgy_value *query, *key,
+        *value;      /**< [batch, heads, length, size]; the query must be scaled already */
+    pgy_value *mask; /**< bool (true: attend), or numbers to add to the scores; NULL: none */
     bool causal;
     bool no_softmax; /**< TensorRT's normalization kNONE */
 } pgy_attention;
@@ -453,7 +456,7 @@ typedef struct pgy_rotary_embedding {
     pgy_value
         *positions; /**< [batch, length], or NULL: then the caches are [batch, length, size] */
     bool interleaved;
-    int64_t dim; /**< elements of a head that are turned; 0: all */
+    int64_t dim; /**< elements of a head that are rotated; 0: all */
 } pgy_rotary_embedding;
 /** input: [batch, heads, length, size] */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_rotary_embedding(pgy_layer **out,
@@ -461,7 +464,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_rotary_embedding(pgy_layer **o
                                                                    pgy_value *input,
                                                                    const pgy_rotary_embedding *p,
                                                                    pgy_error *err);
-/** cache [batch, heads, room, size] with update [batch, heads, length, size] written at
+/** Writes update [batch, heads, length, size] into cache [batch, heads, capacity, size] at
  * write_indices [batch], int64. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_kvcache_update(pgy_layer **out, pgy_network *net,
                                                                  pgy_value *cache,
@@ -491,13 +494,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_recurrent(pgy_layer **out, pgy
 
 /* ---- Assertions and plug-ins ---------------------------------------------------------------- */
 
-/** All of `condition` must be true when the network runs, or the run fails with the message. False
- * constants fail at once. */
+/** A run fails with the message unless all elements of `condition` are true. A constant false fails
+ * when it is added. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_assertion(pgy_layer **out, pgy_network *net,
                                                             pgy_value *condition,
                                                             const char *message, pgy_error *err);
 
-/** An attribute ("field") of a plug-in: the member that is set. */
+/** An attribute ("field") of a plug-in; `kind` says which member holds the value. */
 typedef struct pgy_plugin_field {
     const char *name;
     enum { PGY_FIELD_INT, PGY_FIELD_FLOAT, PGY_FIELD_TEXT, PGY_FIELD_INTS, PGY_FIELD_FLOATS } kind;
@@ -508,8 +511,8 @@ typedef struct pgy_plugin_field {
     const float *floats;
     size_t count;
 } pgy_plugin_field;
-/** An operator of another domain, of the library or loaded by pgy_operators_load. PGY_E_NOT_FOUND:
- * none is known by that name. */
+/** Adds an operator of another domain, built in or loaded by pgy_operators_load. @return
+ * PGY_E_NOT_FOUND for an unknown operator */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_plugin(pgy_layer **out, pgy_network *net,
                                                          const char *domain, const char *op_type,
                                                          pgy_value *const *inputs,
@@ -519,11 +522,11 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_plugin(pgy_layer **out, pgy_ne
 
 /* ---- Loops ---------------------------------------------------------------------------------- */
 
-/** Layers of the body are added to the body's network; they may use tensors from outside. What
- * leaves the loop is there when it is closed. */
+/** A loop. Add the layers of its body to pgy_loop_body; they may read tensors from outside. The
+ * loop's outputs exist after pgy_loop_close. */
 typedef struct pgy_loop pgy_loop;
 typedef enum pgy_loop_output_kind {
-    PGY_LOOP_LAST_VALUE,  /**< of a recurrence: after the last iteration */
+    PGY_LOOP_LAST_VALUE,  /**< value of a recurrence after the last iteration */
     PGY_LOOP_CONCATENATE, /**< the values of all iterations, along a new axis */
     PGY_LOOP_REVERSE      /**< the same, the last one first */
 } pgy_loop_output_kind;
@@ -531,26 +534,27 @@ typedef enum pgy_loop_output_kind {
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_loop(pgy_loop **out, pgy_network *net,
                                                        pgy_error *err);
 PGY_API pgy_network *pgy_loop_body(pgy_loop *loop);
-/** At most so many iterations: an integer scalar from outside. */
+/** Limits the number of iterations to `count`, an integer scalar from outside. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_trip_count(pgy_layer **out, pgy_loop *loop,
                                                           pgy_value *count, pgy_error *err);
 /** An iteration begins only while the condition, a bool scalar computed in the body from
  * recurrences and tensors from outside, is true. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_while(pgy_layer **out, pgy_loop *loop,
                                                      pgy_value *condition, pgy_error *err);
-/** A value that goes from iteration to iteration: outputs[0] is the present one, of the body. Its
- * type and shape stay those of `initial`. */
+/** Adds a value that the loop carries from one iteration to the next. outputs[0] is its present
+ * value, a tensor of the body, with the type and shape of `initial`. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_recurrence(pgy_layer **out, pgy_loop *loop,
                                                           pgy_value *initial, pgy_error *err);
-/** What a recurrence becomes in the next iteration. */
+/** Sets the value of a recurrence in the next iteration. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_loop_set_next(pgy_layer *recurrence, pgy_value *next,
                                                     pgy_error *err);
-/** outputs[0], of the body: slice after slice of a tensor from outside. */
+/** Iterates over the slices of a tensor from outside: outputs[0], a tensor of the body, is the
+ * slice of the present iteration. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_iterator(pgy_layer **out, pgy_loop *loop,
                                                         pgy_value *tensor, int32_t axis,
                                                         bool reverse, pgy_error *err);
-/** outputs[0] is there when the loop is closed. axis: of the new axis of CONCATENATE and REVERSE.
- */
+/** Adds an output of the loop; outputs[0] exists after pgy_loop_close. axis: place of the new axis
+ * of CONCATENATE and REVERSE. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_loop_add_output(pgy_layer **out, pgy_loop *loop, pgy_value *v,
                                                       pgy_loop_output_kind kind, int32_t axis,
                                                       pgy_error *err);
@@ -558,18 +562,19 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_loop_close(pgy_loop *loop, pgy_error *err)
 
 /* ---- Conditionals --------------------------------------------------------------------------- */
 
-/** Only the branch that is taken is computed. Branches may use tensors from outside. */
+/** A conditional. Only the branch that is taken is computed. Branches may read tensors from
+ * outside. */
 typedef struct pgy_conditional pgy_conditional;
 /** condition: a bool scalar */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_conditional(pgy_conditional **out,
                                                               pgy_network *net,
                                                               pgy_value *condition, pgy_error *err);
 PGY_API pgy_network *pgy_conditional_branch(pgy_conditional *c, bool taken_if_true);
-/** outputs[0]: the tensor, for the branches. */
+/** Adds an input for the branches: outputs[0] is the tensor that they read. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_conditional_add_input(pgy_layer **out, pgy_conditional *c,
                                                             pgy_value *v, pgy_error *err);
-/** What the branches give for one output, of the same type and rank. outputs[0] is there when the
- * conditional is closed. */
+/** Adds an output from one tensor of each branch, of equal type and rank. outputs[0] exists after
+ * pgy_conditional_close. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_conditional_add_output(pgy_layer **out, pgy_conditional *c,
                                                              pgy_value *if_true,
                                                              pgy_value *if_false, pgy_error *err);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * ONNX files: protobuf bytes to a read-only tree of plain structs and back.
+ * ONNX files: reads protobuf bytes into a read-only tree of plain structs, and writes such trees.
  *
  * A model is one arena plus the mapped file; every pointer below lives as long as the pgy_model.
- * Weights are views into the mapping, so opening a file of gigabytes costs its nodes only. Fields
- * this library does not know, and the bytes of everything unchanged, are kept: loading and saving
- * an unmodified model gives identical bytes. Editing is done in a graph (graph.h), which makes a
- * new tree.
+ * Weights are views into the mapping, so the time to open a file depends on its nodes, not on its
+ * weights. Unknown fields, and the bytes of all unchanged messages, are kept: loading and saving an
+ * unmodified model gives identical bytes. To edit a model, use a graph (graph.h), which makes a new
+ * tree.
  *
  *     pgy_model *model = NULL;
  *     if (pgy_model_load(&model, "net.onnx", NULL, &err)) ...
@@ -14,8 +14,8 @@
  *     for (size_t i = 0; i < g->node_count; i++) puts(g->nodes[i]->op_type);
  *     pgy_model_destroy(model);
  *
- * Struct fields carry the names of onnx.proto. Text is terminated, "" when absent,
- * and UTF-8 unless the file had other bytes, of which loading warns.
+ * Struct fields carry the names of onnx.proto. Texts end with a zero byte and are "" when absent.
+ * They are UTF-8, unless the file has other bytes; then loading warns.
  */
 #ifndef POLYGRAPHY_ONNX_H
 #define POLYGRAPHY_ONNX_H
@@ -32,13 +32,13 @@ typedef struct pgy_bytes {
     size_t size;
 } pgy_bytes;
 
-/** First member of every message: where it came from and what was not understood. */
+/** First member of every message: its bytes in the file and its unknown fields. */
 typedef struct pgy_onnx_message {
-    pgy_bytes raw; /**< its bytes in the file, without tag and length; data NULL = built or changed:
-                      encode it */
+    pgy_bytes raw; /**< its bytes in the file, without tag and length; data NULL: built or changed,
+                      so saving encodes it */
     const pgy_bytes *unknown; /**< whole unknown fields, tags included, in order */
     size_t unknown_count;
-    uint64_t present; /**< bit = field number (below 64) seen; tells 0 from absent */
+    uint64_t present; /**< bit n: field number n (below 64) was in the file; tells 0 from absent */
 } pgy_onnx_message;
 
 typedef struct pgy_onnx_graph pgy_onnx_graph;
@@ -114,8 +114,8 @@ typedef struct pgy_onnx_segment { /* TensorProto.Segment */
     int64_t begin, end;
 } pgy_onnx_segment;
 
-/** TensorProto. Element bytes come from pgy_onnx_tensor_load; these are the stored forms. Typed
- * lists that are unpacked or mixed in the file are gathered in the arena. */
+/** TensorProto. These are the stored fields; pgy_onnx_tensor_load decodes the elements. Typed lists
+ * that are not packed in one piece in the file are collected in the arena. */
 typedef struct pgy_onnx_tensor {
     pgy_onnx_message message;
     const int64_t *dims;
@@ -275,8 +275,7 @@ typedef struct pgy_model pgy_model; /**< owner: mapping, arena, external files; 
 typedef struct pgy_model_load_options {
     size_t size;                   /**< sizeof(pgy_model_load_options) */
     const char *external_data_dir; /**< NULL: the model's own folder */
-    bool ignore_external_data; /**< structure only: external weights read as an error when asked for
-                                */
+    bool ignore_external_data;     /**< load the structure only: reading an external weight fails */
     bool allow_outside; /**< accept external data outside that folder (absolute paths, "..", links)
                          */
 } pgy_model_load_options;
@@ -286,7 +285,8 @@ typedef struct pgy_model_load_options {
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_load(pgy_model **out, const char *path,
                                                  const pgy_model_load_options *options,
                                                  pgy_error *err);
-/** From memory. `data` is copied unless keep_alive: then it must outlive the model. */
+/** Reads a model from memory. `data` is copied, unless keep_alive: then it must outlive the model.
+ */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_parse(pgy_model **out, const void *data,
                                                   size_t size_bytes, bool keep_alive,
                                                   const pgy_model_load_options *options,
@@ -297,39 +297,40 @@ PGY_API const pgy_onnx_model *pgy_model_proto(const pgy_model *m);
 /** The path it was loaded from, "" if from memory. */
 PGY_API const char *pgy_model_path(const pgy_model *m);
 PGY_API const char *pgy_model_external_data_dir(const pgy_model *m);
-/** Has any tensor external data? (Then a runtime needs the path, or pgy_model_save into one file.)
- */
+/** True if a tensor has external data. Then a runtime needs the path, or a single file from
+ * pgy_model_save. */
 PGY_API bool pgy_model_has_external_data(const pgy_model *m);
-/** Bytes of the model with all weights inside. */
+/** Bytes of the model with all weights embedded. */
 PGY_API uint64_t pgy_model_size_bytes(const pgy_model *m);
 /** Version of an opset ("" or "ai.onnx" is the default domain); 0 if not imported. */
 PGY_API int64_t pgy_model_opset(const pgy_onnx_model *m, const char *domain);
 
-/** Kind of an attribute, guessed from what is set where `type` is missing. */
+/** Type of an attribute; if `type` is missing, derived from the fields that are set. */
 PGY_API pgy_onnx_attribute_type pgy_onnx_attribute_kind(const pgy_onnx_attribute *a);
 PGY_API const pgy_onnx_attribute *pgy_onnx_node_attribute(const pgy_onnx_node *n,
                                                           const char *name); /**< or NULL */
 
-/** Elements of a tensor, decoded. Shares the mapping where the bytes can be used as they are (the
- * tensor then keeps the model alive); copies otherwise. External data are mapped on first use and
+/** Gives the decoded elements of a tensor. It shares the mapping if the bytes can be used in place,
+ * and then keeps the model alive; else it copies. External data are mapped on first use and
  * checked: name inside the folder, offset and length inside the file, length equal to the shape.
  * @return PGY_E_FORMAT, PGY_E_IO naming tensor and file */
 PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_tensor_load(pgy_tensor **out, pgy_model *m,
                                                        const pgy_onnx_tensor *t, pgy_error *err);
-/** Shape and type without touching data. shape is borrowed from the model. PGY_E_FORMAT on a bad
- * shape or type. */
+/** Gives shape and type without reading data. `shape` is borrowed from the model. @return
+ * PGY_E_FORMAT for an invalid shape or type */
 PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_tensor_info(pgy_tensor_info *out,
                                                        const pgy_onnx_tensor *t, pgy_error *err);
-/** Value info as tensor info: arrays live in the model's arena. Sequences, maps: dtype NONE, rank
- * -1. */
+/** Gives a value info as tensor info, with its arrays in the model's arena. Sequences and maps have
+ * dtype NONE and rank -1. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m,
                                                                const pgy_onnx_value_info *v,
                                                                pgy_error *err);
 
 /* ---- Building and saving -------------------------------------------------------------------- */
 
-/** A model whose tree the caller builds: allocate messages with pgy_model_alloc, set them, then
- * pgy_model_set_proto. Messages of `source` models may be referenced: they are retained. */
+/** Creates a model whose tree the caller builds: allocate messages with pgy_model_alloc, fill them,
+ * then call pgy_model_set_proto. The tree may refer to messages of other models that pgy_model_keep
+ * retains. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_create(pgy_model **out, pgy_error *err);
 PGY_API void *pgy_model_alloc(pgy_model *m, size_t count,
                               size_t item_bytes); /**< zeroed, arena; NULL if out of memory */
@@ -339,19 +340,20 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_model_keep(pgy_model *m, pgy_model *source
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_keep_tensor(pgy_model *m, pgy_tensor *t,
                                                         pgy_error *err); /**< retains t with m */
 PGY_API void pgy_model_set_proto(pgy_model *m, pgy_onnx_model *proto);
-/** A TensorProto whose raw_data is a view of `t` (kept alive). Strings become string_data. */
+/** Makes a TensorProto whose raw_data is a view of `t`, which is retained. Strings become
+ * string_data. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_tensor(pgy_onnx_tensor **out, pgy_model *m,
                                                    const char *name, pgy_tensor *t, pgy_error *err);
 
-/** The record `like` (of m or of a model that it keeps) without its elements: raw data that are
- * there and empty. */
+/** Makes a copy of the record `like` (of m or of a model that m keeps) without elements: raw_data
+ * is present and empty. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_empty_tensor(pgy_onnx_tensor **out, pgy_model *m,
                                                          const pgy_onnx_tensor *like,
                                                          pgy_error *err);
-/** Makes the elements of a tensor, of the type and shape of its record. */
+/** Computes the elements of a tensor, with the type and shape of its record. */
 typedef pgy_status (*pgy_make_tensor)(pgy_tensor **out, void *user, pgy_error *err);
-/** The record `like` with other elements, which are made when they are wanted: each time it is
- * loaded, and one tensor after the other when the model is saved. Its raw_data are not to be read.
+/** Makes a copy of the record `like` whose elements `make` computes on demand: each time the tensor
+ * is loaded, and one tensor after the other when the model is saved. Do not read its raw_data.
  * `user` must live as long as the model (memory of pgy_model_alloc does). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_computed_tensor(pgy_onnx_tensor **out, pgy_model *m,
                                                             const pgy_onnx_tensor *like,
@@ -365,19 +367,20 @@ typedef struct pgy_model_save_options {
                                        <model file>.data */
     uint64_t size_threshold;        /**< bytes; pgy_model_save_options_default sets 1024 */
     bool one_file_per_tensor;
-    bool embed; /**< external weights move into the file, also those that could stay where they are,
+    bool embed; /**< move all external weights into the file, even those that could stay external,
                    unless the result has 2e9 bytes or more */
 } pgy_model_save_options;
 PGY_API pgy_model_save_options pgy_model_save_options_default(void);
 
-/** Writes the model, through a temporary and a rename. Without external_data, weights that are
- * external stay so if the target is in the same folder (unless `embed`) and are embedded otherwise;
- * a result of 2e9 bytes or more is saved externally with a warning unless it was one file before.
- * An unchanged model gives identical bytes. */
+/** Writes the model to a temporary file and renames it. Without external_data, external weights
+ * stay external if the target is in the same folder (unless `embed`), and are embedded otherwise. A
+ * result of 2e9 bytes or more gets external data, with a warning, unless it was one file before. An
+ * unchanged model gives identical bytes. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_save(pgy_model *m, const char *path,
                                                  const pgy_model_save_options *options,
                                                  pgy_error *err);
-/** One buffer with everything inside (for runtimes that take memory). Free with pgy_text_free. */
+/** Writes the model into one buffer with all weights, for runtimes that read from memory. Free with
+ * pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m,
                                                       pgy_error *err);
 

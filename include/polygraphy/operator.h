@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The ABI of operators from outside: what a shared object exports so that shape inference, folding
- * and the reference know operators of other domains.
+ * The ABI of custom operators: a shared object exports them so that shape inference, constant
+ * folding and the reference know operators of other domains.
  *
  * The object exports `const pgy_operator_definition *const *pgy_operators_v1(const
- * pgy_operator_host *host)`, a NULL-ended list, and links nothing of ours. A definition has two
- * functions: `infer` tells types and shapes of the outputs, `compute` fills them. The reference
- * holds every float type as double, signed integers and those up to 32 bits as int64_t, uint64 as
- * uint64_t, bool as one byte: that is what `compute` reads and writes, whatever the declared type;
- * rounding to it is the host's part. Structs start with their size and are only ever appended to.
+ * pgy_operator_host *host)`, a NULL-ended list, and does not link this library. A definition has
+ * two functions: `infer` sets types and shapes of the outputs, `compute` their elements. The
+ * reference holds every float type as double, signed integers and those up to 32 bits as int64_t,
+ * uint64 as uint64_t, and bool as one byte. `compute` reads and writes these types, whatever the
+ * declared type is; the host rounds to the declared type. Structs start with their size, and new
+ * members are only appended.
  *
- * For the engine a definition may have tactics: native code with parameters that are kept in plans.
+ * For the engine a definition may have tactics: native code whose parameters are stored in plans.
  *
- * examples/operators/ has a complete one.
+ * examples/operators/ has a complete example.
  */
 #ifndef POLYGRAPHY_OPERATOR_H
 #define POLYGRAPHY_OPERATOR_H
@@ -25,11 +26,13 @@ extern "C" {
 
 #define PGY_OPERATOR_ABI 1
 
-/** One node's use of an operator; valid during the call of `infer` or `compute` it is given to. */
+/** A node that has the operator; valid only during the call of `infer` or `compute` that receives
+ * it. */
 typedef struct pgy_operator_call pgy_operator_call;
 
-/** What is known of an input. A dimension is a number >= 0 or a handle < 0 that stands for a
- * symbolic one: handles may be given back as output dimensions and to the arithmetic below. */
+/** Type and shape of an input, as far as they are known. A dimension is a number >= 0, or a handle
+ * < 0 for a symbolic dimension. Handles may be used as output dimensions and in the arithmetic
+ * below. */
 typedef struct pgy_operator_type {
     pgy_dtype dtype;     /**< declared; NONE: not known, or the input is left out */
     int32_t rank;        /**< -1: not known */
@@ -48,10 +51,10 @@ typedef struct pgy_operator_value {
     const void *data; /**< row-major; NULL: the input is left out */
 } pgy_operator_value;
 
-/** A dimension that nothing is known of. */
+/** A completely unknown dimension. */
 #define PGY_OPERATOR_UNKNOWN_DIM ((int64_t)-1)
 
-/** What the host offers; operators call nothing else of ours. */
+/** The functions of this library that operators may call. */
 typedef struct pgy_operator_host {
     size_t size;
     uint32_t abi;
@@ -66,7 +69,7 @@ typedef struct pgy_operator_host {
     const char *(*attribute_text)(const pgy_operator_call *c, const char *name, size_t *size);
     const int64_t *(*attribute_ints)(const pgy_operator_call *c, const char *name, size_t *count);
     const float *(*attribute_floats)(const pgy_operator_call *c, const char *name, size_t *count);
-    /* In `infer`. */
+    /* For `infer`. */
     pgy_operator_type (*input_type)(pgy_operator_call *c, size_t i);
     /** False: the input is not a constant. */
     bool (*input_constant)(const pgy_operator_call *c, size_t i, pgy_operator_value *out);
@@ -77,29 +80,30 @@ typedef struct pgy_operator_host {
     /** rank -1: the rank is not known. dims is copied. */
     pgy_status (*set_output)(pgy_operator_call *c, size_t i, pgy_dtype dtype, int32_t rank,
                              const int64_t *dims, pgy_error *err);
-    /* In `compute`. */
+    /* For `compute`. */
     bool (*input_value)(const pgy_operator_call *c, size_t i, pgy_operator_value *out);
-    /** Where to write output i, zeroed: elements of the held type of the type that `infer` set. */
+    /** Gives zeroed memory for output i. Its elements have the held type that belongs to the type
+     * set by `infer`. */
     pgy_status (*output_data)(pgy_operator_call *c, size_t i, size_t rank, const int64_t *shape,
                               void **data, pgy_error *err);
-    /** Zeroed memory for pgy_tactic_plan, which the host frees. NULL: there is none. */
+    /** Zeroed memory for pgy_tactic_plan, which the host frees. NULL: out of memory. */
     void *(*allocate)(size_t size_bytes);
 } pgy_operator_host;
 
-/* ---- Tactics: code of the operator's own for the engine -------------------------------------- */
+/* ---- Tactics: the operator's own code for the engine ----------------------------------------- */
 
 /** A tensor of known shape. */
 typedef struct pgy_tactic_tensor {
     pgy_dtype dtype; /**< NONE: left out */
     int32_t rank;
     const int64_t *shape;
-    /** How elements lie: 1 is row-major; 8 or 16: [N, C/block, spatial..., block], where lanes
-     * beyond C are zero. Given is how an input would come; `accept` sets what it wants. */
+    /** Layout: 1 is row-major; 8 or 16: [N, C/block, spatial..., block], where lanes beyond C are
+     * zero. `accept` reads the layout that an input has and sets the one that it wants. */
     int32_t block;
     const void *data; /**< elements of a constant, row-major; NULL: not a constant */
 } pgy_tactic_tensor;
 
-/** A node whose shapes are known. */
+/** A problem: a node with concrete shapes. */
 typedef struct pgy_tactic_use {
     const pgy_operator_call *call; /**< for the host's attribute functions */
     size_t input_count, output_count;
@@ -110,8 +114,8 @@ typedef struct pgy_tactic_plan {
     void *params; /**< from host->allocate; plain bytes without pointers, for they go into plans */
     size_t params_bytes;
     size_t workspace_bytes; /**< needed while it runs, shared by all parts */
-    uint32_t parts;         /**< into how many pieces the work may be cut; 0: 1 */
-    int32_t in_place;       /**< output 0 may lie where this input lies; set to -1 for none */
+    uint32_t parts;         /**< most parts that the work can be divided into; 0: 1 */
+    int32_t in_place;       /**< input whose memory output 0 may reuse; set to -1 for none */
 } pgy_tactic_plan;
 
 typedef struct pgy_tactic_run {
@@ -123,31 +127,32 @@ typedef struct pgy_tactic_run {
     uint32_t part, parts;
 } pgy_tactic_run;
 
-/** What `run` touches with some parameters. Counts are those of the step; bytes are 0 when `extent`
- * is called. */
+/** The extents of a step: the bytes that `run` accesses with given parameters. The counts are the
+ * step's; all bytes are 0 when `extent` is called. */
 typedef struct pgy_tactic_extent {
     size_t input_count, output_count;
     uint64_t *input_bytes, *output_bytes; /**< from the start of each tensor */
     uint64_t workspace_bytes;
 } pgy_tactic_extent;
 
-/** One way to compute the operator on elements as they are declared (float32 and so on), in the
- * engine. The engine takes the cheapest that accepts; without one, `compute` runs, on copies. */
+/** One way to compute the operator in the engine, on elements of the declared type (float32 and so
+ * on). The engine chooses the cheapest tactic that accepts the problem; if none does, it runs
+ * `compute` on converted copies. */
 typedef struct pgy_operator_tactic {
     size_t size;      /**< sizeof(pgy_operator_tactic) */
     const char *name; /**< unique for the operator */
-    uint32_t version; /**< of params and of what comes out, 1 to 65535 */
-    /** False: not this use. Else the formats are set and *cost_ns is the time on one core, about.
-     * Pure: the same use gives the same answer. */
+    uint32_t version; /**< version of params and results, 1 to 65535 */
+    /** Returns false to refuse the problem. Else it sets the formats, and *cost_ns to the
+     * approximate time on one core. Must be pure: equal problems give equal answers. */
     bool (*accept)(pgy_tactic_use *u, double *cost_ns);
-    /** For what `accept` took. NULL: there is nothing to prepare. */
+    /** Prepares a problem that `accept` took. NULL: needs no preparation. */
     pgy_status (*prepare)(pgy_tactic_plan *out, const pgy_tactic_use *u, pgy_error *err);
     /** Called once for each part, possibly on several threads at once. Writes its part of every
      * output. A failure ends the run as a whole. */
     pgy_status (*run)(const pgy_tactic_run *r, pgy_error *err);
-    /** Called when a plan is opened. Whoever made the plan chose these bytes: false if `run` cannot
-     * obey them; else states what it touches, and a plan whose tensors are smaller is refused.
-     * NULL, or a struct of an older version: parameters of this tactic are believed. */
+    /** Called when a plan is opened; the plan's author chose these bytes. Returns false if they are
+     * not valid for `run`. Else it states the extents, and the host refuses a plan whose tensors
+     * are smaller. NULL, or a struct of an older version: the host trusts the parameters. */
     bool (*extent)(pgy_tactic_extent *out, const void *params, size_t params_bytes);
 } pgy_operator_tactic;
 
@@ -175,10 +180,10 @@ typedef struct pgy_operator_definition {
     const pgy_operator_attribute *attributes;                /**< may be NULL */
     /** Types: "T = float16 float32; X:T, ?mask:bool, *rest:T -> Y:T"; NULL: any. */
     const char *signature;
-    bool random; /**< two runs may differ: never folded */
+    bool random; /**< two runs may differ: never folded to a constant */
     pgy_status (*infer)(pgy_operator_call *c, pgy_error *err);
-    /** Only with outputs inferred; every input has a value or is left out. NULL: there are tactics
-     * only, and the reference cannot run the operator. */
+    /** Called after `infer`; every input has a value or is left out. NULL: the operator has only
+     * tactics, and the reference cannot run it. */
     pgy_status (*compute)(pgy_operator_call *c, pgy_error *err);
     const pgy_operator_tactic *const *tactics; /**< ended by NULL; may be NULL */
 } pgy_operator_definition;
@@ -186,9 +191,9 @@ typedef struct pgy_operator_definition {
 typedef const pgy_operator_definition *const *(*pgy_operator_entry)(const pgy_operator_host *host);
 #define PGY_OPERATOR_SYMBOL "pgy_operators_v1"
 
-/** Opens a shared object and adds its operators for the life of the process.
- * @return PGY_E_BACKEND naming the file and what is wrong: no such symbol, another ABI, a missing
- * callback, an operator that is known already, a signature that cannot be read */
+/** Opens a shared object and adds its operators for the life of the process. @return PGY_E_BACKEND
+ * naming the file and the fault: symbol not found, another ABI, a missing callback, an operator
+ * that is known already, an invalid signature */
 PGY_API PGY_MUST_CHECK pgy_status pgy_operators_load(const char *path, pgy_error *err);
 
 #ifdef __cplusplus

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Rows that describe command-line options: one row type for the program and for backends that bring
- * options of their own.
+ * Tables of command-line options. Programs and backends describe their options by the same type of
+ * row.
  *
  * A table ends with PGY_OPT_END. Each row names a member of a settings struct; the parser
- * (argparse's rules) writes there. Types are checked at compile time by the macros. The settings
- * struct is filled with defaults by the caller before parsing.
+ * (argparse's rules) writes there. Types are checked at compile time by the macros. The caller
+ * fills the settings struct with defaults before parsing.
  *
  *     typedef struct { int64_t seed; pgy_text_list range; } loader_args;
  *     static const pgy_option OPTIONS[] = {
- *         PGY_OPT_INT ("--seed", loader_args, seed, .meta = "SEED", .help = "seed of the
- * generator"), PGY_OPT_LIST("--val-range", loader_args, range, .nargs = PGY_ONE_OR_MORE, .meta =
- * "[NAME:][LO,HI]", .help = "..."), PGY_OPT_END
+ *         PGY_OPT_INT("--seed", loader_args, seed, .meta = "SEED", .help = "seed"),
+ *         PGY_OPT_LIST("--val-range", loader_args, range, .nargs = PGY_ONE_OR_MORE,
+ *                      .meta = "[NAME:][LO,HI]", .help = "range of values"),
+ *         PGY_OPT_END
  *     };
  */
 #ifndef POLYGRAPHY_OPTION_H
@@ -38,8 +39,9 @@ typedef enum pgy_option_kind {
     PGY_OPTION_COUNT,     /**< int: incremented each time */
     PGY_OPTION_INT,       /**< int64_t: Python int() syntax */
     PGY_OPTION_TEXT,      /**< const char * */
-    PGY_OPTION_LIST,      /**< pgy_text_list: the words of the last use */
-    PGY_OPTION_APPEND,    /**< pgy_text_list: the words of all uses, a NULL item after each use */
+    PGY_OPTION_LIST,      /**< pgy_text_list: the words of the last occurrence */
+    PGY_OPTION_APPEND,    /**< pgy_text_list: the words of all occurrences, a NULL item after each
+                             occurrence */
     PGY_OPTION_RUNNER,    /**< pgy_text_list: appends the option's own name (order of runners) */
     PGY_OPTION_POSITIONAL /**< const char * (nargs one or optional) or pgy_text_list */
 } pgy_option_kind;
@@ -60,15 +62,15 @@ typedef struct pgy_option {
     pgy_option_nargs nargs;
     size_t offset; /**< of the member in the settings struct */
     bool required;
-    bool alone;                 /**< tells something and ends: nothing else is required beside it */
+    bool alone; /**< prints information and ends the program: no other option is required with it */
     const char *const *choices; /**< NULL-ended list, or NULL */
-    bool opens;           /**< values name files that must be readable: a mistake in usage if not */
-    const char *constant; /**< PGY_OPTIONAL without a value; RUNNER: the text that is appended */
-    const char *meta;     /**< shown in help for the value */
+    bool opens;                 /**< values are files; one that is not readable is a usage error */
+    const char *constant;       /**< PGY_OPTIONAL: value if none is given; RUNNER: text to append */
+    const char *meta;           /**< placeholder of the value in help */
     const char *help;
     const char *exclusive;  /**< rows of a command with the same text here exclude each other */
     bool hidden;            /**< accepted, not shown */
-    const char *deprecated; /**< a warning line when used: what to write instead */
+    const char *deprecated; /**< warning shown when the option is used: names its replacement */
 } pgy_option;
 
 #define PGY_OPT_AT(type, member, ctype) \

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Plugins: stretches of a graph that one node of another operator can do the work of. A plugin is a
- * folder with a Python script, pattern.py, which finds such stretches with onnx_graphsurgeon:
+ * Plugins: operators of which one node replaces several nodes of a graph. A plugin is a folder with
+ * a Python script, pattern.py, which finds the subgraphs to replace, with onnx_graphsurgeon:
  *
- *     get_matching_subgraphs(graph)   a list of {"inputs": names, "outputs": names, "attributes":
- * {}} get_plugin_metadata()           {"name": folder's name, "op": operator}
- *     replace_with_plugin(graph, input_tensors, output_tensors, attrs, op)     optional
+ *     get_plugin_metadata()          # {"name": folder's name, "op": operator}
+ *     get_matching_subgraphs(graph)  # [{"inputs": names, "outputs": names, "attributes": {}}]
+ *     replace_with_plugin(graph, input_tensors, output_tensors, attrs, op)  # optional
  *
- * What was found is a configuration, which is saved as YAML and can be changed by hand; replacing
- * needs Python only for plugins that do it themselves.
+ * The places that the scripts find form a configuration, which is saved as YAML and can be edited
+ * by hand. Replacing needs Python only for plugins with a replace_with_plugin of their own.
  *
  *     if (pgy_plugin_list(&names, "plugins", &err)) ...
  *     if (pgy_plugin_match(&found, "plugins", &names, model, "model.onnx", &err)) ...
@@ -30,7 +30,7 @@ typedef enum pgy_plugin_kind {
     PGY_PLUGIN_INT,
     PGY_PLUGIN_REAL,
     PGY_PLUGIN_TEXT,
-    PGY_PLUGIN_LIST /**< of values of one kind, which is no list */
+    PGY_PLUGIN_LIST /**< of values of one kind other than list */
 } pgy_plugin_kind;
 
 /** An attribute of the new node. */
@@ -44,7 +44,7 @@ typedef struct pgy_plugin_value {
     size_t count;
 } pgy_plugin_value;
 
-/** One place in a model, by names of tensors. */
+/** One place in a model, given by the names of its tensors. */
 typedef struct pgy_plugin_instance {
     const char *const *inputs, *const *outputs;
     size_t input_count, output_count;
@@ -66,15 +66,15 @@ typedef struct pgy_plugin_config {
     void *internal;
 } pgy_plugin_config;
 
-/** YAML, one document per plugin. What is no such configuration is PGY_E_FORMAT naming the place.
- */
+/** Loads YAML, one document per plugin. @return PGY_E_FORMAT, with the place, if it is not such a
+ * configuration */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_config_load(pgy_plugin_config **out, const char *path,
                                                          pgy_error *err);
-/** The same from text; `name` stands for the path in messages. */
+/** Like pgy_plugin_config_load, from text; `name` stands for the path in messages. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_config_parse(pgy_plugin_config **out, const char *name,
                                                           const void *text, size_t size_bytes,
                                                           pgy_error *err);
-/** Plugins without instances are left out. */
+/** Saves YAML; plugins without instances are left out. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_config_save(const pgy_plugin_config *config,
                                                          const char *path, pgy_error *err);
 PGY_API void pgy_plugin_config_destroy(pgy_plugin_config *config); /**< NULL is fine */
@@ -83,12 +83,12 @@ typedef struct pgy_plugin_names {
     char **items; /**< sorted */
     size_t count;
 } pgy_plugin_names;
-/** The plugins in a folder: its folders that hold a pattern.py. */
+/** Lists the plugins in a folder: its folders that have a pattern.py. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_list(pgy_plugin_names *out, const char *dir,
                                                   pgy_error *err);
 PGY_API void pgy_plugin_names_free(pgy_plugin_names *names);
 
-/** Some of the plugins of a folder; one of the lists may have names. */
+/** A choice among the plugins of a folder; only one of the lists may have names. */
 typedef struct pgy_plugin_selection {
     size_t size; /**< sizeof(pgy_plugin_selection) */
     const char *dir;
@@ -97,34 +97,37 @@ typedef struct pgy_plugin_selection {
     const char *const *exclude; /**< all but these */
     size_t exclude_count;
 } pgy_plugin_selection;
-/** Their names, sorted. @return PGY_E_NOT_FOUND for a name that the folder does not have: the text
- * begins with "include: " or "exclude: " */
+/** Gives the names of the chosen plugins, sorted. @return PGY_E_NOT_FOUND for a name that the
+ * folder does not have; the text begins with "include: " or "exclude: " */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_choose(pgy_plugin_names *out,
                                                     const pgy_plugin_selection *selection,
                                                     pgy_error *err);
 
-/** Runs the scripts of these plugins on a model: configuration i is that of name i, maybe without
- * instances. @param path a file that holds just this model, or NULL: one is made for the scripts */
+/** Runs the scripts of these plugins on a model. Entry i of the configuration belongs to name i; it
+ * may have no instances. @param path a file with exactly this model; NULL: the function makes one
+ * for the scripts */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_match(pgy_plugin_config **out, const char *dir,
                                                    const pgy_plugin_names *names, pgy_model *model,
                                                    const char *path, pgy_error *err);
 
-/** Puts a node in place of an instance; then clean up and sort. *done false: the graph lacks one of
- * its tensors, which a warning names. */
+/** Replaces an instance by a node; call cleanup and toposort afterwards. *done false: the graph
+ * lacks one of the instance's tensors, which a warning names. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_replace(bool *done, pgy_gs_graph *g,
                                                      const pgy_plugin_places *plugin, size_t index,
                                                      pgy_error *err);
-/** May the plugin replace by itself? (Its script speaks of replace_with_plugin.) */
+/** True if the plugin's script mentions replace_with_plugin, so that it may replace instances
+ * itself. */
 PGY_API bool pgy_plugin_has_hook(const char *dir, const char *name);
-/** All instances by the plugin's own replace_with_plugin, in a model of its own; NULL: it has none
- * after all. *replaced: how many it said it did. */
+/** Replaces all instances by the plugin's own replace_with_plugin, in a copy of the model. *out is
+ * NULL if the script does not have that function. *replaced: the number that the script reports. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_call_hook(pgy_model **out, size_t *replaced,
                                                        const char *dir,
                                                        const pgy_plugin_places *plugin,
                                                        pgy_model *model, pgy_error *err);
 
 /** Replaces all instances of one plugin, by its own replace_with_plugin if it has one, then cleans
- * the graph up and sorts it. *graph may become another one. *replaced: how many were replaced. */
+ * the graph up and sorts it. *graph may be replaced by another graph. *replaced: number of
+ * instances replaced. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_apply(pgy_gs_graph **graph, size_t *replaced,
                                                    const char *dir, const pgy_plugin_places *plugin,
                                                    pgy_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** The whole of libpolygraphy's API. Each header below stands alone and is the manual of its part.
- */
+/** The whole of libpolygraphy's API. Each header below can be included alone and is the manual of
+ * its part. */
 #ifndef POLYGRAPHY_POLYGRAPHY_H
 #define POLYGRAPHY_POLYGRAPHY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Files of saved inputs, outputs and accuracy results: which of these a file holds, its content as
- * text, and several files as one.
+ * Files of saved inputs, outputs and accuracy results: finds out what a file holds, shows it as
+ * text, and joins several files.
  *
  *     pgy_saved_kind kind;
  *     char *text = NULL;
@@ -9,7 +9,7 @@
  *     if (pgy_saved_text(&text, "outputs.json", NULL, &err)) ...
  *     if (pgy_saved_concat("all.json", paths, 2, &err)) ...
  *
- * The data themselves: pgy_feeds_load (data.h), pgy_results_load and pgy_accuracy_results_load
+ * To load the data, use pgy_feeds_load (data.h), pgy_results_load and pgy_accuracy_results_load
  * (compare.h).
  */
 #ifndef POLYGRAPHY_SAVED_H
@@ -24,10 +24,11 @@ extern "C" {
 typedef enum pgy_saved_kind {
     PGY_SAVED_INPUTS,
     PGY_SAVED_RESULTS, /**< outputs of runners */
-    PGY_SAVED_ACCURACY /**< what comparisons found */
+    PGY_SAVED_ACCURACY /**< verdicts of comparisons */
 } pgy_saved_kind;
 
-/** A folder holds what its first file holds. Formats other than JSON hold inputs.
+/** Finds out what a file holds; for a folder, its first file decides. Formats other than JSON hold
+ * inputs.
  * @return PGY_E_NOT_FOUND for a folder without such a file; PGY_E_FORMAT for damaged JSON */
 PGY_API PGY_MUST_CHECK pgy_status pgy_saved_kind_of(pgy_saved_kind *out, const char *path,
                                                     pgy_error *err);
@@ -42,21 +43,22 @@ typedef struct pgy_saved_text_options {
 } pgy_saved_text_options;
 PGY_API pgy_saved_text_options pgy_saved_text_options_default(void); /**< 3 items, 75 columns */
 
-/** Names, types, shapes and statistics of arrays, or verdicts. Only the arrays of one iteration are
- * in memory at a time. Free with pgy_text_free. @param options NULL for the defaults */
+/** Describes names, types, shapes and statistics of arrays, or verdicts. Only the arrays of one
+ * iteration are in memory at a time. Free with pgy_text_free. @param options NULL for the defaults
+ */
 PGY_API PGY_MUST_CHECK pgy_status pgy_saved_text(char **out, const char *path,
                                                  const pgy_saved_text_options *options,
                                                  pgy_error *err);
 
-/** Writes the iterations of all files, one after the other. Files hold inputs, or outputs, which
- * are joined by the names of their runners.
+/** Writes the iterations of all files, one after the other. All files hold inputs, or all hold
+ * outputs; outputs are joined by the names of their runners.
  * @return PGY_E_ARGUMENT for files of both kinds; PGY_E_FORMAT for accuracy results */
 PGY_API PGY_MUST_CHECK pgy_status pgy_saved_concat(const char *path, const char *const *paths,
                                                    size_t count, pgy_error *err);
-/** Writes one file of inputs, in which iteration i has the tensors that the files have in their
- * iteration i, inputs and outputs alike. If several files have a tensor, the last one counts, with
- * a warning. @param advice what the warning recommends to who wanted to join iterations; NULL:
- * pgy_saved_concat. @return PGY_E_FORMAT for accuracy results */
+/** Writes one file of inputs: its iteration i has all tensors, inputs and outputs alike, that the
+ * files have in their iteration i. If several files have a tensor, the last file wins, with a
+ * warning. @param advice text of the warning that says how to join iterations instead; NULL: it
+ * names pgy_saved_concat. @return PGY_E_FORMAT for accuracy results */
 PGY_API PGY_MUST_CHECK pgy_status pgy_saved_merge(const char *path, const char *const *paths,
                                                   size_t count, const char *advice, pgy_error *err);
 

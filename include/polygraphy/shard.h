@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Models for several devices: hints that say where a model may be cut, and the cutting.
+ * Sharding: divides a model for several devices by hints that say where it may be divided.
  *
  *     pgy_shard_hints *hints = NULL;
  *     pgy_shard_options o = pgy_shard_options_default();
@@ -9,8 +9,8 @@
  *     pgy_shard_hints_destroy(hints);
  *
  * Context parallelism divides sequences: every device has all weights and a part of each sequence,
- * and attention gathers what it needs of the others. Tensor parallelism divides weights: there is
- * one model per device (rank).
+ * and attention gathers the rest from the other devices. Tensor parallelism divides weights: each
+ * device (rank) has its own model.
  */
 #ifndef POLYGRAPHY_SHARD_H
 #define POLYGRAPHY_SHARD_H
@@ -23,21 +23,21 @@ extern "C" {
 
 typedef enum pgy_parallelism { PGY_PARALLEL_CONTEXT, PGY_PARALLEL_TENSOR } pgy_parallelism;
 
-/** An input or output that is cut along one axis, the sequence's. */
+/** An input or output that is divided along its sequence axis. */
 typedef struct pgy_shard_tensor {
     const char *name;
     int64_t axis;
-    int64_t rank; /**< used if the model does not tell; -1: not given */
+    int64_t rank; /**< used if the model does not declare one; -1: not given */
 } pgy_shard_tensor;
 
-/** Axes in a new order; `given` false: as they are. */
+/** A permutation of axes; `given` false: none. */
 typedef struct pgy_shard_order {
     bool given;
     const int64_t *axes;
     size_t count;
 } pgy_shard_order;
 
-/** What an attention layer is replaced by: one Attention node. */
+/** The Attention node that replaces an attention layer. */
 typedef struct pgy_fused_attention {
     bool is_causal;
     pgy_shard_order q, k, v; /**< Transposes in front of it */
@@ -45,7 +45,7 @@ typedef struct pgy_fused_attention {
 } pgy_fused_attention;
 
 typedef struct pgy_attention_hint {
-    const char *q; /**< the layer is known by its Q tensor */
+    const char *q; /**< name of the Q tensor, which identifies the layer */
     bool gather_kv, gather_q;
     const pgy_fused_attention *replace; /**< NULL: the layer stays */
 } pgy_attention_hint;
@@ -65,11 +65,11 @@ typedef struct pgy_shard_hints {
     void *internal;
 } pgy_shard_hints;
 
-/** JSON as Polygraphy writes it. Files of release 0.49 are converted, with a warning. What is
- * missing or of the wrong kind is PGY_E_FORMAT naming file, line and key. */
+/** Loads JSON in Polygraphy's format. Files of release 0.49 are converted, with a warning. @return
+ * PGY_E_FORMAT naming file, line and key that is missing or of the wrong type */
 PGY_API PGY_MUST_CHECK pgy_status pgy_shard_hints_load(pgy_shard_hints **out, const char *path,
                                                        pgy_error *err);
-/** The same from text; `name` stands for the path in messages. */
+/** Like pgy_shard_hints_load, from text; `name` stands for the path in messages. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_shard_hints_parse(pgy_shard_hints **out, const char *name,
                                                         const void *text, size_t size_bytes,
                                                         pgy_error *err);
@@ -85,33 +85,34 @@ typedef struct pgy_shard_options {
     const int64_t *groups;
     size_t group_count;
     int64_t input_axis, output_axis, k_axis, v_axis;
-    int64_t input_rank, output_rank, kv_rank; /**< for tensors without shape; -1: none */
+    int64_t input_rank, output_rank, kv_rank; /**< for tensors without a shape; -1: not given */
     int pattern;                              /**< of attention: 0, or 1 with scaled q and k */
-    bool fused;                               /**< ask for Attention nodes, as `attention` says */
+    bool fused; /**< replace layers by Attention nodes as in `attention` */
     pgy_fused_attention attention;
     bool no_io;     /**< leave inputs and outputs empty */
     bool no_gather; /**< K and V are not gathered */
 } pgy_shard_options;
 PGY_API pgy_shard_options pgy_shard_options_default(void);
 
-/** Hints for every attention layer of the graph. Inputs and outputs are those that such a layer
- * depends on, or that depend on it, in the graph's order; an axis named sequence_length or seq_len
- * is taken before those of the options. Names of nodes must be there and differ. */
+/** Makes hints for every attention layer of the graph. They list the graph's inputs that such a
+ * layer depends on and the outputs that depend on one, in the graph's order. An axis named
+ * sequence_length or seq_len takes precedence over the options' axes. All nodes must have distinct
+ * names. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_shard_suggest(pgy_shard_hints **out, const pgy_gs_graph *g,
                                                     const pgy_shard_options *options,
                                                     pgy_error *err);
 
-/** Puts collectives into the graph, then cleans up and sorts it.
- * @param pattern that by which attention layers are found */
+/** Inserts collectives into the graph, then cleans up and sorts it. @param pattern the pattern of
+ * attention, as in the options */
 PGY_API PGY_MUST_CHECK pgy_status pgy_shard_context(pgy_gs_graph *g, const pgy_shard_hints *hints,
                                                     int pattern, pgy_error *err);
-/** Makes the graph that of one rank of hints->nb_rank: weights around AttentionPlugin nodes and
- * Sigmoid-gated MLPs are sliced, and sums over all ranks follow their last products. The slices
- * are made when the model is saved, one after the other. Sizes that cannot be divided are
- * PGY_E_SHAPE. */
+/** Turns the graph into that of one rank of hints->nb_rank: weights around AttentionPlugin nodes
+ * and Sigmoid-gated MLPs are sliced, and an all-reduce sum follows their last product. Slices are
+ * computed one after the other when the model is saved. @return PGY_E_SHAPE if a size cannot be
+ * divided */
 PGY_API PGY_MUST_CHECK pgy_status pgy_shard_tensors(pgy_gs_graph *g, const pgy_shard_hints *hints,
                                                     int64_t rank, pgy_error *err);
-/** Gives nodes whose names are taken other ones, with a warning for each. */
+/** Renames nodes whose name another node has already, with a warning for each. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_shard_name_nodes(pgy_gs_graph *g, pgy_error *err);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Tactic replays: files that say which kernel does which layer of a build. `save_tactics` of
- * pgy_build_config writes one and `load_tactics` obeys it; the original's files can be read, too.
+ * Tactic replays: files that name the kernel of each layer of a build. `save_tactics` of
+ * pgy_build_config writes one, and a build with `load_tactics` follows it. The original's files can
+ * be read, too.
  *
  *     pgy_tactic_replay *replay = NULL;
  *     if (pgy_tactic_replay_load(&replay, "replay.json", &err)) ...
@@ -37,21 +38,21 @@ typedef struct pgy_tactic_operand {
     const char *dtype; /**< as in the file: "DataType.FLOAT" */
     const char *const *strides;
     size_t stride_count;
-    const char *vectorized_dim;         /**< NULL: TensorRT before 8.6 does not tell */
-    const char *components_per_element; /**< NULL: the same */
+    const char *vectorized_dim;         /**< NULL in files of TensorRT before 8.6 */
+    const char *components_per_element; /**< NULL likewise */
 } pgy_tactic_operand;
 
 typedef struct pgy_tactic_layer {
     const char *name;
     const char *implementation; /**< digits; of the built-in engine: a hash of the kernel's name */
     const char *tactic;         /**< digits; of the built-in engine: the kernel's version */
-    const char *kernel;         /**< its name; NULL: the file does not name it */
+    const char *kernel;         /**< name of the kernel; NULL: the file does not give it */
     const pgy_tactic_operand *inputs, *outputs; /**< without constants */
     size_t input_count, output_count;
 } pgy_tactic_layer;
 
-/** @return PGY_E_NOT_FOUND, PGY_E_IO; PGY_E_FORMAT: it is no tactic replay, or a layer in it cannot
- * be read; the text names the line */
+/** @return PGY_E_NOT_FOUND, PGY_E_IO; PGY_E_FORMAT: not a tactic replay, or a layer cannot be read;
+ * the text names the line */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tactic_replay_load(pgy_tactic_replay **out, const char *path,
                                                          pgy_error *err);
 PGY_API void pgy_tactic_replay_destroy(pgy_tactic_replay *r); /**< NULL is fine */
@@ -59,11 +60,12 @@ PGY_API void pgy_tactic_replay_destroy(pgy_tactic_replay *r); /**< NULL is fine 
 PGY_API size_t pgy_tactic_replay_count(const pgy_tactic_replay *r);
 PGY_API const pgy_tactic_layer *pgy_tactic_replay_at(const pgy_tactic_replay *r, size_t i);
 
-/** What does a layer: "(Implementation: 1, Tactic: 2) | Inputs: (...) | Outputs: (...)". Two layers
- * with the same text have the same algorithm. Free with pgy_text_free. */
+/** Describes a layer's algorithm: "(Implementation: 1, Tactic: 2) | Inputs: (...) | Outputs:
+ * (...)". Two layers with the same text have the same algorithm. Free with pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tactic_layer_text(char **out, const pgy_tactic_layer *layer,
                                                         pgy_error *err);
-/** Name and algorithm of every layer, as `polygraphy inspect tactics` shows them. */
+/** Writes name and algorithm of every layer, as `polygraphy inspect tactics` shows them. Free with
+ * pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tactic_replay_text(char **out, const pgy_tactic_replay *r,
                                                          pgy_error *err);
 
@@ -71,13 +73,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tactic_replay_text(char **out, const pgy_t
 
 typedef struct pgy_tactic_set pgy_tactic_set;
 
-/** Reads a file, or all files of a folder and of the folders in it; hidden ones are left out. A
- * file that is no replay is skipped, with a warning in the log. A set without replays is not an
- * error, nor is a path that does not exist. */
+/** Reads a file, or all files of a folder and its subfolders except hidden ones. A file that is not
+ * a replay is skipped, with a warning in the log. A set without replays is not an error, nor is a
+ * path that does not exist. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tactic_set_load(pgy_tactic_set **out, const char *path,
                                                       pgy_error *err);
 PGY_API void pgy_tactic_set_destroy(pgy_tactic_set *s); /**< NULL is fine */
-/** The files that are replays. */
+/** Number of files that are replays; pgy_tactic_set_paths gives their paths. */
 PGY_API size_t pgy_tactic_set_count(const pgy_tactic_set *s);
 PGY_API const char *const *pgy_tactic_set_paths(const pgy_tactic_set *s);
 /** How many files were skipped. */
@@ -87,23 +89,24 @@ PGY_API size_t pgy_tactic_set_skipped(const pgy_tactic_set *s);
 
 typedef struct pgy_tactic_suspects pgy_tactic_suspects;
 
-/** A layer with the algorithms that it has in a bad replay and in no good one. */
+/** A layer, and the algorithms that it has in a bad replay but in no good one. */
 typedef struct pgy_tactic_suspect {
     const char *layer;
     const char *const *algorithms; /**< as pgy_tactic_layer_text writes them */
     size_t algorithm_count;
 } pgy_tactic_suspect;
 
-/** The sets may be destroyed afterwards. */
+/** Finds the suspects. The sets may be destroyed afterwards. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tactic_suspects_find(pgy_tactic_suspects **out,
                                                            const pgy_tactic_set *good,
                                                            const pgy_tactic_set *bad,
                                                            pgy_error *err);
 PGY_API void pgy_tactic_suspects_destroy(pgy_tactic_suspects *s); /**< NULL is fine */
-/** Layers in the order in which the bad replays name them; 0: the replays do not tell. */
+/** Number of suspects, in the order in which the bad replays name the layers; 0: the replays give
+ * no hint. */
 PGY_API size_t pgy_tactic_suspects_count(const pgy_tactic_suspects *s);
 PGY_API const pgy_tactic_suspect *pgy_tactic_suspects_at(const pgy_tactic_suspects *s, size_t i);
-/** {"suspects": [{"layer": name, "algorithms": [text...]}...]}. Free with pgy_text_free. */
+/** Writes {"suspects": [{"layer": name, "algorithms": [text...]}...]}. Free with pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tactic_suspects_json(char **out, const pgy_tactic_suspects *s,
                                                            pgy_error *err);
 

@@ -2,9 +2,9 @@
 /**
  * Typed arrays: element types, borrowed views, owned tensors, and ordered maps of named tensors.
  *
- * Two types say who owns: a pgy_tensor owns (reference counted), a pgy_view borrows (by value, laid
- * out as DLPack's DLTensor, so either can be cast to the other). Kernels, metrics and printers take
- * views.
+ * Two types show ownership: a pgy_tensor owns its memory (reference counted); a pgy_view borrows
+ * it. Views are passed by value and have the layout of DLPack's DLTensor, so that either can be
+ * cast to the other. Kernels, metrics and printers take views.
  *
  *     pgy_tensor *t = NULL;
  *     int64_t shape[] = {2, 3};
@@ -25,8 +25,8 @@ extern "C" {
 /* ---- Element types -------------------------------------------------------------------------- */
 
 /** Element types. The value is DLPack's DLDataType {code, bits, lanes} packed little-endian, which
- * makes pgy_view bit-compatible with DLTensor. Types under 8 bits are packed, first element in the
- * low bits. */
+ * makes pgy_view bit-compatible with DLTensor. Elements under 8 bits are packed, the first one in
+ * the low bits. */
 #define PGY_DTYPE(code, bits) ((code) | ((bits) << 8) | (1 << 16))
 typedef enum pgy_dtype {
     PGY_DTYPE_NONE = 0,
@@ -106,8 +106,9 @@ typedef struct pgy_device {
 
 #define PGY_MAX_RANK 64
 
-/** A borrowed array. Same layout as DLTensor. What reads or writes elements through a view does so on
- * the host, and refuses one whose `device` is another (PGY_E_DEVICE). Type 0 is the host, too. */
+/** A borrowed array with the layout of DLTensor. Functions of this library access elements on the
+ * host only, and refuse a view whose `device` is another one (PGY_E_DEVICE). Device type 0 is the
+ * host, too. */
 typedef struct pgy_view {
     void *data;
     pgy_device device;
@@ -119,11 +120,12 @@ typedef struct pgy_view {
     uint64_t byte_offset;
 } pgy_view;
 
-/** Elements of a shape; 1 for rank 0. @return PGY_E_SHAPE on a negative dimension or overflow */
+/** Gives the number of elements of a shape; 1 for rank 0. @return PGY_E_SHAPE on a negative
+ * dimension or overflow */
 PGY_API PGY_MUST_CHECK pgy_status pgy_shape_count(size_t *out, size_t rank, const int64_t *shape,
                                                   pgy_error *err);
-/** Bytes that `count` elements occupy (sub-byte types rounded up). @return PGY_E_SHAPE on overflow
- */
+/** Gives the bytes of `count` elements, rounded up for types under 8 bits. @return PGY_E_SHAPE on
+ * overflow */
 PGY_API PGY_MUST_CHECK pgy_status pgy_dtype_size_bytes(size_t *out, pgy_dtype dtype, size_t count,
                                                        pgy_error *err);
 
@@ -139,8 +141,8 @@ PGY_API void *pgy_view_data(pgy_view v); /**< data + byte_offset */
  *
  * Float to float and int to float round to nearest even; narrowing floats overflow to infinity (or
  * to NaN or the largest value where the type has no infinity: `saturate` chooses). Float to integer
- * truncates, out-of-range and NaN as C on x86-64 does via int64 then wraps (what NumPy gives).
- * Integers wrap. Bool is x != 0.
+ * truncates by way of int64, as C on x86-64 does, NaN and values out of range included, then wraps:
+ * NumPy's results. Integers wrap. Bool is x != 0.
  * @return PGY_E_SHAPE shapes differ; PGY_E_TYPE string on one side only */
 PGY_API PGY_MUST_CHECK pgy_status pgy_view_convert(pgy_view to, pgy_view from, bool saturate,
                                                    pgy_error *err);
@@ -149,8 +151,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_view_convert(pgy_view to, pgy_view from, b
 
 typedef struct pgy_tensor pgy_tensor;
 
-/** New tensor, compact row-major, contents zero. @param shape  rank entries, copied
- *  @return PGY_E_SHAPE bad or huge shape, PGY_E_MEMORY */
+/** Creates a tensor of zeros, compact row-major. @param shape  rank entries, copied
+ * @return PGY_E_SHAPE bad or huge shape, PGY_E_MEMORY */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_create(pgy_tensor **out, pgy_dtype dtype, size_t rank,
                                                     const int64_t *shape, pgy_error *err);
 /** Adopts memory: `free_data(data, user)` is called at the last release; NULL = never. Compact
@@ -159,12 +161,12 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_wrap(pgy_tensor **out, void *data, 
                                                   size_t rank, const int64_t *shape,
                                                   void (*free_data)(void *data, void *user),
                                                   void *user, pgy_error *err);
-/** Deep copy of any view as compact row-major (strings included). */
+/** Copies any view to a compact row-major tensor, strings included. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_copy(pgy_tensor **out, pgy_view from, pgy_error *err);
-/** Copy converted to another type (pgy_view_convert). */
+/** Copies with conversion to another type, by the rules of pgy_view_convert. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_cast(pgy_tensor **out, pgy_view from, pgy_dtype dtype,
                                                   pgy_error *err);
-/** Shares the data of `t` under another shape of equal element count. */
+/** Makes a tensor that shares the data of `t` but has another shape of equal element count. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_reshape(pgy_tensor **out, pgy_tensor *t, size_t rank,
                                                      const int64_t *shape, pgy_error *err);
 PGY_API pgy_tensor *pgy_tensor_retain(pgy_tensor *t);
@@ -175,21 +177,20 @@ PGY_API size_t pgy_tensor_rank(const pgy_tensor *t);
 PGY_API const int64_t *pgy_tensor_shape(const pgy_tensor *t);
 PGY_API size_t pgy_tensor_count(const pgy_tensor *t);
 PGY_API size_t pgy_tensor_size_bytes(const pgy_tensor *t);
-/** Element memory, compact. A tensor that was swapped out is read back by pgy_tensor_load first:
- * until then NULL. */
+/** Element memory, compact. NULL if the tensor is swapped out: call pgy_tensor_load first. */
 PGY_API void *pgy_tensor_data(const pgy_tensor *t);
 PGY_API pgy_view pgy_tensor_view(const pgy_tensor *t);
 /** Sets element i of a string tensor (copies). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text,
                                                         size_t size, pgy_error *err);
 
-/** Swap to disk. Tensors over the threshold (POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB, MiB, negative =
- * never, strictly greater) move to a temporary file that is removed at the last release, at exit
- * and on signals. */
+/** Swaps to disk: a tensor larger than the threshold (POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB in MiB;
+ * negative: never) moves to a temporary file, which is removed at the last release, at exit and on
+ * signals. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_swap_out(pgy_tensor *t, pgy_error *err);
 PGY_API bool pgy_tensor_is_swapped(const pgy_tensor *t);
-/** A resident tensor with the contents of `t`: t itself, retained, or a new one read from its file.
- */
+/** Gives a tensor in memory with the contents of `t`: `t` itself, retained, or a new one read from
+ * its file. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_load(pgy_tensor **out, pgy_tensor *t, pgy_error *err);
 /** The threshold in MiB, from the environment; PGY_E_ARGUMENT if the variable is no integer. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_swap_threshold_mb(int64_t *out, pgy_error *err);
@@ -206,32 +207,33 @@ PGY_API const char *pgy_tensor_map_name(const pgy_tensor_map *m, size_t i);
 PGY_API pgy_tensor *pgy_tensor_map_at(const pgy_tensor_map *m, size_t i); /**< borrowed */
 PGY_API pgy_tensor *pgy_tensor_map_find(const pgy_tensor_map *m,
                                         const char *name); /**< borrowed or NULL */
-/** Adds or replaces (keeping the place); retains the tensor. */
+/** Adds a tensor, or replaces one at its place; retains it. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_set(pgy_tensor_map *m, const char *name,
                                                      pgy_tensor *t, pgy_error *err);
-/** The same, but the caller's reference moves in, also on failure. */
+/** Like pgy_tensor_map_set, but takes over the caller's reference, also on failure. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_adopt(pgy_tensor_map *m, const char *name,
                                                        pgy_tensor *t, pgy_error *err);
-/** New map sharing the tensors. */
+/** Makes a map that shares the tensors. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_copy(pgy_tensor_map **out, const pgy_tensor_map *m,
                                                       pgy_error *err);
 
 /* ---- Metadata of named tensors -------------------------------------------------------------- */
 
-/** What an input or output is. Elements of a sequence `s` are tensors named `s[0]`, `s[1]`, ... (of a
- * nested one `s[0][1]`); `s[]`, a tensor of shape (0,), stands for a sequence without elements. An
- * optional without an element is left out; with one it goes by the rules of its element. */
+/** The kind of an input or output. Elements of a sequence `s` are tensors named `s[0]`, `s[1]`, ...
+ * (of a nested one `s[0][1]`); `s[]`, a tensor of shape (0,), stands for an empty sequence. An
+ * empty optional is left out; any other follows the rules for its element. */
 typedef enum pgy_form {
     PGY_FORM_TENSOR,
     PGY_FORM_SEQUENCE,
     PGY_FORM_OPTIONAL, /**< of a tensor */
     PGY_FORM_OPTIONAL_SEQUENCE,
-    PGY_FORM_OTHER /**< maps, sparse tensors: cannot be given or had */
+    PGY_FORM_OTHER /**< maps, sparse tensors: cannot be passed in or out */
 } pgy_form;
 
-/** What is known of an input or output before data exist. Dimensions: >= 0 fixed, -1 unknown;
+/** Known properties of an input or output before data exist. Dimensions: >= 0 fixed, -1 unknown;
  * dim_names[i] (may be NULL) names an unknown one. rank -1: unknown rank. dtype NONE: unknown type.
- * min/max are optional bounds. Type and shape of a sequence or optional are those of its elements. */
+ * min/max are optional bounds. Type and shape of a sequence or optional are those of its elements.
+ */
 typedef struct pgy_tensor_info {
     const char *name;
     pgy_dtype dtype;
@@ -251,10 +253,10 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_te
 PGY_API size_t pgy_metadata_count(const pgy_metadata *m);
 PGY_API const pgy_tensor_info *pgy_metadata_at(const pgy_metadata *m, size_t i);
 PGY_API const pgy_tensor_info *pgy_metadata_find(const pgy_metadata *m, const char *name);
-/** dtype and shape of every tensor of a map. */
+/** Makes metadata from the type and shape of every tensor of a map. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_from_map(pgy_metadata **out,
                                                         const pgy_tensor_map *map, pgy_error *err);
-/** Polygraphy's notation: {x [dtype=float32, shape=(1, 'N', -1)],\n y}. Owned text, free with
+/** Writes Polygraphy's notation: {x [dtype=float32, shape=(1, 'N', -1)],\n y}. Free with
  * pgy_text_free. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_metadata_text(char **out, const pgy_metadata *m,
                                                     pgy_error *err);
@@ -266,7 +268,7 @@ PGY_API void pgy_text_free(char *text);
 typedef struct pgy_text_options {
     size_t size;        /**< sizeof(pgy_text_options) */
     int64_t edge_items; /**< per axis when summarised; default 3; negative = all elements */
-    int64_t threshold;  /**< elements above which it is summarised; default 1000 */
+    int64_t threshold;  /**< arrays with more elements are summarised; default 1000 */
     int64_t line_width; /**< default 75; negative = break only between rows */
 } pgy_text_options;
 PGY_API PGY_MUST_CHECK pgy_status pgy_view_text(char **out, pgy_view v,
