@@ -145,7 +145,7 @@ typedef struct pgy_build_config {
     size_t size; /**< sizeof(pgy_build_config) */
     const pgy_profile *profiles;
     size_t profile_count; /**< 0: shapes are not restricted */
-    size_t threads;       /**< that a run will have; 0: one for each processor */
+    size_t threads;       /**< to build the plan for; 0: one for each processor */
     bool has_workspace_limit;
     uint64_t workspace_bytes; /**< kernels that need a larger workspace are not candidates */
     bool has_optimization_level;

@@ -26,10 +26,9 @@ typedef struct pgy_graph pgy_graph;
 typedef struct pgy_node pgy_node;
 typedef struct pgy_value pgy_value;
 
-/** A dimension: value >= 0 is fixed; -1 is dynamic, then `text` is its name or expression ("N",
- * "2*N
- * + 1"), or NULL. Inference names unknown sizes of node outputs "unk__0", "unk__1"...: equal names
- * mean equal sizes. */
+/** A dimension: value >= 0 is fixed; -1 is dynamic, then `text` is its name ("N"), its expression
+ * ("2*N + 1"), or NULL. Inference names unknown sizes of node outputs "unk__0",
+ * "unk__1"...: equal names mean equal sizes. */
 typedef struct pgy_dim {
     int64_t value;
     const char *text;
@@ -126,9 +125,9 @@ typedef struct pgy_infer_options {
         *inputs; /**< shapes (and types) that replace those of graph inputs; may be NULL */
     bool strict; /**< a contradiction with declared shapes is an error; else a warning and the
                     computed one wins */
-    const pgy_tensor_map
-        *values; /**< of graph inputs that are known, e.g. shapes; NULL: none. The shape of a value
-                    counts, too, unless `inputs` names its input */
+    /** Known values of graph inputs, e.g. of inputs whose elements are shapes; NULL: none. The
+     * shape of a value counts, too, unless `inputs` names its input. */
+    const pgy_tensor_map *values;
 } pgy_infer_options;
 /** Infers dtype, rank and dims of every value, and sets unknown_why where that is impossible.
  * Declared and inferred information are merged. @return PGY_E_SHAPE or PGY_E_TYPE naming the node

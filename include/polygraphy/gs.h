@@ -497,8 +497,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_cleanup(pgy_gs_graph *g,
 
 typedef struct pgy_gs_sort_options {
     size_t size; /**< sizeof(pgy_gs_sort_options) */
-    bool stable; /**< move only nodes that must move; else sort by level, as onnx-graphsurgeon does
-                  */
+    bool stable; /**< move only nodes that must move; else sort by level, like onnx-graphsurgeon */
     bool keep_subgraphs, keep_functions; /**< do not sort the nodes in them */
     bool functions_only;                 /**< sort the list of functions, and no nodes */
     bool nodes_only; /**< sort nodes, and not the list of functions; always so if g is a function */
@@ -528,7 +527,8 @@ typedef struct pgy_gs_fold_options {
     pgy_gs_partitioning partitioning;
     bool fail; /**< an evaluation that fails is an error; else a warning names node and operator */
     uint64_t size_threshold; /**< larger results are not folded; UINT64_MAX: no limit */
-    bool (*exclude)(const pgy_gs_node *n, void *user); /**< true: keep it and its consumers */
+    /** True: fold neither the node nor nodes that depend on it. NULL: fold all. */
+    bool (*exclude)(const pgy_gs_node *n, void *user);
     void *user;
 } pgy_gs_fold_options;
 PGY_API pgy_gs_fold_options pgy_gs_fold_options_default(void);

@@ -130,8 +130,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_scale(pgy_layer **out, pgy_net
 
 typedef enum pgy_padding_mode {
     PGY_PADDING_EXPLICIT_ROUND_DOWN,
-    PGY_PADDING_EXPLICIT_ROUND_UP, /**< also windows that begin inside and end outside of the input
-                                    */
+    PGY_PADDING_EXPLICIT_ROUND_UP, /**< also windows that begin inside the input and end outside */
     PGY_PADDING_SAME_UPPER, /**< output size = input size / stride, rounded up; an odd padding has
                                its larger part at the end */
     PGY_PADDING_SAME_LOWER
@@ -214,8 +213,7 @@ typedef struct pgy_resize {
     pgy_interpolation mode;
     pgy_coordinates coordinates;
     pgy_resize_round nearest_rounding;
-    bool single_pixel_is_upper; /**< an output axis of one pixel takes the first pixel of the input
-                                 */
+    bool single_pixel_is_upper; /**< an output axis of one pixel takes the input's first pixel */
     double cubic_coefficient;   /**< 0: -0.75 */
     bool exclude_outside;
 } pgy_resize;
@@ -443,8 +441,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_dynamic_quantize(
 /* ---- Sequences ------------------------------------------------------------------------------ */
 
 typedef struct pgy_attention {
-    pgy_value *query, *key,
-        *value;      /**< [batch, heads, length, size]; the query must be scaled already */
+    pgy_value *query, *key, *value; /**< [batch, heads, length, size]; the query must be scaled
+                                       already, because this layer does not scale */
     pgy_value *mask; /**< bool (true: attend), or numbers to add to the scores; NULL: none */
     bool causal;
     bool no_softmax; /**< TensorRT's normalization kNONE */
