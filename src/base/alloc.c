@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: thin covers of malloc that keep large blocks within the limit of base/memory.h and let a
- * test refuse the n-th request, and checked arithmetic. The counter of tests is looked at through
- * one flag that is false in normal use. */
+/* Thin wrappers of malloc, which keep large blocks within the limit of base/memory.h and let a test
+ * refuse the n-th request, and checked arithmetic. In normal use the test hook costs one check of a
+ * flag. */
 #include "base/alloc.h"
 
 #include <stdatomic.h>
@@ -38,7 +38,8 @@ bool mem_fail_nth(uint64_t n)
     return true;
 }
 
-/* Before main, so that the allocation functions need not ask whether the variable has been read. */
+/* Runs before main, so that the allocation functions need not check whether the variable has been
+ * read. */
 __attribute__((constructor)) static void read_environment(void)
 {
     const char *text = getenv("POLYGRAPHY_TEST_FAIL_ALLOC");
@@ -61,7 +62,8 @@ static inline bool refused(void)
 
 /* ---- The limit ------------------------------------------------------------------------------ */
 
-/* Only large blocks are counted: they are what fills a machine, and small ones must stay cheap. */
+/* Only large blocks are counted, because they fill a machine, and small allocations must stay
+ * cheap. */
 enum { COUNTED_FROM = 1 << 20 };
 
 static atomic_size_t counted_bytes;
@@ -72,7 +74,7 @@ static bool is_counted(size_t size_bytes)
     return __builtin_expect(size_bytes >= COUNTED_FROM, 0);
 }
 
-/* Before the allocation, so that two threads cannot both take what is left. */
+/* Counts before the allocation, so that two threads cannot both take the last free bytes. */
 static __attribute__((noinline)) bool count_in(size_t size_bytes)
 {
     const uint64_t limit = memory_limit_bytes();
@@ -102,8 +104,8 @@ static size_t size_of(void *p) /* blocks are only checked one by one */
 }
 #endif
 
-/* What was counted in for a request becomes what the block really has, which is asked again when it
- * is freed. */
+/* Replaces the requested size in the count by the real size of the block, because mem_free
+ * subtracts the real size. */
 static void *settle(void *p, size_t requested)
 {
     const size_t has = size_of(p);

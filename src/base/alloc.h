@@ -18,16 +18,17 @@ void mem_free(void *p);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t size_bytes);
 
-/* Blocks of 1 MiB and more that are held now, all together: one that would take the sum beyond
+/* The sum of all live blocks of 1 MiB and more. A block that would raise it above
  * memory_limit_bytes() is refused. */
 size_t mem_counted_bytes(void);
-/* The size of the block that was refused last in this thread, once: pgy_error_set adds it and the
- * limit to the next error of memory. 0: none since. */
+/* Returns the size of the block that this thread was refused last, and forgets it: pgy_error_set
+ * adds it and the limit to the next memory error. 0: no refusal since the last call. */
 size_t mem_take_refused(void);
 
-/* From now on what is freed stays with the process, for a computation that frees and asks for
- * blocks of megabytes all the time: a page's first touch costs more than most work on it. Blocks
- * over 32 MiB still come from the system. mem_give_back returns what is free. */
+/* From now on the process keeps freed memory instead of returning it to the system. This helps
+ * computations that free and allocate megabytes all the time, because the first touch of a page
+ * costs more than most work on it. Blocks over 32 MiB still come from the system. mem_give_back
+ * returns the free memory. */
 void mem_keep_freed(void);
 void mem_give_back(void);
 

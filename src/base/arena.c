@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chain of zeroed blocks that double up to a limit. A request larger than a block gets one of its
- * own, placed behind the head so that the head's rest stays in use. */
+/* A chain of zeroed blocks that double up to a limit. A request larger than a block gets its own
+ * block, placed behind the head so that the rest of the head stays in use. */
 #include "base/arena.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bump allocator that is freed whole: models, graphs and parsed JSON live in one. */
+/* A bump allocator whose blocks are all freed at once. Models, graphs and parsed JSON live in
+ * arenas. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

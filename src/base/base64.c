@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Base64. The AVX2 paths translate 24 bytes to 32 characters and back with table shuffles (after
- * Mula and Lemire); the portable paths use tables and finish what the vector loops leave. */
+ * Mula and Lemire); the portable paths use tables and finish the remainder of the vector loops. */
 #include "base/base64.h"
 
 #include <stdint.h>
@@ -60,8 +60,8 @@ __attribute__((target("avx2"))) static size_t encode_avx2(char *out, const uint8
     return i;
 }
 
-/* Stops at a character outside the alphabet. Stores 32 bytes for 24, so the last groups are left to
- * the caller. */
+/* Stops at a character outside the alphabet. It stores 32 bytes per 24 decoded, so the caller
+ * decodes the last groups. */
 __attribute__((target("avx2"))) static size_t decode_avx2(uint8_t *out, const char *in, size_t size)
 {
     const __m256i low_bits =
@@ -169,7 +169,7 @@ static void put_group(uint8_t *out, uint32_t bits, size_t count)
     for (size_t i = 0; i < count; i++) out[i] = (uint8_t)(bits >> (16 - 8 * i));
 }
 
-/* A last group with padding. The bits that it does not use must be zero. */
+/* Decodes a last group with padding. Its unused bits must be zero. */
 static bool decode_padded(uint8_t *out, size_t *count, const char *in)
 {
     const size_t kept = in[2] == '=' ? 1 : 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flag: signal handlers may set it, and asking for it costs a load. */
+/* An atomic flag, because signal handlers may set it and a check must cost only a load. */
 #include "base/cancel.h"
 
 #include <time.h>

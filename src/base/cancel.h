@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request to stop, of the whole process. Loops that can take long ask for it about every
- * millisecond of work. */
+/* The process-wide request to stop. Long loops check it about once per millisecond of work. */
 #ifndef BASE_CANCEL_H
 #define BASE_CANCEL_H
 
@@ -25,7 +24,7 @@ static inline bool status_ends_all(pgy_status st)
     return st == PGY_E_MEMORY || st == PGY_E_CANCELLED;
 }
 
-/* Sleeps for so long, or until a request. */
+/* Sleeps for `ms` milliseconds; a request to stop ends the sleep early. */
 void cancel_sleep_ms(int64_t ms);
 
 #endif

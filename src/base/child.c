@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tie is a pipe. Its reading end asks the kernel to signal its owner, the child, when the last
- * writing end is closed, and that one is in this process. No cooperation of the child is needed,
+/* The tie is a pipe. The kernel signals the owner of its reading end, the child, when the last
+ * writing end is closed, and only this process has a writing end. So the child need not cooperate,
  * whatever program it runs. */
 #include "base/child.h"
 
@@ -42,7 +42,7 @@ void child_tie_close(child_tie *t)
 
 enum { TABLE_SIZE = 256 };
 
-/* A slot of a process that is not this one was copied by fork. */
+/* A slot with another `parent` was copied by fork and belongs to that process. */
 static struct {
     _Atomic pid_t child, parent;
     atomic_int number;
@@ -72,7 +72,7 @@ static void forget(pid_t child)
     }
 }
 
-/* Forgotten before its number is free for another process. */
+/* Unregisters the child before the kernel can reuse its process number. */
 bool child_reap(pid_t child, bool wait, int *status)
 {
     siginfo_t info = {0};

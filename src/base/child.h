@@ -7,9 +7,9 @@
 
 #include <sys/types.h>
 
-/* A tie sends a child a signal when this process ends, in whatever way (kill -9 as well). `far` is
- * the end that the child inherits, under any number; a forked child closes its copy of `near`. -1:
- * the system has no such thing, and tying does nothing. */
+/* A tie sends a child a signal when this process ends, even by kill -9. The child inherits `far`,
+ * under any number; a forked child closes its copy of `near`. Both are -1 where the system cannot
+ * do this; then tying does nothing. */
 typedef struct child_tie {
     int near, far;
 } child_tie;
@@ -17,14 +17,15 @@ void child_tie_open(child_tie *t);
 void child_tie_to(child_tie *t, pid_t child, int number); /* after start; closes `far` here */
 void child_tie_close(child_tie *t);                       /* after the child has ended */
 
-/* child_end_all sends `number` to what is registered: SIGKILL to other programs, SIGTERM to forks
- * of this one that called file_install_signal_cleanup. Best effort: the table has a fixed size. */
+/* Registers a child, to which child_end_all sends the signal `number`: SIGKILL for other programs,
+ * SIGTERM for forks of this one that called file_install_signal_cleanup. The table has a fixed
+ * size; children that do not fit are not registered. */
 void child_register(pid_t child, int number);
-/* Waits for the end, forgets the child and takes its status. With `wait` false: false while it
- * runs. */
+/* Waits until the child ends, unregisters it and stores its status. With `wait` false it does not
+ * wait, and returns false while the child runs. */
 bool child_reap(pid_t child, bool wait, int *status);
-/* Ends a forked child: SIGTERM, so that it removes its temporaries; SIGKILL if that does not help
- * within a moment. It is still to be reaped. */
+/* Ends a forked child: first by SIGTERM, so that it can remove its temporary files, and shortly
+ * after by SIGKILL if it still runs. The caller must reap it. */
 void child_end(pid_t child);
 void child_end_all(void); /* async-signal-safe */
 

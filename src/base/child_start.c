@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for programs and the environment that they get. What is copied is freed after the
- * start; the child has its own copy by then. */
+/* The search for programs and the environment of children. Copies are freed after the start,
+ * because by then the child has its own. */
 #include "base/child_start.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static int find_program(char **out, const char *name)
 /* ---- The environment ------------------------------------------------------------------------ */
 
 typedef struct environment {
-    char **items; /* borrowed, but for `own` */
+    char **items; /* borrowed, except those in `own` */
     strvec own;
 } environment;
 
@@ -80,7 +80,7 @@ static void environment_deinit(environment *e)
 }
 
 static const struct {
-    const char *name, *separators; /* NULL: is left out */
+    const char *name, *separators; /* NULL: the child does not get the variable */
 } CHANGED[] = {
     {"PATH=", ":"},
     {"LD_LIBRARY_PATH=", ":;"},
@@ -89,7 +89,7 @@ static const struct {
 };
 enum { CHANGED_COUNT = sizeof CHANGED / sizeof CHANGED[0] };
 
-/* The variable without its empty entries; *out stays NULL if nothing is left of it. */
+/* Copies the variable without its empty entries. *out stays NULL if all entries are empty. */
 static bool clean(char **out, environment *e, const char *variable, size_t name_size,
                   const char *separators)
 {
@@ -110,7 +110,7 @@ static bool clean(char **out, environment *e, const char *variable, size_t name_
     return good;
 }
 
-/* *out: the variable as the child gets it, NULL: not at all. */
+/* Sets *out to the variable as the child gets it, or to NULL if the child does not get it. */
 static bool inherit(char **out, environment *e, char *variable)
 {
     *out = NULL;

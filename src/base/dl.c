@@ -24,7 +24,7 @@ static const char *const SYSTEM_FOLDERS[] = {"/usr/local/lib",
                                              "/usr/lib"};
 enum { SYSTEM_FOLDER_COUNT = sizeof SYSTEM_FOLDERS / sizeof SYSTEM_FOLDERS[0] };
 
-/* NULL: there is no such file, or it does not open, for which *reason is then set. */
+/* Returns NULL if the file does not exist, or if it cannot be opened; then *reason says why. */
 static void *open_in(span folder, const char *name, str *reason)
 {
     str path = {0};
@@ -41,8 +41,8 @@ static void *open_in(span folder, const char *name, str *reason)
     return handle;
 }
 
-/* The loader would look in the current folder for a name without a folder: here the other entries
- * of LD_LIBRARY_PATH and the system's folders are searched in its place. */
+/* For a name without a folder the loader would also search the current folder. So we search the
+ * other entries of LD_LIBRARY_PATH and the system's folders ourselves. */
 static void *open_by_search(const char *name, const char *library_path, str *reason)
 {
     void *handle = NULL;

@@ -13,12 +13,12 @@ typedef struct dl_symbol {
     bool required;
 } dl_symbol;
 
-/* Tries the names in order (RTLD_NOW | RTLD_LOCAL). A name without a slash is looked for where the
- * loader looks, but never in the current folder (base/child.h). `tried` (may be NULL) collects
- * "name: reason" per failure. */
+/* Tries the names in order (RTLD_NOW | RTLD_LOCAL). A name without a slash is searched in the
+ * loader's folders, but never in the current folder (base/child_start.h). `tried` (may be NULL)
+ * collects "name: reason" per failure. */
 pgy_status dl_open(void **out, const char *const *names, size_t count, str *tried,
                    pgy_error *err) PGY_MUST_CHECK;
-/* Resolves a table; all missing required names are in the message. */
+/* Resolves a table of symbols. The error lists every missing required name. */
 pgy_status dl_resolve(void *handle, const dl_symbol *symbols, size_t count,
                       pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Version, names of statuses, and the text of an error. The text is one printable line whatever its
- * parts contain (a name in a model file may hold anything): white space becomes blanks, the rest of
- * what is not printable escapes. A text that is too long ends in "...". */
+ * parts contain (a name in a model file may hold anything): white space becomes blanks, and other
+ * unprintable bytes become escapes. A text that is too long ends in "...". */
 #include <polygraphy/base.h>
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ const char *pgy_status_name(pgy_status status)
     return i < sizeof NAMES / sizeof NAMES[0] ? NAMES[i] : "unknown";
 }
 
-/* Ends a text that fills all of its room in "...", between two UTF-8 characters. */
+/* Puts "..." at the end of a text that fills its buffer, without cutting a UTF-8 character. */
 static void cut(char *text, size_t capacity)
 {
     size_t end = capacity - 4;
@@ -45,7 +45,8 @@ static void cut(char *text, size_t capacity)
     memcpy(text + end, "...", 4);
 }
 
-/* Escapes are longer than what they stand for, so this one needs memory; without it, blanks do. */
+/* Escapes are longer than the bytes they replace, so they need memory; without it, blanks replace
+ * the bytes. */
 static void escape(char *text, size_t capacity)
 {
     str clean = {0};
@@ -72,7 +73,7 @@ static void tidy(char *text, size_t capacity, int wanted)
     if (!is_printable(text, strlen(text), "")) escape(text, capacity);
 }
 
-/* A refused block is the reason of the next error of memory, whatever function reports it.
+/* Adds the size of a refused block to the next memory error, whatever function reports it.
  * @return the size of the text, which may be more than there is room for, as vsnprintf */
 static int add_refused(char *text, size_t capacity, int size)
 {

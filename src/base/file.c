@@ -18,9 +18,10 @@
 #include "base/memory.h"
 #include "base/system.h"
 
-/* Instead of a descriptor: the data is in memory of our own, or mapped but no longer open. */
+/* Values of `fd` without a descriptor: the data is in our own memory, or mapped with the file
+ * closed. */
 enum { NO_FD = -1, MAPPED_WITHOUT_FD = -2 };
-enum { PIECE_BYTES = 16 << 20 }; /* between two looks for a request to stop */
+enum { PIECE_BYTES = 16 << 20 }; /* between two checks for a request to stop */
 /* The data of an empty map: it is neither mapped nor allocated. */
 static const char EMPTY[1] = "";
 
@@ -51,7 +52,8 @@ static bool reserve(str *s, size_t size)
     return mem_grow((void **)&s->data, &s->capacity, size, 1);
 }
 
-/* What comes from a pipe may be half of the limit of memory; devices can be endless. */
+/* A pipe may deliver up to half of the memory limit. Devices can be endless, so they get 256 MiB.
+ */
 static size_t limit_of(const struct stat *info)
 {
     return S_ISREG(info->st_mode)   ? SIZE_MAX - 1
@@ -182,8 +184,8 @@ void file_map_forget(const file_map *m, size_t offset, size_t size_bytes)
     if (begin < end) madvise((char *)m->data + begin, end - begin, MADV_DONTNEED);
 }
 
-/* By its descriptor, which needs no pages at all; else from the map. The kernel maps pages around
- * the one that is read, so what is given back reaches as far. */
+/* Reads through the descriptor, which maps no pages, or else from the map. The kernel also maps
+ * pages around those that are read, so the range that is given back is larger by AROUND. */
 pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size_bytes,
                          pgy_error *err)
 {

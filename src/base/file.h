@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files: memory maps, whole-file reads, and writes that appear only when complete. A writer fills a
- * file without a name, where there is such a thing, else a temporary beside the target, which
- * abort, a signal or exit removes; commit puts it in place (fsync first if it replaces a file). */
+ * file without a name (O_TMPFILE) or, where the file system has none, a temporary beside the
+ * target, which abort, a signal or exit removes. Commit puts the file in place; if it replaces
+ * another file, fsync comes first. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -16,30 +17,30 @@ typedef struct file_map {
 } file_map;
 pgy_status file_map_open(file_map *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void file_map_close(file_map *m);
-/* Gives the descriptor back and keeps the mapping, for those who map thousands of files. */
+/* Closes the descriptor and keeps the mapping, so that a process can map thousands of files. */
 void file_map_drop_fd(file_map *m);
 /* Tells the kernel that these bytes will not be read again (keeps resident memory low on big
  * files). */
 void file_map_forget(const file_map *m, size_t offset, size_t size_bytes);
 
-/* Reads bytes of an open map into memory, without leaving pages of it mapped where that is
- * possible: for those who go through files larger than memory. */
+/* Reads bytes of an open map into memory. Where possible it leaves no pages mapped, so that callers
+ * can read files larger than memory. */
 pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size_bytes,
                          pgy_error *err) PGY_MUST_CHECK;
 
-/* These bytes are about to be read, all of them: what is in the page cache is mapped at once, so
- * that no page faults are left for later. */
+/* Announces that all of these bytes will be read soon. Pages in the page cache are mapped at once,
+ * so that reading them causes no page faults. */
 void file_map_need(const file_map *m, size_t offset, size_t size_bytes);
 
-/* Replaces the text by the whole file; of pipes, as much as half of the limit of memory. */
+/* Replaces the text by the whole file. From a pipe it reads at most half of the memory limit. */
 pgy_status file_read(str *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 
 typedef struct file_writer file_writer;
 /* Parent folders are created. "-" is not special. Non-regular targets (/dev/null, FIFOs) are
  * written directly. */
 pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* Writes over a file of file_temp_path: what nobody keeps needs no second name and no fsync. A
- * symbolic link that has taken its place is not followed. */
+/* Overwrites a file of file_temp_path in place: a temporary file needs no second name and no fsync.
+ * If a symbolic link has replaced the file, it is not followed. */
 pgy_status file_writer_create_temp(file_writer **out, const char *path,
                                    pgy_error *err) PGY_MUST_CHECK;
 pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes,
@@ -47,18 +48,19 @@ pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes
 /* Copies a range of an open map with the kernel's help (copy_file_range, else write). */
 pgy_status file_writer_copy(file_writer *w, const file_map *from, size_t offset, size_t size_bytes,
                             pgy_error *err) PGY_MUST_CHECK;
-/* Errors name this path: that which the file has in the end. Without memory they do not. */
+/* From now on errors name `path`, the final path of the file. If memory is short they keep naming
+ * the old one. */
 void file_writer_show_as(file_writer *w, const char *path);
 uint64_t file_writer_offset(const file_writer *w);
-/* Everything that can fail for want of space is done before commit, which then only renames. */
+/* Does everything that can fail for lack of space, so that commit only renames. */
 pgy_status file_writer_settle(file_writer *w, pgy_error *err) PGY_MUST_CHECK;
 pgy_status file_writer_commit(file_writer *w, pgy_error *err) PGY_MUST_CHECK; /* then destroy */
 void file_writer_destroy(file_writer *w); /* aborts if not committed; NULL is fine */
 pgy_status file_write_all(const char *path, const void *data, size_t size_bytes,
                           pgy_error *err) PGY_MUST_CHECK;
 
-/* `to` becomes another name of `from`, in place of an older file, whose mode is taken over. Where
- * files cannot have two names, `from` is renamed. */
+/* Makes `to` a second name of `from`. It replaces an older file at `to` and takes over that file's
+ * mode. On file systems without hard links, `from` is renamed. */
 pgy_status file_alias(const char *from, const char *to, pgy_error *err) PGY_MUST_CHECK;
 
 /* A file that is removed when released, at exit, and after SIGINT/SIGTERM/SIGHUP. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Record locks belong to processes, and closing any descriptor of the file gives them back, so the
- * threads of this process take turns by a mutex besides. */
+/* Record locks belong to a process, and closing any descriptor of the file releases them. So a
+ * mutex orders the threads of this process. */
 #include "base/file_lock.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ static pgy_status lock_error(const char *path, int number, pgy_error *err)
                          strerror(number));
 }
 
-/* The name can be guessed, so anyone who may write into the folder can put something else there.
- * Nothing is followed, emptied or waited for. */
+/* The name can be guessed, so anyone who may write into the folder can put something else there. So
+ * we follow no link, truncate nothing and never block on a FIFO. */
 static pgy_status open_lock_file(int *out, const char *name, pgy_error *err)
 {
     struct stat info;

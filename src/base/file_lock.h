@@ -6,10 +6,10 @@
 #include <polygraphy/base.h>
 
 typedef struct file_lock file_lock;
-/* Waits for `<path>.lock`, which is made if need be and never removed: a record lock on the whole
- * of it (fcntl), as the Python tool takes it. A new lock file has mode 0600. What is there already
- * keeps its bytes; a symbolic link, a FIFO or a device is refused. A thread holds one lock at a
- * time. PGY_E_IO or PGY_E_NOT_FOUND: the lock file cannot be made. */
+/* Waits for a record lock (fcntl) on the whole of `<path>.lock`, as the Python tool takes it. The
+ * lock file is created with mode 0600 if it is missing, and is never removed. An existing file
+ * keeps its bytes; a symbolic link, a FIFO or a device is refused. A thread holds at most one lock.
+ * PGY_E_IO or PGY_E_NOT_FOUND: the lock file cannot be created. */
 pgy_status file_lock_take(file_lock **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void file_lock_release(file_lock *l); /* NULL is fine */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary files and their registry. The signal handler walks the registry, so it is a chain of
- * fixed tables of atomic pointers that only ever grows: whoever exchanges a pointer for NULL owns
- * the text. Entries belong to the process that made them; a child of fork leaves them alone. */
+ * fixed tables of atomic pointers that only ever grows: the thread that exchanges a pointer for
+ * NULL owns the text. Entries belong to the process that made them; a forked child leaves them
+ * alone. */
 #include "base/file_temp.h"
 
 #include <errno.h>
@@ -78,7 +79,8 @@ void temp_forget(const char *path)
     }
 }
 
-/* The path of an entry of ours, which is the caller's from then on, or NULL. Async-signal-safe. */
+/* Takes the path out of an entry of this process; the caller then owns it. NULL: no path.
+ * Async-signal-safe. */
 static char *take(temp_entry *e, pid_t self)
 {
     char *path = atomic_load(&e->path);
@@ -98,7 +100,7 @@ __attribute__((destructor)) static void at_exit(void)
     }
 }
 
-/* Frees nothing: that is not allowed in a signal handler. */
+/* Does not free the paths, because a signal handler must not call free. */
 void file_temp_remove_all(void)
 {
     const pid_t self = getpid();
@@ -132,7 +134,7 @@ void file_install_signal_cleanup(void)
     }
 }
 
-/* 64 random bits, so that nobody else has the name. */
+/* The name has 64 random bits, so that no other process uses it. */
 static char *random_name(const char *folder, const char *suffix)
 {
     uint64_t bits = 0;
@@ -151,7 +153,8 @@ pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
         char *made = random_name(folder, suffix ? suffix : "");
         if (!made)
             return pgy_error_set(err, PGY_E_MEMORY, "no memory for the name of a temporary file");
-        temp_register(made); /* before it exists: a signal in between finds nothing to remove */
+        temp_register(made); /* registered before it exists, so that no signal in between can leave
+                                it behind */
         const int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         const int number = errno;
         if (fd >= 0) {

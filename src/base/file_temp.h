@@ -3,8 +3,7 @@
 #ifndef BASE_FILE_TEMP_H
 #define BASE_FILE_TEMP_H
 
-/* From now on the file is removed at exit or by a signal. Best effort: without memory it is not
- * remembered. */
+/* From now on exit or a signal removes the file. If memory is short, the file is not registered. */
 void temp_register(const char *path);
 void temp_forget(const char *path); /* does not remove it */
 

@@ -2,8 +2,8 @@
 /* The atomic writer. Small writes gather in a buffer; large ones and copies of mapped files go
  * straight to the kernel. The target appears, whole, at commit. Until then the file has no name
  * where the file system can do that (O_TMPFILE), so that a process that is killed leaves nothing;
- * elsewhere it has one beside the target. What is not a regular file (/dev/null, a FIFO) or lies
- * in a folder where nothing may be created is written in place. */
+ * elsewhere it has a temporary name beside the target. A target that is not a regular file
+ * (/dev/null, a FIFO), or whose folder does not allow new files, is written in place. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 enum { BUFFER_SIZE = 256 << 10, KERNEL_COPY_MIN = 64 << 10, NAME_KEPT = 200, MAX_TRIES = 1000 };
 enum { MAX_LINKS = 40 };
-enum { PIECE_BYTES = 16 << 20 }; /* between two looks for a request to stop */
+enum { PIECE_BYTES = 16 << 20 }; /* between two checks for a request to stop */
 
 struct file_writer {
     int fd;
@@ -33,7 +33,7 @@ struct file_writer {
     size_t buffered;
     bool is_nameless; /* gets its name at commit */
     bool is_stream;   /* nothing to sync */
-    bool replaces;    /* an older file is there: it must not be lost to a power failure */
+    bool replaces;    /* an older file exists, which a power failure must not destroy */
     char buffer[BUFFER_SIZE];
 };
 
@@ -79,8 +79,8 @@ static pgy_status open_in_place(file_writer *w, pgy_error *err)
     return open_over(w, O_CREAT, err);
 }
 
-/* The file exists, made by us: in a folder that others may write to, what has taken its place since
- * is not ours. */
+/* We created this file. If others may write to its folder, a link there now is not ours and must
+ * not be followed. */
 static pgy_status open_own(file_writer *w, pgy_error *err)
 {
     return open_over(w, O_NOFOLLOW, err);
@@ -104,9 +104,8 @@ static int name_nameless(file_writer *w, const char *name)
     return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* `make` puts the file under a temporary name. What a killed process left is stepped over: in
- * containers, where numbers of processes come again, it would have just this name. @return 0 or
- * the number of the error */
+/* Calls `make` with temporary names until one is free. In containers process numbers repeat, so a
+ * killed process may have left a file of the first name. @return 0 or an errno */
 static int take_temporary(file_writer *w, int (*make)(file_writer *, const char *))
 {
     for (int tries = 0;; tries++) {
@@ -124,7 +123,7 @@ static int take_temporary(file_writer *w, int (*make)(file_writer *, const char 
     }
 }
 
-/* False: not possible here. */
+/* False: the file system cannot create files without a name. */
 static bool open_nameless(file_writer *w)
 {
     char link[32];
@@ -153,7 +152,8 @@ static pgy_status open_temporary(file_writer *w, const struct stat *old, pgy_err
     return PGY_OK;
 }
 
-/* What a link leads to, which need not exist; NULL: links in a circle, or no memory. Owned. */
+/* The target of a link, which need not exist. Owned. NULL: the links form a circle, or memory is
+ * short. */
 static char *link_end(const char *path)
 {
     char text[PATH_MAX];
@@ -272,7 +272,7 @@ pgy_status file_writer_write(file_writer *w, const void *data, size_t size_bytes
     return PGY_OK;
 }
 
-/* Copies inside the kernel what it can; *done is how much that was. */
+/* Copies inside the kernel as much as it can; *done is the number of bytes copied. */
 static pgy_status kernel_copy(file_writer *w, int from, size_t offset, size_t size, size_t *done,
                               pgy_error *err)
 {
@@ -293,7 +293,7 @@ static pgy_status kernel_copy(file_writer *w, int from, size_t offset, size_t si
     return PGY_OK;
 }
 
-/* By way of the buffer, so that no pages of the map stay in memory. */
+/* Copies through the buffer, so that no pages of the map stay in memory. */
 static pgy_status pass_on(file_writer *w, const file_map *from, size_t offset, size_t size,
                           pgy_error *err)
 {
@@ -336,13 +336,13 @@ uint64_t file_writer_offset(const file_writer *w)
     return w->offset;
 }
 
-/* Some file systems cannot, and need not. @return 0 or the number of the error */
+/* Some file systems refuse fsync and do not need it. @return 0 or an errno */
 static int sync_fd(int fd)
 {
     return fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
-/* Before it takes an older file's place. */
+/* Syncs a file that will replace an older one; others need no sync. */
 static int sync_file(const file_writer *w)
 {
     return w->is_stream || !w->replaces ? 0 : sync_fd(w->fd);
@@ -362,7 +362,8 @@ static int close_fd(file_writer *w)
     return close(fd) && errno != EINTR ? errno : 0;
 }
 
-/* Where nothing without a name may be given one (some confined processes): by way of a copy. */
+/* Some confined processes may not link a nameless file, so its bytes are copied into a named one.
+ */
 static pgy_status become_named(file_writer *w, pgy_error *err)
 {
     const int from = w->fd;
@@ -387,7 +388,8 @@ static pgy_status become_named(file_writer *w, pgy_error *err)
     return st;
 }
 
-/* A new file gets its name at once; one that takes another's place can do so by a rename only. */
+/* A new file is linked to its name directly. A replacement needs a temporary name first, because
+ * only a rename replaces a file. */
 static pgy_status put_in_place(file_writer *w, pgy_error *err)
 {
     if (w->is_nameless) {
@@ -409,7 +411,8 @@ pgy_status file_writer_commit(file_writer *w, pgy_error *err)
     if (!st) st = cancel_check(err); /* what was computed after a request may be incomplete */
     if (st) return st;
     int number = sync_file(w);
-    /* Closing may tell of a failure, so it comes first; what has no name would be lost by it. */
+    /* Closing may report a failure, so it comes first, except for a nameless file, which closing
+     * would delete. */
     if (!number && !w->is_nameless) number = close_fd(w);
     return number ? write_error(w, number, err) : put_in_place(w, err);
 }

@@ -51,7 +51,7 @@ static void start_lanes(uint64_t *lanes, uint64_t seed)
     lanes[3] = seed - P1;
 }
 
-/* Whole stripes; the end of them. */
+/* Hashes whole stripes; returns the end of the last one. */
 static const unsigned char *hash_stripes(uint64_t *lanes, const unsigned char *at, size_t count)
 {
     uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];

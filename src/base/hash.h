@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The XXH64 hash: a checksum and a key for large data. Not against forgery. */
+/* The XXH64 hash: a checksum and a key for large data. It gives no protection against forgery. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 

@@ -54,11 +54,12 @@ pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err) 
 void json_writer_destroy(json_writer *w);
 /* Errors stick; ask once at the end. */
 pgy_status json_writer_finish(json_writer *w, pgy_error *err) PGY_MUST_CHECK;
-/* A part: items of a container that other items stand before, written elsewhere meanwhile. It lies
- * `depth` containers deep and has no brackets of its own; json_insert puts it into place. */
+/* A part holds later items of a container, written to another file while the container's earlier
+ * items are still being made. It lies `depth` containers deep and has no brackets of its own.
+ * json_insert copies it into the container. */
 void json_begin_part(json_writer *w, int depth);
 void json_end_part(json_writer *w);
-/* The items of a part of the present depth, as the next ones of the container. */
+/* Appends the items of a part to the current container, which must be as deep as the part. */
 void json_insert(json_writer *w, const file_map *part);
 void json_begin_object(json_writer *w);
 void json_end_object(json_writer *w);
@@ -85,8 +86,8 @@ void json_base64_begin(json_writer *w);
 void json_base64_append(json_writer *w, const void *data, size_t size_bytes);
 void json_base64_end(json_writer *w);
 
-/* A file of JSON: open it, write to `json`, commit. Close in any case: without commit there is no
- * file. Close takes a zeroed one too. */
+/* A JSON file: open it, write to `json`, commit, and always close. Without commit no file appears.
+ * Close accepts a zeroed struct. */
 typedef struct json_output {
     file_writer *file;
     json_writer *json;
@@ -97,7 +98,8 @@ void json_output_close(json_output *o);
 
 /* Writes one document. */
 typedef pgy_status (*json_body)(json_writer *w, const void *user, pgy_error *err);
-/* As a file that appears whole or not at all, or as text (mem_free). */
+/* Write one document, either to a file that appears whole or not at all, or to a text (free it with
+ * mem_free). */
 pgy_status json_save(const char *path, json_body write, const void *user,
                      pgy_error *err) PGY_MUST_CHECK;
 pgy_status json_to_text(char **out, json_body write, const void *user,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents that one function writes, as a file or as text. */
+/* Writes a document that one function produces, to a file or to a text. */
 #include "base/json.h"
 
 pgy_status json_save(const char *path, json_body write, const void *user, pgy_error *err)

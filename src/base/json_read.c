@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON reader: recursive descent with a depth limit. Strings stay views into the text, checked
- * here once (quotes, controls, escapes, UTF-8), so that decoding later cannot fail but for memory.
- * A duplicate key takes over the place of the first one, as in a Python dict. */
+ * here once (quotes, controls, escapes, UTF-8), so that later decoding can fail only for lack of
+ * memory. A duplicate key takes over the place of the first one, as in a Python dict. */
 #include "base/cancel.h"
 #include "base/json.h"
 
@@ -85,7 +85,8 @@ static bool hex4(const char *p, const char *end, uint32_t *out)
     return true;
 }
 
-/* The escape at p (after the backslash). Returns the byte after it, or NULL when it is none. */
+/* The escape at p (after the backslash). Returns the byte after it, or NULL if the escape is
+ * invalid. */
 static const char *read_escape(const char *p, const char *end, uint32_t *c)
 {
     static const char LETTERS[] = "\"\\/bfnrt", MEANING[] = "\"\\/\b\f\n\r\t";
@@ -308,8 +309,7 @@ static pgy_status parse_key(parser *s, span *key)
     return PGY_OK;
 }
 
-/* Puts what `later` holds in the place of `earlier` and takes `later`, which follows `previous`,
- * out of the list. */
+/* Moves the value of `later` into `earlier` and unlinks `later`, which follows `previous`. */
 static void replace(json_value *object, json_value *earlier, json_value *later,
                     json_value *previous)
 {

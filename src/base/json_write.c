@@ -103,7 +103,7 @@ static void new_line(json_writer *w)
     for (int i = 0; i < w->depth * INDENT; i++) put_char(w, ' ');
 }
 
-/* What stands between the previous item of the container and the next one. */
+/* Writes the separator between the previous item of the container and the next one. */
 static void begin_item(json_writer *w)
 {
     if (w->after_key) {
@@ -217,8 +217,8 @@ static void put_byte(json_writer *w, unsigned byte)
     put(w, text, strlen(text));
 }
 
-/* A byte that is not UTF-8 becomes the four characters \xNN, as on the terminal: every reader takes
- * them, and names that differ stay different. */
+/* A byte that is not UTF-8 becomes the four characters \xNN, as on the terminal. Every reader
+ * accepts them, and different names stay different. */
 static void put_string(json_writer *w, const char *p, size_t size)
 {
     const char *const stop = p + size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The logger: thresholds per module path, the line format, and the outputs (console or sink, and a
- * file). One lock guards all of it; a message that is off costs one comparison with the lowest
+ * file). One lock guards all of it; a disabled message costs one comparison with the lowest
  * threshold in force. */
 #include "base/log.h"
 
@@ -53,8 +53,8 @@ typedef enum output_kind { OUTPUT_NONE, OUTPUT_CONSOLE, OUTPUT_SINK } output_kin
 static struct {
     pthread_mutex_t lock;
     output_kind output;
-    bool colors; /* the console takes them */
-    bool status; /* a passing line stands on the terminal */
+    bool colors; /* the console shows colours */
+    bool status; /* a status line stands on the terminal */
     pgy_log_sink sink;
     void *sink_user;
     log_listener listener;
@@ -69,7 +69,7 @@ static struct {
     strmap once;
 } logger = {.lock = PTHREAD_MUTEX_INITIALIZER, .threshold = PGY_LOG_INFO};
 
-/* The lowest threshold in force, INT_MAX while there is no output: what a message is compared with
+/* The lowest threshold in force, or INT_MAX without any output. Every message is compared with it
  * first. */
 static atomic_int lowest = INT_MAX;
 /* Are there thresholds of paths? */
@@ -315,7 +315,7 @@ static void append_prefix(str *out, const severity_info *info, const char *path,
     if (logger.format.line_info) str_printf(out, "[%s:%d] ", path ? path : "", line);
 }
 
-/* A lone carriage return ends no line: a terminal would write over what is there. */
+/* A lone carriage return does not end a line; a terminal would overwrite the text before it. */
 static size_t line_size(const char *text)
 {
     size_t n = strcspn(text, "\r\n");
@@ -346,7 +346,7 @@ static void write_stream(FILE *stream, const str *block, int color)
     if (color >= 0) fprintf(stream, "\033[38;5;%dm", color);
     bool whole = fwrite(block->data, 1, size, stream) == size;
     if (color >= 0) fputs("\033[0m\n", stream);
-    /* a reader that is gone is no reason to fail: the message is lost */
+    /* a closed pipe is no failure: the message is lost */
     if ((!whole || fflush(stream)) && errno != EPIPE && !logger.failure) logger.failure = errno;
 }
 
@@ -433,7 +433,7 @@ static bool is_first(const char *text)
     const bool known = strmap_has(&logger.once, text);
     if (!known) {
         const bool kept = strmap_put(&logger.once, text, NULL);
-        (void)kept; /* if not, it will be logged again: better than not at all */
+        (void)kept; /* if memory is short, the message will be logged again */
     }
     unlock();
     return !known;

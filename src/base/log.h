@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short forms for files that log. Such a file defines, once, the path it logs under: its own, or,
- * where it repeats lines of the original, the original's, so that `--verbosity comparator:VERBOSE`
- * in old scripts means the same:
+/* Short forms for files that log. Such a file defines the path it logs under. Files that log the
+ * same lines as the original use the original's path, so that `--verbosity comparator:VERBOSE`
+ * keeps its meaning in old scripts:
  *
  *     static const char LOG_PATH[] = "comparator/comparator.py";
  *     LOG(INFO, "Loading model: %s", path);
@@ -18,25 +18,27 @@
     pgy_log_write_once(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
 #define LOG_IS_ON(severity) pgy_log_is_on(PGY_LOG_##severity, LOG_PATH)
 
-/* A passing line on the console, if that is a terminal: replaced by the next one, erased before the
- * next message; "" erases it. */
+/* Shows a status line on the console if that is a terminal. The next status line replaces it, the
+ * next message erases it, and "" erases it at once. */
 void log_show_status(const char *text);
-/* Is there such a line? Not where TERM is dumb: it could not be erased. */
+/* True if the console can show a status line. A dumb terminal cannot, because it could not erase
+ * the line. */
 bool log_has_status(void);
 
-/* Hears every message of the process before it is written, whatever the thresholds; true: it is not
- * written. Called under the logger's lock, from any thread: it must not log. */
+/* Receives every message of the process before it is written, whatever the thresholds. If it
+ * returns true, the message is not written. It is called from any thread under the logger's lock,
+ * so it must not log. */
 typedef bool (*log_listener)(pgy_severity severity, const char *text, void *user);
-/* One at a time; NULL ends it. */
+/* Sets the only listener; NULL removes it. */
 void log_set_listener(log_listener listener, void *user);
 
-/* Puts another text in place of a message; false: it stays. Set before the first message, and
- * called from any thread. A program puts its options where the library names fields. */
+/* Replaces the text of a message; false keeps it. Set it before the first message; it is called
+ * from any thread. The command line uses it to name options where the library names fields. */
 typedef bool (*log_rewriter)(str *out, const char *text);
 void log_set_rewriter(log_rewriter rewriter);
 
-/* Why the console or the log file could not take a message: the first such errno, 0 if all was
- * written. A reader that is gone does not count. */
+/* The errno of the first message that could not be written to the console or the log file; 0 if all
+ * were written. A closed pipe (EPIPE) does not count. */
 int log_write_failure(void);
 
 #endif

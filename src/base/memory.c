@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical memory says little: a container may have a part of it, and others use it, too. A process
- * that goes beyond what is free is killed, or the machine swaps, so the limit is found from what is
- * free. */
+/* The limit is derived from free memory, not from physical memory: a container may have only a part
+ * of it, and other processes use it, too. A process that exceeds the free memory is killed, or the
+ * machine swaps. */
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -17,7 +17,8 @@ enum { PATH_SIZE = 4096, LINE_SIZE = 4352 };
 
 /* ---- Files of the kernel -------------------------------------------------------------------- */
 
-/* These are small, have no size, and are read where allocating may not be possible. */
+/* These files are small and report no size. They are read without allocating, because memory may be
+ * short. */
 static FILE *open_below(const char *root, const char *folder, const char *name)
 {
     char path[2 * PATH_SIZE];
@@ -25,7 +26,7 @@ static FILE *open_below(const char *root, const char *folder, const char *name)
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* The number behind `key` ("MemAvailable:", "inactive_file"), 0 if there is none. */
+/* The number after `key` ("MemAvailable:", "inactive_file"); 0 if the key is absent. */
 static uint64_t field_of(const char *root, const char *folder, const char *name, const char *key)
 {
     char line[256];
@@ -41,7 +42,7 @@ static uint64_t field_of(const char *root, const char *folder, const char *name,
     return value;
 }
 
-/* "max" and what is no number are UINT64_MAX, as is a file that is not there. */
+/* Returns UINT64_MAX for "max", for text that is no number, and for a missing file. */
 static uint64_t number_in(const char *root, const char *folder, const char *name)
 {
     char text[64];
@@ -57,7 +58,7 @@ typedef struct cgroup_kind {
     const char *controller; /* in /proc/self/cgroup; "" is version 2 */
     const char *mount;
     const char *limits[2], *usage;
-    const char *cache[2]; /* in memory.stat: pages of files, which the kernel takes back first */
+    const char *cache[2]; /* in memory.stat: pages of files, which the kernel reclaims first */
 } cgroup_kind;
 
 static const cgroup_kind KINDS[] = {
@@ -79,10 +80,10 @@ static const cgroup_kind KINDS[] = {
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
 
-/* Version 1 writes the largest number of whole pages where there is no limit. */
+/* Version 1 reports "no limit" as the largest number of whole pages. */
 #define UNLIMITED (UINT64_C(1) << 62)
 
-/* Is `name` in the list "cpu,memory"? */
+/* True if `name` is in a list like "cpu,memory". */
 static bool lists(const char *list, size_t size, const char *name)
 {
     const size_t wanted = strlen(name);
@@ -130,8 +131,8 @@ static uint64_t group_room(const char *root, const cgroup_kind *k, const char *f
     return limit > held ? limit - held : 0;
 }
 
-/* The group itself and all around it. Where a container sees its own group as the root, the
- * folders of the path that it was told do not exist, and the root has the limit. */
+/* The smallest room in the group and all its ancestors. A container may see its own group as the
+ * root; then the folders of its path do not exist, and the root has the limit. */
 static uint64_t kind_room(const char *root, const cgroup_kind *k)
 {
     char group[PATH_SIZE], folder[PATH_SIZE];
@@ -168,7 +169,7 @@ uint64_t memory_free_bytes(const char *root, const char **source)
 /* ---- The limit ------------------------------------------------------------------------------ */
 
 static _Atomic uint64_t given;             /* by pgy_set_max_memory; 0: not set */
-static _Atomic uint64_t found;             /* 0: not looked for yet */
+static _Atomic uint64_t found;             /* 0: not determined yet */
 static _Atomic(const char *) found_source; /* of `found` */
 
 void pgy_set_max_memory(uint64_t size_bytes)
@@ -176,7 +177,7 @@ void pgy_set_max_memory(uint64_t size_bytes)
     atomic_store_explicit(&given, size_bytes, memory_order_relaxed);
 }
 
-/* Two threads may both look: the later figure wins, and both are right. */
+/* If two threads call this at once, the later result wins; both are right. */
 static uint64_t find_limit(void)
 {
     const char *source = NULL;

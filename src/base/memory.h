@@ -9,8 +9,8 @@
 
 uint64_t memory_resident_bytes(void);
 
-/* What pgy_set_max_memory allows; else, found at the first call, 15/16 of what was free then. The
- * blocks of base/alloc.h that are counted stay within it together. */
+/* The limit set by pgy_set_max_memory, else 15/16 of the memory that was free at the first call.
+ * The sum of the large blocks that base/alloc.h counts stays below it. */
 uint64_t memory_limit_bytes(void);
 /* For errors: "the limit of 123 bytes of memory (free memory of this machine; --max-memory sets
  * another one)". */
@@ -18,12 +18,13 @@ typedef struct memory_limit_text {
     char text[200];
 } memory_limit_text;
 memory_limit_text memory_limit_describe(void);
-/* The same for a limit that may be a smaller one: "the limit of 123 bytes". */
+/* The same text for another limit, which may be smaller: "the limit of 123 bytes". */
 memory_limit_text memory_limit_describe_other(uint64_t size_bytes);
 
-/* What is free: the least of what /proc/meminfo calls available and of what each control group
- * around the process leaves, version 1 or 2. `root` is "" but in tests: the folder that has proc/
- * and sys/. *source (may be NULL) is set to where the figure comes from. UINT64_MAX: unknown. */
+/* Free memory: the smallest of MemAvailable in /proc/meminfo and the room in each control group
+ * (version 1 or 2) around the process. `root` is the folder that has proc/ and sys/; only tests
+ * pass something other than "". *source (may be NULL) is set to the place the figure comes from.
+ * UINT64_MAX: unknown. */
 uint64_t memory_free_bytes(const char *root, const char **source);
 
 #endif

@@ -70,8 +70,7 @@ static pgy_status check(const pgy_option *row, const char *value, pgy_error *err
     return pgy_error_set(err, PGY_E_ARGUMENT, "can't open '%s': %s", value, strerror(errno));
 }
 
-/* Puts words behind those a list already has (`keep`) or in their place; `mark_end` adds a NULL
- * item. */
+/* Appends words to a list (`keep`) or replaces its words; `mark_end` adds a NULL item. */
 static pgy_status store_list(pgy_text_list *list, const char *const *values, size_t count,
                              bool keep, bool mark_end, arena *memory, pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a row of an option table does with its values: checks them and stores them in the settings.
- * The command line and options that are set by name share this. */
+/* Checks the values of one row of an option table and stores them in the settings. The command line
+ * and options that are set by name share this code. */
 #ifndef BASE_OPTION_H
 #define BASE_OPTION_H
 
@@ -9,10 +9,11 @@
 
 #include "base/arena.h"
 
-/* Is the value one that the row names, or does it name none? */
+/* True if the row lists the value among its choices, or has no choices. */
 bool option_takes(const pgy_option *row, const char *value);
-/* Stores values that are borrowed; lists are made in `memory`. Flags take no value. The error says
- * what is wrong with the value, and the caller puts the option or the field in front of it. */
+/* Stores the values, which stay borrowed; lists are allocated in `memory`. Flags take no value. The
+ * error describes the wrong value only; the caller prefixes it with the name of the option or
+ * field. */
 pgy_status option_store(const pgy_option *row, void *settings, const char *const *values,
                         size_t count, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 

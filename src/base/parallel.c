@@ -96,7 +96,7 @@ static void run_shared(loop *l)
     work(l);
 
     pthread_mutex_lock(&pool.lock);
-    pool.wanted = 0; /* who has not woken up by now need not join */
+    pool.wanted = 0; /* workers that have not woken up by now need not join */
     while (pool.active) pthread_cond_wait(&pool.done, &pool.lock);
     pool.current = NULL;
     pthread_mutex_unlock(&pool.lock);

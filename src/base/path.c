@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths as text, by the rules of Python's os.path. Nothing here asks the file system but
- * path_absolute, which asks for the working directory. */
+/* Paths as text, by the rules of Python's os.path. Only path_absolute makes a system call: it asks
+ * for the working directory. */
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>

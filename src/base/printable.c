@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nearly all text is printable ASCII, which is passed on in whole runs. */
+/* Nearly all text is printable ASCII, so runs of it are copied whole. */
 #include "base/printable.h"
 
 #include <stdio.h>
@@ -11,7 +11,8 @@ typedef struct char_range {
     uint32_t first, last;
 } char_range;
 
-/* Above ASCII. Python's repr escapes more: also spaces and private characters, which do no harm. */
+/* The ranges above ASCII that are escaped. Python's repr escapes more, such as spaces and private
+ * characters, which do no harm. */
 static const char_range OBEYED[] = {
     {0x80, 0x9F},       /* C1 controls: U+009B begins a terminal's sequence like ESC [ */
     {0xAD, 0xAD},       /* soft hyphen */
@@ -34,7 +35,7 @@ static bool is_obeyed(uint32_t c)
     return false;
 }
 
-/* The size of the piece at p that can stay, 0 if there is none. */
+/* The size of the run at p that needs no escape; 0 if the first character needs one. */
 static size_t printable_run(const char *p, const char *end, const char *kept)
 {
     const char *const begin = p;
@@ -47,7 +48,7 @@ static size_t printable_run(const char *p, const char *end, const char *kept)
     return (size_t)(p - begin);
 }
 
-/* One character, or one byte that belongs to none. */
+/* Escapes one character, or one byte that is not part of a valid character. */
 static size_t append_escape(str *out, const char *p, const char *end)
 {
     uint32_t c = 0;

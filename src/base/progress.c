@@ -8,26 +8,27 @@
 #include "base/system.h"
 
 enum { MAX_LEVELS = 8, EVERY_NS = 100000000 };
-static const double LEAST_SHARE = 1e-9; /* 0 means that nothing was said */
+static const double LEAST_SHARE = 1e-9; /* above 0, which means that no share was given */
 
 static _Atomic(pgy_progress_function) listener;
 static void *listener_user;
 static atomic_bool is_owned;
 static _Thread_local bool is_owner;
 
-/* What pieces of work add up to: of the level around, and in this one. */
+/* The shares of a level: its own share of the level around it, and the shares of its ended pieces.
+ */
 typedef struct shares {
-    double own;   /* of the level around; 0: it is one of its parts */
-    double ended; /* of this level, by pieces that have ended */
-    bool adds_up; /* from shares, not from parts */
+    double own;   /* of the level around it; 0: the level counts as one part */
+    double ended; /* share of this level that its ended pieces cover */
+    bool adds_up; /* this level sums shares instead of counting parts */
 } shares;
 
-/* The owner's. `depth` counts levels beyond MAX_LEVELS as well. */
+/* Used by the owning thread only. `depth` also counts levels beyond MAX_LEVELS. */
 static pgy_progress_level levels[MAX_LEVELS];
 static int64_t starts_ns[MAX_LEVELS];
 static shares parts[MAX_LEVELS];
-static double expected; /* of the rest, by what is begun next; 0: nothing was said */
-static double fraction; /* told last */
+static double expected; /* share of the rest for the next piece; 0: not given */
+static double fraction; /* reported last */
 static size_t depth;
 static int64_t told_ns;
 
@@ -37,7 +38,7 @@ void pgy_set_progress(pgy_progress_function function, void *user)
     atomic_store(&listener, function);
 }
 
-/* Of one level, without what goes on in it. */
+/* The share of level i that is done, without the piece that is running in it. */
 static double done_at(size_t i)
 {
     const pgy_progress_level *l = &levels[i];
@@ -46,14 +47,15 @@ static double done_at(size_t i)
     return l->done < l->total ? (double)l->done / (double)l->total : 1;
 }
 
-/* How much of level i its present piece is. */
+/* The share of level i that its running piece covers. */
 static double piece_of(size_t i)
 {
     if (parts[i].adds_up) return parts[i + 1].own;
     return levels[i].total ? 1 / (double)levels[i].total : 0;
 }
 
-/* A share may have been too small, and a part may begin a second piece: what was told once stands.
+/* The fraction never falls, although a share may turn out too large or a part may begin a second
+ * piece.
  */
 static double find_fraction(size_t count)
 {
@@ -80,7 +82,7 @@ static void tell(int64_t now)
     function(&p, listener_user);
 }
 
-/* A thread that has begun goes on to the end, whether somebody listens or not. */
+/* A thread that owns the report continues to the end, even if the listener is removed. */
 static bool may_begin(void)
 {
     bool owned = false;

@@ -90,7 +90,7 @@ static double half_spacing_below(double v, double spacing)
     return frexp(v, &e) == 0.5 && e > -13 ? spacing / 2 : spacing;
 }
 
-/* Would a correctly rounding reader of half precision make v of d? */
+/* True if a correctly rounding reader of half precision reads d as v. */
 static bool is_half(double d, double v)
 {
     int e;
@@ -113,7 +113,7 @@ static bool reads_back(const char *digits, int n, int exp10, double v, int bits)
     return bits == 16 ? is_half(d, v) : d == v;
 }
 
-/* The next decimal of the same length upwards. */
+/* Rounds the digits up to the next decimal of the same length. */
 static void increment(char *digits, int n, int *exp10)
 {
     int i = n - 1;
@@ -147,8 +147,8 @@ int py_shortest_digits(char *digits, int *exp10, double v, int bits)
 {
     int n = bits == 64 ? simple_digits(digits, exp10, v) : 0;
     if (n) return n;
-    /* Up to so many digits are unique in the type, so shorter ones need not be tried; subnormals
-     * have fewer. */
+    /* Decimals of up to `unique` digits survive a round trip, so shorter ones need not be tried;
+     * subnormals have fewer. */
     const double smallest_normal = bits == 64 ? 0x1p-1022 : bits == 32 ? 0x1p-126 : 0x1p-14;
     const int unique = bits == 64 ? 15 : bits == 32 ? 6 : 3;
     for (n = v < smallest_normal ? 1 : unique; n < MAX_DIGITS; n++) {
@@ -168,7 +168,7 @@ static size_t put(char *out, size_t at, const char *text, size_t size)
     return at + size;
 }
 
-/* digits and exp10 as of py_shortest_digits; exponent form below 1e-4 and from 1e16 on. */
+/* digits and exp10 as of py_shortest_digits; exponent notation below 1e-4 and from 1e16 on. */
 static size_t lay_out(char *out, size_t at, const char *digits, int n, int exp10)
 {
     if (exp10 > 16 || exp10 < -3) {

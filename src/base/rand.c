@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MT19937 with init_genrand seeding. A block of 624 words is made at once, in two runs without
- * wrap-around and one word more; tempering is applied on the way out. Both have a form that does
- * eight words at a time. */
+ * wrap-around and one word more; tempering is applied when words are read. Both also have a version
+ * for eight words at a time. */
 #include "base/rand.h"
 
 #if defined(__x86_64__)
@@ -34,7 +34,7 @@ static inline uint32_t temper(uint32_t y)
     return y ^ (y >> 18);
 }
 
-/* s[i] for i in [begin, end); the words that are `far` away are not changed by the same run. */
+/* s[i] for i in [begin, end); the run does not change the words that are `far` away. */
 static void twist_run(uint32_t *s, int begin, int end, int far)
 {
     for (int i = begin; i < end; i++) s[i] = twist(s[i], s[i + 1], s[i + far]);
@@ -47,8 +47,8 @@ static void temper_run(uint32_t *out, const uint32_t *in, size_t count)
 
 #if defined(__x86_64__)
 
-/* Each returns where it stopped. The far words are at least 227 away, so eight at a time do not
- * overlap. */
+/* Each returns the index where it stopped. The far words are at least 227 away, so groups of eight
+ * do not overlap them. */
 __attribute__((target("avx2"))) static int twist_avx2(uint32_t *s, int begin, int end, int far)
 {
     const __m256i top = _mm256_set1_epi32((int)0x80000000u), one = _mm256_set1_epi32(1);

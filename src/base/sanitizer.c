@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of programs with sanitizers: a hostile size must come back as NULL there too. Only what
- * an executable itself defines counts, not what its shared objects do. */
+/* Default options of sanitizer builds: an allocation of a hostile size must return NULL there, too.
+ * The sanitizer uses only the definition in the executable, not those in shared objects. */
 #ifdef __SANITIZE_ADDRESS__
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)

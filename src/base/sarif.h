@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SARIF 2.1.0, the format in which tools report findings to code hosts and editors: one run of this
- * program with its rules, then results. The model file is the artifact; what the result is about is
- * a logical location in it. */
+ * program with its rules, then results. The model file is the artifact; the subject of a result (a
+ * node, a value) is a logical location in it. */
 #ifndef BASE_SARIF_H
 #define BASE_SARIF_H
 
@@ -21,7 +21,7 @@ typedef struct sarif_result {
     const char *kind;      /* "value", "function"...: of the logical location */
 } sarif_result;
 
-/* Between the two, only results. */
+/* Between these two calls, call sarif_add only. */
 void sarif_begin(json_writer *w, const sarif_rule *rules, size_t count);
 void sarif_end(json_writer *w);
 void sarif_add(json_writer *w, const sarif_rule *rules, const sarif_result *r);

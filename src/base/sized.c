@@ -12,7 +12,7 @@ static size_t first_set(const unsigned char *bytes, size_t at, size_t size)
 
 pgy_status sized_take(void *to, size_t size, const void *from, const char *type, pgy_error *err)
 {
-    /* No struct of this library comes near this; a size beyond it is an uninitialised one. */
+    /* All structs of this library are much smaller, so a larger size is an uninitialised field. */
     enum { LARGEST = 1 << 16 };
     size_t given;
     if (!from) return PGY_OK;

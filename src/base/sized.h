@@ -7,10 +7,10 @@
 
 #include <polygraphy/base.h>
 
-/* Overlays the defaults in *to with *from (NULL: defaults stay). An older, shorter struct leaves
- * the defaults of the fields that it lacks; a newer, longer one is taken if what it has beyond this
- * version's fields is zero. Fails without changing *to: PGY_E_ARGUMENT that names the type. A new
- * field that may lie in the tail padding of the struct before it must have zero as its default. */
+/* Overlays the defaults in *to with *from (NULL: defaults stay). An older, shorter struct keeps the
+ * defaults of the fields that it lacks; a newer, longer one is accepted if all bytes beyond this
+ * version's fields are zero. On failure *to is unchanged and PGY_E_ARGUMENT names the type. A new
+ * field that may lie in the tail padding of the older struct must default to zero. */
 #define SIZED_TAKE(type, to, from, err) \
     sized_take(1 ? (to) : (type *)0, sizeof(type), 1 ? (from) : (const type *)0, #type, (err))
 pgy_status sized_take(void *to, size_t size, const void *from, const char *type,

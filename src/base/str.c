@@ -166,7 +166,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Secret per process, so that a hostile file cannot choose names that collide. */
+/* The seed is random per process, so that a hostile file cannot choose names that collide. */
 static void hash_seed(uint64_t seed[2])
 {
     static const uint64_t FIXED[2] = {0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u};
@@ -230,7 +230,7 @@ bool str_contains_nocase(const char *haystack, const char *needle)
     }
 }
 
-/* One UTF-8 character; a byte that begins none stands for itself. */
+/* Reads one UTF-8 character; a byte that cannot begin one stands for itself. */
 static uint32_t next_char(const char **p)
 {
     const unsigned char *s = (const unsigned char *)*p;

@@ -22,14 +22,14 @@ void str_deinit(str *s);
 void str_clear(str *s);
 const char *str_text(const str *s); /* never NULL */
 char *str_take(str *s);             /* ownership to the caller (mem_free); NULL if failed */
-/* The same for a function that gives text: PGY_E_MEMORY if failed. */
+/* The same for functions that return text: PGY_E_MEMORY if the string failed. */
 pgy_status str_give(char **out, str *s, pgy_error *err) PGY_MUST_CHECK;
 void str_append(str *s, const char *text);
 void str_append_n(str *s, const char *text, size_t size);
 void str_append_char(str *s, char c);
 void str_append_fill(str *s, char c, size_t count);
 void str_append_bytes(str *s, uint64_t bytes); /* "1 byte", "12.50 MiB" */
-/* A word as a shell would need it, so that a printed line can be pasted back. */
+/* Appends a word quoted for the shell, so that a printed line can be pasted back. */
 void str_append_word(str *s, const char *word);
 void str_printf(str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void str_vprintf(str *s, const char *format, va_list args);

@@ -112,7 +112,7 @@ strmap_entry *strmap_find(const strmap *m, const char *key)
     return lookup(m, k, span_hash(k));
 }
 
-/* Takes the slot of an entry out; those behind it that looked for it move up. */
+/* Empties the slot of an entry and moves later entries of the same probe sequence into the gap. */
 static void unplace(strmap *m, size_t index)
 {
     const size_t mask = m->slot_count - 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A short list kept in order. Names that are too long or too short to be near are not measured, so
- * that a model of many names costs little. */
+/* Keeps a short sorted list. Names whose length differs too much are not measured, so that a model
+ * with many names costs little. */
 #include "base/suggest.h"
 
 #include <string.h>
 
-enum { LONGEST = 200 }; /* names beyond are not typed by hand */
+enum { LONGEST = 200 }; /* longer names are not typed by hand */
 
 void suggest_offer(suggestions *s, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Did you mean": the names that are most like one that was not found. */
+/* "Did you mean": finds the known names that are most similar to an unknown one. */
 #ifndef BASE_SUGGEST_H
 #define BASE_SUGGEST_H
 
@@ -7,10 +7,11 @@
 
 enum { SUGGEST_MOST = 3 };
 
-/* Zero it but for `wanted`. Names are borrowed until suggest_append. */
+/* Zero all fields except `wanted`. Names are borrowed until suggest_append. */
 typedef struct suggestions {
     const char *wanted;
-    const char *names[SUGGEST_MOST]; /* nearest first; of equally near ones as offered */
+    const char
+        *names[SUGGEST_MOST]; /* nearest first; equally near ones in the order of the offers */
     size_t distances[SUGGEST_MOST];
     size_t count;
 } suggestions;

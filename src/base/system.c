@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clock, processor features and processor count. What does not change is asked once. */
+/* Clock, processor features and processor count. Values that cannot change are determined once. */
 #include "base/system.h"
 
 #include <sched.h>
@@ -47,7 +47,8 @@ static cpu_level masked_level(void)
 
 cpu_level cpu_features(void)
 {
-    static atomic_int known = -1; /* two threads may both ask: they find the same */
+    static atomic_int known =
+        -1; /* if two threads determine it at once, both get the same result */
     int level = atomic_load_explicit(&known, memory_order_relaxed);
     if (level < 0) {
         level = (int)masked_level();

@@ -9,24 +9,24 @@
 
 int64_t clock_ns(void); /* monotonic */
 
-/* Processor features, lowest first. POLYGRAPHY_CPU=portable|avx2|avx512 masks what is above. */
+/* Processor features, lowest first. POLYGRAPHY_CPU=portable|avx2|avx512 hides the higher levels. */
 typedef enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512 } cpu_level;
 cpu_level cpu_features(void);
 const char *cpu_level_name(cpu_level level);
-/* Has it AVX-512's instructions for sums of products of bytes (VNNI)? Beside the level, which
- * kernels are made for: what they pack and compute is the same without. */
+/* True if the processor has AVX-512 VNNI (sums of products of bytes). It is separate from the
+ * level, because kernels pack and compute the same without it. */
 bool cpu_has_byte_sums(void);
 /* Processors this process may run on; POLYGRAPHY_THREADS overrides. At least 1. */
 size_t cpu_count(void);
 
 /* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done.
- * Which thread runs what is not fixed, so a task must write only what belongs to its index. Runs
- * inline when count is 1, when a thread cannot be had, or when called from inside a task. Threads
+ * Any thread may run any index, so a task must write only data that belongs to its index. Runs
+ * inline when count is 1, when no thread can be started, or when called from inside a task. Threads
  * are kept and joined at exit. */
 typedef void (*parallel_task)(size_t index, void *user);
 void parallel_for(size_t count, parallel_task task, void *user);
-/* The same, but after pgy_cancel it leaves out the tasks that have not begun. The caller asks
- * cancel_check (base/cancel.h) before it uses what the tasks wrote. */
+/* The same, but after pgy_cancel it skips the tasks that have not begun. The caller must call
+ * cancel_check (base/cancel.h) before it uses the results. */
 void parallel_for_until_cancelled(size_t count, parallel_task task, void *user);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One UTF-8 character at a time, as RFC 3629 has it: shortest forms only, no surrogates, nothing
+/* One UTF-8 character at a time, by RFC 3629: shortest forms only, no surrogates, nothing
  * above U+10FFFF. */
 #include "base/utf8.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and writing UTF-8, strictly. */
+/* Strict reading and writing of UTF-8. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 

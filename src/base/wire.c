@@ -83,7 +83,7 @@ static pgy_status read_bytes(wire_reader *r, wire_field *f, pgy_error *err)
     return PGY_OK;
 }
 
-/* What follows a tag, groups excepted. */
+/* Reads the value after a tag, for all wire types except groups. */
 static pgy_status read_payload(wire_reader *r, wire_field *f, pgy_error *err)
 {
     switch (f->type) {
@@ -95,7 +95,7 @@ static pgy_status read_payload(wire_reader *r, wire_field *f, pgy_error *err)
     }
 }
 
-/* r->p is after the tag of a group that has number `outer`; moves it after the matching end tag. */
+/* r->p is just after the start tag of group `outer`; moves it past the matching end tag. */
 static pgy_status skip_group(wire_reader *r, uint32_t outer, pgy_error *err)
 {
     uint32_t open[GROUP_DEPTH];

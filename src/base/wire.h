@@ -38,7 +38,7 @@ pgy_status wire_next(wire_reader *r, wire_field *out, bool *more, pgy_error *err
 /* One varint of a packed run. */
 pgy_status wire_varint(wire_reader *r, uint64_t *out, pgy_error *err) PGY_MUST_CHECK;
 
-/* Writing: the bytes a varint takes, a varint, and what stands before a field's value. */
+/* Writing: the size of a varint in bytes, a varint, and a field's tag. */
 size_t wire_varint_size(uint64_t v);
 void wire_put_varint(str *out, uint64_t v);
 void wire_put_tag(str *out, uint32_t number, wire_type type);

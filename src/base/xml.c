@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First printable, then escaped: what is printable is allowed in XML. */
+/* Text is first made printable, then escaped: XML allows every printable character. */
 #include "base/xml.h"
 
 #include <string.h>

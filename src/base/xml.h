@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 
-/* Appends text for an element or a quoted attribute: made printable (base/printable.h), with
- * references for markup, line breaks and tabs. */
+/* Appends text for an element or a quoted attribute. The text is made printable (base/printable.h);
+ * markup, line breaks and tabs become references. */
 void str_append_xml(str *out, const char *text);
 
 #endif

@@ -13,7 +13,7 @@ enum { MAX_DEPTH = 64, MAX_REPEATED = 1 << 20 };
 /* "&name" before a value, which "*name" repeats later. */
 typedef struct anchor {
     span name;
-    const json_value *value; /* NULL: its end is not read yet */
+    const json_value *value; /* NULL: the value is not read to its end yet */
     size_t size;             /* values in it */
     struct anchor *next;
 } anchor;

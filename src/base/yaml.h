@@ -11,7 +11,7 @@
  * PGY_E_FORMAT with line and column */
 pgy_status yaml_parse(json_value **out, const char *text, size_t size_bytes, arena *a,
                       pgy_error *err) PGY_MUST_CHECK;
-/* Writes a text as PyYAML does: plain if a reader can only take it for a text, else in quotes. */
+/* Writes a text as PyYAML does: plain if every reader takes it for a text, else in quotes. */
 void yaml_append_text(str *out, const char *text);
 void yaml_append_real(str *out, double v);
 

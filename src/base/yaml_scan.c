@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lower half of the YAML reader: a cursor with line and column, the blanks between values, and
  * the texts of scalars, quoted or plain, with folded lines. It knows neither trees nor memory. The
- * first error is kept, and the cursor stops there. */
+ * first error is kept and stops the cursor. */
 #include "base/yaml_scan.h"
 
 #include <string.h>
@@ -123,7 +123,7 @@ static void fold(yaml_scan *s, str *out, bool escaped)
 static void escape(yaml_scan *s, str *out)
 {
     static const char NAMES[] = "0abtnvfre \"/\\", VALUES[] = "\0\a\b\t\n\v\f\r\x1b \"/\\";
-    /* The escapes of line ends and of the blank that are not ASCII, as PyYAML writes them. */
+    /* The escapes that PyYAML writes for line ends and the blank outside ASCII. */
     static const char WIDE[] = "N_LP";
     static const uint32_t WIDE_CODES[] = {0x85, 0xA0, 0x2028, 0x2029};
     uint32_t code;
@@ -291,7 +291,7 @@ bool yaml_at_key(const yaml_scan *s)
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
-/* Models and scripts, which take the texts, are UTF-8. */
+/* Only valid UTF-8 is accepted, because models and scripts that receive the texts use UTF-8. */
 void yaml_check_encoding(yaml_scan *s)
 {
     yaml_scan look = *s;
