@@ -54,7 +54,7 @@ static double piece_of(size_t i)
     return levels[i].total ? 1 / (double)levels[i].total : 0;
 }
 
-/* The fraction never falls, although a share may turn out too large or a part may begin a second
+/* The reported fraction never falls, although shares are estimates and a part may begin a second
  * piece.
  */
 static double find_fraction(size_t count)

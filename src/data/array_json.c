@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays inside Polygraphy's JSON. The base64 text holds a whole .npy file: its header is decoded
  * first, then the elements go in blocks, on several threads, straight into the new tensor, and the
- * pages of text behind them are given back. So an array costs its own size once. Layouts that a
- * plain copy cannot serve (byte-swapped, column-major, strings) take the general npy reader. */
+ * pages of decoded text are released. So an array needs its own size in memory only once. Layouts
+ * that a plain copy cannot serve (byte-swapped, column-major, strings) take the general npy reader.
+ */
 #include "data/array_json.h"
 
 #include <string.h>
@@ -139,7 +140,7 @@ static bool is_plain(const npy_header *h)
     return !h->big_endian && h->dtype != PGY_STRING && (!h->fortran || h->rank < 2);
 }
 
-/* A .npy file, or a .npz archive, whose first array counts. */
+/* Reads a .npy file, or the first array of a .npz archive. */
 static pgy_status parse_file(pgy_tensor **out, const void *bytes, size_t size, pgy_error *err)
 {
     pgy_tensor_map *members = NULL;
@@ -152,7 +153,7 @@ static pgy_status parse_file(pgy_tensor **out, const void *bytes, size_t size, p
     return st;
 }
 
-/* The whole text decoded into one buffer, for archives and layouts that need the general reader. */
+/* Decodes the whole text into one buffer, for archives and layouts that need the general reader. */
 static pgy_status read_whole(pgy_tensor **out, span text, const char *where, pgy_error *err)
 {
     size_t size, got;
@@ -240,7 +241,8 @@ static bool begins_in_base64(span text, const char *magic)
            memcmp(text.data, magic, length) == 0;
 }
 
-/* .npy, .npz (as old releases may have written them), or else bytes as Latin-1. */
+/* The text is a .npy file or a .npz archive (older releases may have written them), else bytes as
+ * Latin-1. */
 static pgy_status read_text(pgy_tensor **out, span text, const json_value *v, const file_map *map,
                             const char *where, pgy_error *err)
 {

@@ -305,7 +305,7 @@ pgy_status pgy_feeds_save(const char *path, const pgy_tensor_map *const *maps, s
 
 /* ---- Raw elements ---- */
 
-/* Does a name stay inside its folder when used as a file name? */
+/* True if a name, used as a file name, stays inside its folder. */
 static bool stays_inside(const char *name)
 {
     if (!*name || *name == '/') return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One JSON file of inputs, opened: its iterations are decoded one at a time. */
+/* An open JSON file of inputs, whose iterations are decoded one at a time. */
 #ifndef DATA_FEEDS_H
 #define DATA_FEEDS_H
 
@@ -24,7 +24,8 @@ typedef struct feeds_file {
     const json_value *next; /* NULL at the end */
     size_t count, index;
 } feeds_file;
-/* A list of maps, or one map. Results files get an error that points to `data merge`. */
+/* Opens a file with a list of maps or one map. A results file is an error that points to `data
+ * merge`. */
 pgy_status feeds_file_open(feeds_file *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 /* NULL at the end. */
 pgy_status feeds_file_next(pgy_tensor_map **out, feeds_file *f, pgy_error *err) PGY_MUST_CHECK;
@@ -41,8 +42,8 @@ pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed,
 
 /* "<dir>/0000000012.json", owned; NULL: out of memory. */
 char *numbered_path(const char *dir, size_t index);
-/* A path whose last component has no extension stands for a folder, unless a file is there: scripts
- * make temporary files first, and older releases wrote into them. */
+/* A path whose last component has no extension means a folder, unless a file exists there: scripts
+ * create temporary files first, and older releases wrote into them. */
 bool path_means_folder(const char *path);
 /* Makes the folder, or checks that it is an empty one. */
 pgy_status numbered_folder_prepare(const char *path, pgy_error *err) PGY_MUST_CHECK;

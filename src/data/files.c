@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loader over saved inputs: a queue of paths, opened one after the other, each read by the
- * reader of its format. Formats without names (npy, ONNX test data) are matched to the runner's
- * inputs by position. */
+/* The loader over saved inputs: a queue of paths, opened one after the other, each in the reader of
+ * its format. Formats without names (npy, ONNX test data) are matched to the runner's inputs by
+ * position. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

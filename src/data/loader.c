@@ -9,7 +9,7 @@
 struct pgy_data_loader {
     pgy_data_loader_functions functions;
     void *user;
-    pgy_metadata *inputs; /* own copy of what the functions were told last */
+    pgy_metadata *inputs; /* own copy of the metadata that the functions got last */
     bool can_regenerate;
 };
 
@@ -47,7 +47,8 @@ void pgy_data_loader_destroy(pgy_data_loader *l)
     mem_free(l);
 }
 
-/* The functions may keep what they are given, while a runner's metadata ends with its activation.
+/* Copies the metadata, because the functions may keep it, and a runner's metadata ends with its
+ * activation.
  */
 pgy_status pgy_data_loader_set_metadata(pgy_data_loader *l, const pgy_metadata *inputs,
                                         pgy_error *err)

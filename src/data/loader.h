@@ -4,7 +4,7 @@
 
 #include <polygraphy/data.h>
 
-/* Marks a loader that can make the data again for another runner's inputs. */
+/* Marks a loader that can generate the data again for another runner's inputs. */
 void loader_set_can_regenerate(pgy_data_loader *l);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fitting data to a runner: which supplied tensor serves which input, cast and reshaped where
- * needed. Every change is said in a warning; what cannot be fitted is an
- * error that names the input. */
+/* Fits data to a runner: finds the supplied tensor for each input, and casts and reshapes it where
+ * needed. Every change is logged; a tensor that cannot be fitted is an error that names the input.
+ */
 #include <polygraphy/data.h>
 
 #include <math.h>
@@ -26,8 +26,8 @@ static size_t dynamic_count(size_t rank, const int64_t *shape)
     return n;
 }
 
-/* Dynamic dimensions of `wanted` from the tensor: one is what is left of the volume; several are
- * taken over when the ranks agree. */
+/* Takes the dynamic dimensions of `wanted` from the tensor. A single one follows from the element
+ * count; several are copied if the ranks agree. */
 static void freeze(int64_t *shape, size_t rank, const int64_t *wanted, const pgy_tensor *t)
 {
     size_t dynamic = dynamic_count(rank, wanted);
@@ -71,7 +71,7 @@ static void log_change(const char *verb, const pgy_tensor *from, const pgy_tenso
     str_deinit(&text);
 }
 
-/* Replaces *t by its data under another shape; keeps it when the element counts differ. */
+/* Reshapes *t; keeps it if the element counts differ. */
 static pgy_status try_reshape(pgy_tensor **t, size_t rank, const int64_t *shape, pgy_error *err)
 {
     size_t count;
@@ -174,7 +174,7 @@ static pgy_tensor *find_supplied(const char **found, const pgy_tensor_map *feed,
     return pgy_tensor_map_at(feed, index);
 }
 
-/* Largest and smallest finite value of a type NumPy has; false for others. */
+/* Smallest and largest finite value of a type that NumPy has; false for other types. */
 static bool type_limits(double *low, double *high, pgy_dtype dtype)
 {
     const pgy_dtype_info *info = pgy_dtype_describe(dtype);
@@ -215,7 +215,7 @@ static pgy_status fit_type(pgy_tensor **t, const pgy_tensor_info *input, pgy_err
     pgy_dtype have = pgy_tensor_dtype(*t);
     if (!input->dtype || have == input->dtype) return PGY_OK;
     if (have == PGY_STRING || input->dtype == PGY_STRING)
-        return PGY_OK; /* left to the caller's check */
+        return PGY_OK; /* the caller checks strings */
     LOG(WARNING,
         "Input tensor: %s | Buffer dtype (%s) does not match expected input dtype (%s), attempting "
         "to cast.",
@@ -309,7 +309,7 @@ static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_
     return PGY_OK;
 }
 
-/* Elements go by their exact names; what is missing among them is for the runner to say. */
+/* Elements of sequences are matched by exact name; the runner reports missing ones. */
 static pgy_status serve_sequence(pgy_tensor_map *m, const pgy_tensor_map *feed,
                                  const pgy_tensor_info *input, pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pickle is a program for a stack machine. This one knows the instructions that torch.save emits
- * for a tensor, and values that are only descriptions: a name is a name, a call to
+/* A pickle is a program for a stack machine. This one knows only the instructions that torch.save
+ * emits for a tensor, and its values are only descriptions: a name stays a name, a call of
  * _rebuild_tensor_v2 is recorded as a tensor, a persistent id as a storage. All values live in one
  * arena; the sizes of stack and memo are bounded, so a hostile program ends early. */
 #include "data/pickle.h"
@@ -85,7 +85,7 @@ static pgy_dtype dtype_of_name(span name)
 
 /* ---- Stack ---- */
 
-/* What an instruction answers: NULL, or why it cannot go on. */
+/* An instruction returns NULL, or the reason why it failed. */
 typedef const char *(*instruction)(machine *m);
 static const char CUT_OFF[] = "the pickle is cut off",
                   TOO_SHALLOW[] = "the pickle's stack is empty", NO_MEMORY[] = "out of memory";
@@ -215,7 +215,8 @@ static const char *op_persistent_id(machine *m)
     return NULL;
 }
 
-/* A call: only those of tensors, and of the empty table of hooks that every tensor carries. */
+/* A call. Only two are allowed: the one that rebuilds a tensor, and the one that makes the empty
+ * table of hooks of every tensor. */
 static const char *op_reduce(machine *m)
 {
     if (m->depth < 2) return TOO_SHALLOW;

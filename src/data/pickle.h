@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pickle inside torch's archives, as far as one plain tensor needs it. Nothing is ever called
- * or imported: names are compared with a short list, everything else is refused. */
+/* Reads the pickle of torch's archives, but only the part of the format that one plain tensor
+ * needs. It never calls or imports anything: names are compared with a short list, and everything
+ * else is refused. */
 #ifndef DATA_PICKLE_H
 #define DATA_PICKLE_H
 

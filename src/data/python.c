@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper process: started with one end of a socket, its input from nowhere, its output where
- * ours goes. Requests and answers alternate, so neither side can block the other by writing. A
- * process that dies is noticed by the socket's end; one that does not end when the socket is closed
- * is killed, so that stopping takes a bounded time and leaves no zombie. */
+/* The helper process gets one end of a socket, /dev/null as its input and our output as its output.
+ * Requests and answers alternate, so neither side can block the other by writing. If the process
+ * dies, the socket reports its end. If it still runs after we close the socket, we kill it, so that
+ * stopping takes a bounded time and leaves no zombie. */
 #include "data/python.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ enum {
 struct python_script {
     char *path, *symbol;
     pid_t pid;      /* 0: has ended and was waited for */
-    int fd, status; /* status: as waitpid gave it */
+    int fd, status; /* status: as from waitpid */
     child_tie tie;
 };
 
@@ -54,8 +54,8 @@ static const char *interpreter(void)
     return chosen && *chosen ? chosen : "python3";
 }
 
-/* The Python that quickstart.sh put beside the program, for when the one on PATH lacks NumPy; "" if
- * there is none or the user chose one. */
+/* Finds the Python that quickstart.sh installs beside the program, in case the one on PATH lacks
+ * NumPy. `out` is "" if it is missing or the user chose an interpreter. */
 static void find_fallback(char *out, size_t size)
 {
     static const char BESIDE[] = "/../python/bin/python3";
@@ -68,7 +68,7 @@ static void find_fallback(char *out, size_t size)
     if (!file_exists(out)) *out = 0;
 }
 
-/* "file.py:symbol" is split at the last colon, unless what follows is still part of a path. */
+/* Splits "file.py:symbol" at the last colon, unless the text after it is part of a path. */
 static pgy_status split(python_script *s, const char *script, const char *default_symbol,
                         pgy_error *err)
 {
@@ -161,7 +161,7 @@ pgy_status python_script_start(python_script **out, const char *script, const ch
     return PGY_OK;
 }
 
-/* Has it ended within KIND_POLLS polls? */
+/* True if the process ends within KIND_POLLS polls. */
 static bool wait_kindly(python_script *s)
 {
     for (int i = 0; i < KIND_POLLS && !cancel_requested(); i++) {
@@ -202,7 +202,7 @@ void python_script_stop(python_script *s)
 
 /* ---- Bytes ---- */
 
-/* The socket has ended although an answer is due. */
+/* Makes the error for a socket that closed although an answer is due. */
 static pgy_status report_death(python_script *s, pgy_error *err)
 {
     end_process(s);
@@ -216,7 +216,7 @@ static pgy_status report_death(python_script *s, pgy_error *err)
                          s->path, WEXITSTATUS(s->status));
 }
 
-/* Until the socket can be used for `events`, or has ended. */
+/* Waits until the socket is ready for `events` or has ended. */
 static pgy_status wait_socket(python_script *s, short events, pgy_error *err)
 {
     struct pollfd p = {.fd = s->fd, .events = events};
@@ -293,7 +293,7 @@ pgy_status python_take_text(char **out, size_t *size, python_script *s, pgy_erro
     if (st) return st;
     char *text = count <= MAX_TEXT_BYTES ? mem_alloc((size_t)count + 1) : NULL;
     if (!text) {
-        end_process(s); /* what follows cannot be understood any more */
+        end_process(s); /* the rest of the answer was not read, so the protocol is out of step */
         return pgy_error_set(err, PGY_E_MEMORY, "'%s': no memory for a text of %u bytes", s->path,
                              count);
     }

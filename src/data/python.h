@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Python script in a process of its own, asked over a socket. The interpreter is
+/* A Python script in its own process, which we query over a socket. The interpreter is
  * POLYGRAPHY_PYTHON, else python3 from PATH. */
 #ifndef DATA_PYTHON_H
 #define DATA_PYTHON_H
@@ -13,14 +13,14 @@ typedef struct python_script python_script;
  * the file; its failure is an error that names symbol, file and reason, the traceback is logged. */
 pgy_status python_script_start(python_script **out, const char *script, const char *default_symbol,
                                const char *role, pgy_error *err) PGY_MUST_CHECK;
-/* Ends the process, kindly at first; NULL is fine. */
+/* Ends the process: closes the socket, waits a moment, then kills. NULL is fine. */
 void python_script_stop(python_script *s);
-/* Ends the process early, after an answer that was not read to its end: later requests fail. */
+/* Ends the process after an answer that was not read completely; later requests fail. */
 void python_script_abandon(python_script *s);
 const char *python_script_symbol(const python_script *s);
 
 /* A request: one letter ('m'etadata, 'n'ext, 'r'ewind, 'c'ompare, 'p'ostprocess; of plugins: 'g'
- * find in a graph, 'h' replace), followed by iteration results or texts where it takes any. */
+ * find in a graph, 'h' replace), followed by its iteration results or texts, if it takes any. */
 pgy_status python_ask(python_script *s, char request, pgy_error *err) PGY_MUST_CHECK;
 pgy_status python_put_inputs(python_script *s, const pgy_metadata *inputs,
                              pgy_error *err) PGY_MUST_CHECK;
@@ -29,8 +29,8 @@ pgy_status python_put_results(python_script *s, const char *runner_name, double 
 
 pgy_status python_put_text(python_script *s, const char *text, pgy_error *err) PGY_MUST_CHECK;
 
-/* The answer's letter: 'N'othing, 'M'ap, 'V'erdicts, 'P'laces (a text of JSON), 'H' (a count). What
- * the script raised becomes the error. */
+/* The answer's letter: 'N'othing, 'M'ap, 'V'erdicts, 'P'laces (a text of JSON), 'H' (a count). An
+ * exception of the script becomes the error. */
 pgy_status python_answer(char *kind, python_script *s, pgy_error *err) PGY_MUST_CHECK;
 pgy_status python_take_map(pgy_tensor_map **out, python_script *s, pgy_error *err) PGY_MUST_CHECK;
 pgy_status python_take_u32(uint32_t *out, python_script *s, pgy_error *err) PGY_MUST_CHECK;
@@ -39,7 +39,7 @@ pgy_status python_take_byte(uint8_t *out, python_script *s, pgy_error *err) PGY_
 pgy_status python_take_text(char **out, size_t *size, python_script *s,
                             pgy_error *err) PGY_MUST_CHECK;
 
-/* Bytes as they are, for python_map.c. */
+/* Send and receive raw bytes, for python_map.c. */
 pgy_status python_put(python_script *s, const void *data, size_t size_bytes,
                       pgy_error *err) PGY_MUST_CHECK;
 pgy_status python_take(python_script *s, void *out, size_t size_bytes,

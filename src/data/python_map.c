@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps of arrays between a script's process and us. Elements go straight from one side's memory
- * into the socket and out of it into the other's. Types that NumPy lacks are widened on the way to
- * the script; back they may come as bytes (bfloat16). */
+/* Maps of arrays between a script's process and us. Elements go straight from the memory of one
+ * process through the socket into the memory of the other. Types that NumPy lacks are widened for
+ * the script; bfloat16 may come back as bytes. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -41,7 +41,8 @@ static pgy_status put_and_clear(python_script *s, str *text, pgy_error *err)
 
 /* ---- To the script ---- */
 
-/* The tensor itself, in memory, or widened to a type that NumPy has. */
+/* Gives the tensor itself, loaded into memory if it was swapped out, or a copy widened to a type
+ * that NumPy has. */
 static pgy_status make_sendable(pgy_tensor **out, pgy_tensor *t, const char *name, pgy_error *err)
 {
     pgy_tensor *loaded = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated inputs: which shape, type and range each input gets. The numbers
- * themselves are drawn in random_fill.c. */
+/* Generated inputs: chooses shape, type and range of each input; random_fill.c draws the numbers.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -31,8 +31,8 @@ static const pgy_value_range DEFAULT_RANGE = {
 
 /* ---- Choices ---- */
 
-/* Later entries win; an entry by name wins over the default, one for the kind of type over one for
- * all. */
+/* An entry for the kind of type wins over one for all types, then an entry by name over one without
+ * a name; among equals the last one wins. */
 static const pgy_value_range *find_range(const random_loader *l, const char *name, pgy_dtype dtype)
 {
     const pgy_value_range *best = &DEFAULT_RANGE;
@@ -101,9 +101,9 @@ static void shape_text(str *out, const pgy_tensor_info *t)
     str_append_char(out, ']');
 }
 
-/* A static shape for an input that was given none, or one with open dimensions: the input's own
- * dimension, its lower bound, its upper bound, or 1. A profile's open dimensions close alike
- * (engine/profile.c). */
+/* Makes a static shape for an input without a given shape or with open dimensions: the input's own
+ * dimension, else its lower bound, its upper bound, or 1. engine/profile.c closes a profile's open
+ * dimensions by the same rule. */
 static void default_shape(int64_t *shape, const pgy_tensor_info *input, const pgy_tensor_info *from)
 {
     const int64_t *bound = input->min_shape ? input->min_shape : input->max_shape;

@@ -24,7 +24,7 @@ typedef struct scale_shift {
     double scale, shift;
 } scale_shift;
 
-/* Infinite ends as the original treats them: the range is then only that infinity. */
+/* As in the original, an infinite end makes the whole range that infinity. */
 static scale_shift float_range(const pgy_value_range *r)
 {
     scale_shift s = {r->high - r->low, r->low};
@@ -60,7 +60,7 @@ __attribute__((target("avx2"))) static inline __m256d four_doubles(const uint32_
     return _mm256_add_pd(v, shift);
 }
 
-/* Each returns how many it made. */
+/* Each returns the number of values it wrote. */
 __attribute__((target("avx2"))) static size_t doubles_avx2(double *out, const uint32_t *words,
                                                            size_t count, scale_shift s)
 {
@@ -141,8 +141,8 @@ static pgy_status fill_floats(pgy_tensor *t, mt19937 *g, const pgy_value_range *
     return PGY_OK;
 }
 
-/* torch.rand: 24 bits of one word, or 53 of two for float64. In narrow types what would round to 1
- * becomes 0. */
+/* torch.rand: 24 bits of one word, or 53 of two for float64. In narrow types a value that would
+ * round to 1 becomes 0. */
 static double torch_unit(mt19937 *g, pgy_dtype dtype)
 {
     if (dtype == PGY_F64) {
@@ -201,8 +201,8 @@ typedef struct integer_draw {
     uint64_t low, range, mask;
 } integer_draw;
 
-/* Words to elements, from index i on; the words are never more than the elements left must use, so
- * that none is drawn in vain. What is left of the last word is dropped. */
+/* Converts words to elements from index i on. The caller never draws more words than the remaining
+ * elements need. Unused bits of the last word are dropped. */
 typedef size_t (*integer_taker)(void *data, size_t i, size_t count, const uint32_t *words,
                                 size_t word_count, const integer_draw *d);
 
@@ -253,7 +253,7 @@ static size_t take_bits(void *data, size_t i, size_t count, const uint32_t *word
     return i;
 }
 
-/* `per_word` elements come of one word; 0: of two words one. */
+/* One word gives `per_word` elements; 0: two words give one element. */
 static void take_all(void *data, size_t count, mt19937 *g, integer_taker take, size_t per_word,
                      const integer_draw *d)
 {
@@ -285,7 +285,7 @@ static void take_integers(pgy_tensor *t, mt19937 *g, const integer_draw *d)
                      d);
 }
 
-/* No draws at all. */
+/* A constant needs no draws. */
 static pgy_status fill_constant(pgy_tensor *t, int64_t value, pgy_error *err)
 {
     int64_t strides[PGY_MAX_RANK] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling an array from NumPy's legacy generator: the same draws, in the same order, rounded the
- * same way. */
+/* Fills an array from NumPy's legacy generator, with the same draws in the same order and the same
+ * rounding. */
 #ifndef DATA_RANDOM_FILL_H
 #define DATA_RANDOM_FILL_H
 

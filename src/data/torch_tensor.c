@@ -12,12 +12,13 @@
 #include "tensor/zip.h"
 
 enum { MAX_PICKLE_BYTES = 1 << 16 };
-/* Strides of zero repeat elements: a small file may ask for this much and no more. */
+/* Strides of zero repeat elements, so a small file could ask for any amount of memory; this is the
+ * limit. */
 static const size_t MAX_REPEATED_BYTES = (size_t)1 << 28;
 
 /* ---- Archive ---- */
 
-/* The member "<folder>/<name>"; the folder is what stands before the first slash. */
+/* Finds the member "<folder>/<name>", whatever the folder before the first slash is called. */
 static pgy_status find_member(zip_member *out, span archive, span name, pgy_error *err)
 {
     zip_reader zip;
@@ -58,7 +59,7 @@ static pgy_status check_byte_order(span archive, pgy_error *err)
     zip_member m;
     pgy_error ignored = {0};
     if (find_member(&m, archive, span_of("byteorder"), &ignored))
-        return PGY_OK; /* older files have none: little */
+        return PGY_OK; /* older files lack it and are little-endian */
     if (!m.deflated && span_equals((span){(const char *)m.data, m.size_bytes}, "little"))
         return PGY_OK;
     return pgy_error_set(err, PGY_E_UNSUPPORTED, "the tensor is not stored in little-endian order");
@@ -66,7 +67,7 @@ static pgy_status check_byte_order(span archive, pgy_error *err)
 
 /* ---- Elements ---- */
 
-/* Does every element lie in the storage? */
+/* Checks that every element lies in the storage. */
 static pgy_status check_extent(const pickle_tensor *p, size_t stored_bytes, pgy_error *err)
 {
     size_t count, needed, last = p->offset, item = pgy_dtype_describe(p->dtype)->bits / 8;

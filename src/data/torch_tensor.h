@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-/* `text` is the base64 string of a Tensor object. Anything but one plain tensor is PGY_E_FORMAT. */
+/* `text` is the base64 string of a Tensor object. PGY_E_FORMAT unless it is one plain tensor. */
 pgy_status torch_tensor_read(pgy_tensor **out, const json_value *text, const char *where,
                              pgy_error *err) PGY_MUST_CHECK;
 

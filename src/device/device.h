@@ -9,14 +9,15 @@
  *     if (!st) st = device_copy(s, to, from, size_bytes, DEVICE_FROM_HOST, err);
  *     if (!st) st = device_stream_synchronize(s, err);
  *
- * Order: work on one stream runs in the order of the calls. Work on two streams, or on a stream and
- * the host, is ordered by events and by nothing else. Whoever enqueues work keeps its memory until
- * an event that was recorded behind it has passed.
+ * Order: work on one stream runs in the order of the calls. Only events order work on two streams,
+ * or on a stream and the host. The caller that enqueues work keeps its memory alive until an event
+ * recorded after the work has passed.
  *
- * Errors: `err` names the operation, and says what the driver says. A failure of work that runs
- * later is returned by the next event_synchronize or stream_synchronize on its stream.
+ * Errors: `err` names the operation and repeats the driver's message. If work fails after its call
+ * returned, the next event_synchronize or stream_synchronize on its stream returns the error.
  *
- * Threads: a stream is used by one thread at a time; different streams, and all else, by any.
+ * Threads: only one thread at a time may use a stream. Different streams, and all other functions,
+ * may be used from any thread.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
@@ -33,16 +34,16 @@ typedef struct device_event {
     device *device;
 } device_event;
 
-enum { DEVICE_ALIGNMENT = 256 }; /* of what `allocate` gives, at least; the host gives 64 */
+enum { DEVICE_ALIGNMENT = 256 }; /* minimum alignment of `allocate`'s memory; the host's is 64 */
 
 typedef struct device_properties {
     char description[96]; /* for people: "NVIDIA H200" */
-    /* What plans and times depend on: architecture, driver, libraries with their versions. Plans
-     * that were built under another text are refused. */
+    /* Everything that plans and times depend on: architecture, driver, libraries with their
+     * versions. A plan that was built with another fingerprint is refused. */
     char fingerprint[192];
     uint64_t memory_bytes;
     double clock_ghz; /* 0: not known */
-    /* Copies from and to the host, for estimates: how long the shortest takes, and bytes per ns. */
+    /* Estimates for copies from and to the host: time of the shortest copy, and bytes per ns. */
     double copy_ns, copy_rate;
 } device_properties;
 
@@ -52,20 +53,20 @@ typedef enum device_direction {
     DEVICE_WITHIN, /* both ends on the device */
 } device_direction;
 
-/* All members must be there. New ones are added at the end. */
+/* All members are required. New ones are added at the end. */
 typedef struct device_functions {
     pgy_status (*properties)(device_properties *out, device *d, pgy_error *err);
 
-    /* Memory of the device. Work on `s` that comes later may use it; the host must not touch it.
-     * `release` lets work that is on `s` already finish first. Neither waits. */
+    /* Device memory, for work that is enqueued on `s` later; the host must not touch it. `release`
+     * takes effect after the work that is already on `s`. Neither call waits. */
     pgy_status (*allocate)(void **out, device_stream *s, size_t size_bytes, pgy_error *err);
     void (*release)(device_stream *s, void *memory);
-    /* Memory of the host that the device reaches, too: both may use it at the same address, and
-     * copies from and to it do not hold the caller up. */
+    /* Host memory that the device can access at the same address. Copies from and to it do not
+     * block the caller. */
     pgy_status (*allocate_shared)(void **out, device *d, size_t size_bytes, pgy_error *err);
     void (*release_shared)(device *d, void *memory);
 
-    /* Enqueue; may return before the work is done, with any memory of the host. */
+    /* Both enqueue work and may return before it is done, whatever host memory is used. */
     pgy_status (*copy)(device_stream *s, void *to, const void *from, size_t size_bytes,
                        device_direction direction, pgy_error *err);
     pgy_status (*fill)(device_stream *s, void *to, uint8_t byte, size_t size_bytes, pgy_error *err);
@@ -77,15 +78,15 @@ typedef struct device_functions {
 
     pgy_status (*event_create)(device_event **out, device *d, pgy_error *err);
     void (*event_destroy)(device_event *e);
-    /* The event passes when the work that is on `s` now is done. To record again forgets the time
-     * before. */
+    /* The event passes when all work that is on `s` now is done. Recording again discards the
+     * earlier time. */
     pgy_status (*event_record)(device_event *e, device_stream *s, pgy_error *err);
-    /* Later work of `s` waits for the event as it was recorded last; the host goes on. The event
-     * may be another device's. */
+    /* Makes later work on `s` wait for the latest recording of the event, without blocking the
+     * host. The event may belong to another device. */
     pgy_status (*event_wait)(device_stream *s, device_event *e, pgy_error *err);
-    /* The host waits for it. */
+    /* Blocks the host until the event has passed. */
     pgy_status (*event_synchronize)(device_event *e, pgy_error *err);
-    /* Nanoseconds between two that have passed, by the device's clock. */
+    /* Nanoseconds between two passed events, by the device's clock. */
     pgy_status (*event_elapsed)(double *out_ns, device_event *from, device_event *to,
                                 pgy_error *err);
 } device_functions;
@@ -100,12 +101,12 @@ struct device {
  */
 
 device *device_host(void);
-/* The host first, then those that were registered, in order; NULL after the last. */
+/* Device i: the host first, then the registered ones in order; NULL after the last. */
 device *device_at(size_t i);
-device *device_find(const char *name); /* NULL: there is none */
-/* Borrowed from now on; the name must be new. PGY_E_ARGUMENT, PGY_E_MEMORY. */
+device *device_find(const char *name); /* NULL if no device has this name */
+/* Adds a device, which stays borrowed; its name must be new. PGY_E_ARGUMENT, PGY_E_MEMORY. */
 pgy_status device_register(device *d, pgy_error *err) PGY_MUST_CHECK;
-/* Nobody finds it any more. Those that use it go on, so it must outlive them. */
+/* Removes a device from the list. Existing users keep using it, so it must outlive them. */
 void device_withdraw(device *d);
 
 /* ---- Calls -------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices that the process has: the host, and behind it what was registered. */
+/* The list of the process's devices: the host, then the registered ones. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host: work is done when it is enqueued, so a stream has nothing to wait for, and an event is
- * a reading of the clock. */
+/* The host runs work when it is enqueued, so a stream never waits, and an event is a reading of the
+ * clock. */
 #include "device/host.h"
 
 #include <stdio.h>
@@ -22,7 +22,8 @@ static pgy_status no_memory(size_t size_bytes, pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu bytes on the host", size_bytes);
 }
 
-/* Choices and plans of the host depend on the processor's level, which plans keep elsewhere. */
+/* The fingerprint names only the kind: host plans depend on the processor's level, which plans
+ * store separately. */
 static pgy_status describe(device_properties *out, device *d, pgy_error *err)
 {
     (void)err;
@@ -127,7 +128,7 @@ static pgy_status event_synchronize(device_event *e, pgy_error *err)
     return PGY_OK;
 }
 
-/* Another device's event has to be waited for at once: what comes next runs at once, too. */
+/* Waits for another device's event now, because later work on a host stream runs immediately. */
 static pgy_status event_wait(device_stream *s, device_event *e, pgy_error *err)
 {
     (void)s;

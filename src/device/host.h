@@ -5,8 +5,8 @@
 
 #include "device/device.h"
 
-/* For devices that compute in the host's memory under another name: their streams and events are
- * the host's. */
+/* For devices that compute in host memory under another name; they use the host's streams and
+ * events. */
 extern const device_functions DEVICE_HOST_FUNCTIONS;
 extern device DEVICE_HOST;
 

@@ -72,8 +72,8 @@ static void copy_run(const run *r)
 
 /* ---- Different types ------------------------------------------------------------------------ */
 
-/* 64-bit integers to double with the lost bits kept as a set last bit, so that the rounding to a
- * narrow type that follows is the only one that counts. */
+/* Converts a 64-bit integer to double by round-to-odd: if bits are lost, the last bit is set. So
+ * the later rounding to a narrow type is the only one. */
 static double odd_double(uint64_t magnitude, bool negative)
 {
     int excess = magnitude ? 11 - __builtin_clzll(magnitude) : 0;
@@ -93,7 +93,8 @@ static void to_f64_odd(double *to, native_type type, const void *from, ptrdiff_t
     }
 }
 
-/* Which integers f32 holds exactly or, for f16, may round: those it rounds are infinite there. */
+/* True if f32 can carry the type to `to` without a second rounding. For f16 it may round 32 and
+ * 64-bit integers, because those that it rounds are infinite in f16. */
 static bool exact_in_f32(native_type type, pgy_dtype to)
 {
     bool small = type == NATIVE_BOOL || type == NATIVE_I8 || type == NATIVE_I16 ||
@@ -101,7 +102,7 @@ static bool exact_in_f32(native_type type, pgy_dtype to)
     return small || type == NATIVE_F32 || (to == PGY_F16 && type != NATIVE_F64);
 }
 
-/* n <= CHUNK native values into a narrow target. */
+/* Writes n <= CHUNK native values to a narrow target. */
 static void narrow_chunk(const run *r, size_t begin, native_type type, const void *from,
                          ptrdiff_t stride, size_t n)
 {

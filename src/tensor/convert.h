@@ -11,13 +11,15 @@ float bf16_to_f32(uint16_t h);
 uint16_t bf16_from_f64(double v);
 /* Any float type of 8 bits or fewer. Codes hold the element in the low bits. */
 double f8_to_f64(pgy_dtype dtype, uint8_t code);
-/* `saturate`: what is too large becomes the largest value, not infinity or NaN. */
+/* `saturate`: values that are too large become the largest finite value instead of infinity or NaN.
+ */
 uint8_t f8_from_f64(pgy_dtype dtype, double v, bool saturate);
-/* Rounds v to what `dtype` (any float type) can hold: the value it has after storing and loading.
+/* Rounds v to a value of `dtype` (any float type), as storing and loading it would.
  */
 double float_round(pgy_dtype dtype, double v, bool saturate);
 
-/* Element i of compact data, as the widest type of its kind. No strings, no complex. */
+/* Element i of compact data, as the widest type of its kind. Strings and complex numbers are not
+ * supported. */
 double element_as_f64(pgy_dtype dtype, const void *data, size_t i);
 int64_t element_as_i64(pgy_dtype dtype, const void *data, size_t i);
 

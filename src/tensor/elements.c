@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the names that elements of sequences have. An index is written without leading zeros, so
- * that every element has one name only; lengths come of the names alone, so a gap is found however
- * large the indices are. */
+ * that every element has one name only; a sequence's length follows from the names alone, so a gap
+ * is found even if an index is huge. */
 #include "tensor/elements.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 
-/* Past "[12]" or "[]"; NULL if it is neither. *index is SIZE_MAX for "[]". */
+/* Skips "[12]" or "[]"; returns NULL if `s` begins with neither. *index is SIZE_MAX for "[]". */
 static const char *skip_index(const char *s, size_t *index)
 {
     if (*s++ != '[') return NULL;
@@ -25,7 +25,7 @@ static const char *skip_index(const char *s, size_t *index)
     return s > begin && *s == ']' ? s + 1 : NULL;
 }
 
-/* The outermost index of an element's name: false if it is not of this stem. */
+/* The outermost index of an element's name. False: the name does not belong to this stem. */
 static bool outer_index(size_t *index, const char *name, const char *stem)
 {
     const size_t size = strlen(stem);
@@ -50,8 +50,8 @@ bool elements_given(const pgy_tensor_map *m, const char *stem)
     return false;
 }
 
-/* Marks the indices that are there; *found is how many, *none that `stem[]` is. Those beyond the
- * number of tensors leave a gap before them in any case. */
+/* Marks the indices that exist and counts them in *found; *none tells whether `stem[]` exists. An
+ * index beyond the number of tensors implies a gap, so all of these share one mark. */
 static void mark(bool *seen, size_t *found, bool *none, const pgy_tensor_map *m, const char *stem)
 {
     const size_t count = pgy_tensor_map_count(m);

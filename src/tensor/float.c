@@ -3,8 +3,8 @@
  *
  * All formats with a sign and a mantissa share one narrowing: the double's bits are cut at the
  * format's last place and rounded to nearest even in integer arithmetic, once, so no double
- * rounding can occur. A row of FORMATS says what happens above the largest value. E8M0 is a bare
- * exponent and goes its own way. */
+ * rounding can occur. A row of FORMATS says what happens above the largest value. E8M0 has only an
+ * exponent and its own functions. */
 #include <math.h>
 #include <string.h>
 
@@ -46,7 +46,8 @@ static float float_of(uint32_t bits)
     return v;
 }
 
-/* Magnitude code of a finite |v|, nearest even, without regard for the largest value. */
+/* Magnitude code of a finite |v|, rounded to nearest even. The caller checks it against the largest
+ * value. */
 static unsigned narrow_magnitude(const float_format *f, uint64_t bits)
 {
     int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
@@ -64,8 +65,8 @@ static unsigned narrow_magnitude(const float_format *f, uint64_t bits)
     uint64_t kept = mantissa >> shift, rest = mantissa & ((1ull << shift) - 1),
              half = 1ull << (shift - 1);
     kept += rest > half || (rest == half && (kept & 1));
-    /* A normal's leading one carries into the exponent field, as does rounding up to the next
-     * power. */
+    /* The leading one of a normal value carries into the exponent field; so does rounding up to the
+     * next power of two. */
     return (unsigned)(((uint64_t)(field - 1) << f->mantissa_bits) + kept);
 }
 
@@ -101,12 +102,12 @@ float f16_to_f32(uint16_t h)
         uint32_t quiet = magnitude > 0x7c00 ? 0x400000 : 0;
         return float_of(sign | 0x7f800000 | quiet | (magnitude & 0x3ff) << 13);
     }
-    /* Exponents are rebased by a multiplication that is exact, subnormals included. */
+    /* An exact multiplication rebases the exponent, also for subnormals. */
     return float_of(sign | magnitude << 13) * 0x1p112f;
 }
 
-/* NaNs keep the upper bits of their payload and become quiet, as the processor's own conversion
- * does. */
+/* NaNs keep the upper bits of their payload and become quiet, as in the processor's own conversion.
+ */
 static uint16_t quiet_nan(const float_format *f, double v)
 {
     unsigned payload =

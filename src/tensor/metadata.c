@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of named inputs and outputs: an ordered list of records that owns copies of all it
- * is given, in one arena. A replaced record's memory stays in the arena until the list goes. */
+/* Metadata of named inputs and outputs: an ordered list of records. It copies everything it is
+ * given into one arena, where a replaced record stays until the list is destroyed. */
 #include <polygraphy/tensor.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops between the eleven element types that C has itself, one per ordered pair, made by including
- * convert_pair.inc 121 times. Floats to integers go the way the x86-64 instructions do (out of
- * range gives the lowest value, then the upper bits are dropped), which is what NumPy's casts show.
+ * convert_pair.inc 121 times. Floats become integers as by the x86-64 instructions (out of range
+ * gives the lowest value, then the upper bits are dropped), because NumPy's casts give the same.
  */
 #include "tensor/native.h"
 

@@ -24,7 +24,7 @@ typedef enum native_type {
 typedef void (*native_loop)(void *restrict to, ptrdiff_t to_stride, const void *restrict from,
                             ptrdiff_t from_stride, size_t n);
 native_loop native_find_loop(native_type from, native_type to);
-/* NATIVE_COUNT if the type is not among them. */
+/* Returns NATIVE_COUNT if C has no such type. */
 native_type native_type_of(pgy_dtype dtype);
 
 #endif

@@ -33,7 +33,7 @@ static size_t put_utf8(char *out, uint32_t c)
     return size;
 }
 
-/* One code point; a byte that begins none is taken as Latin-1. */
+/* Reads one code point; an invalid byte is taken as Latin-1. */
 static uint32_t take_utf8(const char **p, const char *end)
 {
     const uint8_t *s = (const uint8_t *)*p;

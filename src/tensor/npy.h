@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The npy header as text, for those who stream the elements themselves (JSON results hold npy
- * inside base64). */
+/* The npy header as text, for callers that stream the elements themselves (JSON results hold npy
+ * files in base64). */
 #ifndef TENSOR_NPY_H
 #define TENSOR_NPY_H
 
@@ -20,8 +20,8 @@ typedef struct npy_header {
     size_t data_bytes;
 } npy_header;
 
-/* Needs at least the header's bytes (the first 4096 are enough for what NumPy writes; else
- * PGY_E_FORMAT). Data may be cut off. */
+/* `data` must hold the whole header (4096 bytes are enough for files of NumPy), else PGY_E_FORMAT.
+ * The elements may be cut off. */
 pgy_status npy_header_parse(npy_header *out, const void *data, size_t size_bytes,
                             pgy_error *err) PGY_MUST_CHECK;
 /* Exactly NumPy's bytes, version 1.0. @return PGY_E_TYPE for a type NumPy lacks */

@@ -5,14 +5,15 @@
 
 #include "tensor/npy.h"
 
-/* `elements` holds h->data_bytes. */
+/* Makes a tensor from `elements`, which hold h->data_bytes. */
 pgy_status npy_decode(pgy_tensor **out, const npy_header *h, const void *elements,
                       pgy_error *err) PGY_MUST_CHECK;
-/* Byte and memory order of numeric elements that were read straight into *t; may replace it. */
+/* Corrects the byte order and memory order of numeric elements that were read straight into *t; may
+ * replace *t. */
 pgy_status npy_finish(pgy_tensor **t, const npy_header *h, pgy_error *err) PGY_MUST_CHECK;
 
-/* What an array looks like in a file: header, then elements (borrowed from the view where they can
- * be). */
+/* An array as it is written to a file: header, then elements (borrowed from the view where
+ * possible). */
 typedef struct npy_image {
     str header, strings;
     pgy_tensor *compact;

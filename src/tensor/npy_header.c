@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header of .npy: a magic, a version, a length and a Python dict literal with the three keys
- * 'descr', 'fortran_order' and 'shape'. Only the literals that NumPy writes are understood
+ * 'descr', 'fortran_order' and 'shape'. The parser accepts only the literals that NumPy writes
  * (strings, True and False, tuples of integers); structured and object types are refused. Writing
  * gives NumPy's own bytes: version 1.0, room for one axis to grow to 21 digits, then padding that
  * puts the elements at a multiple of 64. */
@@ -61,7 +61,7 @@ static bool take_dim(parser *s, int64_t *out)
     for (; s->p < s->end && *s->p >= '0' && *s->p <= '9'; s->p++)
         if (!i64_mul(&value, value, 10) || !i64_add(&value, value, *s->p - '0')) return false;
     if (s->p == begin) return false;
-    if (s->p < s->end && *s->p == 'L') s->p++; /* Python 2 wrote long integers so */
+    if (s->p < s->end && *s->p == 'L') s->p++; /* suffix of Python 2's long integers */
     *out = value;
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives of arrays. A member's header is read first; it must account for exactly the size that
- * the archive declares before memory for its elements is taken, so a small archive cannot claim a
- * large machine. Numeric elements are then read or inflated straight into their tensor. Members are
+/* Archives of arrays. A member's header is read first; before memory for the elements is allocated,
+ * it must account for exactly the size that the archive declares, so a small archive cannot claim
+ * all memory. Numeric elements are then read or inflated straight into their tensor. Members are
  * written stored, as numpy.savez does. */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { HEAD_BYTES = 4096, HEAD_LIMIT = 1 << 20 };
 
-/* The header and as many elements as came along with it. */
+/* The header, and the elements that were read together with it. */
 typedef struct head {
     npy_header npy;
     str bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of narrow elements to and from carriers. f16 uses the processor's conversion where there
- * is one (same results: nearest even, quiet NaNs), bf16 is integer arithmetic that vectorises,
- * everything of 8 bits and less is a table on the way out and the exact scalar narrowing of float.c
- * on the way in. Packed types hold the first element in the low bits. */
+/* Blocks of narrow elements to and from carriers. f16 uses the processor's conversion if it has one
+ * (same results: nearest even, quiet NaNs); bf16 uses integer arithmetic that vectorises; types of
+ * 8 bits or fewer are widened by a table and narrowed by the exact scalar code of float.c. Packed
+ * types hold the first element in the low bits. */
 #include "tensor/pack.h"
 
 #include <string.h>
@@ -159,8 +159,8 @@ void pack_narrow_f32(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t
     }
 }
 
-/* To f32 with what is lost kept as a set last bit, so that rounding on to f16 rounds but once. What
- * is subnormal in f32 is zero in f16 either way. */
+/* Converts to f32 by round-to-odd (lost bits set the last bit), so that the step to f16 is the only
+ * rounding. Subnormals of f32 are zero in f16 in any case. */
 static void odd_f32(float *restrict to, const double *restrict from, size_t n)
 {
     const uint64_t lost = (1ull << 29) - 1;

@@ -15,8 +15,8 @@ static inline unsigned packed_get(const uint8_t *data, size_t i, unsigned bits)
     return data[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
 }
 
-/* What a narrow type is carried in, losslessly: f32, i8 or u8. NATIVE_COUNT for types that are not
- * narrow. */
+/* The carrier that holds every value of a narrow type: f32, i8 or u8. NATIVE_COUNT for types that
+ * are not narrow. */
 native_type pack_carrier(pgy_dtype dtype);
 
 /* Values of all codes of 8 bits or fewer, for unpacking. */
@@ -25,11 +25,11 @@ typedef struct pack_table {
 } pack_table;
 void pack_table_init(pack_table *t, pgy_dtype dtype);
 
-/* Elements [first, first + n*stride) of `from` into n carriers. */
+/* Reads n elements of `from`, starting at `first` and `stride` apart, into carriers. */
 void pack_widen(void *restrict to, pgy_dtype dtype, const void *restrict from, size_t first,
                 ptrdiff_t stride, size_t n, const pack_table *table);
-/* The other way, rounding once. `from` holds f32 or f64 for float types, i8 or u8 for packed
- * integers. */
+/* The reverse: writes carriers as narrow elements, rounding once. `from` holds f32 or f64 for float
+ * types, i8 or u8 for packed integers. */
 void pack_narrow_f32(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride,
                      const float *restrict from, size_t n, bool saturate);
 void pack_narrow_f64(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raw element files: nothing but the elements, row-major, little-endian; the shape is the caller's
- * word and must account for every byte of the file. */
+/* Raw element files: nothing but the elements, row-major, little-endian; the caller gives the
+ * shape, which must account for every byte of the file. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tensor/tensor.h"

@@ -215,7 +215,7 @@ static int by_alignment(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* A compact JSON string; the format's other readers want no blanks. */
+/* Writes a compact JSON string, because other readers of the format accept no blanks. */
 static void append_json(str *s, const char *text)
 {
     str_append_char(s, '"');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Swapping tensors to disk: the elements move to a temporary file that base/file.h removes at exit
- * and on signals, and the tensor at its last release. Reading back gives a separate resident tensor
- * each time, so memory is held only while someone looks. Strings, empty tensors and shared buffers
- * stay in memory. */
+/* Swapping tensors to disk: the elements move to a temporary file. The tensor's last release
+ * removes it; base/file.h removes it at exit and on signals. Reading back gives a separate resident
+ * tensor each time, so memory is held only while that tensor is in use. Strings, empty tensors and
+ * shared buffers stay in memory. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 /* Owned tensors. A tensor is a dtype and a shape over a buffer; both are reference counted with
  * atomics, so that reshaped tensors share a buffer and any thread may release. Memory of our own is
  * 64-byte aligned and zeroed lazily by the system. The text of string elements lives in the
- * buffer's arena. A buffer that was swapped out (swap.c) has no memory but the path of a temporary
- * file. */
+ * buffer's arena. A buffer that was swapped out (swap.c) holds only the path of a temporary file.
+ */
 #include "tensor/tensor.h"
 
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ enum { ALIGNMENT = 64, COPY_CHUNK = 4 << 20, LARGE_PAGE = 2 << 20 };
 typedef struct buffer {
     atomic_size_t refs;
     void *data;
-    void *memory; /* what to free when the buffer is our own; NULL when adopted */
+    void *memory; /* the block to free if we own the buffer; NULL if it was adopted */
     size_t memory_bytes;
     void (*free_data)(void *data, void *user);
     void *user;
@@ -72,7 +72,8 @@ static void buffer_release(buffer *b)
     mem_free(b);
 }
 
-/* Large buffers ask for large pages: the first touch of a page is most of the cost of filling them.
+/* Requests large pages for large buffers, because the first touch of each page is the main cost of
+ * filling them.
  */
 static void want_large_pages(void *data, size_t size_bytes)
 {
@@ -266,7 +267,8 @@ typedef struct copy_job {
     size_t offset;
 } copy_job;
 
-/* Reading costs less than mapping when everything is copied anyway; what cannot be read is copied.
+/* Reading the file costs less than copying from the map, which needs page faults. Bytes that cannot
+ * be read are copied from the map.
  */
 static size_t read_some(const copy_job *job, size_t begin, size_t size_bytes)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX TensorProto to tensors. Elements come either as raw_data (little-endian, our own layout, so
- * one copy or none) or in the typed list that belongs to the element type: LISTS says which, and
- * with how many bits each list item carries elements. Amounts are checked before anything is
- * allocated. */
+ * one copy or none) or in the typed list of the element type; a list_rule gives that list, its item
+ * size and the conversion to elements. Amounts are checked before memory is allocated. */
 #include "tensor/tensorproto.h"
 
 #include <string.h>
@@ -192,7 +191,7 @@ pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f,
 
 /* ---- Wire ----------------------------------------------------------------------------------- */
 
-/* A repeated number field while it is collected; `item_bytes` is 4 or 8. */
+/* Appends a number to a repeated field that is being collected; `item_bytes` is 4 or 8. */
 static bool list_append(tensorproto_list *list, size_t *capacity, arena *a, uint64_t value,
                         size_t item_bytes)
 {
@@ -223,7 +222,7 @@ static pgy_status out_of_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* Fixed-width items; the common single packed run is borrowed. */
+/* Collects fixed-width items. A single packed run, the usual case, is borrowed. */
 static pgy_status scan_fixed(scan *s, tensorproto_list *list, const wire_field *field,
                              size_t item_bytes, pgy_error *err)
 {
@@ -284,7 +283,7 @@ static pgy_status scan_string(scan *s, const wire_field *field, pgy_error *err)
     return PGY_OK;
 }
 
-/* Wire type a field must have; lists may be packed as well. */
+/* True if the field has its wire type; lists may also be packed. */
 static bool type_is_good(const wire_field *f)
 {
     switch (f->number) {

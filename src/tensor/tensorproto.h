@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of an ONNX TensorProto, for readers that have the message's fields already (the model
- * codec) and for readers that have its bytes. */
+/* Elements of an ONNX TensorProto, for callers that have decoded its fields (the model codec) and
+ * for callers that have its bytes. */
 #ifndef TENSOR_TENSORPROTO_H
 #define TENSOR_TENSORPROTO_H
 
@@ -22,7 +22,7 @@ typedef struct tensorproto_fields {
     size_t rank;
     bool external; /* data_location is EXTERNAL */
     bool has_raw;
-    span raw; /* raw_data; for external tensors that were resolved, their bytes (and external false)
+    span raw; /* raw_data, or the bytes of a resolved external tensor (then external is false)
                */
     tensorproto_list floats;  /* float_data: float */
     tensorproto_list int32s;  /* int32_data: int32_t */
@@ -37,7 +37,7 @@ typedef struct tensorproto_owner {
     void (*retain)(void *user);
     void (*release)(void *user);
     void *user;
-    bool any_address; /* borrow raw data that are not aligned for their type too */
+    bool any_address; /* also borrow raw data that is not aligned for its type */
 } tensorproto_owner;
 
 /* Reads the fields of a serialised TensorProto. Lists that are not one packed run are collected in
@@ -46,14 +46,15 @@ pgy_status tensorproto_scan(tensorproto_fields *out, span message, arena *a,
                             pgy_error *err) PGY_MUST_CHECK;
 
 /* Makes the tensor. With an owner, raw data that is aligned for its type is borrowed, read-only,
- * and the owner is retained until the tensor goes; otherwise it is copied.
+ * and the owner is retained until the tensor is freed; otherwise the data is copied.
  * @return PGY_E_UNSUPPORTED external data, segments, unknown type; PGY_E_FORMAT wrong amount of
  * data; PGY_E_SHAPE */
 pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f,
                               const tensorproto_owner *owner, pgy_error *err) PGY_MUST_CHECK;
 
-/* Appends the message up to the length of raw_data: the elements' bytes follow as they are, so that
- * big ones need not be copied. For strings it is the whole message. The view must be compact. */
+/* Appends the message up to and including the length of raw_data. The caller writes the elements'
+ * bytes after it, so large data is not copied. For strings it appends the whole message. The view
+ * must be compact. */
 pgy_status tensorproto_encode(str *head, const char *name, pgy_view v,
                               pgy_error *err) PGY_MUST_CHECK;
 

@@ -57,7 +57,7 @@ static void append_string(str *out, pgy_string s)
     mem_free(text);
 }
 
-/* The imaginary part ends in j, before the blanks that align it. */
+/* The j goes directly behind the imaginary part, before the blanks that align it. */
 static void append_complex(str *out, const printer *p, size_t at)
 {
     text_float_append(out, &p->real, part_at(p, at, 0));
@@ -195,8 +195,8 @@ static int64_t columns(const char *text, size_t size)
     return n;
 }
 
-/* Puts one word on the line that began at column 0 with `indent` blanks; *used is what is on it
- * already. */
+/* Appends a word to the current line; *used counts its columns so far. If the word does not fit, a
+ * new line with `indent` blanks begins. */
 static void append_word(printer *p, const char *word, size_t size, int64_t width, int64_t indent,
                         int64_t *used)
 {

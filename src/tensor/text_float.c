@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NumPy's layout of float arrays. Digits are the shortest that identify the value in its own type,
- * at most 8 after the point; where that cuts digits off, the exact value is rounded, not the
- * shortest digits. Exponent style is chosen for the whole array from its largest and smallest
- * non-zero magnitudes, compared in the array's own type. */
+/* NumPy's layout of float arrays. The digits are the shortest that identify the value in its own
+ * type, with at most 8 after the point. If that limit cuts digits off, the exact value is rounded,
+ * not its shortest digits. Exponent style is chosen for the whole array from its largest and
+ * smallest non-zero magnitudes, compared in the array's own type. */
 #include "tensor/text_float.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static void trim_zeros(char *fraction)
     while (n && fraction[n - 1] == '0') fraction[--n] = 0;
 }
 
-/* From "12.345" or "1.2345" as printf gives it. */
+/* Splits the output of printf ("12.345", "1.2345") at the point. */
 static void split(parts *p, const char *text)
 {
     const char *point = strchr(text, '.');
@@ -172,8 +172,8 @@ static void append_special(str *out, const text_float *f, double v)
     str_append(out, isnan(v) ? "nan" : "inf");
 }
 
-/* All values have the same number of digits: those beyond the shortest are the exact value's, not
- * zeros. */
+/* All values get the same number of digits. Digits beyond the shortest ones come from the exact
+ * value; they are not zeros. */
 static void append_exponent(str *out, const text_float *f, double v)
 {
     char text[BODY_SIZE];
@@ -207,8 +207,8 @@ void text_float_append(str *out, const text_float *f, double v)
     if (rest > 0) str_append_fill(out, ' ', (size_t)rest);
 }
 
-/* Every digit that identifies the value: "0.0", "1e-05". The exponent begins earlier than Python's
- * for narrow types. */
+/* Prints all digits that identify the value: "0.0", "1e-05". For narrow types exponent notation
+ * begins at smaller values than in Python. */
 void text_float_scalar(str *out, int bits, double v)
 {
     char digits[SHORTEST_SIZE];

@@ -16,7 +16,8 @@ typedef struct text_float {
     int exponent_digits;
 } text_float;
 
-/* Give all values twice: first to see the range, then (after text_float_choose) to find the widths.
+/* Pass all values twice: first to text_float_range, then, after text_float_choose, to
+ * text_float_widths.
  */
 void text_float_range(text_float *f, double v);
 void text_float_choose(text_float *f);

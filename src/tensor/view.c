@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes and borrowed views: counting without overflow, compactness, comparison of shapes. The
- * getters assume a valid shape (as tensors have); whoever takes a shape from outside asks
+ * getters assume a valid shape, as tensors have. Code that takes a shape from outside must call
  * pgy_shape_count first. */
 #include "tensor/tensor.h"
 

@@ -26,15 +26,16 @@ typedef struct zip_reader {
     uint64_t left; /* members not seen yet */
 } zip_reader;
 bool zip_is_archive(const void *data, size_t size_bytes);
-/* Looks at all members first: PGY_E_FORMAT if two overlap. */
+/* Checks all members first: PGY_E_FORMAT if two overlap. */
 pgy_status zip_reader_init(zip_reader *z, const void *data, size_t size_bytes,
                            pgy_error *err) PGY_MUST_CHECK;
 pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err) PGY_MUST_CHECK;
 
-/* Reads a member in order, inflating if need be; zip_stream_finish checks its size and CRC. */
+/* Reads a member sequentially and inflates it if it is deflated. zip_stream_finish checks its size
+ * and CRC. */
 typedef struct zip_stream zip_stream;
 pgy_status zip_stream_open(zip_stream **out, const zip_member *m, pgy_error *err) PGY_MUST_CHECK;
-/* Up to size_bytes; *got is less only at the member's end. */
+/* Reads up to size_bytes; *got is smaller only at the member's end. */
 pgy_status zip_stream_read(zip_stream *s, void *out, size_t size_bytes, size_t *got,
                            pgy_error *err) PGY_MUST_CHECK;
 pgy_status zip_stream_finish(zip_stream *s, pgy_error *err) PGY_MUST_CHECK;
@@ -47,7 +48,7 @@ typedef struct zip_writer {
     uint64_t count;
 } zip_writer;
 void zip_writer_deinit(zip_writer *z);
-/* A member made of two pieces. */
+/* Writes one member, whose bytes are `head` and then `body`. */
 pgy_status zip_writer_add(zip_writer *z, const char *name, span head, span body,
                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status zip_writer_finish(zip_writer *z, pgy_error *err) PGY_MUST_CHECK;

@@ -52,7 +52,7 @@ bool zip_is_archive(const void *data, size_t size_bytes)
     return size_bytes >= 4 && (get32(p) == LOCAL_MAGIC || get32(p) == END_MAGIC);
 }
 
-/* The end record is last but for a comment. */
+/* Only a comment may follow the end record. */
 static const uint8_t *find_end(const uint8_t *file, size_t size)
 {
     size_t tries = size < END_BYTES                 ? 0
@@ -91,7 +91,8 @@ static pgy_status open_directory(zip_reader *z, const void *data, size_t size_by
     return PGY_OK;
 }
 
-/* Sizes and offset that did not fit in 32 bits are in an extra field, in this order. */
+/* Reads the sizes and the offset that did not fit 32 bits from an extra field, where they stand in
+ * this order. */
 static bool read_zip64(const uint8_t *extra, size_t extra_bytes, uint64_t *values[], int count)
 {
     while (extra_bytes >= 4) {
@@ -173,8 +174,8 @@ static int by_begin(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Members one after the other, of which none expands by more than deflate can: so all of them hold
- * at most DEFLATE_MAX_RATIO times the bytes of the archive. */
+/* Checks that members do not overlap and that none expands more than deflate can. So together they
+ * hold at most DEFLATE_MAX_RATIO times the bytes of the archive. */
 static pgy_status check_disjoint(const zip_reader *z, zip_member *items, size_t count,
                                  pgy_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing zip archives of stored members. Checksums and sizes are known before a member's header is
  * written, so nothing is patched afterwards and the target may be a pipe. Zip64 records appear only
- * where a number does not fit the classic ones. All members carry zip's first date, as numpy.savez
- * gives them. */
+ * where a number does not fit the classic ones. All members have zip's first date, as in files of
+ * numpy.savez. */
 #include <string.h>
 #include <zlib.h>
 
@@ -67,7 +67,7 @@ static void put_central(str *s, const entry *e)
 {
     size_t sizes = e->size_bytes >= LIMIT ? 16 : 0, place = e->offset >= LIMIT ? 8 : 0;
     put(s, 0x02014b50, 4);
-    put(s, VERSION | 3 << 8, 2); /* made on Unix, so that the mode below counts */
+    put(s, VERSION | 3 << 8, 2); /* made on Unix, so that readers use the mode below */
     put_common(s, e, sizes + place ? 4 + sizes + place : 0);
     put(s, 0, 2); /* comment */
     put(s, 0, 2); /* disk */
