@@ -61,7 +61,7 @@ static size_t limit_of(const struct stat *info)
                                     : (size_t)(memory_limit_bytes() / 2);
 }
 
-/* Appends what is left in `fd`. */
+/* Appends the rest of `fd`. */
 static pgy_status read_rest(int fd, const struct stat *info, str *out, const char *path,
                             pgy_error *err)
 {

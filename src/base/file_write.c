@@ -408,7 +408,7 @@ static pgy_status put_in_place(file_writer *w, pgy_error *err)
 pgy_status file_writer_commit(file_writer *w, pgy_error *err)
 {
     pgy_status st = flush(w, err);
-    if (!st) st = cancel_check(err); /* what was computed after a request may be incomplete */
+    if (!st) st = cancel_check(err); /* results computed after a request may be incomplete */
     if (st) return st;
     int number = sync_file(w);
     /* Closing may report a failure, so it comes first, except for a nameless file, which closing

@@ -173,7 +173,7 @@ static const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-/* strtod wants a terminated text. */
+/* Copies the digits, because strtod needs a terminated text. */
 static pgy_status convert_real(parser *s, json_value *v)
 {
     char local[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of plain characters are found 32 or 16 bytes at a time, because a single string may be a
- * gigabyte of base64. UTF-8 is looked at only where a byte over 0x7f occurs. */
+ * gigabyte of base64. UTF-8 is checked only in strings with a byte over 0x7f. */
 #include "base/json_scan.h"
 
 #if defined(__x86_64__)

@@ -72,9 +72,9 @@ static struct {
 /* The lowest threshold in force, or INT_MAX without any output. Every message is compared with it
  * first. */
 static atomic_int lowest = INT_MAX;
-/* Are there thresholds of paths? */
+/* True if any path has its own threshold. */
 static atomic_bool by_path;
-/* Is there a listener? */
+/* True if a listener is set. */
 static atomic_bool heard;
 static _Thread_local int indentation;
 
@@ -250,7 +250,7 @@ void log_set_listener(log_listener listener, void *user)
     atomic_store(&heard, listener != NULL);
 }
 
-/* Has the listener taken the message? */
+/* True if the listener took the message. */
 static bool is_taken(pgy_severity severity, const char *text)
 {
     if (!atomic_load_explicit(&heard, memory_order_relaxed)) return false;

@@ -44,7 +44,7 @@ bool option_takes(const pgy_option *row, const char *value)
     return !row->choices;
 }
 
-/* The nearest choice comes first, then all of them. */
+/* The error names the nearest choice first, then all choices. */
 static pgy_status no_choice(const pgy_option *row, const char *value, pgy_error *err)
 {
     str list = {0}, near = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feed lists as Polygraphy stores them: a JSON list with one object of named arrays
  * per iteration, or a folder with one such object per file. Reading decodes one iteration at a
- * time; writing streams, so memory never grows with the number of iterations. */
+ * time; writing is a stream, so memory does not grow with the number of iterations. */
 #include "data/feeds.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* The Python program that runs a script for us: it loads the file, then answers requests on a
  * socket. Numbers are little-endian; a text is sent as its size and its bytes; a map as a count
  * and, per array, the name, type, shape and elements. The script's own output goes to our output,
- * never into the socket. Needs only NumPy; if the script imported Polygraphy, iteration results are
- * of its class. */
+ * never into the socket. It needs only NumPy; if the script imported Polygraphy, iteration results
+ * have Polygraphy's class. */
 #include "base/child_start.h"
 #include "data/python.h"
 

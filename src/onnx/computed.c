@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors whose elements are made when they are wanted, so that changing the weights of a model
- * larger than memory holds one of them at a time, or where a maker can, one part of it. Such a
- * record has raw bytes like any other, but in addresses that are only reserved: they tell whose
- * elements they are and cannot be read. Small ones are made at once, and so are those that would be
- * made by way of too many others. */
+/* Tensors whose elements are made on demand. So a program can change the weights of a model larger
+ * than memory: only one weight at a time is in memory or, if its maker works in parts, one part.
+ * The raw bytes of such a record are reserved addresses, which identify the tensor and cannot be
+ * read. Small tensors are made at once, and so are those at the end of a long chain of makers. */
 #include "onnx/computed.h"
 
 #include <string.h>
@@ -22,17 +21,17 @@ struct computed_tensor {
     pgy_make_tensor whole; /* or NULL: */
     void *user;
     parts_maker parts;
-    pgy_model *model; /* that has it */
-    unsigned depth;   /* of makers, this one and those of its source */
+    pgy_model *model; /* the owner */
+    unsigned depth;   /* of the chain of makers: this one and those of its source */
 };
 
 struct computed_reading {
     computed_tensor of;
-    pgy_tensor *whole;     /* of a maker that makes it so */
+    pgy_tensor *whole;     /* from a maker of whole tensors */
     element_reader source; /* opened by the first part */
     bool is_open;
     void *memory;
-    char *unit; /* the last one that was made for less than itself, or NULL */
+    char *unit; /* the last unit of which only a part was needed, or NULL */
     size_t unit_offset;
 };
 
@@ -48,7 +47,7 @@ static pgy_status no_memory(const pgy_onnx_tensor *t, pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "tensor '%.200s': out of memory", t->name);
 }
 
-/* Calls the maker of a whole tensor and looks at what it gave. */
+/* Calls the maker of a whole tensor and checks the size of its result. */
 static pgy_status make_whole(pgy_tensor **out, const computed_tensor *c, pgy_error *err)
 {
     pgy_tensor *t = NULL;
@@ -62,7 +61,8 @@ static pgy_status make_whole(pgy_tensor **out, const computed_tensor *c, pgy_err
     return st;
 }
 
-/* The entry for these bytes, in m or one that it keeps; copied, as lists may move. */
+/* Finds the entry for these bytes in m or in a model that it keeps. It is copied, because the list
+ * may move when it grows. */
 static bool find(computed_tensor *out, pgy_model *m, pgy_bytes bytes)
 {
     bool found = false;
@@ -125,7 +125,7 @@ static pgy_status open_source(computed_reading *r, pgy_error *err)
     return st;
 }
 
-/* Of whole units. */
+/* Makes a range of whole units. */
 static pgy_status make_parts(computed_reading *r, char *to, size_t offset, size_t size_bytes,
                              pgy_error *err)
 {
@@ -144,7 +144,7 @@ static pgy_status make_parts(computed_reading *r, char *to, size_t offset, size_
     return st;
 }
 
-/* Some bytes of the unit that has this offset. */
+/* Copies bytes of the unit at this offset, up to its end. */
 static pgy_status copy_from_unit(computed_reading *r, char *to, size_t offset, size_t size_bytes,
                                  size_t *copied, pgy_error *err)
 {
@@ -225,7 +225,7 @@ static pgy_status reserve(const void **out, const computed_tensor *c)
     return PGY_OK;
 }
 
-/* The record without any stored form of elements. */
+/* A copy of the record without elements in any of its data fields. */
 static pgy_onnx_tensor *bare_copy(pgy_model *m, const pgy_onnx_tensor *like)
 {
     static const unsigned DATA_FIELDS[] = {4, 5, 7, RAW_DATA, 10, 11, 13, 14};
@@ -255,7 +255,7 @@ pgy_status pgy_model_empty_tensor(pgy_onnx_tensor **out, pgy_model *m, const pgy
     return PGY_OK;
 }
 
-/* All elements, in the shape of the record. */
+/* Makes all elements at once, in the shape of the record. */
 static pgy_status make_now(pgy_tensor **out, const computed_tensor *c, const pgy_onnx_tensor *like,
                            pgy_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the weights that move out. All files are written before the first is put in place, so a
- * failure leaves what was there; only beyond PENDING_MAX files (one per tensor, descriptors are
- * few) those that are complete are put in place earlier. Mapped files that get replaced stay
- * readable through their maps. */
+/* Writes the weights that move out. All files are written before the first is put in place, so a
+ * failure leaves the old files unchanged. Only beyond PENDING_MAX files (one file per tensor)
+ * complete files are put in place earlier, because descriptors are limited. Mapped files that get
+ * replaced stay readable through their maps. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -37,7 +37,8 @@ static pgy_status pad(file_writer *w, uint64_t offset, pgy_error *err)
     return file_writer_write(w, ZEROS, (size_t)(offset - file_writer_offset(w)), err);
 }
 
-/* Tensors that lie side by side in a mapped file, and will again: copied in one go. */
+/* Tensors that are adjacent in a mapped file and stay adjacent in the new one; they are copied by
+ * one call. */
 typedef struct neighbours {
     file_writer *to;
     const file_map *from;
@@ -51,8 +52,8 @@ static pgy_status copy_neighbours(neighbours *n, pgy_error *err)
     return size ? file_writer_copy(n->to, n->from, n->offset, size, err) : PGY_OK;
 }
 
-/* The bytes join the neighbours before them or, if there are enough of them, become the first.
- * False: they are to be written on their own, when the neighbours are. */
+/* Adds the bytes to the neighbours before them or, if there are enough bytes, starts a new run.
+ * False: the caller copies the neighbours first, then writes the bytes separately. */
 static bool join_neighbours(neighbours *n, file_writer *w, pgy_model *m, pgy_bytes bytes,
                             uint64_t to)
 {
@@ -71,7 +72,7 @@ static bool join_neighbours(neighbours *n, file_writer *w, pgy_model *m, pgy_byt
     return true;
 }
 
-/* Raw and external bytes go as they are; typed lists are decoded, one tensor at a time. */
+/* Raw and external bytes are written unchanged; typed lists are decoded, one tensor at a time. */
 static pgy_status put_tensor(neighbours *n, file_writer *w, pgy_model *m, const moved_tensor *moved,
                              pgy_error *err)
 {

@@ -72,7 +72,7 @@ pgy_status pgy_onnx_tensor_info(pgy_tensor_info *out, const pgy_onnx_tensor *t, 
     return PGY_OK;
 }
 
-/* Types that ONNX defines and no pgy_dtype stands for are unknown, not wrong. */
+/* Types of ONNX without a pgy_dtype are unknown, not an error. */
 static pgy_status element_type(pgy_dtype *out, const char *name, int32_t code, pgy_error *err)
 {
     enum { UNDEFINED = 0, FLOAT6E2M3 = 27, FLOAT6E3M2 = 28 };
@@ -98,7 +98,7 @@ static bool is_tensor(const pgy_onnx_type *t)
     return t && t->tensor_type;
 }
 
-/* What a type is, and the type of the tensors in it (NULL: there are none). Sequences may be
+/* The form of a type, and the type of the tensors in it (NULL if it has none). Sequences may be
  * nested. */
 static pgy_form form_of(const pgy_onnx_type **tensor, const pgy_onnx_type *t)
 {

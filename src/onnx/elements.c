@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From stored forms to tensors, and back from a tensor to a TensorProto. Decoding itself is the
- * tensor layer's; here external bytes are found first, and bytes that lie in a mapped file are lent
- * out, the model staying alive for them. */
+/* From stored forms to tensors, and back from a tensor to a TensorProto. The tensor layer decodes.
+ * This file finds external bytes first, and lends out bytes of mapped files; tensors that borrow
+ * them keep the model alive. */
 #include "onnx/elements.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ _Static_assert(sizeof(span) == sizeof(pgy_bytes) &&
                    offsetof(span, size) == offsetof(pgy_bytes, size),
                "string_data is handed over as it is");
 
-/* How the doc string of a weight begins whose elements were taken out. */
+/* Prefix of the doc string of a weight whose elements were stripped. */
 static const char STRIPPED[] = "TRT_WEIGHTLESS/";
 
 static const char *name_of(const pgy_onnx_tensor *t)
@@ -51,7 +51,7 @@ static void drop_model(void *user)
     pgy_model_destroy(user);
 }
 
-/* The decoder takes int32_data as 32 bits wide. Owned. */
+/* Copies int32_data as 32-bit integers, which the decoder expects. Owned. */
 static pgy_status narrow_ints(int32_t **out, const pgy_onnx_tensor *t, pgy_error *err)
 {
     int32_t *narrow = mem_calloc(t->int32_count + 1, sizeof(*narrow));

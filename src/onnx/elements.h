@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of tensors as their shape and type say. */
+/* Sizes and elements of stored tensors. */
 #ifndef ONNX_ELEMENTS_H
 #define ONNX_ELEMENTS_H
 
 #include <polygraphy/onnx.h>
 
-/* Bytes of the elements, from type and shape alone. PGY_E_FORMAT naming the tensor */
+/* Bytes of the elements, computed from type and shape. PGY_E_FORMAT names the tensor. */
 pgy_status tensor_needs_bytes(size_t *out, const pgy_onnx_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 
-/* As pgy_onnx_tensor_load, but numbers stay where they are in the file even if their address is not
- * aligned for their type: to be read through memcpy or vectors only. */
+/* Like pgy_onnx_tensor_load, but also borrows numbers from the file whose address is not aligned
+ * for their type. Read them only by memcpy or unaligned vector loads. */
 pgy_status onnx_tensor_load_anywhere(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
                                      pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes that hold values of their own; what refers to tensors and graphs is compared by those
- * who know where these are. */
+/* Compares attributes that hold plain values. Callers compare tensors and graphs, because only they
+ * know where these are. */
 #include "onnx/equal.h"
 
 static bool lists_same(const pgy_bytes *a, size_t a_count, const pgy_bytes *b, size_t b_count)

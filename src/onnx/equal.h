@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equality of what models are made of, bit by bit. */
+/* Bitwise equality of parts of models. */
 #ifndef ONNX_EQUAL_H
 #define ONNX_EQUAL_H
 
@@ -16,7 +16,7 @@ static inline bool bytes_same(pgy_bytes a, pgy_bytes b)
 {
     return array_same(a.data, a.size, b.data, b.size, 1);
 }
-/* Of two attributes of one kind: numbers, texts, and lists of them. */
+/* Compares two attributes of one kind: numbers, texts, and lists of them. */
 bool attribute_same_plain(const pgy_onnx_attribute *a, const pgy_onnx_attribute *b);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* External data: the entries location, offset and length of a TensorProto, and the files they name.
- * A location comes from the model file, so it is hostile: it must be a relative path to a regular
- * file inside the folder, links included, unless the caller has said otherwise. */
+ * A location comes from the model file, so it may be hostile: it must be a relative path to a
+ * regular file inside the folder, also after following links, unless the caller allows files
+ * outside. */
 #include "onnx/external.h"
 
 #include <errno.h>
@@ -232,7 +233,7 @@ static pgy_status open_one(const pgy_onnx_tensor *t, const schema_field *f, void
     const file_map *map = NULL;
     if (!tensor_is_external(t) || parse_location(&at, t, NULL)) return PGY_OK;
     const pgy_status ignored = map_location(&map, external_owner(user, t), at.path, NULL);
-    (void)ignored; /* what cannot be read now cannot be lost either */
+    (void)ignored; /* a file that cannot be read now has no data to lose */
     return PGY_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Life of a model: opened from a file or memory, or built by a caller. It is one arena plus the
- * mapped bytes, and is freed whole when the last reference goes; tensors that share its bytes and
- * models built from its messages hold one. */
+/* Life cycle of a model, which is opened from a file or memory, or built by a caller. It is one
+ * arena plus the mapped bytes; releasing the last reference frees everything. Tensors that share
+ * its bytes and models built from its messages each hold a reference. */
 #include "onnx/model.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pgy_model is made of, for the files of this layer. */
+/* The parts of a pgy_model, for the files of this layer. */
 #ifndef ONNX_MODEL_H
 #define ONNX_MODEL_H
 
@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 
-/* A file of weights that was asked for. */
+/* A file of weights that was opened. */
 typedef struct external_file {
     char *location; /* as tensors give it */
     file_map map;
@@ -21,15 +21,15 @@ typedef struct computed_tensor computed_tensor;
 
 struct pgy_model {
     atomic_size_t references;
-    pthread_mutex_t lock; /* guards what grows after loading: arena, files, kept, computed */
+    pthread_mutex_t lock; /* guards all that can grow after loading: arena, files, kept, computed */
     arena arena;
     pgy_onnx_model *proto;
     char *path;         /* "" if from memory */
-    char *external_dir; /* "" if there is none */
+    char *external_dir; /* "" if unknown */
     bool ignore_external, allow_outside;
-    file_map map;        /* of the file; data NULL if there is none */
+    file_map map;        /* of the model file; data is NULL without a file */
     void *copy;          /* or a copy of the caller's memory */
-    const uint8_t *data; /* the bytes of either, or the caller's; NULL if built */
+    const uint8_t *data; /* the bytes of map or copy, or the caller's; NULL for a built model */
     size_t size_bytes;
     external_file **files;
     size_t file_count, file_capacity;
@@ -44,10 +44,10 @@ struct pgy_model {
 void *model_alloc(pgy_model *m, size_t count,
                   size_t item_bytes); /* zeroed, from the arena; NULL: out of memory */
 
-/* The model among m and those it keeps whose file, or one of whose external files, holds these
- * bytes; or NULL. */
+/* Finds the model, m or one that it keeps, whose file or external file holds these bytes; or NULL.
+ */
 pgy_model *model_owner(pgy_model *m, const void *bytes);
-/* The open map that holds the bytes, with where in it; NULL if they are elsewhere. */
+/* Finds the open map that holds the bytes and their offset in it; NULL if no map does. */
 const file_map *model_find_map(pgy_model *m, const void *bytes, size_t size_bytes, size_t *offset);
 
 #endif

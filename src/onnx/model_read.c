@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading: one function for all messages. Each message is walked twice: the first pass counts what
- * every list will hold, the second fills lists of exactly that size. Bytes and packed floats stay
- * views of the input, so weights are stepped over and never touched; texts are copied, to be
- * terminated. A message that comes twice where one is meant is merged as protobuf does: by reading
- * the two encodings one after the other. */
+/* Reading: one function for all messages. Each message is read twice: the first pass counts the
+ * items of every list, the second fills lists of exactly that size. Bytes and packed floats stay
+ * views of the input, so weights are skipped and never touched; texts are copied, so that they can
+ * be terminated. If a single message occurs more than once, the encodings are joined and read as
+ * one, as protobuf does. */
 #include "onnx/model_read.h"
 
 #include <string.h>
@@ -25,10 +25,10 @@ typedef struct reader {
     const uint8_t *start; /* offsets in messages count from here */
     unsigned depth;
     bool has_path; /* the error text begins with a field path already */
-    bool warned;   /* of a text that is not UTF-8 */
+    bool warned;   /* about a text that is not UTF-8 */
 } reader;
 
-/* What the first pass found in one message, by row of its schema. */
+/* The counts of the first pass over one message, by row of its schema. */
 typedef struct tally {
     size_t runs[SCHEMA_MAX_FIELDS];   /* occurrences of the field */
     size_t items[SCHEMA_MAX_FIELDS];  /* elements in them */
@@ -36,7 +36,7 @@ typedef struct tally {
     size_t unknown;
 } tally;
 
-/* One occurrence of a known field on its way into a struct. */
+/* One occurrence of a known field, to be stored in a struct. */
 typedef struct store_args {
     reader *d;
     void *message;
@@ -112,8 +112,8 @@ static pgy_status scan(reader *d, const schema *s, const uint8_t *data, size_t s
     }
 }
 
-/* Makes the lists that the second pass fills. Packed floats in one piece need none: they stay a
- * view. */
+/* Allocates the lists that the second pass fills. Packed floats in one run need no list, because
+ * they stay a view. */
 static pgy_status make_lists(reader *d, const schema *s, pgy_onnx_message *m, const tally *t)
 {
     for (size_t i = 0; i < s->field_count; i++) {
@@ -133,7 +133,7 @@ static pgy_status make_lists(reader *d, const schema *s, pgy_onnx_message *m, co
 
 /* ---- Storing one field ---------------------------------------------------------------------- */
 
-/* Protobuf's readers in Python take such a text, so there are models with them. */
+/* Only warns, because protobuf's Python readers accept such texts, so models with them exist. */
 static void warn_of_bytes(reader *d, const char *text, const uint8_t *wrong)
 {
     if (!d->warned)
@@ -337,8 +337,8 @@ static pgy_status join_runs(reader *d, const schema_field *f, const uint8_t *dat
     }
 }
 
-/* A single message that occurs more than once. Offsets in errors count from the start of the joined
- * bytes. */
+/* Reads a single message that occurs more than once. Offsets in errors count from the start of the
+ * joined bytes. */
 static pgy_status read_merged(reader *d, const schema_field *f, void *message, const uint8_t *data,
                               size_t size)
 {
@@ -383,7 +383,7 @@ static pgy_status fill(reader *d, const schema *s, pgy_onnx_message *m, tally *t
     }
 }
 
-/* Of fields that exclude each other the last one counts; absent texts become "". */
+/* Keeps only the last field of a oneof; absent texts become "". */
 static void settle(const schema *s, pgy_onnx_message *m, size_t last_oneof)
 {
     for (size_t i = 0; i < s->field_count; i++) {
@@ -432,7 +432,7 @@ static pgy_status read_message(reader *d, const schema *s, void **out, const uin
 pgy_status model_read(pgy_onnx_model **out, arena *a, const void *data, size_t size_bytes,
                       pgy_error *err)
 {
-    enum { FIRST_TAG = 0x08 }; /* ir_version, with which every writer begins; no text does */
+    enum { FIRST_TAG = 0x08 }; /* ir_version: every writer begins with it, no text does */
     reader d = {a, err, data, 0, false};
     void *tree = NULL;
     if (size_bytes == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes to tree. */
+/* Parses the bytes of a model into a tree. */
 #ifndef ONNX_MODEL_READ_H
 #define ONNX_MODEL_READ_H
 

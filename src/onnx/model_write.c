@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing: the same walk over the tree runs twice. Measuring adds up sizes and notes, for each
- * nested message, its size and whether its original bytes can be copied; writing takes those notes
- * in the same order and sends bytes. So nothing of the size of weights is ever buffered, and a
- * message whose bytes are known and whose tensors are not replaced costs one copy. */
+/* Writing traverses the tree twice. Measuring adds up sizes and records, for each nested message,
+ * its size and whether its original bytes can be copied; writing uses these records in the same
+ * order and sends bytes. So weights are never buffered, and a message with known bytes and no
+ * replaced tensors costs one copy. */
 #include "onnx/model_write.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { BUFFER_BYTES = 64 * 1024, DIRECT_BYTES = 8 * 1024 };
 
-/* The note on one nested message, in the order of the walk. */
+/* The record of one nested message, in the order of traversal. */
 typedef struct slot {
     const pgy_onnx_message *message; /* what is written: the original or its replacement */
     size_t size_bytes;
@@ -112,8 +112,8 @@ static const pgy_onnx_message *replaced(encoder *e, const schema_field *f,
     return &t->message;
 }
 
-/* Size of one message without its tag and length. Where the bytes can be copied, the notes on what
- * is inside are dropped again: writing will not go there. */
+/* Measures one message without its tag and length. If its bytes can be copied, the records of the
+ * messages inside it are dropped, because writing will not visit them. */
 static void measure_message(encoder *e, const schema *s, const pgy_onnx_message *m, bool inspect)
 {
     const size_t index = push_slot(e), before = e->total, changes = e->changes;
@@ -158,7 +158,7 @@ static void encode_child(encoder *e, const schema_field *f, const void *child)
 
 /* ---- Fields, by kind ------------------------------------------------------------------------ */
 
-/* `marked`: written even if it is 0 or empty. */
+/* `marked`: the field is written even if it is 0 or empty. */
 typedef void (*encode_kind)(encoder *e, const schema_field *f, const pgy_onnx_message *m,
                             bool marked);
 

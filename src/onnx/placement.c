@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice for each tensor, and the TensorProto that is written in its place. Only initializers
- * move out, as runtimes expect: tensors in attributes stay in the file. Offsets are multiples of a
- * page for large tensors, so that they can be mapped, and of a cache line for small ones. */
+/* Chooses the place of each tensor and makes the TensorProto that is written instead. Only
+ * initializers move out; tensors in attributes stay in the file, as runtimes expect. Offsets are
+ * multiples of a page for large tensors, so that they can be mapped, and of a cache line for small
+ * ones. */
 #include "onnx/placement.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ void placement_deinit(placement *p)
 
 /* ---- Replacements --------------------------------------------------------------------------- */
 
-/* A copy that must be encoded anew and holds no elements. */
+/* A copy without elements and without original bytes, so that it is encoded again. */
 static pgy_onnx_tensor *copy_without_data(placement *p, const pgy_onnx_tensor *t)
 {
     static const uint64_t DATA_FIELDS = 1u << FLOAT_DATA | 1u << INT32_DATA | 1u << INT64_DATA |
@@ -99,8 +100,8 @@ static pgy_onnx_string_entry *entry(placement *p, const char *key, const char *v
     return e;
 }
 
-/* A file name from a tensor's: the model's name in front keeps it clear of files that are no
- * weights. */
+/* Makes a file name from a tensor's name. The model's name in front avoids clashes with other
+ * files. */
 static const char *unique_name(placement *p, const char *name)
 {
     char clean[NAME_KEPT + 1];
@@ -176,8 +177,8 @@ bool placement_same_folder(const char *real, const char *path)
     return same;
 }
 
-/* May an external tensor stay where it is? Yes where the new file finds it, and where its data are
- * not to be touched. */
+/* True if an external tensor may stay where it is: the new model finds it there, or its data was
+ * ignored on loading. */
 static bool stays(placement *p, const pgy_onnx_tensor *t)
 {
     const pgy_model *owner = external_owner(p->m, t);
@@ -193,7 +194,8 @@ static bool stays(placement *p, const pgy_onnx_tensor *t)
     return p->known_stays;
 }
 
-/* Data that were ignored are not read here, and must not be overwritten by those that move out. */
+/* Data that was ignored on loading is not copied, so weights that move out must not overwrite its
+ * file. */
 static pgy_status check_kept_file(const placement *p, const pgy_onnx_tensor *t, pgy_error *err)
 {
     for (size_t i = 0; p->move_out && i < t->external_data_count; i++) {
@@ -208,14 +210,14 @@ static pgy_status check_kept_file(const placement *p, const pgy_onnx_tensor *t, 
     return PGY_OK;
 }
 
-/* The elements of a weight may have been taken out of the model. */
+/* False for weights whose elements were stripped from the model. */
 static bool has_elements(const pgy_onnx_tensor *t)
 {
     return t->raw_data.size || t->float_data.size || t->double_data.size || t->int32_count ||
            t->int64_count || t->uint64_count || tensor_is_external(t);
 }
 
-/* Has the tensor at least `threshold` bytes of elements that can be put in a file? */
+/* True if the tensor has at least `threshold` bytes of elements that can be put in a file. */
 static bool is_movable(const placement *p, const pgy_onnx_tensor *t, size_t *size)
 {
     enum { STRING = 8 };

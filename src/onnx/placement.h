@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the weights of a model that is being saved go: they stay as they are, move into the file,
- * or move out of it. */
+/* Decides where each weight goes when a model is saved: it stays as it is, moves into the file, or
+ * moves out of it. */
 #ifndef ONNX_PLACEMENT_H
 #define ONNX_PLACEMENT_H
 
 #include "base/str.h"
 #include "onnx/model.h"
 
-/* A tensor that goes to a file of its own or to a place in the common one. */
+/* A tensor that moves to its own file or to an offset in the common one. */
 typedef struct moved_tensor {
     const pgy_onnx_tensor *tensor;
     const char *location; /* file, relative to the model's folder */
@@ -24,31 +24,32 @@ typedef struct placement {
     uint64_t threshold;
     const char *file_name; /* of the model, without folder */
     const char *data_name; /* of the common file */
-    const char *suffix;    /* behind the names of all files, for now; NULL: none */
+    const char *suffix;    /* appended to all file names during a replacement; NULL: none */
     arena arena;           /* replacement tensors */
     strmap names;          /* files that are taken */
     moved_tensor *moved;   /* in the order of their offsets */
     size_t moved_count, moved_capacity;
     uint64_t end;                   /* of the common file so far */
-    bool refers_out;                /* what was placed last has tensors outside */
+    bool refers_out;                /* the measured model refers to external files */
     const pgy_onnx_tensor *ignored; /* one whose data were ignored on loading, or NULL */
     const pgy_model *known;         /* the last model whose folder was compared */
     bool known_stays;
 } placement;
 
-void placement_clear(placement *p); /* forgets what moved; the settings stay */
+void placement_clear(placement *p); /* forgets the moved tensors and keeps the settings */
 void placement_deinit(placement *p);
-/* Is `path` the folder with this real path? */
+/* True if `path` is the folder with the real path `real`. */
 bool placement_same_folder(const char *real, const char *path);
 /* A tensor_replace (model_write.h); user is the placement. */
 pgy_status placement_replace(const pgy_onnx_tensor **out, const pgy_onnx_tensor *t,
                              bool initializer, void *user, pgy_error *err);
 
-/* Writes bytes of `m`'s files with the kernel's help. */
+/* Writes bytes; those of `m`'s mapped files are copied inside the kernel, and computed tensors are
+ * made. */
 pgy_status file_writer_put(file_writer *w, pgy_model *m, const void *data, size_t size_bytes,
                            pgy_error *err) PGY_MUST_CHECK;
 
-/* The files of the moved tensors, written and not yet in place. */
+/* The files of the moved tensors, written but not yet renamed to their names. */
 typedef struct data_files {
     file_writer **items;
     size_t count, capacity;

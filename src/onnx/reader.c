@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading elements piece by piece. Raw and external bytes are read from their file past the map, as
- * pages of a map count as memory until they are given back; lists of numbers are decoded whole. */
+/* Reading elements piece by piece. Raw and external bytes are read from their file instead of the
+ * map, because mapped pages count as memory until they are released; lists of numbers are decoded
+ * whole. */
 #include "onnx/reader.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 
 enum {
     RAW_DATA = 9,
-    NEAR_BYTES = 64 * 1024, /* the kernel maps as much around a page that is read */
+    NEAR_BYTES = 64 * 1024, /* the kernel maps this much around a page that is read */
     KEPT_BYTES = 2 << 20
 };
 
@@ -22,7 +23,7 @@ static pgy_status decode(element_reader *r, pgy_model *m, const pgy_onnx_tensor 
     return st;
 }
 
-/* Has it no raw data, but a list of float32 for float32? */
+/* True for a float32 tensor whose elements are in float_data. */
 static bool is_float_list(const pgy_onnx_tensor *t)
 {
     return !tensor_is_external(t) && !t->raw_data.size && !(t->message.present >> RAW_DATA & 1) &&
@@ -42,7 +43,8 @@ pgy_status element_reader_open(element_reader *out, pgy_model *m, const pgy_onnx
         st = external_bytes(&bytes, m, t, r.size_bytes, err);
         if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", r.name);
     }
-    if (r.size_bytes && is_float_list(t)) bytes = t->float_data; /* elements as they are */
+    if (r.size_bytes && is_float_list(t))
+        bytes = t->float_data; /* the list has the layout of the elements */
     const bool plain = !t->segment && bytes.size && bytes.size == r.size_bytes;
     if (plain) st = computed_reading_create(&r.made, m, bytes, err);
     if (!st && plain && !r.made) {
@@ -67,13 +69,13 @@ pgy_status element_reader_get(element_reader *r, void *to, size_t offset, size_t
     return st ? pgy_error_prefix(err, st, "tensor '%.200s': ", r->name) : PGY_OK;
 }
 
-/* Pieces that are near each other in a file share pages: they are read from its map, which costs no
- * calls, and what was read is given back as it goes. */
+/* Pieces that are close together in a file share pages. So they are read from the map, which needs
+ * no system call per piece, and the pages are released along the way. */
 static void gather_mapped(const element_reader *r, char *to, size_t offset, size_t size_bytes,
                           size_t step, size_t count)
 {
     const char *from = (const char *)r->map->data + r->map_offset + offset;
-    size_t kept = 0; /* the first piece whose pages are still there */
+    size_t kept = 0; /* the first piece whose pages are still mapped */
     for (size_t i = 0; i < count; i++) {
         memcpy(to + i * size_bytes, from + i * step, size_bytes);
         if ((i + 1 - kept) * step < KEPT_BYTES && i + 1 < count) continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saving and serialising. Measuring a model tells whether it may be one file; then the weights that
- * leave it are written, then the model, and only when all are complete do they get their names:
- * data first, so that a model never names bytes that are not yet in place. save_pair.c replaces a
- * model that is there together with its data. */
+/* Saving and serialising. Measuring a model tells whether it fits one file. Then the weights that
+ * move out are written, then the model. Only complete files get their names, data first, so that a
+ * model never refers to bytes that are not yet in place. save_pair.c replaces an existing model
+ * together with its data. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
-/* What other programs, limited by protobuf's 2 GiB, can still read as one file. */
+/* The largest file that other programs can read, because protobuf limits them to 2 GiB. */
 static const uint64_t ONE_FILE_LIMIT = 2000000000;
 
 pgy_model_save_options pgy_model_save_options_default(void)
@@ -30,8 +30,8 @@ static pgy_status no_tree(pgy_error *err)
     return pgy_error_set(err, PGY_E_ARGUMENT, "the model has no tree yet (pgy_model_set_proto)");
 }
 
-/* The replacement that a placement makes is asked for only where it can matter: else bytes are
- * copied unseen. */
+/* Calls placement_replace only if a weight may move; otherwise bytes are copied without looking at
+ * tensors. */
 static encode_options options_of(placement *p)
 {
     const bool needed = p->move_out || pgy_model_has_external_data(p->m);
@@ -76,16 +76,17 @@ static void saving_deinit(saving *s)
     mem_free(s->real_folder);
 }
 
-enum { MAX_SOURCES = 8 }; /* models that are looked at along one chain */
+enum { MAX_SOURCES = 8 }; /* depth of the search through kept models */
 
-/* Are these one file, be they links to it? */
+/* True if both paths lead to the same file, also through links. */
 static bool is_one_file(const char *a, const char *b)
 {
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Would the data be the file `file_name` of the folder, written as ./name or by a linked folder? */
+/* True if the data file would be `file_name` in the folder, also if it is written as ./name or
+ * through a linked folder. */
 static pgy_status is_model_itself(bool *out, const char *data_path, const char *folder,
                                   const char *file_name, pgy_error *err)
 {
@@ -97,7 +98,7 @@ static pgy_status is_model_itself(bool *out, const char *data_path, const char *
     return PGY_OK;
 }
 
-/* Is it the file of the model, or of one that it was made from? */
+/* True if `path` is the file of the model or of a model that it was made from. */
 static bool is_source(const char *path, const pgy_model *m, int depth)
 {
     if (*m->path && is_one_file(path, m->path)) return true;
@@ -106,7 +107,7 @@ static bool is_source(const char *path, const pgy_model *m, int depth)
     return false;
 }
 
-/* The data may replace neither the new model nor the one that is read. */
+/* The data file must replace neither the new model nor a model that is being read. */
 static pgy_status check_data_path(const saving *s, pgy_model *m, const char *file_name,
                                   pgy_error *err)
 {
@@ -186,7 +187,7 @@ pgy_status saving_measure(saving *s, pgy_error *err)
     return encoder_create(&s->encoder, s->place.m->proto, &options, err);
 }
 
-/* Measures, and moves the weights out of a model that has grown over what other programs read. */
+/* Measures the model, and moves its weights out if it has become too large for other programs. */
 static pgy_status decide(saving *s, pgy_error *err)
 {
     const pgy_model *m = s->place.m;
@@ -203,7 +204,7 @@ static pgy_status decide(saving *s, pgy_error *err)
     return saving_measure(s, err);
 }
 
-/* Is the file at `target` one that the model reads from? */
+/* True if the model reads from the file `target`. */
 static bool is_mapped(const pgy_model *m, const struct stat *target)
 {
     struct stat info;
@@ -217,8 +218,8 @@ static bool is_mapped(const pgy_model *m, const struct stat *target)
     return false;
 }
 
-/* Where no temporary can be made the writer truncates the target, which must not happen to bytes in
- * use. */
+/* If the folder allows no temporary file, the writer truncates the target, which would destroy
+ * bytes that the model still reads. */
 static pgy_status check_replaceable(const pgy_model *m, const char *path, pgy_error *err)
 {
     struct stat info;
@@ -247,8 +248,8 @@ static pgy_status put_file(void *user, const void *data, size_t size_bytes, pgy_
     return file_writer_put(to->file, to->m, data, size_bytes, err);
 }
 
-/* Every reader looks for weights beside the path it was given, so they lie beside a link, not
- * beside the file that it leads to. */
+/* Readers look for weights beside the path they are given. So the weights lie beside a link, not
+ * beside its target. */
 static void warn_of_link(const saving *s)
 {
     char *real = s->place.refers_out && s->real_folder ? realpath(s->path, NULL) : NULL;
@@ -262,7 +263,8 @@ static void warn_of_link(const saving *s)
     mem_free(real);
 }
 
-/* Weights that were not read stay in files that the model does not find from another folder. */
+/* Weights that were ignored on loading stay in their files, which a model in another folder does
+ * not find. */
 static void warn_of_ignored(const saving *s)
 {
     const pgy_onnx_tensor *t = s->place.ignored;
@@ -283,7 +285,7 @@ pgy_status saving_write_model(file_writer **out, saving *s, pgy_error *err)
     return st ? st : encoder_write(s->encoder, put_file, &to, err);
 }
 
-/* Without a model that could refer to other data the order does not matter. */
+/* Used if no older model could refer to the data, so the order does not matter to readers. */
 static pgy_status write_pair(saving *s, pgy_error *err)
 {
     pgy_status st =

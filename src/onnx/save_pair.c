@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replacing a model and its data files. The old model refers to files of the names that the new
- * ones will have, and two files cannot be replaced in one moment. So the new data first get names
- * of their own, and a model that refers to those takes the old one's place. Then the data get their
- * final names as well, and the model that refers to these follows. Wherever this is broken off,
- * there is a model with its own data. */
+/* Replacing a model and its data files. The old model refers to the file names that the new data
+ * will have, and two files cannot be replaced at once. So the new data first gets temporary names,
+ * and a model that refers to these replaces the old one. Then the data also gets its final names,
+ * and the model that refers to them follows. Whenever this is interrupted, a model with its own
+ * data exists. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@
 enum { SUFFIX_SIZE = 18 };
 
 typedef struct replacement {
-    char suffix[SUFFIX_SIZE]; /* of the names for the time between */
-    strvec passing, names;    /* paths of the data files with and without it */
-    file_writer *to_passing;  /* the model that refers to the passing names */
+    char suffix[SUFFIX_SIZE]; /* of the temporary names */
+    strvec passing, names;    /* paths of the data files with and without the suffix */
+    file_writer *to_passing;  /* the model that refers to the temporary names */
     bool is_kept;             /* that model is in place */
 } replacement;
 
@@ -31,7 +31,8 @@ static bool is_too_long(const char *path)
     return strlen(path_basename(path)) + SUFFIX_SIZE > NAME_MAX;
 }
 
-/* Links, pipes and devices are written through. */
+/* False if the model is missing, or if a target is not a regular file: links, pipes and devices are
+ * written through. */
 bool pair_can_be_replaced(const saving *s)
 {
     struct stat info;
@@ -60,7 +61,7 @@ static pgy_status list_data(strvec *out, const saving *s, pgy_error *err)
     return PGY_OK;
 }
 
-/* The data and both models are written, so that what may fail for want of space has been done. */
+/* Writes the data and both models, so that no later step can fail for lack of space. */
 static pgy_status write_all(replacement *r, saving *s, pgy_error *err)
 {
     uint64_t bits = (uint64_t)clock_ns();

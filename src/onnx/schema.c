@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables. A row is ONE(number, kind, field) or MANY(number, kind, name, field, count field), M
- * being the struct; what follows in a row are designated members. Rows stand in the order in which
- * protobuf writes them, by number, so that what is encoded from a tree equals what other programs
- * write. */
+/* The tables. A row is ONE(number, kind, field) or MANY(number, kind, name, field, count field),
+ * where M is the struct; a row may end in designated members. Rows are sorted by number, the order
+ * in which protobuf writes, so that an encoded tree equals the output of other programs. */
 #include "onnx/schema.h"
 
 #include <string.h>
@@ -19,7 +18,7 @@
         .offset = offsetof(M, field_), .count_offset = offsetof(M, count_), __VA_ARGS__ \
     }
 
-static const schema TYPE, GRAPH; /* the two that contain themselves */
+static const schema TYPE, GRAPH; /* the two recursive messages */
 
 /* clang-format off */
 #define M pgy_onnx_string_entry
@@ -155,7 +154,7 @@ static const schema_field QUANT_ANNOTATION_FIELDS[] = {
 static const schema QUANT_ANNOTATION = {sizeof(M), ROWS(QUANT_ANNOTATION_FIELDS)};
 #undef M
 
-/* Checkers look at whether the field that `type` names is there, so a value of 0 is written too. */
+/* Checkers require that the field named by `type` is present, so a value of 0 is written, too. */
 static uint64_t attribute_implied(const void *message)
 {
     static const uint8_t SCALARS[] = {[PGY_ATTR_FLOAT] = 2, [PGY_ATTR_INT] = 3, [PGY_ATTR_STRING] = 4};
@@ -294,7 +293,7 @@ size_t field_count(const void *message, const schema_field *f)
     return n;
 }
 
-/* Child i of a field of messages: for a single one, i is 0. */
+/* Child i of a field of messages; i is 0 for a single message. */
 static void *child_at(const void *message, const schema_field *f, size_t i)
 {
     void *p = field_pointer(message, f);
@@ -327,7 +326,8 @@ pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_vis
     return st;
 }
 
-/* Writes only where a text is missing: messages shared with a parsed model have all of theirs. */
+/* Writes only missing texts. Messages shared with a parsed model have all texts, so they are never
+ * changed. */
 static void fill_text_list(const void *message, const schema_field *f)
 {
     const size_t n = field_count(message, f);

@@ -44,13 +44,13 @@ struct schema {
     size_t size_bytes; /* of the struct */
     const schema_field *fields;
     size_t field_count;
-    /* Fields to be written even where they are 0 and not marked present, as bits; or NULL. */
+    /* Bits of the fields that are written even if they are 0 and not marked present; or NULL. */
     uint64_t (*implied)(const void *message);
 };
 
 extern const schema SCHEMA_MODEL, SCHEMA_TENSOR;
 
-/* What a kind looks like on the wire and in a list. */
+/* The encoding of a kind on the wire and in a list. */
 typedef struct field_kind_info {
     wire_type wire; /* of one element */
     bool list;
@@ -75,7 +75,7 @@ typedef pgy_status (*tensor_visit)(const pgy_onnx_tensor *t, const schema_field 
                                    pgy_error *err);
 pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_visit visit,
                                 void *user, pgy_error *err) PGY_MUST_CHECK;
-/* Makes texts that are NULL "" in a whole tree that a caller built. */
+/* Replaces NULL texts by "" in a whole tree that a caller built. */
 void schema_fill_texts(const schema *s, void *message);
 
 #endif

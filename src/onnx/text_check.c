@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 without NUL. Names are nearly always ASCII, so eight bytes are looked at at once before the
- * long way is taken. */
+/* UTF-8 without NUL. Names are nearly always ASCII, so eight bytes are checked at once before
+ * single characters are decoded. */
 #include "onnx/text_check.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-/* Has none of the 8 bytes its high bit set, and is none of them 0? */
+/* True if none of the 8 bytes is 0 or has its high bit set. */
 static bool plain8(const uint8_t *p)
 {
     uint64_t v;

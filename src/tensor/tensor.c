@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owned tensors. A tensor is a dtype and a shape over a buffer; both are reference counted with
- * atomics, so that reshaped tensors share a buffer and any thread may release. Memory of our own is
- * 64-byte aligned and zeroed lazily by the system. The text of string elements lives in the
- * buffer's arena. A buffer that was swapped out (swap.c) holds only the path of a temporary file.
+ * atomics, so that reshaped tensors share a buffer and any thread may release. Memory that we
+ * allocate is 64-byte aligned and zeroed lazily by the system. The text of string elements lives in
+ * the buffer's arena. A buffer that was swapped out (swap.c) holds only the path of a temporary
+ * file.
  */
 #include "tensor/tensor.h"
 
