@@ -41,8 +41,8 @@ static void *open_in(span folder, const char *name, str *reason)
     return handle;
 }
 
-/* For a name without a folder the loader would also search the current folder. So we search the
- * other entries of LD_LIBRARY_PATH and the system's folders ourselves. */
+/* If LD_LIBRARY_PATH has an empty entry, the loader would search the current folder, too. So we
+ * search its other entries and the system's folders ourselves. */
 static void *open_by_search(const char *name, const char *library_path, str *reason)
 {
     void *handle = NULL;

@@ -123,7 +123,7 @@ static int take_temporary(file_writer *w, int (*make)(file_writer *, const char 
     }
 }
 
-/* False: the file system cannot create files without a name. */
+/* False: the file system has no nameless files, or they could not be named later. */
 static bool open_nameless(file_writer *w)
 {
     char link[32];

@@ -215,7 +215,7 @@ static const char *op_persistent_id(machine *m)
     return NULL;
 }
 
-/* A call. Only two are allowed: the one that rebuilds a tensor, and the one that makes the empty
+/* A call. Allowed are those that rebuild a tensor or a parameter, and the one that makes the empty
  * table of hooks of every tensor. */
 static const char *op_reduce(machine *m)
 {

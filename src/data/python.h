@@ -13,7 +13,8 @@ typedef struct python_script python_script;
  * the file; its failure is an error that names symbol, file and reason, the traceback is logged. */
 pgy_status python_script_start(python_script **out, const char *script, const char *default_symbol,
                                const char *role, pgy_error *err) PGY_MUST_CHECK;
-/* Ends the process: closes the socket, waits a moment, then kills. NULL is fine. */
+/* Closes the socket and waits a moment for the process to end; then sends SIGTERM, later SIGKILL.
+ * NULL is fine. */
 void python_script_stop(python_script *s);
 /* Ends the process after an answer that was not read completely; later requests fail. */
 void python_script_abandon(python_script *s);

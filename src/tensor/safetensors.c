@@ -215,7 +215,8 @@ static int by_alignment(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Writes a compact JSON string, because other readers of the format accept no blanks. */
+/* Appends a JSON string. json_writer does not serve here, because other readers of the format want
+ * JSON without blanks between tokens. */
 static void append_json(str *s, const char *text)
 {
     str_append_char(s, '"');
