@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only place that calls malloc. Every allocation may return NULL, and tests make the n-th one
- * fail (POLYGRAPHY_TEST_FAIL_ALLOC=n, builds with assertions only). Sizes from files are multiplied
- * here only. */
+/* The only place that calls malloc. Every allocation may return NULL; tests make the n-th one fail
+ * (POLYGRAPHY_TEST_FAIL_ALLOC=n, builds with assertions only). Sizes from files are multiplied only
+ * here, with overflow checks. */
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
 
@@ -42,7 +42,8 @@ bool i64_add(int64_t *out, int64_t a, int64_t b);
  * memory. */
 bool mem_grow(void **items, size_t *capacity, size_t wanted, size_t item_bytes);
 
-/* For tests: the n-th allocation from now fails, once; 0 turns it off. False: this build cannot. */
+/* For tests: the n-th allocation from now fails, once; 0 turns it off. False: this build lacks the
+ * hook. */
 bool mem_fail_nth(uint64_t n);
 
 #endif

@@ -37,7 +37,8 @@ __attribute__((target("avx2"))) static size_t encode_avx2(char *out, const uint8
 {
     const __m256i spread = _mm256_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10, 1, 0,
                                             2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10);
-    /* What to add to a 6-bit value, by class: a-z, ten digits, '+', '/', A-Z. */
+    /* The offsets that turn 6-bit values into characters, by class: a-z, ten digits, '+', '/', A-Z.
+     */
     const __m256i offsets =
         _mm256_setr_epi8(71, -4, -4, -4, -4, -4, -4, -4, -4, -4, -4, -19, -16, 65, 0, 0, 71, -4, -4,
                          -4, -4, -4, -4, -4, -4, -4, -4, -19, -16, 65, 0, 0);
@@ -155,7 +156,7 @@ void base64_encode(char *out, const void *data, size_t size_bytes)
 
 /* ---- decode --------------------------------------------------------------------------------- */
 
-/* Four characters to 24 bits; false when one is not in the alphabet. */
+/* Decodes four characters to 24 bits; false if one is not in the alphabet. */
 static bool decode_group(uint32_t *bits, const char *in)
 {
     const uint32_t a = VALUES[(uint8_t)in[0]], b = VALUES[(uint8_t)in[1]];

@@ -18,7 +18,8 @@ static inline bool cancel_requested(void)
 pgy_status cancel_check(pgy_error *err) PGY_MUST_CHECK;
 /* PGY_E_CANCELLED after pgy_cancel, because the results may be incomplete; otherwise `st`. */
 pgy_status cancel_check_after(pgy_status st, pgy_error *err) PGY_MUST_CHECK;
-/* Must the caller stop? Other failures concern one part, which the caller may leave out. */
+/* True if the failure must stop the caller. Other failures concern one part, which the caller may
+ * skip. */
 static inline bool status_ends_all(pgy_status st)
 {
     return st == PGY_E_MEMORY || st == PGY_E_CANCELLED;

@@ -85,7 +85,7 @@ static const struct {
     {"PATH=", ":"},
     {"LD_LIBRARY_PATH=", ":;"},
     {"PYTHONPATH=", ":"},
-    {"PYTHONINSPECT=", NULL}, /* imports before the first line of the program */
+    {"PYTHONINSPECT=", NULL}, /* it makes Python import modules before the program's first line */
 };
 enum { CHANGED_COUNT = sizeof CHANGED / sizeof CHANGED[0] };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening third-party libraries and filling tables of their functions. */
+/* Opens third-party libraries and fills tables of their functions. */
 #include "base/dl.h"
 
 #include <dlfcn.h>

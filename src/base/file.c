@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading: memory maps, whole files, folders. What cannot be mapped (FIFOs, devices, /proc) is read
- * into memory. Writing is in file_write.c, temporaries in file_temp.c, path texts in path.c. */
+/* Reading: memory maps, whole files, folders. Files that cannot be mapped (FIFOs, devices, /proc)
+ * are read into memory. Writing is in file_write.c, temporaries in file_temp.c, path texts in
+ * path.c. */
 #include "base/file.h"
 
 #include <assert.h>

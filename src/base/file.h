@@ -82,7 +82,7 @@ char *path_join(const char *dir, const char *name);      /* owned; NULL: out of 
 char *path_dirname(const char *path);                    /* owned; "." if there is none */
 const char *path_basename(const char *path);             /* borrowed */
 const char *path_extension(
-    const char *path); /* ".onnx" or "", of the last component; leading dot files have none */
+    const char *path); /* ".onnx" or "", of the last component; a leading dot begins none */
 char *path_absolute(const char *path); /* owned, symlinks not resolved */
 
 #endif

@@ -44,7 +44,7 @@ static pgy_status write_error(const file_writer *w, int number, pgy_error *err)
     return pgy_error_set(err, st, "cannot write '%s': %s", w->path, strerror(number));
 }
 
-/* Beside the target, so that the rename stays inside one file system. */
+/* The temporary lies beside the target, so that the rename stays inside one file system. */
 static char *temporary_name(const char *target)
 {
     static atomic_uint counter;

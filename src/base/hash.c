@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XXH64 as its specification says: four lanes over stripes of 32 bytes, merged, then the rest in
+/* XXH64 by its specification: four lanes over stripes of 32 bytes, merged, then the rest in
  * pieces of 8, 4 and 1, then a final mix. Words are little-endian. */
 #include "base/hash.h"
 

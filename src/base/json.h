@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON in the dialect of Python's json module: NaN and Infinity, 4-space
  * indentation, ASCII output, float repr. Reading builds a small tree whose strings are views into
- * the text, so a file of gigabytes of base64 costs its nodes only; writing is a stream. */
+ * the text, so a file with gigabytes of base64 costs only its nodes; writing is a stream. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -35,9 +35,9 @@ struct json_value {
     uint32_t line, column;    /* where it begins, 1-based, for messages */
 };
 
-/* Parses text that must outlive the tree. Nesting over 512 levels, trailing text and bad UTF-8
- * escapes are PGY_E_FORMAT with line and column. Duplicate keys: the last one wins (earlier ones
- * are unlinked). */
+/* Parses text that must outlive the tree. Nesting over 512 levels, trailing text, invalid UTF-8 and
+ * invalid escapes are PGY_E_FORMAT with line and column. Duplicate keys: the last one wins (earlier
+ * ones are unlinked). */
 pgy_status json_parse(json_value **out, const char *text, size_t size_bytes, arena *a,
                       pgy_error *err) PGY_MUST_CHECK;
 json_value *json_get(const json_value *object,

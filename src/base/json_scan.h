@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The byte work below the JSON reader and writer. */
+/* Fast byte scans for the JSON reader and writer. */
 #ifndef BASE_JSON_SCAN_H
 #define BASE_JSON_SCAN_H
 

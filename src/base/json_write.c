@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON writer: a stream with Python's layout (indent of four, nothing inside empty containers,
- * ASCII only). Everything gathers in one large buffer; base64 is encoded straight into it. */
+ * ASCII only). All output goes through one large buffer; base64 is encoded straight into it. */
 #include "base/json.h"
 
 #include <assert.h>

@@ -90,7 +90,7 @@ static void unlock(void)
     pthread_mutex_unlock(&logger.lock);
 }
 
-/* A child of fork must not inherit a lock that another thread held. */
+/* A forked child must not inherit a lock that another thread holds. */
 __attribute__((constructor)) static void watch_fork(void)
 {
     pthread_atfork(lock, unlock, unlock);
@@ -108,7 +108,7 @@ static void update_lowest(void)
 
 /* ---- thresholds ----------------------------------------------------------------------------- */
 
-/* Length of a path without the slashes at its end. */
+/* Length of a path without its trailing slashes. */
 static size_t path_length(const char *path)
 {
     size_t n = strlen(path);
@@ -116,8 +116,8 @@ static size_t path_length(const char *path)
     return n;
 }
 
-/* Does `path` lie at or under the entry? Whole components only: "backend/tr" does not cover
- * "backend/trt". */
+/* True if `path` equals the entry or lies under it. Only whole components match: "backend/tr" does
+ * not cover "backend/trt". */
 static bool covers(const char *entry, const char *path)
 {
     const size_t n = strlen(entry);
@@ -323,8 +323,8 @@ static size_t line_size(const char *text)
     return n;
 }
 
-/* The text, made printable, with its later lines indented to stand under the first one, so that no
- * name with a newline in it can pass for a message; ends in a newline. */
+/* Appends the text, made printable, and a newline. Later lines are indented to stand under the
+ * first one, so that a name with a newline in it cannot look like a message. */
 static void append_lines(str *out, const char *text, size_t first_indent)
 {
     const size_t blanks = (size_t)(indentation > 0 ? indentation : 0) * INDENT_WIDTH;

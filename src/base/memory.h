@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory there is, and how much of it this process allows itself. */
+/* How much memory is free, and how much of it this process may use. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 

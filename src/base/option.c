@@ -10,7 +10,8 @@
 #include "base/pytext.h"
 #include "base/suggest.h"
 
-/* Python's int(): blanks around it, a sign, underscores between digits. */
+/* Accepts the same texts as Python's int(): blanks around the number, a sign, underscores between
+ * digits. */
 static bool parse_int(int64_t *out, const char *s)
 {
     while (isspace((unsigned char)*s)) s++;

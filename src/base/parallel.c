@@ -22,7 +22,7 @@ static struct {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake, done;
     loop *current;
-    uint64_t generation; /* of the loop, so that a worker joins each one once */
+    uint64_t generation; /* number of the loop, so that a worker joins each loop only once */
     size_t wanted;       /* workers that may still join the current loop */
     size_t active;       /* workers inside it */
     size_t worker_count;
@@ -68,7 +68,7 @@ static void *worker_main(void *unused)
     return NULL;
 }
 
-/* Under the lock. Starts workers up to `wanted`; fewer if the system refuses. */
+/* Call under the lock. Starts workers up to `wanted`; fewer if the system refuses. */
 static void start_workers(size_t wanted)
 {
     if (pool.worker_count >= wanted) return;

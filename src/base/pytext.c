@@ -242,8 +242,8 @@ typedef struct char_range {
     uint32_t first, last;
 } char_range;
 
-/* Above ASCII: what Python escapes because it is a control, a separator, a format character or
- * private. */
+/* The characters above ASCII that Python escapes: controls, separators, format characters, private
+ * ones. */
 static const char_range UNPRINTABLE[] = {
     {0x80, 0xA0},     {0xAD, 0xAD},        {0x600, 0x605},   {0x61C, 0x61C},   {0x6DD, 0x6DD},
     {0x70F, 0x70F},   {0x1680, 0x1680},    {0x180E, 0x180E}, {0x2000, 0x200F}, {0x2028, 0x202F},
@@ -259,7 +259,7 @@ static bool is_printable(uint32_t c)
     return true;
 }
 
-/* Reads one UTF-8 character; a byte that belongs to none becomes U+DC80..U+DCFF, as with Python's
+/* Reads one UTF-8 character; an invalid byte becomes U+DC80..U+DCFF, as with Python's
  * surrogateescape. */
 static size_t read_char(const char *p, const char *end, uint32_t *c)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structs of a caller that begin with their own size: the caller may have been compiled against an
- * older or a newer header. Every public function that is given such a struct reads it through
- * SIZED_TAKE only. */
+/* Structs of callers begin with their own size, because a caller may be compiled against an older
+ * or a newer header. Every public function reads these structs only through SIZED_TAKE. */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
 

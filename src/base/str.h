@@ -49,7 +49,7 @@ bool str_starts_with(const char *s, const char *prefix);
 bool str_ends_with(const char *s, const char *suffix);
 bool str_equal_nocase(const char *a, const char *b);
 bool str_contains_nocase(const char *haystack, const char *needle);
-/* fnmatch as Python's fnmatchcase: * ? [seq] [!seq], backslash literal. */
+/* Matches like Python's fnmatchcase: * ? [seq] [!seq]; a backslash is literal. */
 bool str_match_wildcard(const char *pattern, const char *text);
 /* Edit distance for "did you mean" hints. */
 size_t str_distance(const char *a, const char *b);

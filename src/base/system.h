@@ -16,7 +16,8 @@ const char *cpu_level_name(cpu_level level);
 /* True if the processor has AVX-512 VNNI (sums of products of bytes). It is separate from the
  * level, because kernels pack and compute the same without it. */
 bool cpu_has_byte_sums(void);
-/* Processors this process may run on; POLYGRAPHY_THREADS overrides. At least 1. */
+/* The number of processors that this process may run on, at least 1. POLYGRAPHY_THREADS overrides
+ * it. */
 size_t cpu_count(void);
 
 /* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done.

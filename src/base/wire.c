@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf wire format: tags, varints, fixed words, lengths and groups. Whatever does not fit
+/* Protobuf wire format: tags, varints, fixed words, lengths and groups. A field that does not fit
  * inside [p, end) is an error that names the offset from `start`. */
 #include "base/wire.h"
 

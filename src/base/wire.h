@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf wire primitives: a bounds-checked reader over memory and an appender. No message
- * knowledge. */
+/* Protobuf wire primitives: a bounds-checked reader over memory and an appender. It knows no
+ * messages. */
 #ifndef BASE_WIRE_H
 #define BASE_WIRE_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The type of a plain scalar of YAML 1.1, and the reverse: how a text is written so that it is read
- * as a text. Rare notations of numbers (base 60, octal, dates) are read as texts and written in
- * quotes. */
+/* Finds the type of a plain scalar of YAML 1.1, and writes texts so that they are read as texts.
+ * Rare notations of numbers (base 60, octal, dates) are read as texts and written in quotes. */
 #include "base/yaml_scalar.h"
 
 #include <errno.h>

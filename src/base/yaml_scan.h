@@ -29,7 +29,7 @@ bool yaml_at_key(const yaml_scan *s);
 
 void yaml_check_encoding(yaml_scan *s); /* of the rest of the text */
 void yaml_check_plain_start(yaml_scan *s);
-/* `flow`: in brackets, where , [ ] { } end a text. */
+/* `flow`: the text is inside brackets, where , [ ] { } end it. */
 void yaml_read_plain_line(yaml_scan *s, str *out, bool flow);
 void yaml_read_plain(yaml_scan *s, str *out, long parent, bool flow);
 void yaml_read_quoted(yaml_scan *s, str *out); /* the cursor is at the quote */

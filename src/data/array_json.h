@@ -10,7 +10,7 @@
 #include "base/json.h"
 
 /* The class of a typed object, with legacy markers and aliases resolved ("LazyNumpyArray" is
- * "LazyArray"); NULL for a plain one. */
+ * "LazyArray"); NULL for a plain object. */
 const char *typed_json_class(const json_value *v);
 /* Checks that v is a `wanted` object. PGY_E_FORMAT: "...: cannot be decoded into an 'X'" */
 pgy_status typed_json_expect(const json_value *v, const char *wanted, const char *where,

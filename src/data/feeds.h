@@ -45,7 +45,7 @@ char *numbered_path(const char *dir, size_t index);
 /* A path whose last component has no extension means a folder, unless a file exists there: scripts
  * create temporary files first, and older releases wrote into them. */
 bool path_means_folder(const char *path);
-/* Makes the folder, or checks that it is an empty one. */
+/* Creates the folder, or checks that it is empty. */
 pgy_status numbered_folder_prepare(const char *path, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

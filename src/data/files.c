@@ -64,7 +64,7 @@ static pgy_status read_npy(pgy_tensor_map **out, const char *path, const pgy_met
     return st;
 }
 
-/* input_0.pb, input_1.pb, ... of one ONNX test data set. */
+/* Reads input_0.pb, input_1.pb, ... of one ONNX test data set. */
 static pgy_status read_test_set(pgy_tensor_map **out, const char *path, const pgy_metadata *inputs,
                                 pgy_error *err)
 {
@@ -121,7 +121,7 @@ static pgy_status push_joined(strvec *out, const char *dir, const char *name, pg
     return ok ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* Sets numbered without leading zeros sort by number. */
+/* Sorts by number, because the numbers of test sets have no leading zeros. */
 static int by_number(const void *a, const void *b)
 {
     const char *x = strrchr(*(char *const *)a, '_'), *y = strrchr(*(char *const *)b, '_');

@@ -48,7 +48,7 @@ static const pgy_value_range *find_range(const random_loader *l, const char *nam
     return best;
 }
 
-/* The user's entry for an input: names are wildcards, a later match replaces an earlier one. */
+/* Finds the user's entry for an input. Its name may be a wildcard; the last match wins. */
 static const pgy_tensor_info *find_override(const random_loader *l, const char *name)
 {
     const pgy_tensor_info *found = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about a tree that need no data: shapes and types of tensors and values, opsets,
- * attributes. */
+/* Answers questions about a tree without reading data: shapes and types of tensors and values,
+ * opsets, attributes. */
 #include <string.h>
 
 #include "onnx/elements.h"

@@ -59,7 +59,7 @@ static pgy_status parse_number(uint64_t *out, const pgy_onnx_string_entry *entry
     return PGY_OK;
 }
 
-/* Other keys (checksum, basepath) need nothing from a reader. */
+/* Reads the entries. Other keys (checksum, basepath) are ignored. */
 static pgy_status parse_location(location *out, const pgy_onnx_tensor *t, pgy_error *err)
 {
     location at = {""};
@@ -106,7 +106,7 @@ static bool is_inside(const char *file, const char *folder)
     return strncmp(file, folder, n) == 0 && file[n] == '/';
 }
 
-/* The real path of an existing regular file that may be read. Owned. */
+/* Finds the real path, owned, of an existing regular file that the model may read. */
 static pgy_status resolve(char **out, const pgy_model *m, const char *path, pgy_error *err)
 {
     char *joined = NULL, *file = NULL, *folder = NULL;

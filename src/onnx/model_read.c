@@ -54,8 +54,8 @@ static pgy_status out_of_memory(reader *d)
     return pgy_error_set(d->err, PGY_E_MEMORY, "out of memory while reading the model");
 }
 
-/* Row of a field, or field_count if it is unknown or has another type on the wire (protobuf keeps
- * that too). */
+/* The row of a field, or field_count if it is unknown or has another wire type (protobuf keeps such
+ * a field, too). */
 static size_t find_row(const schema *s, const wire_field *w)
 {
     for (size_t i = 0; i < s->field_count; i++) {
@@ -304,7 +304,7 @@ static pgy_status (*const STORE[FIELD_KIND_COUNT])(const store_args *x) = {
 /* ---- Messages ------------------------------------------------------------------------------- */
 
 /* Puts this field in front of the path in the error text. The outer part of a very long path is
- * left out, so that the cause at its end stays readable. */
+ * omitted, so that the cause at its end stays readable. */
 static pgy_status add_path(reader *d, pgy_status st, const schema_field *f, size_t index)
 {
     enum { LONGEST_TEXT = 400 };

@@ -31,7 +31,7 @@ typedef struct placement {
     size_t moved_count, moved_capacity;
     uint64_t end;                   /* of the common file so far */
     bool refers_out;                /* the measured model refers to external files */
-    const pgy_onnx_tensor *ignored; /* one whose data were ignored on loading, or NULL */
+    const pgy_onnx_tensor *ignored; /* a tensor whose data was ignored on loading, or NULL */
     const pgy_model *known;         /* the last model whose folder was compared */
     bool known_stays;
 } placement;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of onnx.proto as tables: for each field its number, kind and place in the struct.
- * Reading, writing and walking a model are each one loop over these rows. */
+ * Reading, writing and visiting a model are each one loop over these rows. */
 #ifndef ONNX_SCHEMA_H
 #define ONNX_SCHEMA_H
 

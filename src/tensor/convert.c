@@ -2,10 +2,10 @@
 /* pgy_view_convert: any numeric type and layout to any other.
  *
  * Dimensions that are contiguous on both sides are merged, so most conversions are one run. A run
- * is done in chunks that stay in the first-level cache: narrow sources are widened into a carrier,
- * a native loop converts, narrow targets are packed from f64 (rounded once). Complex values are
- * runs over their parts. Large runs are split among threads at fixed places, so results never
- * depend on their number. */
+ * is converted in chunks that stay in the first-level cache: narrow sources are widened into a
+ * carrier, a native loop converts, narrow targets are packed from f64 (rounded once). Complex
+ * values are runs over their parts. Large runs are split among threads at fixed places, so results
+ * never depend on their number. */
 #include "tensor/convert.h"
 
 #include <string.h>
@@ -164,7 +164,8 @@ static bool is_complex(pgy_dtype dtype)
     return dtype == PGY_C64 || dtype == PGY_C128;
 }
 
-/* The real (0) or imaginary (1) parts of a complex side as a side of floats with doubled strides.
+/* Makes the real (0) or imaginary (1) parts of a complex side a side of floats with doubled
+ * strides.
  */
 static void take_part(side *s, size_t *first, ptrdiff_t *stride, size_t part)
 {

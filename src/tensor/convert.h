@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exact scalar conversions between float formats, and a whole-array path to and from f64. */
+/* Scalar conversions between float formats, rounded at most once, and access to single elements. */
 #ifndef TENSOR_CONVERT_H
 #define TENSOR_CONVERT_H
 
@@ -9,7 +9,7 @@ float f16_to_f32(uint16_t h);
 uint16_t f16_from_f64(double v); /* one rounding, nearest even */
 float bf16_to_f32(uint16_t h);
 uint16_t bf16_from_f64(double v);
-/* Any float type of 8 bits or fewer. Codes hold the element in the low bits. */
+/* For any float type of 8 bits or fewer. Codes hold the element in the low bits. */
 double f8_to_f64(pgy_dtype dtype, uint8_t code);
 /* `saturate`: values that are too large become the largest finite value instead of infinity or NaN.
  */

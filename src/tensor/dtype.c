@@ -21,7 +21,7 @@ enum {
 #undef DTYPE
 };
 
-/* By code and width: a small table of rows, counted from 1. */
+/* Maps code and width to the number of a row, counted from 1. */
 #define PLACE(dtype) (((dtype)&31u) + 32u * (unsigned)__builtin_ctz(((dtype) >> 8 & 255u) | 256u))
 static const uint8_t ROW_AT[32 * 9] = {
 #define DTYPE(value, name, onnx, onnx_name, npy, safetensors, bits, kind) \

@@ -24,7 +24,7 @@ typedef struct npy_header {
  * The elements may be cut off. */
 pgy_status npy_header_parse(npy_header *out, const void *data, size_t size_bytes,
                             pgy_error *err) PGY_MUST_CHECK;
-/* Exactly NumPy's bytes, version 1.0. @return PGY_E_TYPE for a type NumPy lacks */
+/* Writes exactly NumPy's bytes, version 1.0. @return PGY_E_TYPE for a type NumPy lacks */
 pgy_status npy_header_write(str *out, pgy_dtype dtype, size_t string_width, size_t rank,
                             const int64_t *shape, pgy_error *err) PGY_MUST_CHECK;
 

@@ -63,7 +63,7 @@ static void f16_narrow_fast(uint16_t *restrict to, const float *restrict from, s
 }
 #endif
 
-/* Blocks of a fixed length become vectors at -O2. */
+/* Works in blocks of a fixed length, which the compiler turns into vectors at -O2. */
 static void bf16_widen(float *restrict to, const uint16_t *restrict from, size_t n)
 {
     uint32_t bits[BLOCK];

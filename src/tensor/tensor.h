@@ -10,7 +10,7 @@
 
 /* PGY_E_DEVICE unless the host can read the elements. */
 pgy_status view_need_host(const pgy_view *v, pgy_error *err) PGY_MUST_CHECK;
-/* As pgy_tensor_create, but numeric contents are left undefined. */
+/* Like pgy_tensor_create, but numeric contents stay undefined. */
 pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
                              pgy_error *err) PGY_MUST_CHECK;
 /* Copies into newly allocated memory; large copies use several threads. */

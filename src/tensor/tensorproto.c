@@ -126,8 +126,8 @@ static const list_rule *find_rule(pgy_dtype dtype)
     }
 }
 
-/* Elements from the typed list: one item holds one element, half a complex, or a byte of packed
- * elements. */
+/* Decodes elements from the typed list: one item holds one element, half a complex number, or a
+ * byte of packed elements. */
 static pgy_status decode_list(pgy_tensor **out, const tensorproto_fields *f, pgy_dtype dtype,
                               pgy_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays as NumPy prints them. The elements that will be shown (all, or the edges of a summarised
  * array) are gathered first, the common format is found from them, then rows are laid out
- * recursively: brackets nest, lines break at the width, sub-arrays of rank r are parted by r
- * newlines. */
+ * recursively: brackets nest, lines break at the width, r newlines separate sub-arrays of rank r.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How NumPy prints the floats of one array: all values share a layout, found from the values
- * themselves. */
+/* Prints the floats of one array like NumPy: all values share a layout, which depends on the
+ * values. */
 #ifndef TENSOR_TEXT_FLOAT_H
 #define TENSOR_TEXT_FLOAT_H
 
@@ -25,7 +25,7 @@ void text_float_widths(text_float *f, double v);
 void text_float_finish(text_float *f);
 /* Then each value is printed in the common width. */
 void text_float_append(str *out, const text_float *f, double v);
-/* A value alone, as NumPy prints a scalar. */
+/* Prints a single value as NumPy prints a scalar. */
 void text_float_scalar(str *out, int bits, double v);
 
 #endif
