@@ -153,8 +153,7 @@ pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
         char *made = random_name(folder, suffix ? suffix : "");
         if (!made)
             return pgy_error_set(err, PGY_E_MEMORY, "no memory for the name of a temporary file");
-        temp_register(made); /* registered before it exists, so that no signal in between can leave
-                                it behind */
+        temp_register(made); /* before it exists, so that no signal can leave it behind */
         const int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         const int number = errno;
         if (fd >= 0) {

@@ -10,8 +10,7 @@ enum { SUGGEST_MOST = 3 };
 /* Zero all fields except `wanted`. Names are borrowed until suggest_append. */
 typedef struct suggestions {
     const char *wanted;
-    const char
-        *names[SUGGEST_MOST]; /* nearest first; equally near ones in the order of the offers */
+    const char *names[SUGGEST_MOST]; /* nearest first; equally near ones as offered */
     size_t distances[SUGGEST_MOST];
     size_t count;
 } suggestions;

@@ -47,8 +47,7 @@ static cpu_level masked_level(void)
 
 cpu_level cpu_features(void)
 {
-    static atomic_int known =
-        -1; /* if two threads determine it at once, both get the same result */
+    static atomic_int known = -1; /* two threads may both ask: they get the same */
     int level = atomic_load_explicit(&known, memory_order_relaxed);
     if (level < 0) {
         level = (int)masked_level();

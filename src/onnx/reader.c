@@ -43,8 +43,7 @@ pgy_status element_reader_open(element_reader *out, pgy_model *m, const pgy_onnx
         st = external_bytes(&bytes, m, t, r.size_bytes, err);
         if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", r.name);
     }
-    if (r.size_bytes && is_float_list(t))
-        bytes = t->float_data; /* the list has the layout of the elements */
+    if (r.size_bytes && is_float_list(t)) bytes = t->float_data; /* same layout */
     const bool plain = !t->segment && bytes.size && bytes.size == r.size_bytes;
     if (plain) st = computed_reading_create(&r.made, m, bytes, err);
     if (!st && plain && !r.made) {
