@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over tensors blocked by channels, one set for each instruction set; a block is one vector.
- */
+/* Loops over tensors blocked by channels, one set for each instruction set. A block fills one
+ * vector. */
 #ifndef KERNELS_BLOCKED_H
 #define KERNELS_BLOCKED_H
 
@@ -18,7 +18,7 @@ typedef enum blocked_op {
     BLOCKED_SUB,
     BLOCKED_MUL,
     BLOCKED_DIV,
-    BLOCKED_AFFINE /* x * b + a block behind b */
+    BLOCKED_AFFINE /* x * b[0..block) + the next block of b */
 } blocked_op;
 
 /* n pixels of one block. Steps are 0 (one block for all pixels) or 1. y may be an operand whose
@@ -26,7 +26,7 @@ typedef enum blocked_op {
 typedef struct blocked_call {
     uint32_t op;
     float *y;
-    const float *a, *b; /* b: of binary operators */
+    const float *a, *b; /* b: NULL for unary operators */
     size_t a_step, b_step, n;
     const float *args;
 } blocked_call;
@@ -47,7 +47,7 @@ typedef struct blocked_loops {
 
 extern const blocked_loops blocked_loops_portable, blocked_loops_avx2, blocked_loops_avx512;
 const blocked_loops *blocked_loops_of(uint32_t level);
-/* Clears lanes [lanes, block) of n pixels. */
+/* Clears lanes [lanes, block) of n pixels: lanes beyond the channels must be 0. */
 void blocked_clear(float *y, size_t n, size_t block, size_t lanes);
 
 static inline kernel_layout blocked_layout(size_t block)

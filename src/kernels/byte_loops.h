@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over quantised bytes, one set for each processor level. Results are those of the definition
- * in float64. int8 is taken as unsigned, moved by 128. */
+/* Loops over quantised bytes, one set for each processor level. Results equal the definition in
+ * float64. The loops read int8 as unsigned, offset by 128. */
 #ifndef KERNELS_BYTE_LOOPS_H
 #define KERNELS_BYTE_LOOPS_H
 
@@ -29,7 +29,7 @@ typedef struct byte_loops {
 extern const byte_loops byte_loops_portable, byte_loops_avx2, byte_loops_avx512;
 const byte_loops *byte_loops_of(cpu_level level);
 
-/* One element, by the definition; bytes with their flips undone. */
+/* One element, by the definition; a and b are unsigned: the caller has applied the flips. */
 static inline uint8_t byte_binary_exact(uint8_t a, uint8_t b, const byte_binary *q)
 {
     const double x = (double)(a - q->a_zero) * q->a_scale, z = (double)(b - q->b_zero) * q->b_scale;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Micro-kernels of convolution, one set for each instruction set: a few pixels of one output row by
- * one or two blocks of output channels. */
+/* Micro-kernels of convolution, one set for each instruction set. A tile is a few pixels of one
+ * output row by one or two blocks of output channels. */
 #ifndef KERNELS_CONV_TILE_H
 #define KERNELS_CONV_TILE_H
 
@@ -10,20 +10,20 @@
 enum { CONV_MAX_PIXELS = 14, CONV_MAX_WIDTH = 2 };
 
 /* y[pixel] = activation(bias + sum over taps of x * w + sum[pixel]). All steps in floats. Taps are
- * channel blocks x kernel rows x kernel columns x lanes; x advances by one from lane to lane, w has
- * the output channels of all blocks for each. */
+ * channel blocks x kernel rows x kernel columns x lanes. For each tap, x advances by one float per
+ * lane, and w holds one weight for each output channel of the tile. */
 typedef struct conv_tile_call {
     const float *x, *w, *bias;
-    const float *sum; /* like y; may be NULL */
+    const float *sum; /* laid out like y; may be NULL */
     float *y;
-    size_t pixel;                             /* from pixel to pixel in x */
+    size_t pixel;                             /* step between pixels in x */
     size_t blocks, rows, columns;             /* taps */
-    size_t lanes, last_lanes;                 /* of a channel block, of the last one */
+    size_t lanes, last_lanes;                 /* of a full channel block, of the last block */
     size_t block_step, row_step, column_step; /* in x */
     size_t w_row_step;                        /* floats of w for one row of taps of a full block */
     size_t w_rows, w_first;                   /* rows that w has, and the first one used */
     size_t y_block;                           /* between blocks of output channels */
-    uint32_t activation;                      /* conv_activation; the slow ones are left out */
+    uint32_t activation; /* conv_activation; tiles skip the slow ones (conv_finish) */
     float parameter[2];
 } conv_tile_call;
 

@@ -10,7 +10,7 @@
 
 enum { WINOGRAD_OUT = 4, WINOGRAD_IN = 6, WINOGRAD_POINTS = 36 };
 
-/* Up to 4 x 4 outputs. Steps in floats; sum may be NULL. */
+/* Where up to 4 x 4 outputs go, and their epilogue. Steps in floats; sum may be NULL. */
 typedef struct winograd_end {
     float *y;
     const float *sum, *bias;
@@ -20,9 +20,9 @@ typedef struct winograd_end {
 } winograd_end;
 
 typedef struct winograd_transforms {
-    /* 6 x 6 pixels of x to 36 points, v_step apart. False: some are Inf or NaN. */
+    /* Transforms 6 x 6 pixels of x to 36 points, v_step apart. False if a point is Inf or NaN. */
     bool (*in)(float *v, size_t v_step, const float *x, size_t row_step);
-    /* 36 points, m_step apart, to outputs. */
+    /* Transforms 36 points, m_step apart, to outputs. */
     void (*out)(const winograd_end *e, const float *m, size_t m_step);
 } winograd_transforms;
 

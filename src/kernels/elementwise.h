@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over elements, one table for each processor level, in the order of elementwise.def. */
+/* Elementwise loops, one table for each processor level; entries are in the order of
+ * elementwise.def. */
 #ifndef KERNELS_ELEMENTWISE_H
 #define KERNELS_ELEMENTWISE_H
 
@@ -21,11 +22,11 @@ enum {
 };
 
 extern const elementwise_loop elementwise_portable[], elementwise_avx2[], elementwise_avx512[];
-/* That of a level. */
+/* The table of a processor level. */
 const elementwise_loop *elementwise_table(cpu_level level);
 
-/* Sets linear layouts, or that of the largest of the first `operands` inputs where all of them can
- * be walked in it, and finds the walk. */
+/* Sets all layouts to that of the largest of the first `operands` inputs if the walk can read all
+ * of them in it, else to linear, and computes the walk. */
 bool elementwise_place(walk *w, kernel_problem *u, uint32_t operands);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats: the orders in which the elements of a tensor lie in memory. A format is an entry of one
- * table, and kernel_layout is its place there. The built-in ones come first; kernels that are
- * offered at run time (kernel_offer) may bring others.
+/* Formats: the orders in which the elements of a tensor lie in memory. All formats are in one
+ * table; a kernel_layout is an index into it. The built-in formats come first; kernels offered at
+ * run time (kernel_offer) may add others.
  *
  * All formats are blocked by channels, [N, ceil(C/b), spatial..., b], with zeros in the lanes
- * beyond C; linear is b = 1. So a format is known by its block, and one kernel reorders them all.
+ * beyond C; linear is b = 1. So the block size identifies a format, and one kernel converts between
+ * all of them.
  */
 #ifndef KERNELS_FORMAT_H
 #define KERNELS_FORMAT_H
@@ -16,11 +17,11 @@ typedef enum kernel_layout { KERNEL_LINEAR, KERNEL_BLOCKED_8, KERNEL_BLOCKED_16 
 enum { KERNEL_MAX_FORMATS = 8, KERNEL_MAX_BLOCK = 256 };
 
 size_t kernel_format_count(void);
-size_t kernel_block(kernel_layout layout); /* lanes of a block; 1: linear */
-/* The format with this block; false: there is none. */
+size_t kernel_block(kernel_layout layout); /* lanes in a block; 1 for linear */
+/* Finds the format with this block size; false if the table has none. */
 bool kernel_layout_of_block(kernel_layout *out, uint64_t block);
-/* Adds the format with this block, a power of two, unless it is there. It stays as long as the
- * process lives. PGY_E_ARGUMENT: another block; PGY_E_UNSUPPORTED: the table is full. */
+/* Finds or adds the format with this block size. A format stays until the process ends.
+ * PGY_E_ARGUMENT: the size is not an allowed power of two; PGY_E_UNSUPPORTED: the table is full. */
 pgy_status kernel_offer_format(kernel_layout *out, uint32_t block, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

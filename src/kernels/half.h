@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of 16-bit floats from and to float32, for kernels that store in them. Results are rounded
- * once, to nearest even; NaNs stay NaNs, denormals stay what they are. All levels give the same
- * bits. */
+/* Converts arrays of 16-bit floats from and to float32, for kernels that store 16-bit floats.
+ * Results are rounded once, to nearest even; NaNs stay NaNs, and denormals are kept. All processor
+ * levels give the same bits. */
 #ifndef KERNELS_HALF_H
 #define KERNELS_HALF_H
 
@@ -20,7 +20,8 @@ static inline bool half_is(pgy_dtype dtype)
     return dtype == PGY_F16 || dtype == PGY_BF16;
 }
 
-/* dtype: PGY_F16 or PGY_BF16. No better ones than this processor runs: all give the same. */
+/* dtype: PGY_F16 or PGY_BF16. A level above that of this processor is lowered; results do not
+ * depend on it. */
 const half_loops *half_loops_of(pgy_dtype dtype, cpu_level level);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of float32 on tensors of float16 and bfloat16: "half:NAME" is kernel NAME with
- * conversions around it. */
+/* Runs float32 kernels on float16 and bfloat16 tensors: kernel "half:NAME" converts the inputs,
+ * calls kernel NAME and converts its outputs. */
 #ifndef KERNELS_HALF_ADAPTER_H
 #define KERNELS_HALF_ADAPTER_H
 
 #include "kernels/extent.h"
 
-/* One entry for each kernel of `families` (tables, NULL at the end); ends with name NULL. Made by
- * the first call, which must have returned before others are made. */
+/* Returns one entry for each kernel of `families` (tables, NULL at the end); ends with name NULL.
+ * The first call makes the table and must return before any other call starts. */
 const kernel *half_adapter_table(const kernel *const *families);
 
-/* What an entry of that table wraps. */
+/* The float32 kernel that an entry of that table wraps. */
 const kernel *half_adapter_inner(const kernel *self);
 
 /* ---- half_adapter.c: the functions of every entry ---- */
@@ -23,17 +23,18 @@ bool half_adapter_extent(kernel_extent *e, const kernel_claim *q);
 
 enum { HALF_ADAPTER_TENSORS = KERNEL_TENSORS, HALF_ADAPTER_RANK = 8 };
 
-/* A use cut into chunks of rows that do not depend on each other, all computed by one prepared use
- * of the chunk's shape. */
+/* A problem cut into chunks of independent rows. One kernel, prepared for the shape of a chunk,
+ * computes them all. */
 typedef struct half_adapter_rows {
-    uint64_t rows, chunk;                     /* chunk: rows of one */
-    uint64_t row_count[HALF_ADAPTER_TENSORS]; /* of inputs, then outputs: elements in a row; 0: the
-                                           same for all rows */
+    uint64_t rows, chunk;                     /* chunk: rows in one chunk */
+    uint64_t row_count[HALF_ADAPTER_TENSORS]; /* of inputs, then outputs: elements in a row; 0: all
+                                                 rows share the tensor */
     int64_t shapes[HALF_ADAPTER_TENSORS][HALF_ADAPTER_RANK];
-    kernel_problem use; /* of a chunk; its shapes are above */
+    kernel_problem use; /* the problem of one chunk; points into `shapes` */
 } half_adapter_rows;
 
-/* `wide`: in float32, with layouts that `inner` has accepted. False: it cannot be cut. */
+/* `wide`: the problem in float32, with the layouts that `inner` accepted. False: rows depend on
+ * each other, or the problem cannot be cut for another reason. */
 bool half_adapter_cut(half_adapter_rows *out, const kernel *inner, const kernel_problem *wide);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of bytes, exact in int32: what is convolved, and what the packed weights consist of.
+/* Convolution of bytes, exact in int32: the problem, and the parts of the packed weights.
  *
- * A first phase lays the image out with its padding: [n][group][phase][quad of
- * channels][row][column] of four bytes each; a phase is what one residue of the strides meets. Then
- * every tap of the kernel is one offset, and a tile of output positions, counted along the padded
- * rows, is a product. */
+ * The first step copies the padded image to [n][group][phase][quad of channels][row][column], four
+ * bytes each. A phase holds the pixels whose coordinates have one residue modulo the strides. Then
+ * each tap of the kernel is one constant offset, and a tile of output positions, counted along the
+ * padded rows, is a matrix product. */
 #ifndef KERNELS_INT_CONV_H
 #define KERNELS_INT_CONV_H
 
@@ -23,10 +23,10 @@ typedef enum int_conv_kind {
 
 typedef struct int_conv {
     uint32_t level, kind, inputs;
-    uint32_t x_zero_input; /* place among the inputs; 0: none */
+    uint32_t x_zero_input; /* index of the input; 0: none */
     uint32_t x_signed, w_has_zero, relu;
-    uint32_t small;                 /* all that sums can be, scaled, is less than 2^14 */
-    uint32_t turned;                /* vectors go along the channels, not along the positions */
+    uint32_t small;                 /* every possible sum, scaled, is below 2^14 */
+    uint32_t turned;                /* a vector holds output channels instead of positions */
     uint32_t bias_input, sum_input; /* of floats; 0: none */
     int_finish finish;
     uint64_t batch, groups, in, out; /* channels of a group */
@@ -34,25 +34,26 @@ typedef struct int_conv {
     uint64_t quads, rows, columns, phases;        /* of the image: rows and columns of a phase */
     int64_t phase_starts[2][INT_CONV_MAX_PHASES]; /* where the first pixel of each lies */
     uint32_t phase_counts[2];
-    uint64_t taps, positions, tiles, block; /* tiles that share a walk over the weights */
+    uint64_t taps, positions, tiles, block; /* block: tiles that share one pass over the weights */
     uint64_t chunks, row_groups;            /* the output channels of a group */
-    /* Byte offsets into the packed weights, and of the channels' offsets in the workspace. */
+    /* Byte offsets into the packed weights; at_offsets: of the channels' offsets in the
+     * workspace. */
     uint64_t at_ones, at_sums, at_zeros, at_bias, at_scales, at_factors, at_offsets;
     uint64_t tap_offsets[INT_CONV_MAX_TAPS];
 } int_conv;
 
-/* Reads the use; false: not this kind of convolution. */
+/* Reads the problem; false if these kernels do not compute it. */
 bool int_conv_describe(int_conv *p, const kernel_problem *u);
-/* Sets what depends on the level. */
+/* Sets the members that depend on the processor level. */
 void int_conv_plan(int_conv *p, cpu_level level);
 double int_conv_product_count(const int_conv *p);
 uint64_t int_conv_image_bytes(const int_conv *p); /* of one group of one image */
 uint64_t int_conv_unit_count(const int_conv *p);
 void int_conv_run(const kernel_run *r);
-/* Are sizes from a plan small enough for all that is computed from them? */
+/* Are the sizes from a plan file small enough that nothing computed from them overflows? */
 bool int_conv_has_valid_sizes(const int_conv *p);
 
-/* memcpy for few bytes. */
+/* memcpy for few bytes, without a call. */
 static inline void int_conv_copy(uint8_t *to, const uint8_t *from, size_t n)
 {
     if (n >= 16) {

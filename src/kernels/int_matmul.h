@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products of bytes, exact in int32: what is multiplied, and what lies where while it runs.
- */
+/* Matrix products of bytes, exact in int32: the problem, and the layout of the workspace. */
 #ifndef KERNELS_INT_MATMUL_H
 #define KERNELS_INT_MATMUL_H
 
@@ -15,7 +14,7 @@ typedef enum int_matmul_kind {
     INT_MATMUL_TO_FLOAT
 } int_matmul_kind;
 
-/* Places of inputs; 0: there is none (A is 0). */
+/* Indices of inputs; 0: absent, as A is always input 0. */
 typedef struct int_matmul_places {
     uint8_t b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero, bias, sum;
 } int_matmul_places;
@@ -24,27 +23,29 @@ typedef struct int_matmul_places {
 typedef struct int_matmul {
     int_matmul_places at;
     uint32_t level, kind, inputs;
-    uint32_t a_signed, b_signed, a_float; /* a_float: A is quantised first, as a whole */
+    uint32_t a_signed, b_signed,
+        a_float; /* a_float: A is float32; the kernel first quantises it with one scale */
     uint32_t b_constant, copies_a, sums_rows, turn_a, turn_b, relu;
-    uint32_t a_zeros; /* one, or one for each row; 0: none */
+    uint32_t a_zeros; /* number of zero points: 1, one for each row, or 0 */
     uint32_t b_zeros, b_scales, bias_ints, first_phase;
     int_finish finish;
     double alpha;
     uint64_t m, n, k, groups; /* groups of four along k */
-    uint64_t batch, b_count;  /* products, different B */
+    uint64_t batch, b_count;  /* number of products, of different B */
     uint32_t batch_rank;
     uint64_t batch_shape[INT_MATMUL_AXES], a_batch[INT_MATMUL_AXES], b_batch[INT_MATMUL_AXES];
-    uint64_t panels, chunk, chunks; /* of columns; rows of a unit of work, and how many such */
-    uint64_t b_bytes, b_stride;     /* of one packed B without and with its sums */
+    uint64_t panels, chunk,
+        chunks; /* panels of columns; rows of a unit of work; number of such chunks */
+    uint64_t b_bytes, b_stride; /* of one packed B without and with its sums */
     /* Byte offsets into the workspace. */
     uint64_t at_b, at_a, at_rows, at_range;
 } int_matmul;
 
 bool int_matmul_describe(int_matmul *p, const kernel_problem *u);
-/* Sets what depends on the level. @return bytes of workspace */
+/* Sets the members that depend on the processor level. @return bytes of workspace */
 size_t int_matmul_plan(int_matmul *p, cpu_level level);
 uint64_t int_matmul_unit_count(const int_matmul *p);
-/* Panels [from, to) of one B, and the sums of their columns. */
+/* Packs panels [from, to) of one B, and the sums of their columns. */
 void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, size_t from,
                      size_t to);
 void int_matmul_run(const kernel_run *r);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Micro-kernels for sums of products of bytes, exact in int32, one set for each instruction set.
  *
- * Bytes go in groups of four along the sum. One operand is unsigned, the other signed. A tile is
- * `rows` rows of A, each group of which is spread over a vector, times vectors of B, which hold a
- * group for each column. Both are read in steps: `groups` of them behind one another at each tap.
+ * Both operands store groups of four bytes along the sum. One operand is unsigned, the other
+ * signed. A tile multiplies `rows` rows of A, each group broadcast to a vector, by vectors of B,
+ * which hold one group for each column. At each tap it reads `groups` consecutive steps of both.
  */
 #ifndef KERNELS_INT_TILE_H
 #define KERNELS_INT_TILE_H
@@ -15,13 +15,13 @@
 
 enum { INT_GROUP = 4, INT_MAX_ROWS = 8, INT_MAX_COLUMNS = 48 };
 
-/* From sums to bytes: round((sum + offset) * scale) + zero, halves to even, within [low, high]; as
- * if it were computed in float64. */
+/* Turns sums into bytes: round((sum + offset) * scale) + zero, halves to even, clamped to [low,
+ * high]. Results are as if computed in float64. */
 typedef struct int_finish {
     int32_t zero, low, high;
 } int_finish;
 
-/* Are these of a type of 8 bits? Those of a plan may be anything. */
+/* Do all members fit an 8-bit type? Members read from a plan file can have any value. */
 static inline bool int_finish_is_valid(const int_finish *f)
 {
     return f->zero >= -128 && f->zero <= 255 && f->low >= -128 && f->low <= 255 &&
@@ -31,23 +31,23 @@ static inline bool int_finish_is_valid(const int_finish *f)
 /* Strides in bytes. C has INT_MAX_COLUMNS elements in a row. */
 typedef struct int_job {
     const uint8_t *a, *b;
-    const uint64_t *a_taps, *b_taps; /* where each tap begins; NULL: behind the one before */
+    const uint64_t *a_taps, *b_taps; /* where each tap begins; NULL: taps are consecutive */
     size_t tap_count, groups;
     size_t a_row, a_step, b_step;
     int32_t *c;
-    /* Not NULL: a full tile of a set that `fuses` ends at once, as by finish_rows. */
+    /* Not NULL: in a set that `fuses`, a full tile applies finish_rows before it stores. */
     const int_finish *finish;
     uint8_t *y;
     size_t y_stride;
     const int32_t *offsets;
     const double *scales;
-    bool small; /* all that the sums can be, scaled, is less than 2^14 */
+    bool small; /* every possible sum, scaled, is below 2^14 */
 } int_job;
 
 typedef void (*int_tile_function)(const int_job *j);
 
-/* From sums to floats, of a row: (sum + offset) * scale + shift, plus `more` where it is not NULL.
- */
+/* Turns a row of sums into floats: (sum + offset) * scale + shift, plus `more` unless it is
+ * NULL. */
 typedef struct int_floats {
     int32_t offset;
     double scale;
@@ -59,13 +59,14 @@ typedef struct int_floats {
 typedef struct int_tile {
     size_t rows, vectors, lanes;
     bool fuses;
-    /* [A is signed, B unsigned][rows 1, 2, 4, 8][vectors - 1]; NULL beyond what the set has */
+    /* [A is signed, B unsigned][rows 1, 2, 4, 8][vectors - 1]; NULL where the set has no tile */
     int_tile_function run[2][4][3];
-    /* Rows of `n` sums at most, INT_MAX_COLUMNS apart, to rows `stride` bytes apart; an offset and
-     * a scale for each row. */
+    /* Finishes rows of up to `n` sums, INT_MAX_COLUMNS apart, into rows `stride` bytes apart. Each
+     * row has an offset and a scale. */
     void (*finish_rows)(uint8_t *y, size_t stride, const int32_t *sums, size_t rows, size_t n,
                         const int_finish *f, const int32_t *offsets, const double *scales);
-    /* One row; an offset and a scale for each column, which is there in float32 too. */
+    /* Finishes one row. Each column has an offset and a scale; `factors` are the scales in
+     * float32. */
     void (*finish_columns)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
                            const int32_t *offsets, const double *scales, const float *factors);
     void (*row_floats)(float *y, const int32_t *sums, size_t n, const int_floats *f);
@@ -76,9 +77,10 @@ typedef struct int_tile {
 
 extern const int_tile int_tile_portable, int_tile_avx2, int_tile_avx512, int_tile_vnni;
 
-/* The set for a level; with the processor's instructions for such sums, where it has them. */
+/* The set for a level; the VNNI set if the processor has those instructions. */
 const int_tile *int_tile_of(cpu_level level);
-/* The largest number of rows that is at most `rows` and has micro-kernels; its index in *kind. */
+/* The largest number of rows, at most `rows`, that has micro-kernels; *kind is its index in
+ * `run`. */
 size_t int_tile_rows(const int_tile *t, size_t rows, size_t *kind);
 
 /* One sum, offset included, by the definition. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: what one is, and how the engine uses it (docs/engine.md). Those of the host run in parts
- * on a team of threads; those of another device are enqueued on a stream.
+/* What a kernel is, and how the engine calls it (docs/engine.md). Host kernels run in parts on a
+ * team of threads; kernels of another device are enqueued on a stream.
  *
  * A family is one file src/kernels/<name>.c ending in `const kernel KERNELS_<name>[]`, and one line
- * in kernels.def. The engine asks every kernel that names the operator whether it accepts a use,
- * takes the cheapest, prepares it once and runs it many times.
+ * in kernels.def. The engine asks every kernel that names the operator whether it accepts a
+ * problem, takes the cheapest, prepares it once and runs it many times.
  */
 #ifndef KERNELS_KERNEL_H
 #define KERNELS_KERNEL_H
@@ -16,8 +16,8 @@
 #include "kernels/format.h"
 #include "ops/op.h"
 
-/* A tensor of a use: concrete shape; `data` of constants (in the declared type, linear), else NULL.
- * dtype NONE: an omitted input or output. */
+/* A tensor of a problem. The shape is concrete. `data` points to the elements of a constant (in the
+ * declared type, linear), else it is NULL. dtype NONE means an omitted input or output. */
 typedef struct kernel_tensor {
     pgy_dtype dtype;
     int32_t rank;
@@ -28,25 +28,26 @@ typedef struct kernel_tensor {
 } kernel_tensor;
 
 enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 32 };
-/* `accept` may look at the elements of a constant that has at most so many; `prepare` at all. */
+/* `accept` may read the elements only of constants up to this many elements; `prepare` may read
+ * all. */
 enum { KERNEL_READABLE = 65536 };
 
 struct kernel;
 struct kernel_claim;
 struct kernel_extent;
 
-/* A node with concrete shapes. */
+/* A node as a kernel sees it: concrete shapes, types, formats and spaces. */
 typedef struct kernel_problem {
-    const struct kernel *self; /* that is asked: set by kernel_accept */
+    const struct kernel *self; /* the kernel that is asked; set by kernel_accept */
     const op_node *node;       /* operator, opset, attributes */
     uint32_t space;            /* of the kernel's device, in the build's list */
     size_t input_count, output_count;
-    kernel_tensor inputs[KERNEL_MAX_INPUTS];   /* layout: as offered; accept sets what it wants */
-    kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets what it gives */
+    kernel_tensor inputs[KERNEL_MAX_INPUTS]; /* layout: as offered; accept sets the one it reads */
+    kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets the one it writes */
 } kernel_problem;
 
-/* What prepare makes. Both blobs hold no pointers: they are written into plans and used where they
- * are mapped. */
+/* The result of `prepare`. Neither blob may hold pointers: plan files store them, and kernels read
+ * them in the mapped file. */
 typedef struct kernel_plan {
     void *params; /* mem_alloc */
     size_t params_bytes;
@@ -56,20 +57,21 @@ typedef struct kernel_plan {
     size_t workspace_bytes; /* shared by all parts, 64-byte aligned, not cleared */
     size_t scratch_bytes;   /* for each thread, 64-byte aligned, not cleared */
     uint32_t phases;        /* at least 1; a barrier lies between two */
-    uint32_t parts;         /* into how many the work may be cut, at least 1 */
-    int8_t in_place;        /* output 0 may lie where this input lies if nobody else needs it; -1 */
+    uint32_t parts;         /* upper bound of the parts that the work is cut into, at least 1 */
+    int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
 } kernel_plan;
 
-/* One call of run: the work of [part] of `parts`, which is at most what the plan allows. */
+/* One call of `run`: the work of `part` out of `parts`, a number that the plan allows. */
 typedef struct kernel_run {
     const struct kernel *self;
     const void *params, *packed;
-    void *const *tensors; /* inputs, then outputs, as in the use; NULL where omitted or packed */
+    void *const
+        *tensors; /* inputs, then outputs, as in the problem; NULL where omitted or packed */
     void *workspace, *scratch;
     uint32_t phase, part, parts;
-    atomic_int *fault; /* a kernel_fault_kind; NULL: nobody asks. Of an enqueued kernel it is memory
-                          that host and device share */
-    void *loaded;      /* of an enqueued kernel: what its `load` made */
+    atomic_int *fault; /* a kernel_fault_kind; NULL: faults are not reported. For an enqueued kernel
+                          it lies in memory that host and device share */
+    void *loaded;      /* for an enqueued kernel: the result of its `load` */
 } kernel_run;
 
 typedef struct kernel {
@@ -77,25 +79,26 @@ typedef struct kernel {
     uint16_t version; /* of parameters, packed form and numerics */
     const char *ops;  /* word list of operators, e.g. "Relu Sigmoid"; "com.microsoft:FusedConv" */
     cpu_level needs;
-    /* False: not this use. Else layouts are set in `u` and *cost_ns is the time on one core by a
-     * simple model (of an enqueued kernel: on the device). Spaces of all tensors are the kernel's
-     * own before; an operand that it wants on the host, such as a shape, gets 0. Pure: the same use
-     * gives the same answer. */
+    /* Returns false if the kernel does not compute this problem. Else it sets the layouts in `u`,
+     * and *cost_ns to the time on one core by a simple model (for an enqueued kernel: on the
+     * device). The caller has set all spaces to the kernel's own; `accept` sets 0 for an operand
+     * that it reads on the host, such as a shape. Pure: the same problem gives the same answer. */
     bool (*accept)(kernel_problem *u, double *cost_ns);
-    /* Only for what accept accepted, with the layouts it set. */
+    /* Called only for a problem that `accept` accepted, with the layouts it set. */
     pgy_status (*prepare)(kernel_plan *out, const kernel_problem *u, pgy_error *err);
     void (*run)(const kernel_run *r);
-    /* Parameters from a plan file are any bytes: refuses those that `run` cannot obey, and states
-     * what `run` touches with the others. kernels/extent.h is the manual. Pure. */
+    /* Parameters from a plan file can be any bytes. `extent` refuses those that `run` cannot
+     * execute safely; for all others it states which memory `run` touches. Manual:
+     * kernels/extent.h. Pure. */
     bool (*extent)(struct kernel_extent *out, const struct kernel_claim *claim);
     /* ---- Kernels of a device, which have no `run` ---- */
     const char *device; /* its kind: "cuda"; NULL: the host */
-    /* One call for all of the work: the only phase, part and thread; no scratch. Tensors, packed
-     * and workspace are the device's memory; operands on the host are read before it returns. Does
-     * not wait for the stream. A fault that only the device sees goes to r->fault. */
+    /* One call does all the work, as the only phase, part and thread, without scratch. Tensors,
+     * packed and workspace are in device memory; the call reads operands on the host before it
+     * returns. It does not wait for the stream. Faults found on the device go to r->fault. */
     pgy_status (*enqueue)(const kernel_run *r, device_stream *stream, pgy_error *err);
-    /* What `enqueue` needs and no plan can hold, such as loaded code: made once for each step
-     * before the first run, found in r->loaded. NULL: nothing. */
+    /* Makes what `enqueue` needs but a plan cannot store, such as loaded code. Called once for each
+     * step before the first run; the result is in r->loaded. NULL: the kernel needs nothing. */
     pgy_status (*load)(void **out, const struct kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err);
     void (*unload)(void *loaded);
@@ -103,19 +106,20 @@ typedef struct kernel {
 
 void kernel_plan_deinit(kernel_plan *p);
 
-/* Kernels for an operator that this processor (and POLYGRAPHY_CPU) allows, in kernels.def order:
- * start with i = 0 and count up; NULL after the last. */
+/* Enumerates the kernels of an operator that this processor (and POLYGRAPHY_CPU) allows, in the
+ * order of kernels.def: i counts from 0; NULL after the last. */
 const kernel *kernel_for(const char *domain, const char *op, size_t i);
-/* All of them: start with i = 0 and count up; NULL after the last. */
+/* Enumerates all kernels: i counts from 0; NULL after the last. */
 const kernel *kernel_at(size_t i);
-/* For plans. NULL: unknown, of another version, or not for this processor. */
+/* Finds the kernel that a plan names. NULL: unknown, of another version, or not for this
+ * processor. */
 const kernel *kernel_find(const char *name, uint16_t version);
-/* Kernels of a device, from now on behind all others in these look-ups. The table ends as a
- * family's does, is borrowed, and must outlive all that uses it. */
+/* Adds the kernels of a device behind all others in these look-ups. The table ends with name NULL.
+ * It is borrowed and must outlive every plan, program and problem that refers to it. */
 pgy_status kernel_offer(const kernel *table, pgy_error *err) PGY_MUST_CHECK;
-void kernel_withdraw(const kernel *table); /* nobody finds it any more */
+void kernel_withdraw(const kernel *table); /* look-ups no longer return its kernels */
 
-/* Asks a kernel. */
+/* Sets `self` and the spaces as the contract of `accept` demands, then calls it. */
 static inline bool kernel_accept(const kernel *k, kernel_problem *u, double *cost_ns)
 {
     u->self = k;
@@ -124,11 +128,11 @@ static inline bool kernel_accept(const kernel *k, kernel_problem *u, double *cos
     return k->accept(u, cost_ns);
 }
 
-/* Why a run fails as a whole. */
+/* Reasons for which a whole run fails. */
 typedef enum kernel_fault_kind {
     KERNEL_FAULT_NONE,
-    KERNEL_FAULT_INDEX,  /* the data are wrong: an index is out of range */
-    KERNEL_FAULT_PLUGIN, /* code from outside failed, and has said why in the log */
+    KERNEL_FAULT_INDEX,  /* an index in the input data is out of range */
+    KERNEL_FAULT_PLUGIN, /* a plug-in kernel failed; it has logged the reason */
 } kernel_fault_kind;
 
 pgy_status kernel_fault_status(int kind);
@@ -147,8 +151,8 @@ static inline void kernel_fault(const kernel_run *r)
 /* ---- Help for kernels ------------------------------------------------------------------------ */
 
 size_t kernel_count(const kernel_tensor *t);      /* elements */
-size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout */
-/* [from, to) of part `part` of `parts` over `count` items: even, contiguous. */
+size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout, padding lanes included */
+/* Divides `count` items evenly into contiguous parts; [*from, *to) belongs to `part`. */
 void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts);
 /* Runs a prepared kernel of the host on this thread alone, all phases and parts: for tests. */
 void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a prepared kernel is run. Programs, interpretation, measuring and tests all come here: nobody
- * else calls a kernel's `run` or `enqueue`.
+/* Runs a prepared kernel. Programs, interpretation, measuring and tests all use it; no other code
+ * calls a kernel's `run` or `enqueue`.
  *
- * A host kernel is a number of phases, with a barrier between two; each phase is cut into parts,
- * which several threads may do. A device kernel is one call that enqueues all of it on a stream.
+ * A host kernel has one or more phases with barriers between them; each phase is cut into parts
+ * that several threads may share. A device kernel is one call that enqueues all work on a stream.
  */
 #ifndef KERNELS_LAUNCH_H
 #define KERNELS_LAUNCH_H
@@ -12,30 +12,32 @@
 #include "kernels/team.h"
 
 typedef struct launch {
-    kernel_run run; /* but for phase, part, scratch and fault, which each call gets */
+    kernel_run run; /* except phase, part, scratch and fault, which each call sets */
     uint32_t phases;
-    char *scratch; /* of part 0; that of part i lies i strides further */
+    char *scratch; /* of part 0; part i has its scratch i strides further */
     size_t scratch_stride;
 } launch;
 
-/* Of a kernel with the plan that it made, cut into `parts`. Who runs it sets tensors, packed,
- * workspace and scratch. */
+/* Describes kernel k with plan p, cut into `parts`. The caller sets tensors, packed, workspace and
+ * scratch before it runs the launch. */
 launch launch_of(const kernel *k, const kernel_plan *p, uint32_t parts);
 
-/* A host kernel fails with that of kernel_fault_status, or PGY_E_CANCELLED: if the process is to
- * stop it does nothing more. Phases behind a failure do not run. */
+/* Launches of host kernels fail with a status of kernel_fault_status, or with PGY_E_CANCELLED when
+ * the process was asked to stop. Phases behind a failure do not run. */
 
-/* One part of one phase: the unit that is timed. */
+/* Runs one part of one phase. Profiles time this unit. */
 pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part);
-/* All phases and parts on this thread. */
+/* Runs all phases and parts on this thread. */
 pgy_status launch_alone(const launch *l);
-/* On a team that is at rest; the caller is its first thread. */
+/* Runs on a team that has no task; the caller is its first thread. */
 pgy_status launch_on_team(const launch *l, team *t);
-/* What one thread of a team does within a task; all its threads call it. A status in *failed, from
- * this launch or another, keeps phases from running. True: this call has set it. */
+/* Does the work of one thread inside a team's task; every thread of the team must call it. Phases
+ * do not run once *failed holds a status, from this launch or an earlier one. Returns true if this
+ * call has set *failed. */
 bool launch_in_team(const launch *l, team *t, size_t thread, atomic_int *failed);
 
-/* A device kernel. l->run.fault is set, in memory that the device reaches, or NULL. */
+/* Enqueues a device kernel. The caller sets l->run.fault to NULL or to memory that the device
+ * reaches. */
 pgy_status launch_enqueue(const launch *l, device_stream *stream, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

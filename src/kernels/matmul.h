@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matrix product in float32 for families that contain one: what is multiplied, packing, and the
+/* The float32 matrix product for all kernel families that contain one: the problem, packing and the
  * blocked loop. */
 #ifndef KERNELS_MATMUL_H
 #define KERNELS_MATMUL_H
@@ -9,8 +9,7 @@
 
 enum { MATMUL_MAX_BATCH_RANK = 8 };
 
-/* What is done to a tile of C when its sum is complete: alpha * sum + beta * bias + residual, then
- * an activation. */
+/* The epilogue of a tile of C: alpha * sum + beta * bias + residual, then an activation. */
 typedef enum matmul_bias {
     MATMUL_NO_BIAS,
     MATMUL_BIAS_SCALAR,
@@ -43,7 +42,8 @@ typedef struct matmul_shape {
     uint32_t bias, activation;
 } matmul_shape;
 
-/* Of a MatMul, a Gemm or a fused form in float32. False: not one that these kernels do. */
+/* Reads a MatMul, a Gemm or one of their fusions in float32. False: these kernels do not compute
+ * it. */
 bool matmul_describe(matmul_shape *s, const kernel_problem *u);
 /* Are all strides of the leading axes 0? */
 bool matmul_is_shared(const uint64_t *strides, uint32_t batch_rank);
@@ -58,24 +58,25 @@ size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);
 /* Where product i starts in A or B. */
 size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 
-/* Work is cut into units of rows and panels of one product, always in the same way. */
+/* Work is cut into units of rows and panels of one product. The cut does not depend on the number
+ * of threads. */
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
-/* The same if B is of 16-bit floats. */
+/* The same for B of 16-bit floats. */
 size_t matmul_half_scratch_count(const matmul_shape *s, const matmul_tile *t);
-/* Is a product from a plan valid? Else refuses. States what is touched of A, bias, residual and C;
- * `c`: operand number of C. */
+/* Refuses an invalid product from a plan file. Else states which bytes of A, bias, residual and C
+ * the product touches; `c` is the operand index of C. */
 bool matmul_extent(kernel_extent *e, const matmul_shape *s, uint32_t has_residual, uint32_t c);
-/* Elements of B, where it is not packed. */
+/* Elements that the product reads of an unpacked B. */
 uint64_t matmul_b_reach(const matmul_shape *s);
 /* The operands of a product; bias and residual may be NULL. */
 typedef struct matmul_data {
     const float *a;
-    const float *packed;  /* panels of all B one after the other; NULL: */
+    const float *packed;  /* panels of all B, one after the other; NULL: */
     const uint16_t *half; /* they are 16-bit floats, which `widen` widens */
     void (*widen)(float *to, const uint16_t *from, size_t count);
-    const matmul_half_function *run_half; /* or, by number of rows, what takes them as they are */
+    const matmul_half_function *run_half; /* or, by number of rows, tiles that read them directly */
     bool b_shared;                        /* one B for all products */
     const float *bias;
     const float *residual; /* like C */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Micro-kernels of the matrix product in float32, one set for each instruction set: a tile of C is
- * the product of rows of A, read where they lie, and a packed panel of B. */
+/* Micro-kernels of the matrix product in float32, one set for each instruction set. A tile of C is
+ * the product of rows of A, which are not packed, and a packed panel of B. */
 #ifndef KERNELS_MATMUL_TILE_H
 #define KERNELS_MATMUL_TILE_H
 
@@ -22,7 +22,7 @@ typedef struct matmul_tile {
     matmul_tile_function run[MATMUL_MAX_ROWS + 1]; /* by number of rows, from 1 */
 } matmul_tile;
 
-/* The same with B of 16-bit floats. */
+/* The same for B of 16-bit floats. */
 typedef void (*matmul_half_function)(size_t k, const float *a, size_t lda, const uint16_t *b,
                                      float *c, size_t ldc, bool accumulate);
 

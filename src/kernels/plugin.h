@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tactics of operators from outside (polygraphy/operator.h) as kernels. */
+/* Wraps tactics of plug-in operators (polygraphy/operator.h) as kernels. */
 #ifndef KERNELS_PLUGIN_H
 #define KERNELS_PLUGIN_H
 
 #include "kernels/kernel.h"
 
-/* Kernel i of those that were loaded so far, called "domain:Operator/tactic"; NULL after the last.
- * They live as long as the process. */
+/* Enumerates the plug-in kernels loaded so far, named "domain:Operator/tactic"; NULL after the
+ * last. They stay until the process ends. */
 const kernel *plugin_kernel(size_t i);
 
 #endif

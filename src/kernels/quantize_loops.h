@@ -5,8 +5,8 @@
 
 #include "base/system.h"
 
-/* What one scale belongs to: y = round(x / scale) + zero within [low, high]; halves to even, the
- * quotient rounded to float32, NaN to low. */
+/* Parameters that share one scale: y = round(x / scale) + zero, clamped to [low, high]. Halves go
+ * to even, the quotient is rounded to float32, and NaN gives low. */
 typedef struct quantize_to {
     float scale;
     int32_t zero, low, high;
@@ -21,14 +21,14 @@ typedef struct quantize_loops {
     void (*from_u16)(float *y, const uint16_t *x, size_t n, int32_t zero, float scale);
     void (*from_i16)(float *y, const int16_t *x, size_t n, int32_t zero, float scale);
     void (*from_i32)(float *y, const int32_t *x, size_t n, int32_t zero, float scale);
-    /* The least and the largest of x and what is there; NaN is passed over. */
+    /* Extends [*low, *high] to hold all x; ignores NaN. */
     void (*range)(const float *x, size_t n, float *low, float *high);
 } quantize_loops;
 
 extern const quantize_loops quantize_loops_portable, quantize_loops_avx2, quantize_loops_avx512;
 const quantize_loops *quantize_loops_of(cpu_level level);
 
-/* Scale and zero point of DynamicQuantizeLinear for a range that holds zero. */
+/* Scale and zero point of DynamicQuantizeLinear for a range that contains 0. */
 quantize_to quantize_dynamic(float low, float high);
 
 #endif

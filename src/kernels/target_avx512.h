@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that the compiler turns into AVX-512 by itself: whole vectors are to be preferred, which
- * clang cannot be told for a function. */
+/* Target attribute for functions that the compiler vectorises for AVX-512. GCC prefers 256-bit
+ * vectors unless told otherwise; clang has no such option per function. */
 #ifndef KERNELS_TARGET_AVX512_H
 #define KERNELS_TARGET_AVX512_H
 

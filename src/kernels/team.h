@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A team of threads that walk a list of steps together. The caller is thread 0. Waiting spins for a
- * while and then sleeps. */
+/* A team of threads that run a list of steps together. The caller is thread 0. A waiting thread
+ * spins for a while and then sleeps. */
 #ifndef KERNELS_TEAM_H
 #define KERNELS_TEAM_H
 
@@ -8,15 +8,16 @@
 
 typedef struct team team;
 
-/* `size` threads, the caller included; 0 = cpu_count(). One runs what one thread can: a team of 1
- * starts none. */
+/* Makes a team of `size` threads, the caller included; 0 = cpu_count(). A team of 1 starts no
+ * thread. */
 pgy_status team_create(team **out, size_t size, pgy_error *err) PGY_MUST_CHECK;
 void team_destroy(team *t); /* NULL is fine; no task may be running */
 size_t team_size(const team *t);
 /* Calls task(thread, size, user) on every thread and returns when all have returned. Not reentrant:
  * one caller at a time. */
 void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), void *user);
-/* Inside a task: waits until all threads have come here; writes before are seen after. */
+/* Inside a task: waits until all threads have called it. Writes before the barrier are visible
+ * behind it. */
 void team_barrier(team *t, size_t thread);
 
 #endif

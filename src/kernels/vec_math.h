@@ -2,8 +2,8 @@
 /* Elementary functions over arrays of float32, one set for each processor level.
  *
  * exp, log, tanh, sigmoid and erf are within two units in the last place everywhere, denormals
- * included; what is composed of them rounds a few times more. NaN gives NaN. A result depends on
- * its argument and the level alone: not on its place in the array or the length. y may be x.
+ * included; functions composed of them round a few times more. NaN gives NaN. A result depends on
+ * its argument and the level only, not on its position in the array or the length. y may be x.
  */
 #ifndef KERNELS_VEC_MATH_H
 #define KERNELS_VEC_MATH_H
@@ -20,7 +20,7 @@ typedef struct vec_math {
     vec_function silu;                                          /* x sigmoid(x) */
     vec_function softplus;                                      /* log(1 + exp(x)) */
     vec_function mish;                                          /* x tanh(softplus(x)) */
-    float (*sum)(const float *x, size_t n);                     /* in an order of its own */
+    float (*sum)(const float *x, size_t n);                     /* order of additions unspecified */
     float (*sum_squares)(const float *x, size_t n, float mean); /* of x - mean */
     float (*max)(const float *x, size_t n); /* NaN if there is one; -inf if empty */
     float (*exp_sum)(float *y, const float *x, size_t n, float less); /* y = exp(x - less); sum */
@@ -35,7 +35,7 @@ typedef struct vec_math {
 
 const vec_math *vec_math_of(cpu_level level);
 
-/* With what this processor (and POLYGRAPHY_CPU) has. */
+/* These use the best level that this processor has and POLYGRAPHY_CPU allows. */
 void vec_exp_f32(float *y, const float *x, size_t n);
 void vec_log_f32(float *y, const float *x, size_t n);
 void vec_tanh_f32(float *y, const float *x, size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of floats, AVX2 and FMA: included by the file that compiles kernels for it. */
+/* Vectors of floats, AVX2 and FMA: the file that compiles kernels for it includes this one. */
 #include <immintrin.h>
 
 #define VEC __m256

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of floats, AVX-512: included by the file that compiles kernels for it. */
+/* Vectors of floats, AVX-512: the file that compiles kernels for it includes this one. */
 #include <immintrin.h>
 
 #define VEC __m512

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of eight floats for any processor: compilers map them to what there is. */
+/* Vectors of eight floats for any processor: compilers map them to the instructions it has. */
 #include <stdint.h>
 
-#pragma GCC diagnostic ignored "-Wpsabi" /* nothing of it is called from outside its file */
+#pragma GCC diagnostic ignored \
+    "-Wpsabi" /* vectors never cross a file's border, so their ABI does not matter */
 
 typedef float vector_eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t vector_mask __attribute__((vector_size(32)));

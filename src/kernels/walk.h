@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks over the elements of a tensor together with operands that broadcast to it: axes that lie
- * the same way in all operands are one, so most uses become one or two axes. */
+/* Iteration over the elements of a tensor together with operands that broadcast to it. Neighbouring
+ * axes with compatible strides in all operands are merged, so most problems have one or two
+ * axes. */
 #ifndef KERNELS_WALK_H
 #define KERNELS_WALK_H
 
@@ -24,25 +25,25 @@ bool walk_init(walk *w, const kernel_tensor *out, const kernel_tensor *const *op
 bool walk_init_strided(walk *w, const int64_t *shape, int32_t rank, const int64_t *strides,
                        uint32_t operands);
 
-/* Is a walk from a plan valid? Else refuses. `unit`: strides of the last axis are 0 or 1. */
+/* Refuses an invalid walk from a plan file. `unit`: strides of the last axis must be 0 or 1. */
 bool walk_extent(kernel_extent *e, const walk *w, bool unit);
-/* Elements of an operand up to the last that a valid walk reaches. */
+/* Elements of an operand up to and including the last one that a valid walk reaches. */
 uint64_t walk_reach(const walk *w, uint32_t operand);
 
-/* Where a walk stands. */
+/* The position of a walk. */
 typedef struct walk_at {
     uint64_t index[WALK_AXES];
     uint64_t offset[KERNEL_MAX_INPUTS]; /* element of each operand */
     uint64_t done, end;                 /* elements of the output */
 } walk_at;
 
-/* Part `part` of `parts`; cuts are at multiples of WALK_ALIGN elements. */
+/* Starts part `part` of `parts`; parts begin at multiples of WALK_ALIGN elements. */
 void walk_begin(walk_at *at, const walk *w, uint32_t part, uint32_t parts);
-/* The next run along the last axis: *n elements at at->done and at->offset; false at the end. Then
- * walk_next. `limit`: at most so many. After pgy_cancel that is the end, too. */
+/* Finds the next run along the last axis: *n elements, at most `limit`, at at->done and at->offset.
+ * walk_next must follow. False at the end, and after pgy_cancel. */
 bool walk_run(const walk_at *at, const walk *w, size_t limit, size_t *n);
 void walk_next(walk_at *at, const walk *w, size_t n);
-/* Into how many parts work on so many bytes is worth cutting. */
+/* The number of parts into which it pays to cut `count` elements of `bytes_each` bytes. */
 uint32_t walk_parts(uint64_t count, uint64_t bytes_each);
 
 #endif
