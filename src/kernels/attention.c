@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in float32 without a cache. Phase 0 packs keys and values of every head. Then a unit,
- * some query rows of one head, walks blocks of keys: scores, their exponentials against the largest
- * so far, and the weighted sum of values, which is scaled when a larger score comes up. The scores
- * of a block stay in the cache. */
+/* Attention in float32 without a key-value cache. Phase 0 packs keys and values of every head. In
+ * phase 1, a unit is some query rows of one head. It goes through blocks of keys: it computes
+ * scores, their exponentials relative to the largest score so far, and the weighted sum of values,
+ * and rescales that sum when a larger score appears. A block is small enough that its scores stay
+ * in the cache. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ enum { Q, K, V, MASK, OPERANDS };
 enum { UNIT_ROWS = 48, BLOCK_KEYS = 512, MOST_FLOATS = 1 << 28 };
 typedef enum mask_kind { NO_MASK, MASK_FLOATS, MASK_BOOLS } mask_kind;
 
-/* Where an operand's [batch, head, row] begins; elements of a row lie together. */
+/* Strides of an operand's [batch, head, row]; elements of a row are contiguous. */
 typedef struct strides {
     uint64_t batch, head, row;
 } strides;
@@ -25,12 +26,13 @@ typedef struct params {
     uint32_t level, inputs, causal, mask;
     uint64_t batch, heads, kv_heads, rows, keys, size, v_size;
     strides q, k, v, y;
-    uint64_t m_batch, m_head, m_row, m_key, m_keys; /* of the mask; keys that it has */
-    uint64_t packed_keys, packed_values, v_padded;  /* floats of one head */
+    uint64_t m_batch, m_head, m_row, m_key,
+        m_keys; /* strides of the mask; m_keys: number of keys that it covers */
+    uint64_t packed_keys, packed_values, v_padded; /* floats of one head */
     float scale, cap;
 } params;
 
-/* ---- What is computed ----------------------------------------------------------------------- */
+/* ---- The problem ----------------------------------------------------------------------- */
 
 static strides read_strides(const kernel_tensor *t, uint64_t heads)
 {
@@ -147,7 +149,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-/* ---- What a plan says ----------------------------------------------------------------------- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 static uint64_t reach(const params *p, const strides *s, uint64_t heads, uint64_t rows,
                       uint64_t size)
@@ -191,7 +193,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     extent_tensor(e, K, reach(p, &p->k, p->kv_heads, p->keys, p->size), sizeof(float));
     extent_tensor(e, V, reach(p, &p->v, p->kv_heads, p->keys, p->v_size), sizeof(float));
     extent_tensor(e, p->inputs, reach(p, &p->y, p->heads, p->rows, p->v_size), sizeof(float));
-    extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), sizeof(float)); /* work to do */
+    extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), sizeof(float)); /* bounds the work */
     state_mask(e, p);
     e->phases = 2;
     e->workspace = extent_mul(extent_mul3(p->batch, p->kv_heads, each), sizeof(float));
@@ -227,7 +229,7 @@ typedef struct unit {
     float largest[UNIT_ROWS], total[UNIT_ROWS];
 } unit;
 
-/* Keys that row i sees; the rest is closed. */
+/* The number of keys that row i may attend to; keys behind them are masked. */
 static uint64_t open_keys(const unit *u, uint64_t i)
 {
     const params *p = u->p;
@@ -245,7 +247,7 @@ static void copy_query(const unit *u, const float *q)
     }
 }
 
-/* Keys [from, to) of all rows. */
+/* Computes the scores of keys [from, to) for all rows. */
 static void score(const unit *u, uint64_t from, uint64_t to)
 {
     const uint64_t columns = u->t->columns, width = block_width(u->p), size = u->p->size;
@@ -279,7 +281,7 @@ static void bend(const vec_math *m, float *x, size_t n, float cap)
     for (size_t j = 0; j < n; j++) x[j] *= cap;
 }
 
-/* Exponentials of one row's scores; what was summed before is scaled to the new largest one. */
+/* Turns one row's scores into exponentials; rescales earlier sums to the new largest score. */
 static void soften(unit *u, const void *mask, uint64_t i, uint64_t from, uint64_t to)
 {
     const params *p = u->p;
@@ -291,7 +293,7 @@ static void soften(unit *u, const void *mask, uint64_t i, uint64_t from, uint64_
     const float most = m->max(x, open);
     const float before = u->largest[i], now = most > before || most != most ? most : before;
     for (uint64_t j = open; j < to - from; j++) x[j] = 0;
-    if (now == -INFINITY) { /* all is closed so far */
+    if (now == -INFINITY) { /* all keys so far are masked */
         memset(x, 0, open * sizeof *x);
         return;
     }

@@ -26,7 +26,7 @@ typedef enum blocked_op {
 typedef struct blocked_call {
     uint32_t op;
     float *y;
-    const float *a, *b; /* b: NULL for unary operators */
+    const float *a, *b; /* b: of binary operators and BLOCKED_AFFINE */
     size_t a_step, b_step, n;
     const float *args;
 } blocked_call;

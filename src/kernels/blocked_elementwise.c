@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise operators on tensors that come blocked by channels, so that they need not be brought
- * into another layout between convolutions. The second operand may also be one number for each
- * channel: constant, or [N, C, 1, 1]. */
+/* Elementwise operators on tensors blocked by channels, so that no reorder is needed between
+ * convolutions. The second operand may also have one number for each channel: a constant, or [N, C,
+ * 1, 1]. */
 #include "kernels/blocked.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 enum { OPERANDS = 2 };
 
 typedef struct params {
-    uint32_t op, level, constant, clears, inputs; /* constant: operand 1 is packed */
+    uint32_t op, level, constant, clears, inputs; /* constant: operand 1 is a constant and packed */
     uint64_t batch, channels, blocks, inner, block;
     uint32_t step[OPERANDS]; /* 0: one number for each channel */
     float args[2];
@@ -43,12 +43,13 @@ static const struct {
 static uint32_t find_op(const kernel_problem *u, uint32_t *operands)
 {
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
+    while (strcmp(OPS[i].name, u->node->def->name))
+        i++; /* `accept` only gets operators of the table */
     *operands = OPS[i].operands;
     return OPS[i].op;
 }
 
-/* ---- What is computed ----------------------------------------------------------------------- */
+/* ---- The problem ----------------------------------------------------------------------- */
 
 static bool read_bound(float *out, const kernel_problem *u, size_t i, const char *name,
                        float fallback)
@@ -78,7 +79,7 @@ static bool is_whole(const kernel_tensor *t, const kernel_tensor *y)
            memcmp(t->shape, y->shape, (size_t)y->rank * sizeof *y->shape) == 0;
 }
 
-/* One number for each channel of each image. */
+/* Does t have one number for each channel of each image? */
 static bool is_by_channel(const kernel_tensor *t, const kernel_tensor *y)
 {
     if (t->rank != y->rank || t->shape[1] != y->shape[1]) return false;
@@ -87,7 +88,7 @@ static bool is_by_channel(const kernel_tensor *t, const kernel_tensor *y)
     return t->shape[0] == y->shape[0];
 }
 
-/* A constant of one number, or one for each channel. */
+/* Is t a constant of one number, or of one for each channel? */
 static bool is_channel_constant(const kernel_tensor *t, const kernel_tensor *y)
 {
     if (!t->data) return false;
@@ -185,7 +186,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level)
 
 /* ---- Preparing ------------------------------------------------------------------------------ */
 
-/* [block][lane] of a constant second operand; padding keeps zero. */
+/* Packs a constant second operand as [block][lane]. The values in padding lanes keep zeros zero. */
 static void pack_operand(float *to, const params *p, const kernel_tensor *t)
 {
     const float *values = t->data, pad = p->op == BLOCKED_DIV ? 1 : 0;
@@ -243,7 +244,8 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return st;
 }
 
-/* Operators of one operand walk it, whatever the steps, and so do tables of scales. */
+/* Are the steps valid? Loops of one operand and BLOCKED_AFFINE ignore them and read operand 0
+ * whole. */
 static bool has_valid_steps(const params *p)
 {
     if (p->op == BLOCKED_AFFINE && !p->constant) return false;

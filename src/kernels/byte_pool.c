@@ -81,7 +81,7 @@ static bool describe(params *p, const kernel_problem *u)
     return true;
 }
 
-/* Columns that windows meet, padding among them. */
+/* Columns that windows cover, padding included. */
 static size_t padded_width(const params *p)
 {
     const int64_t met = (p->out[1] - 1) * p->stride[1] + (p->kernel[1] - 1) * p->dilation[1] + 1;
@@ -109,7 +109,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     p->level = level;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(p->planes < 256 ? p->planes : 256);
-    /* One row of the input, joined over the rows of the window; then over its columns too. */
+    /* One row: the maximum over the window's rows; then a second one: also over its columns. */
     out->scratch_bytes =
         p->kind == POOL_MAX ? 2 * padded_width(p) : (size_t)p->size[1] * sizeof(int32_t);
     return PGY_OK;
@@ -150,7 +150,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Taps [from, to) of axis d that meet the input at output position o. */
+/* Finds the taps [from, to) of axis d that fall inside the input at output position o. Returns the
+ * input coordinate of tap 0. */
 static int64_t find_taps(const params *p, size_t d, int64_t o, int64_t *from, int64_t *to)
 {
     const int64_t start = o * p->stride[d] - p->begin[d], step = p->dilation[d];
@@ -161,7 +162,7 @@ static int64_t find_taps(const params *p, size_t d, int64_t o, int64_t *from, in
     return start;
 }
 
-/* How many taps of axis d count for the mean. */
+/* The number of taps of axis d that count for the mean. */
 static int64_t count_taps(const params *p, size_t d, int64_t o)
 {
     int64_t from, to;
@@ -171,7 +172,8 @@ static int64_t count_taps(const params *p, size_t d, int64_t o)
     return fit < p->kernel[d] ? fit : p->kernel[d];
 }
 
-/* `line` has the window's padding around the row, and behind it room for a row of the same size. */
+/* `line` holds the row with the window's padding, and has room for a second row of the same
+ * size. */
 static void max_row(const params *p, const byte_loops *loops, const uint8_t *x, uint8_t *y,
                     int64_t row, uint8_t *line)
 {
@@ -180,7 +182,7 @@ static void max_row(const params *p, const byte_loops *loops, const uint8_t *x, 
     const int64_t start = find_taps(p, 0, row, &from, &to);
     uint8_t *most = line + padded;
     const size_t reach = (size_t)((p->kernel[1] - 1) * p->dilation[1]);
-    memset(line, p->flip, padded); /* the least */
+    memset(line, p->flip, padded); /* the smallest value */
     for (int64_t k = from; k < to; k++)
         loops->max(line + p->begin[1], x + (start + k * p->dilation[0]) * p->size[1], width,
                    p->flip);
@@ -190,7 +192,7 @@ static void max_row(const params *p, const byte_loops *loops, const uint8_t *x, 
     for (int64_t o = 0; o < p->out[1]; o++) y[o] = most[o * p->stride[1]];
 }
 
-/* The mean of `count` of which `seen` lie in the input. */
+/* The mean over `count` taps, `seen` of which fall inside the input. */
 static uint8_t mean(const params *p, int64_t sum, int64_t seen, int64_t count)
 {
     const double total = (double)(sum - seen * p->x_zero) * p->x_scale;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy Elementwise in float32: pieces that stay in the first-level cache go through all steps of the
- * program, one loop of elementwise.def after the other; results in between never reach memory. */
+/* pgy:Elementwise in float32. Each piece of the tensors goes through all steps of the program, one
+ * loop of elementwise.def after the other, before the next piece starts. So intermediate results
+ * stay in the first-level cache. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,8 +10,8 @@
 #include "kernels/kernel.h"
 #include "ops/class_chain.h"
 
-/* Runs shorter than SHORT_RUN are not worth a call for each step: what is repeated is written out.
- */
+/* For runs shorter than SHORT_RUN, a call for each step costs too much: broadcast operands are
+ * expanded first, so that a piece spans many runs. */
 enum { PIECE = 1024, SHORT_RUN = 128, OUTPUT = UINT8_MAX };
 
 static const struct {
@@ -48,11 +49,11 @@ typedef struct params {
     walk w;
     chain program;
     uint32_t level, inputs, slots;
-    uint8_t slot[CHAIN_STEPS]; /* where the result of a step is kept */
-    uint32_t written_out;      /* bit i: input i is, into the slots behind those of the steps */
+    uint8_t slot[CHAIN_STEPS]; /* scratch slot of each step's result */
+    uint32_t written_out; /* bit i: input i is expanded into a slot behind those of the steps */
 } params;
 
-/* Loops of one operand want it whole. */
+/* Loops of one operand cannot broadcast it. */
 static bool are_unary_whole(const params *p, const kernel_problem *u)
 {
     const size_t count = kernel_count(&u->outputs[0]);
@@ -90,7 +91,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double slower)
 
 /* ---- Preparing ------------------------------------------------------------------------------ */
 
-/* A result may lie where an operand lies that nobody needs any more. */
+/* Assigns a slot to each step; the slot of an operand is free after its last read. */
 static void find_slots(params *p)
 {
     const chain *c = &p->program;
@@ -147,7 +148,8 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-/* Operands are inputs or results of earlier steps that are kept; unused ones are looked up, too. */
+/* Operands must be inputs or results of earlier steps with a slot. Unused operands must be in
+ * range, too, because run_piece looks them up. */
 static bool has_valid_steps(const params *p, bool *whole)
 {
     const chain *c = &p->program;
@@ -208,7 +210,7 @@ static void run_piece(const params *p, float *y, const float *const *inputs,
     }
 }
 
-/* The next n elements of an input that is repeated. */
+/* Expands n elements of a broadcast input. */
 static void write_out(float *to, const float *from, uint32_t step, size_t n)
 {
     if (step)
@@ -217,7 +219,7 @@ static void write_out(float *to, const float *from, uint32_t step, size_t n)
         for (size_t i = 0; i < n; i++) to[i] = *from;
 }
 
-/* Pieces of many short runs. */
+/* Runs pieces that consist of many short runs. */
 static void run_short(const params *p, const kernel_run *r, const uint32_t *step)
 {
     uint32_t ones[KERNEL_MAX_INPUTS];

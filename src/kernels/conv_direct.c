@@ -17,7 +17,7 @@ static bool can_read_linear(const conv_shape *s)
     return s->groups == 1 && s->in_channels <= FEW_CHANNELS && s->dilation[1] == 1;
 }
 
-/* Tiles that are not full and padded lanes cost as much as full ones. */
+/* Partial tiles and padded lanes cost as much as full ones. */
 static double padded_flops(const conv_plan *p)
 {
     const conv_shape *s = &p->s;
@@ -27,7 +27,7 @@ static double padded_flops(const conv_plan *p)
     const double out = (double)(p->out_blocks * p->block);
     double pixels = (double)(s->out[0] * s->out[1]);
     const double tile = (double)s->out[1] / (double)p->row_tiles;
-    if (tile < 4) pixels *= 4 / tile; /* too few sums at once to keep the multipliers busy */
+    if (tile < 4) pixels *= 4 / tile; /* too few independent sums to keep the multipliers busy */
     return 2 * (double)(s->batch * s->groups) * in * out * pixels *
            (double)(s->kernel[0] * s->kernel[1]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution in float32 between linear tensors, whatever its axes, groups and weights: a panel of
- * output positions is gathered with all its taps and multiplied by the weights where they lie. */
+/* Convolution in float32 between linear tensors, for any axes, groups and weights: it gathers all
+ * taps of a panel of output positions, and multiplies them by the weights, which are not packed. */
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static bool describe(params *p, const kernel_problem *u)
     return true;
 }
 
-/* Is every channel a group? Then rows are made tap by tap. */
+/* Is every channel its own group? Then rows are computed tap by tap. */
 static bool is_deep(const params *p)
 {
     return p->in == 1 && p->out == 1;
@@ -83,7 +83,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
     return true;
 }
 
-/* Rows of results before they are finished: all of them if the sum is made in blocks. */
+/* Rows of results in scratch memory: all rows if the sum is computed in blocks. */
 static size_t tile_rows(const params *p, const matmul_tile *t)
 {
     return p->depth > DEPTH ? p->out + t->rows : t->rows;
@@ -162,7 +162,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Gathering ------------------------------------------------------------------------------ */
 
-/* `run` positions of one output row, from `begin`, at one tap of the last axis; all channels. */
+/* Gathers one tap of `run` positions of one output row, from `begin`, for all channels. */
 static void gather_tap(const params *p, float *to, const float *x, size_t width, int64_t begin,
                        int64_t run, size_t tap, bool inside)
 {
@@ -184,7 +184,7 @@ static void gather_tap(const params *p, float *to, const float *x, size_t width,
     }
 }
 
-/* The taps of `count` output positions from `first`: [taps of all channels][width]. */
+/* Gathers the taps of `count` output positions from `first` into [taps of all channels][width]. */
 static void gather(const params *p, float *to, const float *x, size_t width, size_t first,
                    size_t count)
 {
@@ -207,7 +207,7 @@ static void gather(const params *p, float *to, const float *x, size_t width, siz
 
 static inline float within(float x, float low, float high)
 {
-    const float more = x < low ? low : x; /* NaN stays, as in Clip itself */
+    const float more = x < low ? low : x; /* NaN stays NaN, as in Clip */
     return more > high ? high : more;
 }
 
@@ -235,7 +235,7 @@ static void activate(const params *p, float *y, size_t count)
     }
 }
 
-/* One output channel: bias, sum, activation, and to where it belongs. */
+/* Applies the epilogue to one output channel (bias, sum, activation) and stores it. */
 static void finish_row(const params *p, float *y, float *row, size_t count, float bias,
                        const float *sum)
 {
@@ -246,7 +246,7 @@ static void finish_row(const params *p, float *y, float *row, size_t count, floa
     memcpy(y, row, count * sizeof *y);
 }
 
-/* The block of the sum at `from` for all output channels. */
+/* Adds the block of the sum that starts at `from`, for all output channels. */
 static void multiply_all(const params *p, const matmul_tile *t, const float *w, const float *taps,
                          float *tile, size_t from)
 {
@@ -295,7 +295,7 @@ static void add_tap(float *y, const float *x, float w, int64_t n, int64_t stride
         for (int64_t i = 0; i < n; i++) y[i] += w * x[i * stride];
 }
 
-/* One row of a channel by itself: its taps are added one after the other. */
+/* Computes one output row of a depthwise convolution tap by tap. */
 static void run_deep(const params *p, const kernel_run *r, size_t index)
 {
     const size_t rows = window_out_rows(&p->w), last = p->w.rank - 1;

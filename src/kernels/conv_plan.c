@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Direct convolution: cutting the work and packing the weights. Where taps reach over the left or
- * right edge, a band of the input is first copied with zeros around it; rows above and below are
- * left out of the sum. */
+/* Direct convolution: dividing the work and packing the weights. Where taps reach over the left or
+ * right edge, a band of the input is first copied with zeros on both sides. Kernel rows above or
+ * below the input are skipped. */
 #include "kernels/conv_plan.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ const conv_tiles *conv_tiles_of(uint32_t level)
     return &conv_tiles_portable;
 }
 
-/* A pointwise product does not care for rows. */
+/* A pointwise convolution treats all pixels alike, so one long row gives fuller tiles. */
 static void join_rows(conv_shape *s)
 {
     for (int d = 0; d < 2; d++)
@@ -92,7 +92,7 @@ size_t conv_plan_scratch(const conv_plan *p)
     return p->in_blocks * p->band_rows * p->width * (p->linear ? 1 : p->block);
 }
 
-/* Everything but the shape follows from the shape: it is made once more. */
+/* All other members follow from the shape and the level: recompute and compare them. */
 bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *p)
 {
     const conv_shape *s = &p->s;
@@ -119,7 +119,8 @@ bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-/* Weights of output channels [first, first + width): input lanes x kernel rows x columns. */
+/* Packs the weights of output channels [first, first + width) in the order in which tiles read
+ * taps. */
 static float *pack_unit(float *to, const conv_plan *p, const float *w, uint64_t first,
                         uint64_t width)
 {

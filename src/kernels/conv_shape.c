@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is convolved, read from the node and the shapes. */
+/* Reads a convolution problem from the node and the shapes; checks shapes from plan files. */
 #include <math.h>
 #include <string.h>
 

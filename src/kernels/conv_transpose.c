@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConvTranspose in float32 between linear tensors, with constant weights: for each output channel
- * the product of its weights and the input gives what every input position adds at every tap; then
- * it is added there. */
+/* ConvTranspose in float32 between linear tensors, with constant weights. For each output channel,
+ * a matrix product of its weights and the input computes the term of every input position at every
+ * tap; then each term is added to its output position. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,13 +10,16 @@
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
-enum { AXES = 3, MOST_SUMS = 1 << 26 }; /* of one output channel, kept by each thread */
+enum {
+    AXES = 3,
+    MOST_SUMS = 1 << 26
+}; /* floats of one output channel's terms, kept by each thread */
 
 typedef struct params {
     uint32_t level, has_bias, inputs;
-    uint64_t batch, groups, in, out; /* channels of one group */
-    uint64_t positions, panels, taps,
-        area; /* of the input; of the kernel; positions of the output */
+    uint64_t batch, groups, in, out;        /* channels of one group */
+    uint64_t positions, panels, taps, area; /* positions, panels: of the input; taps: of the kernel;
+                                               area: positions of the output */
     int64_t from[AXES], to[AXES], window[AXES], stride[AXES], dilation[AXES], pad[AXES];
 } params;
 
@@ -153,7 +156,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* The input in panels: [image and group][panel][channel][position]. */
+/* Packs the input into panels: [image and group][panel][channel][position]. */
 static void run_packing(const params *p, const kernel_run *r)
 {
     const size_t width = matmul_tile_of((cpu_level)p->level)->columns;
@@ -171,7 +174,7 @@ static void run_packing(const params *p, const kernel_run *r)
     }
 }
 
-/* Adds what a row of input positions gives at tap (a, b, c) to the output plane. */
+/* Adds the terms of all input positions at one tap to the output plane. */
 static void add_tap(const params *p, float *y, const float *sums, const int64_t *tap)
 {
     for (int64_t z = 0; z < p->from[0]; z++) {

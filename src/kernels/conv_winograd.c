@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution 3 x 3 with stride 1 by Winograd's F(4x4, 3x3): tiles of 6 x 6 inputs become 36
- * points, whose products with the transformed weights become 4 x 4 outputs: 2.25 multiplications
- * for each output and channel instead of 9. A unit is a run of tiles, which stay transformed for
- * all output channels, by two blocks of output channels. */
+/* Convolution 3 x 3 with stride 1 by Winograd's F(4x4, 3x3): tiles of 6 x 6 inputs are transformed
+ * to 36 points, multiplied by the transformed weights, and transformed back to 4 x 4 outputs. This
+ * takes 2.25 multiplications for each output and channel instead of 9. A unit of work is a run of
+ * tiles by two blocks of output channels. The transformed tiles of a run serve all output
+ * channels. */
 #include "kernels/conv_winograd.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@ typedef struct params {
     conv_shape s;
     uint32_t level;
     uint64_t block, in_blocks, out_blocks, out_units;
-    uint64_t rows, columns, tiles, run, runs; /* tiles of an image; of all; of a run */
+    uint64_t rows, columns, tiles, run,
+        runs; /* rows and columns of tiles in an image; all tiles; tiles in a run; runs */
 } params;
 
 static const winograd_transforms *transforms_of(uint32_t level)
@@ -51,7 +53,7 @@ static double weight_bytes(const params *p)
            (double)(p->out_blocks * p->block);
 }
 
-/* How the work is cut, which follows from the shape. */
+/* Divides the work; the result follows from the shape and the processor level. */
 static void cut(params *p)
 {
     p->in_blocks = conv_blocks(p->s.in_channels, p->block);
@@ -95,8 +97,8 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
-/* The polynomial of three weights at the points 0, 3/4, -3/4, 3/2, -3/2 and infinity, divided by
- * the products of the differences to the other points. */
+/* Evaluates the polynomial of three weights at the points 0, 3/4, -3/4, 3/2, -3/2 and infinity, and
+ * divides each value by the product of that point's differences to the other points. */
 static void transform_line(double *t, const double *g, size_t step)
 {
     static const double A = 0.75, B = 1.5;
@@ -110,7 +112,7 @@ static void transform_line(double *t, const double *g, size_t step)
     t[5] = g[2 * step];
 }
 
-/* To 36 points, `step` floats apart. */
+/* Transforms 3 x 3 weights to 36 points, `step` floats apart. */
 static void transform_weights(float *to, size_t step, const float *w)
 {
     double g[9], half[3][6];
@@ -124,8 +126,9 @@ static void transform_weights(float *to, size_t step, const float *w)
     }
 }
 
-/* One input channel for `width` output channels from `first`; points of one channel lie `step`
- * floats apart. They are gathered first: all of them may fall into one set of the cache. */
+/* Packs one input channel for `width` output channels from `first`; points lie `step` floats apart
+ * in `to`. A local buffer gathers them first, because with that step they may all map to one cache
+ * set. */
 static void pack_channel(float *to, uint64_t step, const params *p, const float *w,
                          uint64_t channel, uint64_t first, uint64_t width)
 {
@@ -149,7 +152,7 @@ static void pack(float *to, const params *p, const float *w, const float *bias)
     }
 }
 
-/* What `struct scratch` holds. */
+/* Bytes of the buffers in `struct scratch`. */
 static uint64_t scratch_bytes(const params *p)
 {
     const uint64_t points = extent_add(extent_mul(p->run, p->in_blocks + 2), 1);
@@ -180,7 +183,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-/* Everything but the shape follows from the shape: it is made once more. */
+/* All other members follow from the shape and the level: recompute and compare them. */
 static bool extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
@@ -204,15 +207,15 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Scratch of a thread: inputs as points [36][in_blocks][run][block], products as points
- * [36][2][run][block], one tile with padding [6][6][block]. */
+/* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
+ * [36][2][run][block]; patch: one tile with its padding [6][6][block]. */
 typedef struct scratch {
     float *v, *m, *patch;
-    float *apart;  /* [4][4][block]: what is added to the outputs of one tile */
-    bool *strange; /* [run][in_blocks]: inputs that are not transformed, see below */
+    float *apart;  /* [4][4][block]: terms to add to the outputs of one tile */
+    bool *strange; /* [run][in_blocks]: has inputs that were left out of the transform, see below */
 } scratch;
 
-/* A tile of an image, by its first output. */
+/* The place of a tile: its image and first output. */
 typedef struct place {
     uint64_t image;
     int64_t row, column;
@@ -226,7 +229,7 @@ static place find(const params *p, uint64_t tile)
                    .column = (int64_t)(at % p->columns) * WINOGRAD_OUT};
 }
 
-/* The 6 x 6 inputs from (row, column) with zeros where there are none. */
+/* Copies the 6 x 6 inputs from (row, column); zeros stand for padding. */
 static void copy_patch(float *to, const params *p, const float *x, int64_t row, int64_t column)
 {
     const int64_t b = (int64_t)p->block;
@@ -243,7 +246,8 @@ static void copy_patch(float *to, const params *p, const float *x, int64_t row, 
 /* ---- Inputs that are not finite --------------------------------------------------------------
  *
  * A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
- * not. Inputs like that are taken out of a tile, and what they give is added where they belong. */
+ * not. So such inputs are replaced by 0 before the transform, and their products are added directly
+ * to the outputs that they reach. */
 
 static const float LARGEST = 1e30f;
 
@@ -261,7 +265,8 @@ static void transform_rest(const params *p, const scratch *s, float *v, uint64_t
     (void)transforms_of(p->level)->in(v, v_step, s->patch, WINOGRAD_IN * p->block);
 }
 
-/* A weight from the points it was turned into; step: between points. One of 0 is 0 again. */
+/* Recovers a weight from its transformed points, `step` apart. Rounding is cut off, so that a
+ * weight of 0 gives exactly 0. */
 static float weight_at(const float *w, uint64_t step, int64_t row, int64_t column)
 {
     static const struct {
@@ -280,7 +285,8 @@ static float weight_at(const float *w, uint64_t step, int64_t row, int64_t colum
     return fabs(sum) <= 1e-6 * size ? 0 : (float)sum;
 }
 
-/* w: points of one input channel for a block of output channels, of which `lanes` are there. */
+/* Adds the products of one input pixel. w: points of one input channel for a block of output
+ * channels, of which `lanes` exist. */
 static void add_pixel(const params *p, float *apart, float x, int64_t row, int64_t column,
                       const float *w, uint64_t step, uint64_t lanes)
 {
@@ -293,8 +299,8 @@ static void add_pixel(const params *p, float *apart, float x, int64_t row, int64
         }
 }
 
-/* Adds what the strange inputs of tile i give to s->apart; w as `multiply` has it, from the block
- * of output channels on. */
+/* Adds the products of the strange inputs of tile i to s->apart. w: as in `multiply`, but starts at
+ * the block of output channels. */
 static void add_strange(const params *p, const scratch *s, const float *x, place a, uint64_t i,
                         const float *w, uint64_t width, uint64_t lanes)
 {
@@ -349,7 +355,7 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
     }
 }
 
-/* Products of all points with the weights of one or two blocks of output channels. */
+/* Multiplies all points by the weights of one or two blocks of output channels. */
 static void multiply(const params *p, const scratch *s, const float *w, uint64_t width,
                      uint64_t count)
 {
@@ -378,7 +384,8 @@ static void multiply(const params *p, const scratch *s, const float *w, uint64_t
     }
 }
 
-/* What is added to a tile with strange inputs becomes a sum of its own. */
+/* For a tile with strange inputs, e->sum is replaced by a buffer that holds sum plus their
+ * products. */
 static void sum_apart(winograd_end *e, const params *p, const scratch *s, const float *x, place a,
                       uint64_t i, const float *w, uint64_t width, uint64_t lanes)
 {
@@ -392,7 +399,7 @@ static void sum_apart(winograd_end *e, const params *p, const scratch *s, const 
     e->sum_step = row;
 }
 
-/* w: points of the unit of output channels that out_block is in, `blocks` wide. */
+/* w: weights of the unit that contains out_block, `blocks` blocks wide. */
 static void store(const params *p, const scratch *s, const kernel_run *r, uint64_t first,
                   uint64_t count, uint64_t out_block, const float *w, uint64_t blocks)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise operators with broadcasting: rows of elementwise.def say which loop does which
- * operator on which type; this file reads parameters, walks, and folds operators of several
- * operands. Blocked tensors are walked in their own layout, as [N, C/b, spatial..., b]. */
+/* Elementwise operators with broadcasting: rows of elementwise.def name the loop for each operator
+ * and type. This file reads parameters, iterates over the operands, and folds operators of several
+ * operands. Blocked tensors are processed in their own layout, as [N, C/b, spatial..., b]. */
 #include "kernels/elementwise.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ enum { MAX_ARGS = 3 };
 typedef struct params {
     walk w;
     uint32_t loop, level; /* row of the table */
-    uint32_t inputs;      /* of the use */
-    uint32_t fold;        /* operands go in one after the other, in pairs */
+    uint32_t inputs;      /* number of inputs of the problem */
+    uint32_t fold;        /* operands are combined pairwise: y = f(y, next operand) */
     uint32_t out_bytes, in_bytes[KERNEL_MAX_INPUTS];
     float args[MAX_ARGS];
     float last; /* the sum of a mean is divided by this */
@@ -26,8 +26,8 @@ typedef struct params {
 /* ---- Parameters -------------------------------------------------------------------------------
  */
 
-/* Sets p->args and p->w.operands (how many inputs the loop walks over, all unless changed); false:
- * not this use. */
+/* Sets p->args, and p->w.operands if the loop reads fewer inputs than the problem has; false if the
+ * row does not fit the problem. */
 typedef bool (*read_args)(params *p, const kernel_problem *u);
 
 static bool args_none(params *p, const kernel_problem *u)
@@ -92,7 +92,7 @@ static bool args_fold(params *p, const kernel_problem *u)
     return true;
 }
 
-/* One number that is known now. */
+/* Reads a tensor that is one constant number. */
 static bool constant(double *out, const kernel_tensor *t)
 {
     if (!t->data || kernel_count(t) != 1) return false;
@@ -118,7 +118,7 @@ static bool args_clip(params *p, const kernel_problem *u)
     return true;
 }
 
-/* Exponents that are short products, a quotient or a root. */
+/* Accepts exponents that need only a few multiplications, a quotient or a root. */
 static bool args_power(params *p, const kernel_problem *u)
 {
     double exponent;
@@ -174,7 +174,7 @@ static bool args_width_8(params *p, const kernel_problem *u)
 typedef struct row {
     const char *ops;
     int in, out;
-    uint32_t operands; /* that the loop reads */
+    uint32_t operands; /* number of operands that the loop reads */
     read_args read;
     double ns;
 } row;
@@ -224,14 +224,14 @@ static const row *find_row(params *p, const kernel_problem *u)
 /* ---- Layouts ----------------------------------------------------------------------------------
  */
 
-static bool is_spot(const kernel_tensor *t) /* one number for each channel at most */
+static bool is_spot(const kernel_tensor *t) /* at most one number for each channel */
 {
     for (int32_t d = 2; d < t->rank; d++)
         if (t->shape[d] != 1) return false;
     return true;
 }
 
-/* The layout to work in: that of the largest input. */
+/* The preferred layout: that of the largest input, so that the largest reorder is saved. */
 static kernel_layout wanted_layout(const kernel_problem *u, uint32_t operands)
 {
     kernel_layout layout = KERNEL_LINEAR;
@@ -244,9 +244,10 @@ static kernel_layout wanted_layout(const kernel_problem *u, uint32_t operands)
     return layout;
 }
 
-/* Can it be walked in this blocked layout? Channels must fill the blocks, so that no lane is
- * beyond them. Operands of the output's rank, or single numbers, whose channels are all there; what
- * has no other axes has the same bytes in both layouts. */
+/* Sets a blocked layout if all operands allow it. Channels must fill the blocks, so that no lane is
+ * padding. Operands must be single numbers, or have the rank and all channels of the output. A
+ * constant must have channels as its only axis above 1, because then its bytes are the same in both
+ * layouts. */
 static bool take_blocked(kernel_problem *u, uint32_t operands, kernel_layout layout)
 {
     kernel_tensor *y = &u->outputs[0];
@@ -266,7 +267,7 @@ static bool take_blocked(kernel_problem *u, uint32_t operands, kernel_layout lay
     return true;
 }
 
-/* A blocked tensor as a linear one. */
+/* Describes a blocked tensor as a linear one with one more axis. */
 static kernel_tensor unfold(const kernel_tensor *t, int64_t *shape, size_t block)
 {
     kernel_tensor plain = *t;
@@ -345,8 +346,8 @@ static bool accept_avx512(kernel_problem *u, double *cost_ns)
     return accept_at(u, cost_ns, 1);
 }
 
-/* An input whose elements all go to the same place of the output, which has elements of that size:
- * none before it is read has been overwritten. */
+/* Finds an input with the output's element size whose elements all map to the same index of the
+ * output: each is read before it is overwritten. */
 static int8_t find_in_place(const params *p, const kernel_problem *u)
 {
     for (uint32_t i = 0; i < p->w.operands; i++)
@@ -389,7 +390,8 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
-/* Bytes of an element of operand i: of the first type, but for the choices of Where. */
+/* Bytes of an element of operand i: those of the row's type, except for the values that Where
+ * selects. */
 static uint32_t item_of(const row *r, uint32_t i)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversion of 16-bit floats: one loop for each direction, format and level. bfloat16 is the upper
- * half of a float32, so it takes integer operations alone; float16 has instructions, and without
- * them its exponent is moved by an exact multiplication, and its denormals are rounded by a sum
- * whose last place is theirs. */
+/* Conversion of 16-bit floats: one loop for each direction, type and processor level. bfloat16 is
+ * the upper half of a float32, so integer operations suffice. For float16 there are instructions;
+ * without them, an exact multiplication adjusts the exponent, and adding a constant whose last
+ * place is that of a denormal rounds denormals. */
 #include "kernels/half.h"
 
 #include <string.h>
@@ -132,7 +132,8 @@ AVX2 static void narrow_bf16_avx2(uint16_t *to, const float *from, size_t count)
     for (; i < count; i++) to[i] = bf16_narrow(from[i]);
 }
 
-/* Sixteen numbers; masked loads and stores, which cost more, do the ends of arrays. */
+/* Sixteen numbers at once. Only the ends of arrays take masked loads and stores, as these cost
+ * more. */
 AVX512 static inline __m512 f16_wide_16(__m256i v)
 {
     return _mm512_cvtph_ps(v);
@@ -194,6 +195,6 @@ const half_loops *half_loops_of(pgy_dtype dtype, cpu_level level)
                         {widen_bf16_avx512, narrow_bf16_avx512}},
 #endif
     };
-    const cpu_level has = cpu_features(); /* a plan may have been made on another processor */
+    const cpu_level has = cpu_features(); /* a plan may have been built on another processor */
     return &ALL[level < has ? level : has][dtype == PGY_BF16];
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel of float32 for a use in 16-bit floats. Constants are widened when it is prepared. The
- * rest is widened and narrowed either chunk by chunk in the scratch memory of a thread, where rows
- * do not depend on each other (half_adapter_rows.c), or as a whole in phases of their own, before
- * and behind those of the inner kernel. */
+/* Runs a float32 kernel on a problem in 16-bit floats. `prepare` widens constants. Other tensors
+ * are converted chunk by chunk in the scratch memory of a thread if rows are independent
+ * (half_adapter_rows.c), else as a whole, in extra phases before and behind those of the inner
+ * kernel. */
 #include "kernels/half_adapter.h"
 
 #include <string.h>
@@ -13,20 +13,21 @@
 
 enum { UNIT = 64 };
 
-/* Where the inner kernel finds a tensor. */
+/* Where the inner kernel reads or writes a tensor. */
 typedef enum place {
-    PLACE_CALLER, /* where the caller has it */
+    PLACE_CALLER, /* in the caller's memory */
     PLACE_PACKED, /* behind the packed bytes of the inner kernel */
-    PLACE_WIDE    /* widened in the workspace, or staged in scratch memory if there are chunks */
+    PLACE_WIDE    /* widened in the workspace or, with chunks, staged in scratch memory */
 } place;
 
 typedef struct tensor {
-    uint32_t place, half;  /* half: PGY_F16, PGY_BF16 or 0 */
-    uint32_t packed, item; /* packed: what is staged lies there in float32; item: bytes */
-    uint64_t count;        /* elements in its layout */
-    uint64_t row_count;    /* elements that go with a row; 0: the same for all rows */
-    uint64_t source;       /* offset in packed bytes */
-    uint64_t at;           /* offset in packed bytes, workspace or scratch memory */
+    uint32_t place, half; /* half: PGY_F16, PGY_BF16 or 0 */
+    uint32_t packed,
+        item; /* packed: its source is float32 in the packed bytes; item: bytes of an element */
+    uint64_t count;     /* elements in its layout */
+    uint64_t row_count; /* elements per row; 0: all rows share the tensor */
+    uint64_t source;    /* offset in packed bytes */
+    uint64_t at;        /* offset in packed bytes, workspace or scratch memory */
 } tensor;
 
 typedef struct params {
@@ -35,9 +36,9 @@ typedef struct params {
     uint32_t inner_phases, inner_parts;
     uint32_t widens, narrows; /* phases before and behind those of the inner kernel: 0 or 1 */
     uint64_t rows, chunk;     /* chunk 0: no chunks */
-    uint64_t inner_at;        /* parameters of the inner kernel, from here */
-    uint64_t inner_memory, inner_scratch; /* its workspace and scratch, in ours; with chunks both
-                                             lie in scratch memory */
+    uint64_t inner_at;        /* byte offset of the inner kernel's parameters */
+    uint64_t inner_memory, inner_scratch; /* offsets of its workspace and scratch in ours; with
+                                             chunks both are in scratch memory */
     uint64_t has_packed;
     tensor tensors[HALF_ADAPTER_TENSORS];
 } params;
@@ -61,17 +62,19 @@ static bool has_half(const kernel_problem *u)
     return false;
 }
 
-/* ---- Widening a use ---------------------------------------------------------------------------
+/* ---- Widening a problem
+ * ---------------------------------------------------------------------------
  */
 
-/* Kernels that take constant weights as they are. */
+/* Does the inner kernel read the constant weights in 16 bits? */
 static bool keeps(const kernel *inner, const kernel_problem *u, size_t i)
 {
     return i == 1 && i < u->input_count && u->inputs[1].data &&
            strncmp(inner->name, "matmul_half_", 12) == 0;
 }
 
-/* Elements of constants that must be widened, up to `most` for each. */
+/* Counts the elements of constants to be widened; skips constants with more than `most`
+ * elements. */
 static size_t count_constants(const kernel *inner, const kernel_problem *u, size_t most)
 {
     size_t count = 0;
@@ -83,8 +86,8 @@ static size_t count_constants(const kernel *inner, const kernel_problem *u, size
     return count;
 }
 
-/* The use in float32. Constants of up to `most` elements are widened into `room`; others stay
- * unreadable. */
+/* Makes the float32 problem. Constants of up to `most` elements are widened into `room`; larger
+ * ones keep their 16-bit data, which the inner kernel must not read. */
 static void widen_use(kernel_problem *wide, const kernel *inner, const kernel_problem *u,
                       float *room, size_t most)
 {
@@ -105,7 +108,7 @@ static void widen_use(kernel_problem *wide, const kernel *inner, const kernel_pr
 /* ---- Accepting --------------------------------------------------------------------------------
  */
 
-/* What conversion costs. */
+/* Nanoseconds for all conversions. */
 static double conversion(const kernel_problem *u, bool in_chunks)
 {
     double count = 0;
@@ -140,7 +143,7 @@ bool half_adapter_accept(kernel_problem *u, double *cost_ns)
 /* ---- Preparing --------------------------------------------------------------------------------
  */
 
-/* While a kernel is prepared. */
+/* State of half_adapter_prepare. */
 typedef struct preparation {
     const kernel *inner;
     const kernel_problem *use;
@@ -153,7 +156,7 @@ typedef struct preparation {
     size_t packed_bytes, memory_bytes; /* laid out so far */
 } preparation;
 
-/* Constants that the inner kernel has not packed lie behind what it has. */
+/* Constants that the inner kernel did not pack follow its packed bytes. */
 static void place_constant(preparation *w, size_t i)
 {
     tensor *t = &w->p->tensors[i];
@@ -222,8 +225,8 @@ static pgy_status pack(kernel_plan *out, const preparation *w, pgy_error *err)
     return PGY_OK;
 }
 
-/* The first tensor that may lie where output 0 does: a part of it is widened before that part of
- * the output is written. */
+/* Finds the first input that may share memory with output 0: each chunk of it is widened before the
+ * same chunk of the output is written. */
 static int8_t find_in_place(const preparation *w)
 {
     const tensor *t = w->p->tensors, *y = &t[w->use->input_count];
@@ -291,7 +294,7 @@ pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u, pgy_e
     return st;
 }
 
-/* ---- What a plan may say ----------------------------------------------------------------------
+/* ---- Plans from files ----------------------------------------------------------------------
  */
 
 static uint64_t sum3(uint64_t at, uint64_t a, uint64_t b)
@@ -304,7 +307,7 @@ static void raise_to(uint64_t *most, uint64_t value)
     if (value > *most) *most = value;
 }
 
-/* Does the inner kernel find tensor i? */
+/* Does the inner kernel get an address for tensor i? */
 static bool is_resolved(const params *p, const kernel_claim *q, uint32_t i)
 {
     const tensor *t = &p->tensors[i];
@@ -325,7 +328,8 @@ static bool is_valid_tensor(const params *p, uint32_t i)
     return t->item == 1 || t->item == 2 || t->item == 4 || t->item == 8;
 }
 
-/* Tensor i, of which the inner kernel touches `touched` bytes. `memory`: where widened ones lie. */
+/* States the extent of tensor i, of which the inner kernel touches `touched` bytes. *memory grows
+ * to hold widened tensors. */
 static bool extent_of_tensor(kernel_extent *e, uint64_t *memory, const params *p,
                              const kernel_claim *q, uint32_t i, uint64_t touched)
 {
@@ -358,7 +362,7 @@ static bool ask_inner(kernel_extent *out, const params *p, const kernel_claim *q
     return kernel_extent_of(out, half_adapter_inner(q->self), &claim);
 }
 
-/* What the inner kernel needs besides its tensors. */
+/* States the inner kernel's workspace, scratch, phases and parts. */
 static void extent_of_memory(kernel_extent *e, uint64_t memory, const params *p,
                              const kernel_extent *inner)
 {
@@ -425,7 +429,7 @@ static void convert(const kernel_run *r, const params *p, size_t i)
         loops->narrow(half, wide, to - from);
 }
 
-/* Addresses for the inner kernel. */
+/* Computes the tensor addresses that the inner kernel gets. */
 static void resolve(void **tensors, const kernel_run *r, const params *p, void *memory)
 {
     for (size_t i = 0; i < p->inputs + p->outputs; i++) {
@@ -470,8 +474,8 @@ static void run_whole(const kernel_run *r, const params *p)
 /* ---- Chunks -----------------------------------------------------------------------------------
  */
 
-/* Rows [row, row + rows) of an input to where the inner kernel reads them; rows that are missing in
- * the last chunk are zeros. */
+/* Copies rows [row, row + rows) of an input to where the inner kernel reads them. A short last
+ * chunk is filled up with zeros. */
 static void stage(const kernel_run *r, const params *p, size_t i, uint64_t row, uint64_t rows)
 {
     const tensor *t = &p->tensors[i];

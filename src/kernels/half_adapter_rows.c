@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a use is cut into chunks of rows. A row is one place of the leading axes; a tensor either has
- * all of these axes, so that it moves on with the rows, or none of them. Elementwise operators have
- * leading axes only; softmax and normalisation those before theirs; tensors in blocks of channels
- * have images and blocks. */
+/* Cuts a problem into chunks of rows. A row is one index of the leading axes. A tensor must have
+ * either all of these axes, so that each row has its own slice, or none of them. For elementwise
+ * operators all axes are leading; for softmax and normalisation those before the operator's axis;
+ * for tensors blocked by channels images and blocks. */
 #include <string.h>
 
 #include "kernels/half_adapter.h"
@@ -14,7 +14,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Leading axes whose places do not depend on each other. */
+/* The number of leading axes along which results are independent. */
 static int32_t free_axes(const kernel *inner, const kernel_problem *u)
 {
     const char *op = u->node->def->name;
@@ -40,7 +40,7 @@ static kernel_tensor *tensor_of(kernel_problem *u, size_t i)
 
 typedef enum relation { MOVES, STAYS, NEITHER } relation;
 
-/* Of a tensor to the first `axes` of y; axes are aligned at the end. */
+/* Relates a tensor to the first `axes` axes of y; shapes are aligned at their last axis. */
 static relation relate(const kernel_tensor *t, const kernel_tensor *y, int32_t axes)
 {
     bool full = true, none = true;
@@ -53,7 +53,7 @@ static relation relate(const kernel_tensor *t, const kernel_tensor *y, int32_t a
     return full ? MOVES : none ? STAYS : NEITHER;
 }
 
-static bool is_spot(const kernel_tensor *t) /* nothing behind the channels */
+static bool is_spot(const kernel_tensor *t) /* all axes behind the channels have size 1 */
 {
     for (int32_t d = 2; d < t->rank; d++)
         if (t->shape[d] != 1) return false;
@@ -80,7 +80,8 @@ static bool fits(const kernel_problem *u, int32_t axes, bool flat)
     return true;
 }
 
-/* Tensor i of a chunk: shape, and layout in blocks unless rows are single elements. */
+/* Sets shape and layout of tensor i of a chunk: linear if rows are single elements, else that of
+ * y. */
 static void shape_chunk(half_adapter_rows *out, size_t i, int32_t axes, const kernel_tensor *y,
                         bool flat)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QLinearConv, ConvInteger and pgy:QuantizedConv over one or two spatial axes: reading the use and
- * packing the weights. */
+/* QLinearConv, ConvInteger and pgy:QuantizedConv over one or two spatial axes: reading the problem
+ * and packing the weights. */
 #include "kernels/int_conv.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Places of inputs; 0: there is none. */
+/* Indices of inputs; 0: absent. */
 typedef struct places {
     size_t w, x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, bias, sum;
 } places;
@@ -57,7 +57,8 @@ static bool read_window(int_conv *p, const kernel_problem *u, const kernel_tenso
     return p->taps <= INT_CONV_MAX_TAPS;
 }
 
-/* Scales and zero points in the right numbers, known now; the sums must fit. */
+/* Checks that scales and zero points are constants of the right count, and that no sum overflows
+ * int32. */
 static bool check_constants(const kernel_problem *u, const int_conv *p, const places *at)
 {
     const size_t channels = (size_t)(p->groups * p->out);
@@ -143,7 +144,8 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u)
 
 /* ---- Planning ------------------------------------------------------------------------------- */
 
-/* The phases along axis d. `each`: one for every tap. @return columns or rows beyond the output */
+/* Finds the phases along axis d. `each`: one phase for every tap. @return rows or columns that the
+ * image needs beyond those of the output */
 static int64_t find_phases(int_conv *p, size_t d, bool each, uint32_t *phases, int64_t *offsets)
 {
     int64_t reach = 0;
@@ -160,7 +162,7 @@ static int64_t find_phases(int_conv *p, size_t d, bool each, uint32_t *phases, i
     return reach;
 }
 
-/* The phases that taps meet, and where each tap begins. */
+/* Finds the phases that taps read, and the offset of each tap. */
 static void place_taps(int_conv *p)
 {
     uint32_t phases[2][INT_CONV_MAX_TAPS];
@@ -178,8 +180,8 @@ static void place_taps(int_conv *p)
     }
 }
 
-/* Are there so few positions that vectors along the channels waste less? A row of a tile that is
- * not full costs a third more. */
+/* Do vectors along the channels waste less than vectors along the positions? That is so for few
+ * positions. A row of a tile that is not full costs a third more. */
 static bool is_turned(const int_conv *p, const int_tile *t)
 {
     const uint64_t rest = p->positions % t->rows;
@@ -191,7 +193,7 @@ static bool is_turned(const int_conv *p, const int_tile *t)
            60 * along * ((p->out + t->rows - 1) / t->rows * t->rows);
 }
 
-/* Where the parts of the packed weights lie. */
+/* Sets the offsets of the parts of the packed weights. */
 static void place_packed(int_conv *p, uint64_t weights, uint64_t steps)
 {
     const uint64_t channels = p->groups * p->out;
@@ -219,14 +221,14 @@ void int_conv_plan(int_conv *p, cpu_level level)
     const uint64_t weights = p->turned ? p->tiles * width * steps : p->row_groups * t->rows * steps;
     p->block = weights > 262144 && !p->turned ? 6 : 1;
     if (p->block > p->tiles) p->block = p->tiles;
-    /* Few tiles: the channels are cut too, so that several threads have work. */
+    /* With few tiles, cut the channels, too, so that several threads have work. */
     const uint64_t units = p->batch * p->groups * ((p->tiles + p->block - 1) / p->block);
     p->chunks = units >= 16 || p->turned ? 1 : (15 + units) / units;
     if (p->chunks > (p->row_groups + 3) / 4) p->chunks = (p->row_groups + 3) / 4;
     place_packed(p, weights, steps);
 }
 
-/* With what tiles compute beyond the output. */
+/* Includes the products that tiles compute beyond the output. */
 double int_conv_product_count(const int_conv *p)
 {
     const size_t rows = int_tile_of((cpu_level)p->level)->rows;
@@ -249,9 +251,9 @@ uint64_t int_conv_unit_count(const int_conv *p)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-/* Where the weights of one output channel begin, and how far it is from a step to the next. Along
- * positions: group of rows, tap, quad, row, four channels. Turned: panel, tap, quad, column, four
- * channels; the last panel is as wide as the vectors that it fills. */
+/* Returns the first weight of an output channel; *step is the distance between steps. Order along
+ * positions: group of rows, tap, quad, row, four channels. Order when turned: panel, tap, quad,
+ * column, four channels; the last panel is only as wide as the vectors it fills. */
 static uint8_t *find_weights(uint8_t *packed, const int_conv *p, size_t channel, size_t *step)
 {
     const int_tile *t = int_tile_of((cpu_level)p->level);
@@ -303,7 +305,7 @@ static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_problem
     ((int32_t *)(packed + p->at_bias))[channel] = (int32_t)int_problem_int(u, at->bias, channel);
 }
 
-/* The most that the sums of a channel, with its offset, can be when they are scaled. */
+/* Upper bound of a channel's sums, offset included, after scaling. */
 static double find_most(const uint8_t *packed, const int_conv *p, const kernel_problem *u,
                         size_t channel)
 {
@@ -335,7 +337,7 @@ static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_problem *u, p
     return PGY_OK;
 }
 
-/* ---- What a plan may say -------------------------------------------------------------------- */
+/* ---- Plans from files -------------------------------------------------------------------- */
 
 bool int_conv_has_valid_sizes(const int_conv *p)
 {
@@ -369,7 +371,8 @@ static uint64_t scratch_bytes(const int_conv *p)
     return tile < plane ? plane : tile;
 }
 
-/* The channels' offsets lie behind the image, of which the last tile reads a whole one more. */
+/* The channels' offsets lie behind the image, with a gap of one tile, because the last tile reads
+ * beyond the image. */
 static uint64_t offsets_place(const int_conv *p)
 {
     return p->batch * p->groups * int_conv_image_bytes(p) + INT_MAX_COLUMNS * INT_GROUP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QLinearConv with one input channel to a group: each plane is copied with its padding, and rows of
- * the output are sums over it. With instructions for sums of four products, those are four taps of
- * a row, brought side by side by shuffles. */
+/* QLinearConv with one input channel per group: each plane is copied with its padding, and rows of
+ * the output are sums over it. Where the processor has instructions for sums of four products,
+ * shuffles gather four taps of a row for them. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,13 +22,13 @@ typedef struct params {
     int_conv c;
     uint64_t width, height; /* of the padded plane */
     uint64_t quads;         /* groups of four taps of a row */
-    uint32_t words[16];     /* shuffles that bring the taps of 16 positions side by side */
+    uint32_t words[16];     /* shuffle masks that gather the taps of 16 positions */
     uint8_t bytes[64];
     /* Byte offsets into the packed weights. */
     uint64_t at_sums, at_bias, at_scales;
 } params;
 
-/* The plane with its padding, and the groups of taps. */
+/* Sets the size of the padded plane, and the number of groups of taps. */
 static void place_plane(params *p)
 {
     const int_conv *c = &p->c;
@@ -39,7 +39,7 @@ static void place_plane(params *p)
     p->quads = (uint64_t)(c->kernel[1] + INT_GROUP - 1) / INT_GROUP;
 }
 
-/* Bytes of packed taps of a channel. */
+/* Bytes of the packed taps of one channel. */
 static size_t taps_bytes(const params *p)
 {
     return (size_t)p->c.kernel[0] * p->quads * INT_GROUP;
@@ -63,7 +63,7 @@ static bool describe(params *p, const kernel_problem *u)
     int_conv *c = &p->c;
     memset(p, 0, sizeof *p);
     if (!int_conv_describe(c, u) || c->kind != INT_CONV_TO_BYTES || c->in != 1) return false;
-    if (c->w_has_zero) return false; /* would take sums of the plane too */
+    if (c->w_has_zero) return false; /* zero points would need sums of the plane, too */
     if (c->kernel[0] > MAX_KERNEL || c->kernel[1] > MAX_KERNEL) return false;
     place_plane(p);
     return true;
@@ -157,7 +157,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Sums of a row -------------------------------------------------------------------------- */
 
-/* `n` positions (at most INT_MAX_COLUMNS, whole vectors are written) from a row of the plane. */
+/* Sums for `n` positions, at most INT_MAX_COLUMNS, from a row of the plane. Writes whole
+ * vectors. */
 typedef void (*row_function)(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
                              size_t n);
 
@@ -239,7 +240,7 @@ static row_function find_row(const params *p)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* The plane with its padding, as unsigned bytes. */
+/* Copies the plane with its padding, as unsigned bytes. */
 static void copy_plane(const params *p, uint8_t *to, const uint8_t *x, uint8_t zero)
 {
     const int_conv *c = &p->c;
@@ -259,7 +260,7 @@ static void copy_plane(const params *p, uint8_t *to, const uint8_t *x, uint8_t z
     }
 }
 
-/* What an output plane is made with. */
+/* Everything needed to compute one output plane. */
 typedef struct channel {
     const params *p;
     const int_tile *tile;
@@ -271,7 +272,7 @@ typedef struct channel {
     double scales[INT_MAX_ROWS];
 } channel;
 
-/* Rows of the output, one at a time. */
+/* Computes the output row by row. */
 static void run_rows(const channel *h)
 {
     const int_conv *c = &h->p->c;
@@ -291,7 +292,8 @@ static void run_rows(const channel *h)
     }
 }
 
-/* Without strides, positions are counted along the padded rows, whatever the width. */
+/* With strides of 1, positions are counted along the padded rows, so tiles are full for any
+ * width. */
 static void run_positions(const channel *h)
 {
     enum { PIECE = INT_MAX_ROWS * INT_MAX_COLUMNS };
@@ -316,7 +318,7 @@ static void run_positions(const channel *h)
     }
 }
 
-/* Output channel `index` of an image from its plane. */
+/* Computes output channel `index` of an image from its plane. */
 static void run_channel(const params *p, const kernel_run *r, size_t image, size_t index,
                         const uint8_t *plane, uint8_t zero)
 {

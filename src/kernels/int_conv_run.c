@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of bytes: laying the image out, walking over its tiles, and the end of a tile. */
+/* Convolution of bytes: copying the image, computing its tiles, and the epilogue of a tile. */
 #include <string.h>
 
 #include "base/cancel.h"
@@ -13,7 +13,7 @@
 /* ---- The image ------------------------------------------------------------------------------ */
 
 #if defined(__x86_64__)
-/* 16 pixels of four channels side by side. */
+/* Interleaves 16 pixels of four channels. */
 static inline void put_pixels(uint8_t *to, const uint8_t *const *rows, size_t at, __m128i mask)
 {
     __m128i r[4], pair[4], *out = (__m128i *)to;
@@ -30,7 +30,7 @@ static inline void put_pixels(uint8_t *to, const uint8_t *const *rows, size_t at
 }
 #endif
 
-/* Four channels side by side. */
+/* Interleaves four channels: four bytes per pixel. */
 static void interleave(uint8_t *to, const uint8_t *const *rows, size_t count, uint8_t flip)
 {
     size_t i = 0;
@@ -46,7 +46,7 @@ static void interleave(uint8_t *to, const uint8_t *const *rows, size_t count, ui
         for (int k = 0; k < INT_GROUP; k++) to[INT_GROUP * i + (size_t)k] = rows[k][i] ^ flip;
 }
 
-/* `count` pixels of four bytes, `step` apart. */
+/* Copies `count` pixels of four bytes; those of `from` are `step` apart. */
 static inline void copy_pixels(uint32_t *to, const uint32_t *from, size_t count, size_t step)
 {
     size_t i = 0;
@@ -55,7 +55,8 @@ static inline void copy_pixels(uint32_t *to, const uint32_t *from, size_t count,
         for (; i + 4 <= count; i += 4)
             _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
     } else if (step == 2) {
-        for (; i + 4 < count; i += 4) { /* the one behind the last is not read */
+        for (; i + 4 < count;
+             i += 4) { /* `<`, not `<=`: the loads must not read behind the last pixel */
             const __m128 low = _mm_loadu_ps((const float *)(from + 2 * i));
             const __m128 high = _mm_loadu_ps((const float *)(from + 2 * i + 4));
             _mm_storeu_ps((float *)(to + i), _mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
@@ -70,7 +71,8 @@ static inline void fill_pixels(uint32_t *to, size_t count, uint32_t pixel)
     for (size_t i = 0; i < count; i++) to[i] = pixel;
 }
 
-/* One axis of a phase: positions [from, to) lie in the input, the first of them at `first`. */
+/* One axis of a phase: positions [from, to) lie in the input, position `from` at coordinate
+ * `first`. */
 typedef struct run_of {
     int64_t from, to, first;
 } run_of;
@@ -86,7 +88,7 @@ static run_of find_run(const int_conv *p, size_t d, int64_t residue, int64_t cou
     return r;
 }
 
-/* A phase from the plane of one quad. */
+/* Writes a phase from the plane of one quad. */
 static void lay_phase(const int_conv *p, uint32_t *to, const uint32_t *plane, int64_t y, int64_t x,
                       uint32_t zero)
 {
@@ -106,7 +108,7 @@ static void lay_phase(const int_conv *p, uint32_t *to, const uint32_t *plane, in
     }
 }
 
-/* Is the image of a quad its plane? */
+/* Is the laid-out image of a quad identical to its plane? */
 static bool is_plain(const int_conv *p)
 {
     return p->phases == 1 && p->taps == 1 && p->stride[0] == 1 && p->stride[1] == 1 &&
@@ -120,7 +122,7 @@ static uint8_t x_zero(const int_conv *p, const kernel_run *r)
                                          p->x_signed);
 }
 
-/* All phases of one quad of channels. */
+/* Writes all phases of one quad of channels. */
 static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
 {
     const size_t quad = index % p->quads, image = index / p->quads;
@@ -144,7 +146,7 @@ static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
                   p->phase_starts[1][i % p->phase_counts[1]], x_zero(p, r) * UINT32_C(0x01010101));
 }
 
-/* What is added to the sums of each channel. */
+/* Computes the offsets that are added to the sums of each channel: bias and zero points. */
 static void find_offsets(const int_conv *p, const kernel_run *r)
 {
     const char *packed = r->packed;
@@ -158,16 +160,18 @@ static void find_offsets(const int_conv *p, const kernel_run *r)
     for (size_t i = from; i < to; i++) offsets[i] = bias[i] + zero * (depth * zeros[i] - sums[i]);
 }
 
-/* ---- The end of a tile ---------------------------------------------------------------------- */
+/* ---- The epilogue of a tile
+ * ---------------------------------------------------------------------- */
 
 enum { MAX_RUNS = INT_MAX_COLUMNS };
 
-/* Positions of a tile that are elements of the output behind one another. */
+/* Positions of a tile that are contiguous in the output. */
 typedef struct run_out {
     size_t at, count, out;
 } run_out;
 
-/* A tile while it is finished: rows of channels from `channel` of output planes from `plane`. */
+/* State of a tile's epilogue. Its rows are channels from `channel` on, and output planes from
+ * `plane` on. */
 typedef struct tile_end {
     const int_conv *p;
     const kernel_run *r;
@@ -179,7 +183,7 @@ typedef struct tile_end {
     size_t run_count;
 } tile_end;
 
-/* The runs of positions [first, first + e->count). */
+/* Finds the runs of positions [first, first + e->count). */
 static void find_runs(tile_end *e, size_t first)
 {
     const size_t columns = e->p->columns, width = (size_t)e->p->out_size[1];
@@ -246,7 +250,8 @@ static void finish_floats(const tile_end *e, const int32_t *sums)
     }
 }
 
-/* `ones` are the sums of the unsigned operand alone, or NULL. */
+/* `ones`: sums of the unsigned operand, with all weights 1; NULL if the weights have no zero
+ * point. */
 static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_t *lines)
 {
     for (size_t i = 0; ones && i < e->rows; i++) {
@@ -267,7 +272,8 @@ static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
 typedef struct unit {
-    size_t image, tile, tile_end, row, row_end; /* image: of a batch and group; rows: groups */
+    size_t image, tile, tile_end, row,
+        row_end; /* image: index over batch and groups; row: index of a group of rows */
     size_t group;
     const uint8_t *laid; /* the image */
 } unit;
@@ -284,7 +290,7 @@ static unit find_unit(const int_conv *p, const kernel_run *r, size_t index)
     return u;
 }
 
-/* A full tile whose positions are elements of the output, one behind the other? */
+/* Is the tile full, and are its positions contiguous in the output? */
 static bool can_fuse(const tile_end *e)
 {
     const int_conv *p = e->p;
@@ -342,7 +348,7 @@ static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
 
 /* ---- Turned --------------------------------------------------------------------------------- */
 
-/* Lines of `columns` bytes, INT_MAX_COLUMNS apart, become columns of the output. */
+/* Transposes lines of `columns` bytes, INT_MAX_COLUMNS apart, to columns of the output. */
 static void turn(uint8_t *y, size_t size, const uint8_t *lines, size_t rows, size_t columns)
 {
     size_t c = 0;
@@ -371,7 +377,7 @@ static void turn(uint8_t *y, size_t size, const uint8_t *lines, size_t rows, siz
         for (size_t i = 0; i < rows; i++) y[c * size + i] = lines[i * INT_MAX_COLUMNS + c];
 }
 
-/* A panel of channels at all positions. */
+/* Computes a panel of channels at all positions. */
 static void run_panel(const tile_end *e, size_t image, size_t panel)
 {
     const int_conv *p = e->p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MatMulInteger, QLinearMatMul, QGemm, MatMulIntegerToFloat, DynamicQuantizeMatMul and
- * pgy:QuantizedMatMul: reading the use and packing B. */
+ * pgy:QuantizedMatMul: reading the problem and packing B. */
 #include "kernels/int_matmul.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
 
-/* Sums of a tile, offsets, scales, and these in float32. */
+/* Sums of a tile, offsets, scales, and the scales in float32. */
 enum {
     SCRATCH_BYTES = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) +
                     INT_MAX_COLUMNS * (sizeof(double) + sizeof(float))
@@ -20,7 +20,7 @@ enum {
 static const struct {
     const char *op;
     int_matmul_places at; /* b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero, bias, sum */
-    bool dynamic;         /* A is of floats */
+    bool dynamic;         /* A is float32 */
 } OPERATORS[] = {
     {"MatMulInteger", {1, 0, 2, 0, 3, 0, 0, 0, 0}, false},
     {"QLinearMatMul", {3, 1, 2, 4, 5, 6, 7, 0, 0}, false},
@@ -52,7 +52,8 @@ static bool find_operator(int_matmul *p, const kernel_problem *u)
     return p->at.b != 0 && (p->kind != INT_MATMUL_TO_BYTES || int_problem_is_byte(&u->outputs[0]));
 }
 
-/* Strides of the leading axes of an operand under NumPy's broadcasting; whether it has any. */
+/* Computes an operand's strides along the leading axes under NumPy's broadcasting. Returns whether
+ * one is not 0. */
 static bool batch_strides(uint64_t *out, const int_matmul *p, const kernel_tensor *t,
                           uint64_t matrix)
 {
@@ -70,7 +71,7 @@ static bool batch_strides(uint64_t *out, const int_matmul *p, const kernel_tenso
     return any;
 }
 
-/* Products that share B are one tall product. */
+/* Merges products that share B into one tall product. */
 static void join_batches(int_matmul *p)
 {
     uint64_t stride = p->m * p->k;
@@ -107,7 +108,7 @@ static bool read_shapes(int_matmul *p, const kernel_problem *u)
     return true;
 }
 
-/* A byte or bytes of the type of `like`, one or `count`. */
+/* Checks zero points: absent, one, or `count` bytes of the type of `like`. */
 static bool read_zeros(uint32_t *out, const kernel_problem *u, size_t place,
                        const kernel_tensor *like, uint64_t count)
 {
@@ -185,10 +186,10 @@ bool int_matmul_describe(int_matmul *p, const kernel_problem *u)
 
 /* ---- Planning ------------------------------------------------------------------------------- */
 
-/* Zero points of B that are zero for sure. */
+/* Are all zero points of B known to be zero? */
 static bool has_no_zeros(const int_matmul *p, const kernel_problem *u)
 {
-    if (!p->b_signed) return false; /* moved by 128 */
+    if (!p->b_signed) return false; /* unsigned bytes are offset by 128 */
     if (!p->at.b_zero) return true;
     if (!u->inputs[p->at.b_zero].data) return false;
     for (size_t i = 0; i < p->b_zeros; i++)
@@ -278,14 +279,14 @@ static pgy_status pack_constant(kernel_plan *out, const int_matmul *p, const ker
     return PGY_OK;
 }
 
-/* ---- What a plan may say -------------------------------------------------------------------- */
+/* ---- Plans from files -------------------------------------------------------------------- */
 
 static uint32_t first_phase_of(const int_matmul *p)
 {
     return p->a_float ? 0 : !p->b_constant || p->copies_a || p->sums_rows ? 1 : 2;
 }
 
-/* Are sizes small enough for all that is computed from them? */
+/* Are the sizes small enough that nothing computed from them overflows? */
 static bool has_valid_sizes(const int_matmul *p)
 {
     const uint64_t most = UINT64_C(1) << 48, depth = extent_add(p->k, INT_GROUP);
@@ -298,13 +299,13 @@ static bool has_valid_sizes(const int_matmul *p)
            (p->b_count == 1 || p->b_count == p->batch);
 }
 
-/* Elements of A or B of all products. */
+/* Elements of A or B up to the last one that a product reads. */
 static uint64_t reach_of(const int_matmul *p, const uint64_t *strides, uint64_t each)
 {
     return extent_add(extent_reach(p->batch_shape, strides, p->batch_rank), each - 1);
 }
 
-/* Elements of A whose range is looked for. */
+/* Elements of A whose range the first phase computes. */
 static uint64_t range_of(const int_matmul *p)
 {
     uint64_t count = p->m * p->k;

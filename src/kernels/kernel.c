@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of kernels, and what all of them share. Look-ups happen when a program is built, so
- * the table is walked from front to back. */
+/* The table of kernels, and functions that all kernels share. Look-ups only happen when a program
+ * is built, so a linear search is fast enough. */
 #include "kernels/kernel.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ static const kernel *const FAMILIES[] = {
     NULL,
 };
 
-/* All families, and behind them what is made of them. */
+/* All families, then the 16-bit adapters made from them. */
 static const kernel *tables[sizeof FAMILIES / sizeof *FAMILIES + 1];
 
 static void gather(void)
@@ -42,7 +42,7 @@ static const kernel *const *all_tables(void)
 /* Is "domain:op" (or "op" for ONNX's domain) a word of `ops`? */
 static bool lists(const char *ops, const char *domain, const char *op)
 {
-    if (!strstr(ops, op)) return false; /* most lists, without going through their words */
+    if (!strstr(ops, op)) return false; /* rejects most lists without splitting them into words */
     const size_t domain_size = strlen(domain), op_size = strlen(op);
     for (const char *word = ops; *word;) {
         const size_t size = strcspn(word, " ");
@@ -102,7 +102,7 @@ static const kernel *offered_kernel(size_t i)
     return found;
 }
 
-/* Those that were made elsewhere: of plug-ins, then of devices. */
+/* Kernels added at run time: those of plug-ins, then those of devices. */
 static const kernel *added_kernel(size_t i)
 {
     size_t plugins = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops over phases and parts. A failure is published before the barrier behind its phase, so
- * that no thread begins a phase which relies on what another one was to check. */
+ * no thread starts a phase that relies on a check which failed in another thread. */
 #include "kernels/launch.h"
 
 #include "base/cancel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pad in all modes and nearest Resize: along every axis a table says which place of the input goes
- * to which of the output, -1 being the padding value. The tables are packed. Places of the last
- * axis that follow each other in both are copied as runs. */
+/* Pad in all modes and nearest Resize: a table for each axis maps output indices to input indices;
+ * -1 stands for the padding value. The tables are the packed data. The longest run of consecutive
+ * indices of the last axis is copied at once. */
 #include <math.h>
 #include <string.h>
 
@@ -10,12 +10,13 @@
 #include "kernels/walk.h"
 
 typedef struct params {
-    uint32_t item, rank, inputs, value;       /* value: input of the padding value; 0: zeros */
-    uint64_t rows;                            /* of the output's last axis */
-    uint64_t in[WALK_AXES], shape[WALK_AXES]; /* of the input and the output */
-    uint64_t strides[WALK_AXES], tables[WALK_AXES]; /* of the input; where each table starts */
+    uint32_t item, rank, inputs,
+        value;     /* value: index of the input with the padding value; 0: pad with zeros */
+    uint64_t rows; /* number of rows along the output's last axis */
+    uint64_t in[WALK_AXES], shape[WALK_AXES];       /* of the input and the output */
+    uint64_t strides[WALK_AXES], tables[WALK_AXES]; /* strides of the input; start of each table */
     uint64_t entries;
-    uint64_t run_from, run_count; /* places of the last axis whose sources follow each other */
+    uint64_t run_from, run_count; /* indices of the last axis with consecutive sources */
 } params;
 
 /* ---- Pad --------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ static bool read_pads(int64_t *before, int64_t *after, const kernel_problem *u)
     return true;
 }
 
-/* Negative pads take elements away; the modes continue what is left. */
+/* Negative pads remove elements; the mode then pads the remaining ones. */
 static void map_pad(int32_t *table, int64_t size, int64_t before, int64_t after, pad_mode mode)
 {
     const int64_t first = before < 0 ? -before : 0, last = size + (after < 0 ? after : 0);
@@ -97,7 +98,7 @@ static bool map_all_pads(int32_t *tables, const params *p, const kernel_problem 
 /* ---- Resize -----------------------------------------------------------------------------------
  */
 
-/* Scale of each axis, as the reference has it. */
+/* Reads the scale of each axis, rounded as in the definition. */
 static bool read_scales(float *scales, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
@@ -115,7 +116,8 @@ static bool read_scales(float *scales, const kernel_problem *u)
     return true;
 }
 
-/* Positions and their rounding in single precision, where ties are exact. */
+/* Computes the input position in float32, as the definition does; else ties would round
+ * differently. */
 static bool position(double *out, const op_node *n, double o, float scale, double in, double size)
 {
     static const char *const NAME = "coordinate_transformation_mode";
@@ -172,7 +174,7 @@ static bool map_resize(int32_t *tables, const params *p, const kernel_problem *u
 /* ---- The kernel -------------------------------------------------------------------------------
  */
 
-/* Sets what follows from the shapes. */
+/* Sets the members that follow from the shapes. */
 static void place(params *p)
 {
     uint64_t stride = 1;
@@ -219,7 +221,7 @@ static bool accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-/* The longest run of following places. */
+/* Finds the longest run of consecutive source indices. */
 static void find_run(params *p, const int32_t *last)
 {
     const uint64_t n = p->shape[p->rank - 1];
@@ -259,7 +261,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-/* Everything follows from the shapes of input and output. */
+/* Do all other members follow from the shapes of input and output? */
 static bool is_consistent(const params *p)
 {
     params own = {.rank = p->rank, .rows = 1};
@@ -296,7 +298,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Tables come from a plan file, too. */
+/* Checks the tables at run time, because they come from the plan file, too. */
 static bool are_inside(const params *p, const int32_t *tables)
 {
     for (uint32_t d = 0; d < p->rank; d++)
@@ -309,7 +311,7 @@ static bool are_inside(const params *p, const int32_t *tables)
     return first >= 0 && (uint64_t)first + p->run_count <= p->in[last];
 }
 
-/* Places [from, to) of a row, one by one. x: NULL if the whole row is padding. */
+/* Copies indices [from, to) of a row one by one. x: NULL if the whole row is padding. */
 static void move_some(const params *p, char *y, const char *x, const char *value,
                       const int32_t *last, size_t from, size_t to)
 {

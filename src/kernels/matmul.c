@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MatMul, Gemm and the fused forms in float32. A constant B is packed when the kernel is prepared;
- * else a first phase packs it into the workspace. */
+/* MatMul, Gemm and their fusions in float32. `prepare` packs a constant B; another B is packed into
+ * the workspace by an extra first phase. */
 #include "kernels/matmul.h"
 
 #include <string.h>
@@ -10,13 +10,13 @@
 
 typedef struct params {
     matmul_shape s;
-    uint32_t level; /* of the processor that B is packed for */
+    uint32_t level; /* processor level that B is packed for */
     uint32_t b_constant, b_shared;
     uint32_t has_residual;
-    uint32_t inputs; /* the output comes behind them */
+    uint32_t inputs; /* also the index of the output operand */
 } params;
 
-/* ---- What is multiplied --------------------------------------------------------------------- */
+/* ---- The problem --------------------------------------------------------------------- */
 
 static bool is_float(const kernel_tensor *t)
 {
@@ -45,7 +45,7 @@ bool matmul_is_shared(const uint64_t *strides, uint32_t batch_rank)
     return true;
 }
 
-/* Products that share B and whose A lie one after the other are one tall product. */
+/* Merges products that share B and have consecutive A into one tall product. */
 static void join_batches(matmul_shape *s)
 {
     if (!s->batch_rank || !matmul_is_shared(s->b_batch, s->batch_rank) || s->a_column != 1 ||
@@ -63,7 +63,7 @@ static bool describe_matmul(matmul_shape *s, const kernel_problem *u)
 {
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1], *c = &u->outputs[0];
     const int32_t leading = c->rank - (a->rank > 1) - (b->rank > 1);
-    /* Vectors have no axes to exchange. */
+    /* A vector has no axes to transpose. */
     const bool turn_a = a->rank > 1 && op_attr_int(u->node, "transA", 0),
                turn_b = b->rank > 1 && op_attr_int(u->node, "transB", 0);
     if (leading > MATMUL_MAX_BATCH_RANK) return false;
@@ -116,7 +116,8 @@ static bool describe_gemm(matmul_shape *s, const kernel_problem *u)
     return u->input_count < 3 || !u->inputs[2].dtype || describe_bias(s, &u->inputs[2]);
 }
 
-/* The fused operators: pgy's, and com.microsoft's without its exchange of batch axes. */
+/* The fused operators: pgy:FusedMatMul, and com.microsoft:FusedMatMul without transBatchA and
+ * transBatchB. */
 static bool describe_fused(matmul_shape *s, const kernel_problem *u)
 {
     static const char *const ACTIVATIONS[] = {

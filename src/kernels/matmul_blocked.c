@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The blocked loop around the micro-kernels. A unit is up to UNIT_ROWS rows of C by UNIT_PANELS
- * panels; its sum runs over blocks of DEPTH, so that a panel stays in the second-level cache while
- * all rows of the unit pass over it. Rows of A are read in place unless A is transposed or its
- * columns lie apart; then they are copied block by block. Panels of 16-bit floats are widened
- * block by block where rows share them, else by the micro-kernel. */
+ * panels. Its sum is split into blocks of DEPTH, so that a panel stays in the second-level cache
+ * while all rows of the unit use it. Rows of A are read in place if their elements are contiguous,
+ * else copied block by block. Panels of 16-bit floats are widened block by block if many rows share
+ * them, else inside the micro-kernel. */
 #include <string.h>
 
 #include "kernels/matmul.h"
@@ -67,7 +67,8 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i)
     return offset;
 }
 
-/* ---- The end of a tile ---------------------------------------------------------------------- */
+/* ---- The epilogue of a tile
+ * ---------------------------------------------------------------------- */
 
 static void activate(float *c, size_t columns, const matmul_shape *s, const matmul_tile *t)
 {
@@ -161,7 +162,7 @@ static void run_rows(const matmul_tile *t, const matmul_data *d, size_t rows, si
         t->run[rows](depth, a, lda, b, c, ldc, accumulate);
 }
 
-/* One tile; a panel that is cut off at the edge of C goes through `edge`. */
+/* Computes one tile. A partial panel at the edge of C goes through the buffer `edge`. */
 static void run_tile(const matmul_tile *t, const matmul_data *d, size_t rows, size_t columns,
                      size_t depth, const float *a, size_t lda, const void *b, float *c, size_t ldc,
                      bool accumulate, float *edge)
@@ -190,8 +191,8 @@ static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit
     return u;
 }
 
-/* A block of a panel, as the micro-kernel takes it: widened ones lie behind the rest of the scratch
- * memory. */
+/* Returns a block of a panel as the micro-kernel reads it. Widened blocks go to the end of the
+ * scratch memory. */
 static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
                             size_t panel, size_t p, size_t depth, float *scratch)
 {
@@ -203,7 +204,7 @@ static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const m
     return room;
 }
 
-/* One block of the sum for all tiles of a unit; `rows_at`: its rows of A. */
+/* Adds one block of the sum to all tiles of a unit. `rows_at`: the unit's rows of A. */
 static void run_block(const matmul_shape *s, const matmul_tile *t, const block *u,
                       const matmul_data *d, size_t p, size_t depth, const float *rows_at,
                       size_t lda, float *edge)
@@ -243,9 +244,9 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const
     }
 }
 
-/* ---- What a plan may say -------------------------------------------------------------------- */
+/* ---- Plans from files -------------------------------------------------------------------- */
 
-/* Elements up to the last of all products that an operand holds. */
+/* Elements of an operand up to the last one that any of the products reads. */
 static uint64_t reach_of(const matmul_shape *s, const uint64_t *batch, uint64_t rows, uint64_t row,
                          uint64_t columns, uint64_t column)
 {
@@ -268,7 +269,7 @@ uint64_t matmul_b_reach(const matmul_shape *s)
 
 bool matmul_extent(kernel_extent *e, const matmul_shape *s, uint32_t has_residual, uint32_t c)
 {
-    const uint64_t most = INT64_MAX / 64; /* of the sums and roundings that sizes go into */
+    const uint64_t most = INT64_MAX / 64; /* leaves room for the sums and roundings of sizes */
     if (s->batch_rank > MATMUL_MAX_BATCH_RANK ||
         extent_product(s->batch_shape, s->batch_rank) != s->batch || !s->m || !s->n || !s->k ||
         !s->batch || s->m > most || s->n > most || s->k > most || s->batch > most)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MatMul, Gemm and the fused forms in float32 with a constant B of float16 or bfloat16, which stays
- * so when it is packed: products of few rows are bound by the memory that B takes. */
+/* MatMul, Gemm and their fusions in float32 with a constant B of float16 or bfloat16. B is packed
+ * in 16 bits, because the time of products with few rows is bound by reading B. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,13 +8,15 @@
 #include "kernels/half.h"
 #include "kernels/matmul.h"
 
-enum { FEW_TILES = 6 }; /* of rows, for which widening again and again is cheaper than storing */
+enum {
+    FEW_TILES = 6
+}; /* up to this many tiles of rows, widening B for each tile is cheaper than storing it widened */
 
 typedef struct params {
     matmul_shape s;
-    uint32_t level; /* of the processor that B is packed for */
+    uint32_t level; /* processor level that B is packed for */
     uint32_t dtype, b_shared, has_residual;
-    uint32_t inputs; /* the output comes behind them */
+    uint32_t inputs; /* also the index of the output operand */
 } params;
 
 static bool describe(matmul_shape *s, const kernel_problem *u)
@@ -28,7 +30,7 @@ static bool describe(matmul_shape *s, const kernel_problem *u)
 
 static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
 {
-    enum { ROWS = 144 }; /* that share a widened block */
+    enum { ROWS = 144 }; /* rows that share a widened block */
     matmul_shape s;
     if (!describe(&s, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
@@ -54,7 +56,7 @@ static bool accept_avx512(kernel_problem *u, double *cost_ns)
     return accept_at(u, cost_ns, 90);
 }
 
-/* All panels of one B; columns beyond its edge are zeros. */
+/* Packs all panels of one B; columns beyond its edge are zeros. */
 static void pack(uint16_t *to, const uint16_t *b, const matmul_shape *s, const matmul_tile *t)
 {
     for (size_t first = 0; first < s->n; first += t->columns) {
@@ -127,7 +129,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* For few rows. */
+/* Returns micro-kernels that read 16-bit panels, for products with few rows; else NULL. */
 static const matmul_half_function *find_tile(const params *p, const matmul_tile *t)
 {
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisations in float32. A row is what has one mean and one variance: the last axes (layer),
- * a plane (instance), some channels (group). Batch normalisation and instances have one factor and
- * one bias for a row, layers one for each element of it. */
+/* Normalisations in float32. A row is a set of elements that share mean and variance: the last axes
+ * (layer), a plane (instance), some channels (group). Batch and instance normalisation have one
+ * factor and bias per row; layer normalisation has one per element of a row. */
 #include <math.h>
 #include <string.h>
 
@@ -18,15 +18,15 @@ enum { NO_TENSOR = 255 };
 
 typedef struct params {
     uint64_t rows, length;    /* of the input */
-    uint64_t channels, plane; /* of a group; of all, and 1 position, for others */
-    uint64_t skip_count;      /* elements of the skip, which repeats; 0: none */
+    uint64_t channels, plane; /* channels of the input; positions of one channel */
+    uint64_t skip_count;      /* elements of the skip input, which is repeated; 0: no skip */
     uint32_t kind, level;
-    uint8_t scale, bias, extra;   /* tensor numbers; extra: added to the input */
+    uint8_t scale, bias, extra;   /* operand indices; extra: bias added to the input */
     uint8_t y, mean, factor, sum; /* outputs */
     float epsilon;
 } params;
 
-/* ---- What is normalised -----------------------------------------------------------------------
+/* ---- The problem -----------------------------------------------------------------------
  */
 
 static const struct {
@@ -62,7 +62,7 @@ static uint8_t input_of(const kernel_problem *u, size_t i)
     return i < u->input_count && u->inputs[i].dtype ? (uint8_t)i : NO_TENSOR;
 }
 
-/* Scale and bias that are exactly one row long. */
+/* Is scale or bias absent or exactly one row long? */
 static bool is_row(const kernel_problem *u, uint8_t i, uint64_t length, int64_t most_rank)
 {
     return i == NO_TENSOR ||
@@ -128,7 +128,8 @@ static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
+    while (strcmp(OPS[i].name, u->node->def->name))
+        i++; /* `accept` only gets operators of the table */
     *p = (params){.kind = OPS[i].kind,
                   .scale = NO_TENSOR,
                   .bias = NO_TENSOR,
@@ -205,7 +206,7 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
-/* ---- What a plan may say ----------------------------------------------------------------------
+/* ---- Plans from files ----------------------------------------------------------------------
  */
 
 static void touch(kernel_extent *e, uint8_t tensor, uint64_t count)
@@ -213,7 +214,7 @@ static void touch(kernel_extent *e, uint8_t tensor, uint64_t count)
     if (tensor != NO_TENSOR) extent_tensor(e, tensor, count, sizeof(float));
 }
 
-/* Members that number inputs must not number outputs, nor the other way round. */
+/* Do the members for inputs hold indices of inputs, and those for outputs indices of outputs? */
 static bool has_valid_numbers(const params *p, const kernel_claim *q)
 {
     const uint8_t inputs[] = {p->scale, p->bias, p->extra},
@@ -277,7 +278,8 @@ static float *tensor(const kernel_run *r, uint8_t i)
     return i == NO_TENSOR ? NULL : r->tensors[i];
 }
 
-/* The row with skip and bias added, in the output for sums or in y. */
+/* Adds skip and bias to a row. The result goes to the output for sums if there is one, else to
+ * y. */
 static const float *add_skip(const params *p, const kernel_run *r, size_t row)
 {
     static const uint32_t both[] = {1, 1};

@@ -61,7 +61,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-/* Numbers that prepare takes from bytes. */
+/* Are the zero points and limits in the ranges of bytes, as `prepare` makes them? */
 static bool are_bytes(const byte_binary *q)
 {
     return extent_between(q->a_zero, 0, 256) && extent_between(q->b_zero, 0, 256) &&

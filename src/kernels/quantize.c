@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QuantizeLinear and DequantizeLinear between float32 and integers, and DequantizeLinear of floats
- * and integers of fewer bits: one scale for all, for each index of an axis, or for each block. */
+/* QuantizeLinear and DequantizeLinear between float32 and integers, and DequantizeLinear from
+ * floats and integers of fewer bits. A scale applies to the tensor, to one index of an axis, or to
+ * one block. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,9 +10,9 @@
 #include "kernels/quantize_loops.h"
 #include "tensor/convert.h"
 
-enum { PIECE = 16384 }; /* elements that are one unit of work */
+enum { PIECE = 16384 }; /* elements in a unit of work */
 
-/* x as [outer, size, inner]; scales as [outer or 1, blocks, inner or 1]. */
+/* x is seen as [outer, size, inner], the scales as [outer or 1, blocks, inner or 1]. */
 typedef struct params {
     uint32_t level, quantises, type, inputs, has_zero, per_tensor, blocked;
     int32_t low, high;
@@ -43,7 +44,7 @@ static bool is_integer(pgy_dtype t)
     return t == PGY_U8 || t == PGY_I8 || t == PGY_U16 || t == PGY_I16;
 }
 
-/* Of the type that is quantised to. */
+/* Sets the limits of the quantised type. */
 static void set_limits(params *p)
 {
     const unsigned bits = pgy_dtype_describe((pgy_dtype)p->type)->bits;
@@ -103,7 +104,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-/* ---- What a plan may say -------------------------------------------------------------------- */
+/* ---- Plans from files -------------------------------------------------------------------- */
 
 static bool is_known_type(const params *p)
 {
@@ -113,7 +114,8 @@ static bool is_known_type(const params *p)
            type != PGY_F64 && type != PGY_I64 && type != PGY_U64 && type != PGY_U32;
 }
 
-/* Scales that find_scale may ask for; too many if the members contradict each other. */
+/* The number of scales that find_scale may index; EXTENT_TOO_MUCH if the members contradict each
+ * other. */
 static uint64_t scale_count(const params *p)
 {
     const uint64_t each = extent_mul(p->size, p->inner);
@@ -171,7 +173,7 @@ static void quantize(const params *p, const kernel_run *r, size_t at, size_t n, 
         loops->to_16((uint16_t *)y + at, x, n, &q);
 }
 
-/* Types without a loop of their own. */
+/* Dequantises types that have no loop of their own. */
 static void dequantize_any(const params *p, const kernel_run *r, size_t at, size_t n, size_t k)
 {
     const pgy_dtype type = (pgy_dtype)p->type;
@@ -200,7 +202,7 @@ static void dequantize(const params *p, const kernel_run *r, size_t at, size_t n
     }
 }
 
-/* The scale of element i, and how many elements from it on share it. */
+/* Returns the index of element i's scale; *run elements from i on share it. */
 static size_t find_scale(const params *p, size_t i, size_t *run)
 {
     *run = p->count - i;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions over any axes. If the innermost axis is reduced, each output element folds rows that
- * lie together; if it is kept, whole rows are folded element by element, COLUMNS at a time. Each
- * output element is folded in one order, so parts change nothing. */
+/* Reductions over any axes. If the innermost axis is reduced, each output element combines
+ * contiguous rows. If it is kept, rows are combined element by element, COLUMNS at a time. Each
+ * output element has a fixed order of operations, so the number of parts does not change
+ * results. */
 #include <math.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static const struct {
     {"ReduceLogSum", LOG_SUM}, {"ReduceLogSumExp", LOG_SUM_EXP},
 };
 
-/* ---- What is reduced --------------------------------------------------------------------------
+/* ---- The problem --------------------------------------------------------------------------
  */
 
 static bool mark_axes(bool *reduced, const kernel_problem *u)
@@ -57,7 +58,7 @@ static bool mark_axes(bool *reduced, const kernel_problem *u)
     return true;
 }
 
-/* The axes of x that are (not) reduced. */
+/* Makes a walk of the axes of x that are reduced, or of the others. */
 static bool pick_axes(walk *w, const kernel_tensor *x, const bool *reduced, bool wanted)
 {
     int64_t shape[PGY_MAX_RANK], strides[PGY_MAX_RANK], stride = 1;
@@ -77,7 +78,8 @@ static bool describe(params *p, const kernel_problem *u)
     const kernel_tensor *x = &u->inputs[0];
     bool reduced[PGY_MAX_RANK] = {false};
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
+    while (strcmp(OPS[i].name, u->node->def->name))
+        i++; /* `accept` only gets operators of the table */
     *p = (params){.kind = OPS[i].kind, .inputs = (uint32_t)u->input_count};
     if (u->outputs[0].dtype != x->dtype || !kernel_count(x) || x->rank > PGY_MAX_RANK) return false;
     p->integer = x->dtype == PGY_I64 || x->dtype == PGY_I32;
@@ -164,7 +166,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "number of operands");
     if (p->bytes != 4 && !(p->integer && p->bytes == 8)) return extent_refuse(e, "element type");
     if (!p->kept.count || !p->reduced.count) return extent_refuse(e, "shape");
-    /* Loops on floats take runs of the innermost axis whole. */
+    /* Loops on floats read runs of the innermost axis as contiguous. */
     const walk *inner = p->rows ? &p->reduced : &p->kept;
     if (!p->integer && inner->strides[0][inner->rank - 1] != 1) return extent_refuse(e, "strides");
     if (!p->integer && p->kind == LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1))
@@ -190,7 +192,7 @@ static float combine(uint32_t how, float a, float b)
     return how == PROD ? a * b : a + b;
 }
 
-/* A run that is too short for partial sums. */
+/* Reduces a run that is too short for partial sums. */
 static float fold_few(uint32_t how, const float *x, size_t n)
 {
     float y = x[0];
@@ -259,7 +261,7 @@ static void run_rows(const params *p, const kernel_run *r)
     for (size_t i = from; i < to; i++) y[i] = reduce_one(p, m, x + kept_offset(p, i));
 }
 
-/* y = y folded with the row x. */
+/* Combines the row x into y. */
 static void fold_row(const params *p, const elementwise_loop *loops, float *y, const float *x,
                      size_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LSTM, GRU and RNN in float32. X W' is one product for all steps, done in phase 0 with the biases.
- * Then there is a phase for each step (two for a GRU that resets before the product): H R' is added
- * to the rows of that step, and the gates make the next H. Parts cut the hidden units, so each sum
- * is made by one thread. Gates are padded to whole panels of the matrix product. */
+/* LSTM, GRU and RNN in float32. Phase 0 computes X W' with the biases for all steps as one product.
+ * Then each step takes one phase (two for a GRU that resets before the product): it adds H R' to
+ * the rows of that step, and applies the gates to get the next H. Parts divide the hidden units, so
+ * one thread computes each sum. Gates are padded to whole panels of the matrix product. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,15 +17,15 @@ typedef enum cell { CELL_RNN, CELL_GRU, CELL_LSTM } cell;
 typedef enum function { SIGMOID, TANH, RELU } function;
 
 typedef struct params {
-    uint32_t cell, level, directions, reverse; /* bit d of reverse: direction d walks backwards */
+    uint32_t cell, level, directions, reverse; /* bit d of reverse: direction d runs backwards */
     uint32_t gates, batch_first, late_reset, coupled; /* late_reset: linear_before_reset */
     uint32_t has_lengths, has_peephole, inputs, outputs, functions[6];
     uint64_t steps, batch, in, hidden, padded, width; /* padded: hidden; width: all gates */
-    uint64_t bias_r, peephole, w, r, each; /* places in the packed floats of a direction */
+    uint64_t bias_r, peephole, w, r, each; /* offsets in the packed floats of a direction */
     matmul_shape product;                  /* X W' of one direction */
 } params;
 
-/* ---- What is computed ----------------------------------------------------------------------- */
+/* ---- The problem ----------------------------------------------------------------------- */
 
 static bool read_functions(params *p, const op_node *n)
 {
@@ -86,7 +86,7 @@ static uint64_t padded_of(const params *p)
     return (p->hidden + columns - 1) / columns * columns;
 }
 
-/* Are sizes small enough for all that is computed from them? */
+/* Are the sizes small enough that nothing computed from them overflows? */
 static bool has_valid_sizes(const params *p)
 {
     if (!p->steps || !p->batch || !p->in || !p->hidden || p->steps > MOST_STEPS) return false;
@@ -95,7 +95,7 @@ static bool has_valid_sizes(const params *p)
            p->steps * p->batch <= MOST_FLOATS / (p->gates * padded_of(p));
 }
 
-/* Sets what follows from the sizes: padding, the product, places of packed weights. */
+/* Sets the members that follow from the sizes: padding, the product, offsets of packed weights. */
 static void place(params *p)
 {
     p->padded = padded_of(p);
@@ -156,7 +156,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-/* Gates of one direction with rows of zeros behind the hidden units of each. */
+/* Copies the gates of one direction; pads each gate with rows of zeros behind its hidden units. */
 static void pad_gates(float *to, const params *p, const float *from, uint64_t depth)
 {
     for (uint64_t g = 0; g < p->gates; g++, to += p->padded * depth) {
@@ -165,7 +165,7 @@ static void pad_gates(float *to, const params *p, const float *from, uint64_t de
     }
 }
 
-/* Both biases as one, except that of R which a late reset scales. */
+/* Adds both biases into one, except the bias of R that a late reset scales. */
 static void pack_biases(float *to, const params *p, const float *bias)
 {
     const uint64_t last = p->gates - 1;
@@ -228,7 +228,7 @@ static uint32_t phase_count(const params *p)
     return 1 + (uint32_t)(p->directions * p->steps) * (resets_early(p) ? 2 : 1);
 }
 
-/* The rows of all steps, and four states. */
+/* Gate rows of all steps, and four states. */
 static uint64_t workspace_floats(const params *p)
 {
     return p->directions * (p->steps * p->batch * p->width + 4 * p->batch * p->padded);
@@ -251,7 +251,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return pack(out, p, u, err);
 }
 
-/* ---- What a plan may say -------------------------------------------------------------------- */
+/* ---- Plans from files -------------------------------------------------------------------- */
 
 static bool is_same_product(const matmul_shape *a, const matmul_shape *b)
 {
@@ -261,7 +261,7 @@ static bool is_same_product(const matmul_shape *a, const matmul_shape *b)
            a->activation == b->activation;
 }
 
-/* Members that follow from others must be those that prepare computes. */
+/* Do the members that follow from others have the values that `prepare` computes? */
 static bool is_consistent(const params *p)
 {
     static const uint32_t GATES[] = {[CELL_RNN] = 1, [CELL_GRU] = 3, [CELL_LSTM] = 4};
@@ -303,7 +303,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* One direction of a run. */
+/* Memory of one direction during a run. */
 typedef struct run_state {
     const params *p;
     const kernel_run *r;
@@ -335,7 +335,7 @@ static uint64_t length_of(const run_state *s, uint64_t b)
     return n < 0 ? 0 : (uint64_t)n > p->steps ? p->steps : (uint64_t)n;
 }
 
-/* Where batch entry b is at a step that it has. */
+/* The time that batch entry b reads at `step`, which must be below its length. */
 static uint64_t time_of(const run_state *s, uint64_t step, uint64_t b)
 {
     return s->p->reverse >> s->direction & 1 ? length_of(s, b) - 1 - step : step;
@@ -347,7 +347,7 @@ static float *row_of(const run_state *s, uint64_t time, uint64_t b)
     return s->xw + (p->batch_first ? b * p->steps + time : time * p->batch + b) * p->width;
 }
 
-/* Of this direction in Y_h, Y_c, initial_h and initial_c. */
+/* Offset of batch entry b of this direction in Y_h, Y_c, initial_h and initial_c. */
 static uint64_t state_at(const run_state *s, uint64_t b)
 {
     const params *p = s->p;
@@ -393,7 +393,8 @@ static void multiply_inputs(const params *p, const kernel_run *r)
     }
 }
 
-/* Panel `panel` of a gate: the rows of this step += (or, into s->other, =) from R'. */
+/* Adds from R' for one panel of a gate to the rows of this step; with `other`, stores the product
+ * in s->other instead. */
 static void multiply(const run_state *s, uint64_t step, uint64_t gate, uint64_t panel,
                      const float *from, bool other)
 {
@@ -401,7 +402,9 @@ static void multiply(const run_state *s, uint64_t step, uint64_t gate, uint64_t 
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t column = panel * t->columns;
     const float *b = s->packed + p->r + (gate * p->padded + column) * p->hidden;
-    const uint64_t most = p->has_lengths ? 1 : t->rows; /* rows at the same time lie evenly */
+    const uint64_t most =
+        p->has_lengths ? 1 : t->rows; /* with lengths, entries can be at different times, so their
+                                         rows are not evenly spaced */
     const uint64_t stride = p->batch_first ? p->steps * p->width : p->width;
     for (uint64_t i = 0; i < p->batch; i += most) {
         const uint64_t rows = p->batch - i < most ? p->batch - i : most;
@@ -452,7 +455,7 @@ static void lstm(const run_state *s, float *row, float *h, float *c, size_t at, 
     for (size_t j = 0; j < n; j++) h[j] *= out[j];
 }
 
-/* row: gates z, r, h, of which z and r are done. */
+/* row: gates z, r, h; z and r are already activated. */
 static void gru(const run_state *s, float *row, float *h, const float *before, const float *other,
                 size_t at, size_t n)
 {
@@ -464,7 +467,8 @@ static void gru(const run_state *s, float *row, float *h, const float *before, c
     for (size_t j = 0; j < n; j++) h[j] = (1 - update[j]) * next[j] + update[j] * before[j];
 }
 
-/* Hidden units [at, at + n) of batch entry b. A GRU's first phase ends with its two first gates. */
+/* Computes hidden units [at, at + n) of batch entry b. The first phase of an early-reset GRU only
+ * computes its first two gates. */
 static void run_cell(const run_state *s, uint64_t step, uint64_t b, size_t at, size_t n, bool ends)
 {
     const params *p = s->p;
@@ -487,7 +491,7 @@ static void run_cell(const run_state *s, uint64_t step, uint64_t b, size_t at, s
     }
 }
 
-/* NULL: left out, or beyond those that the node has. */
+/* NULL if the output is omitted, or the node has fewer outputs. */
 static float *output_of(const run_state *s, uint32_t i)
 {
     return i < s->p->outputs ? s->r->tensors[s->p->inputs + i] : NULL;
@@ -513,7 +517,7 @@ static void store(const run_state *s, uint64_t step, uint64_t b, size_t at, size
         memcpy(last_c + state_at(s, b) + at, s->c + b * p->padded + at, count * sizeof *h);
 }
 
-/* Panels [from, to) of a direction. */
+/* Computes panels [from, to) of one direction. */
 static void run_panels(const run_state *s, uint64_t step, bool second, size_t from, size_t to)
 {
     const params *p = s->p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves whose output is the input read with other strides: Transpose, Slice with constant bounds,
- * Expand, Tile, DepthToSpace, SpaceToDepth. Elements count by their width alone. Runs along the
- * last axis are copies where it is contiguous; where another axis is, the two are turned in tiles.
- */
+/* Operators whose output is the input read with other strides: Transpose, Slice with constant
+ * bounds, Expand, Tile, DepthToSpace, SpaceToDepth. Only the width of an element matters, not its
+ * type. If the last axis is contiguous in the input, runs are copied; if another axis is, the two
+ * are transposed in tiles. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,10 +17,10 @@ typedef struct params {
     uint64_t offset; /* of the first element of the input */
     uint32_t item;   /* bytes */
     uint32_t inputs;
-    uint32_t turned; /* axis of stride 1 that is turned with the last one; 0: none */
+    uint32_t turned; /* 1 + the axis of stride 1 that is transposed with the last axis; 0: none */
 } params;
 
-/* A view of the input while it is worked out: sizes and strides of the output's axes. */
+/* The input seen through the output's axes: their sizes and strides. */
 typedef struct view {
     int32_t rank;
     int64_t shape[MAX_AXES], strides[MAX_AXES], offset;
@@ -135,7 +135,7 @@ static bool describe_tile(view *v, const kernel_problem *u)
     return true;
 }
 
-/* Six axes and how they are turned: what depth and space moves are. */
+/* Permutes six axes: DepthToSpace and SpaceToDepth are such transposes. */
 static void turn(view *v, const int64_t *sizes, const int *order)
 {
     int64_t strides[6], stride = 1;
@@ -188,7 +188,8 @@ static const struct {
 /* ---- The kernel -------------------------------------------------------------------------------
  */
 
-/* The axis to turn with the last one: that of stride 1, if the last one is not. */
+/* Returns 1 + the axis of stride 1 to transpose with the last axis; 0 if the last has stride 1 or
+ * an axis is too short. */
 static uint32_t find_turned(const walk *w)
 {
     const uint64_t last = w->strides[0][w->rank - 1];
@@ -204,7 +205,8 @@ static bool describe(params *p, const kernel_problem *u)
     const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
     view v;
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* only those are asked for */
+    while (strcmp(OPS[i].name, u->node->def->name))
+        i++; /* `accept` only gets operators of the table */
     *p = (params){.item = bits / 8, .inputs = (uint32_t)u->input_count};
     if (x->dtype == PGY_STRING || x->dtype != y->dtype) return false;
     if (bits != 8 && bits != 16 && bits != 32 && bits != 64) return false;
@@ -233,7 +235,7 @@ static uint64_t tile_rows(const params *p)
     return (p->w.shape[p->turned - 1] + TILE - 1) / TILE;
 }
 
-/* Planes of two turned axes, by rows of tiles. */
+/* Units of work: rows of tiles in all planes of the two transposed axes. */
 static uint64_t turned_units(const params *p)
 {
     const uint64_t last = p->w.shape[p->w.rank - 1];
@@ -252,8 +254,8 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-/* Elements up to the last that is read. Strides of a reversed axis are negative (as unsigned
- * numbers), so the first element in memory need not be the first one of the walk. */
+/* Elements up to the last one that is read. Strides of a reversed axis are negative (stored as
+ * unsigned numbers), so the walk may start behind its lowest element. */
 static uint64_t source_reach(const params *p)
 {
     uint64_t ahead[WALK_AXES] = {0}, back[WALK_AXES] = {0};

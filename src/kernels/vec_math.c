@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body (vec_math.inc) is plain code for one element in loops that the compiler turns into
- * vectors, compiled once for each processor level. All steps are IEEE operations, fused only where
- * MADD says so, so the last elements of an array, which run alone, get the bits of a vector's
- * lanes. */
+/* The body (vec_math.inc) is scalar code in loops that the compiler vectorises; it is compiled once
+ * for each processor level. All steps are IEEE operations, fused only by MADD, so the last elements
+ * of an array, which are computed one by one, get the same bits as a vector's lanes. */
 #include "kernels/vec_math.h"
 
 #include <math.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Axes of size one go away; neighbouring axes are joined where every operand steps over the outer
- * one as over the whole inner one. */
+/* Axes of size one are dropped. Neighbouring axes are merged if, for every operand, the stride of
+ * the outer one equals stride times size of the inner one. */
 #include "kernels/walk.h"
 
 #include <string.h>
 
 #include "base/cancel.h"
 
-/* Axis `from` moves to place `to`. */
+/* Copies axis `from` to position `to`. */
 static void move_axis(walk *w, uint32_t to, uint32_t from)
 {
     w->shape[to] = w->shape[from];
