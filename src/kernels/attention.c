@@ -26,13 +26,12 @@ typedef struct params {
     uint32_t level, inputs, causal, mask;
     uint64_t batch, heads, kv_heads, rows, keys, size, v_size;
     strides q, k, v, y;
-    uint64_t m_batch, m_head, m_row, m_key,
-        m_keys; /* strides of the mask; m_keys: number of keys that it covers */
-    uint64_t packed_keys, packed_values, v_padded; /* floats of one head */
+    uint64_t m_batch, m_head, m_row, m_key, m_keys; /* strides of the mask; its keys */
+    uint64_t packed_keys, packed_values, v_padded;  /* floats of one head */
     float scale, cap;
 } params;
 
-/* ---- The problem ----------------------------------------------------------------------- */
+/* ---- The problem ---------------------------------------------------------------------------- */
 
 static strides read_strides(const kernel_tensor *t, uint64_t heads)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Concat along the channels of tensors that come blocked: whole blocks are copied, so all inputs
- * but the last must fill theirs. */
+/* Concat along the channels of blocked tensors. Whole blocks are copied, so the channels of all
+ * inputs but the last must fill their blocks. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -78,7 +78,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Part of every copy. */
+/* Each part copies a share of every input. */
 static void run(const kernel_run *r)
 {
     const params *p = r->params;

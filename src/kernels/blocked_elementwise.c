@@ -43,13 +43,12 @@ static const struct {
 static uint32_t find_op(const kernel_problem *u, uint32_t *operands)
 {
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name))
-        i++; /* `accept` only gets operators of the table */
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* every operator of .ops is listed */
     *operands = OPS[i].operands;
     return OPS[i].op;
 }
 
-/* ---- The problem ----------------------------------------------------------------------- */
+/* ---- The problem ---------------------------------------------------------------------------- */
 
 static bool read_bound(float *out, const kernel_problem *u, size_t i, const char *name,
                        float fallback)

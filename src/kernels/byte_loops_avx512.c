@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over quantised bytes, AVX-512. Two operands are joined in float32; what is too near to a
- * half to be told by that is computed again in float64. */
+/* Loops over quantised bytes, AVX-512. Two operands are combined in float32. Results too close to a
+ * rounding boundary for float32 are computed again in float64. */
 #include "kernels/byte_loops.h"
 
 #include <string.h>
@@ -12,11 +12,11 @@
 
 #define TARGET TARGET_AVX512
 
-/* With factors up to 4 in all, three units for each and two for the sum. */
+/* If the factors sum to at most 4: three units of error for each, two for the sum. */
 #define FIXED_SLACK 16
 #include "kernels/byte_pack_avx512.inc"
 
-/* Factors in fixed point; not `fits`: what they give may be too large for it. */
+/* Factors in fixed point; `fits`: no result can overflow it. */
 typedef struct factors {
     float a, b, more;
     bool fits;
@@ -41,7 +41,7 @@ TARGET static inline __m512 load(const uint8_t *x, uint32_t step, uint8_t flip)
         _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, _mm_set1_epi8((char)flip))));
 }
 
-/* 16 results in fixed point. */
+/* Computes 16 results in fixed point. */
 TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, const factors *f)
 {
     __m512 v;
@@ -56,7 +56,7 @@ TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, cons
     return _mm512_cvtps_epi32(v);
 }
 
-/* 64 elements. */
+/* Computes 64 elements. */
 TARGET static inline void binary_64(uint8_t *y, const uint8_t *a, const uint8_t *b,
                                     const uint32_t *steps, const byte_binary *q, const factors *f,
                                     const byte_limits *limits)

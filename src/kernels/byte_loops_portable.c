@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over quantised bytes, plain C; and which set is for which processor. */
+/* Loops over quantised bytes, plain C; and the choice of the set for a processor. */
 #include "kernels/byte_loops.h"
 
 #define TARGET

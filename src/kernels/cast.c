@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cast between the types that models use: every pair has a loop (cast.inc). Floats truncate to
- * integers by way of int64, whose lowest number stands for what is out of range, and integers wrap.
- * 16-bit floats are rounded once; those from and to float32 have loops of their own (half.h). */
+/* Cast between the types that models use: every pair has a loop (cast.inc). Floats are truncated to
+ * int64, whose lowest number stands for values out of range, and then wrap to narrower integers.
+ * Results in 16-bit floats are rounded once; half.h converts them from and to float32. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -131,8 +131,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Between float32 and 16-bit floats, and from one of these to the other by way of float32, which
- * holds both exactly. False: another pair. */
+/* Casts between float32 and 16-bit floats, and between the two 16-bit types through float32, which
+ * holds both exactly. Returns false for other pairs. */
 static bool run_half(const params *p, void *y, const void *x, size_t n)
 {
     enum { PIECE = 1024 };

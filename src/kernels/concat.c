@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Concat and Split: rows of bytes that are cut into segments, each segment a tensor of its own.
- * Parts are ranges of the bytes of the whole. */
+/* Concat and Split: the whole tensor is rows of bytes, and each row consists of one segment from
+ * each piece. A part of the work is a byte range of the whole. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,9 +11,9 @@ enum { MAX_SEGMENTS = KERNEL_MAX_INPUTS };
 
 typedef struct params {
     uint64_t rows, row_bytes;
-    uint64_t ends[MAX_SEGMENTS]; /* of a segment in a row */
-    uint32_t segments, splits;   /* splits: the whole is the input */
-    uint32_t first, whole;       /* tensors */
+    uint64_t ends[MAX_SEGMENTS]; /* byte offsets in a row where segments end */
+    uint32_t segments, splits;   /* splits: the kernel is Split, so the whole tensor is the input */
+    uint32_t first, whole;       /* operand indices: of the first piece, of the whole */
 } params;
 
 static bool describe(params *p, const kernel_problem *u)
@@ -81,7 +81,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Bytes [from, to) of a row. */
+/* Copies bytes [from, to) of a row. */
 static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from, uint64_t to)
 {
     char *whole = (char *)r->tensors[p->whole] + row * p->row_bytes;

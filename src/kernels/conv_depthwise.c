@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution in float32 between tensors blocked by channels: every channel by itself.
- * Pixels at the left and right edge go one by one, with the taps that reach the input. */
+/* Depthwise convolution in float32 between tensors blocked by channels: each channel is its own
+ * group. Pixels at the left and right edge are computed one by one, with only the taps that fall
+ * inside the input. */
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "kernels/conv_plan.h"
@@ -10,7 +11,7 @@ typedef struct params {
     conv_shape s;
     uint32_t level;
     uint64_t block, blocks;
-    int64_t from, to; /* output columns whose taps all reach the input */
+    int64_t from, to; /* output columns whose taps all fall inside the input */
 } params;
 
 static bool is_depthwise(const conv_shape *s)
@@ -100,7 +101,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Where a row reads and writes. */
+/* Addresses that one output row reads and writes. */
 typedef struct line {
     const float *x, *w, *sum; /* x: column 0 of the first row of taps */
     float *y;

@@ -11,17 +11,17 @@
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
-enum { DEPTH = 1024 }; /* of a block of the sum, so that a panel stays in the cache */
+enum { DEPTH = 1024 }; /* taps in a block of the sum, so that a panel stays in the cache */
 
 typedef struct params {
     window w;
     uint32_t level, activation, has_bias, has_sum, inputs;
     float parameter[2];
     uint64_t batch, groups, in, out;   /* channels of one group */
-    uint64_t depth, positions, panels; /* taps of one output; output positions */
+    uint64_t depth, positions, panels; /* depth: taps of one output */
 } params;
 
-/* ---- What is convolved ---------------------------------------------------------------------- */
+/* ---- The problem ---------------------------------------------------------------------------- */
 
 static bool describe(params *p, const kernel_problem *u)
 {

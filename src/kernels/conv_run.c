@@ -5,12 +5,12 @@
 #include "base/cancel.h"
 #include "kernels/conv_plan.h"
 
-/* Where a unit reads and writes. */
+/* Addresses and indices of one unit of work. */
 typedef struct place {
-    const float *x;       /* of the group's first channel, or the copied band */
-    int64_t first_row;    /* of the input: the one that x starts with */
-    uint64_t width, rows; /* of what x points to */
-    int64_t shift;        /* pixels before the first one of a row */
+    const float *x;       /* the group's first channel, or the copied band */
+    int64_t first_row;    /* the input row that x starts with */
+    uint64_t width, rows; /* of the tensor or band at x */
+    int64_t shift;        /* pixels of padding in front of a row */
     uint64_t image, group, band, unit;
 } place;
 
@@ -34,7 +34,7 @@ static void copy_line(float *to, const float *from, uint64_t width, uint64_t pad
     memset(to + (pad + count) * item, 0, (room - count) * item * sizeof *to);
 }
 
-/* The input rows of a band with zeros on both sides. */
+/* Copies the input rows of a band with zeros on both sides. */
 static void copy_band(float *to, const conv_plan *p, const float *x, int64_t from, int64_t rows)
 {
     const conv_shape *s = &p->s;

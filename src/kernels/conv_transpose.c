@@ -10,16 +10,12 @@
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
-enum {
-    AXES = 3,
-    MOST_SUMS = 1 << 26
-}; /* floats of one output channel's terms, kept by each thread */
+enum { AXES = 3, MOST_SUMS = 1 << 26 }; /* floats of scratch per thread */
 
 typedef struct params {
     uint32_t level, has_bias, inputs;
     uint64_t batch, groups, in, out;        /* channels of one group */
-    uint64_t positions, panels, taps, area; /* positions, panels: of the input; taps: of the kernel;
-                                               area: positions of the output */
+    uint64_t positions, panels, taps, area; /* area: positions of the output */
     int64_t from[AXES], to[AXES], window[AXES], stride[AXES], dilation[AXES], pad[AXES];
 } params;
 

@@ -22,8 +22,7 @@ typedef struct params {
     conv_shape s;
     uint32_t level;
     uint64_t block, in_blocks, out_blocks, out_units;
-    uint64_t rows, columns, tiles, run,
-        runs; /* rows and columns of tiles in an image; all tiles; tiles in a run; runs */
+    uint64_t rows, columns, tiles, run, runs; /* run: tiles in a run */
 } params;
 
 static const winograd_transforms *transforms_of(uint32_t level)
@@ -243,9 +242,9 @@ static void copy_patch(float *to, const params *p, const float *x, int64_t row, 
     }
 }
 
-/* ---- Inputs that are not finite --------------------------------------------------------------
- *
- * A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
+/* ---- Inputs that are not finite ------------------------------------------------------------- */
+
+/* A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
  * not. So such inputs are replaced by 0 before the transform, and their products are added directly
  * to the outputs that they reach. */
 

@@ -23,8 +23,7 @@ typedef struct params {
     float last; /* the sum of a mean is divided by this */
 } params;
 
-/* ---- Parameters -------------------------------------------------------------------------------
- */
+/* ---- Parameters ----------------------------------------------------------------------------- */
 
 /* Sets p->args, and p->w.operands if the loop reads fewer inputs than the problem has; false if the
  * row does not fit the problem. */
@@ -168,8 +167,7 @@ static bool args_width_8(params *p, const kernel_problem *u)
     return is_wide(u, 64);
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------
- */
+/* ---- Rows ----------------------------------------------------------------------------------- */
 
 typedef struct row {
     const char *ops;
@@ -221,8 +219,7 @@ static const row *find_row(params *p, const kernel_problem *u)
     return NULL;
 }
 
-/* ---- Layouts ----------------------------------------------------------------------------------
- */
+/* ---- Layouts -------------------------------------------------------------------------------- */
 
 static bool is_spot(const kernel_tensor *t) /* at most one number for each channel */
 {
@@ -309,8 +306,7 @@ bool elementwise_place(walk *w, kernel_problem *u, uint32_t operands)
     return find_walk(w, u, operands);
 }
 
-/* ---- The kernel -------------------------------------------------------------------------------
- */
+/* ---- The kernel ----------------------------------------------------------------------------- */
 
 static bool describe(params *p, kernel_problem *u, const row **found)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel touches: the question, and help for the answers. */
+/* Calls a kernel's `extent` and checks its answer; helper functions for kernels. */
 #include "kernels/extent.h"
 
 #include <string.h>

@@ -74,7 +74,7 @@ typedef struct kernel_extent {
 /* Calls the kernel's `extent`. False if the parameters are invalid; out->why names the part. */
 bool kernel_extent_of(kernel_extent *out, const kernel *k, const kernel_claim *claim);
 
-/* ---- Help for kernels ------------------------------------------------------------------------ */
+/* ---- Help for kernels ----------------------------------------------------------------------- */
 
 /* Records the reason; returns false, so that callers write `return extent_refuse(...)`. */
 bool extent_refuse(kernel_extent *e, const char *why);

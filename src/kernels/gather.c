@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gather along any axis: blocks of bytes that an index chooses. Indices that are known are checked
- * when the kernel is chosen; others count from the end where negative, and one that is out of range
- * is a fault of the run. */
+/* Gather along any axis: each index selects a block of bytes. `accept` checks constant indices.
+ * Negative indices count from the end. At run time, an index out of range is a fault. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
 
-enum { MOST_EMPTY = 1 << 24 }; /* entries without bytes: nothing else limits their number */
+enum { MOST_EMPTY = 1 << 24 }; /* entries of 0 bytes, which no tensor size bounds */
 
 typedef struct params {
     uint64_t outer, length, count, block; /* block: bytes of an entry */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GridSample in float32 over up to three spatial axes. The taps of a stretch of positions, index
- * and weight, are found once and used for all channels. Positions are computed in double, as the
- * reference does, so both choose the same pixels. */
+/* GridSample in float32 over up to three spatial axes. Indices and weights of the taps are computed
+ * once for a stretch of positions and used for all channels. Positions are computed in double, as
+ * in the definition, so both choose the same pixels. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ typedef enum padding { ZEROS, BORDER, REFLECTION } padding;
 
 typedef struct params {
     uint32_t axes, mode, padding, align;
-    uint64_t batch, channels, plane, positions; /* of an image, of an output image */
+    uint64_t batch, channels, plane, positions; /* plane: input pixels; positions: output pixels */
     int64_t extent[AXES];
 } params;
 

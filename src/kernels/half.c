@@ -25,8 +25,7 @@ static inline float float_of(uint32_t bits)
     return v;
 }
 
-/* ---- One number -------------------------------------------------------------------------------
- */
+/* ---- One number ----------------------------------------------------------------------------- */
 
 static inline float f16_wide(uint16_t h)
 {
@@ -59,8 +58,7 @@ static inline uint16_t bf16_narrow(float v)
     return (uint16_t)(((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded) >> 16);
 }
 
-/* ---- Loops ------------------------------------------------------------------------------------
- */
+/* ---- Loops ---------------------------------------------------------------------------------- */
 
 static void widen_f16(float *to, const uint16_t *from, size_t count)
 {

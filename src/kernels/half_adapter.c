@@ -21,13 +21,12 @@ typedef enum place {
 } place;
 
 typedef struct tensor {
-    uint32_t place, half; /* half: PGY_F16, PGY_BF16 or 0 */
-    uint32_t packed,
-        item; /* packed: its source is float32 in the packed bytes; item: bytes of an element */
-    uint64_t count;     /* elements in its layout */
-    uint64_t row_count; /* elements per row; 0: all rows share the tensor */
-    uint64_t source;    /* offset in packed bytes */
-    uint64_t at;        /* offset in packed bytes, workspace or scratch memory */
+    uint32_t place, half;  /* half: PGY_F16, PGY_BF16 or 0 */
+    uint32_t packed, item; /* packed: read as float32 from packed bytes */
+    uint64_t count;        /* elements in its layout */
+    uint64_t row_count;    /* elements per row; 0: all rows share the tensor */
+    uint64_t source;       /* offset in packed bytes */
+    uint64_t at;           /* offset in packed bytes, workspace or scratch memory */
 } tensor;
 
 typedef struct params {
@@ -62,9 +61,7 @@ static bool has_half(const kernel_problem *u)
     return false;
 }
 
-/* ---- Widening a problem
- * ---------------------------------------------------------------------------
- */
+/* ---- Widening a problem --------------------------------------------------------------------- */
 
 /* Does the inner kernel read the constant weights in 16 bits? */
 static bool keeps(const kernel *inner, const kernel_problem *u, size_t i)
@@ -105,8 +102,7 @@ static void widen_use(kernel_problem *wide, const kernel *inner, const kernel_pr
     }
 }
 
-/* ---- Accepting --------------------------------------------------------------------------------
- */
+/* ---- Accepting ------------------------------------------------------------------------------ */
 
 /* Nanoseconds for all conversions. */
 static double conversion(const kernel_problem *u, bool in_chunks)
@@ -140,8 +136,7 @@ bool half_adapter_accept(kernel_problem *u, double *cost_ns)
     return accepted;
 }
 
-/* ---- Preparing --------------------------------------------------------------------------------
- */
+/* ---- Preparing ------------------------------------------------------------------------------ */
 
 /* State of half_adapter_prepare. */
 typedef struct preparation {
@@ -294,8 +289,7 @@ pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u, pgy_e
     return st;
 }
 
-/* ---- Plans from files ----------------------------------------------------------------------
- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 static uint64_t sum3(uint64_t at, uint64_t a, uint64_t b)
 {
@@ -408,8 +402,7 @@ bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* ---- Running -------------------------------------------------------------------------------- */
 
 static void convert(const kernel_run *r, const params *p, size_t i)
 {
@@ -471,8 +464,7 @@ static void run_whole(const kernel_run *r, const params *p)
     one.self->run(&one);
 }
 
-/* ---- Chunks -----------------------------------------------------------------------------------
- */
+/* ---- Chunks --------------------------------------------------------------------------------- */
 
 /* Copies rows [row, row + rows) of an input to where the inner kernel reads them. A short last
  * chunk is filled up with zeros. */

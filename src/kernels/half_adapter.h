@@ -13,13 +13,13 @@ const kernel *half_adapter_table(const kernel *const *families);
 /* The float32 kernel that an entry of that table wraps. */
 const kernel *half_adapter_inner(const kernel *self);
 
-/* ---- half_adapter.c: the functions of every entry ---- */
+/* ---- half_adapter.c: the functions of every entry ------------------------------------------- */
 bool half_adapter_accept(kernel_problem *u, double *cost_ns);
 pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err);
 void half_adapter_run(const kernel_run *r);
 bool half_adapter_extent(kernel_extent *e, const kernel_claim *q);
 
-/* ---- half_adapter_rows.c ---- */
+/* ---- half_adapter_rows.c -------------------------------------------------------------------- */
 
 enum { HALF_ADAPTER_TENSORS = KERNEL_TENSORS, HALF_ADAPTER_RANK = 8 };
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries "half:NAME", made when the table of kernels is looked at first. */
+/* The entries "half:NAME". The first look-up in the table of kernels makes them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/half_adapter.h"
 
-enum { MOST = 512, NAME_SIZE = 64, VERSION = 1, VERSIONS = 16 }; /* VERSION: of the wrapper */
+enum { MOST = 512, NAME_SIZE = 64, VERSION = 1, VERSIONS = 16 }; /* VERSION: of the adapter */
 
 static const kernel *wrapped[MOST];
 static kernel table[MOST + 1];
 static char names[MOST][NAME_SIZE];
 static size_t count;
 
-/* All but those that convert or move any bytes. */
+/* Is the kernel wrapped? Kernels that only convert or copy take 16-bit floats themselves. */
 static bool is_wrapped(const kernel *k)
 {
     static const char *const OTHERS[] = {"cast", "copy", "reorder"};

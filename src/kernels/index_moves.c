@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves by indices that are data: GatherElements, GatherND, ScatterElements and ScatterND without
- * reduction. Scatters copy the data in a first phase; in the second one part applies the updates in
- * their order, so that of several for one place the last stays. Indices count from the end where
- * negative; what is out of range is a fault of the run. */
+/* GatherElements, GatherND, and ScatterElements and ScatterND without reduction. Scatters copy the
+ * data in a first phase. In the second phase, one part applies all updates in order, so that the
+ * last of several updates to one element wins. Negative indices count from the end; an index out of
+ * range is a fault. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,9 +12,9 @@
 
 typedef struct params {
     uint32_t scatters, tuples, wide, item, rank; /* wide: indices are int64 */
-    uint64_t count;                              /* indices, or tuples of them */
-    uint64_t axis, length;                       /* of elements; indices of a tuple */
-    uint64_t block, batch_count, batch_elements; /* of tuples; elements */
+    uint64_t count;                              /* number of indices or of index tuples */
+    uint64_t axis, length;                       /* length: of the axis, or indices per tuple */
+    uint64_t block, batch_count, batch_elements; /* of tuples; block: elements of each */
     uint64_t data_bytes;
     uint64_t shape[WALK_AXES];   /* of the indices (elements) or the data's indexed axes (tuples) */
     uint64_t strides[WALK_AXES]; /* of the data */
@@ -113,7 +113,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-/* Elements of the data up to the last that an index may name. */
+/* Elements of the data up to the last one that an index can address. */
 static uint64_t reach_of(const params *p)
 {
     uint64_t sizes[WALK_AXES + 1];
@@ -169,7 +169,7 @@ static bool read_index(uint64_t *out, const params *p, const void *indices, size
     return *out < size;
 }
 
-/* The element of the data that index (or tuple) i names; false: out of range. */
+/* Finds the element of the data that index (or tuple) i addresses; false if out of range. */
 static bool find_place(uint64_t *out, const params *p, const void *indices, size_t i)
 {
     uint64_t index, at = 0, rest = i;

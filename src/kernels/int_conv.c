@@ -337,7 +337,7 @@ static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_problem *u, p
     return PGY_OK;
 }
 
-/* ---- Plans from files -------------------------------------------------------------------- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 bool int_conv_has_valid_sizes(const int_conv *p)
 {

@@ -55,8 +55,7 @@ static inline void copy_pixels(uint32_t *to, const uint32_t *from, size_t count,
         for (; i + 4 <= count; i += 4)
             _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
     } else if (step == 2) {
-        for (; i + 4 < count;
-             i += 4) { /* `<`, not `<=`: the loads must not read behind the last pixel */
+        for (; i + 4 < count; i += 4) { /* no read behind the last pixel */
             const __m128 low = _mm_loadu_ps((const float *)(from + 2 * i));
             const __m128 high = _mm_loadu_ps((const float *)(from + 2 * i + 4));
             _mm_storeu_ps((float *)(to + i), _mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
@@ -160,8 +159,7 @@ static void find_offsets(const int_conv *p, const kernel_run *r)
     for (size_t i = from; i < to; i++) offsets[i] = bias[i] + zero * (depth * zeros[i] - sums[i]);
 }
 
-/* ---- The epilogue of a tile
- * ---------------------------------------------------------------------- */
+/* ---- The epilogue of a tile ----------------------------------------------------------------- */
 
 enum { MAX_RUNS = INT_MAX_COLUMNS };
 
@@ -272,8 +270,7 @@ static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
 typedef struct unit {
-    size_t image, tile, tile_end, row,
-        row_end; /* image: index over batch and groups; row: index of a group of rows */
+    size_t image, tile, tile_end, row, row_end; /* image: of batch and group */
     size_t group;
     const uint8_t *laid; /* the image */
 } unit;

@@ -279,7 +279,7 @@ static pgy_status pack_constant(kernel_plan *out, const int_matmul *p, const ker
     return PGY_OK;
 }
 
-/* ---- Plans from files -------------------------------------------------------------------- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 static uint32_t first_phase_of(const int_matmul *p)
 {

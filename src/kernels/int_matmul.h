@@ -23,8 +23,7 @@ typedef struct int_matmul_places {
 typedef struct int_matmul {
     int_matmul_places at;
     uint32_t level, kind, inputs;
-    uint32_t a_signed, b_signed,
-        a_float; /* a_float: A is float32; the kernel first quantises it with one scale */
+    uint32_t a_signed, b_signed, a_float; /* a_float: phase 0 quantises A */
     uint32_t b_constant, copies_a, sums_rows, turn_a, turn_b, relu;
     uint32_t a_zeros; /* number of zero points: 1, one for each row, or 0 */
     uint32_t b_zeros, b_scales, bias_ints, first_phase;
@@ -34,9 +33,8 @@ typedef struct int_matmul {
     uint64_t batch, b_count;  /* number of products, of different B */
     uint32_t batch_rank;
     uint64_t batch_shape[INT_MATMUL_AXES], a_batch[INT_MATMUL_AXES], b_batch[INT_MATMUL_AXES];
-    uint64_t panels, chunk,
-        chunks; /* panels of columns; rows of a unit of work; number of such chunks */
-    uint64_t b_bytes, b_stride; /* of one packed B without and with its sums */
+    uint64_t panels, chunk, chunks; /* chunk: rows of a unit of work */
+    uint64_t b_bytes, b_stride;     /* of one packed B without and with its sums */
     /* Byte offsets into the workspace. */
     uint64_t at_b, at_a, at_rows, at_range;
 } int_matmul;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products of bytes: quantising and copying A, packing B, tiles and their ends. */
+/* Matrix products of bytes: quantising and copying A, packing B, tiles and their epilogues. */
 #include <string.h>
 
 #include "base/cancel.h"
@@ -15,7 +15,7 @@ static uint64_t product_offset(const int_matmul *p, const uint64_t *strides, siz
     return offset;
 }
 
-/* The scale and zero point of A that is quantised here; after the range is known. */
+/* Scale and zero point of an A that this kernel quantises; valid once the range phase is done. */
 static quantize_to dynamic_of(const int_matmul *p, const kernel_run *r)
 {
     const float *ranges = (const float *)((const char *)r->workspace + p->at_range);
@@ -33,7 +33,7 @@ static void find_range(const int_matmul *p, const kernel_run *r)
 {
     float *ranges = (float *)((char *)r->workspace + p->at_range), low = 0, high = 0;
     size_t from, to;
-    /* The elements of A, each once, whatever the batches are. */
+    /* Read each element of A once, even if batches share A. */
     uint64_t count = p->m * p->k;
     for (uint32_t d = 0; d < p->batch_rank; d++)
         if (p->a_batch[d]) count *= p->batch_shape[d];
@@ -63,7 +63,7 @@ static void copy_row(const int_matmul *p, const kernel_run *r, uint8_t *to, size
     memset(to + p->k, 0, size - p->k);
 }
 
-/* Row i of all products, as unsigned bytes. */
+/* Row `row`, counted over all products, as unsigned bytes. */
 static const uint8_t *row_of(const int_matmul *p, const kernel_run *r, size_t row)
 {
     if (p->copies_a) return (const uint8_t *)r->workspace + p->at_a + row * p->groups * INT_GROUP;
@@ -101,7 +101,7 @@ static void pack(const int_matmul *p, const kernel_run *r)
 
 /* ---- The product ---------------------------------------------------------------------------- */
 
-/* Columns of a panel, and what belongs to them. */
+/* Columns of a panel with their sums, offsets and scales. */
 typedef struct panel {
     const int_matmul *p;
     const kernel_run *r;
@@ -111,7 +111,7 @@ typedef struct panel {
     double *scales;
     float *factors; /* scales in float32 */
     double a_scale;
-    int32_t a_zero; /* of A, if it is one for all */
+    int32_t a_zero; /* zero point of A, if all rows share one */
 } panel;
 
 static int32_t b_zero(const int_matmul *p, const kernel_run *r, size_t j)
@@ -155,7 +155,8 @@ static void prepare_columns(panel *c)
     }
 }
 
-/* Zero points of B take sums of the rows of A, and a zero point for each row those of columns. */
+/* Corrects sums for zero points: those of B need the row sums of A, and a zero point per row of A
+ * needs the column sums of B. */
 static void shift_row(const panel *c, size_t row, int32_t *sums)
 {
     const int_matmul *p = c->p;
@@ -183,7 +184,7 @@ static void finish_floats(const panel *c, size_t at, const int32_t *sums)
     for (size_t j = 0; p->relu && j < c->count; j++) y[j] = y[j] < 0 ? 0 : y[j];
 }
 
-/* Row `row` of all products. */
+/* Applies the epilogue to row `row`, counted over all products. */
 static void finish_row(const panel *c, size_t row, int32_t *sums)
 {
     const int_matmul *p = c->p;
@@ -238,8 +239,8 @@ static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
     }
 }
 
-/* Phases: the range of A, where it is quantised; B and the rows of A; the product. Those that a use
- * does not need are left out. */
+/* Phases: 0 finds the range of A if it must be quantised; 1 packs B and copies rows of A; 2
+ * computes the product. Phases that a problem does not need are skipped. */
 void int_matmul_run(const kernel_run *r)
 {
     const int_matmul *p = r->params;

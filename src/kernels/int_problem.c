@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants of uses of kernels on quantised tensors. Their elements may lie at odd addresses. */
+/* Constants of problems with quantised tensors. Their elements need not be aligned, so they are
+ * read with the functions of tensor/convert.h. */
 #include "kernels/int_problem.h"
 
 #include "tensor/convert.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of products of bytes, AVX-512 without instructions of their own for it: bytes become 16-bit
- * numbers, the even and the odd ones of each group apart, and two pairs are multiplied and added.
- */
+/* Sums of products of bytes, AVX-512 without the instruction for it (VNNI): even and odd bytes of
+ * each group are widened to 16 bits in separate vectors, then multiplied and added in pairs. */
 #include "kernels/int_tile.h"
 
 #if defined(__x86_64__)

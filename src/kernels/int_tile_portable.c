@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of products of bytes in plain C; and which set is for which processor. */
+/* Sums of products of bytes in plain C; and the choice of the set for a processor. */
 #include "kernels/int_tile.h"
 
 #include <string.h>

@@ -28,13 +28,13 @@ typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
 #undef DOT
 #undef NAME
 
-/* A full tile from registers. */
+/* Applies the epilogue to a full tile in registers. */
 TARGET static inline __attribute__((always_inline)) void finish_tile(const int_job *j,
                                                                      __m512i (*acc)[3])
 {
     const byte_limits limits = find_limits(j->finish);
     const __m512 more = _mm512_set1_ps((float)(j->finish->zero * FIXED_ONE + FIXED_HALF));
-    static const int32_t NONE = 0; /* offsets are among the sums */
+    static const int32_t NONE = 0; /* the sums include the offsets */
     uint8_t *y = j->y;
 #pragma GCC unroll 8
     for (size_t r = 0; r < 8; r++, y += j->y_stride) {

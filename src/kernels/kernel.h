@@ -65,8 +65,7 @@ typedef struct kernel_plan {
 typedef struct kernel_run {
     const struct kernel *self;
     const void *params, *packed;
-    void *const
-        *tensors; /* inputs, then outputs, as in the problem; NULL where omitted or packed */
+    void *const *tensors; /* inputs, then outputs of the problem; NULL if omitted or packed */
     void *workspace, *scratch;
     uint32_t phase, part, parts;
     atomic_int *fault; /* a kernel_fault_kind; NULL: faults are not reported. For an enqueued kernel
@@ -148,7 +147,7 @@ static inline void kernel_fault(const kernel_run *r)
     kernel_fail(r, KERNEL_FAULT_INDEX);
 }
 
-/* ---- Help for kernels ------------------------------------------------------------------------ */
+/* ---- Help for kernels ----------------------------------------------------------------------- */
 
 size_t kernel_count(const kernel_tensor *t);      /* elements */
 size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout, padding lanes included */

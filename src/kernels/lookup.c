@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of one byte are tables: com.microsoft QLinearSigmoid and QLinearLeakyRelu, pgy:Lookup,
- * and QLinearConcat, where each input has a table of its own. */
+/* Functions of one byte, computed by a table of 256 results: com.microsoft QLinearSigmoid and
+ * QLinearLeakyRelu, pgy:Lookup, and QLinearConcat with one table for each input. */
 #include <math.h>
 #include <string.h>
 
@@ -12,13 +12,13 @@
 
 enum { VALUES = 256, MAX_SEGMENTS = 15 };
 
-/* The output is rows of segments; each segment of a row comes from one input. */
+/* The output consists of rows; each segment of a row comes from one input. */
 typedef struct params {
     uint32_t level, inputs, segments;
     uint64_t rows, row_bytes, ends[MAX_SEGMENTS];
-    uint32_t place[MAX_SEGMENTS];        /* input of a segment */
-    uint32_t copies[MAX_SEGMENTS];       /* its table changes nothing */
-    uint8_t table[MAX_SEGMENTS][VALUES]; /* by the byte as it lies in memory */
+    uint32_t place[MAX_SEGMENTS];        /* index of the segment's input */
+    uint32_t copies[MAX_SEGMENTS];       /* the table is the identity */
+    uint8_t table[MAX_SEGMENTS][VALUES]; /* indexed by the byte as stored, int8 or uint8 */
 } params;
 
 /* ---- Tables --------------------------------------------------------------------------------- */
@@ -31,7 +31,8 @@ static double activate(const op_node *n, double x)
     return x;
 }
 
-/* The table of segment s: from input `x` with its scale behind it, to the scale at input `y`. */
+/* Makes the table of segment s. Input x is followed by its scale and zero point; input y is the
+ * scale of the output. */
 static bool make_table(params *p, const kernel_problem *u, uint32_t s, size_t x, size_t y)
 {
     const pgy_dtype from = u->inputs[x].dtype, to = u->outputs[0].dtype;
@@ -126,7 +127,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Bytes [from, to) of a row. */
+/* Computes bytes [from, to) of a row. */
 static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from, uint64_t to)
 {
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);

@@ -10,17 +10,15 @@
 #include "kernels/walk.h"
 
 typedef struct params {
-    uint32_t item, rank, inputs,
-        value;     /* value: index of the input with the padding value; 0: pad with zeros */
-    uint64_t rows; /* number of rows along the output's last axis */
-    uint64_t in[WALK_AXES], shape[WALK_AXES];       /* of the input and the output */
+    uint32_t item, rank, inputs, value;       /* value: the padding value's input; 0: zeros */
+    uint64_t rows;                            /* number of rows along the output's last axis */
+    uint64_t in[WALK_AXES], shape[WALK_AXES]; /* of the input and the output */
     uint64_t strides[WALK_AXES], tables[WALK_AXES]; /* strides of the input; start of each table */
     uint64_t entries;
     uint64_t run_from, run_count; /* indices of the last axis with consecutive sources */
 } params;
 
-/* ---- Pad --------------------------------------------------------------------------------------
- */
+/* ---- Pad ------------------------------------------------------------------------------------ */
 
 typedef enum pad_mode { CONSTANT, EDGE, REFLECT, WRAP } pad_mode;
 
@@ -95,8 +93,7 @@ static bool map_all_pads(int32_t *tables, const params *p, const kernel_problem 
     return true;
 }
 
-/* ---- Resize -----------------------------------------------------------------------------------
- */
+/* ---- Resize --------------------------------------------------------------------------------- */
 
 /* Reads the scale of each axis, rounded as in the definition. */
 static bool read_scales(float *scales, const kernel_problem *u)
@@ -171,8 +168,7 @@ static bool map_resize(int32_t *tables, const params *p, const kernel_problem *u
     return true;
 }
 
-/* ---- The kernel -------------------------------------------------------------------------------
- */
+/* ---- The kernel ----------------------------------------------------------------------------- */
 
 /* Sets the members that follow from the shapes. */
 static void place(params *p)

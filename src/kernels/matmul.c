@@ -16,7 +16,7 @@ typedef struct params {
     uint32_t inputs; /* also the index of the output operand */
 } params;
 
-/* ---- The problem --------------------------------------------------------------------- */
+/* ---- The problem ---------------------------------------------------------------------------- */
 
 static bool is_float(const kernel_tensor *t)
 {

@@ -67,8 +67,7 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i)
     return offset;
 }
 
-/* ---- The epilogue of a tile
- * ---------------------------------------------------------------------- */
+/* ---- The epilogue of a tile ----------------------------------------------------------------- */
 
 static void activate(float *c, size_t columns, const matmul_shape *s, const matmul_tile *t)
 {
@@ -244,7 +243,7 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const
     }
 }
 
-/* ---- Plans from files -------------------------------------------------------------------- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 /* Elements of an operand up to the last one that any of the products reads. */
 static uint64_t reach_of(const matmul_shape *s, const uint64_t *batch, uint64_t rows, uint64_t row,

@@ -8,9 +8,7 @@
 #include "kernels/half.h"
 #include "kernels/matmul.h"
 
-enum {
-    FEW_TILES = 6
-}; /* up to this many tiles of rows, widening B for each tile is cheaper than storing it widened */
+enum { FEW_TILES = 6 }; /* so few tiles of rows widen B themselves */
 
 typedef struct params {
     matmul_shape s;

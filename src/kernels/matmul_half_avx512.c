@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product in float32 with B of 16-bit floats, AVX-512: tiles of 12 x 32. B is widened
- * when it is loaded. */
+/* Matrix product in float32 with B of 16-bit floats, AVX-512: tiles of 12 x 32. Loads from B widen
+ * it. */
 #include "kernels/matmul_tile.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix product in float32 for any processor: tiles of 4 x 8 in vectors of four, which compilers
- * map to what there is. */
+ * map to the instructions of the processor. */
 #include <string.h>
 
 #include "kernels/matmul_tile.h"

@@ -26,8 +26,7 @@ typedef struct params {
     float epsilon;
 } params;
 
-/* ---- The problem -----------------------------------------------------------------------
- */
+/* ---- The problem ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -128,8 +127,7 @@ static bool describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name))
-        i++; /* `accept` only gets operators of the table */
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* every operator of .ops is listed */
     *p = (params){.kind = OPS[i].kind,
                   .scale = NO_TENSOR,
                   .bias = NO_TENSOR,
@@ -149,8 +147,7 @@ static bool describe(params *p, const kernel_problem *u)
     return x->rank > 1 && describe_planes(p, u);
 }
 
-/* ---- The kernel -------------------------------------------------------------------------------
- */
+/* ---- The kernel ----------------------------------------------------------------------------- */
 
 static bool accept_at(kernel_problem *u, double *cost_ns, double each)
 {
@@ -206,8 +203,7 @@ static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_
     return prepare_at(out, u, CPU_AVX512, err);
 }
 
-/* ---- Plans from files ----------------------------------------------------------------------
- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 static void touch(kernel_extent *e, uint8_t tensor, uint64_t count)
 {
@@ -270,8 +266,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return p->kind == LAYER || p->kind == ROOT ? extent_layer(e, p, q) : extent_planes(e, p, q);
 }
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* ---- Running -------------------------------------------------------------------------------- */
 
 static float *tensor(const kernel_run *r, uint8_t i)
 {

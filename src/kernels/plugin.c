@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every tactic becomes a kernel, made when the table is asked for the first time after its library
- * was loaded. Uses and runs are told in the public structs; parameters carry in front what a run
- * has to know of the node. */
+/* Every tactic of a plug-in becomes a kernel when the table is first read after its library was
+ * loaded. Tactics get problems and runs in the public structs. Parameters start with a header that
+ * holds what a run must know about the node. */
 #include "kernels/plugin.h"
 
 #include <math.h>
@@ -18,26 +18,26 @@
 static const char LOG_PATH[] = "backend/trt/plugin.py";
 
 typedef struct outside {
-    kernel kernel; /* first, so that a kernel leads here */
+    kernel kernel; /* first, so that a kernel pointer converts to this struct */
     const op_def *row;
     const pgy_operator_tactic *tactic;
 } outside;
 
-/* In front of the tactic's own parameters. */
+/* The header in front of the tactic's own parameters. */
 typedef struct params {
-    uint64_t size_bytes; /* of what follows */
+    uint64_t size_bytes; /* of the tactic's parameters, which follow */
     uint32_t inputs, outputs;
     uint64_t reserved[6];
 } params;
 
 enum { MAX_KERNELS = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static arena kept; /* as long as the process */
+static arena kept; /* never freed: kernels live as long as the process */
 static const outside *kernels[MAX_KERNELS];
 static atomic_size_t count;
 static size_t rows_seen;
 
-/* ---- Uses ----------------------------------------------------------------------------------- */
+/* ---- Problems ------------------------------------------------------------------------------- */
 
 typedef struct described {
     pgy_operator_call call;
@@ -128,7 +128,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return st ? pgy_error_prefix(err, st, "plug-in %s: ", o->kernel.name) : PGY_OK;
 }
 
-/* The tactic's own words; without them only what stands in front of its parameters is known. */
+/* Asks the tactic for its extent; if it has no such function, only the header can be checked. */
 static bool extent(kernel_extent *e, const kernel_claim *q)
 {
     const outside *o = (const outside *)q->self;
@@ -197,7 +197,7 @@ static bool add(const op_def *row, const pgy_operator_tactic *tactic)
     return true;
 }
 
-/* Operators that were loaded since. */
+/* Adds the tactics of operators that were loaded since the last call. */
 static void add_new(void)
 {
     const op_def *row;

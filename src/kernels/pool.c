@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling in float32 on tensors blocked by channels: MaxPool, AveragePool and the global ones, over
- * up to three spatial axes; and ReduceMean over all of these. */
+/* Pooling in float32 on tensors blocked by channels: MaxPool, AveragePool and their global forms
+ * over up to three spatial axes, and ReduceMean over all spatial axes. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -48,7 +48,8 @@ static bool read_window(params *p, const kernel_problem *u)
     return true;
 }
 
-/* Are the axes those from 2 on? The output has none of them, or all with size 1. */
+/* Does ReduceMean reduce exactly the axes from 2 on? The output then lacks them, or has them with
+ * size 1. */
 static bool is_global_mean(const kernel_problem *u)
 {
     const kernel_tensor *given = &u->inputs[1];
@@ -96,7 +97,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level)
     const double pixels = (double)(p.planes * ((p.channels + block - 1) / block)) *
                           (double)(p.out[0] * p.out[1] * p.out[2]);
     const double taps = (double)p.window[0] * (double)(p.window[1] * p.window[2]);
-    if (u->outputs[0].rank < 3 && p.channels % block) return false; /* the same bytes only then */
+    if (u->outputs[0].rank < 3 && p.channels % block) return false; /* no room for padding */
     u->inputs[0].layout = u->outputs[0].layout = blocked_layout(block);
     if (u->input_count > 1) u->inputs[1].layout = KERNEL_LINEAR;
     if (u->outputs[0].rank < 3) u->outputs[0].layout = KERNEL_LINEAR;
@@ -158,8 +159,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Taps [from, from + count) of axis d that lie in the input at output position o, and how many
- * count for a mean. */
+/* At one output position, taps [from, from + count) of an axis fall inside the input; `counted`
+ * taps count for the mean. */
 typedef struct reach {
     int64_t from, count, counted;
 } reach;

@@ -104,7 +104,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-/* ---- Plans from files -------------------------------------------------------------------- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 static bool is_known_type(const params *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DynamicQuantizeLinear: the range of the input in one phase, its bytes in the next. */
+/* DynamicQuantizeLinear: the first phase finds the range of the input, the second quantises it. */
 #include <string.h>
 
 #include "base/alloc.h"

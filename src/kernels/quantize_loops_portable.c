@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops between float32 and quantised numbers, plain C; and which set is for which processor. */
+/* Loops between float32 and quantised numbers, plain C; and the choice of the set for a
+ * processor. */
 #include <math.h>
 
 #include "kernels/quantize_loops.h"

@@ -35,8 +35,7 @@ static const struct {
     {"ReduceLogSum", LOG_SUM}, {"ReduceLogSumExp", LOG_SUM_EXP},
 };
 
-/* ---- The problem --------------------------------------------------------------------------
- */
+/* ---- The problem ---------------------------------------------------------------------------- */
 
 static bool mark_axes(bool *reduced, const kernel_problem *u)
 {
@@ -78,8 +77,7 @@ static bool describe(params *p, const kernel_problem *u)
     const kernel_tensor *x = &u->inputs[0];
     bool reduced[PGY_MAX_RANK] = {false};
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name))
-        i++; /* `accept` only gets operators of the table */
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* every operator of .ops is listed */
     *p = (params){.kind = OPS[i].kind, .inputs = (uint32_t)u->input_count};
     if (u->outputs[0].dtype != x->dtype || !kernel_count(x) || x->rank > PGY_MAX_RANK) return false;
     p->integer = x->dtype == PGY_I64 || x->dtype == PGY_I32;
@@ -177,8 +175,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* ---- Floats -----------------------------------------------------------------------------------
- */
+/* ---- Floats --------------------------------------------------------------------------------- */
 
 static float start_of(uint32_t how)
 {
@@ -299,8 +296,7 @@ static void run_columns(const params *p, const kernel_run *r)
     }
 }
 
-/* ---- Integers ---------------------------------------------------------------------------------
- */
+/* ---- Integers ------------------------------------------------------------------------------- */
 
 #define T int64_t
 #define U uint64_t

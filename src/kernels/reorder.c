@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between layouts: linear to blocked by channels and back, and plain copies. The engine puts
- * them between kernels that do not agree. */
+/* Copies between layouts: linear to blocked by channels and back, and plain copies. The engine
+ * inserts them between kernels with different layouts. */
 #include <string.h>
 
 #include "base/alloc.h"

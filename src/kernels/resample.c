@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear and cubic Resize in float32, any axes. Each axis has, for every place of the output, some
- * places of the input and their weights (packed). A row of the output is first summed from rows of
- * the input over all other axes, then along itself. */
+/* Linear and cubic Resize in float32 along any axes. For each axis, the packed data hold the taps
+ * of every output index: input indices and weights. An output row is first summed over all other
+ * axes from rows of the input, then resampled along the last axis. */
 #include <math.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ typedef struct tap {
 
 typedef struct axis {
     uint64_t in, out, stride; /* stride: of the input */
-    uint64_t first;           /* of its taps; */
-    uint32_t taps;            /* of a place; 0: the axis stays as it is */
+    uint64_t first;           /* index of the axis' first tap */
+    uint32_t taps;            /* taps of one output index; 0: the axis is not resized */
     double scale;
 } axis;
 
@@ -30,8 +30,7 @@ typedef struct params {
     axis axes[WALK_AXES];
 } params;
 
-/* ---- Where from -------------------------------------------------------------------------------
- */
+/* ---- Taps ----------------------------------------------------------------------------------- */
 
 static bool is(const op_node *n, const char *attr, const char *word, const char *fallback)
 {
@@ -74,7 +73,7 @@ static uint32_t taps_of(const op_node *n, const axis *a)
     return reach <= MAX_TAPS / 2 ? (uint32_t)(2 * ceil(reach)) : MAX_TAPS + 1;
 }
 
-/* What lies outside counts for the edge, or not at all. */
+/* Taps outside the input read the edge, or get weight 0 (exclude_outside). */
 static void fill_taps(tap *t, const op_node *n, const axis *a, double x)
 {
     double weights[MAX_TAPS], sum = 0;
@@ -91,8 +90,7 @@ static void fill_taps(tap *t, const op_node *n, const axis *a, double x)
         t[i].weight = (float)(sum != 0 ? weights[i] / sum : weights[i]);
 }
 
-/* ---- The kernel -------------------------------------------------------------------------------
- */
+/* ---- The kernel ----------------------------------------------------------------------------- */
 
 static bool read_scale(double *scale, const kernel_problem *u, int32_t d)
 {
@@ -176,7 +174,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-/* Rows, strides and places of taps follow from the sizes of the axes. */
+/* Do rows, strides and offsets of taps follow from the sizes of the axes? */
 static bool has_valid_axes(const params *p)
 {
     uint64_t stride = 1, rows = 1, taps = 0;
@@ -207,7 +205,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Taps come from a plan file, too. */
+/* Checks the taps at run time, because they come from the plan file, too. */
 static bool are_inside(const params *p, const tap *taps)
 {
     for (uint32_t d = 0; d < p->rank; d++) {
@@ -226,7 +224,7 @@ static void add_row(float *y, const float *x, size_t n, float weight, bool first
         for (size_t i = 0; i < n; i++) y[i] += weight * x[i];
 }
 
-/* y = the row of the input that belongs to output row `row`, over all axes but the last. */
+/* Sums rows of the input over the taps of all axes but the last into y, for output row `row`. */
 static void sum_rows(const params *p, float *y, const float *x, const tap *taps, size_t row)
 {
     const tap *choice[WALK_AXES];

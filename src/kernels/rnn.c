@@ -25,7 +25,7 @@ typedef struct params {
     matmul_shape product;                  /* X W' of one direction */
 } params;
 
-/* ---- The problem ----------------------------------------------------------------------- */
+/* ---- The problem ---------------------------------------------------------------------------- */
 
 static bool read_functions(params *p, const op_node *n)
 {
@@ -251,7 +251,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return pack(out, p, u, err);
 }
 
-/* ---- Plans from files -------------------------------------------------------------------- */
+/* ---- Plans from files ----------------------------------------------------------------------- */
 
 static bool is_same_product(const matmul_shape *a, const matmul_shape *b)
 {
@@ -402,9 +402,7 @@ static void multiply(const run_state *s, uint64_t step, uint64_t gate, uint64_t 
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t column = panel * t->columns;
     const float *b = s->packed + p->r + (gate * p->padded + column) * p->hidden;
-    const uint64_t most =
-        p->has_lengths ? 1 : t->rows; /* with lengths, entries can be at different times, so their
-                                         rows are not evenly spaced */
+    const uint64_t most = p->has_lengths ? 1 : t->rows; /* lengths: rows not evenly spaced */
     const uint64_t stride = p->batch_first ? p->steps * p->width : p->width;
     for (uint64_t i = 0; i < p->batch; i += most) {
         const uint64_t rows = p->batch - i < most ? p->batch - i : most;

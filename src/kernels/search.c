@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ArgMax, ArgMin, TopK and CumSum along an axis, for float32, int64 and int32. NaN comes before
- * every number, and of equal numbers the lower index first, unless the last one is asked for. */
+/* ArgMax, ArgMin, TopK and CumSum along an axis, for float32, int64 and int32. NaN ranks before
+ * every number. Of equal numbers the one with the lower index ranks first, unless the node selects
+ * the last index. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ typedef enum kind { ARG, TOP, RUNNING } kind;
 typedef struct params {
     uint64_t outer, length, inner, k;
     uint32_t kind, type, smallest, last;          /* type: 0 float32, 1 int64, 2 int32 */
-    uint32_t exclusive, reverse, inputs, outputs; /* outputs: bit i: wanted */
+    uint32_t exclusive, reverse, inputs, outputs; /* outputs: bit i: output i is given */
 } params;
 
 static bool constant_int(int64_t *out, const kernel_tensor *t)
@@ -95,10 +96,9 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* ---- Order ------------------------------------------------------------------------------------
- */
+/* ---- Order ---------------------------------------------------------------------------------- */
 
-/* An element of a line: what comes first has the least key, then the least index. */
+/* An element of a line. Elements are ordered by key, then by index. */
 typedef struct ranked {
     uint64_t key, index;
 } ranked;
@@ -125,7 +125,7 @@ static bool before(ranked a, ranked b)
     return a.key != b.key ? a.key < b.key : a.index < b.index;
 }
 
-/* Heap with the last of all on top. */
+/* Restores the heap, whose top is the element that ranks last. */
 static void sift(ranked *heap, size_t count, size_t i)
 {
     for (;;) {
@@ -140,7 +140,7 @@ static void sift(ranked *heap, size_t count, size_t i)
     }
 }
 
-/* The first k of a line in order, kept in a heap while the line goes by. */
+/* Finds the first k elements of a line in order; a heap holds the best k so far. */
 static void find_top(const params *p, ranked *heap, const void *x, size_t from)
 {
     const size_t k = p->k;
@@ -162,8 +162,7 @@ static void find_top(const params *p, ranked *heap, const void *x, size_t from)
     }
 }
 
-/* ---- Lines ------------------------------------------------------------------------------------
- */
+/* ---- Lines ---------------------------------------------------------------------------------- */
 
 static void run_arg(const params *p, const kernel_run *r, size_t line)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and LogSoftmax in float32 along one axis. Rows that lie together are done one by one;
- * else COLUMNS neighbouring ones at a time, element by element. */
+/* Softmax and LogSoftmax in float32 along one axis. If the axis is the last one, rows are
+ * contiguous and computed one by one; else COLUMNS neighbouring rows are computed together, element
+ * by element. */
 #include <math.h>
 #include <string.h>
 
@@ -115,7 +116,7 @@ static void run_row(const vec_math *m, float *y, const float *x, size_t n, bool 
     m->affine(y, x, n, most, 1, -logf(sum));
 }
 
-/* Columns [0, n) of a block whose rows lie `step` apart. */
+/* Computes n columns of a block whose rows lie `step` elements apart. */
 static void run_columns(const params *p, float *y, const float *x, size_t n, size_t step)
 {
     float most[COLUMNS], sum[COLUMNS];

@@ -26,8 +26,7 @@ typedef struct view {
     int64_t shape[MAX_AXES], strides[MAX_AXES], offset;
 } view;
 
-/* ---- Operators --------------------------------------------------------------------------------
- */
+/* ---- Operators ------------------------------------------------------------------------------ */
 
 static bool plain_view(view *v, const kernel_tensor *t)
 {
@@ -185,8 +184,7 @@ static const struct {
     {"SpaceToDepth", describe_space_to_depth},
 };
 
-/* ---- The kernel -------------------------------------------------------------------------------
- */
+/* ---- The kernel ----------------------------------------------------------------------------- */
 
 /* Returns 1 + the axis of stride 1 to transpose with the last axis; 0 if the last has stride 1 or
  * an axis is too short. */
@@ -205,8 +203,7 @@ static bool describe(params *p, const kernel_problem *u)
     const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
     view v;
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name))
-        i++; /* `accept` only gets operators of the table */
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* every operator of .ops is listed */
     *p = (params){.item = bits / 8, .inputs = (uint32_t)u->input_count};
     if (x->dtype == PGY_STRING || x->dtype != y->dtype) return false;
     if (bits != 8 && bits != 16 && bits != 32 && bits != 64) return false;

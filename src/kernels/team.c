@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread team. Threads wait for a number to change: the round of tasks, or the round of the
- * barrier. A waiter spins first, because the next step is usually microseconds away; then it sleeps
- * on the number (futex). Whoever changes a number wakes sleepers only if there are some. Where the
- * teams of the process that have work have more threads than there are processors, whoever is
- * waited for may need the waiter's, so nobody spins. Other processes are noticed by waits that take
- * longer than it is worth to spin: each halves a thread's patience, and a sleep that was too short
- * to be worth it restores it. */
+/* The thread team. A thread waits for a number to change: the round of tasks, or the round of the
+ * barrier. It spins first, because the next step is usually microseconds away; then it sleeps on
+ * the number (futex). The thread that changes a number wakes sleepers only if there are any.
+ * Threads do not spin while the process has more runnable team threads than processors, because a
+ * thread that has work may need the waiter's processor. Load from other processes shows in long
+ * waits: a wait longer than SPIN_NS halves the time that the thread spins, and a shorter sleep
+ * restores it. */
 #include "kernels/team.h"
 
 #include <linux/futex.h>
@@ -32,9 +32,9 @@ typedef struct worker {
 } worker;
 
 struct team {
-    signal_word start, arrived, passed; /* rounds of tasks, threads at the barrier, its rounds */
+    signal_word start, arrived, passed; /* rounds of tasks; arrivals at and rounds of the barrier */
     _Alignas(CACHE_LINE) atomic_uint running;
-    signal_word done; /* rounds that all workers have finished */
+    signal_word done; /* number of the last round that all workers finished */
     void (*task)(size_t thread, size_t size, void *user);
     void *user;
     bool stopping;
@@ -46,7 +46,7 @@ struct team {
 /* How long this thread spins within a task. */
 static _Thread_local int64_t patience_ns = SPIN_NS;
 
-/* Threads of all teams that have a task. */
+/* Number of threads in all teams that run a task. */
 static atomic_size_t busy_threads;
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -60,13 +60,13 @@ static void pause_briefly(void)
 #endif
 }
 
-/* May one spin, if `more` threads want to beside those that have a task? */
+/* Are there processors for `more` threads besides those that run a task? */
 static bool may_spin(const team *t, size_t more)
 {
     return atomic_load_explicit(&busy_threads, memory_order_relaxed) + more <= t->processors;
 }
 
-/* False: the time was over. */
+/* Returns false if the time is over. */
 static bool spin(const signal_word *w, unsigned old, int64_t until)
 {
     do {
@@ -86,13 +86,13 @@ static void sleep_on(signal_word *w, unsigned old)
     atomic_fetch_sub(&w->sleepers, 1);
 }
 
-/* For a task: nobody knows when it comes. */
+/* Waits for a task. How soon it comes is unknown, so waits do not change the thread's patience. */
 static void wait_long(const team *t, signal_word *w, unsigned old)
 {
     if (!spin(w, old, clock_ns() + (may_spin(t, t->size) ? SPIN_NS : 0))) sleep_on(w, old);
 }
 
-/* For the others of a task. */
+/* Waits for other threads within a task. */
 static void wait_change(const team *t, signal_word *w, unsigned old)
 {
     const int64_t start = clock_ns();

@@ -2,8 +2,7 @@
 /* Vectors of eight floats for any processor: compilers map them to the instructions it has. */
 #include <stdint.h>
 
-#pragma GCC diagnostic ignored \
-    "-Wpsabi" /* vectors never cross a file's border, so their ABI does not matter */
+#pragma GCC diagnostic ignored "-Wpsabi" /* no vector crosses a file's border */
 
 typedef float vector_eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t vector_mask __attribute__((vector_size(32)));
