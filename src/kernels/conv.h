@@ -41,8 +41,8 @@ void conv_activate(uint32_t activation, float *y, size_t count);
 /* Sets the layouts of data input, sum and output. */
 void conv_set_layouts(kernel_problem *u, kernel_layout in, kernel_layout out);
 double conv_flop_count(const conv_shape *s);
-/* The scalar end of a run of pixels of one block with `lanes` channels: tiles neither apply slow
- * activations nor clear the lanes beyond the channels. */
+/* Finishes pixels of one block with `lanes` channels, because tiles neither apply slow activations
+ * nor clear the lanes beyond the channels. conv_must_finish: is there anything to do? */
 bool conv_must_finish(const conv_shape *s, size_t block, size_t lanes);
 void conv_finish(const conv_shape *s, float *y, size_t pixels, size_t block, size_t lanes);
 /* Kernel rows [*from, *to) that fall inside the input, not into its padding, at output row y. */

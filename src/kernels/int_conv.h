@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution of bytes, exact in int32: the problem, and the parts of the packed weights.
  *
- * The first step copies the padded image to [n][group][phase][quad of channels][row][column], four
- * bytes each. A phase holds the pixels whose coordinates have one residue modulo the strides. Then
- * each tap of the kernel is one constant offset, and a tile of output positions, counted along the
- * padded rows, is a matrix product. */
+ * First, the kernel copies the padded image to [n][group][phase][quad of channels][row][column],
+ * four bytes each. A phase holds the pixels whose coordinates have one residue modulo the strides.
+ * Then each tap of the kernel is one constant offset, and a tile of output positions, counted along
+ * the padded rows, is a matrix product. */
 #ifndef KERNELS_INT_CONV_H
 #define KERNELS_INT_CONV_H
 

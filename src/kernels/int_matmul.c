@@ -243,7 +243,7 @@ void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, siz
     for (size_t panel = from; panel < to; panel++) {
         const size_t first = panel * width;
         const size_t count = p->n - first < width ? p->n - first : width;
-        /* A panel is as wide as the vectors that it fills. */
+        /* The last panel is only as wide as the vectors that it fills. */
         const size_t wide = (count + t->lanes - 1) / t->lanes * t->lanes;
         uint8_t *lines = packed + first * p->groups * INT_GROUP;
         memset(lines, 0, wide * p->groups * INT_GROUP);

@@ -23,7 +23,7 @@ typedef struct int_matmul_places {
 typedef struct int_matmul {
     int_matmul_places at;
     uint32_t level, kind, inputs;
-    uint32_t a_signed, b_signed, a_float; /* a_float: phase 0 quantises A */
+    uint32_t a_signed, b_signed, a_float; /* a_float: the kernel quantises A */
     uint32_t b_constant, copies_a, sums_rows, turn_a, turn_b, relu;
     uint32_t a_zeros; /* number of zero points: 1, one for each row, or 0 */
     uint32_t b_zeros, b_scales, bias_ints, first_phase;

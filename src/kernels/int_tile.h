@@ -35,7 +35,7 @@ typedef struct int_job {
     size_t tap_count, groups;
     size_t a_row, a_step, b_step;
     int32_t *c;
-    /* Not NULL: in a set that `fuses`, a full tile applies finish_rows before it stores. */
+    /* Not NULL: in a set that `fuses`, a full tile applies the epilogue of finish_rows itself. */
     const int_finish *finish;
     uint8_t *y;
     size_t y_stride;

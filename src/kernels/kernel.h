@@ -24,7 +24,7 @@ typedef struct kernel_tensor {
     const int64_t *shape;
     kernel_layout layout;
     const void *data;
-    uint32_t space; /* where its memory is: 0 the host, else a device of the build's list */
+    uint32_t space; /* that its memory is in: 0 the host, else a device of the build's list */
 } kernel_tensor;
 
 enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 32 };
@@ -40,7 +40,7 @@ struct kernel_extent;
 typedef struct kernel_problem {
     const struct kernel *self; /* the kernel that is asked; set by kernel_accept */
     const op_node *node;       /* operator, opset, attributes */
-    uint32_t space;            /* of the kernel's device, in the build's list */
+    uint32_t space;            /* index of the kernel's device in the build's list */
     size_t input_count, output_count;
     kernel_tensor inputs[KERNEL_MAX_INPUTS]; /* layout: as offered; accept sets the one it reads */
     kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets the one it writes */
@@ -56,7 +56,7 @@ typedef struct kernel_plan {
     uint32_t packed_inputs; /* bit i: input i is inside `packed` and not read when it runs */
     size_t workspace_bytes; /* shared by all parts, 64-byte aligned, not cleared */
     size_t scratch_bytes;   /* for each thread, 64-byte aligned, not cleared */
-    uint32_t phases;        /* at least 1; a barrier lies between two */
+    uint32_t phases;        /* at least 1; separated by barriers */
     uint32_t parts;         /* upper bound of the parts that the work is cut into, at least 1 */
     int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
 } kernel_plan;
@@ -75,7 +75,7 @@ typedef struct kernel_run {
 
 typedef struct kernel {
     const char *name; /* "conv_f32_direct"; NULL ends a table */
-    uint16_t version; /* of parameters, packed form and numerics */
+    uint16_t version; /* of parameters, packed data and numerics */
     const char *ops;  /* word list of operators, e.g. "Relu Sigmoid"; "com.microsoft:FusedConv" */
     cpu_level needs;
     /* Returns false if the kernel does not compute this problem. Else it sets the layouts in `u`,

@@ -113,8 +113,8 @@ static bool read_scales(float *scales, const kernel_problem *u)
     return true;
 }
 
-/* Computes the input position in float32, as the definition does; else ties would round
- * differently. */
+/* Computes the input position, rounded to float32 like the definition's, so that ties round
+ * alike. */
 static bool position(double *out, const op_node *n, double o, float scale, double in, double size)
 {
     static const char *const NAME = "coordinate_transformation_mode";

@@ -73,10 +73,10 @@ uint64_t matmul_b_reach(const matmul_shape *s);
 /* The operands of a product; bias and residual may be NULL. */
 typedef struct matmul_data {
     const float *a;
-    const float *packed;  /* panels of all B, one after the other; NULL: */
-    const uint16_t *half; /* they are 16-bit floats, which `widen` widens */
+    const float *packed;  /* panels of all B in order; NULL: in `half` */
+    const uint16_t *half; /* the panels in 16-bit floats */
     void (*widen)(float *to, const uint16_t *from, size_t count);
-    const matmul_half_function *run_half; /* or, by number of rows, tiles that read them directly */
+    const matmul_half_function *run_half; /* by number of rows; NULL: `widen` first */
     bool b_shared;                        /* one B for all products */
     const float *bias;
     const float *residual; /* like C */

@@ -177,7 +177,7 @@ static void run_tile(const matmul_tile *t, const matmul_data *d, size_t rows, si
 }
 
 typedef struct block {
-    size_t row, rows, panel, panels; /* of the unit */
+    size_t row, rows, panel, panels; /* covered by the unit */
 } block;
 
 static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit)

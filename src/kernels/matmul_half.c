@@ -8,7 +8,7 @@
 #include "kernels/half.h"
 #include "kernels/matmul.h"
 
-enum { FEW_TILES = 6 }; /* so few tiles of rows widen B themselves */
+enum { FEW_TILES = 6 }; /* of rows; for more, widened blocks of B are stored */
 
 typedef struct params {
     matmul_shape s;

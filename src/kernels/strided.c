@@ -186,8 +186,8 @@ static const struct {
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Returns 1 + the axis of stride 1 to transpose with the last axis; 0 if the last has stride 1 or
- * an axis is too short. */
+/* Returns 1 + the axis of stride 1 to transpose with the last axis; 0 if the last has stride 0 or
+ * 1, or if an axis is too short. */
 static uint32_t find_turned(const walk *w)
 {
     const uint64_t last = w->strides[0][w->rank - 1];

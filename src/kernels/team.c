@@ -34,7 +34,7 @@ typedef struct worker {
 struct team {
     signal_word start, arrived, passed; /* rounds of tasks; arrivals at and rounds of the barrier */
     _Alignas(CACHE_LINE) atomic_uint running;
-    signal_word done; /* number of the last round that all workers finished */
+    signal_word done; /* number of rounds that all workers have finished */
     void (*task)(size_t thread, size_t size, void *user);
     void *user;
     bool stopping;

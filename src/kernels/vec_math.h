@@ -20,7 +20,7 @@ typedef struct vec_math {
     vec_function silu;                                          /* x sigmoid(x) */
     vec_function softplus;                                      /* log(1 + exp(x)) */
     vec_function mish;                                          /* x tanh(softplus(x)) */
-    float (*sum)(const float *x, size_t n);                     /* order of additions unspecified */
+    float (*sum)(const float *x, size_t n);                     /* not added from left to right */
     float (*sum_squares)(const float *x, size_t n, float mean); /* of x - mean */
     float (*max)(const float *x, size_t n); /* NaN if there is one; -inf if empty */
     float (*exp_sum)(float *y, const float *x, size_t n, float less); /* y = exp(x - less); sum */
