@@ -8,16 +8,16 @@
 #include "base/arena.h"
 #include "base/system.h"
 
-/* The caller's configuration as this version knows it, enumerators checked; what it points to is
- * borrowed. `from` NULL: defaults. */
+/* Copies the fields that this version knows and checks the enumerators. Everything that the
+ * configuration points to stays borrowed. `from` NULL: defaults. */
 pgy_status config_take(pgy_build_config *out, const pgy_build_config *from,
                        pgy_error *err) PGY_MUST_CHECK;
-/* A copy with all texts, arrays and structs, in `memory`. The timing cache, the data loader and
- * what callbacks are given stay the caller's. `from` NULL: defaults. */
+/* Makes a deep copy in `memory`: texts, arrays and structs. The timing cache, the data loader and
+ * the callbacks' user data stay the caller's. `from` NULL: defaults. */
 pgy_status config_copy(pgy_build_config **out, const pgy_build_config *from, arena *memory,
                        pgy_error *err) PGY_MUST_CHECK;
-/* The processors whose kernels may be used: this one's at most. PGY_E_UNSUPPORTED: this one has not
- * what is asked for. */
+/* The processor level that kernels may use, at most this processor's. PGY_E_UNSUPPORTED: the
+ * configuration asks for a level that this processor lacks. */
 pgy_status config_cpu_level(cpu_level *out, const pgy_build_config *config,
                             pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of polygraphy/build_config_fields.h as a table: what copies, stores, and shows a
- * configuration goes through it and knows no field by name. */
+/* The lines of polygraphy/build_config_fields.h as a table. The code that copies, stores and shows
+ * a configuration goes through this table and knows no field by name. */
 #ifndef ENGINE_BUILD_CONFIG_FIELDS_H
 #define ENGINE_BUILD_CONFIG_FIELDS_H
 
@@ -19,15 +19,15 @@ typedef enum config_kind {
     CONFIG_CALIBRATION,
     CONFIG_MONITOR,
     CONFIG_HOOKS,
-    CONFIG_OBJECT /* the caller's */
+    CONFIG_OBJECT /* borrowed from the caller */
 } config_kind;
 
 typedef struct config_field {
     const char *name;
     config_kind kind;
-    bool stored; /* in plans */
+    bool stored; /* written into plans */
     size_t offset;
-    size_t count_offset;      /* of arrays: where the number of entries is */
+    size_t count_offset;      /* of arrays: offset of the field with the number of entries */
     const char *log;          /* of flags: TensorRT's name; NULL: not in the log */
     const char *const *names; /* of enumerators, NULL-ended */
 } config_field;

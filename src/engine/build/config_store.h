@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as a list of settings, which plans keep. Fields with their default are not in it,
- * and lists have a setting for each entry. */
+/* A configuration as a list of settings, as plans store it. Fields that have their default are left
+ * out, and a list becomes one setting for each entry. */
 #ifndef ENGINE_BUILD_CONFIG_STORE_H
 #define ENGINE_BUILD_CONFIG_STORE_H
 
@@ -14,11 +14,12 @@ typedef struct config_setting {
     int64_t value;     /* flag, number, or element type as in ONNX files */
 } config_setting;
 
-/* Settings in the order of the fields. False ends it. */
+/* Calls `put` for each setting, in the order of the fields. Stops and returns false when `put`
+ * does. */
 bool config_save(const pgy_build_config *config, bool (*put)(const config_setting *s, void *user),
                  void *user);
-/* A configuration from `count` settings; their texts must live as long as it. PGY_E_FORMAT names a
- * field that is not known or a value that it cannot have. */
+/* Makes a configuration from `count` settings; it borrows their texts. PGY_E_FORMAT names an
+ * unknown field or an invalid value. */
 pgy_status config_load(pgy_build_config **out, config_setting (*at)(size_t i, const void *user),
                        const void *user, size_t count, arena *memory,
                        pgy_error *err) PGY_MUST_CHECK;

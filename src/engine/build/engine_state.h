@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine from inside, for the files that make one: engine.c (from a model to a graph),
- * engine_programs.c (programs by shapes), engine_plan.c (plan files), engine_refit.c (other
- * weights). */
+/* The engine's internals, shared by engine.c (from a model to a graph), engine_programs.c (programs
+ * by shapes), engine_plan.c (plan files) and engine_refit.c (new weights). */
 #ifndef ENGINE_BUILD_ENGINE_STATE_H
 #define ENGINE_BUILD_ENGINE_STATE_H
 
@@ -13,12 +12,12 @@
 #include "engine/tactics/replay.h"
 #include "engine/tactics/timing.h"
 
-/* A program for certain input shapes; program NULL: such inputs are interpreted. */
+/* A program for certain input shapes; program NULL: the graph is interpreted for these shapes. */
 typedef struct built {
     pgy_metadata *shapes; /* of all inputs, in order */
     program *program;
-    bool pinned;   /* of a profile: it stays */
-    uint64_t used; /* when, to forget the oldest */
+    bool pinned;   /* belongs to a profile, so it is never evicted */
+    uint64_t used; /* value of `clock` at the last use, to evict the oldest */
 } built;
 
 struct pgy_engine {
@@ -26,34 +25,34 @@ struct pgy_engine {
     arena memory;
     pgy_build_config *config;
     const char *name;
-    plan_file *file; /* it was opened from, or NULL */
-    void *bytes;     /* that the file is, if they are the engine's own */
-    tactics *replay; /* to be obeyed; NULL: none */
-    timing *timing;  /* NULL: kernels go by estimates */
+    plan_file *file; /* the plan that the engine was opened from, or NULL */
+    void *bytes;     /* the bytes of `file`, if the engine owns them */
+    tactics *replay; /* tactics that builds must take; NULL: none */
+    timing *timing;  /* NULL: kernels are chosen by estimates */
     profile_set *profiles;
     pgy_metadata *inputs, *outputs;
     atomic_uint_fast64_t version; /* counts refits */
     atomic_bool stripped;         /* weights are missing */
-    atomic_bool prefetched;       /* somebody is going to run it */
+    atomic_bool prefetched;       /* plan_prefetch was called */
     pthread_mutex_t measuring;    /* held by a build that uses `timing` */
-    pthread_mutex_t lock;         /* of what follows; not held during a build */
-    pthread_cond_t built;         /* a build has ended */
-    struct engine_build *builds;  /* that are going on */
-    pgy_graph *graph;    /* for no shapes in particular; of a plan: NULL until it is needed */
-    pgy_model *original; /* to be refitted; of a plan: NULL until it is needed */
+    pthread_mutex_t lock;         /* guards the fields below; not held during a build */
+    pthread_cond_t built;         /* signalled when a build ends */
+    struct engine_build *builds;  /* builds in progress */
+    pgy_graph *graph;             /* before any shapes are set; of a plan: NULL until needed */
+    pgy_model *original;          /* what a refit starts from; of a plan: NULL until needed */
     uint64_t model_hash;
     built *kept;
     size_t kept_count, kept_capacity;
     uint64_t clock;
-    pgy_error_recorder *recorder; /* of contexts that have none; NULL: none */
+    pgy_error_recorder *recorder; /* for contexts that have none of their own; may be NULL */
 };
 
 pgy_status engine_no_memory(pgy_error *err);
-/* With a copy of the config. */
+/* Makes an engine with a copy of the config. */
 pgy_status engine_create(engine **out, const pgy_build_config *config,
                          pgy_error *err) PGY_MUST_CHECK;
-/* A model as a graph, before the passes, which engine_optimise runs. `inputs` and `outputs` get
- * what it declares. */
+/* A model imported as a graph. engine_optimise runs the passes. `inputs` and `outputs` are the
+ * types and shapes that the model declares. */
 typedef struct engine_import {
     pgy_graph *graph;
     pgy_metadata *inputs, *outputs;
@@ -64,24 +63,24 @@ pgy_status engine_optimise(engine_import *m, const pgy_build_config *config,
                            const struct calibration_runner *runner, pgy_error *err) PGY_MUST_CHECK;
 void engine_import_deinit(engine_import *m);
 
-/* Of a graph for shapes, by this replay (may be NULL); *program NULL: it is to be interpreted.
- * Takes the graph, which has not to be inferred, also on failure. */
+/* Infers shapes and builds a program from the graph, obeying the replay (may be NULL). *program
+ * NULL: the graph must be interpreted. Takes the graph, also on failure. */
 pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, const pgy_metadata *shapes,
                             const tactics *replay, pgy_error *err) PGY_MUST_CHECK;
-/* For inputs of these shapes and values; each may be NULL. */
+/* Infers shapes for inputs of these shapes and values; both may be NULL. */
 pgy_status engine_infer(pgy_graph *g, const pgy_metadata *shapes, const pgy_tensor_map *values,
                         pgy_error *err) PGY_MUST_CHECK;
-/* The graph goes with the program, which points into it. */
+/* Hands the graph to the program, which points into it. */
 void engine_attach_graph(program *p, pgy_graph *g);
-/* What is known of values of a graph. */
+/* The types and shapes that inference found for values of a graph. */
 pgy_status engine_describe(pgy_metadata **out, pgy_value *const *values, size_t count,
                            pgy_error *err) PGY_MUST_CHECK;
 
-/* The lock must be held for what follows. */
+/* The caller must hold the lock for the functions below. */
 pgy_status engine_need_graph(engine *e, pgy_error *err) PGY_MUST_CHECK;
 pgy_status engine_need_original(engine *e, pgy_error *err) PGY_MUST_CHECK;
 pgy_status engine_clone_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
-/* Moves in, also on failure. */
+/* Moves `made` into the list of kept programs; takes it also on failure. */
 pgy_status engine_keep(built **out, engine *e, built *made, pgy_error *err) PGY_MUST_CHECK;
 void engine_forget(built *b);
 

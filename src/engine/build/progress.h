@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the monitor of a configuration is told while an engine is built, and what the process
- * reports (base/progress.h). */
+/* Reports the progress of a build to the monitor of the configuration and to the process
+ * (base/progress.h). */
 #ifndef ENGINE_BUILD_PROGRESS_H
 #define ENGINE_BUILD_PROGRESS_H
 
 #include <polygraphy/build_config.h>
 #include <polygraphy/graph.h>
 
-/* `parent` NULL: a phase of its own. Every phase that starts is finished, also when it fails. */
+/* `parent` NULL: a top-level phase. Call progress_finish for every phase, also after a failure. */
 void progress_start(const pgy_build_config *c, const char *phase, const char *parent,
                     size_t step_count);
-/* Step `step` is done. PGY_E_CANCELLED: the monitor wants the build to end. */
+/* Reports that step `step` is done. PGY_E_CANCELLED: the monitor wants the build to end. */
 pgy_status progress_step(const pgy_build_config *c, const char *phase, size_t step,
                          pgy_error *err) PGY_MUST_CHECK;
 void progress_finish(const pgy_build_config *c, const char *phase);
 
-/* What the phases of a build are expected to take, in seconds: the share that each is told to be of
- * the whole (progress_expect). `measuring_ns`: what is left for measuring. */
+/* The seconds that each phase of a build is expected to take; progress_expect turns them into
+ * shares of the whole. `measuring_ns`: the time left for measuring kernels. */
 typedef struct build_costs {
     double passes, kernels, times, packing, writing;
 } build_costs;
 build_costs build_expect_costs(const pgy_graph *g, int64_t measuring_ns);
-/* A phase of cost `next` begins, before others of cost `later`. */
+/* Announces a phase of cost `next`, with phases of total cost `later` after it. */
 void progress_expect_costs(double next, double later);
 
 /* The phases. */

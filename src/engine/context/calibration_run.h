@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration data run in float32 engines. */
+/* Runs calibration data in float32 engines. */
 #ifndef ENGINE_CONTEXT_CALIBRATION_RUN_H
 #define ENGINE_CONTEXT_CALIBRATION_RUN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one thread needs to run an engine: a team of threads, memory, and what it has prepared. The
+/* A context: what one caller needs to run an engine (threads, memory, prepared programs). The
  * public side is polygraphy/runtime.h. */
 #ifndef ENGINE_CONTEXT_CONTEXT_H
 #define ENGINE_CONTEXT_CONTEXT_H
@@ -13,10 +13,10 @@ typedef struct pgy_context context;
 /* Retains the engine. threads 0: as many as the engine's config says. */
 pgy_status context_create(context **out, engine *e, size_t threads, pgy_error *err) PGY_MUST_CHECK;
 void context_destroy(context *c); /* NULL is fine */
-/* Shapes must lie in this profile; PROFILE_ANY, the default: in any. */
+/* Shapes must lie in this profile; PROFILE_ANY, the default: in any profile. */
 void context_set_profile(context *c, size_t profile);
-/* Builds what is needed for the shapes of `feed` and runs it; outputs are added to `out`. *time_ns
- * (may be NULL) is without the building. One call at a time. */
+/* Builds the program for the shapes of `feed` if needed, runs it, and adds the outputs to `out`.
+ * *time_ns (may be NULL) excludes the build. One call at a time. */
 pgy_status context_run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
                        int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
 /* The program that ran last; NULL: none, or the graph was interpreted. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes: rewrites of the graph before selection. One file src/engine/passes/<name>.c each, ending
- * in `const pass PASS_<name>`, and one line in passes.def; its place is its order. */
+/* Passes rewrite the graph before selection. Each has a file src/engine/passes/<name>.c that ends
+ * in `const pass PASS_<name>`, and a line in passes.def, whose order is the running order. */
 #ifndef ENGINE_PASSES_PASS_H
 #define ENGINE_PASSES_PASS_H
 
@@ -10,7 +10,7 @@
 
 struct calibration_runner;
 
-/* What is built for. */
+/* The target of a build. */
 typedef struct pass_target {
     const pgy_build_config *config;          /* NULL: defaults */
     const struct calibration_runner *runner; /* precision/calibrate.h; NULL: none */
@@ -18,9 +18,9 @@ typedef struct pass_target {
 
 typedef struct pass {
     const char *name, *summary;
-    /* Rewrites g; *changes counts what it did. The graph's meaning stays. */
+    /* Rewrites g without changing what it computes; *changes counts the rewrites. */
     pgy_status (*run)(pgy_graph *g, size_t *changes, pgy_error *err);
-    /* In place of `run`, for passes that depend on what is built for. */
+    /* Replaces `run` in passes that depend on the target. */
     pgy_status (*run_for)(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err);
 } pass;
 
@@ -28,8 +28,8 @@ typedef struct pass {
 #include "engine/passes/passes.def"
 #undef PASS
 
-/* All passes in order, except those switched off by POLYGRAPHY_PASSES ("-fuse_gelu,-fold"; "none"),
- * each followed by a line in the log at VERBOSE. */
+/* Runs all passes in order, except those switched off by POLYGRAPHY_PASSES ("-fuse_gelu,-fold";
+ * "none"), and logs a line for each at VERBOSE. */
 pgy_status passes_run(pgy_graph *g, const pass_target *target, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rules about quantised models ask and make: DequantizeLinear before a node, QuantizeLinear
- * behind it, their scales and zero points. */
+/* Helpers of rules for quantised models: they match DequantizeLinear before and QuantizeLinear
+ * after a node, with scales and zero points. */
 #ifndef ENGINE_PASSES_PATTERN_QUANTIZED_H
 #define ENGINE_PASSES_PATTERN_QUANTIZED_H
 
@@ -11,33 +11,34 @@ typedef struct quantized {
     pgy_value *x;            /* the bytes; of a QuantizeLinear: its float input */
     pgy_value *scale, *zero; /* constants; zero may be NULL */
     pgy_dtype type;          /* of the bytes: int8 or uint8 */
-    double one_scale;        /* where there is one */
+    double one_scale;        /* if the scale has one element */
     int64_t one_zero;
 } quantized;
 
-/* v is what a DequantizeLinear with one scale makes of bytes. */
+/* Matches v = DequantizeLinear(bytes) with a single scale. */
 bool quantized_read(pattern *p, const pgy_value *v, quantized *q);
-/* The same of constant bytes, with one scale or one for each index of `axis` of `rank`. */
+/* The same for constant bytes with a single scale, or a scale for each index of `axis` (of `rank`).
+ */
 bool quantized_read_weights(pattern *p, const pgy_value *v, int32_t axis, quantized *q);
-/* n is a QuantizeLinear with one scale to bytes. */
+/* Matches n = QuantizeLinear to bytes with a single scale. */
 bool quantized_read_end(pattern *p, const pgy_node *n, quantized *q);
-/* Are there kernels for such a window over v: one or two axes, no large strides? */
+/* Do kernels support this window over v: one or two axes, small strides? */
 bool quantized_suits_window(const pgy_node *n, const pgy_value *v);
 bool quantized_is_same(const quantized *a, const quantized *b);
-/* The zero point as an input: one is made where there is none. */
+/* Returns the zero point as a value; makes a constant where the model has none. */
 pgy_value *quantized_zero(pattern *p, pgy_graph *level, const quantized *q);
-/* Inputs i, i + 1, i + 2: bytes, scale, zero point. */
+/* Sets inputs[0..2] to bytes, scale and zero point. */
 void quantized_put(pattern *p, pgy_graph *level, pgy_value **inputs, const quantized *q);
-/* The least and the largest number that q can hold. */
+/* The least and the greatest real number that q can represent. */
 double quantized_low(const quantized *q);
 double quantized_high(const quantized *q);
 /* Elements of a constant, float or dequantised, as float64 (released by the caller), or NULL. */
 pgy_tensor *quantized_constant(pattern *p, pgy_value *v);
-/* `count` numbers that are added to sums of products of units a * b[i] as int32; NULL: none of
- * these, or too large for `depth` products. */
+/* Converts a constant of `count` elements to an int32 bias for sums of products, in units of a *
+ * b[i]. NULL: not such a constant, or too large for `depth` products. */
 pgy_value *quantized_bias(pattern *p, pgy_graph *level, pgy_value *v, const quantized *a,
                           const quantized *b, size_t count, size_t depth, double alpha);
-/* All attributes of `from`. */
+/* Copies all attributes of `from`. */
 void quantized_copy(pattern *p, pgy_node *n, const pgy_node *from);
 
 #endif

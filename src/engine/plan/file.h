@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An open plan, for the files that read one: everything in it was checked. */
+/* An open plan, for the files that read one. plan_open has checked everything in it. */
 #ifndef ENGINE_PLAN_FILE_H
 #define ENGINE_PLAN_FILE_H
 
@@ -10,14 +10,14 @@
 struct plan_file {
     file_map map; /* if it was opened by path */
     void *copy;   /* if the bytes were not aligned */
-    bool trusted; /* hashes are not looked at */
+    bool trusted; /* hashes are not checked */
     const unsigned char *data;
     size_t size;
     const plan_header *header;
     const plan_section *sections[PLAN_KIND_END];    /* by kind; of constants, the host's */
     const plan_section *constants[PLAN_MAX_SPACES]; /* by space */
     const void *at[PLAN_KIND_END];                  /* their records */
-    uint64_t counts[PLAN_KIND_END]; /* how many; bytes, where there are no records */
+    uint64_t counts[PLAN_KIND_END]; /* number of records, or bytes for sections without records */
     const plan_info_record *info;
     plan_info public;
 };
@@ -42,7 +42,7 @@ typedef struct program_view {
     const uint32_t *refs; /* of all programs */
 } program_view;
 
-/* `r`: its records lie within the file. */
+/* `r` must lie within the file, with all its records. */
 static inline program_view plan_view(const plan_file *p, const plan_program *r)
 {
     return (program_view){.p = p,

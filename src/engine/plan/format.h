@@ -42,13 +42,14 @@ typedef enum plan_kind {
     PLAN_SHAPES,      /* int64: sizes of dimensions */
     PLAN_STEPS,       /* plan_step of the programs */
     PLAN_REFS,        /* uint32: tensors of steps and outputs, by their place in their program */
-    PLAN_MARKS,       /* plan_mark: tensors to be looked at */
+    PLAN_MARKS,       /* plan_mark: debug tensors */
     PLAN_PARAMS,      /* parameters of kernels */
     PLAN_CONSTANTS,   /* bulk, one for each space: weights that steps read, packed ones too; equal
                          ones once */
     PLAN_WEIGHTS,     /* bulk: weights of the models below that are not among the constants */
     PLAN_MODEL,       /* bulk: the graph after all passes, as an ONNX model */
-    PLAN_SOURCE,      /* bulk: the model as it was, to be refitted; empty: it cannot be */
+    PLAN_SOURCE,      /* bulk: the model before all passes, for refits; empty: the plan cannot be
+                         refitted */
     PLAN_KIND_END
 } plan_kind;
 
@@ -67,15 +68,16 @@ typedef struct plan_header {
 
 typedef struct plan_section {
     uint32_t kind, version, flags;
-    uint32_t space; /* of CONSTANTS; else 0 */
+    uint32_t space; /* of CONSTANTS; 0 for other kinds */
     uint64_t offset, size_bytes, hash;
 } plan_section;
 
 enum {
     PLAN_REFITTABLE = 1,
-    PLAN_STRIPPED = 2,          /* CONSTANTS is empty: what refers to it waits for a refit */
-    PLAN_WHOLE = 4,             /* the graph has all its weights: for other shapes and kernels */
-    PLAN_VERSION_COMPATIBLE = 8 /* kernels that are not known any more may be chosen anew */
+    PLAN_STRIPPED = 2, /* CONSTANTS is empty until a refit fills it */
+    PLAN_WHOLE =
+        4, /* the graph has all its weights, so it can be built for other shapes and kernels */
+    PLAN_VERSION_COMPATIBLE = 8 /* kernels that this library no longer has may be chosen anew */
 };
 
 typedef struct plan_info_record {
@@ -132,7 +134,7 @@ typedef struct plan_program {
     uint32_t marks, mark_count;
     uint32_t arenas; /* place in ARENAS: one for each space */
     uint32_t event_count, reserved;
-    uint64_t workspace_bytes, scratch_bytes; /* most of any step */
+    uint64_t workspace_bytes, scratch_bytes; /* largest of any step */
 } plan_program;
 
 typedef struct plan_arena {

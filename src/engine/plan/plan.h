@@ -7,20 +7,22 @@
 #include "engine/plan/format.h"
 #include "engine/program/program.h"
 
-/* What goes into a file. */
+/* The contents of a plan file. */
 typedef struct plan_source {
     const char *name; /* of the graph */
     const program *const *programs;
     size_t program_count;
-    const uint32_t *profile_programs; /* for each profile; PLAN_NO_PROGRAM: it is interpreted */
+    const uint32_t
+        *profile_programs; /* for each profile; PLAN_NO_PROGRAM: its inputs are interpreted */
     const profile_set *profiles;
     const pgy_build_config *config;
-    pgy_model *model;    /* the graph that the programs were built from, exported */
-    pgy_model *original; /* to be refitted from; NULL: it cannot be */
-    bool whole;          /* the graph keeps all its weights */
-    bool stripped;       /* weights that can be refitted are left out, and what is made of them */
+    pgy_model *model; /* the graph that the programs were built from, exported */
+    pgy_model
+        *original; /* the model before all passes, for refits; NULL: the plan cannot be refitted */
+    bool whole;    /* the graph keeps all its weights */
+    bool stripped; /* leave out the weights that a refit supplies, and all data derived from them */
     const pgy_metadata *inputs, *outputs; /* of the model, as declared */
-    uint64_t model_hash;                  /* of the file it all came from; 0: not known */
+    uint64_t model_hash;                  /* of the model's file; 0: not known */
 } plan_source;
 
 /* The same source gives the same bytes. The file appears whole or not at all. */
@@ -40,51 +42,51 @@ typedef struct plan_info {
 
 typedef struct plan_file plan_file;
 
-/* Is it a plan at all? */
+/* Do the bytes start like a plan? */
 bool plan_is_plan(const void *data, size_t size_bytes);
 bool plan_is_plan_file(const char *path);
-/* Maps a file; everything but the elements of weights is checked, and that no step can leave its
- * tensors is proven. */
+/* Maps a plan file. Checks everything but the elements of weights, and proves that no step can
+ * leave its tensors. */
 pgy_status plan_open(plan_file **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* Bytes at a multiple of 64 that outlive the plan. `trusted`: hashes are not looked at;
- * all else is checked. */
+/* Like plan_open, for bytes at a multiple of 64 that outlive the plan. `trusted` skips the hashes,
+ * but no other check. */
 pgy_status plan_parse(plan_file **out, const void *data, size_t size_bytes, bool trusted,
                       pgy_error *err) PGY_MUST_CHECK;
-/* The hashes of the large sections too. */
+/* Checks the hashes of the large sections, too. */
 pgy_status plan_verify(const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
 void plan_close(plan_file *p);
-/* Weights are about to be read. */
+/* Maps the weights at once, before a run reads them. */
 void plan_prefetch(const plan_file *p);
 
 const plan_info *plan_describe(const plan_file *p);
-const char *plan_level_name(uint32_t level); /* of a processor */
+const char *plan_level_name(uint32_t level); /* name of a processor level */
 pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs,
                          pgy_error *err) PGY_MUST_CHECK;
-/* What the plan remembers of its configuration, in `memory`; texts are the plan's. */
+/* The configuration that the plan stores, in `memory`; its texts belong to the plan. */
 pgy_status plan_config(pgy_build_config **out, const plan_file *p, arena *memory,
                        pgy_error *err) PGY_MUST_CHECK;
 pgy_status plan_profiles(profile_set **out, const plan_file *p, const pgy_metadata *inputs,
                          pgy_error *err) PGY_MUST_CHECK;
-/* PLAN_NO_PROGRAM: such inputs are interpreted. */
+/* The program of a profile; PLAN_NO_PROGRAM: its inputs are interpreted. */
 uint32_t plan_profile_program(const plan_file *p, size_t profile);
 
-/* A program over the mapped bytes; the file must outlive it. Runnable: PGY_E_UNSUPPORTED if
- * processor or memory do not suffice, PGY_E_NOT_FOUND if it has a kernel that is not known. Else it
- * is only to be looked at, and its steps have no kernels. */
+/* Makes a program over the mapped bytes; the file must outlive it. `runnable` false: the program
+ * can only be inspected, and its steps have no kernels. PGY_E_UNSUPPORTED: processor or memory do
+ * not suffice; PGY_E_NOT_FOUND: it needs a kernel that this library lacks. */
 pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool runnable,
                            pgy_error *err) PGY_MUST_CHECK;
-/* NULL: by reference */
+/* NULL: the reference definition */
 const char *plan_kernel_name(const plan_file *p, size_t index, size_t step);
-/* The kernel of a step; NULL: by reference, or it is not known here. */
+/* The kernel of a step; NULL: the reference definition, or a kernel that this library lacks. */
 const kernel *plan_step_kernel(const plan_file *p, size_t index, size_t step);
 /* Types and shapes of a program's inputs, in order. */
 pgy_status plan_program_inputs(pgy_metadata **out, const program *p, pgy_error *err) PGY_MUST_CHECK;
 /* The stored graph, with shapes inferred as declared. The file must outlive it. */
 pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
-/* The model that it was built from, to be refitted; the file must outlive it. Its weights may be
- * left out. *out NULL: there is none. */
+/* The model that a refit starts from; the file must outlive it. It may lack weights. *out NULL: the
+ * plan stores none. */
 pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
-/* Does a step need its node? Then the graph is read and the steps are tied to it. */
+/* Does a step need its node? If so, read the graph and call plan_bind. */
 bool plan_needs_nodes(const program *p);
 pgy_status plan_bind(program *p, const plan_file *file, size_t index, pgy_graph *g,
                      pgy_error *err) PGY_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bulk of a plan: pieces of bytes that lie one after the other, equal ones once. */
+/* The bulk of a plan: pieces of bytes, one after the other. Equal pieces are stored once. */
 #ifndef ENGINE_PLAN_POOL_H
 #define ENGINE_PLAN_POOL_H
 
@@ -20,9 +20,9 @@ typedef struct plan_pool {
 } plan_pool;
 
 void plan_pool_deinit(plan_pool *p);
-/* Where the bytes lie from now on, at a multiple of PLAN_ALIGN. False: out of memory. */
+/* Adds bytes and gives their offset, a multiple of PLAN_ALIGN. False: out of memory. */
 bool plan_pool_add(uint64_t *offset, plan_pool *p, const void *data, uint64_t size_bytes);
-/* Are they there already? */
+/* Does the pool hold these bytes already? */
 bool plan_pool_find(uint64_t *offset, const plan_pool *p, const void *data, uint64_t size_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Precision as a change to the graph: whatever is to be computed in another type than float32 gets
- * casts, Q/DQ pairs and weights of that type. Afterwards the graph says everything; nothing that
- * comes later decides about types. docs/engine.md has the rules. */
+/* Precision as a rewrite of the graph: operators that run in another type than float32 get casts,
+ * Q/DQ pairs and weights of that type. Later stages only read types from the graph. docs/engine.md
+ * has the rules. */
 #ifndef ENGINE_PRECISION_PRECISION_H
 #define ENGINE_PRECISION_PRECISION_H
 
@@ -11,32 +11,32 @@
 #include "graph/guard.h"
 #include "transform/pattern.h"
 
-/* Gives inputs and outputs the types that config->tensor_types asks for, and says which formats
- * cannot be had. The graph's shapes must have been inferred, and are again. */
+/* Changes inputs and outputs to the types in config->tensor_types, and reports formats that are not
+ * available. Shapes must be inferred; they are inferred again afterwards. */
 pgy_status precision_interface(pgy_graph *g, const pgy_build_config *config,
                                pgy_error *err) PGY_MUST_CHECK;
 
-/* Everything else that config asks for: int8 with its calibration (by `runner`, or NULL), 16-bit
- * floats, types of layers; then config->save_quantized. Functions must have been inlined. Types of
- * inputs and outputs stay. */
+/* Applies the rest of config: int8 with its calibration (by `runner`, or NULL), 16-bit floats,
+ * types of layers; then config->save_quantized. Functions must be inlined. Inputs and outputs keep
+ * their types. */
 pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config,
                            const calibration_runner *runner, pgy_error *err) PGY_MUST_CHECK;
 
-/* Does the model say itself what is int8, by Q/DQ pairs or integer operators? Then nothing is
- * calibrated. */
+/* Does the model itself say what is int8, by Q/DQ pairs or integer operators? Then it needs no
+ * calibration. */
 bool precision_is_explicit(const pgy_graph *g);
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* What is kept of a value while the graph is rewritten. */
+/* Notes about a value while the graph is rewritten. */
 typedef struct precision_value {
-    pgy_value *as[3];       /* the same as float16, bfloat16, float32; NULL: not made yet */
-    pgy_value *dequantized; /* behind a Q/DQ pair, or a weight's DequantizeLinear */
-    bool quantized;         /* made by a layer in int8 */
+    pgy_value *as[3];       /* the value as float16, bfloat16, float32; NULL: not made yet */
+    pgy_value *dequantized; /* the value after a Q/DQ pair, or a weight's DequantizeLinear */
+    bool quantized;         /* a layer in int8 computes it */
     bool exact;             /* takes part in shape arithmetic */
-    bool listed;            /* to be calibrated */
+    bool listed;            /* it is in the list of values to calibrate */
     float scale;
-    int32_t zero; /* zero point of what is quantized */
+    int32_t zero; /* zero point of a quantized value */
 } precision_value;
 SIDE_TABLE(precision_values, precision_value)
 
@@ -44,7 +44,7 @@ typedef struct precision {
     pattern p; /* sticky status; edits */
     const pgy_build_config *config;
     const calibration_runner *runner; /* NULL: nothing can be calibrated from data */
-    bool fuses; /* norms were made one node each, so layers' names may have gone */
+    bool fuses; /* passes fused norms into one node each, so names of layers may be lost */
     precision_values values;
     graph_guards guards;              /* of float16 and bfloat16 */
     const pgy_value *zero;            /* int8 zero point of the top level */
@@ -55,14 +55,14 @@ typedef struct precision {
 precision_value *precision_of(precision *x, pgy_value *v);
 pgy_status precision_no_memory(precision *x);
 
-/* precision_choice.c: the type that --layer-precisions gives a layer; NONE: none. */
+/* precision_choice.c: the type that --layer-precisions gives a layer, or PGY_DTYPE_NONE. */
 pgy_dtype precision_asked(const precision *x, const pgy_node *n);
-/* A layer cannot have the type that was asked for: an error, a warning or a line for the curious,
- * as the constraints say. */
+/* Reports that a layer cannot have the type that was asked for: as an error, a warning or a verbose
+ * line, depending on the constraints. */
 void precision_refuse(precision *x, const pgy_node *n, pgy_dtype asked, const char *why);
-/* Names that fit no layer, and that constraints are missing, are told. */
+/* Warns of names that match no layer, and of missing constraints. */
 void precision_check_choices(const precision *x);
-/* Marks what shapes are computed from: 16-bit floats are too coarse for sizes. */
+/* Marks values that shapes are computed from: 16-bit floats are too coarse for sizes. */
 void precision_mark_exact(precision *x);
 
 /* precision_half.c: layers in float16 and bfloat16. */

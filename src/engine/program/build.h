@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that build a program share. */
+/* Declarations shared by the files that build a program. */
 #ifndef ENGINE_PROGRAM_BUILD_H
 #define ENGINE_PROGRAM_BUILD_H
 
@@ -7,14 +7,13 @@
 #include "engine/tactics/replay.h"
 #include "graph/side_table.h"
 
-/* While a program is built, tensors that are views of one another form a tree; the root has the
- * memory. */
+/* During a build, tensors that are views of one another form a tree; only the root has memory. */
 typedef struct build_tensor {
     program_tensor t;
     uint32_t root;
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant */
-    bool stored;          /* the constant has a place in the constants */
-    /* The same elements elsewhere or in another layout; 0: not made. */
+    bool stored;          /* the constant is already in the program's constants */
+    /* the same elements in another space or layout; 0: not made */
     uint32_t moved[PROGRAM_MAX_SPACES][KERNEL_MAX_FORMATS];
 } build_tensor;
 
@@ -24,7 +23,7 @@ typedef struct builder {
     const build_options *options;
     build_tensor *tensors;
     size_t tensor_count, tensor_capacity;
-    id_places bound; /* of values: one more than the place of their tensor; 0: none yet */
+    id_places bound; /* maps a value to its tensor's index + 1; 0: none yet */
     size_t step_capacity;
     uint64_t constant_capacity[PROGRAM_MAX_SPACES];
 } builder;
@@ -36,59 +35,59 @@ typedef struct build_node {
     uint32_t *tensors; /* inputs, captured values, outputs */
     size_t input_count, captured_count, output_count;
     bool is_view;
-    bool free; /* kernels may do it */
-    /* What selection leaves: */
+    bool free; /* kernels may run it; else the reference definition must */
+    /* selection sets these: */
     const kernel *kernel; /* NULL: the reference definition */
     kernel_problem use;   /* at first all linear, then in the layouts that the kernel wants; empty:
-                         the node has too many tensors for kernels */
-    double cost_ns;       /* its estimate */
+                           * the node has too many tensors   for kernels */
+    double cost_ns;       /* the kernel's estimate */
 } build_node;
 
 /* ---- program_tensors.c ---- */
-/* The tensor of a value: made on first use for constants. PROGRAM_NO_TENSOR for NULL.
- * PGY_E_INTERNAL if nothing has computed it. */
+/* The tensor of a value; makes that of a constant on first use. PROGRAM_NO_TENSOR for NULL.
+ * PGY_E_INTERNAL: no step has computed the value. */
 pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
 /* A new tensor with the type and shape of v. */
 pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, program_place place,
                             pgy_error *err) PGY_MUST_CHECK;
-/* Another tensor of the same elements: in another layout or space, without memory yet. Of a
- * constant it is one, too. */
+/* Makes a tensor for the same elements in another layout or space, without memory yet. The copy of
+ * a constant is a constant, too. */
 pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layout layout,
                              uint32_t space, pgy_error *err) PGY_MUST_CHECK;
 pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor,
                       pgy_error *err) PGY_MUST_CHECK;
 /* The tensor that v is bound to; PROGRAM_NO_TENSOR: none. */
 uint32_t build_bound(const builder *b, const pgy_value *v);
-/* Does inference know the elements, so that nothing has to be computed? */
+/* Does inference know the elements, so that no step must compute them? */
 bool build_is_constant(pgy_value *v);
-/* A tensor as kernels see it. */
+/* Describes a tensor for kernels. */
 kernel_tensor build_describe(const builder *b, uint32_t tensor);
-/* Puts the elements of a constant into the program, once. */
+/* Copies the elements of a constant into the program, unless it holds them already. */
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY_MUST_CHECK;
-/* Room in the constants of a space, 64-byte aligned. */
+/* Reserves 64-byte aligned room in the constants of a space. */
 pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uint64_t size_bytes,
                                pgy_error *err) PGY_MUST_CHECK;
-/* The tensor that has the memory. */
+/* The tensor that owns the memory. */
 uint32_t build_root(const builder *b, uint32_t tensor);
 
 /* ---- program_steps.c ---- */
-/* Appends the steps of all nodes, in this order: reorders of what they read, and the nodes by the
- * kernels that are chosen (select.h) or by reference. */
+/* Appends the steps of all nodes, in this order: reorders of a node's inputs, then the node, by the
+ * kernel that selection chose (select.h) or by reference. */
 pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
                        pgy_error *err) PGY_MUST_CHECK;
 /* Appends a reorder or copy between two tensors. */
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err) PGY_MUST_CHECK;
-/* The same to a tensor of the caller's, whatever way it takes. */
+/* The same to a tensor of the caller, in as many steps as it takes. */
 pgy_status build_deliver(builder *b, uint32_t from, uint32_t output, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- order.c ---- */
-/* Puts in the records and waits of a program with devices. */
+/* Adds the records and waits that a program with devices needs. */
 pgy_status build_order(builder *b, pgy_error *err) PGY_MUST_CHECK;
-/* The step behind which a copy has surely read what it reads on the host. */
+/* The last step during which a copy may still read its source on the host. */
 uint32_t build_last_use(const builder *b, uint32_t step);
 
 /* ---- program_arena.c ---- */
-/* Shares memory in place where kernels allow it, and gives every tensor its place. */
+/* Lets outputs overwrite dead inputs where kernels can work in place, and places every tensor. */
 pgy_status build_arena(builder *b, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

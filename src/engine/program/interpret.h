@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running operators one by one, with kernels: for graphs whose shapes depend on data, and for the
+/* Runs operators one by one, with kernels: for graphs whose shapes depend on data, and for the
  * bodies of branches and loops. */
 #ifndef ENGINE_PROGRAM_INTERPRET_H
 #define ENGINE_PROGRAM_INTERPRET_H
@@ -11,22 +11,24 @@
 
 typedef struct interpreter interpreter;
 
-/* `t` NULL: all work is done by the calling thread. It must outlive the interpreter. */
+/* `t` NULL: the calling thread does all work. The team must outlive the interpreter. */
 pgy_status interpreter_create(interpreter **out, team *t, pgy_error *err) PGY_MUST_CHECK;
 void interpreter_destroy(interpreter *it);
-/* To be used in execute_limits; one run at a time. */
+/* The table of operators for execute_limits; one run at a time. */
 const execute_operators *interpreter_operators(const interpreter *it);
-/* A status that is PGY_OK; another thread may set it to stop a run at the next node. NULL: none. */
+/* Another thread may set *failed to a status other than PGY_OK to stop a run at the next node.
+ * NULL: runs cannot be stopped. */
 void interpreter_stop_by(interpreter *it, const atomic_int *failed);
-/* Looks on while nodes of the top graph run; NULL members: nobody wants it. */
+/* Callbacks of profiled and debugged runs, called after nodes of the top graph; NULL members are
+ * not called. */
 typedef struct interpreter_watch {
     void *user;
     void (*time)(void *user, const pgy_node *n, int64_t ns);
     bool (*show)(void *user, const pgy_value *v, const op_tensor *value); /* false: stop */
 } interpreter_watch;
-/* Borrowed, for the runs to come; NULL: nobody. */
+/* Sets the callbacks for the next runs; borrowed, NULL: none. */
 void interpreter_watch_by(interpreter *it, const interpreter_watch *watch);
-/* Nodes that ran by a kernel since it was made. */
+/* Number of nodes that ran by a kernel so far. */
 uint64_t interpreter_kernel_runs(const interpreter *it);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program: a graph with concrete shapes as a list of steps over an arena, and how to run it. */
+/* A program: a graph with concrete shapes as a list of steps over an arena, and the code that runs
+ * it. */
 #ifndef ENGINE_PROGRAM_PROGRAM_H
 #define ENGINE_PROGRAM_PROGRAM_H
 
@@ -23,19 +24,20 @@ typedef struct program_tensor {
     const int64_t *shape;
     kernel_layout layout;
     program_place place;
-    uint32_t space; /* whose memory: place in the program's spaces, 0 the host */
+    uint32_t space; /* the space that it lies in; 0: the host */
     uint64_t offset, size_bytes;
 } program_tensor;
 
 #define PROGRAM_NO_TENSOR UINT32_MAX
 
-/* What a step does. All but host kernels and definitions are enqueued, or waited for, by the first
- * thread; work of one space runs in the order of its steps. */
+/* What a step does. The first thread enqueues, or waits for, everything but host kernels and
+ * definitions; work of one space runs in the order of its steps. */
 typedef enum program_act {
-    PROGRAM_RUN,    /* its kernel, on the device of its space; without kernel, the definition */
-    PROGRAM_COPY,   /* its input to its output, on the stream of its space; one is on the host */
-    PROGRAM_RECORD, /* its event, on the stream of its space */
-    PROGRAM_WAIT,   /* its space waits for its event; 0: the host does */
+    PROGRAM_RUN,    /* runs its kernel on the device of its space; without kernel, the definition */
+    PROGRAM_COPY,   /* copies input to output on the stream of its space; one of them is on the host
+                     */
+    PROGRAM_RECORD, /* records its event on the stream of its space */
+    PROGRAM_WAIT,   /* makes its space wait for its event; space 0: the host waits */
     PROGRAM_ACT_END
 } program_act;
 
@@ -50,16 +52,16 @@ typedef struct program_step {
     uint64_t workspace_offset; /* in the arena of its space */
     pgy_node *node;            /* of the graph, for the reference; else NULL */
     uint32_t node_index;       /* of a reference step: its place in the graph */
-    const op_node *op;         /* of a reference step; NULL if it has bodies: then its node runs */
+    const op_node *op;         /* of a reference step; NULL: it has bodies, so `node` is run */
     const uint32_t *tensors;   /* inputs, captured values of a reference step, then outputs;
                                   PROGRAM_NO_TENSOR where omitted */
     uint32_t input_count, captured_count, output_count;
-    double cost_ns; /* what selection thought */
+    double cost_ns; /* selection's estimate */
 } program_step;
 
-/* A tensor that can be looked at behind a step. */
+/* A tensor that can be read after a step. */
 typedef struct program_mark {
-    uint32_t step; /* that computes it; PROGRAM_NO_STEP: it is there from the start */
+    uint32_t step; /* that computes it; PROGRAM_NO_STEP: it is valid from the start */
     uint32_t tensor;
 } program_mark;
 
@@ -67,15 +69,16 @@ typedef struct program_mark {
 
 enum { PROGRAM_MAX_SPACES = 4 }; /* PLAN_MAX_SPACES */
 
-/* A memory that tensors of the program lie in. */
+/* The memory of one device, in which tensors of the program lie. */
 typedef struct program_space {
-    device *device;                 /* NULL: of a plan that is only looked at */
+    device *device;                 /* NULL: the plan is only inspected */
     const char *name, *fingerprint; /* of the device; fingerprint NULL: the host */
-    double copy_ns, copy_rate;      /* of copies from and to the host: device_properties */
-    void *constants;                /* on the host, 64-byte aligned; devices get a copy */
+    double copy_ns,
+        copy_rate;   /* latency and rate of copies from and to the host: device_properties */
+    void *constants; /* on the host, 64-byte aligned; devices get a copy */
     uint64_t constant_bytes, arena_bytes, arena_bound;
     void *resident;        /* the device's copy of the constants, made for the first context */
-    device_stream *stream; /* that it was copied on */
+    device_stream *stream; /* the stream that copied it */
 } program_space;
 
 typedef struct program {
@@ -88,17 +91,18 @@ typedef struct program {
     program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
     uint32_t space_count, event_count;
     bool mapped; /* constants and parameters lie in a plan file */
-    void *owner; /* of what it points into, released with it; NULL: that outlives it */
+    void *owner; /* owner of the data that the program points into, released with it; NULL: the data
+                    outlives it */
     void (*release_owner)(void *owner);
-    size_t workspace_bytes, scratch_bytes; /* most of any step; workspaces lie in the arenas */
+    size_t workspace_bytes, scratch_bytes; /* largest of any step; workspaces lie in the arenas */
     size_t input_count, output_count;
     const uint32_t *outputs;   /* tensor of each graph output */
     const program_mark *marks; /* in order of steps, those from the start first */
     size_t mark_count;
 } program;
 
-enum { PROGRAM_SHORT_NS = 3000 }; /* steps below are left to one thread: a barrier costs as much */
-/* Into how many parts a step is cut that may be cut into `parts`. */
+enum { PROGRAM_SHORT_NS = 3000 }; /* one thread runs shorter steps: a barrier costs as much */
+/* The number of parts that a step is cut into, when its kernel allows up to `parts`. */
 static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t threads)
 {
     return cost_ns < PROGRAM_SHORT_NS || parts <= 1 ? 1
@@ -106,53 +110,54 @@ static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t thre
                                                     : (uint32_t)threads;
 }
 
-/* What a program is built for. */
+/* The target of a program. */
 struct tactics;
 typedef struct build_options {
     const pgy_build_config *config; /* never NULL */
-    const struct tactics *replay;   /* kernels to be used (tactics.h); NULL: none */
-    struct timing *timing;          /* measured times (timing.h); NULL: kernels go by estimates */
-    size_t threads;                 /* that will run it */
+    const struct tactics *replay;   /* tactics to obey (tactics.h); NULL: none */
+    struct timing *timing; /* measured times (timing.h); NULL: kernels are chosen by estimates */
+    size_t threads;        /* that will run it */
 } build_options;
 
-/* From a graph whose shapes are all known (inference with concrete inputs has run); the graph must
- * outlive a program that points to it. PGY_E_UNSUPPORTED if some shape or type cannot be known
- * before the data: such a graph is interpreted. Nodes that a replay does not name are free; one
- * that it names and that cannot be done so is an error. `o` NULL: defaults. */
+/* Builds a program from a graph whose shapes are all known (inference with concrete inputs has
+ * run). The graph must outlive a program that points to it. PGY_E_UNSUPPORTED: a shape or type
+ * depends on data, so the graph must be interpreted. A replay binds the nodes that it names; it is
+ * an error if one cannot be run that way. `o` NULL: defaults. */
 pgy_status program_build(program **out, pgy_graph *g, const build_options *o,
                          pgy_error *err) PGY_MUST_CHECK;
 program *program_retain(program *p);
 void program_release(program *p); /* NULL is fine */
 
-/* What a program needs to be run; one run at a time. It retains the program; the team must outlive
- * it. */
+/* What a program needs to run: memory, launches, state; one run at a time. It retains the program;
+ * the team must outlive it. */
 typedef struct program_context program_context;
 pgy_status program_context_create(program_context **out, program *p, team *t,
                                   pgy_error *err) PGY_MUST_CHECK;
 void program_context_destroy(program_context *c);
-/* Are there steps with bodies? Running those writes into their graph, so each context needs a copy
- * of it, with shapes inferred as for the program. */
+/* Does a step run subgraphs? Such a run writes into their graph, so each context needs a copy of
+ * the graph, with shapes inferred as for the program. */
 bool program_needs_graph(const program *p);
-/* Are there steps by reference? Those point to nodes of the graph that it was built from. */
+/* Do steps run by reference? They point to nodes of the graph that the program was built from. */
 bool program_points_to_graph(const program *p);
 pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err) PGY_MUST_CHECK;
-/* Bytes of memory for a program that `threads` run. */
+/* Bytes of memory that a run with `threads` threads needs. */
 uint64_t program_memory_bytes(const program *p, size_t threads);
-/* Memory of that size at a multiple of 64, until other is given. Without, the first run takes its
- * own. */
+/* Sets the memory of runs: program_memory_bytes at a multiple of 64, until the next call. Without
+ * it, the first run allocates its own. */
 void program_context_place(program_context *c, void *memory);
-/* A status that stays PGY_OK as long as nothing has failed; another thread may set it to stop the
- * run. It must outlive the context. */
+/* Another thread may set *failed to a status other than PGY_OK to stop the run. It must outlive the
+ * context. */
 void program_context_stop_by(program_context *c, atomic_int *failed);
 
-/* Looks on while a program runs; NULL members: nobody wants it. */
+/* Callbacks of profiled and debugged runs; NULL members are not called. */
 typedef struct program_watch {
     int64_t *times; /* of each step, in nanoseconds */
-    /* False: the run is to end. On one thread, while the others wait. */
+    /* Called on one thread while the others wait; returns false to end the run. */
     bool (*show)(void *user, const program *p, const program_mark *mark, const void *data);
     void *user;
 } program_watch;
-/* Pointers to the linear data of inputs and outputs, in graph order. `watch` may be NULL. */
+/* Runs the program. `inputs` and `outputs` point to linear data, in graph order. `watch` may be
+ * NULL. */
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
                            const program_watch *watch, pgy_error *err) PGY_MUST_CHECK;
 
@@ -160,23 +165,24 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
 typedef struct program_interval {
     uint32_t first, last;
     uint64_t size_bytes;
-    uint64_t offset;  /* found, a multiple of 64 */
-    uint64_t breadth; /* found: most bytes alive at once during these steps */
+    uint64_t offset;  /* out: a multiple of 64 */
+    uint64_t breadth; /* out: most bytes alive at once during these steps */
 } program_interval;
 /* ---- spaces.c ---- */
-/* The host, and the devices of a configuration. PGY_E_NOT_FOUND: the process has no such device. */
+/* Finds the host and the devices that a configuration names. PGY_E_NOT_FOUND: the process has no
+ * such device. */
 pgy_status program_find_spaces(program *p, const pgy_build_config *config,
                                pgy_error *err) PGY_MUST_CHECK;
-/* Would they be found? */
+/* Does the process have the devices that a configuration names? */
 pgy_status program_check_devices(const pgy_build_config *config, pgy_error *err) PGY_MUST_CHECK;
-/* An estimate for a copy between the host and a device. */
+/* Estimates the time of a copy between the host and a device. */
 double program_copy_ns(const program *p, uint32_t space, double size_bytes);
-/* Sees to it that every device has its constants. */
+/* Copies the constants to each device that does not have them yet. */
 pgy_status program_make_resident(program *p, pgy_error *err) PGY_MUST_CHECK;
 void program_release_spaces(program *p);
 
-/* Gives every interval an offset such that those that overlap in time do not overlap in memory.
- * *bound is the most bytes alive at once: no plan needs less. */
+/* Gives every interval an offset, so that intervals that overlap in time do not overlap in memory.
+ * *bound is the most bytes alive at once: a lower bound for every placement. */
 pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,
                                    uint64_t *bound, pgy_error *err) PGY_MUST_CHECK;
 

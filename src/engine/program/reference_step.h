@@ -6,14 +6,14 @@
 #include "engine/program/program.h"
 #include "evaluate/execute.h"
 
-/* What has to be known before node n can run as a step: subgraphs and functions. */
+/* Prepares node n for running as a step: its subgraphs and functions. */
 pgy_status reference_step_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Ties a step to its node: one without bodies gets an operator of its own, in `memory`, so that it
- * runs without a look at the graph, which others may be changing. */
+/* Ties a step to its node. A step without bodies gets an operator of its own in `memory`, so that
+ * its runs do not read the graph, which other threads may be changing. */
 pgy_status reference_step_bind(program_step *s, pgy_node *n, uint32_t node_index, arena *memory,
                                pgy_error *err) PGY_MUST_CHECK;
-/* `addresses` beside the step's tensors; `node` for a step with bodies, and `operators` for what is
- * in them, or NULL. */
+/* `addresses`: of the step's tensors. A step with bodies needs `node`, and `operators` for the
+ * nodes in them (may be NULL). */
 pgy_status reference_step_run(const program *p, const program_step *s, pgy_node *node,
                               void *const *addresses, const execute_operators *operators,
                               pgy_error *err) PGY_MUST_CHECK;

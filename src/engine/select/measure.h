@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long kernels take for one use of an operator. */
+/* Measures how long kernels take for one problem. */
 #ifndef ENGINE_SELECT_MEASURE_H
 #define ENGINE_SELECT_MEASURE_H
 
 #include "kernels/kernel.h"
 
-/* A kernel with a use that it has accepted. */
+/* A kernel with a problem that it has accepted. */
 typedef struct measure_candidate {
     const kernel *kernel;
     const kernel_problem *use;
     double estimate_ns;
-    double time_ns; /* out; negative: not measured. One that is clearly slower than the best is
-                       given up early, and has a rough time */
-    device *device; /* that times it by its own clock; NULL: the host */
+    double time_ns; /* out; negative: not measured. A candidate that is clearly slower than the best
+                     * is dropped early, so its time is rough */
+    device *device; /* the device whose clock times it; NULL: the host */
 } measure_candidate;
 
-/* Runs the candidates by turns on random data and keeps the shortest time of each: at least five
- * runs after two to warm up, on copies of the tensors that take turns, so that data come from a
- * distant cache, as they do in a model. The time is that of `threads` threads. `until`: by
- * clock_ns; what has no time by then has none. False: there was no memory or time, nothing is
- * measured.
- */
+/* Runs the candidates in turn on random data and keeps the shortest time of each: at least five
+ * runs after two warm-up runs. Several copies of the tensors take turns, so that data come from a
+ * distant cache, as in a model. The time is that of `threads` threads. Measuring stops at `until`
+ * (clock_ns); candidates without a time by then stay without. False: out of memory or time, nothing
+ * was measured. */
 bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until);
-/* The shortest time of a kernel of a device; negative: there is none. */
+/* The shortest time of a device's kernel; negative: it could not be measured. */
 double measure_on_device(const measure_candidate *c, int64_t until);
-/* Random data that are good for any operand. */
+/* Fills an operand with random data that every kernel can take. */
 void measure_fill(void *to, pgy_dtype dtype, size_t size_bytes);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices that depend on one another: every node takes one of its states, states have costs, and so
- * has each pair of states of two nodes that an edge joins (partitioned boolean quadratic problem).
- */
+/* Partitioned boolean quadratic problem: each node takes one of its states. A state has a cost, and
+ * so has each pair of states of two nodes that an edge joins. */
 #ifndef ENGINE_SELECT_PBQP_H
 #define ENGINE_SELECT_PBQP_H
 
@@ -9,12 +8,12 @@
 
 #include "base/arena.h"
 
-/* A state or pair that cannot be. */
+/* Cost of an impossible state or pair. */
 #define PBQP_NEVER (__builtin_inf())
 
 typedef struct pbqp pbqp;
 
-/* Zeroed, in the arena, which holds all that is added too. NULL: out of memory. */
+/* An empty problem; the arena holds it and everything added to it. NULL: out of memory. */
 pbqp *pbqp_create(arena *memory);
 /* A node with `count` states, at least one. Nodes are numbered from 0. False: out of memory. */
 bool pbqp_add_node(pbqp *p, uint32_t *index, size_t count, const double *costs);
@@ -23,9 +22,9 @@ bool pbqp_add_node(pbqp *p, uint32_t *index, size_t count, const double *costs);
 bool pbqp_add_edge(pbqp *p, uint32_t a, uint32_t b, const double *costs);
 size_t pbqp_node_count(const pbqp *p);
 double pbqp_cost(const pbqp *p, const uint32_t *states);
-/* Finds cheap states. Nodes with up to two neighbours are decided exactly, so for chains, trees and
- * nested branches the result is the best; what remains is tried out whole where it is small, and
- * else decided one by one. `states` holds a first guess, which the result is never worse than.
+/* Finds cheap states. Nodes with up to two neighbours are decided exactly, so the result is optimal
+ * for chains, trees and nested branches. The remaining nodes are enumerated if they have few
+ * combinations, else decided one by one. `states` holds a first guess; the result never costs more.
  * False: out of memory. */
 bool pbqp_solve(const pbqp *p, uint32_t *states);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of a kernel for each node and of a layout for each value, for all of them together. */
+/* Selection: chooses a kernel for each node and a layout for each value, for all of them together.
+ */
 #ifndef ENGINE_SELECT_SELECT_H
 #define ENGINE_SELECT_SELECT_H
 
 #include "engine/program/build.h"
 #include "engine/tactics/timing.h"
 
-/* A place is a layout in a space, as one number; on the host it is that of the layout. Sets of
+/* A place is a layout in a space, as one number; a place on the host equals its layout. Sets of
  * places are bit masks. */
 enum { SELECT_LAYOUTS = KERNEL_MAX_FORMATS, SELECT_PLACES = SELECT_LAYOUTS * PROGRAM_MAX_SPACES };
 _Static_assert(SELECT_PLACES <= 32, "a set of places is an unsigned of 32 bits");
@@ -26,7 +27,7 @@ static inline uint32_t select_space_of(unsigned place)
     return place / SELECT_LAYOUTS;
 }
 
-/* A kernel that accepts a node when it is offered inputs in this layout. */
+/* A kernel that accepts a node when its inputs are offered in this layout. */
 typedef struct select_variant {
     const kernel *kernel;
     kernel_layout offered;
@@ -36,10 +37,10 @@ typedef struct select_variant {
     double time_ns; /* negative: not measured */
 } select_variant;
 
-/* Layouts in which a node can be done, and the kernel that does it best so. */
+/* Layouts of all inputs and outputs that a node can run with, and the best kernel for them. */
 typedef struct select_form {
-    const uint8_t *places; /* of inputs, then of outputs: select_place */
-    size_t variant;        /* the best one; SELECT_NONE: the reference, or a view */
+    const uint8_t *places; /* of inputs, then of outputs (select_place) */
+    size_t variant;        /* the best one; SELECT_NONE: the reference definition, or a view */
     double cost_ns;
     bool timed; /* the cost is a measured time */
     pgy_timing_key key;
@@ -47,15 +48,15 @@ typedef struct select_form {
 
 #define SELECT_NONE SIZE_MAX
 
-/* What can be done with a node: at least one form. */
+/* What selection knows of a node, which has at least one form. */
 typedef struct select_node {
     build_node *n;
     select_variant *variants;
     select_form *forms;
     size_t variant_count, form_count;
-    uint64_t kernels;  /* a hash of those that could be asked */
-    size_t usual;      /* the variant with the least estimate; SELECT_NONE */
-    uint32_t variable; /* of the choice of layouts */
+    uint64_t kernels;  /* hash of the kernels that could be asked */
+    size_t usual;      /* the variant with the lowest estimate; SELECT_NONE: there is no variant */
+    uint32_t variable; /* its variable in the PBQP of layouts */
 } select_node;
 
 typedef struct selection {
@@ -65,42 +66,43 @@ typedef struct selection {
     size_t count;
     timing *timing; /* NULL: estimates only */
     cpu_level level;
-    bool measured;  /* costs hold times: they are of all threads together */
+    bool measured;  /* costs are measured times, of all threads together */
     double scale;   /* from estimates to times */
-    strmap kernels; /* by operator */
-    strmap limited; /* memory that kernels need, by use, where there is a limit */
-    uint8_t *masks; /* of each tensor: the layouts in which some form gives it (bits) */
+    strmap kernels; /* lists of kernels by operator */
+    strmap limited; /* memory that kernels need by problem, if the configuration limits it */
+    uint8_t *masks; /* of each tensor: the places in which some form produces it (bits) */
 } selection;
 
-/* Chooses for all nodes and leaves kernel, use and layouts in them. */
+/* Chooses for all nodes, and stores kernel, problem and layouts in them. */
 pgy_status select_kernels(builder *b, build_node *nodes, size_t count, arena *memory,
                           pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- variants.c ---- */
 /* Fills variants and forms of a node. */
 pgy_status select_gather(selection *s, select_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* The use as accepted by a variant; false if it is not. */
+/* The problem as the variant's kernel accepts it; false: it does not. */
 bool select_use(kernel_problem *out, const select_node *n, const select_variant *v);
 const char *select_domain(const build_node *n); /* "" for ONNX's */
 bool select_can_reorder(const kernel_tensor *t);
 
 /* ---- times.c ---- */
-/* Best variant and cost of every form by estimates. */
+/* Sets best variant and cost of every form by estimates. */
 void select_estimate(selection *s);
-/* The same by times: from the cache, else measured as far as the level wants it. */
+/* The same by times: from the cache, or measured as the optimisation level allows. */
 pgy_status select_measure(selection *s, pgy_error *err) PGY_MUST_CHECK;
-/* Nanoseconds to bring a tensor from one place to another. */
+/* Estimated time to move a tensor from one place to another. */
 double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, unsigned to);
 
 /* ---- layouts.c ---- */
-/* The sets of places in which a value that several nodes read may be there, of the places in play:
- * each is a state of the PBQP, so their number is bounded. Up to four places give all sets, up to
- * eight those of at most three places, more those of at most two; `needed`, which a first guess
- * takes, is always one. So there are at most 15, 93 and 529. Returns how many. */
+/* The sets of places that a value with several readers may have at once, chosen from the places in
+ * play. Each set is a state of the PBQP, so their number is bounded: up to four places give all
+ * sets, up to eight those of at most three places, more those of at most two. `needed`, the set of
+ * the first guess, is always included. This gives at most 15, 93 and 529 sets. Returns the number.
+ */
 enum { SELECT_MAX_SETS = 529 };
 size_t select_sets(uint32_t sets[SELECT_MAX_SETS], uint32_t in_play, uint32_t needed);
-/* The forms that are cheapest together, reorders included; `forms` holds a first guess, or is all 0
- * and `guess` is false. */
+/* Finds the forms that are cheapest together, reorders included. If `guess`, `forms` holds a first
+ * guess; else it is all 0. */
 pgy_status select_layouts(selection *s, uint32_t *forms, bool guess, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tactic replays: which kernel does which node, in a file of the original's form. */
+/* Tactic replays: the kernel of each node, in a file of the original's format. */
 #ifndef ENGINE_TACTICS_REPLAY_H
 #define ENGINE_TACTICS_REPLAY_H
 
@@ -7,31 +7,31 @@
 
 typedef struct tactics tactics;
 
-/* Nodes by their labels; moves between layouts are not listed. The same program gives the same
+/* Writes a tactic for each node, by label; reorders are not listed. The same program gives the same
  * bytes. */
 pgy_status tactics_save(const char *path, const program *p, pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_load(tactics **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void tactics_destroy(tactics *t);
-/* Those of a program, without a file. */
+/* The tactics of a program, without a file. */
 pgy_status tactics_of(tactics **out, const program *p, pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_create(tactics **out, pgy_error *err) PGY_MUST_CHECK;
-/* That a step of p is done by this kernel; NULL: the reference definition. */
+/* Adds: kernel k runs step s of p; NULL: the reference definition. */
 pgy_status tactics_add(tactics *t, const program *p, const program_step *s, const kernel *k,
                        pgy_error *err) PGY_MUST_CHECK;
 
-/* What POLYGRAPHY_PASSES was when it was recorded; NULL: not known. */
+/* The value of POLYGRAPHY_PASSES when the replay was recorded; NULL: not recorded. */
 const char *tactics_passes(const tactics *t);
 
-/* What a replay says of a node. */
+/* A replay's entry for a node. */
 typedef struct tactic tactic;
-/* NULL: nothing. */
+/* NULL: the replay has no entry. */
 const tactic *tactics_find(const tactics *t, const char *label);
-/* Is it this kernel? NULL: the reference definition. */
+/* Does it name this kernel? NULL: the reference definition. */
 bool tactic_is(const tactic *t, const kernel *k);
-/* Do its inputs and outputs lie in vectors of so many elements? */
+/* Do its inputs and outputs have blocks of these numbers of elements? */
 bool tactic_has_blocks(const tactic *t, const uint32_t *in, size_t in_count, const uint32_t *out,
                        size_t out_count);
-/* The name of the kernel, or its number if that is all there is. */
+/* The kernel's name, or its number if the file has no name. */
 const char *tactic_name(const tactic *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader of tactic replay files, for the engine and for those who look at files. */
+/* Reads tactic replay files, for the engine and for tools that inspect files. */
 #ifndef ENGINE_TACTICS_REPLAY_FILE_H
 #define ENGINE_TACTICS_REPLAY_FILE_H
 
@@ -11,11 +11,11 @@ struct pgy_tactic_replay {
     arena memory;
     pgy_tactic_layer *layers;
     size_t count;
-    const char *passes; /* what POLYGRAPHY_PASSES was; NULL: not recorded */
+    const char *passes; /* value of POLYGRAPHY_PASSES; NULL: not recorded */
 };
 
-/* `strict`: every operand must be complete. Replays of older releases have other operands; without
- * `strict` they are read, and what cannot be read of an operand is NULL. */
+/* `strict`: every operand must be complete. Older releases wrote other operands; without `strict`,
+ * unreadable parts of an operand are NULL. */
 pgy_status replay_file_load(pgy_tactic_replay **out, const char *path, bool strict,
                             pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine's builds measure with: a timing cache, and how long they may take. */
+/* The state that an engine's builds measure with: a timing cache and a time budget. */
 #ifndef ENGINE_TACTICS_TIMING_H
 #define ENGINE_TACTICS_TIMING_H
 
@@ -7,26 +7,26 @@
 
 #include "engine/tactics/timing_cache.h"
 
-/* One build at a time. */
+/* One build at a time may use it. */
 typedef struct timing {
     const pgy_build_config *config;
     int64_t level; /* builder optimisation level */
     pgy_timing_cache *cache, *own;
-    bool changed;    /* the cache has times that no file has */
-    size_t threads;  /* that will run it */
-    int64_t left_ns; /* for measuring, of all builds together */
+    bool changed;    /* the cache has times that are in no file */
+    size_t threads;  /* that will run the program */
+    int64_t left_ns; /* time left for measuring, shared by all builds */
     char device[128];
-    size_t measured, known, unmeasured; /* uses of operators: in this build */
+    size_t measured, known, unmeasured; /* problems of the current build */
 } timing;
 
-/* With the cache of the config, or that in its file. The config is borrowed. */
+/* Uses the cache of the config, or loads that of its file. The config is borrowed. */
 pgy_status timing_create(timing **out, const pgy_build_config *config,
                          pgy_error *err) PGY_MUST_CHECK;
 void timing_destroy(timing *t); /* NULL is fine */
 /* Merges the times into the config's file, if it names one. */
 pgy_status timing_save(timing *t, pgy_error *err) PGY_MUST_CHECK;
-/* The key of a use: layouts are those that it has. `op` and `domain`: of its operator; `kernels`: a
- * hash of the kernels that could be asked, since with others the choice may be another. */
+/* The key of a problem, with its present layouts. `op` and `domain` name its operator. `kernels`: a
+ * hash of the kernels that could be asked, since other kernels may lead to another choice. */
 bool timing_key(pgy_timing_key *out, const timing *t, const kernel_problem *u, const char *domain,
                 const char *op, uint64_t kernels);
 
