@@ -6,7 +6,7 @@
  *
  * Readers refuse another major version and skip kinds they do not know that are marked optional.
  * The header's hash covers header and section table (with itself as 0). That of a section is
- * checked when the file is opened, of large sections when somebody asks. Texts are offsets into
+ * checked when the file is opened, of large sections by plan_verify. Texts are offsets into
  * STRINGS.
  */
 #ifndef ENGINE_PLAN_FORMAT_H
@@ -48,8 +48,7 @@ typedef enum plan_kind {
                          ones once */
     PLAN_WEIGHTS,     /* bulk: weights of the models below that are not among the constants */
     PLAN_MODEL,       /* bulk: the graph after all passes, as an ONNX model */
-    PLAN_SOURCE,      /* bulk: the model before all passes, for refits; empty: the plan cannot be
-                         refitted */
+    PLAN_SOURCE,      /* bulk: the model before all passes, for refits; may be empty */
     PLAN_KIND_END
 } plan_kind;
 
@@ -74,9 +73,8 @@ typedef struct plan_section {
 
 enum {
     PLAN_REFITTABLE = 1,
-    PLAN_STRIPPED = 2, /* CONSTANTS is empty until a refit fills it */
-    PLAN_WHOLE =
-        4, /* the graph has all its weights, so it can be built for other shapes and kernels */
+    PLAN_STRIPPED = 2,          /* CONSTANTS is empty until a refit fills it */
+    PLAN_WHOLE = 4,             /* the graph has all weights: other shapes can be built */
     PLAN_VERSION_COMPATIBLE = 8 /* kernels that this library no longer has may be chosen anew */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine inspector: JSON in the field names of TensorRT 11, so that tools for its reports read
- * ours, and one line for each layer. Layers of profiles behind the first bear the profile's number
- * in their names. */
+/* The engine inspector writes JSON with the field names of TensorRT 11, so that tools for its
+ * reports read ours, or text with one line for each layer. From the second profile on, names of
+ * layers end in the profile's number. */
 #include <string.h>
 
 #include "base/json.h"
@@ -60,7 +60,7 @@ static void append_name(str *out, const pgy_plan_layer *l, size_t profile)
     if (profile) str_printf(out, " [profile %zu]", profile);
 }
 
-/* The nodes as TensorRT's parser notes them, and as a list. */
+/* The source nodes, in the notation of TensorRT's parser and as a list. */
 static void put_sources(json_writer *w, const pgy_plan_layer *l)
 {
     str text = {0};

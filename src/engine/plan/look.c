@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public side of plans: building one in a single call, and looking at one. What is looked at is
- * read once, when the plan is opened. */
+/* The public side of plans: building a plan in a single call, and describing one. A plan is read
+ * completely when it is opened. */
 #include "engine/plan/look.h"
 #include "engine/build/config_fields.h"
 
@@ -16,7 +16,7 @@ typedef struct looked_at {
 } looked_at;
 
 struct pgy_plan {
-    plan_file *file; /* NULL: it is an engine */
+    plan_file *file; /* NULL: it describes an engine */
     pgy_plan_info info;
     pgy_metadata *inputs, *outputs;
     const profile_set *profiles;
@@ -62,7 +62,7 @@ void pgy_plan_close(pgy_plan *p)
 
 /* ---- Layers --------------------------------------------------------------------------------- */
 
-/* Tensors of a step that are constants, or those that are not. */
+/* Lists the tensors of a step that are constants, or those that are not. */
 static bool add_tensors(const pgy_plan_tensor **out, size_t *count, pgy_plan *p,
                         const program *from, const uint32_t *refs, size_t ref_count, bool constant)
 {
@@ -83,7 +83,7 @@ static bool add_tensors(const pgy_plan_tensor **out, size_t *count, pgy_plan *p,
     return true;
 }
 
-/* Nodes that became one are joined in its label. */
+/* The label of a fused node joins the names of its source nodes. */
 static bool add_sources(pgy_plan_layer *l, pgy_plan *p)
 {
     static const char JOINT[] = " + ";

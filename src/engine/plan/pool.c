@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces are found by their hash and compared, so that weights which several programs, or a program
- * and a graph, have in common are in the file once. */
+/* Pieces are found by hash and then compared, so the file holds a weight once, even if several
+ * programs, or a program and a graph, share it. */
 #include "engine/plan/pool.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an open plan to what runs: the program's tables are filled with pointers into the file, its
- * kernels are looked up by name and version, and steps without kernel are tied to the nodes of the
- * stored graph. */
+/* Makes an open plan runnable: fills the program's tables with pointers into the file, looks up
+ * kernels by name and version, and ties steps without kernel to nodes of the stored graph. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -193,7 +192,7 @@ static void read_spaces(program *out, const plan_file *p, const plan_program *r)
     }
 }
 
-/* Code and choices for a device hold on that device, with these libraries. */
+/* Compiled code and choices of kernels hold for this device with these libraries only. */
 static pgy_status find_device(program_space *s, pgy_error *err)
 {
     device_properties here;
@@ -322,7 +321,9 @@ pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool run
     if (!st) st = read_program(made, p, i, err);
     if (!st && runnable) st = find_devices(made, err);
     if (!st && runnable) st = find_kernels(made, p, i, err);
-    if (!st && runnable) st = plan_prove_program(p, i, err); /* plug-ins were loaded since */
+    if (!st && runnable)
+        st = plan_prove_program(p, i,
+                                err); /* plug-ins may have been loaded since the plan was opened */
     if (st)
         program_release(made);
     else
@@ -375,7 +376,7 @@ pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err)
     pgy_graph *g = NULL;
     pgy_status st = read_model(&model, p, PLAN_MODEL, err);
     if (!st) st = pgy_graph_import(&g, model, err);
-    if (!st) graph_set_newer(g, NEWER_TAKEN); /* as when it was built */
+    if (!st) graph_set_newer(g, NEWER_TAKEN); /* as at build time */
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st && (g->input_count != p->info->input_count || g->output_count != p->info->output_count))
         st = pgy_error_set(err, PGY_E_FORMAT,
@@ -401,8 +402,8 @@ bool plan_needs_nodes(const program *p)
     return false;
 }
 
-/* What a step reads and writes must be what its node has: definitions rely on inputs that must be
- * there. They look at types and shapes themselves when they run. */
+/* A step must have the inputs and outputs of its node, since definitions rely on required inputs.
+ * Definitions check types and shapes themselves when they run. */
 static bool is_of(const program *p, const program_step *s, const pgy_node *n)
 {
     const node_box *box = node_box_of(n);

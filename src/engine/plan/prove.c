@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel believes its parameters, so they are believed only if the kernel's own `extent` says
- * that they stay within the operands of the step. */
+/* Kernels trust their parameters. So a plan's parameters are accepted only if the kernel's own
+ * `extent` shows that they stay within the operands of the step. */
 #include "engine/plan/prove.h"
 
 #include <stdio.h>
@@ -70,7 +70,8 @@ static bool meets_workspace(const plan_step *s, const plan_tensor *t)
     return overlap(&workspace, t);
 }
 
-/* May the first output lie where input i lies? Exactly there, by leave of plan and kernel. */
+/* May the first output share the memory of input i? Only the same bytes, if plan and kernel allow
+ * it. */
 static bool is_in_place(const plan_step *s, const kernel_extent *e, uint32_t i,
                         const plan_tensor *x, const plan_tensor *y)
 {
@@ -78,7 +79,7 @@ static bool is_in_place(const plan_step *s, const kernel_extent *e, uint32_t i,
            x->size_bytes == y->size_bytes;
 }
 
-/* What a step writes must leave alone what it reads: kernels look at data several times. */
+/* A step must not overwrite its inputs, since kernels read data several times. */
 static pgy_status prove_apart(const program_view *v, const plan_step *s, const kernel_extent *e,
                               pgy_error *err)
 {
@@ -110,7 +111,7 @@ static pgy_status prove_memory(const program_view *v, const plan_step *s, const 
     return PGY_OK;
 }
 
-/* A kernel finds every operand in the memory that it can reach. */
+/* Every operand must lie in memory that the kernel can reach. */
 static pgy_status prove_spaces(const program_view *v, const plan_step *s, const kernel_extent *e,
                                pgy_error *err)
 {

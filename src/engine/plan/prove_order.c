@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between the host and devices go on while later steps run. They are kept in a list until
- * the host has waited for an event that was recorded behind them; a step of the host, or another
- * device's copy, may not meet one of them in memory before. */
+/* Copies between the host and devices continue while later steps run. The proof keeps them in a
+ * list until the host has waited for an event recorded after them. Before that, no host step and no
+ * other device's copy may touch their memory. */
 #include "base/alloc.h"
 #include "engine/plan/file.h"
 #include "engine/plan/prove.h"
 
-/* A copy that may still be going on. */
+/* A copy that may still be in progress. */
 typedef struct going {
     const plan_tensor *tensor; /* on the host */
     uint32_t step, stream;     /* a space */
     bool writes;
 } going;
 
-/* How far an event reaches: the steps of its stream in front of the record. */
+/* An event covers the steps of its stream before the record. */
 typedef struct mark {
     uint32_t step, stream;
     bool recorded;
@@ -24,7 +24,8 @@ typedef struct order_proof {
     going *items;
     size_t count, capacity;
     mark *marks;                                       /* of events */
-    uint32_t passed[PLAN_MAX_SPACES][PLAN_MAX_SPACES]; /* of a stream: waited for by a stream */
+    uint32_t passed[PLAN_MAX_SPACES][PLAN_MAX_SPACES]; /* [a][b]: stream a has waited for the steps
+                                                          of stream b before this one */
 } order_proof;
 
 static pgy_status refuse(const plan_file *p, const plan_step *s, const char *what, pgy_error *err)
@@ -41,13 +42,13 @@ static bool meet(const plan_tensor *a, const plan_tensor *b)
     return a->offset < b->offset + b->size_bytes && b->offset < a->offset + a->size_bytes;
 }
 
-/* Is the copy over before work of `who` begins that is enqueued now? */
+/* Has the copy ended before work starts that `who` enqueues now? */
 static bool is_over(const order_proof *o, const going *g, uint32_t who)
 {
     return g->stream == who || o->passed[who][g->stream] > g->step;
 }
 
-/* May `who` read or write t now? Two that read do no harm. */
+/* May `who` read or write t now? Two readers do not conflict. */
 static bool is_free(const order_proof *o, const plan_tensor *t, bool writes, uint32_t who)
 {
     for (size_t i = 0; !t->space && i < o->count; i++) {
@@ -82,7 +83,7 @@ static bool add_copy(order_proof *o, const plan_step *s, uint32_t step)
     return true;
 }
 
-/* What the host has waited for is over for everybody. */
+/* After the host's wait, the steps before the event have ended for all streams. */
 static void wait_for(order_proof *o, const plan_step *s)
 {
     const mark *m = &o->marks[s->event];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening checks everything that is used later: sections, every offset and count, every tensor's
- * place, and that no kernel can leave the tensors of its step (plan_prove.c). Behind that, programs
- * are made of pointers into the mapped bytes. Hashes find accidents; nothing relies on them. */
+/* Opening checks everything that is used later: sections, all offsets and counts, the place of
+ * every tensor, and that no kernel can leave the tensors of its step (prove.c). After that,
+ * programs consist of pointers into the mapped bytes. Hashes only detect accidents; no check relies
+ * on them. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,9 +11,9 @@
 #include "engine/plan/file.h"
 #include "engine/plan/prove.h"
 
-enum { PREFETCH_BYTES = 1 << 30 }; /* more may not be wanted at once */
+enum { PREFETCH_BYTES = 1 << 30 }; /* larger plans may not fit in memory */
 
-/* Why each section must have some size: its records. 0: bytes. */
+/* The size of one record in each section; 0: the section holds bytes. */
 static const size_t RECORD_BYTES[PLAN_KIND_END] = {
     [PLAN_INFO] = sizeof(plan_info_record), [PLAN_SETTINGS] = sizeof(plan_setting),
     [PLAN_VALUES] = sizeof(plan_value),     [PLAN_DIMS] = sizeof(plan_dim),
@@ -201,7 +202,7 @@ static pgy_status check_info(const plan_file *p, pgy_error *err)
     return PGY_OK;
 }
 
-/* The host comes first, and each space has its constants. */
+/* The host must be the first space, and every space needs its constants. */
 static pgy_status check_spaces(const plan_file *p, pgy_error *err)
 {
     const bool stripped = p->info->flags & PLAN_STRIPPED;
@@ -244,7 +245,7 @@ static pgy_status check_profiles(const plan_file *p, pgy_error *err)
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-/* The bytes that the tensor takes; false: shape, type or layout are not valid. */
+/* Computes the bytes of a tensor; false: invalid shape, type or layout. */
 static bool tensor_bytes(uint64_t *out, const plan_file *p, const plan_tensor *t)
 {
     const int64_t *shapes = p->at[PLAN_SHAPES];
@@ -268,7 +269,7 @@ static bool tensor_bytes(uint64_t *out, const plan_file *p, const plan_tensor *t
     return true;
 }
 
-/* The caller's tensor, which all tensors at such a place are. */
+/* The program's input or output that all tensors at this place stand for. */
 static const plan_tensor *callers_tensor(const program_view *v, const plan_tensor *t)
 {
     const bool input = t->place == PROGRAM_INPUT;
@@ -292,7 +293,8 @@ static bool is_tensor(const program_view *v, const plan_tensor *t)
     return callers && !t->space && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
 }
 
-/* Programs are found by the shapes of their inputs, which must be those of the model by name. */
+/* Programs are found by the shapes of their inputs, so these must match the model's inputs by name.
+ */
 static bool is_declared(const plan_file *p, const plan_tensor *t, const plan_value *value)
 {
     const plan_dim *dims = (const plan_dim *)p->at[PLAN_DIMS] + value->dims;
@@ -346,7 +348,8 @@ static bool is_kernel_step(const program_view *v, const plan_step *s)
            s->scratch_bytes <= v->r->scratch_bytes;
 }
 
-/* From the host to the step's device or back, the same bytes. Its references are valid. */
+/* A copy moves the same bytes from the host to the step's device or back. Its references are valid.
+ */
 static bool is_copy_step(const program_view *v, const plan_step *s)
 {
     const uint32_t *refs = v->refs + s->refs;
@@ -384,7 +387,7 @@ static bool is_step(const program_view *v, const plan_step *s)
     return s->kernel == PLAN_NO_TEXT ? is_reference_step(v, s) : is_kernel_step(v, s);
 }
 
-/* What is written must be memory of the program's own or an output. */
+/* A step may only write the program's own memory or an output. */
 static bool has_refs(const program_view *v, const plan_step *s)
 {
     const uint64_t reads = (uint64_t)s->input_count + s->captured_count;
@@ -400,7 +403,7 @@ static bool has_refs(const program_view *v, const plan_step *s)
     return true;
 }
 
-/* Marks are in order of steps, those that are there from the start first. */
+/* Marks must be sorted by step; tensors that are valid from the start come first. */
 static bool has_marks(const program_view *v)
 {
     const plan_mark *marks = (const plan_mark *)v->p->at[PLAN_MARKS] + v->r->marks;

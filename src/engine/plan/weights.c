@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A weight whose bytes lie elsewhere is a TensorProto without elements; an entry of its metadata
- * says where they are: "constants 4096 640", "weights 0 12", "none <hash>". */
+/* A weight stored outside the model is a TensorProto without elements. An entry of its metadata
+ * tells where they are: "constants 4096 640", "weights 0 12", "none <hash>". */
 #include "engine/plan/weights.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@ static const char KEY[] = "pgy.plan";
 
 enum {
     INLINE_BYTES = 64,   /* weights up to this size stay in the model */
-    SMALL_FLOATS = 256,  /* of floats, as many as inference looks at */
-    SMALL_OTHERS = 4096, /* and of other types */
+    SMALL_FLOATS = 256,  /* for floats: the largest tensor that inference reads */
+    SMALL_OTHERS = 4096, /* for other types */
     RAW_DATA_FIELD = 9
 };
 
@@ -39,7 +39,7 @@ static bool is_small(const pgy_tensor *t)
     return count <= (pgy_dtype_is_float(pgy_tensor_dtype(t)) ? SMALL_FLOATS : SMALL_OTHERS);
 }
 
-/* A tensor of the same type and shape, without elements but with a note. */
+/* Makes a tensor of the same type and shape with a note in place of elements. */
 static pgy_onnx_tensor *make_note(detacher *d, const char *name, pgy_tensor *t, const char *note,
                                   pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small sections are gathered in memory, the large ones are lists of borrowed pieces; then the
+/* Small sections are gathered in memory; large ones are lists of borrowed pieces. At the end the
  * table is laid out and everything is written in order. Records are cleared before they are filled,
  * so that equal programs give equal bytes. */
 #include <string.h>
@@ -16,11 +16,11 @@
 typedef struct writer {
     const plan_source *source;
     str small[PLAN_KIND_END];             /* sections by kind */
-    plan_pool bulk[PLAN_KIND_END];        /* those from PLAN_CONSTANTS on */
-    plan_pool constants[PLAN_MAX_SPACES]; /* of devices; the first is not used */
+    plan_pool bulk[PLAN_KIND_END];        /* sections from PLAN_CONSTANTS on */
+    plan_pool constants[PLAN_MAX_SPACES]; /* of devices; entry 0 is not used */
     uint32_t space_count;
-    plan_piece models[2]; /* PLAN_MODEL, PLAN_SOURCE: memory of ours */
-    pgy_model *bare[2];   /* what pieces borrow */
+    plan_piece models[2]; /* PLAN_MODEL, PLAN_SOURCE: memory of the writer */
+    pgy_model *bare[2];   /* models that keep alive what pieces borrow */
     strmap texts;         /* -> offset in STRINGS + 1 */
     plan_info_record info;
     cpu_level needs;
@@ -32,7 +32,7 @@ static void put(writer *w, plan_kind kind, const void *record, size_t size)
     str_append_n(&w->small[kind], record, size);
 }
 
-/* The number of the record that comes next. */
+/* The index of the next record. */
 static uint32_t next(writer *w, plan_kind kind, size_t record_bytes)
 {
     const size_t place = w->small[kind].size / record_bytes;
@@ -147,10 +147,10 @@ static void add_profiles(writer *w)
 
 /* ---- Programs ------------------------------------------------------------------------------- */
 
-/* A program on its way: tensors get new places, since those that no step reads are left out. */
+/* A program being written. Tensors get new indices, since those that no step reads are left out. */
 typedef struct program_map {
     const program *p;
-    uint32_t *places; /* by tensor, one more; 0: none yet */
+    uint32_t *places; /* by tensor: new index + 1; 0: none yet */
     uint32_t first, count;
 } program_map;
 
@@ -163,7 +163,7 @@ static uint64_t keep_constant(writer *w, const program_space *s, uint32_t space,
                               uint64_t size)
 {
     uint64_t to = 0;
-    if (!s->constants) return offset; /* of a plan that was stripped */
+    if (!s->constants) return offset; /* a stripped plan has no constants */
     w->failed |=
         !plan_pool_add(&to, pool_of(w, space), (const unsigned char *)s->constants + offset, size);
     return to;
@@ -292,7 +292,7 @@ done:
     mem_free(m.places);
 }
 
-/* Programs of one engine have the same spaces. */
+/* All programs of an engine have the same spaces. */
 static void add_spaces(writer *w)
 {
     const plan_source *s = w->source;
@@ -351,7 +351,7 @@ static uint64_t round_up(uint64_t offset, uint64_t alignment)
     return (offset + alignment - 1) / alignment * alignment;
 }
 
-/* The pieces of a section. `one` is room for it if it is a single one. */
+/* The pieces of a section; `one` is storage for the piece of a section that has only one. */
 static const plan_piece *pieces_of(const writer *w, const plan_section *s, plan_piece *one,
                                    size_t *count)
 {
@@ -409,7 +409,7 @@ static void lay_out(plan_header *h, plan_section *table, const writer *w)
     h->file_bytes = end;
 }
 
-/* Of the header and the table behind it, with the field for itself as 0. */
+/* Hash of the header, with its hash field as 0, and of the section table. */
 static uint64_t hash_header(const plan_header *h, const plan_section *table)
 {
     plan_header clean = *h;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lifetimes: a tensor lives from the step that writes it to the last one that reads it or a view of
- * it, a workspace for its step. An output takes over the memory of an input that dies with the
- * step, if the kernel can work in place. */
+/* Live ranges: a tensor lives from the step that writes it to the last step that reads it or a view
+ * of it, a workspace only during its step. An output takes over the memory of an input whose last
+ * reader is this step, if the kernel can work in place. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@ static size_t read_count(const program_step *s)
     return (size_t)s->input_count + s->captured_count;
 }
 
-/* The last step during which step i may read operand k: copies read the host's memory later. */
+/* The last step during which step i may read operand k: a copy reads host memory asynchronously. */
 static uint32_t last_read(const builder *b, uint32_t i, size_t k)
 {
     const program_step *s = &b->p->steps[i];
@@ -42,7 +42,8 @@ static void find_lives(const builder *b, life *lives)
     }
 }
 
-/* Of the same step, twice: then what is written would be read again. */
+/* False if the step reads the tensor twice: an output in place would overwrite the other operand.
+ */
 static bool is_read_once(const builder *b, const program_step *s, uint32_t root)
 {
     size_t reads = 0;
@@ -69,8 +70,8 @@ static void share(builder *b, life *lives, uint32_t index)
     lives[source].last = lives[to].last;
 }
 
-/* What gets a place in a space: tensors that own memory, and workspaces, which live for one step.
- */
+/* Collects what needs a place in a space: tensors that own memory, and workspaces, which live for
+ * one step. */
 static size_t gather(const builder *b, uint32_t space, const life *lives, program_interval *items,
                      uint64_t **places)
 {

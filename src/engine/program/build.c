@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole way from a graph to a program: inputs, nodes in running order, outputs, memory. */
+/* Builds a program from a graph: inputs, nodes in running order, outputs, memory. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,8 +21,8 @@ static pgy_status bind_inputs(builder *b, pgy_error *err)
     return PGY_OK;
 }
 
-/* Outputs that no step writes where the caller wants them: views, inputs, constants, blocked ones.
- */
+/* Adds the steps for outputs that no step writes directly: views, inputs, constants, blocked
+ * layouts. */
 static pgy_status bind_outputs(builder *b, pgy_error *err)
 {
     pgy_graph *g = b->graph;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Enqueues what the program's steps say, in their order, on one stream for each device. Faults of
- * kernels are words that host and device share, one for each step. */
+/* Enqueues the device steps of a program in their order, on one stream for each device. A kernel
+ * reports a fault in a word that host and device share; each step has one. */
 #include "engine/program/device_side.h"
 
 #include "base/alloc.h"
@@ -13,11 +13,12 @@ typedef struct place {
 
 struct device_side {
     program *p;
-    place places[PROGRAM_MAX_SPACES]; /* the first is not used */
+    place places[PROGRAM_MAX_SPACES]; /* entry 0 is not used */
     device_event **events;
-    void **loaded;                         /* of each step */
-    atomic_int **fault;                    /* of each step; NULL: it has no kernel of a device */
-    atomic_int *words[PROGRAM_MAX_SPACES]; /* shared: of all steps of a space */
+    void **loaded;      /* of each step */
+    atomic_int **fault; /* of each step; NULL: the step has no device kernel */
+    atomic_int
+        *words[PROGRAM_MAX_SPACES]; /* shared memory with the words of all steps of a space */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -43,7 +44,7 @@ static pgy_status open_place(device_side *d, uint32_t space, pgy_error *err)
     return st ? pgy_error_prefix(err, st, "device '%s': ", s->name) : PGY_OK;
 }
 
-/* An event belongs to the device that records it. */
+/* Events belong to the device that records them. */
 static pgy_status create_events(device_side *d, pgy_error *err)
 {
     const program *p = d->p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference's executor walks the nodes; here each node gets a kernel for the shapes it sees.
- * What was prepared is kept by node and shapes. Without a kernel the definition runs on copies in
- * storage types, and floats are rounded to the declared type behind it. */
+/* The reference executor runs the nodes, and this table gives each node a kernel for the shapes it
+ * sees. Prepared kernels are kept by node and shapes. Without a kernel the definition runs on
+ * copies in storage types, and floats are then rounded to the declared type. */
 #include "engine/program/interpret.h"
 
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "tensor/tensor.h"
 
 enum { MAX_KEPT = 4096 };
-static const double SHORT_NS = 3000; /* work below is left to one thread */
+static const double SHORT_NS = 3000; /* one thread runs shorter work */
 
-/* A node at certain shapes; kernel NULL: there is none for them. */
+/* A node at certain shapes; kernel NULL: no kernel accepts them. */
 typedef struct prepared {
     const kernel *kernel;
     kernel_plan plan;
@@ -28,15 +28,16 @@ struct interpreter {
     execute_operators operators;
     team *team;
     strmap kept;   /* key -> prepared */
-    prepared *all; /* of them */
+    prepared *all; /* list of all of them */
     void *memory;  /* workspace, then scratch of each thread */
     size_t memory_bytes;
     uint64_t kernel_runs;
-    const atomic_int *failed; /* not PGY_OK: somebody wants the run to end; NULL: nobody can */
+    const atomic_int
+        *failed; /* another status than PGY_OK ends the run; NULL: it cannot be stopped */
     const interpreter_watch *watch;
 };
 
-/* A node that runs. */
+/* A running node. */
 typedef struct call {
     interpreter *it;
     pgy_node *n;
@@ -54,7 +55,8 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while interpreting");
 }
 
-/* Weights lie in the model's file at any address; vectors and conversions want better ones. */
+/* Weights in a mapped model file may have any address; vector loads and conversions need alignment.
+ */
 static pgy_status align(pgy_tensor **t, pgy_error *err)
 {
     pgy_tensor *from = *t, *moved = NULL;
@@ -102,7 +104,7 @@ static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
     op_tensor *in = arena_alloc_array(&c->memory, node->input_count, sizeof *in);
     if (!in) return no_memory(err);
     for (size_t i = 0; !st && i < node->input_count; i++) st = widen(&in[i], c, i, err);
-    /* Within a node floats stay wide, as in a reference step. */
+    /* Floats stay in storage types within a node, as in a reference step. */
     for (size_t i = 0; i < node->input_count; i++)
         host.model_precision |= in[i].value && in[i].dtype == PGY_BF16;
     if (!st) st = op_run(node, in, outputs, c->wanted, &host, err);
@@ -113,7 +115,7 @@ static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
 
 /* ---- Views ---------------------------------------------------------------------------------- */
 
-/* Gives another shape to the same elements, without touching them. */
+/* A view has the same elements in another shape and copies nothing. */
 static bool is_view(const call *c)
 {
     static const char *const VIEWS[] = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"};
@@ -123,7 +125,7 @@ static bool is_view(const call *c)
     return false;
 }
 
-/* The shape that was foreseen; false: it was not. */
+/* The inferred shape; false: it is not fully known. */
 static bool shape_of(int64_t *shape, const op_value *v)
 {
     if (!v->dtype || v->rank < 0 || v->rank > PGY_MAX_RANK) return false;
@@ -150,7 +152,7 @@ static pgy_status run_view(bool *done, call *c, op_tensor *outputs, pgy_error *e
 
 /* ---- Choosing a kernel ---------------------------------------------------------------------- */
 
-/* Weights of the whole model and values of Constant nodes are the same in every run. */
+/* Weights of the top graph and values of Constant nodes do not change between runs. */
 static bool is_constant(const pgy_value *v)
 {
     if (!v) return false;
@@ -158,7 +160,7 @@ static bool is_constant(const pgy_value *v)
     return v->initializer && !v->graph->parent && !level_of(v->graph)->is_function;
 }
 
-/* False: this node at these shapes is nothing for a kernel. */
+/* Describes the problem; false: kernels do not support this node at these shapes. */
 static bool describe_use(call *c, const op_value *outputs)
 {
     const op_node *node = c->node;
@@ -207,7 +209,7 @@ static void choose(prepared *p, const call *c)
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(domain_of(c->n), c->n->op_type, i);
         if (!k) return;
-        if (k->device) continue; /* values of interpretation are on the host */
+        if (k->device) continue; /* interpreted values are on the host */
         kernel_problem use = c->use;
         double cost = 0;
         if (!kernel_accept(k, &use, &cost) || !is_linear(&use)) continue;
@@ -219,7 +221,7 @@ static void choose(prepared *p, const call *c)
 
 /* ---- What is kept --------------------------------------------------------------------------- */
 
-/* Bytes that are never zero: six bits in each. */
+/* Appends a number in bytes that are never zero, with six bits each. */
 static void append_number(str *key, uint64_t v)
 {
     do str_append_char(key, (char)(0x40 | (v & 63) | (v > 63 ? 0x80 : 0)));
@@ -295,7 +297,7 @@ static pgy_status find(prepared **out, call *c, pgy_error *err)
 
 /* ---- Running a kernel ----------------------------------------------------------------------- */
 
-/* In its declared type, at an address that vector loads like. */
+/* Converts input i to its declared type, at an aligned address. */
 static pgy_status in_declared(call *c, size_t i, pgy_error *err)
 {
     const op_tensor *t = &c->inputs[i];
@@ -310,7 +312,7 @@ static pgy_status in_declared(call *c, size_t i, pgy_error *err)
     return st;
 }
 
-/* Workspace, then scratch of each part. */
+/* One block: workspace, then scratch of each part. */
 static pgy_status hold_memory(interpreter *it, size_t wanted, pgy_error *err)
 {
     if (wanted <= it->memory_bytes) return PGY_OK;
@@ -378,7 +380,7 @@ static pgy_status run_kernel(call *c, const prepared *p, op_tensor *outputs, pgy
 
 /* ---- The operators -------------------------------------------------------------------------- */
 
-/* Attributes of nodes in functions change from call to call. */
+/* Nodes within functions are excluded: their attributes may change from call to call. */
 static bool can_have_kernel(const call *c)
 {
     const node_box *box = node_box_of(c->n);

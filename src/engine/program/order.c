@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for whom. Work of a device runs in the order of its steps, later than they are walked.
- * So what a copy brings to the host is there only behind a wait for it, and what a copy reads there
- * must stay until the host has waited for something behind it. The waits are steps of their own:
- * running decides nothing. */
+/* Adds waits between host and devices. A device runs its steps in order, but later than the host
+ * enqueues them. So the host must wait for a copy before it reads the copied data, and data that a
+ * copy reads on the host must not change until the host has waited for a later event. Waits are
+ * steps of their own, so a run decides nothing. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,18 +12,18 @@
 typedef struct wait {
     uint32_t before; /* step */
     uint32_t who;    /* space */
-    uint32_t copy;   /* step that is waited for; PROGRAM_NO_STEP: all of `stream` */
+    uint32_t copy;   /* the step to wait for; PROGRAM_NO_STEP: all of `stream` */
     uint32_t stream; /* space */
 } wait;
 
 typedef struct ordering {
     builder *b;
-    uint32_t *copies; /* of each root on the host: one more than the step that copies it there */
+    uint32_t *copies; /* of each root on the host: index + 1 of the step that copies it there */
     wait *waits;
     size_t count, capacity;
-    /* One more than the copy of each stream that a space has waited for. */
+    /* [a][b]: index + 1 of the last copy on stream b that space a has waited for */
     uint32_t passed[PROGRAM_MAX_SPACES][PROGRAM_MAX_SPACES];
-    uint32_t *events; /* of each copy: one more than its event */
+    uint32_t *events; /* of each copy: index + 1 of its event */
     program_step *steps;
     size_t step_count;
 } ordering;
@@ -45,14 +45,14 @@ static bool add_wait(ordering *o, uint32_t before, uint32_t who, uint32_t copy, 
     return true;
 }
 
-/* Who has to have the data of a step's operands on the host: a copy its device, all else the host,
- * which reads them itself or while it enqueues. */
+/* The space that needs a step's operands on the host: the device of a copy, else the host itself,
+ * which reads them while it runs or enqueues the step. */
 static uint32_t reader_of(const program_step *s)
 {
     return s->act == PROGRAM_COPY ? s->space : 0;
 }
 
-/* Later steps are behind what the host has waited for, whoever does them. */
+/* Once the host has waited for a copy, all steps enqueued later run after it. */
 static bool is_passed(const ordering *o, uint32_t who, uint32_t stream, uint32_t copy)
 {
     return o->passed[0][stream] > copy || o->passed[who][stream] > copy;

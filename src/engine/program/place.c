@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets in the arena: intervals are placed one after the other into the smallest gap that the
- * neighbours in time leave. The order decides how good the result is, so several are tried, the
- * best one is changed at random as long as that helps, and the best result is kept. */
+/* Places intervals in the arena: one after the other, each in the smallest gap between the
+ * intervals that overlap it in time. The result depends on the order, so several orders are tried,
+ * the best one is changed at random while that helps, and the best result is kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static int by_area(const void *a, const void *b)
     return p == q ? by_size(a, b) : p < q ? 1 : -1;
 }
 
-/* Those that live while most is alive come first. */
+/* Intervals that live while most bytes are alive come first. */
 static int by_breadth(const void *a, const void *b)
 {
     const program_interval *x = *(program_interval *const *)a, *y = *(program_interval *const *)b;
@@ -56,7 +56,7 @@ static int by_breadth(const void *a, const void *b)
 
 static const order_function ORDERS[] = {by_size, by_duration, by_time, by_area, by_breadth};
 
-/* Those placed so far, sorted by offset. */
+/* The intervals placed so far, sorted by offset. */
 typedef struct layout {
     program_interval **placed;
     size_t count;
@@ -99,8 +99,8 @@ static uint64_t place_in_order(program_interval **order, size_t count, layout *l
 
 /* ---- Bounds --------------------------------------------------------------------------------- */
 
-/* The most bytes alive at any step, and for each interval the most during its life. Only starts of
- * intervals need a look. `by_start` is sorted by first step. */
+/* Returns the most bytes alive at any step, and sets for each interval the most during its life.
+ * The maximum is always at the start of an interval. `by_start` is sorted by first step. */
 static uint64_t find_bound(program_interval **by_start, size_t count)
 {
     uint64_t most = 0;
@@ -125,7 +125,7 @@ static uint64_t find_bound(program_interval **by_start, size_t count)
 
 enum { SEARCH_PAIRS = 120000000, SEARCH_MOST = 4000 };
 
-/* What is tried, what was best, and where its intervals lay. */
+/* The order being tried, the best order, and the offsets that it gave. */
 typedef struct search {
     program_interval **order, **best_order;
     uint64_t *best_offsets, best, best_excess, bound;
@@ -135,8 +135,8 @@ typedef struct search {
     uint32_t random;
 } search;
 
-/* How far intervals reach beyond the bound, all together: a model of many equal layers gets better
- * one layer after the other, while its size stays. */
+/* Sum of the bytes by which intervals exceed the bound. In a model of many equal layers the order
+ * improves one layer at a time, which this sum shows before the arena's size changes. */
 static uint64_t find_excess(const search *s)
 {
     uint64_t excess = 0;
@@ -147,7 +147,7 @@ static uint64_t find_excess(const search *s)
     return excess;
 }
 
-/* Keeps the order if it is not worse than the best. */
+/* Places the intervals in this order, and keeps it if it is not worse than the best. */
 static void try_order(search *s)
 {
     const uint64_t size = place_in_order(s->order, s->count, &s->l), excess = find_excess(s);
@@ -164,7 +164,7 @@ static size_t draw(search *s, size_t below)
     return (size_t)(((uint64_t)s->random * below) >> 32);
 }
 
-/* One of those that reach beyond the bound, or sometimes any. */
+/* Picks an interval that exceeds the bound, or sometimes any. */
 static size_t pick(search *s)
 {
     const size_t start = draw(s, s->count), looked_at = draw(s, 4) ? s->count : 0;
@@ -175,7 +175,7 @@ static size_t pick(search *s)
     return start;
 }
 
-/* Places it before one that lives at the same time: only among those does the order matter. */
+/* Places it before one that overlaps it in time: the order matters only among those. */
 static void move_forward(search *s, size_t from)
 {
     program_interval *moved = s->order[from];
@@ -187,7 +187,7 @@ static void move_forward(search *s, size_t from)
     s->order[to] = moved;
 }
 
-/* Exchanges all that live at the same time at random. */
+/* Shuffles the intervals that overlap it in time. */
 static void shuffle_around(search *s, size_t at)
 {
     const program_interval *middle = s->order[at];

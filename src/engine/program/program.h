@@ -34,8 +34,7 @@ typedef struct program_tensor {
  * definitions; work of one space runs in the order of its steps. */
 typedef enum program_act {
     PROGRAM_RUN,    /* runs its kernel on the device of its space; without kernel, the definition */
-    PROGRAM_COPY,   /* copies input to output on the stream of its space; one of them is on the host
-                     */
+    PROGRAM_COPY,   /* copies between the host and its device, on the stream of its space */
     PROGRAM_RECORD, /* records its event on the stream of its space */
     PROGRAM_WAIT,   /* makes its space wait for its event; space 0: the host waits */
     PROGRAM_ACT_END
@@ -73,9 +72,8 @@ enum { PROGRAM_MAX_SPACES = 4 }; /* PLAN_MAX_SPACES */
 typedef struct program_space {
     device *device;                 /* NULL: the plan is only inspected */
     const char *name, *fingerprint; /* of the device; fingerprint NULL: the host */
-    double copy_ns,
-        copy_rate;   /* latency and rate of copies from and to the host: device_properties */
-    void *constants; /* on the host, 64-byte aligned; devices get a copy */
+    double copy_ns, copy_rate;      /* of copies from and to the host: device_properties */
+    void *constants;                /* on the host, 64-byte aligned; devices get a copy */
     uint64_t constant_bytes, arena_bytes, arena_bound;
     void *resident;        /* the device's copy of the constants, made for the first context */
     device_stream *stream; /* the stream that copied it */
@@ -91,8 +89,7 @@ typedef struct program {
     program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
     uint32_t space_count, event_count;
     bool mapped; /* constants and parameters lie in a plan file */
-    void *owner; /* owner of the data that the program points into, released with it; NULL: the data
-                    outlives it */
+    void *owner; /* owner of the data pointed into, released with it; may be NULL */
     void (*release_owner)(void *owner);
     size_t workspace_bytes, scratch_bytes; /* largest of any step; workspaces lie in the arenas */
     size_t input_count, output_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of the program are wrapped, brought into storage types, and results are rounded to the
- * declared types and copied back. */
+/* Converts the step's tensors to storage types, runs the definition, rounds the results to their
+ * declared types and copies them back. */
 #include "engine/program/reference_step.h"
 
 #include <string.h>
@@ -46,8 +46,7 @@ static void keep(void *data, void *user)
     (void)data, (void)user;
 }
 
-/* Within a node floats stay wide, but for bfloat16: ONNX's expected values round each step to it.
- */
+/* Floats stay wide within a node, except bfloat16: ONNX's expected values round each step to it. */
 static bool rounds_within(const program *p, const program_step *s)
 {
     const uint32_t *outputs = s->tensors + s->input_count + s->captured_count;
@@ -82,13 +81,14 @@ static pgy_status store(const program_tensor *t, void *data, const op_tensor *va
                            "%s '%s': '%s' came out in another shape than was "
                            "inferred",
                            s->op_type, s->label, t->name);
-    /* In a plan an output may lie over an input, whose elements a view shares. */
+    /* memmove, since a plan may place an output over an input, and the result may be a view of that
+     * input. */
     if (!st && t->size_bytes) memmove(data, pgy_tensor_data(declared), t->size_bytes);
     pgy_tensor_release(declared);
     return st;
 }
 
-/* What a step computes, from values in storage types. */
+/* Runs the definition on values in storage types. */
 static pgy_status run_op(const program *p, const program_step *s, const op_tensor *in,
                          op_tensor *out, pgy_error *err)
 {

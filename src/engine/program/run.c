@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running: the threads of the team walk the list of steps side by side. Addresses are computed when
- * memory is given; only those of the caller's tensors change from run to run. Who looks on has a
- * walk of its own, so that the usual one asks nothing. */
+/* Runs a program: all threads of the team go through the steps together. Addresses are computed
+ * when memory is placed; only those of the caller's tensors change between runs. Profiled and
+ * debugged runs use a second loop, so the normal loop has no per-step checks. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "engine/program/reference_step.h"
 #include "kernels/launch.h"
 
-/* An address that is the caller's. */
+/* An address that the caller gives for each run. */
 typedef struct patch {
     size_t entry, index;
     bool output;
@@ -23,21 +23,21 @@ typedef struct patch {
 struct program_context {
     program *p;
     team *team;
-    void *own; /* memory that was taken here, or NULL */
+    void *own; /* memory allocated by the context, or NULL */
     bool placed;
     char *arena, *scratch;
     size_t scratch_stride;
-    void **addresses; /* of all steps' tensors, one after the other */
-    size_t *starts;   /* per step: its first address */
-    launch *launches; /* per step: its kernel, ready to run; none for a reference step */
-    bool single;      /* no step is cut: one thread does it all */
+    void **addresses; /* of the tensors of all steps, one step after the other */
+    size_t *starts;   /* per step: index of its first address */
+    launch *launches; /* per step: its kernel, ready to run; empty for reference steps */
+    bool single;      /* no step is cut, so one thread runs everything */
     patch *patches;
     size_t patch_count;
     device_side *devices;     /* NULL: the program has none */
     interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
-    pgy_node **bodies;        /* per step: its node in a graph of one's own; NULL: none bound */
+    pgy_node **bodies; /* per step: its node in the context's own graph; NULL: no graph bound */
     atomic_int own_failed, *failed; /* status of the first failure */
-    atomic_size_t faulty; /* one more than the step whose kernel met wrong data; 0: none */
+    atomic_size_t faulty; /* index + 1 of the step whose kernel found invalid data; 0: none */
     pgy_error error;
 };
 
@@ -225,7 +225,7 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     c->failed = &c->own_failed;
     c->scratch_stride = round_up(p->scratch_bytes);
     pgy_status st = allocate(c) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    /* One thread of the team runs a body while the others wait. */
+    /* A body runs on one thread of the team while the others wait. */
     if (!st && program_needs_graph(p)) st = interpreter_create(&c->interpreter, NULL, err);
     if (!st && p->space_count > 1) st = device_side_create(&c->devices, p, err);
     if (!st) st = prepare_launches(c, err);
@@ -236,7 +236,7 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     return st;
 }
 
-/* The first failure is kept. */
+/* Runs a reference step; only the first failure is kept. */
 static void run_reference(program_context *c, size_t index)
 {
     const program_step *s = &c->p->steps[index];
@@ -259,7 +259,7 @@ static void run_on_device(program_context *c, size_t index)
     if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
 }
 
-/* What one thread does while the others go on. */
+/* Steps that one thread runs alone. */
 static void run_alone(program_context *c, size_t index)
 {
     const program_step *s = &c->p->steps[index];
@@ -269,8 +269,8 @@ static void run_alone(program_context *c, size_t index)
         run_on_device(c, index);
 }
 
-/* Steps behind a failure have nothing to do. Who has seen it and who has not wait for each other
- * all the same. */
+/* Steps after a failure do nothing. All threads still reach the same barriers, whether they have
+ * seen the failure or not. */
 static void run_step(program_context *c, size_t index, size_t thread)
 {
     const program_step *s = &c->p->steps[index];
@@ -282,7 +282,7 @@ static void run_step(program_context *c, size_t index, size_t thread)
     }
 }
 
-/* Between two steps that one thread does alone nobody has to wait. */
+/* No barrier is needed between two steps that the same single thread runs. */
 static void walk(size_t thread, size_t size, void *user)
 {
     program_context *c = user;
@@ -311,16 +311,16 @@ static const void *address_of(const program_context *c, uint32_t tensor, const v
     return NULL;
 }
 
-/* A run with those who look on. */
+/* A profiled or debugged run. */
 typedef struct watched_run {
     program_context *c;
     const program_watch *watch;
     const void *const *inputs;
     void *const *outputs;
-    size_t shown; /* marks so far */
+    size_t shown; /* number of marks shown so far */
 } watched_run;
 
-/* False: the run is to end. */
+/* False: the run must end. */
 static bool show_mark(const watched_run *r, const program_mark *m)
 {
     program_context *c = r->c;
@@ -350,7 +350,7 @@ static void show_marks(watched_run *r, uint32_t step)
     }
 }
 
-/* Who looks on sees the time until a device is done, and tensors that are there. */
+/* Profiled times include the work on devices, and debugged tensors must be complete. */
 static void settle(program_context *c, uint32_t step)
 {
     int none = PGY_OK;
@@ -383,7 +383,7 @@ static pgy_status tell_failure(const program_context *c, pgy_error *err)
 {
     const pgy_status st = (pgy_status)atomic_load_explicit(c->failed, memory_order_relaxed);
     const size_t faulty = atomic_load_explicit(&c->faulty, memory_order_relaxed);
-    if (!st) return cancel_check(err); /* the last kernel may have been broken off */
+    if (!st) return cancel_check(err); /* cancelling may have ended the last kernel early */
     if (st == PGY_E_CANCELLED) return pgy_error_set(err, st, "the run was cancelled");
     if (faulty)
         return pgy_error_set(err, st, "%s '%s': %s", c->p->steps[faulty - 1].op_type,
@@ -391,7 +391,7 @@ static pgy_status tell_failure(const program_context *c, pgy_error *err)
     return pgy_error_set(err, st, "%s", c->error.text);
 }
 
-/* A run that went well ends with waits; one that did not may have left work behind. */
+/* A successful run ends with waits; a failed one may have left work on devices. */
 static void finish_devices(program_context *c)
 {
     int none = PGY_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memories of a program. Its constants are kept on the host, where a plan is mapped; each
- * device gets its own copy when the first context wants to run. */
+/* The memories of a program. Constants are kept on the host, where a plan maps them; each device
+ * gets its own copy when the first context needs it. */
 #include <pthread.h>
 #include <string.h>
 

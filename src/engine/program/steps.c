@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From nodes to steps: first every node gets its tensors, then kernels are chosen for all of them
- * (select.h), then the steps are made: what a kernel reads is brought into the layout it wants.
- * Where no kernel helps, the reference definition does the node. */
+/* From nodes to steps. First every node gets its tensors, then selection chooses kernels for all
+ * nodes (select.h), then the steps are made, with reorders into the layouts that the kernels want.
+ * Nodes without a kernel run by their reference definition. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -27,7 +27,7 @@ static pgy_status add_step(builder *b, const program_step *step, pgy_error *err)
     return PGY_OK;
 }
 
-/* Packed bytes move into the constants. */
+/* Moves packed weights into the constants. */
 static pgy_status keep_packed(program_step *step, builder *b, pgy_error *err)
 {
     kernel_plan *plan = &step->plan;
@@ -54,7 +54,7 @@ static pgy_status prepare(program_step *step, builder *b, const kernel_problem *
     return st;
 }
 
-/* From the host to a device or back, in the same layout. */
+/* Adds a copy between the host and a device, in the same layout. */
 static pgy_status copy_between(builder *b, uint32_t from, uint32_t to, pgy_error *err)
 {
     const program_tensor *x = &b->tensors[from].t, *y = &b->tensors[to].t;
@@ -101,8 +101,9 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     return st;
 }
 
-/* Where a tensor is moved to on its way to a layout and space: layouts change on the host, from one
- * block to another by linear, and two devices meet on the host. False: it takes one step. */
+/* Finds the intermediate place on the way to a layout and space: layouts change on the host, blocks
+ * change to other blocks by way of linear, and data between two devices pass through the host.
+ * False: one step is enough. */
 static bool find_detour(kernel_layout *layout, uint32_t *space, const program_tensor *from)
 {
     const bool far = from->space != *space;
@@ -117,8 +118,8 @@ static bool find_detour(kernel_layout *layout, uint32_t *space, const program_te
     return true;
 }
 
-/* The tensor in a layout and space: itself, or a copy that is made once. A constant is stored there
- * instead. */
+/* Returns the tensor in a layout and space: itself, or a copy that is made once. Constants are
+ * stored there instead. */
 static pgy_status bring(uint32_t *out, builder *b, uint32_t tensor, kernel_layout layout,
                         uint32_t space, pgy_error *err)
 {
@@ -163,7 +164,8 @@ static bool is_view(const pgy_node *n)
     return false;
 }
 
-/* A view of a constant is one from the start; else its source is not known before layouts are. */
+/* A view of a constant becomes a constant now; other views wait until selection knows the layouts.
+ */
 static pgy_status open_view(build_node *n, builder *b, pgy_error *err)
 {
     n->is_view = true;
@@ -231,7 +233,7 @@ static pgy_status add_outputs(build_node *c, builder *b, pgy_error *err)
     return PGY_OK;
 }
 
-/* Nodes with too many tensors for kernels have an empty use. */
+/* Nodes with too many tensors for kernels keep an empty problem. */
 static bool describe_use(build_node *n, const builder *b)
 {
     const uint32_t *outputs = n->tensors + n->input_count + n->captured_count;
@@ -349,7 +351,7 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
     return st;
 }
 
-/* Kernels pack their weights meanwhile. */
+/* Makes the steps; kernels pack their weights here. */
 static pgy_status emit_nodes(build_node *nodes, size_t count, builder *b, pgy_error *err)
 {
     const pgy_build_config *config = b->options->config;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of a program that is being built, and which of them each value is. */
+/* The tensors of a program being built, and the map from values to tensors. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -162,7 +162,7 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uin
     uint64_t *capacity = &b->constant_capacity[space];
     const uint64_t start = (p->constant_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const uint64_t end = start + size_bytes;
-    if (end > *capacity || !p->constants) { /* empty ones have an address, too */
+    if (end > *capacity || !p->constants) { /* an empty constant needs an address, too */
         const uint64_t least = *capacity ? 2 * *capacity : ALIGNMENT;
         const uint64_t wanted = end > least ? end : least;
         void *more = mem_alloc_aligned(ALIGNMENT, wanted);

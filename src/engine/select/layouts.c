@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts of all nodes together. A node is a variable whose states are its forms. A value with one
- * reader is an edge between two of them; one with several readers is a variable too, whose states
- * are the sets of layouts in which it is there, so that a reorder that serves two readers is paid
- * once. What is there from the start, and what has to be linear at the end, are costs of states. */
+/* Chooses layouts for all nodes together, as a PBQP. A node is a variable whose states are its
+ * forms. A value with one reader is an edge between two nodes. A value with several readers is a
+ * variable too, whose states are sets of places, so that a reorder that serves two readers is paid
+ * once. Fixed layouts of inputs and outputs become costs of states. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,22 +11,22 @@
 
 enum { OUTSIDE = UINT32_MAX };
 
-/* Somebody who reads a tensor: an input of a node, or the caller behind the last one. */
+/* A reader of a tensor: an input of a node, or the caller, who reads outputs. */
 typedef struct reader {
     uint32_t node; /* OUTSIDE: the caller */
-    uint32_t slot; /* of the form's layouts; OUTSIDE: wants it linear */
+    uint32_t slot; /* index into the form's layouts; OUTSIDE: it needs the linear layout */
     uint32_t next; /* of the same tensor */
 } reader;
 
 typedef struct net {
     selection *s;
     pbqp *p;
-    uint32_t outside;    /* the variable of what is not a node: it has one state */
+    uint32_t outside;    /* the variable with one state that stands for everything but nodes */
     uint32_t *values;    /* of each tensor: its variable, or OUTSIDE */
-    uint32_t *guesses;   /* of each tensor with a variable: the state that a first guess gives it */
+    uint32_t *guesses;   /* of each tensor with a variable: its state in the first guess */
     uint32_t *producers; /* of each tensor: its node, or OUTSIDE */
-    uint32_t *outputs;   /* which output of it */
-    uint32_t *first;     /* reader */
+    uint32_t *outputs;   /* which of the node's outputs it is */
+    uint32_t *first;     /* its first reader */
     reader *readers;
     size_t reader_count;
 } net;
@@ -105,7 +105,7 @@ static unsigned given(const net *w, uint32_t tensor, size_t form)
     return w->s->nodes[node].forms[form].places[w->outputs[tensor]];
 }
 
-/* Places that some form gives or takes. */
+/* The places in which some form produces or reads the tensor. */
 static uint32_t places_in_play(const net *w, uint32_t tensor)
 {
     uint32_t mask = 0;
@@ -135,7 +135,8 @@ static bool add_direct(net *w, uint32_t tensor, const reader *r)
                          costs);
 }
 
-/* The producer's side of a value: what it does not give in the right layout is reordered. */
+/* The producer's side of a value: places in the set that the producer does not write cost a
+ * reorder. */
 static bool add_producer(net *w, uint32_t tensor, uint32_t value, const uint32_t *sets,
                          size_t count)
 {
@@ -164,7 +165,7 @@ static bool add_reading(net *w, const reader *r, uint32_t value, const uint32_t 
     return pbqp_add_edge(w->p, variable_of(w, r->node), value, costs);
 }
 
-/* Keeps the list in increasing order: of equal solutions the PBQP takes the first. */
+/* Keeps the list ascending, since the PBQP takes the first of equal solutions. */
 static void insert_set(uint32_t *sets, size_t *count, uint32_t set)
 {
     size_t at = (*count)++;
@@ -172,7 +173,7 @@ static void insert_set(uint32_t *sets, size_t *count, uint32_t set)
     sets[at] = set;
 }
 
-/* `set`, and what it becomes with up to `room` of the places in `free`. */
+/* Adds `set`, and its unions with up to `room` of the places in `free`. */
 static void add_sets(uint32_t *sets, size_t *count, uint32_t set, uint32_t free, size_t room)
 {
     if (set) insert_set(sets, count, set);
@@ -192,7 +193,7 @@ size_t select_sets(uint32_t sets[SELECT_MAX_SETS], uint32_t in_play, uint32_t ne
     return count;
 }
 
-/* The places where the guess needs a value. */
+/* The places in which the guess needs a value. */
 static uint32_t needed_by(const net *w, uint32_t tensor, const uint32_t *forms)
 {
     const uint32_t p = w->producers[tensor];
@@ -246,7 +247,7 @@ static bool add_nodes(net *w)
 
 /* ---- A first guess -------------------------------------------------------------------------- */
 
-/* From front to back, each node takes what is cheapest for it alone. */
+/* Greedy guess: from front to back, each node takes its cheapest form. */
 static void guess(const net *w, uint32_t *forms)
 {
     const selection *s = w->s;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The candidates run by turns, round after round, so that whatever else the machine does falls on
- * all of them; noise only ever adds time, so the shortest run tells most. What is measured is the
- * processor's time of this thread: it runs the parts of a step one after the other, and the longest
- * one counts, so the result does not depend on who else uses the machine. Data are random and never
- * zero: some processors are faster on zeros, and sums of denormal numbers slower. */
+/* The candidates run in turn, round after round, so that other load on the machine affects all of
+ * them. Noise only adds time, so the shortest run is the best figure. The measured time is the
+ * thread's CPU time: one thread runs the parts of a step one after the other, and the longest part
+ * counts, so other processes do not change the result. Data are random and never zero: some
+ * processors are faster on zeros, and slower on sums of denormal numbers. */
 #include "engine/select/measure.h"
 
 #include <string.h>
@@ -18,10 +18,10 @@
 enum {
     WARM_UPS = 2,
     FEWEST_ROUNDS = 5,
-    CLOSE_ROUNDS = 12, /* where two are nearly as fast */
+    CLOSE_ROUNDS = 12, /* if two candidates are nearly equal */
     MOST_ROUNDS = 40,
-    ROUNDS_NS = 4000000, /* short kernels run in more rounds, until each has had this long */
-    SAMPLE_NS = 10000,   /* one run that is shorter is repeated within a round */
+    ROUNDS_NS = 4000000, /* short kernels run in more rounds, until each has run this long */
+    SAMPLE_NS = 10000,   /* shorter runs are repeated within a round */
     MOST_REPEATS = 200,
     ROTATED_BYTES = 6 << 20, /* more than the caches of one core */
     MOST_SETS = 32,
@@ -42,12 +42,12 @@ typedef struct bench {
     size_t threads;
     trial *trials;
     size_t count;
-    const kernel_problem *use; /* of the first: types and shapes are those of all */
+    const kernel_problem *use; /* of the first candidate: all have the same types and shapes */
     size_t offsets[SLOTS], stride, sets;
-    void *constants[KERNEL_MAX_INPUTS]; /* those that some candidate reads while it runs */
+    void *constants[KERNEL_MAX_INPUTS]; /* constants that some candidate reads while it runs */
     char *memory, *workspace;
     size_t scratch_at, scratch_stride;
-    size_t turn; /* of the sets */
+    size_t turn; /* selects the set of tensors */
 } bench;
 
 static size_t round_up(size_t n)
@@ -75,7 +75,8 @@ static uint32_t random_next(uint32_t *seed)
     return *seed;
 }
 
-/* The upper half of a float32 is a bfloat16; a float16 has the same sign, another exponent. */
+/* A bfloat16 is the upper half of a float32; a float16 has the same sign bit and a shorter
+ * exponent. */
 static void fill_halves(uint16_t *to, size_t count, bool brain, uint32_t *seed)
 {
     for (size_t i = 0; i < count; i++) {
@@ -92,7 +93,7 @@ static void fill_floats(float *to, size_t count, uint32_t *seed)
     }
 }
 
-/* Small positive numbers, which are good as indices and as divisors too. */
+/* Small positive numbers, which are valid indices and divisors, too. */
 static void fill_integers(uint8_t *to, size_t count, size_t item, uint32_t *seed)
 {
     memset(to, 0, count * item);
@@ -125,7 +126,7 @@ void measure_fill(void *to, pgy_dtype dtype, size_t size_bytes)
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Largest bytes of a tensor in the layouts of all candidates; 0: none, or a constant. */
+/* The largest size of a tensor in the layouts of all candidates; 0: omitted or constant. */
 static size_t slot_bytes(const bench *b, size_t slot)
 {
     size_t most = 0;
@@ -137,7 +138,7 @@ static size_t slot_bytes(const bench *b, size_t slot)
     return most;
 }
 
-/* Those that cannot be prepared, or not in time, are out. */
+/* Drops candidates that cannot be prepared, or not in time. */
 static bool prepare_all(bench *b, int64_t until)
 {
     bool any = false;
@@ -236,7 +237,7 @@ static void find_tensors(void **tensors, bench *b, const trial *t)
     }
 }
 
-/* On the next set of tensors. */
+/* A launch on the next set of tensors. */
 static launch next_launch(void **tensors, bench *b, const trial *t)
 {
     launch l = launch_of(t->c->kernel, &t->plan, t->parts);
@@ -248,7 +249,7 @@ static launch next_launch(void **tensors, bench *b, const trial *t)
     return l;
 }
 
-/* One run of a step that threads share: each phase lasts as long as its longest part. */
+/* Times one run of a step that threads share: each phase takes as long as its longest part. */
 static double sample_parts(bench *b, const trial *t)
 {
     void *tensors[SLOTS];
@@ -289,7 +290,7 @@ static double best_of(const bench *b)
     return best;
 }
 
-/* Those that cannot win any more are left out. */
+/* Drops candidates that cannot win any more. */
 static void drop_lost(bench *b, double factor)
 {
     const double best = best_of(b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of a device are timed by its events, on data that lies in its memory: a row of runs
- * between two events, which is long enough that enqueueing does not count. */
+/* Times kernels of a device by its events, on data in its memory. Two events enclose several runs,
+ * so that the time to enqueue is negligible. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@ typedef struct device_bench {
     device_event *start, *end;
     kernel_plan plan;
     void *loaded;
-    void *tensors[SLOTS]; /* of the device, or shared for operands on the host */
+    void *tensors[SLOTS]; /* in the device's memory, or in shared memory for operands on the host */
     void *packed, *workspace;
 } device_bench;
 
@@ -31,7 +31,7 @@ static size_t slot_count(const kernel_problem *u)
     return u->input_count + u->output_count;
 }
 
-/* Bytes of the host to the device; NULL: zeros. */
+/* Copies bytes of the host to the device; NULL: zeros. */
 static pgy_status put(void **out, device_bench *b, const void *from, size_t size_bytes)
 {
     pgy_status st = device_allocate(out, b->stream, size_bytes + 1, NULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduction from the edges inwards (Scholz and Eckstein): a node with one neighbour is folded into
- * its costs, one with two into an edge between them; both keep the optimum. If none is left, the
- * rest is enumerated when it is small, else the node with the most neighbours takes the state that
- * looks best with what is around it. Then the folded nodes are decided in reverse. At the end nodes
- * change their states one at a time as long as that helps, from there and from the first guess. */
+/* Solves by reduction (Scholz and Eckstein): a node with one neighbour is folded into the
+ * neighbour's costs, a node with two neighbours into an edge between them. Both steps keep the
+ * optimum. If only nodes with more neighbours remain, a small rest is enumerated; else the node
+ * with most neighbours takes its locally best state. Then the folded nodes are decided in reverse
+ * order. At the end nodes change states one at a time while that helps, from this solution and from
+ * the first guess. */
 #include "engine/select/pbqp.h"
 
 #include <string.h>
@@ -14,13 +15,13 @@ enum { MOST_TRIALS = 20000, MOST_SWEEPS = 16, NO_EDGE = UINT32_MAX };
 
 typedef struct edge {
     uint32_t a, b;
-    uint32_t next_a, next_b; /* of the list of the node's edges */
+    uint32_t next_a, next_b; /* next edges in the lists of both nodes */
     double *cost;
     bool gone;
 } edge;
 
 typedef struct node {
-    uint32_t count, first; /* states, first edge */
+    uint32_t count, first; /* number of states, first edge */
     double *cost;
     uint32_t degree;
     bool gone;
@@ -152,13 +153,13 @@ double pbqp_cost(const pbqp *p, const uint32_t *states)
 
 /* ---- Reduction ------------------------------------------------------------------------------ */
 
-/* A copy that is taken apart, and what was taken. */
+/* A copy of the problem that the reduction takes apart, and the removed nodes. */
 typedef struct work {
     pbqp p;
     arena memory;
-    uint32_t *order; /* of nodes, as they were taken out */
+    uint32_t *order; /* nodes in the order of removal */
     size_t taken;
-    uint32_t *queue; /* nodes with up to two neighbours, perhaps */
+    uint32_t *queue; /* nodes that may have up to two neighbours */
     size_t head, tail, queue_size;
     bool *queued;
 } work;
@@ -190,7 +191,7 @@ static void look_at(work *w, uint32_t n)
     w->tail = (w->tail + 1) % w->queue_size;
 }
 
-/* Takes a node out; its edges stay for the way back. */
+/* Removes a node; its edges stay, since decide() needs them. */
 static void take_out(work *w, uint32_t n)
 {
     pbqp *p = &w->p;
@@ -205,7 +206,7 @@ static void take_out(work *w, uint32_t n)
     }
 }
 
-/* The edges of a node that are left, up to two. */
+/* The remaining edges of a node, at most two. */
 static size_t edges_of(uint32_t *found, const pbqp *p, uint32_t n)
 {
     size_t count = 0;
@@ -246,7 +247,7 @@ static bool fold_two(pbqp *p, uint32_t n, const uint32_t *e)
     return pbqp_add_edge(p, a, b, costs);
 }
 
-/* A node takes a state: its neighbours bear the costs. */
+/* Fixes a node's state and adds its edges' costs to its neighbours. */
 static void fix(work *w, uint32_t n, uint32_t state)
 {
     pbqp *p = &w->p;
@@ -260,7 +261,7 @@ static void fix(work *w, uint32_t n, uint32_t state)
     take_out(w, n);
 }
 
-/* The neighbours' degrees are brought down by take_out. */
+/* take_out lowers the neighbours' degrees. */
 static bool reduce(work *w)
 {
     while (w->head != w->tail) {
@@ -284,7 +285,7 @@ static bool reduce(work *w)
 
 /* ---- What cannot be reduced ----------------------------------------------------------------- */
 
-/* Cost of a state with the best that each neighbour could do beside it. */
+/* Cost of a state if each neighbour takes its best state beside it. */
 static double outlook(const pbqp *p, uint32_t n, uint32_t state)
 {
     double total = p->nodes[n].cost[state];
@@ -324,7 +325,7 @@ static void fix_busiest(work *w)
     fix(w, n, best);
 }
 
-/* Does the whole rest have few combinations? */
+/* Do the remaining nodes have few combinations of states? */
 static bool is_small(const work *w)
 {
     double trials = 1;
@@ -333,7 +334,7 @@ static bool is_small(const work *w)
     return trials <= MOST_TRIALS;
 }
 
-/* What is left: nodes, and edges between them. */
+/* The remaining nodes, and the edges between them. */
 typedef struct rest {
     uint32_t *nodes, *edges;
     size_t node_count, edge_count;
@@ -364,7 +365,7 @@ static double cost_of_rest(const pbqp *p, const rest *r, const uint32_t *states)
     return total;
 }
 
-/* Counts the states of what is left up by one, like digits. */
+/* Steps to the next combination of states, counting like digits. */
 static bool next_states(const pbqp *p, const rest *r, uint32_t *states)
 {
     for (size_t i = 0; i < r->node_count; i++) {
@@ -375,7 +376,7 @@ static bool next_states(const pbqp *p, const rest *r, uint32_t *states)
     return false;
 }
 
-/* Tries all combinations of the nodes that are left, and fixes the best. */
+/* Tries all combinations of the remaining nodes, and fixes the best. */
 static bool enumerate(work *w)
 {
     const pbqp *p = &w->p;
@@ -396,11 +397,12 @@ static bool enumerate(work *w)
 
 /* ---- The way back --------------------------------------------------------------------------- */
 
-/* When a node was taken out, those that were left then decide with it, and they are decided now. */
+/* Goes through removed nodes in reverse: the neighbours that a node had when it was removed are
+ * decided by now, and determine its best state. */
 static void decide(const work *w, uint32_t *states)
 {
     const pbqp *p = &w->p;
-    bool *known = w->queued; /* no more needed */
+    bool *known = w->queued; /* reused: the queue is empty now */
     memset(known, 0, p->node_count * sizeof *known);
     for (size_t t = w->taken; t-- > 0;) {
         const uint32_t n = w->order[t];
@@ -420,7 +422,7 @@ static void decide(const work *w, uint32_t *states)
     }
 }
 
-/* One node at a time, while that helps. */
+/* Changes one node at a time, while that helps. */
 static void improve(const pbqp *p, uint32_t *states)
 {
     bool changed = true;
@@ -430,7 +432,9 @@ static void improve(const pbqp *p, uint32_t *states)
             double best_cost = PBQP_NEVER;
             uint32_t best = states[n];
             for (uint32_t k = 0; k < p->nodes[n].count; k++) {
-                const uint32_t i = (states[n] + k) % p->nodes[n].count; /* the present one first */
+                const uint32_t i =
+                    (states[n] + k) %
+                    p->nodes[n].count; /* starts with the present state, so it wins ties */
                 double cost = p->nodes[n].cost[i];
                 for (uint32_t e = p->nodes[n].first; e != NO_EDGE; e = next_edge(p, e, n))
                     cost += pair_cost(p, e, n, i, states[other_end(p, e, n)]);

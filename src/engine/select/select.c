@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selection from front to back: what each node can be done with, what that costs by estimate, the
- * layouts that are best so; then the same with times, where the layouts found first have a small
- * advantage, so that noise does not turn the choice. */
+/* Selection in order: gather the forms of each node, cost them by estimates, find the best layouts;
+ * then repeat with measured times. The layouts of the first solution get a small advantage there,
+ * so that noise does not change the choice. */
 #include "engine/select/select.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static pgy_status choose(uint32_t *forms, selection *s, pgy_error *err)
     return st ? st : select_layouts(s, forms, true, err);
 }
 
-/* Nodes get the uses as their kernels accept them. */
+/* Stores in each node the problem as its kernel accepts it. */
 static pgy_status hand_over(const selection *s, const uint32_t *forms, pgy_error *err)
 {
     for (size_t i = 0; i < s->count; i++) {

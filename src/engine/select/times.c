@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What forms cost. By estimate: what the kernels say. By time: from the timing cache, else
- * measured; which kernels are measured is the level's choice, and equal nodes share what was found.
- * The kernel that the estimate prefers keeps its place unless another one is clearly faster. */
+/* Costs of forms. First by estimates of the kernels, then by times from the timing cache or from
+ * measuring; the optimisation level decides which kernels are measured, and equal nodes share
+ * times. The kernel with the best estimate is kept unless another one is clearly faster. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +16,10 @@
 static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
 
 enum { BEST_OF_LEVEL_2 = 3, MOST_CANDIDATES = 64 };
-static const double NEAR = 1.5;     /* level 3: as far from the best estimate */
+static const double NEAR = 1.5;     /* level 3 measures estimates up to this multiple of the best */
 static const double CLEARLY = 0.98; /* of the usual kernel's time */
-static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* for a byte, by estimate */
-enum { REORDER_NS = 300 };                                      /* at least */
+static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* per byte, by estimate */
+enum { REORDER_NS = 300 };                                      /* minimum */
 
 /* ---- Estimates ------------------------------------------------------------------------------ */
 
@@ -56,13 +56,13 @@ static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     t.layout = to;
     const size_t to_bytes = kernel_size_bytes(&t);
     const double bytes = (double)(from_bytes > to_bytes ? from_bytes : to_bytes);
-    double each = 0; /* from blocks to other blocks the way is by linear */
+    double each = 0; /* blocks change to other blocks by way of linear */
     if (from != KERNEL_LINEAR) each += FROM_BLOCKS_NS;
     if (to != KERNEL_LINEAR) each += TO_BLOCKS_NS;
     return (REORDER_NS + bytes * each) * s->scale;
 }
 
-/* Layouts change on the host, and two devices meet there. */
+/* Layouts change on the host, and data between two devices pass through it. */
 double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, unsigned to)
 {
     const uint32_t source = select_space_of(from), target = select_space_of(to);
@@ -78,7 +78,8 @@ double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, uns
 
 /* ---- The cache ------------------------------------------------------------------------------ */
 
-/* A tactic of another library or processor is no answer. */
+/* Ignores a cached tactic of another library version or processor: this node has no such variant.
+ */
 static void look_up(const selection *s, select_node *n, select_form *f)
 {
     pgy_timing_entry entry;
@@ -119,7 +120,7 @@ static pgy_status make_keys(selection *s, select_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Rounded as in the cache, so that a build with the cache decides as this one. */
+/* Rounds times as the cache does, so that a build from the cache decides the same way. */
 static pgy_status keep(selection *s, select_node *n, select_form *f, pgy_error *err)
 {
     const select_variant *v = &n->variants[f->variant];
@@ -139,7 +140,7 @@ static int by_estimate(const void *a, const void *b)
     return ((*p)->estimate_ns > (*q)->estimate_ns) - ((*p)->estimate_ns < (*q)->estimate_ns);
 }
 
-/* The variants that the level wants measured, of forms that the cache does not know. */
+/* The variants to measure at this level, of forms that the cache does not know. */
 static size_t candidates_of(select_variant **out, const selection *s, const select_node *n)
 {
     const int64_t level = s->timing->level;
@@ -157,14 +158,14 @@ static size_t candidates_of(select_variant **out, const selection *s, const sele
     return kept;
 }
 
-/* What is over in no time is not worth the time of measuring, but at the highest levels. */
+/* Measuring very short kernels costs more than it gains; only the highest levels do it. */
 static bool is_worth(const selection *s, const select_node *n)
 {
     return n->variant_count > 1 &&
            (s->timing->level >= 4 || n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
 }
 
-/* The fastest of the form's measured variants; the first is the usual one of the form. */
+/* Chooses the fastest of the form's measured variants; the form's usual one comes first. */
 static void decide(select_node *n, select_form *f, select_variant *const *measured, size_t count)
 {
     const select_variant *usual = NULL, *best = NULL;
@@ -212,7 +213,7 @@ static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
     timing *t = s->timing;
     select_variant *wanted[MOST_CANDIDATES];
     pgy_status st = PGY_OK;
-    look_up_all(s, n); /* an equal node may have been measured */
+    look_up_all(s, n); /* an equal node may have been measured meanwhile */
     const size_t count = t->level >= 2 && is_worth(s, n) ? candidates_of(wanted, s, n) : 0;
     if (!count) return PGY_OK;
     if (t->config->error_on_timing_cache_miss)
@@ -223,7 +224,7 @@ static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
         return PGY_OK;
     }
     run_candidates(s, n, wanted, count);
-    st = cancel_check(err); /* times of what was broken off are not kept */
+    st = cancel_check(err); /* times of a cancelled measurement are not kept */
     if (st) return st;
     t->measured++;
     for (size_t f = 0; !st && f < n->form_count; f++) {
@@ -244,8 +245,8 @@ static int by_work(const void *a, const void *b)
     return x == y ? (p > q) - (p < q) : x < y ? 1 : -1;
 }
 
-/* Times of what was measured over its estimates: what the estimates of the rest are to be taken
- * times. Without any, all threads are thought to share the work evenly. */
+/* Ratio of measured times to their estimates, by which other estimates are scaled. Without measured
+ * times it assumes that all threads share the work evenly. */
 static void find_scale(selection *s)
 {
     double times = 0, estimates = 0;
@@ -259,7 +260,7 @@ static void find_scale(selection *s)
     s->scale = estimates > 0 && times > 0 ? times / estimates : 1.0 / (double)s->timing->threads;
 }
 
-/* Forms of a node that have no time are compared with those that have one. */
+/* Scales the estimates of forms without a time, so that they compare with the measured forms. */
 static void scale_node(const selection *s, select_node *n)
 {
     double ratio = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be done with a node: every kernel of its operator is asked for each layout that its
- * inputs may come in. Answers with the same layouts are one form. A tactic replay leaves those that
- * it names. */
+/* Finds the ways to run a node: asks every kernel of its operator for each layout that the inputs
+ * may have. Answers with the same layouts are one form. A tactic replay keeps only what it names.
+ */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
 
-static const double REFERENCE_NS = 20; /* for an element: so slow that it is never a rival */
+static const double REFERENCE_NS = 20; /* per element: so slow that every kernel wins */
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -69,7 +69,7 @@ static bool fill_list(kernel_list *list, selection *s, const char *domain, const
     return true;
 }
 
-/* The table is walked once for each operator. */
+/* The table is searched once per operator. */
 static const kernel_list *kernels_of(selection *s, const build_node *n)
 {
     const char *domain = select_domain(n), *op = n->node->op_type;
@@ -88,7 +88,7 @@ static const kernel_list *kernels_of(selection *s, const build_node *n)
 
 /* ---- Limits --------------------------------------------------------------------------------- */
 
-/* Does it need more memory than is allowed? Only preparing tells, so the answer is kept. */
+/* Does the kernel need more memory than allowed? Only preparing tells, so the answer is cached. */
 static bool is_too_large(selection *s, const select_node *n, const kernel *k,
                          const kernel_problem *use)
 {
@@ -120,7 +120,7 @@ static bool is_too_large(selection *s, const select_node *n, const kernel *k,
 
 /* ---- Variants ------------------------------------------------------------------------------- */
 
-/* Constants are linear, and what cannot be reordered stays so. */
+/* Constants must stay linear, and so must tensors that cannot be reordered. */
 static bool is_possible(const kernel_problem *wanted)
 {
     for (size_t i = 0; i < wanted->input_count; i++)
@@ -158,7 +158,7 @@ static bool has_places(const select_form *f, const kernel_problem *use)
     return true;
 }
 
-/* The form with these layouts, made if need be. NULL: out of memory. */
+/* The form with these layouts; makes it if needed. NULL: out of memory. */
 static select_form *form_of(selection *s, select_node *n, const kernel_problem *use)
 {
     for (size_t i = 0; i < n->form_count; i++)
@@ -205,7 +205,7 @@ static bool ask(selection *s, select_node *n, const kernel *k, kernel_layout off
     return true;
 }
 
-/* The layouts in which some input may come. */
+/* The layouts in which inputs may be offered. */
 static uint8_t offered_layouts(const selection *s, const build_node *n)
 {
     uint8_t mask = 1 << KERNEL_LINEAR;
@@ -230,7 +230,7 @@ static bool ask_all(selection *s, select_node *n, const kernel_list *list)
 
 /* ---- Replays -------------------------------------------------------------------------------- */
 
-/* Blocks of what a replay lists: tensors that are no constants. */
+/* Block sizes as a replay lists them: of tensors that are not constants. */
 static size_t blocks_of(uint32_t *out, const select_node *n, const select_variant *v, bool outputs)
 {
     const kernel_problem *use = &n->n->use;
@@ -251,7 +251,7 @@ static bool has_recorded_layouts(const select_node *n, const select_variant *v, 
     return tactic_has_blocks(t, in, in_count, out, out_count);
 }
 
-/* Leaves the variants that the predicate holds for, if there are any. */
+/* Keeps only the variants that match the tactic, if any do. */
 static bool keep_if(select_node *n, const tactic *t, bool layouts_too)
 {
     size_t kept = 0;
@@ -271,7 +271,7 @@ static bool keep_if(select_node *n, const tactic *t, bool layouts_too)
     return true;
 }
 
-/* Forms without variants go. */
+/* Drops forms without variants. */
 static void drop_empty_forms(select_node *n)
 {
     size_t kept = 0;
@@ -308,8 +308,8 @@ static pgy_status obey(selection *s, select_node *n, pgy_error *err)
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-/* The one way of nodes by reference: everything linear on the host. Views are that in any space,
- * and Identity in any layout, too. */
+/* Adds the form of nodes that run by reference: linear, on the host. A view is possible in any
+ * space, and an Identity in any layout, too. */
 static bool add_plain_forms(selection *s, select_node *n)
 {
     const kernel_problem *use = &n->n->use;
@@ -357,7 +357,9 @@ pgy_status select_gather(selection *s, select_node *n, pgy_error *err)
     n->forms = arena_alloc_array(s->memory, most, sizeof *n->forms);
     if (!n->variants || !n->forms || !ask_all(s, n, list)) return no_memory(err);
     const bool plain = !n->form_count;
-    if (!plain) note_outputs(s, n); /* a replay was made with all of them */
+    if (!plain)
+        note_outputs(
+            s, n); /* note outputs before the replay filters: it was recorded with all of them */
     const pgy_status st = n->n->free ? obey(s, n, err) : PGY_OK;
     if (st) return st;
     if (!n->form_count && !add_plain_forms(s, n)) return no_memory(err);

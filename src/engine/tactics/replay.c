@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tactic replay in Polygraphy's JSON. An implementation is a number there: the hash of the
- * kernel's name, with its version as the tactic. The name stands beside them for people, and at the
- * end the switches of passes; other programs leave both out when they write the file again. Layouts
- * are told by the components per element of tensors, so nothing of a choice is lost. */
+/* Tactic replays in Polygraphy's JSON. There an implementation is a number: the hash of the
+ * kernel's name; the tactic is the kernel's version. We add the name, for people, and at the end
+ * the switches of passes; other programs drop both when they rewrite the file. Components per
+ * element of each tensor give its layout, so the file holds the whole choice. */
 #include "engine/tactics/replay.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 static const char REFERENCE[] = "reference";
 
-/* Components per element of tensors, in order. */
+/* Components per element of tensors, in their order. */
 typedef struct blocks {
     int64_t *items;
     size_t count;
@@ -34,7 +34,7 @@ struct tactics {
     strmap by_label;
 };
 
-/* Positive, so that every reader takes it. */
+/* A positive number, which every reader accepts. */
 static int64_t number_of(const char *name)
 {
     return (int64_t)(hash_xxh64(name, strlen(name), 0) & INT64_MAX);
@@ -72,7 +72,7 @@ static void write_dtype(json_writer *w, pgy_dtype dtype)
     str_deinit(&text);
 }
 
-/* In elements, or in vectors of a block of channels. */
+/* Strides in elements, or in vectors of a block of channels. */
 static void write_strides(json_writer *w, const program_tensor *t)
 {
     const int64_t block = (int64_t)kernel_block(t->layout);
@@ -126,7 +126,7 @@ static bool is_move(const program_step *s)
            (s->kernel && (!strcmp(s->op_type, "Reorder") || !strcmp(s->op_type, "Copy")));
 }
 
-/* Of steps with one label the first is listed. */
+/* Lists the first of several steps with the same label. */
 static pgy_status write_steps(json_writer *w, const program *p, pgy_error *err)
 {
     strmap seen = {0};
@@ -179,7 +179,7 @@ static bool read_number(int64_t *out, const char *digits)
     return !errno;
 }
 
-/* What is no number, as older files have it, fits nothing. */
+/* Entries that are not numbers, as in older files, match nothing. */
 static bool copy_blocks(blocks *out, const pgy_tactic_operand *items, size_t count, arena *memory)
 {
     out->items = arena_alloc_array(memory, count + 1, sizeof *out->items);
@@ -197,7 +197,7 @@ static bool add_layer(tactics *t, const pgy_tactic_layer *l)
     if (!entry) return false;
     if (!read_number(&entry->implementation, l->implementation) ||
         !read_number(&entry->version, l->tactic))
-        entry->implementation = -1; /* no kernel's: theirs are positive */
+        entry->implementation = -1; /* matches no kernel: their numbers are positive */
     entry->name = l->kernel ? arena_strdup(&t->memory, l->kernel)
                             : arena_printf(&t->memory, "implementation %s", l->implementation);
     return entry->name && copy_blocks(&entry->inputs, l->inputs, l->input_count, &t->memory) &&
@@ -237,7 +237,7 @@ pgy_status tactics_create(tactics **out, pgy_error *err)
     return *out ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* Of tensors as write_tensors lists them. */
+/* Takes the blocks of the tensors that write_tensors lists. */
 static bool take_blocks(blocks *out, tactics *t, const program *p, const uint32_t *tensors,
                         size_t count)
 {

@@ -30,7 +30,7 @@ static bool is_integer(const json_value *v)
     return true;
 }
 
-/* What a reader has met: a value that is not what it should be, or no memory for it. */
+/* State of a reader: `bad` after an unexpected value, `failed` when out of memory. */
 typedef struct reader {
     arena *memory;
     bool bad, failed;
@@ -47,7 +47,7 @@ static const char *read_digits(reader *r, const json_value *v)
     return digits;
 }
 
-/* TensorRT before 8.6 did not tell vectorized dimensions. */
+/* TensorRT before 8.6 did not record vectorised dimensions. */
 static const char *read_optional(reader *r, const json_value *v)
 {
     return v && v->type == JSON_NULL ? NULL : read_digits(r, v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tactics could be to blame, given replays of builds that were good and of builds that were
- * bad: those that a layer has in a bad file and in no good one. */
+/* Finds the tactics that may cause failures, from replays of good and of bad builds: those that a
+ * layer has in a bad file and in no good one. */
 #include <polygraphy/tactics.h>
 
 #include "base/alloc.h"
@@ -12,9 +12,9 @@
 
 static const char LOG_PATH[] = "tools/inspect/subtool/diff_tactics.py";
 
-enum { DEEPEST = 64 }; /* folders in folders: a link may lead back */
+enum { DEEPEST = 64 }; /* limit for nested folders: a link may lead back */
 
-/* Algorithms by layer, each once, in the order in which they came. */
+/* Algorithms by layer, each once, in the order of first appearance. */
 struct pgy_tactic_set {
     strmap layers; /* name -> strvec */
     strvec paths;
@@ -74,7 +74,7 @@ static pgy_status add_file(pgy_tactic_set *s, const char *path, pgy_error *err)
     pgy_error why = {0};
     LOG(INFO, "Loading tactic replay file from %s", path);
     pgy_status st = pgy_tactic_replay_load(&r, path, &why);
-    if (st == PGY_E_NOT_FOUND && !file_exists(path)) return PGY_OK; /* the caller says so */
+    if (st == PGY_E_NOT_FOUND && !file_exists(path)) return PGY_OK; /* the caller reports it */
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
         s->skipped++;
@@ -144,7 +144,7 @@ void pgy_tactic_suspects_destroy(pgy_tactic_suspects *s)
     mem_free(s);
 }
 
-/* What a layer has in bad files only; nothing is added if there is no such algorithm. */
+/* Adds the algorithms that a layer has in bad files only; adds no entry if there are none. */
 static bool add_suspect(pgy_tactic_suspects *s, const char *layer, const strvec *bad,
                         const strvec *good)
 {

@@ -23,7 +23,7 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-/* A file that is not there is an empty cache; one that is damaged is an error. */
+/* A missing file is an empty cache; a damaged one is an error. */
 static pgy_status load_cache(timing *t, const char *path, pgy_error *err)
 {
     pgy_timing_cache *loaded = NULL;
@@ -133,7 +133,7 @@ static bool put_attrs(str *s, const op_node *n)
     return true;
 }
 
-/* Small constants count, since kernels may look at them. */
+/* Keys contain small constants, since kernels may read them. */
 static void put_tensor(str *s, const kernel_tensor *t)
 {
     put_number(s, (int64_t)t->dtype);

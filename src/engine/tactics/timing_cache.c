@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing caches: a sorted array, which is small enough for insertions to be moves of memory. Keys
- * hold the processor, so entries of several processors may lie side by side; the name of the
- * processor that a cache was made on is for people and for combining. */
+/* Timing caches are sorted arrays, small enough that an insertion may move all entries behind it.
+ * Keys include the processor, so entries of several processors may share a cache; the name of the
+ * processor that made it serves people and the check before combining. */
 #include "engine/tactics/timing_cache.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ void pgy_timing_cache_destroy(pgy_timing_cache *c)
 
 /* ---- Entries -------------------------------------------------------------------------------- */
 
-/* Locks through what the caller sees as const. */
+/* Casts const away: locking does not change the cache for the caller. */
 static void lock(const pgy_timing_cache *c)
 {
     pthread_mutex_lock((pthread_mutex_t *)&c->lock);
@@ -118,7 +118,7 @@ static void unlock(const pgy_timing_cache *c)
     pthread_mutex_unlock((pthread_mutex_t *)&c->lock);
 }
 
-/* The first row whose key is not less. */
+/* The first row whose key is not smaller. */
 static size_t find(const pgy_timing_cache *c, const pgy_timing_key *key)
 {
     size_t low = 0, high = c->count;
@@ -220,7 +220,7 @@ void pgy_timing_cache_reset(pgy_timing_cache *c)
 
 /* ---- Combining ------------------------------------------------------------------------------ */
 
-/* The rows of both, those of `a` where both have one. */
+/* Merges the rows of both; where both have a key, `a` wins. */
 static size_t merge(timing_row *out, const timing_row *a, size_t a_count, const timing_row *b,
                     size_t b_count)
 {
@@ -236,7 +236,7 @@ static size_t merge(timing_row *out, const timing_row *a, size_t a_count, const 
     return count;
 }
 
-/* A copy of the rows: of two caches never both locks are held. */
+/* Copies the rows, so that the locks of two caches are never held together. */
 static bool copy_rows(timing_row **out, size_t *count, const pgy_timing_cache *c)
 {
     lock(c);

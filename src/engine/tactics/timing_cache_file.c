@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing caches in files. Whoever reads or writes one holds its lock, and a file is replaced as a
- * whole, so builds that share a cache lose nothing and a killed one leaves what was there. */
+/* Timing caches in files. Readers and writers hold the file's lock, and a file is replaced as a
+ * whole. So builds that share a cache lose no entries, and a killed build leaves the old file. */
 #include <polygraphy/tensor.h>
 
 #include "base/cancel.h"
@@ -25,7 +25,7 @@ static pgy_status read_cache(pgy_timing_cache **out, pgy_timing_form *form, cons
     return st ? pgy_error_prefix(err, st, "timing cache '%s': ", path) : PGY_OK;
 }
 
-/* Where no lock file can be made nobody can be writing. */
+/* Without write access there is no lock file, and no writer either. */
 pgy_status pgy_timing_cache_load(pgy_timing_cache **out, const char *path, pgy_error *err)
 {
     file_lock *lock = NULL;
@@ -68,7 +68,7 @@ pgy_status pgy_timing_cache_save(const pgy_timing_cache *c, const char *path, pg
     return st;
 }
 
-/* What cannot be read is no previous cache. */
+/* An unreadable file is replaced. */
 static pgy_status merge_old(pgy_timing_cache *c, pgy_timing_form *form, const char *path,
                             pgy_error *err)
 {

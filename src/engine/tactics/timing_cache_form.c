@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two forms of a timing cache.
+/* The two formats of a timing cache.
  *
- * Binary: a header, the name of the processor, the entries by ascending key, all of it under one
- * checksum. Text: a first line that tells what it is, the processor, then a line for each entry, in
- * any order, so that people can edit it; blank lines and what follows a '#' do not count. */
+ * Binary: a header, the name of the processor, the entries by ascending key, all under one
+ * checksum. Text, for editing: a first line that names the format, the processor, then a line for
+ * each entry, in any order; blank lines and text after a '#' are ignored. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ typedef struct header {
     char magic[MAGIC_BYTES];
     uint32_t version, device_bytes;
     uint64_t count;
-    uint64_t hash; /* of the whole, with 0 here */
+    uint64_t hash; /* of the whole file, with this field as 0 */
 } header;
 
 typedef struct record {
@@ -56,7 +56,7 @@ static pgy_status newer(uint64_t version, pgy_error *err)
                          (unsigned long long)version, VERSION);
 }
 
-/* A line of text that comes back as it was. */
+/* Can the text be stored in one line and read back unchanged? */
 static bool is_device(const char *text, size_t size)
 {
     if (!size || size > MOST_DEVICE || text[0] == ' ' || text[size - 1] == ' ') return false;
@@ -158,7 +158,7 @@ static int digit_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads `count` digits; false: there are others, or too few. */
+/* Reads `count` hex digits; false: fewer follow. */
 static bool take_hex(uint8_t *out, const char **at, const char *end, size_t count)
 {
     if ((size_t)(end - *at) < count) return false;
@@ -213,7 +213,7 @@ static pgy_status read_row(pgy_timing_cache *c, const char *line, const char *en
     return st ? pgy_error_prefix(err, st, "line %zu: ", number) : PGY_OK;
 }
 
-/* The line without what is behind a '#' and without blanks at its end. */
+/* End of the line without its comment and trailing blanks. */
 static const char *end_of(const char *line, const char *end)
 {
     const char *comment = memchr(line, '#', (size_t)(end - line));
