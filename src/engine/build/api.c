@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public side of engines: what engine.c has, with the checks that callers from outside need. A
- * public engine is built for all its profiles at once, so that it depends on nothing of its maker.
- */
+/* The public side of engines: engine.c with argument checks. A public engine is built for all
+ * profiles at once, so that it no longer needs anything of the caller. */
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "engine/build/engine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies field by field: a configuration is given by somebody whose texts may go away. A copy that
- * ran out of memory is sticky: nothing more is copied, and the whole fails at the end. */
+/* Copies a configuration field by field, since the caller may free its texts. The copier is sticky:
+ * after it runs out of memory it copies nothing more, and the call fails at the end. */
 #include "engine/build/config.h"
 
 #include <string.h>
@@ -123,7 +123,7 @@ static void copy_hooks(copier *c, void *at, size_t count)
     *member = copy(c, *member, count, sizeof **member);
 }
 
-/* NULL: the value itself is all there is, or it is the caller's. */
+/* NULL: the field needs no deep copy, or what it points to stays the caller's. */
 static void (*const COPY[])(copier *c, void *at, size_t count) = {
     [CONFIG_FLAG] = NULL,
     [CONFIG_TEXT] = copy_text,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table, and what bindings and programs see of it. */
+/* The table of fields, and the view of it that bindings and programs get. */
 #include "engine/build/config_fields.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const char *const VERBOSITIES[] = {"DETAILED", "LAYER_NAMES_ONLY", "NONE"
 
 enum { LOCAL = false, STORED = true };
 
-/* What `detail` is, by kind. */
+/* The meaning of `detail`, by kind. */
 #define DETAIL_FLAG(detail) .log = detail
 #define DETAIL_BOOL DETAIL_FLAG
 #define DETAIL_ENUM(detail) .names = detail

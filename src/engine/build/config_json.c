@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as JSON: the fields that differ from their defaults. What only this process can
- * use (caches, callbacks) is shown as true. */
+/* Writes a configuration as JSON: the fields that differ from their defaults. Objects that only
+ * this process can use (caches, callbacks) appear as true. */
 #include "base/alloc.h"
 #include "base/json.h"
 #include "engine/build/config.h"

@@ -89,7 +89,7 @@ bool config_save(const pgy_build_config *config, bool (*put_)(const config_setti
 
 typedef struct loader {
     pgy_build_config *config;
-    size_t most; /* entries of any list */
+    size_t most; /* upper bound for the entries of a list */
     arena *memory;
 } loader;
 

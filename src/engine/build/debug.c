@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks: names that are outputs while the passes run, and what became of them in a program. */
+/* Marked names are outputs while the passes run; afterwards each is looked up in the program. */
 #include "engine/build/debug.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* Exactly, if wildcards do not count. */
+/* Does the configuration name it, exactly or (if `wildcards`) by a pattern? */
 static bool is_named(const pgy_build_config *config, const char *name, bool wildcards)
 {
     for (size_t i = 0; config && i < config->debug_tensors.count; i++) {
@@ -95,7 +95,7 @@ static uint32_t root_of(const builder *b, uint32_t tensor)
     return tensor;
 }
 
-/* Constants are shown when they are named: folding made them of what was marked. */
+/* A constant is shown only if its exact name is marked: folding made it from the marked tensor. */
 static pgy_status find_tensor(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
 {
     const pgy_build_config *config = b->options->config;
@@ -111,7 +111,7 @@ static pgy_status find_tensor(uint32_t *out, builder *b, pgy_value *v, pgy_error
     return PGY_OK;
 }
 
-/* For each tensor the first step that writes it or what it is a view of. */
+/* For each tensor: the first step that writes it, or the tensor that it is a view of. */
 static uint32_t *find_writers(const builder *b)
 {
     const program *p = b->p;
@@ -129,7 +129,7 @@ static uint32_t *find_writers(const builder *b)
     return writers;
 }
 
-/* The start comes first: one more than no step is 0. */
+/* PROGRAM_NO_STEP + 1 is 0, so tensors that are valid from the start come first. */
 static int by_step(const void *a, const void *b)
 {
     const program_mark *x = a, *y = b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a model to the optimised graph of an engine. */
+/* Makes the optimised graph of an engine from a model. */
 #include "engine/build/engine_state.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
-static const double CALIBRATION_S = 2; /* the number of its inputs is not known */
+static const double CALIBRATION_S = 2; /* a guess, since the number of samples is unknown */
 
 engine *engine_retain(engine *e)
 {
@@ -124,7 +124,7 @@ const char *engine_name(const engine *e)
 
 /* ---- Building ------------------------------------------------------------------------------- */
 
-/* Of the file as it was, for those who look at the plan later. */
+/* Hash of the original file, which plans show. */
 uint64_t engine_hash_model(pgy_model *model)
 {
     file_map map = {0};
@@ -143,7 +143,7 @@ void engine_import_deinit(engine_import *m)
     *m = (engine_import){0};
 }
 
-/* Debug tensors are outputs meanwhile, so that no pass swallows them. */
+/* Debug tensors are outputs while the passes run, so that no pass removes them. */
 static pgy_status optimise(pgy_graph *g, const pass_target *target, pgy_error *err)
 {
     const pgy_build_config *config = target->config;
@@ -154,7 +154,7 @@ static pgy_status optimise(pgy_graph *g, const pass_target *target, pgy_error *e
     return st;
 }
 
-/* One that the model lists again is the same output: names tell them apart. */
+/* A model may list an output twice; the engine keeps one, since outputs are found by name. */
 static void list_outputs_once(pgy_graph *g)
 {
     size_t count = 0;
@@ -175,7 +175,7 @@ pgy_status engine_import_model(engine_import *out, pgy_model *model, const pgy_b
     pgy_graph *g = m.graph;
     if (!st) graph_set_newer(g, NEWER_WARNED);
     if (!st) list_outputs_once(g);
-    if (!st) st = plan_check(g, err); /* operators that nobody knows, in bodies too */
+    if (!st) st = plan_check(g, err); /* finds unknown operators, also in bodies */
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = precision_interface(g, config, err);
     if (!st) st = engine_describe(&m.inputs, g->inputs, g->input_count, err);
@@ -194,7 +194,7 @@ pgy_status engine_optimise(engine_import *m, const pgy_build_config *config,
     return optimise(m->graph, &target, err);
 }
 
-/* What is calibrated is not the model's own. */
+/* Ranges from calibration are not part of the model, so such an engine cannot be refitted. */
 static pgy_status keep_original(engine *e, pgy_model *model, const pgy_graph *g, pgy_error *err)
 {
     const pgy_build_config *c = e->config;

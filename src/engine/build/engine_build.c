@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder together with what runs calibration data, which is made of engines itself. */
+/* Builds engines with a calibration runner that is itself made of engines. */
 #include "engine/build/engine.h"
 #include "engine/context/calibration_run.h"
 

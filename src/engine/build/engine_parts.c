@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every file of an engine needs. */
+/* Helpers for all files of the engine. */
 #include "engine/build/engine_state.h"
 #include "evaluate/interface.h"
 

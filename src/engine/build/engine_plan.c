@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engines from plan files and back. Of a plan, programs are made at once, for they are little more
- * than pointers into it; its graphs are read when somebody needs them. */
+/* Opens engines from plan files and writes them. Programs of a plan are made at once, as they are
+ * little more than pointers into it; its graphs are read when they are needed. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ static const char LOG_PATH[] = "backend/trt/loader.py";
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* The kernels that are still known, for building the program anew. */
+/* Makes a replay of the kernels that this library still has, to rebuild the program. */
 static pgy_status replay_known(engine *e, size_t index, pgy_error *err)
 {
     program *look = NULL;
@@ -36,7 +36,7 @@ static pgy_status replay_known(engine *e, size_t index, pgy_error *err)
     return st;
 }
 
-/* A kernel that is not known any more is no harm where the graph is there and may be built anew. */
+/* A missing kernel is no error if the plan holds the whole graph and allows a rebuild. */
 static pgy_status do_without(engine *e, size_t index, pgy_error *why, pgy_error *err)
 {
     const uint32_t wanted = PLAN_WHOLE | PLAN_VERSION_COMPATIBLE;
@@ -152,10 +152,10 @@ pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err)
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
-/* Programs of the profiles, each once. */
+/* The programs of all profiles, each once. */
 typedef struct profile_programs {
     program **programs;
-    uint32_t *places; /* for each profile */
+    uint32_t *places; /* for each profile: index of its program */
     size_t count, profile_count;
 } profile_programs;
 
@@ -166,7 +166,7 @@ static void release_programs(profile_programs *s)
     mem_free(s->places);
 }
 
-/* Of a plan that cannot run the programs are there all the same. */
+/* A stripped plan cannot run, but its programs exist. */
 static pgy_status find_stripped(program **out, engine *e, size_t profile)
 {
     const uint32_t place = plan_profile_program(e->file, profile);
@@ -199,7 +199,7 @@ static pgy_status gather(profile_programs *out, engine *e, pgy_error *err)
     return st;
 }
 
-/* May the graph be needed with its weights: for other shapes, other kernels, or bodies of branches
+/* Will the plan need the graph's weights: for other shapes, other kernels, or bodies of branches
  * and loops? */
 static bool needs_weights(const engine *e, const profile_programs *s)
 {
@@ -217,7 +217,7 @@ static bool needs_weights(const engine *e, const profile_programs *s)
     return false;
 }
 
-/* The lock is held. Programs that need their nodes look them up in this graph. */
+/* The caller holds the lock. Programs that need their nodes look them up in this graph. */
 static pgy_status export_graph(pgy_model **out, engine *e, pgy_error *err)
 {
     pgy_status st = engine_need_graph(e, err);
@@ -225,7 +225,7 @@ static pgy_status export_graph(pgy_model **out, engine *e, pgy_error *err)
     return st ? st : pgy_graph_export(out, e->graph, err);
 }
 
-/* To a file, or, with `path` NULL, to memory. */
+/* Writes to a file, or to memory if `path` is NULL. */
 static pgy_status write_plan(engine *e, const char *path, void **data, size_t *size, pgy_error *err)
 {
     profile_programs programs = {0};

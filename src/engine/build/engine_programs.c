@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs by the shapes of the inputs, of which the latest ones are kept. The engine's own graph
- * has no concrete shapes: each build clones it under the lock, and infers and builds with the clone
- * without one, so that several threads may build at once. A program that points to nodes keeps the
- * clone. */
+/* Keeps the latest programs by the shapes of their inputs. The engine's own graph has no concrete
+ * shapes: a build clones it under the lock, then infers and builds without the lock, so that
+ * several threads may build at once. A program that points to nodes keeps its clone. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,7 +11,7 @@
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
-enum { MAX_PROGRAMS = 8 }; /* beside those of profiles */
+enum { MAX_PROGRAMS = 8 }; /* besides those of profiles */
 
 static void release_graph(void *graph)
 {
@@ -46,7 +45,7 @@ pgy_status engine_infer(pgy_graph *g, const pgy_metadata *shapes, const pgy_tens
 
 /* ---- What is kept --------------------------------------------------------------------------- */
 
-/* The oldest one that may go, or NULL if there is room for more. */
+/* The least recently used program that is not pinned; NULL if there is room for another. */
 static built *find_oldest(engine *e)
 {
     built *oldest = NULL;
@@ -85,7 +84,7 @@ static built *find_built(engine *e, const pgy_metadata *shapes)
 
 /* ---- Builds --------------------------------------------------------------------------------- */
 
-/* Times are taken one build at a time: builds that measure would slow each other's kernels. */
+/* Only one build measures at a time: concurrent measurements would slow each other's kernels. */
 static pgy_status build_program(program **out, engine *e, pgy_graph *g, const tactics *replay,
                                 pgy_error *err)
 {
@@ -130,8 +129,8 @@ done:
     return st;
 }
 
-/* A build that is going on, in the list of its engine; others wait for it instead of doing it, too.
- */
+/* A build in progress, in the list of its engine. Other threads that need the same shapes wait for
+ * it. */
 struct engine_build {
     const pgy_metadata *shapes;
     struct engine_build *next;
@@ -152,8 +151,8 @@ static void end_build(engine *e, const struct engine_build *done)
     pthread_cond_broadcast(&e->built);
 }
 
-/* The lock is held, and let go meanwhile. *out stays NULL if the weights were exchanged while this
- * was built with the old ones. */
+/* The caller holds the lock, which is released during the build. *out stays NULL if a refit
+ * happened meanwhile, since this build used the old weights. */
 static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
 {
     struct engine_build this = {shapes, e->builds};
@@ -226,7 +225,7 @@ pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_erro
 
 /* ---- Shapes of outputs ---------------------------------------------------------------------- */
 
-/* Those of a program are all known. */
+/* All output shapes of a program are known. */
 static pgy_status describe_built(pgy_metadata **out, const engine *e, const program *p,
                                  pgy_error *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other weights: the model is imported, folded and optimised once more, and programs for the same
- * shapes are built with the kernels and layouts that they had. So the result is that of a fresh
- * build, whatever passes did with the weights. */
+/* Refits an engine: imports, folds and optimises the model again, and rebuilds programs for the
+ * same shapes with their old kernels and layouts. So the result equals a fresh build, whatever
+ * passes did with the weights. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "engine/build/engine_state.h"
 
-/* What takes the place of graph and programs. */
+/* The new graph and programs. */
 typedef struct refit {
     engine *e;
     engine_import model;
@@ -54,7 +54,7 @@ static pgy_status rebuild(refit *r, const built *old, pgy_error *err)
     return PGY_OK;
 }
 
-/* Programs of profiles; others are built when their shapes come again. */
+/* Rebuilds the programs of profiles; others are built when their shapes come again. */
 static pgy_status rebuild_all(refit *r, pgy_error *err)
 {
     const engine *e = r->e;
@@ -66,7 +66,7 @@ static pgy_status rebuild_all(refit *r, pgy_error *err)
     return st;
 }
 
-/* Contexts keep what they are running by. */
+/* Replaces graph and programs. Contexts retain the programs that they are running. */
 static void take_over(refit *r, pgy_model *model, uint64_t hash)
 {
     engine *e = r->e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model becomes a network, is changed, and becomes a model again. */
+/* Hooks work on a network: the model is converted to one and back. */
 #include "engine/build/hooks.h"
 
 #include <polygraphy/network.h>

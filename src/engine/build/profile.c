@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles are bound to the inputs of a model once: names may be wildcards, a range of an integer
- * input may be one of its elements instead of its shape. A feed is held against the bound ranges.
- */
+/* Profiles are bound to the inputs of a model once: names may be wildcards, and the range of an
+ * integer input may bound its elements instead of its shape. Feeds are checked against the bound
+ * ranges. */
 #include "engine/build/profile.h"
 
 #include <string.h>
@@ -93,8 +93,8 @@ static const pgy_profile_range *range_for(const pgy_profile *p, const char *name
     return NULL;
 }
 
-/* A copy whose open entries (negative) are the model's dimensions, or 1 where those are open too:
- * the rule of generated data (data/random.c). */
+/* Copies a range. Open entries (negative) become the model's dimensions, or 1 if those are open,
+ * too; generated data follow the same rule (data/random.c). */
 static pgy_status close_range(pgy_profile_range *out, arena *a, const pgy_tensor_info *input,
                               const pgy_profile_range *r, pgy_error *err)
 {
@@ -134,7 +134,8 @@ static bool fits_shape(const pgy_tensor_info *input, const pgy_profile_range *r)
     return true;
 }
 
-/* Can the range be one of elements: an integer vector or scalar with as many of them? */
+/* Can the range bound elements: does the input have this number of integers, as vector or scalar?
+ */
 static bool fits_elements(const pgy_tensor_info *input, const pgy_profile_range *r)
 {
     if (input->dtype != PGY_I32 && input->dtype != PGY_I64) return false;
@@ -206,7 +207,7 @@ static pgy_status bind_range(bound_range *out, profile_set *s, const pgy_profile
     return check_order(&closed, input->name, index, err);
 }
 
-/* Names that are those of no input are an error. */
+/* Reports names that match no input. */
 static pgy_status check_names(const pgy_profile *p, const profile_set *s, size_t index,
                               pgy_error *err)
 {
@@ -276,7 +277,7 @@ pgy_bound_kind profiles_range(pgy_profile_range *out, const profile_set *s, size
     return r->kind;
 }
 
-/* Could binding have made this of the input? */
+/* Could binding have produced this range for the input? */
 static bool is_bound(const pgy_tensor_info *input, const profile_bound *b)
 {
     const pgy_profile_range *r = &b->range;

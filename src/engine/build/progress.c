@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of a progress monitor, any function of which may be missing. */
+/* Calls a progress monitor, any function of which may be missing. */
 #include "engine/build/progress.h"
 
 #include "base/cancel.h"
 #include "base/progress.h"
 
-/* Of one core of a machine of 2023. Only their proportions count. */
+/* Measured on one core of a machine of 2023. Only the proportions matter. */
 static const double PASSES_PER_NODE = 60e-6, KERNELS_PER_NODE = 20e-6, TIMES_PER_NODE = 0.1,
                     PACKING_PER_NODE = 20e-6, WEIGHT_BYTES = 1e9; /* read or packed in a second */
 

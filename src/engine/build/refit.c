@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A refitter is the engine's original model with a list of weights that are to be other ones: a new
- * model is made with those, whose messages are otherwise the old ones. */
+/* A refitter holds the engine's original model and a list of replaced weights. The new model shares
+ * all other messages with the original. */
 #include <polygraphy/refit.h>
 
 #include <string.h>
@@ -15,10 +15,10 @@ struct pgy_refitter {
     pgy_model *model;
     const pgy_onnx_graph *graph;
     pgy_metadata *weights;
-    strmap places;    /* name -> 1 + place */
-    pgy_tensor **set; /* NULL: stays as it is */
+    strmap places;    /* name -> index + 1 */
+    pgy_tensor **set; /* NULL: unchanged */
     size_t count;
-    uint64_t hash; /* of the file that all weights are from; 0: they are not from one */
+    uint64_t hash; /* of the one file that all weights come from; 0: there is no such file */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -94,7 +94,7 @@ size_t pgy_refitter_missing_count(const pgy_refitter *r)
     return count;
 }
 
-/* The place of a weight; PGY_E_NOT_FOUND names one that is like it. */
+/* The index of a weight; PGY_E_NOT_FOUND suggests similar names. */
 static pgy_status find(size_t *out, const pgy_refitter *r, const char *name, pgy_error *err)
 {
     const uintptr_t place = name ? (uintptr_t)strmap_get(&r->places, name) : 0;
@@ -188,7 +188,7 @@ static bool same_node(const pgy_onnx_node *a, const pgy_onnx_node *b)
            same_names(a->outputs, a->output_count, b->outputs, b->output_count);
 }
 
-/* Nodes must be the same; that attributes are is taken for granted. */
+/* Nodes must be the same; attributes are not compared. */
 static pgy_status compare(const pgy_refitter *r, const pgy_onnx_graph *g, pgy_error *err)
 {
     if (g->node_count != r->graph->node_count)
@@ -246,7 +246,7 @@ static pgy_status tell_missing(const pgy_refitter *r, pgy_error *err)
     return st;
 }
 
-/* The model with the weights that were set; `made` gets its own reference. */
+/* Makes the graph with the weights that were set; `made` gets references of its own. */
 static pgy_status make_graph(pgy_onnx_graph **out, pgy_model *made, const pgy_refitter *r,
                              pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs and outputs by name: what is declared, set and found of them, and their addresses. */
+/* Inputs and outputs by name: declared, set and inferred shapes, and addresses. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine and a context for each model that calibration runs. These engines have nothing to
- * calibrate themselves. */
+/* Calibration runs each model in an engine and a context of its own. Those engines need no
+ * calibration. */
 #include "engine/context/calibration_run.h"
 
 #include "engine/context/context.h"
@@ -12,7 +12,7 @@ static pgy_status open_engine(void **run, pgy_model *model, const pgy_build_conf
     context *c = NULL;
     pgy_status st = engine_build_with(&e, model, config, NULL, err);
     if (!st) st = context_create(&c, e, 0, err);
-    engine_release(e); /* the context keeps it */
+    engine_release(e); /* the context retains it */
     if (!st) *run = c;
     return st;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was prepared is kept by the shapes of the inputs, the latest ones. A graph whose shapes
- * depend on data is interpreted by the reference's executor, in a copy of one's own. */
+/* Keeps the latest programs by the shapes of the inputs. A graph whose shapes depend on data is
+ * interpreted by the reference executor, in a copy that belongs to the context. */
 #include "engine/context/context.h"
 
 #include <string.h>
@@ -219,7 +219,7 @@ static pgy_status find_prepared(prepared **out, context *c, const pgy_tensor_map
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* The memory is the context's, so it may have moved since. */
+/* The context may have moved its memory since the last run. */
 static pgy_status place(context *c, prepared *p, const team *t, pgy_error *err)
 {
     const pgy_status st = context_hold(c, program_memory_bytes(p->program, team_size(t)), err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of failures of bounded length behind a lock. */
+/* A bounded list of failures behind a lock. */
 #include <polygraphy/runtime.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,13 +16,13 @@ typedef struct entry {
 
 struct pgy_error_recorder {
     atomic_size_t users;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     entry *entries;
     size_t count, capacity;
     bool overflowed;
 };
 
-/* Readers change nothing that can be seen. */
+/* Casts const away: locking does not change the recorder for its readers. */
 static pgy_error_recorder *lock(const pgy_error_recorder *r)
 {
     pgy_error_recorder *open = (pgy_error_recorder *)r;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs on shapes and addresses that were set by name. The program for them is looked for only when
- * a shape has changed. */
+/* Runs on shapes and addresses that were set by name. A program is looked up only when a shape has
+ * changed. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "engine/context/state.h"
 
-/* Inputs as tensors over the caller's memory. */
+/* Wraps the inputs as tensors over the caller's memory. */
 static pgy_status wrap_inputs(pgy_tensor_map **out, const context *c, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL;
@@ -67,7 +67,7 @@ static pgy_status check_inputs(const context *c, pgy_error *err)
     return st;
 }
 
-/* Room for an output whose shape is known. */
+/* Finds memory for an output of known shape. */
 static pgy_status find_room(void **out, bound *b, pgy_error *err)
 {
     static char empty[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures of a context, and who hears of them. */
+/* Failures of a context, and the recorders that receive them. */
 #include "engine/context/state.h"
 
 pgy_status context_no_memory(pgy_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a context: one block for whatever program runs, taken when the strategy says so,
- * and again when shapes come that need more. */
+/* The memory of a context: one block, which all programs share. It is allocated as the strategy
+ * says, and again when a program for new shapes needs more. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -64,7 +64,7 @@ pgy_status context_hold(context *c, uint64_t size_bytes, pgy_error *err)
 
 /* ---- The largest shapes --------------------------------------------------------------------- */
 
-/* *out NULL: an input has no such shape. */
+/* *out NULL: the profile gives an input no largest shape. */
 static pgy_status largest_shapes(pgy_metadata **out, const context *c, size_t profile,
                                  pgy_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of inputs, which must fit the model and lie in the profile, and what follows from them. */
+/* Shapes of inputs, which must fit the model and lie in the profile, and the output shapes that
+ * follow. */
 #include <string.h>
 
 #include "engine/context/state.h"
@@ -43,9 +44,8 @@ static bool is_inside(const pgy_profile_range *r, size_t rank, const int64_t *sh
     return true;
 }
 
-/* In the profile, or in any of them; whether all inputs fit the same one is seen when all are
- * there.
- */
+/* Checks the shape against the selected profile, or against any. Whether all inputs fit the same
+ * profile is checked once all shapes are set. */
 static pgy_status check_range(const context *c, const bound *b, size_t rank, const int64_t *shape,
                               pgy_error *err)
 {
@@ -135,7 +135,7 @@ pgy_status context_all_shapes(pgy_metadata **out, const context *c, pgy_error *e
     return st;
 }
 
-/* Of inputs whose elements are shapes. */
+/* Values of the inputs whose elements are shapes. */
 static pgy_status shape_values(pgy_tensor_map **out, const context *c, pgy_error *err)
 {
     pgy_tensor_map *values = NULL;

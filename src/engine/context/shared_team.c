@@ -7,7 +7,7 @@
 
 struct pgy_team {
     atomic_size_t users;
-    pthread_mutex_t lock; /* whoever runs holds it */
+    pthread_mutex_t lock; /* held during a run */
     team *team;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: a queue, one thread that empties it, and tickets that count what is done. Of failures
- * the latest few are kept for those who ask about single tickets. */
+/* A stream is a queue, a thread that empties it, and tickets that count finished work. The latest
+ * failures are kept for queries about single tickets. */
 #include <polygraphy/runtime.h>
 #include <pthread.h>
 #include <string.h>
@@ -23,13 +23,13 @@ typedef struct failure {
 
 struct pgy_stream {
     pthread_t thread;
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t more, done;
     work *first, **end;
     pgy_ticket enqueued, finished;
-    failure failures[KEPT_FAILURES]; /* by their number */
+    failure failures[KEPT_FAILURES]; /* ring, by number of the failure */
     uint64_t failure_count;
-    failure earliest; /* since the last synchronisation; status PGY_OK: none */
+    failure earliest; /* first failure since the last synchronisation; status PGY_OK: none */
     bool stopping;
 };
 
@@ -40,7 +40,7 @@ static void note_failure(pgy_stream *s, pgy_ticket ticket, pgy_status st, const 
     if (!s->earliest.status) s->earliest = *f;
 }
 
-/* NULL: nothing is to come any more. With the lock held. */
+/* Waits for work; NULL: the stream is stopping and empty. The caller holds the lock. */
 static work *next_work(pgy_stream *s)
 {
     while (!s->first && !s->stopping) pthread_cond_wait(&s->more, &s->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who looks on while a context runs: the profiler, which is told the times of all layers behind the
- * run, and the listener, which sees tensors as they are computed. A tensor in a blocked layout is
- * brought into rows in a copy, so that nothing else changes. */
+/* Callbacks of profiled and debugged runs: the profiler gets the times of all layers after the run,
+ * the listener sees tensors as they are computed. A tensor in a blocked layout is copied to
+ * row-major order, so that the program itself stays the same. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -57,7 +57,7 @@ static void tell_times(const context *c)
         c->profiler.run(c->profiler.user, (double)t->whole_ns * 1e-6, (double)sum * 1e-6);
 }
 
-/* A program's times have been written beside its steps; nodes have added theirs. */
+/* A program has written its times by step; interpreted nodes have added theirs already. */
 void context_report(context *c, const program *p, pgy_status st, int64_t whole_ns)
 {
     layer_times *t = &c->times;

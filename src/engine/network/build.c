@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder of layers: checks what it is given, adds nodes at the end of a level, infers them,
- * and either records them as one layer or takes them out again. */
+/* The builder of layers checks its arguments, adds nodes at the end of a level and infers them.
+ * Then it either records the nodes as one layer or removes them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,8 @@ builder build_with(pgy_network *net, pgy_layer_type type, pgy_value *input, pgy_
     return b;
 }
 
-/* "layer 'Convolution_0' (CONVOLUTION) of 'x' float32 [1, 3, ?], 'w' float32 [8, 3, 3, 3]: " */
+/* Prefixes an error: "layer 'Convolution_0' (CONVOLUTION) of 'x' float32 [1, 3, ?], 'w' float32
+ * [8]: " */
 static void add_prefix(builder *b, pgy_status st)
 {
     str of = {0};
@@ -136,7 +137,7 @@ void build_output(builder *b, pgy_value *v)
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-/* "com.microsoft:Gelu" to domain and operator, kept in the graph's memory. */
+/* Splits "com.microsoft:Gelu" into domain and operator, in the graph's memory. */
 static const char *split(builder *b, const char **op)
 {
     const char *colon = strchr(*op, ':');
@@ -160,7 +161,7 @@ pgy_node *build_node(builder *b, const char *op, pgy_value *const *inputs, size_
     if (b->status) return NULL;
     const char *domain = split(b, &op);
     if (domain && *domain) check(b, network_import_domain(b->net->root, domain, b->err));
-    while (count && !inputs[count - 1]) count--; /* omitted at the end */
+    while (count && !inputs[count - 1]) count--; /* trailing omitted inputs */
     snprintf(stem, sizeof stem, "%.200s_%s", b->box->layer.name, op);
     if (output_count == 0 || output_count > MAX_LAYER_NODES)
         build_fail(b, PGY_E_ARGUMENT, "%zu outputs; at least 1, at most %d", output_count,
@@ -362,7 +363,7 @@ int32_t build_mask_axis(builder *b, uint32_t mask, int32_t rank)
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
-/* Takes out what was added; values keep no producer and are never seen again. */
+/* Removes what was added; the removed values keep no producer, and no caller sees them again. */
 void build_abandon(builder *b)
 {
     pgy_graph *g = b->net->level, *top = b->net->root->graph;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that many layers are made of: casts, transposes, reshapes, sizes as tensors. What would do
- * nothing is left out where that is known. */
+/* Common nodes of layers: casts, transposes, reshapes, sizes as tensors. A node that is known to
+ * change nothing is not emitted. */
 #include "engine/network/network.h"
 
 pgy_value *build_cast(builder *b, pgy_value *v, pgy_dtype dtype)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditionals: two levels that are filled while the conditional is open; closing makes one ONNX If
- * of them. */
+/* Conditionals: two levels that are filled while the conditional is open. Closing turns them into
+ * one ONNX If. */
 #include "engine/network/network.h"
 
 enum { MAX_OUTPUTS = 64 };
@@ -43,7 +43,7 @@ pgy_network *pgy_conditional_branch(pgy_conditional *c, bool taken_if_true)
     return c->branches[taken_if_true];
 }
 
-/* Branches see the tensors outside; the Identity is there for those who look at the layers. */
+/* Branches see the tensors outside anyway; the Identity gives callers a layer to find. */
 pgy_status pgy_conditional_add_input(pgy_layer **out, pgy_conditional *c, pgy_value *v,
                                      pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at the layers and tensors of a network, and changing what is there: names, inputs of
- * layers, the type a layer computes in, layers that go. */
+/* Queries the layers and tensors of a network, and changes them: names, inputs, the type that a
+ * layer computes in, removal of layers. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -202,14 +202,14 @@ pgy_status pgy_layer_set_input(pgy_layer *layer, size_t i, pgy_value *v, pgy_err
     st = find_uses(&uses, &count, layer, before, err);
     if (st) return st;
     st = set_uses(uses, count, v, err);
-    if (!st) st = pgy_graph_sort(layer->network->level, err); /* finds circles */
+    if (!st) st = pgy_graph_sort(layer->network->level, err); /* finds cycles */
     if (!st) st = network_infer(layer->network, err);
     if (!st) {
         ((pgy_value **)layer->inputs)[i] = v;
         return PGY_OK;
     }
     pgy_error_prefix(err, st, "layer '%s' cannot take '%s': ", layer->name, v->name);
-    /* Only these places: the layer may have read v elsewhere before. */
+    /* Restores only these places: the layer may have read v elsewhere before. */
     if (set_uses(uses, count, before, NULL) || network_infer(layer->network, NULL)) return st;
     return st;
 }
@@ -260,7 +260,7 @@ static pgy_status add_cast(pgy_value **out, casting *c, pgy_value *from, pgy_val
     return PGY_OK;
 }
 
-/* Who made v makes another value, of which v is the cast; so v keeps its name and users. */
+/* The producer of v writes a new value, and v becomes its cast; so v keeps its name and users. */
 static pgy_status cast_output(casting *c, pgy_value *v)
 {
     pgy_graph *g = v->graph;
@@ -302,7 +302,7 @@ static pgy_status cast_around(casting *c, pgy_dtype dtype)
     return st;
 }
 
-/* Takes the casts out again. */
+/* Removes the casts. */
 static void undo_casts(casting *c)
 {
     pgy_layer *layer = c->layer;
@@ -402,7 +402,7 @@ static bool is_layer_of_its_own(const network_root *root, const pgy_value *v)
     return false;
 }
 
-/* Weights that only the dropped nodes used, but for constants that somebody added. */
+/* Drops weights that only the dropped nodes read, except those added as constant layers. */
 static void drop_weights(network_root *root, const pgy_layer *layer)
 {
     for (size_t i = 0; i < layer->node_count; i++)

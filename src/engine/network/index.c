@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers that take or put elements by index: gather, scatter, one-hot, places of non-zero elements,
- * boxes that survive, reversed sequences. */
+/* Layers that read or write elements by index: gather, scatter, one-hot, indices of non-zero
+ * elements, non-maximum suppression, reversed sequences. */
 #include "engine/network/network.h"
 
 /* ---- Gather --------------------------------------------------------------------------------- */
 
-/* Slices along an axis, for each item of the batch by its own indices: the axis goes behind the
- * batch, where a gather by place can count it. */
+/* Gathers slices along an axis, with indices for each item of the batch. The axis moves behind the
+ * batch axis, where GatherND with batch_dims = 1 can address it. */
 static pgy_value *gather_in_batch(builder *b, pgy_value *data, pgy_value *indices, int32_t axis,
                                   int32_t rank)
 {
@@ -22,7 +22,7 @@ static pgy_value *gather_in_batch(builder *b, pgy_value *data, pgy_value *indice
     pgy_value *x = build_transpose(b, data, perm, rank);
     x = build_emit(b, "GatherND", 2, x, build_unsqueeze(b, indices, -1));
     build_int(b, x, "batch_dims", 1);
-    /* batch, indices, what lay before the axis, what lay behind it */
+    /* axes of the result: batch, those before the axis, indices, those after the axis */
     const int32_t result = rank + of_indices - 2, before = axis - 1;
     int32_t at = 0;
     perm[at++] = 0;

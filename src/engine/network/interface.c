@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes into a network and what comes out: inputs, which may change later, outputs, and tensors
- * that are marked for debugging. */
+/* Inputs of a network, which may be redeclared later, its outputs, and tensors marked for
+ * debugging. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 /* ---- Inputs --------------------------------------------------------------------------------- */
 
-/* One more entry in an array of values that lives in the arena. */
+/* Grows an array of values in the arena by one entry. */
 static pgy_value **grown(graph_state *s, pgy_value *const *list, size_t count)
 {
     pgy_value **more = arena_alloc_array(&s->memory, count + 1, sizeof *more);
@@ -94,7 +94,7 @@ static pgy_status check_input(const pgy_network *net, const pgy_value *v, pgy_er
     return PGY_OK;
 }
 
-/* Another declaration; all that follows from it is inferred anew, or it is as it was. */
+/* Changes a declaration and infers everything again; on failure restores the old one. */
 static pgy_status redeclare(pgy_network *net, pgy_value *v, op_value declared, pgy_error *err)
 {
     const op_value before = box_of(v)->declared;

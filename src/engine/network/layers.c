@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of layers: their names, and which operators of a model are layers of which kind. */
+/* Kinds of layers: their names, and the kind of layer for each operator of a model. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,7 +16,7 @@ const char *pgy_layer_type_name(pgy_layer_type type)
     return (size_t)type < PGY_LAYER_TYPE_COUNT ? NAMES[type] : NULL;
 }
 
-/* Words by blanks: operators of the default domain. */
+/* Operators of the default domain, separated by blanks. */
 static const struct {
     pgy_layer_type type;
     const char *operators;

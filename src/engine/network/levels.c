@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What loops and conditionals have in common: levels below a network, which become graph attributes
- * of a node, and layers that get their outputs when that node is made. */
+/* Common parts of loops and conditionals: levels below a network, which become graph attributes of
+ * a node, and layers that get their outputs when that node is made. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ pgy_status build_open_level(pgy_network **out, pgy_network *net, pgy_error *err)
 static const pgy_onnx_attribute *graph_attribute(builder *b, const char *name)
 {
     pgy_model *m = b->net->level->model;
-    pgy_onnx_graph *place = pgy_model_alloc(m, 1, sizeof *place); /* says that there is a graph */
+    pgy_onnx_graph *place =
+        pgy_model_alloc(m, 1, sizeof *place); /* marks that the attribute has a graph */
     if (!place) return NULL;
     place->name = place->doc_string = "";
     const pgy_onnx_attribute value = {.type = PGY_ATTR_GRAPH, .g = place};
@@ -57,7 +58,7 @@ void build_level_outputs(builder *b, pgy_value *const *values, size_t count)
 {
     pgy_graph *level = b->net->level;
     for (size_t i = 0; i < level->output_count; i++) level->outputs[i]->is_output = false;
-    level->output_count = 0; /* of an attempt before */
+    level->output_count = 0; /* left by an earlier attempt */
     for (size_t i = 0; !b->status && i < count; i++) {
         pgy_value *v = build_emit(b, "Identity", 1, values[i]);
         pgy_error err = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops. The body is a level that is filled while the loop is open; closing makes one ONNX Loop of
- * it. A while condition is asked before an iteration, but ONNX asks at the end of the one before:
- * what it is computed by is copied, to the outside with the first values of the recurrences, and
- * inside with their next ones. */
+/* Loops. The body is a level that is filled while the loop is open; closing turns it into one ONNX
+ * Loop. A while condition is evaluated before an iteration, but ONNX evaluates it at the end of the
+ * previous one. So the nodes that compute it are copied twice: outside, on the initial values of
+ * the recurrences, and inside, on their next values. */
 #include <string.h>
 
 #include "engine/network/network.h"
@@ -224,7 +224,7 @@ pgy_status pgy_loop_add_output(pgy_layer **out, pgy_loop *loop, pgy_value *v,
     b.box->layer.network = loop->net;
     const pgy_status st = build_finish(&b, &layer);
     if (st) return st;
-    loop->body->layer_count--; /* it stands among the layers outside */
+    loop->body->layer_count--; /* its record belongs to the outer level */
     loop->outputs[loop->output_count++] =
         (loop_output){.layer = layer, .v = v, .kind = kind, .axis = at, .recurrence = r};
     if (out) *out = layer;
@@ -236,7 +236,7 @@ pgy_status pgy_loop_add_output(pgy_layer **out, pgy_loop *loop, pgy_value *v,
 typedef struct copying {
     builder *to;
     const pgy_loop *loop;
-    bool inside; /* with next values; else with first ones */
+    bool inside; /* copies read the next values; else the initial ones */
     const pgy_value *from[MAX_COPIED];
     pgy_value *made[MAX_COPIED];
     size_t count;
@@ -319,7 +319,7 @@ static pgy_status check_parts(const pgy_loop *loop, pgy_error *err)
     return PGY_OK;
 }
 
-/* The outputs of the body: the condition, next values, and what is gathered. */
+/* The outputs of the body: the condition, next values, and the values to gather. */
 static void close_body(builder *b, const pgy_loop *loop)
 {
     pgy_value *values[1 + 2 * MAX_PARTS];
@@ -347,7 +347,7 @@ static pgy_node *make_node(builder *b, const pgy_loop *loop)
     return n;
 }
 
-/* What ONNX stacks along axis 0, as it is wanted. */
+/* ONNX stacks results along axis 0; moves or reverses that axis as the loop output asks for. */
 static pgy_value *arrange(builder *b, const loop_output *o, pgy_value *v)
 {
     const int64_t start = -1, end = INT64_MIN, axis = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks as a whole: making them, empty or from a model, and the model that comes out. A network
- * is a graph with records of layers; every loop body and branch is a network of its own over a
- * level of the same graph. */
+/* Makes networks, empty or from a model, and the models that they become. A network is a graph with
+ * records of layers; every loop body and branch is a network of its own over a level of the same
+ * graph. */
 #include "engine/network/network.h"
 
 #include <polygraphy/transform.h>
@@ -88,7 +88,7 @@ static pgy_status empty_model(pgy_model **out, const char *name, pgy_error *err)
     return PGY_OK;
 }
 
-/* The graph of a model with one network over it; inference is the caller's. */
+/* Opens the graph of a model with one network over it; the caller runs inference. */
 static pgy_status open_root(pgy_network **out, pgy_model *model, pgy_error *err)
 {
     network_root *root = mem_calloc(1, sizeof *root);
@@ -113,7 +113,7 @@ pgy_status pgy_network_create(pgy_network **out, const char *name, pgy_error *er
     return st;
 }
 
-/* Layers are made in the form of NETWORK_OPSET; a model that cannot be brought there stays. */
+/* Layers emit nodes of NETWORK_OPSET. A model that cannot be converted keeps its opset. */
 static pgy_status raise_opset(network_root *root, pgy_error *err)
 {
     pgy_error why = {0};
@@ -186,7 +186,7 @@ pgy_graph *pgy_network_graph(pgy_network *net)
     return net->level;
 }
 
-/* The whole, and then what is in bodies that no node holds yet. */
+/* Infers the whole graph, then open bodies, which no node holds yet. */
 pgy_status network_infer(pgy_network *net, pgy_error *err)
 {
     network_root *root = net->root;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers that work element by element, and those that only give what they get: constants, casts,
- * activations, unary and binary operations, scales, selections. */
+/* Elementwise layers, and those that only pass on elements: constants, casts, activations, unary
+ * and binary operations, scales, selections. */
 #include "engine/network/network.h"
 
 pgy_status pgy_network_add_constant(pgy_layer **out, pgy_network *net, pgy_tensor *t,
@@ -40,7 +40,7 @@ pgy_status pgy_network_add_shape(pgy_layer **out, pgy_network *net, pgy_value *i
 
 /* ---- Activations ---------------------------------------------------------------------------- */
 
-/* What an operator takes alpha and beta as; NULL: it does not take them. */
+/* The attributes that alpha and beta become; NULL: the operator has none. */
 static const struct {
     const char *op, *alpha, *beta;
 } ACTIVATIONS[] = {
@@ -133,8 +133,8 @@ static const char *const ELEMENTWISE[] = {
     [PGY_ELEMENTWISE_GREATER] = "Greater", [PGY_ELEMENTWISE_LESS] = "Less",
 };
 
-/* Of integers the remainder, which has the divisor's sign, is taken off first: the rest divides
- * without one. */
+/* For integers subtract the remainder, which has the divisor's sign, first: then the division is
+ * exact. */
 static pgy_value *floor_div(builder *b, pgy_value *x, pgy_value *y)
 {
     if (pgy_dtype_is_float(build_dtype(b, x)))
@@ -178,7 +178,7 @@ pgy_status pgy_network_add_select(pgy_layer **out, pgy_network *net, pgy_value *
 
 /* ---- Scale ---------------------------------------------------------------------------------- */
 
-/* Numbers for each channel go along its axis. */
+/* Reshapes numbers for each channel so that they broadcast along the channel axis. */
 static pgy_value *aligned(builder *b, pgy_value *weights, const pgy_scale *p, int32_t rank)
 {
     if (!weights || p->mode == PGY_SCALE_ELEMENTWISE) return weights;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators of other domains as layers, and assertions. An assertion has no output, so it could not
- * hold anything up: when the model is made, what the network gives passes through a node that looks
- * at the condition first. */
+/* Operators of other domains as layers, and assertions. An assertion has no output, so nothing
+ * would wait for it. When the model is made, an output of the network passes through a node that
+ * checks the condition first. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -48,7 +48,7 @@ pgy_status pgy_network_add_plugin(pgy_layer **out, pgy_network *net, const char 
 
 /* ---- Assertions ----------------------------------------------------------------------------- */
 
-/* 1 all true, 0 some false, -1 known at run time. */
+/* 1: all true, 0: some false, -1: known only at run time. */
 static int truth_of(pgy_value *v)
 {
     const pgy_tensor *t = box_of(v)->known.data;
@@ -90,7 +90,7 @@ pgy_status pgy_network_add_assertion(pgy_layer **out, pgy_network *net, pgy_valu
     return PGY_OK;
 }
 
-/* Behind output v goes a node that passes it on once the conditions were seen. */
+/* Adds a node that passes on output v once the conditions have been checked. */
 static pgy_status guard(pgy_network *net, pgy_value *v, assertion *a, pgy_error *err)
 {
     builder b = build_start(net, PGY_LAYER_ASSERTION, err);
@@ -101,7 +101,8 @@ static pgy_status guard(pgy_network *net, pgy_value *v, assertion *a, pgy_error 
     pgy_value *inner = build_emit(&b, "pgy:Assert", 2, v, a->layer->inputs[0]);
     build_text(&b, inner, "message", a->message);
     if (b.status) return b.status;
-    /* Users and the name stay with v: what the node makes becomes v, what was v becomes inner. */
+    /* v keeps users and name: it becomes the output of the check, and `inner` that of the producer.
+     */
     pgy_node *check = inner->producer;
     node_set_output(check, 0, v);
     node_set_output(producer, index, inner);
@@ -119,7 +120,7 @@ static pgy_status guard(pgy_network *net, pgy_value *v, assertion *a, pgy_error 
     return PGY_OK;
 }
 
-/* Of the outputs, one that a node makes, which nobody needs for the condition. */
+/* Picks for each assertion an output that a node makes and that no other node reads. */
 pgy_status network_place_assertions(pgy_network *net, pgy_error *err)
 {
     pgy_status st = PGY_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers that bring many elements together: reductions, softmax, the largest ones, running sums,
- * normalisation, products. */
+/* Layers that combine many elements: reductions, softmax, top-k, cumulative sums, normalisation,
+ * products. */
 
 #include "engine/network/network.h"
 
@@ -115,7 +115,7 @@ static pgy_value *normalise(builder *b, pgy_value *x, const int64_t *axes, size_
     return build_emit(b, "Div", 2, centred, build_emit(b, "Sqrt", 1, variance));
 }
 
-/* Each group of channels with its spatial axes as one row. */
+/* Normalises each group of channels with its spatial axes as one row. */
 static pgy_value *normalise_groups(builder *b, pgy_value *x, int64_t groups, double epsilon)
 {
     const int64_t dims[3] = {0, groups, -1}, axis = 2;

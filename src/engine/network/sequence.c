@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers of sequence models and of quantised ones: attention, rotary embedding, caches, recurrent
- * layers; quantisation, its inverse, and quantisation of blocks by what they hold. */
+/* Layers of sequence models: attention, rotary embedding, caches, recurrent layers. And layers of
+ * quantised models: quantisation, its inverse, and dynamic quantisation of blocks. */
 #include "engine/network/network.h"
 
 /* ---- Attention ------------------------------------------------------------------------------ */
 
-/* Products alone: the scores are weights as they are. */
+/* Attention as two products: the scores are the weights. */
 static pgy_value *without_softmax(builder *b, const pgy_attention *p)
 {
     static const int64_t SWAPPED[4] = {0, 1, 3, 2};

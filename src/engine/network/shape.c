@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers that give other shapes: shuffle, squeeze, unsqueeze, concatenation, and fill, which makes
+/* Layers that change shapes: shuffle, squeeze, unsqueeze, concatenation, and fill, which makes
  * tensors from a shape alone. */
 #include <string.h>
 
@@ -80,7 +80,7 @@ pgy_status pgy_network_add_concatenation(pgy_layer **out, pgy_network *net,
 
 /* ---- Fill ----------------------------------------------------------------------------------- */
 
-/* The shape as a tensor. */
+/* The shape of the result as a tensor. */
 static pgy_value *shape_of(builder *b, const pgy_fill *p)
 {
     return p->shape ? p->shape : build_vector(b, p->dims, p->rank);
@@ -104,7 +104,7 @@ static pgy_value *random_fill(builder *b, const pgy_fill *p, pgy_dtype dtype)
     return y;
 }
 
-/* alpha everywhere, and along each axis its index times beta. */
+/* alpha + the sum over all axes of index * beta. */
 static pgy_value *linspace(builder *b, const pgy_fill *p, pgy_dtype dtype)
 {
     pgy_value *shape = shape_of(b, p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices. Inside of the bounds with numbers they are ONNX's Slice. Otherwise the places along each
- * axis are computed, brought inside by the sample mode, and gathered; what is to be filled is
- * replaced afterwards. */
+/* Slices. With constant numbers inside the bounds they are ONNX's Slice. Otherwise the indices
+ * along each axis are computed, mapped into the bounds by the sample mode, and gathered; the fill
+ * mode then replaces elements from outside. */
 #include "engine/network/network.h"
 
 typedef struct slicing {
@@ -87,7 +87,7 @@ static pgy_value *reflect(builder *b, pgy_value *at, pgy_value *room)
 {
     pgy_value *one = build_index(b, 1), *two = build_index(b, 2);
     pgy_value *period = build_emit(b, "Mul", 2, build_emit(b, "Sub", 2, room, one), two);
-    period = build_emit(b, "Max", 2, period, one); /* of a single entry */
+    period = build_emit(b, "Max", 2, period, one); /* for an axis of one entry */
     at = build_emit(b, "Mod", 2, at, period);
     return build_emit(b, "Min", 2, at, build_emit(b, "Sub", 2, period, at));
 }
@@ -102,7 +102,7 @@ static pgy_value *bring_inside(slicing *s, pgy_value *at, pgy_value *room)
     return build_emit(b, "Min", 2, build_emit(b, "Max", 2, at, build_index(b, 0)), last);
 }
 
-/* Where x, of which axis i was gathered at places that were outside, gets the fill. */
+/* Replaces elements of x by the fill where the index on axis i was out of bounds. */
 static pgy_value *fill(slicing *s, pgy_value *x, pgy_value *at, pgy_value *moved, size_t i)
 {
     builder *b = s->b;

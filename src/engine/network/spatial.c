@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers with windows over the spatial axes: convolutions, pooling, padding, resizing, sampling.
- * Explicit paddings are ONNX's pads; rounding up, which ONNX has for pooling only, becomes more
- * padding behind where a convolution asks for it. */
+ * Explicit paddings are ONNX's pads. ONNX rounds up only in pooling, so a convolution that rounds
+ * up gets more padding at the end. */
 #include <string.h>
 
 #include "engine/network/network.h"
 
-/* A window as ONNX takes it. */
+/* A window with the attributes that ONNX wants. */
 typedef struct window {
     size_t axes;
     int64_t stride[PGY_MAX_SPATIAL], dilation[PGY_MAX_SPATIAL], pads[2 * PGY_MAX_SPATIAL];
@@ -51,7 +51,7 @@ static pgy_value *set_window(builder *b, pgy_value *v, const window *w, pgy_padd
 
 /* ---- Convolutions --------------------------------------------------------------------------- */
 
-/* Padding behind, so that the last window that begins inside fits. */
+/* Adds padding at the end, so that the last window that begins inside fits. */
 static void round_up(builder *b, window *w, const pgy_value *input, const pgy_value *kernel)
 {
     for (size_t i = 0; i < w->axes; i++) {

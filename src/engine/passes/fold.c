@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that depends on constants alone becomes a weight; what is not needed goes. */
+/* Constant folding and dead-code elimination. */
 #include <polygraphy/transform.h>
 
 #include "engine/passes/pass.h"
@@ -8,8 +8,9 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
     pgy_fold_options o = pgy_fold_options_default();
     pgy_fold_report report = {0};
-    o.keep_separate = true;        /* there are passes for that */
-    o.max_copy_bytes = UINT64_MAX; /* kernels take their weights in an order of their own */
+    o.keep_separate = true; /* other passes do that */
+    o.max_copy_bytes =
+        UINT64_MAX; /* kernels pack their weights into an order of their own anyway */
     const pgy_status st = pgy_graph_fold_constants(g, &o, &report, err);
     if (!st) *changes = report.nodes_before - report.nodes_after;
     return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conv, a tensor of the same shape that is added, and an activation become FusedConv of
- * com.microsoft, or of pgy where that does not know the activation. */
+/* Fuses Conv, an Add of a tensor of the same shape, and an activation into FusedConv of
+ * com.microsoft, or of pgy if com.microsoft's does not support the activation. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -9,7 +9,7 @@ static const char FUSED[] = "com.microsoft:FusedConv", OWN[] = "pgy:FusedConv";
 static const char *const KEPT[] = {"auto_pad", "dilations", "group",      "kernel_shape",
                                    "pads",     "strides",   "activation", "activation_params"};
 
-/* A FusedConv with what n has besides, in the place of `last`. */
+/* Replaces `last` by a FusedConv that keeps everything that n has already. */
 static pgy_node *extend(pattern *p, pgy_node *n, pgy_node *last, const char *op,
                         pgy_value *residual)
 {
@@ -26,7 +26,7 @@ static bool is_open(const pgy_node *n)
            !node_attribute(n, "activation") && pattern_is_float(n->outputs[0]);
 }
 
-/* com.microsoft's knows no bfloat16. */
+/* FusedConv of com.microsoft does not support bfloat16. */
 static const char *fused_for(const pgy_node *n)
 {
     return pattern_dtype(n->outputs[0]) == PGY_BF16 ? OWN : FUSED;
@@ -44,7 +44,7 @@ static bool add_residual(pattern *p, pgy_node *n)
     return true;
 }
 
-/* The activation's parameters; false: it cannot be part of a FusedConv. */
+/* Reads the activation's parameters; false: FusedConv does not support it. */
 static bool read_activation(pattern *p, const pgy_node *f, double *params, size_t *count)
 {
     *count = 0;
@@ -66,7 +66,7 @@ static bool read_activation(pattern *p, const pgy_node *f, double *params, size_
     return true;
 }
 
-/* What only pgy's FusedConv knows, or NULL. */
+/* An activation that only pgy's FusedConv supports, or NULL. */
 static const char *own_activation(const pgy_node *f)
 {
     if (pattern_is(f, "HardSwish")) return "HardSwish";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows DequantizeLinear and stays a float: convolutions and products of bytes are summed as
- * integers and scaled, with bias, residual and Relu. Then constants that are still behind a
- * DequantizeLinear become float weights. */
+/* Fuses nodes after a DequantizeLinear whose results stay floats: convolutions and products of
+ * bytes are summed as integers and scaled, with bias, residual and Relu. Then constants that are
+ * still dequantised become float weights. */
 #include <string.h>
 
 #include "engine/passes/pass.h"
@@ -11,7 +11,7 @@ static const char CONV[] = "pgy:QuantizedConv", MATMUL[] = "pgy:QuantizedMatMul"
 
 /* ---- Convolutions and products -------------------------------------------------------------- */
 
-/* The bias as a float32 weight of `count` elements, or NULL. */
+/* Makes the bias a float32 weight of `count` elements, or returns NULL. */
 static pgy_value *float_bias(pattern *p, pgy_graph *level, pgy_value *v, size_t count)
 {
     pgy_tensor *t = quantized_constant(p, v);
@@ -59,7 +59,7 @@ static bool fuse_matmul(pattern *p, pgy_node *n)
     return true;
 }
 
-/* QGemm gives floats, but its bias is in units of the sums. */
+/* QGemm writes floats, but needs its bias in units of the integer sums. */
 static bool fuse_gemm(pattern *p, pgy_node *n)
 {
     quantized a, b;
@@ -104,7 +104,7 @@ static pgy_node *extend(pattern *p, pgy_node *n, pgy_node *last, size_t place, p
     return made;
 }
 
-/* A bias for each column of a product, or a residual. */
+/* Adds a bias for each column of a product, or a residual. */
 static bool add_more(pattern *p, pgy_node *n)
 {
     pgy_node *add = pattern_user(n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise nodes in floats of up to 32 bits that feed one another become one Elementwise of
- * domain pgy, with the nodes as its program (ops/class_chain.h). A result in between must have the
- * shape of the end and one user; in 16-bit floats it is no longer rounded. */
+/* Fuses elementwise nodes in floats of up to 32 bits into one Elementwise of domain pgy, with the
+ * nodes as its program (ops/class_chain.h). An intermediate result must have the final shape and
+ * one user; 16-bit floats are no longer rounded in between. */
 #include <math.h>
 
 #include "engine/passes/pass.h"
@@ -12,7 +12,7 @@ enum { MOST_INPUTS = 30 };
 
 static const char FUSED[] = "pgy:Elementwise";
 
-/* A program and what it reads. */
+/* A program and its inputs. */
 typedef struct piece {
     chain program;
     pgy_value *inputs[MOST_INPUTS];
@@ -29,7 +29,7 @@ static bool read_clip(chain_step *s, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* The operators that are the same in a program and in a graph, less Clip. */
+/* Operators with the same meaning in a program and in a graph, except Clip. */
 static bool read_plain(chain_step *s, const pgy_node *n)
 {
     static const uint32_t SAME[] = {CHAIN_ADD,     CHAIN_SUB,        CHAIN_MUL,     CHAIN_DIV,
@@ -75,7 +75,7 @@ static bool is_float(const pgy_value *v)
     return v && pattern_dtype(v) != PGY_F64 && pattern_is_float(v) && pattern_rank(v) >= 0;
 }
 
-/* What n computes as a program. */
+/* Converts n to a program. */
 static bool read_piece(piece *out, pattern *p, const pgy_node *n)
 {
     if (!n || n->output_count != 1 || !is_float(n->outputs[0])) return false;
@@ -96,7 +96,7 @@ static bool read_piece(piece *out, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* Input v of the piece, added if it is new. */
+/* The index of input v, which is added if it is new. */
 static bool add_input(uint32_t *at, piece *to, pgy_value *v)
 {
     for (*at = 0; *at < to->program.inputs; ++*at)
@@ -106,8 +106,8 @@ static bool add_input(uint32_t *at, piece *to, pgy_value *v)
     return true;
 }
 
-/* Steps of `from` behind those of `to`; its input `joint` is the result of step `result` there.
- * Operands that are steps are counted from MOST_INPUTS until all inputs are known. */
+/* Appends the steps of `from` to those of `to`; the input `joint` of `from` is the result of step
+ * `result` in `to`. Operands that are steps count from MOST_INPUTS until all inputs are known. */
 static bool append(piece *to, const piece *from, const pgy_value *joint, uint32_t result)
 {
     const chain *c = &from->program;
@@ -137,7 +137,7 @@ static void settle(chain *c)
                 c->steps[i].at[k] = c->inputs + c->steps[i].at[k] - MOST_INPUTS;
 }
 
-/* The maker of one input goes into n. */
+/* Fuses the producer of one input into n. */
 static bool join(pattern *p, pgy_node *n, const piece *end, pgy_value *joint)
 {
     piece start, both = {0};

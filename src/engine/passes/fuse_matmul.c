@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MatMul and Gemm take what stands around them: exchanged axes and constant factors of operands,
- * then a factor, a bias, a residual and an activation behind. All of it becomes FusedMatMul of
- * domain pgy, an attribute or input at a time. */
+/* Fuses MatMul and Gemm with their neighbours: transposed operands and constant factors before,
+ * then a factor, a bias, a residual and an activation after. Each step adds one attribute or input
+ * to FusedMatMul of domain pgy. */
 #include <string.h>
 
 #include "engine/passes/pass.h"
@@ -11,7 +11,7 @@ static const char FUSED[] = "pgy:FusedMatMul";
 
 enum { A, B, BIAS, RESIDUAL };
 
-/* A product as it is, to be changed and put in the place of `last`. */
+/* The parts of a product, to be extended and put in the place of `last`. */
 typedef struct product {
     pgy_value *inputs[4];
     bool turn[2];
@@ -19,7 +19,7 @@ typedef struct product {
     const char *activation;
 } product;
 
-/* Gemm's third input must be a bias as pgy's operator knows it. */
+/* Gemm's third input must be a bias that pgy's operator supports. */
 static bool read_gemm(product *out, pattern *p, const pgy_node *n)
 {
     pgy_value *c = out->inputs[BIAS];
@@ -52,7 +52,7 @@ static bool read(product *out, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* The fused product in the place of `last`; n keeps its activation if it has one. */
+/* Replaces `last` by the fused product; an activation of n is kept. */
 static bool put(pattern *p, const product *q, const pgy_node *n, pgy_node *last)
 {
     pgy_node *made = pattern_put(p, last, FUSED, q->inputs, 4);
@@ -68,8 +68,8 @@ static bool put(pattern *p, const product *q, const pgy_node *n, pgy_node *last)
 
 /* ---- Before --------------------------------------------------------------------------------- */
 
-/* Takes an exchange of the last two axes out of a Transpose that has others too: what stays moves
- * whole rows. `order` gets what is left. */
+/* Splits the exchange of the last two axes off a Transpose that moves other axes, too. The rest, in
+ * `order`, moves whole rows. */
 static bool split_order(int64_t *order, const pgy_node *n, size_t rank, bool *rest)
 {
     const pgy_onnx_attribute *perm = node_attribute(n, "perm");
@@ -95,7 +95,7 @@ static bool take_transpose(pattern *p, pgy_node *n)
         if (rank < 2 || !split_order(order, t, (size_t)rank, &rest) || !read(&q, p, n)) continue;
         q.turn[i] = !q.turn[i];
         q.inputs[i] = t->inputs[0];
-        if (rest) { /* what is left of it makes a new value */
+        if (rest) { /* the rest of the Transpose makes a new value */
             pgy_value *v = value_create_unique(n->graph, t->outputs[0]->name, p->err);
             if (!v) return false;
             pgy_node *moved = pattern_add(p, t, "Transpose", &t->inputs[0], 1, v);
@@ -107,7 +107,7 @@ static bool take_transpose(pattern *p, pgy_node *n)
     return false;
 }
 
-/* A constant factor of an operand, or behind a product without bias. */
+/* Takes in a constant factor of an operand, or of the result of a product without bias. */
 static bool take_factor(pattern *p, pgy_node *n)
 {
     product q;
@@ -151,7 +151,7 @@ static bool take_scale(pattern *p, pgy_node *n)
     return put(p, &q, n, user);
 }
 
-/* The bias with one axis, if v is one: a number for each column. */
+/* Returns the bias with one axis if v has one number for each column, else NULL. */
 static pgy_value *bias_of(pattern *p, pgy_value *v, const pgy_value *y)
 {
     const int32_t rank = pattern_rank(v);
@@ -211,7 +211,7 @@ static bool take_activation(pattern *p, pgy_node *n)
 
 /* ---- Gemm between Reshapes ------------------------------------------------------------------ */
 
-/* Has v the shape of y but for the last axis, which is that of columns? */
+/* Has v the shape of y, except for the last axis, which has the size of `columns`? */
 static bool has_rows_of(const pgy_value *v, const pgy_value *y, const pgy_value *columns)
 {
     if (pattern_rank(v) != pattern_rank(y) || !pattern_same_size(v, -1, columns, 1)) return false;
@@ -220,7 +220,8 @@ static bool has_rows_of(const pgy_value *v, const pgy_value *y, const pgy_value 
     return true;
 }
 
-/* `before` with the leading axes of y instead of rows, as a new value, or NULL. */
+/* Makes `before` with the leading axes of y in place of rows, as a new value; NULL: not possible.
+ */
 static pgy_value *with_rows_of(pattern *p, pgy_node *before, const pgy_value *y)
 {
     const op_value *rows = fold_known(before->outputs[0]), *wanted = fold_known(y);
@@ -239,7 +240,8 @@ static pgy_value *with_rows_of(pattern *p, pgy_node *before, const pgy_value *y)
     return v && pattern_add(p, before, "Reshape", inputs, 2, v) ? v : NULL;
 }
 
-/* Rows are made, multiplied by a matrix, and get leading axes: these can be there before. */
+/* Reshape to rows, product with a matrix, Reshape to leading axes: a product with leading axes
+ * needs neither Reshape. */
 static bool take_reshapes(pattern *p, pgy_node *n)
 {
     product q;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands between DequantizeLinear and QuantizeLinear is done on bytes: convolutions, products,
- * sums, joins and means by integer operators; what only moves values, or takes the largest, as it
- * is; a function of one value by a table. All rules begin at the QuantizeLinear. */
+/* Nodes between DequantizeLinear and QuantizeLinear run on bytes: convolutions, products, sums,
+ * joins and means by integer operators; nodes that only move values or take a maximum unchanged;
+ * functions of one value by a table. All rules start at the QuantizeLinear. */
 #include <math.h>
 #include <string.h>
 
@@ -11,13 +11,14 @@
 
 /* ---- Relu before the end -------------------------------------------------------------------- */
 
-/* What makes the input of a QuantizeLinear, a Relu or Clip between left out. */
+/* The node that makes the input of a QuantizeLinear, ignoring a Relu or Clip in between. */
 typedef struct source {
     pgy_node *n;
-    bool relu; /* nothing must be below the zero point */
+    bool relu; /* results must not be below the zero point */
 } source;
 
-/* Does the Clip take away nothing that the bytes could hold, but what is below zero? */
+/* Does the Clip only remove values that the bytes cannot hold anyway, or all below zero (*below)?
+ */
 static bool is_relu(pattern *p, const pgy_node *n, const quantized *end, bool *below)
 {
     double low = -INFINITY, high = INFINITY;
@@ -29,14 +30,15 @@ static bool is_relu(pattern *p, const pgy_node *n, const quantized *end, bool *b
         if (pattern_input(n, 1) && !pattern_scalar(p, n->inputs[1], &low)) return false;
         if (pattern_input(n, 2) && !pattern_scalar(p, n->inputs[2], &high)) return false;
     }
-    /* A limit that differs by rounding from the largest step still rounds to that step. */
+    /* A limit that differs from the largest step only by rounding still rounds to that step. */
     if (high < quantized_high(end) * (1 - 1e-6)) return false;
     if (low <= quantized_low(end)) return true;
     *below = true;
     return low == 0;
 }
 
-/* The node of this operator that q quantises, with Relu before if the operator can do that. */
+/* Finds the node of this operator that is quantised, also through a Relu if the operator supports
+ * it. */
 static bool find_source(pattern *p, const quantized *end, const char *op, bool with_relu,
                         source *out)
 {
@@ -54,7 +56,7 @@ static bool find_source(pattern *p, const quantized *end, const char *op, bool w
 
 /* ---- Convolutions and products -------------------------------------------------------------- */
 
-/* Elements of one output of a convolution's weights. */
+/* Number of weights of a convolution for one output channel. */
 static size_t conv_depth(const pgy_value *w)
 {
     size_t depth = 1;
@@ -225,7 +227,7 @@ static bool fuse_mean(pattern *p, pgy_node *n)
 
 /* ---- What only moves values ----------------------------------------------------------------- */
 
-/* Are the elements of output 0 those of input 0, or the largest of some? */
+/* Are the elements of output 0 copies of elements of input 0, or maxima of them? */
 static bool is_move(const pgy_node *n)
 {
     static const char *const MOVES[] = {
@@ -238,7 +240,7 @@ static bool is_move(const pgy_node *n)
     return false;
 }
 
-/* The same node on other elements. */
+/* Makes the same node for other elements. */
 static pgy_node *move_bytes(pattern *p, pgy_node *before, const pgy_node *move, pgy_value *x,
                             pgy_value *y)
 {
@@ -250,7 +252,7 @@ static pgy_node *move_bytes(pattern *p, pgy_node *before, const pgy_node *move, 
     return made;
 }
 
-/* A value of bytes that is made before n. */
+/* Makes a value for bytes that a node before n writes. */
 static pgy_value *new_value(pattern *p, const pgy_node *n)
 {
     pgy_value *v = p->status ? NULL : value_create_unique(n->graph, "quantized", p->err);
@@ -269,7 +271,7 @@ static bool pass_move(pattern *p, pgy_node *n)
         (void)move_bytes(p, n, move, x.x, NULL);
         return true;
     }
-    /* Quantised before it is moved. */
+    /* Quantise before the move. */
     if (!pattern_is_inner(move->inputs[0]) || pattern_dtype(move->inputs[0]) != PGY_F32)
         return false;
     pgy_value *v = new_value(p, n),
@@ -329,7 +331,7 @@ static bool is_function(pattern *p, const pgy_node *n, size_t *data)
     return n->inputs[*data] && pattern_same_shape(n->inputs[*data], n->outputs[0]);
 }
 
-/* x goes through the node; both hold float64. */
+/* Applies the node to x; input and result hold float64. */
 static bool apply(pattern *p, pgy_node *n, size_t data, op_tensor *x)
 {
     const execute_limits limits = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LayerNormalization of a sum becomes SkipLayerNormalization of com.microsoft, which gives the sum
- * too where others need it. That operator knows rows of the last axis of three. */
+/* Fuses LayerNormalization of a sum into SkipLayerNormalization of com.microsoft, which can output
+ * the sum, too. It supports rows of the last of three axes. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule of transform/fuse/swish.c, with the engine's own operators where the standard has none.
- */
+/* Applies the rule of transform/fuse/swish.c, with the engine's own operators where the standard
+ * has none. */
 #include "engine/passes/pass.h"
 #include "transform/fuse/fuse.h"
 

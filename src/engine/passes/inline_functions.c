@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of model-local functions give way to their bodies, so that the other passes see them. A
+/* Replaces calls of model-local functions by their bodies, so that the other passes see them. A
  * function of other opset versions stays a call. */
 #include "engine/passes/pass.h"
 #include "graph/inline.h"

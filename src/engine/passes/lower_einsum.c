@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum of one operand that only moves axes becomes Transpose, one of two operands MatMul: axes of
- * both that stay are batches, those of both that go are summed over, the others are rows and
- * columns. Axes are brought into that order by Transpose, and groups of several (or none) are one
- * axis by Reshape. */
+/* Einsum of one operand that only moves axes becomes Transpose, one of two operands MatMul. Axes of
+ * both operands that remain are batches, those of both that vanish are summed over, the others are
+ * rows and columns. Transpose brings axes into that order, and Reshape joins each group into one
+ * axis. */
 #include <string.h>
 
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
-/* Letters of the axes of an operand or of a group; those of an ellipsis are numbers from 1. */
+/* Letters of the axes of an operand or a group; axes of an ellipsis are numbers from 1. */
 typedef struct letters {
     size_t count;
     char at[PGY_MAX_RANK];
@@ -38,7 +38,8 @@ static bool add(letters *l, char letter)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Letters up to one of `ends`, for `rank` axes; an ellipsis takes those that have no letter. */
+/* Reads letters up to one of `ends`, for `rank` axes; an ellipsis stands for the axes without a
+ * letter. */
 static bool read_term(letters *l, const char **text, const char *ends, int32_t rank)
 {
     const char *s = *text;
@@ -87,7 +88,7 @@ static pgy_value *new_value(const pgy_node *n, pattern *p)
     return v;
 }
 
-/* v with its axes in another order. */
+/* Transposes v from one order of letters to another. */
 static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const letters *from,
                             const letters *to)
 {
@@ -106,7 +107,7 @@ static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const letters
     return moved;
 }
 
-/* Sizes of all letters, -1 where not known. */
+/* Sizes of all letters, -1 if not known. */
 typedef struct sizes {
     int64_t of[256];
 } sizes;
@@ -124,7 +125,7 @@ static bool read_sizes(sizes *s, const equation *e, const pgy_node *n)
     return true;
 }
 
-/* A group as one axis; false: of unknown size. */
+/* The size of a group joined into one axis; false: not known. */
 static bool joined_size(int64_t *out, const sizes *s, const letters *group)
 {
     *out = 1;
@@ -153,7 +154,7 @@ static void add_joined(shape *to, const sizes *s, const letters *group)
     to->of[to->rank++] = joined_size(&size, s, group) ? size : -1;
 }
 
-/* At most one size may be left open; with an axis of size 0 none can be found from the others. */
+/* Reshape infers at most one size, and none if another axis has size 0. */
 static bool can_reshape(const shape *to)
 {
     size_t open = 0, empty = 0;
@@ -193,7 +194,8 @@ static bool find_groups(groups *g, const equation *e)
     }
     for (size_t i = 0; i < a->count; i++) {
         if (has(&e->out, a->at[i], NULL)) continue;
-        if (!has(b, a->at[i], NULL)) return false; /* a sum over one operand alone */
+        if (!has(b, a->at[i], NULL))
+            return false; /* a sum over one operand alone is not supported */
         add(&g->depth, a->at[i]);
     }
     for (size_t i = 0; i < b->count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Transpose that only moves axes of size 1 is a Reshape, which costs nothing. One before an
- * elementwise node goes behind it if another Transpose waits there: folding makes them one. */
+/* A Transpose that only moves axes of size 1 becomes a Reshape, which costs nothing. A Transpose
+ * before an elementwise node moves behind it if another Transpose follows there; folding joins the
+ * two. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -18,7 +19,7 @@ static bool read_order(size_t *order, const pgy_node *n, size_t rank)
     return true;
 }
 
-/* Do the axes that are not of size 1 stay in order? */
+/* Do the axes of other sizes than 1 stay in order? */
 static bool keeps_order(const pgy_node *n, const pgy_value *x)
 {
     size_t order[PGY_MAX_RANK], last = 0;
@@ -64,7 +65,7 @@ static bool is_elementwise(pattern *p, const pgy_node *n, const pgy_value *x)
     return false;
 }
 
-/* Is there a Transpose behind elementwise nodes that are used for nothing else? */
+/* Does a Transpose follow after elementwise nodes that have no other user? */
 static bool is_awaited(pattern *p, const pgy_node *t)
 {
     const pgy_node *n = t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One opset for all models, so that patterns and kernels know one form of each operator. A model
- * that the newest opset cannot express stays as it is. */
+/* Converts all models to one opset, so that patterns and kernels know one version of each operator.
+ * A model that the newest opset cannot express stays as it is. */
 #include "transform/normalise.h"
 #include "base/cancel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of passes and the switch for each. */
+/* The list of passes, and the switch for each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool is_off(const char *list, const char *name)
     return false;
 }
 
-/* The graph as <number>_<name>.onnx in the folder. */
+/* Saves the graph as <number>_<name>.onnx in the folder. */
 static pgy_status save(pgy_graph *g, const char *folder, size_t number, const char *name,
                        pgy_error *err)
 {
@@ -46,7 +46,8 @@ static pgy_status save(pgy_graph *g, const char *folder, size_t number, const ch
     return st;
 }
 
-/* What is switched off: what the environment says, or what it said when the replay was recorded. */
+/* Finds the passes that are switched off: as the replay recorded them, else from the environment.
+ */
 static pgy_status find_list(str *out, const pgy_build_config *config, pgy_error *err)
 {
     const char *given = getenv("POLYGRAPHY_PASSES"), *recorded = NULL;

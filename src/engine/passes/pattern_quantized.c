@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading what stands between floats and bytes in a graph. */
+/* Matches floats and the bytes that they are quantised to. */
 #include "engine/passes/pattern_quantized.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static bool is_byte(pgy_dtype t)
     return t == PGY_I8 || t == PGY_U8;
 }
 
-/* Elements of a constant: 1 for a single one of rank 0 or 1; 0: it is none, or not known. */
+/* Number of elements of a constant of rank 0 or 1; 0: it is not one, or has an unknown size. */
 static size_t count_of(const pattern *p, const pgy_value *v)
 {
     if (!pattern_is_constant(p, v) || pattern_rank(v) > 1) return 0;
@@ -33,7 +33,7 @@ static double element(pattern *p, pgy_value *v)
     return x;
 }
 
-/* Scale and zero point at inputs 1 and 2; *scales: how many. */
+/* Reads scale and zero point from inputs 1 and 2; *scales: number of scales. */
 static bool read_scales(pattern *p, const pgy_node *n, quantized *q, size_t *scales)
 {
     q->scale = pattern_input(n, 1);
@@ -61,7 +61,7 @@ bool quantized_read(pattern *p, const pgy_value *v, quantized *q)
     return read_start(p, v, q, &scales) && scales == 1;
 }
 
-/* Zero is fine, as of a channel without weights. */
+/* Scales may be 0: that of a channel whose weights are all 0. */
 static bool are_factors(pattern *p, pgy_value *v)
 {
     pgy_tensor *t = pattern_floats(p, v);
@@ -140,7 +140,7 @@ void quantized_copy(pattern *p, pgy_node *n, const pgy_node *from)
 
 /* ---- Constants ------------------------------------------------------------------------------ */
 
-/* What a DequantizeLinear of constants gives, by the definition. */
+/* The result of a DequantizeLinear of constants, by the definition. */
 static pgy_tensor *dequantised(pattern *p, pgy_node *n)
 {
     op_tensor in[3] = {{0}}, out = {0};

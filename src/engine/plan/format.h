@@ -7,8 +7,7 @@
  * Readers refuse another major version and skip kinds they do not know that are marked optional.
  * The header's hash covers header and section table (with itself as 0). That of a section is
  * checked when the file is opened, of large sections by plan_verify. Texts are offsets into
- * STRINGS.
- */
+ * STRINGS. */
 #ifndef ENGINE_PLAN_FORMAT_H
 #define ENGINE_PLAN_FORMAT_H
 

@@ -11,7 +11,7 @@
 #include "engine/plan/file.h"
 #include "engine/plan/prove.h"
 
-enum { PREFETCH_BYTES = 1 << 30 }; /* larger plans may not fit in memory */
+enum { PREFETCH_BYTES = 1 << 30 }; /* a run of a larger plan may not need all weights at once */
 
 /* The size of one record in each section; 0: the section holds bytes. */
 static const size_t RECORD_BYTES[PLAN_KIND_END] = {

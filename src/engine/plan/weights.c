@@ -14,8 +14,8 @@ static const char KEY[] = "pgy.plan";
 
 enum {
     INLINE_BYTES = 64,   /* weights up to this size stay in the model */
-    SMALL_FLOATS = 256,  /* for floats: the largest tensor that inference reads */
-    SMALL_OTHERS = 4096, /* for other types */
+    SMALL_FLOATS = 256,  /* elements of the largest float weight that inference reads */
+    SMALL_OTHERS = 4096, /* elements, for other types */
     RAW_DATA_FIELD = 9
 };
 

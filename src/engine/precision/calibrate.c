@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration: the float32 model runs on the data, with the tensors that are asked for as outputs.
- * They are many, so the model runs once for each group of them and batch,
- * groups being so small that what a run gives fits in bounded memory; histograms are all that is
- * kept. */
+/* Calibration runs the float32 model on the samples, with the requested tensors as outputs. The
+ * model runs once for each group of tensors and batch; groups are small enough that the outputs of
+ * a run fit in bounded memory. Only histograms are kept. */
 #include "engine/precision/calibrate.h"
 
 #include <math.h>
@@ -18,28 +17,28 @@
 
 static const char LOG_PATH[] = "backend/trt/calibrator.py";
 
-/* Of the outputs of one run, for the usual shapes. */
+/* Limit for the outputs of one run, at the optimum shapes. */
 static const uint64_t GROUP_BYTES = 256 << 20;
 static const uint64_t UNKNOWN_BYTES = 16 << 20;
 
 typedef struct group {
-    void *run;           /* of the runner */
-    size_t first, count; /* of the tensors */
+    void *run;           /* handle of the runner */
+    size_t first, count; /* range of tensors */
 } group;
 
 typedef struct calibration {
     const pgy_build_config *config;
     const calibration_runner *runner;
-    pgy_build_config plain; /* of the float32 engines */
+    pgy_build_config plain; /* configuration of the float32 engines */
     pgy_metadata *inputs;   /* as declared */
-    pgy_metadata *usual;    /* with the usual shapes, for data that are made */
+    pgy_metadata *usual;    /* with the optimum shapes, for generated data */
     pgy_value *const *values;
     histogram **histograms; /* one for each value */
     size_t count;
     group *groups;
     size_t group_count;
     size_t batches;
-    pgy_profile profile; /* of the float32 engines; ranges in `memory` */
+    pgy_profile profile; /* profile of the float32 engines; ranges in `memory` */
     arena memory;
 } calibration;
 
@@ -82,7 +81,7 @@ static pgy_status describe(pgy_metadata **out, const pgy_graph *g, pgy_error *er
     return st;
 }
 
-/* Shapes that are not fixed are the usual ones of the last profile. */
+/* Shapes that are not fixed become the optimum shapes of the last profile. */
 static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *config, pgy_error *err)
 {
     profile_set *profiles = NULL;
@@ -103,7 +102,7 @@ static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *confi
     return st;
 }
 
-/* Shapes of all kinds are welcome, the usual ones first. */
+/* Allows all shapes that the model allows; the optimum shapes stay the optimum. */
 static pgy_status allow_shapes(calibration *c, pgy_error *err)
 {
     const size_t count = pgy_metadata_count(c->usual);
@@ -151,7 +150,7 @@ static uint64_t bytes_of(const pgy_value *v)
     return bytes;
 }
 
-/* A name in which no character is a wildcard. */
+/* Escapes the wildcards in a name. */
 static char *literal(arena *a, const char *name)
 {
     str text = {0};
@@ -189,7 +188,7 @@ static pgy_status select_outputs(pgy_graph *copy, const calibration *c, const gr
     return st;
 }
 
-/* A model that gives the group's tensors. */
+/* Makes a model whose outputs are the group's tensors. */
 static pgy_status open_group(group *part, const calibration *c, const pgy_graph *g, pgy_error *err)
 {
     pgy_graph *copy = NULL;
@@ -203,7 +202,7 @@ static pgy_status open_group(group *part, const calibration *c, const pgy_graph 
     return st;
 }
 
-/* Cuts the list of tensors; sizes are known for the usual shapes while this runs. */
+/* Splits the list of tensors into groups, by sizes inferred for the optimum shapes. */
 static pgy_status cut(calibration *c, pgy_graph *g, pgy_error *err)
 {
     const pgy_infer_options usual = {.size = sizeof usual, .inputs = c->usual};
@@ -279,7 +278,7 @@ static pgy_status run_all(calibration *c, pgy_error *err)
     return st;
 }
 
-/* What int8 makes of one tensor: for the log, and for who asked. */
+/* What int8 does to one tensor, for the log and for the caller's callback. */
 static pgy_calibrated_tensor describe_tensor(const calibration *c, size_t i, const grid *g)
 {
     const bool asymmetric = c->config->calibration->asymmetric;
@@ -360,7 +359,7 @@ static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *valu
 
 /* ---- The cache or the data ------------------------------------------------------------------ */
 
-/* Whoever asked for a cache finds one, as with TensorRT; without scales it is filled when a model
+/* A requested cache is always written, as with TensorRT; one without scales is filled when a model
  * needs some. */
 static pgy_status save_empty(const pgy_calibration *c, const scale_table *none, pgy_error *err)
 {
@@ -382,7 +381,7 @@ pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, s
         c && c->cache ? calibration_cache_load(out, &kind, &found, c->cache, err) : PGY_OK;
     if (st) return st;
     if (found) {
-        /* Without a name, caches are written under that of entropy 2. */
+        /* Without a named calibrator, caches are written as entropy 2. */
         if (kind != c->kind &&
             !(c->kind == PGY_CALIBRATOR_LEAST_ERROR && kind == PGY_CALIBRATOR_ENTROPY_2))
             LOG(WARNING,

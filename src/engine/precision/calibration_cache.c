@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration caches in TensorRT's text form, so that a cache made there can be used here and the
- * other way round. Names may hold blanks and colons: the scale is what follows the last ": ". */
+/* Calibration caches in TensorRT's text format, so that both sides can use the other's caches.
+ * Names may contain blanks and colons: the scale follows the last ": ". */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static const char LOG_PATH[] = "backend/trt/calibrator.py";
 
-/* Of the header that is written: the release whose calibrators these are like. */
+/* Release in the written header: the one whose calibrators ours imitate. */
 static const char VERSION[] = "101300";
 
 static const char *const NAMES[] = {
@@ -21,7 +21,7 @@ static const char *const NAMES[] = {
     [PGY_CALIBRATOR_LEGACY] = "LegacyCalibration",
     [PGY_CALIBRATOR_LEAST_ERROR] = "LeastErrorCalibration",
 };
-/* Of the tensors' zero points, which TensorRT does not know: it refuses such a cache. */
+/* Marks zero points of tensors. TensorRT does not support them and refuses such a cache. */
 static const char ASYMMETRIC[] = "Asymmetric", ZERO[] = " (zero point)";
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };
 
@@ -89,7 +89,7 @@ typedef struct place {
 static pgy_status wrong(const place *at, pgy_error *err, const char *what, span text)
 {
     const size_t shown = text.size < 80 ? text.size : 80;
-    char line[81]; /* whatever the file is, what is shown of it is text */
+    char line[81]; /* the file may be anything, so unprintable bytes are replaced */
     for (size_t i = 0; i < shown; i++)
         line[i] = text.data[i] >= ' ' && text.data[i] <= '~' ? text.data[i] : '?';
     line[shown] = '\0';
@@ -201,8 +201,8 @@ pgy_status calibration_cache_load(scale_table *out, pgy_calibrator *kind, bool *
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-/* TensorRT reads a cache only by the calibrator of its header, and Polygraphy's is entropy 2 unless
- * another one is named: what is made without a name is for that. */
+/* TensorRT reads a cache only with the calibrator in its header. Polygraphy uses entropy 2 unless
+ * another one is named, so a cache made without a name gets entropy 2. */
 static const char *header_name(const pgy_calibration *c)
 {
     return NAMES[c->kind == PGY_CALIBRATOR_LEAST_ERROR && !c->asymmetric ? PGY_CALIBRATOR_ENTROPY_2
@@ -218,7 +218,7 @@ pgy_status calibration_cache_save(const char *path, const scale_table *scales,
         const strmap_entry *e = &scales->entries.entries[i];
         uint32_t bits;
         memcpy(&bits, e->value, sizeof bits);
-        if (strchr(e->key, '\n')) continue; /* cannot be told from the next line */
+        if (strchr(e->key, '\n')) continue; /* the name would break the line format */
         str_printf(&text, "%s: %08x\n", e->key, (unsigned)bits);
     }
     LOG(INFO, "Saving calibration cache to %s", path);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The range that loses least information: for each number n of bins, from 128 on, the distribution
- * P of what is clipped to the first n bins is held against Q, that of the same bins after rounding
- * to 128 steps, by the divergence sum(P log(P / Q)).
+/* Finds the range that loses least information. For each number n of bins, from 128 on, P is the
+ * distribution clipped to the first n bins, and Q the same bins after rounding to 128 steps; the
+ * divergence sum(P log(P / Q)) compares them.
  *
- * Q is spread evenly over those bins of a step that are not empty, so its logarithm is constant
- * within a step and everything can be had from running sums: the bins of a candidate are never
- * walked. */
+ * Q spreads each step evenly over its bins that are not empty, so its logarithm is constant within
+ * a step, and running sums give all terms without a loop over the bins of a candidate. */
 #include <math.h>
 #include <string.h>
 
@@ -13,8 +12,8 @@
 
 enum { STEPS = 128 };
 static const double TIE = 1e-9;
-/* A larger share of the numbers is not to be clipped: few numbers, all in bins of their own, would
- * seem to lose nothing by it. */
+/* At most this share of the numbers may be clipped: with few numbers, each in a bin of its own,
+ * clipping would seem to lose nothing. */
 static const double OUTLIERS = 0.1;
 
 /* Sums over the bins before i: of counts, of bins that are not empty, of c log c. */
@@ -38,7 +37,8 @@ static void sum_up(running *r, const uint64_t *counts)
     }
 }
 
-/* With the first n bins; infinite if something is clipped into an empty bin, or too much. */
+/* Divergence for the first n bins; infinite if numbers are clipped into an empty bin, or too many.
+ */
 static double divergence(const running *r, const uint64_t *counts, size_t n)
 {
     const double all = r->count[HISTOGRAM_BINS], kept = r->count[n], last = (double)counts[n - 1];
@@ -63,7 +63,7 @@ static double least_divergent(const histogram *h, const uint64_t *counts)
     double least = INFINITY;
     sum_up(&r, counts);
     /* From the whole range down: numbers of few different sizes lose nothing at many n, and then
-     * nothing is to be clipped. */
+     * nothing should be clipped. */
     for (size_t n = HISTOGRAM_BINS; n >= STEPS; n--) {
         const double d = divergence(&r, counts, n);
         if (d < least - TIE) {
@@ -75,8 +75,8 @@ static double least_divergent(const histogram *h, const uint64_t *counts)
     return range < h->max ? range : h->max;
 }
 
-/* Zeros, which a Relu gives in masses, are held exactly by any scale. In the first step they would
- * count as lost all the same, the more the wider it is. */
+/* Zeros, of which Relu makes many, are exact with any scale. If they counted, the first step would
+ * seem to lose more the wider it is. */
 static double without_zeros(const histogram *h, bool like_neighbours)
 {
     uint64_t counts[HISTOGRAM_BINS];

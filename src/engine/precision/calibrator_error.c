@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grid of 8 bits with the least squared error: ranges from the whole one down are tried, with
- * those of the other calibrators, and each is held against the histogram. */
+/* Finds the 8-bit grid with the least squared error: tries ranges from the whole one down, and
+ * those of the other calibrators, and estimates the error of each from the histogram. */
 #include <math.h>
 
 #include "engine/precision/calibrate.h"
 
 enum { TRIES = 64, ROUNDS = 2 };
 
-/* Quantiles that are usual for clipping outliers. */
+/* Usual quantiles for clipping outliers. */
 static const double QUANTILES[] = {0.999, 0.9999, 0.99999};
 
 /* ---- Grids ---------------------------------------------------------------------------------- */
@@ -42,8 +42,7 @@ static double squared_error(double x, double scale, double low, double high)
     return (x - y) * (x - y);
 }
 
-/* Bins are narrower than steps but for the narrowest ranges: two numbers stand for what is in one.
- */
+/* Two numbers stand for each bin. Bins are narrower than steps, except for the narrowest ranges. */
 static double bin_error(double middle, double quarter, double scale, double low, double high)
 {
     return 0.5 * (squared_error(middle - quarter, scale, low, high) +
@@ -57,7 +56,7 @@ double calibrator_error(const histogram *h, const grid *g, bool asymmetric)
     if (g->scale <= 0) return h->square_sum;
     for (size_t i = 0; i < HISTOGRAM_BINS; i++) {
         const double middle = ((double)i + 0.5) * h->width;
-        const uint64_t zeros = i ? 0 : h->zeros; /* they are exact */
+        const uint64_t zeros = i ? 0 : h->zeros; /* zeros are exact */
         const uint64_t above = h->counts[i] - h->below[i] - zeros;
         if (above) sum += (double)above * bin_error(middle, quarter, g->scale, low, high);
         if (h->below[i])
@@ -80,7 +79,7 @@ typedef struct search {
     double low, high, error; /* the best so far */
 } search;
 
-/* Ties go to what was tried first: the larger range. */
+/* The first of equal errors wins: the larger range. */
 static void try_range(search *s, double low, double high)
 {
     const grid g = s->asymmetric ? grid_asymmetric(low, high) : grid_symmetric(high);

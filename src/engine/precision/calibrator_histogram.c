@@ -14,7 +14,7 @@ static void double_width(histogram *h)
     h->width *= 2;
 }
 
-/* Makes room up to `max`. Until then there were zeros only, which are in the first bin. */
+/* Makes room up to `max`. A width of 0 means that all numbers so far were 0, in the first bin. */
 static void stretch(histogram *h, double max)
 {
     if (max <= h->max) return;

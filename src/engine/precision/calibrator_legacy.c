@@ -3,9 +3,9 @@
  * regression on the tail extends.
  *
  * The quantile q is the magnitude that a share q of the numbers does not exceed. The regression
- * looks at the bins beyond `cutoff` times the maximum: a line through the logarithms of their
- * counts tells where less than one number is to be expected, and what lies beyond is taken for an
- * outlier. The larger of both is the range; a cutoff of 1 leaves the quantile alone. */
+ * uses the bins beyond `cutoff` times the maximum: a line through the logarithms of their counts
+ * shows where fewer than one number is expected; magnitudes beyond that are outliers. The larger
+ * of both is the range; a cutoff of 1 uses the quantile alone. */
 #include <math.h>
 
 #include "engine/precision/calibrate.h"

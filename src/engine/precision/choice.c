@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of single layers, and what must not be made coarser although nobody said so: the
- * arithmetic that shapes are computed by. */
+/* Types that the configuration gives single layers, and the arithmetic that computes shapes, which
+ * must stay exact without being asked for. */
 #include <string.h>
 
 #include "base/log.h"
@@ -15,7 +15,7 @@ static bool fits(const pgy_type_choice *choice, const char *layer)
     return strcmp(choice->name, layer) == 0 || str_match_wildcard(choice->name, layer);
 }
 
-/* The last choice that fits wins. */
+/* The last matching choice wins. */
 pgy_dtype precision_asked(const precision *x, const pgy_node *n)
 {
     for (size_t i = x->config->layer_type_count; i-- > 0;)
@@ -93,7 +93,7 @@ void precision_check_choices(const precision *x)
 
 /* ---- Shape arithmetic ----------------------------------------------------------------------- */
 
-/* Inputs whose elements are sizes, places or counts; bit i: input i. */
+/* Inputs whose elements are sizes, indices or counts; bit i: input i. */
 static const struct {
     const char *op_type;
     uint32_t inputs;
@@ -104,7 +104,7 @@ static const struct {
     {"Gather", 2},   {"CenterCropPad", 2},   {"EyeLike", 1}, {"Trilu", 2},
 };
 
-/* What such numbers are computed by. */
+/* Operators that compute such numbers. */
 static const char *const ARITHMETIC[] = {
     "Add",    "Sub",   "Mul",     "Div",       "Floor", "Ceil", "Round",      "Cast",      "Concat",
     "Gather", "Slice", "Squeeze", "Unsqueeze", "Sqrt",  "Min",  "Max",        "Mod",       "Where",

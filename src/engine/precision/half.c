@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers in 16-bit floats. Each layer is given its type for itself: what it reads is cast to it,
- * and what it writes is cast back for those who read float32. A value that exists in the type
- * already is taken as it is, so casts stay only where types meet. Weights are converted once for
- * each type. */
+/* Layers in 16-bit floats. Each layer gets its type separately: its inputs are cast to that type,
+ * its outputs are cast back for readers in float32. A value that exists in the type already is
+ * reused, so casts remain only where types meet. Weights are converted once for each type. */
 #include <math.h>
 #include <string.h>
 
@@ -16,9 +15,8 @@ static const char LOG_PATH[] = "backend/trt/config.py";
 
 static const float LARGEST_F16 = 65504, LARGEST_BF16 = 0x1.fep127f;
 
-/* Operators that are computed in 16-bit floats without being asked by name. Others need the range
- * or precision of float32 (Range, CumSum, TopK, Pow, sums of squares, losses, random numbers), or
- * are rare. */
+/* Operators that run in 16-bit floats without being named. Others need the range or precision of
+ * float32 (Range, CumSum, TopK, Pow, sums of squares, losses, random numbers), or are rare. */
 static const char *const HALVED[] = {
     /* products */
     "Conv",
@@ -103,7 +101,7 @@ static const char *const HALVED[] = {
 
 static const char *const PRODUCTS[] = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum"};
 
-/* No type of floats can be given to these: they have their own idea of types, or bodies. */
+/* Operators whose float type cannot be changed: they define types themselves, or have bodies. */
 static const char *const NEVER[] = {"QuantizeLinear",
                                     "DequantizeLinear",
                                     "DynamicQuantizeLinear",
@@ -149,7 +147,7 @@ static bool is_ours(pgy_dtype t)
 
 /* ---- Can a layer have a type? --------------------------------------------------------------- */
 
-/* Is parameter p, whose value is v, one that changes to t? Unasked, only float32 does. */
+/* Must parameter p, whose value is v, change to t? Values that are in t already need not. */
 static bool changes(const op_signature *s, const op_parameter *p, const pgy_value *v, pgy_dtype t)
 {
     return v && p && v->kind == PGY_VALUE_TENSOR && is_ours(pattern_dtype(v)) &&
@@ -157,7 +155,7 @@ static bool changes(const op_signature *s, const op_parameter *p, const pgy_valu
            op_parameter_set(s, p)->tensors >> pgy_dtype_describe(t)->onnx & 1;
 }
 
-/* Variables of the signature (bits) that are bound by inputs that change; 0: none. */
+/* Type variables of the signature (bits) that are bound to inputs that change; 0: none. */
 static uint32_t changing_variables(const op_signature *s, const pgy_node *n, pgy_dtype t)
 {
     uint32_t bits = 0;
@@ -168,7 +166,7 @@ static uint32_t changing_variables(const op_signature *s, const pgy_node *n, pgy
     return bits;
 }
 
-/* A variable that changes must change everywhere. */
+/* If a variable changes, all its inputs and outputs must be able to change. */
 static bool is_consistent(const op_signature *s, const pgy_node *n, pgy_dtype t, uint32_t bits)
 {
     for (size_t i = 0; i < n->input_count; i++) {
@@ -186,7 +184,7 @@ static bool is_consistent(const op_signature *s, const pgy_node *n, pgy_dtype t,
     return true;
 }
 
-/* NULL: it cannot. */
+/* NULL: n cannot run in t. */
 static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
 {
     if (!domain_is_default(n->domain) || IN_LIST(n, NEVER) || n->subgraph_count) return NULL;
@@ -197,7 +195,7 @@ static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
 
 /* ---- Do its weights fit? -------------------------------------------------------------------- */
 
-/* NULL: they do, as far as float16 goes. */
+/* Why a weight does not fit in float16; NULL: it fits. */
 static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
 {
     pgy_tensor *t = NULL;
@@ -209,7 +207,7 @@ static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
     const float *w = pgy_tensor_data(t);
     for (size_t i = 0; !why && i < count; i++) {
         float a;
-        memcpy(&a, &w[i], sizeof a); /* weights may lie at odd addresses */
+        memcpy(&a, &w[i], sizeof a); /* weights may be unaligned */
         a = fabsf(a);
         if (isfinite(a) && a > LARGEST_F16 && !mask) why = "holds numbers beyond 65504";
         if (count == 1 && a > 0 && (double)a < 6e-8) why = "is so small that it would be 0";
@@ -249,14 +247,14 @@ static bool reads_quantized(const pgy_node *n)
     return false;
 }
 
-/* What lies between Q/DQ pairs goes into the integer layer, if it stays as it is. */
+/* A layer between Q/DQ pairs becomes an integer layer later, if it is left unchanged. */
 static bool is_quantized_around(const pgy_node *n)
 {
     const pgy_node *from = n->input_count ? maker(n->inputs[0]) : NULL;
     return reads_quantized(n) || (from && precision_is_activation(n) && reads_quantized(from));
 }
 
-/* bfloat16 where n cannot be in float16, or NONE. */
+/* bfloat16 if n cannot run in float16 but in bfloat16; else NONE. */
 static pgy_dtype other_for(const precision *x, const pgy_node *n)
 {
     const bool fits = x->config->bf16 && signature_for(n, PGY_BF16);
@@ -290,7 +288,7 @@ static pgy_dtype unguarded(precision *x, const pgy_node *n, pgy_dtype t, pgy_dty
     return t == PGY_F16 ? other_for(x, n) : PGY_DTYPE_NONE;
 }
 
-/* The end of the model, and cheap: what it gives need not be rounded to 16 bits on its way out. */
+/* A cheap layer at the end of the model: its outputs need not be rounded to 16 bits. */
 static bool is_last(const pgy_node *n)
 {
     if (n->graph->parent || IN_LIST(n, PRODUCTS)) return false;
@@ -312,7 +310,7 @@ static bool is_other_float(const pgy_value *v, pgy_dtype t)
     return v && is_ours(pattern_dtype(v)) && pattern_dtype(v) != t;
 }
 
-/* Is the wish fulfilled as it is? float32 is what a layer without floats has, too. */
+/* Does the layer have type t already? For float32, a layer without other floats does. */
 static bool has_type(const pgy_node *n, pgy_dtype t)
 {
     if (t != PGY_F32) return pattern_dtype(n->outputs[0]) == t;
@@ -323,7 +321,7 @@ static bool has_type(const pgy_node *n, pgy_dtype t)
     return true;
 }
 
-/* NONE: as it is. */
+/* NONE: the layer stays unchanged. */
 static pgy_dtype choose(precision *x, const pgy_node *n)
 {
     const pgy_dtype asked = precision_asked(x, n);
@@ -382,7 +380,7 @@ static float largest_of(pgy_dtype t)
     return t == PGY_F16 ? LARGEST_F16 : LARGEST_BF16;
 }
 
-/* No finite weight becomes infinite. */
+/* Limits finite weights so that none becomes infinite. */
 static void clamp(pgy_tensor *w, const pgy_value *from, pgy_dtype t)
 {
     const mask_use use = graph_mask_use(from);
@@ -416,7 +414,8 @@ static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
     pgy_tensor_release(t);
 }
 
-/* The same number in another type; masks survive, and what is divided by little. */
+/* Converts a value to another type. Masks stay finite, and numbers that guard a division stay above
+ * 0. */
 static void narrow(precision *x, pgy_value *from, pgy_value *to)
 {
     pgy_value *limited = from;
@@ -429,7 +428,7 @@ static void narrow(precision *x, pgy_value *from, pgy_value *to)
     cast(x, limited, to);
 }
 
-/* A cast back from type t: what is behind it is there in t already. */
+/* If v is a cast from type t, its input, which has type t already. */
 static pgy_value *behind_cast(const pgy_value *v, pgy_dtype t)
 {
     const pgy_node *n = v->producer;
@@ -456,8 +455,8 @@ static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
     return half;
 }
 
-/* Output i is written in t. Its name stays with what is written, but for outputs of graphs, whose
- * type is not ours to change. */
+/* Makes n write output i in type t. The written value keeps the name, except for outputs of graphs:
+ * those keep their type, so the name goes to the cast. */
 static void write_as(precision *x, pgy_node *n, size_t i, pgy_dtype t)
 {
     pgy_value *v = n->outputs[i];
@@ -503,7 +502,7 @@ static void retype(precision *x, pgy_node *n, pgy_dtype t)
     LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in %s", node_label(n), n->op_type, pgy_dtype_name(t));
 }
 
-/* Was it kept in the range of its type? A Cast of the model's own does not do that. */
+/* Was the value clipped to the range of its type? A Cast of the model itself does not clip. */
 static bool is_limited(const pgy_value *v)
 {
     const pgy_node *cast = v->producer;
@@ -511,7 +510,7 @@ static bool is_limited(const pgy_value *v)
     return clip && !clip->proto && node_is(clip, "Clip");
 }
 
-/* A cast to a type that the value exists in. */
+/* Shortens a Cast to a type that its input exists in already. */
 static void shorten_cast(precision *x, pgy_node *n)
 {
     const pgy_dtype t = n->output_count && n->outputs[0] ? pattern_dtype(n->outputs[0]) : 0;

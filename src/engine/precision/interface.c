@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of inputs and outputs: a Cast lies between what the caller sees and what the model has. */
+/* Types of inputs and outputs: a Cast converts between the caller's type and the model's. */
 #include <string.h>
 
 #include "base/log.h"
@@ -12,7 +12,7 @@ static bool fits(const char *choice, const char *name)
     return strcmp(choice, name) == 0 || str_match_wildcard(choice, name);
 }
 
-/* The last choice that fits wins. */
+/* The last matching choice wins. */
 static pgy_dtype type_for(const pgy_build_config *c, const char *name)
 {
     for (size_t i = c->tensor_type_count; i-- > 0;)
@@ -44,7 +44,7 @@ static pgy_status check(const pgy_value *v, pgy_dtype t, pgy_error *err)
                          came ? pgy_dtype_name(came) : "of unknown type", pgy_dtype_name(t), why);
 }
 
-/* A value inside, with the type that v had. */
+/* Makes an inner value with the type that v had. */
 static pgy_value *create_inside(pgy_value *v, pgy_error *err)
 {
     str stem = {0};

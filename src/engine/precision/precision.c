@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of things: int8 first, for it is measured in float32; then 16-bit floats for what is
- * left. The types of inputs and outputs are changed earlier, before the engine describes them. */
+/* Applies int8 first, as it is calibrated in float32, then 16-bit floats to the other layers. Types
+ * of inputs and outputs are changed earlier, before the engine describes them. */
 #include "engine/precision/precision.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ static bool asks_for(const pgy_build_config *c, pgy_dtype dtype)
     return false;
 }
 
-/* Q/DQ, or the integer operators that passes before this one made of them. */
+/* Finds Q/DQ, or the integer operators that earlier passes made of them. */
 bool precision_is_explicit(const pgy_graph *g)
 {
     static const char *const SIGNS[] = {"QuantizeLinear", "DequantizeLinear", "QLinear",
@@ -56,8 +56,9 @@ bool precision_is_explicit(const pgy_graph *g)
     return false;
 }
 
-/* A function or normalisation that is written out would lose precision step by step, and could not
- * be put together any more. Layers that have names to be found keep them. */
+/* Fuses functions and normalisations first: written out, they would lose precision step by step,
+ * and could not be fused any more. If single layers are asked for by name, all layers keep their
+ * names. */
 static pgy_status fuse_first(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
     const pass *const PASSES[] = {&PASS_fuse_gelu, &PASS_fuse_swish, &PASS_fuse_layer_norm};
@@ -115,8 +116,8 @@ static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_e
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
-/* The version of the model as it came, so that other runtimes know it, but one that has what the
- * graph uses. */
+/* The model's own opset, so that other runtimes support it, but at least one that has the types in
+ * use. */
 static int64_t opset_to_save(const pgy_graph *g, const pgy_build_config *c)
 {
     const int64_t came = pgy_model_opset(pgy_model_proto(g->model), "");
@@ -124,13 +125,13 @@ static int64_t opset_to_save(const pgy_graph *g, const pgy_build_config *c)
     return came > least ? came : least;
 }
 
-/* *out NULL: it cannot be expressed in this version. */
+/* *out NULL: this opset cannot express the model. */
 static pgy_status export_as(pgy_model **out, pgy_graph *g, int64_t version, pgy_error *err)
 {
     pgy_graph *copy = NULL;
     pgy_error why = {0};
     pgy_status st = graph_clone(&copy, g, err);
-    /* Normalising asked for the newest version of the file format too. */
+    /* normalising also raised the version of the file format; reset it */
     if (!st) state_of(copy)->ir_version = 0;
     if (!st && pgy_graph_convert_opset(copy, version, NULL, &why))
         LOG(WARNING, "The model with the types it got is saved in opset %lld, not %lld: %s",

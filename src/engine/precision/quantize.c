@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers in int8. A layer that is to be one reads its inputs through Q/DQ pairs, one pair for each
- * tensor, and its weight through a DequantizeLinear; passes that come later see the pairs around it
- * and compute it in integers. What a layer writes is left alone: the next int8 layer quantizes it.
+/* Layers in int8. An int8 layer reads its inputs through Q/DQ pairs, one pair for each tensor, and
+ * its weight through a DequantizeLinear; later passes see the pairs around a layer and compute it
+ * in integers. Outputs are left unchanged: the next int8 layer quantizes them.
  *
- * Convolutions and products by weights come first. Sums, pools, functions and moves follow where
- * they lie between such layers, since a detour through float32 would cost more than they do. */
+ * Convolutions and products by weights come first. Sums, pools, functions and moves follow if they
+ * lie between such layers, since a detour through float32 would cost more than they do. */
 #include <math.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ static const char LOG_PATH[] = "backend/trt/config.py";
 typedef enum role {
     ROLE_NONE,
     ROLE_LINEAR, /* with a weight as input 1 */
-    ROLE_JOIN,   /* of tensors with scales of their own */
-    ROLE_MOVE,   /* the result has the scale of input 0 */
+    ROLE_JOIN,   /* combines tensors that have scales of their own */
+    ROLE_MOVE,   /* moves elements, so the result has the scale of input 0 */
 } role;
 
 static const struct {
@@ -34,7 +34,7 @@ static const struct {
     {"Concat", ROLE_JOIN},
     {"AveragePool", ROLE_JOIN},
     {"GlobalAveragePool", ROLE_JOIN},
-    /* functions of one number, for which int8 layers have a table */
+    /* functions of one number: int8 layers use a table for them */
     {"LeakyRelu", ROLE_JOIN},
     {"Elu", ROLE_JOIN},
     {"Sigmoid", ROLE_JOIN},
@@ -62,7 +62,7 @@ static role role_of(const pgy_node *n)
     return ROLE_NONE;
 }
 
-/* Part of the int8 layer before it: a limit of what that gives. */
+/* A limit becomes part of the int8 layer before it. */
 static bool is_limit(const pgy_node *n)
 {
     return node_is(n, "Relu") || node_is(n, "Clip");
@@ -81,7 +81,7 @@ static bool is_data(const precision *x, const pgy_value *v)
 
 /* ---- Which layers --------------------------------------------------------------------------- */
 
-/* NULL: the layer can be in int8 if it has the scales. */
+/* NULL: the layer can run in int8 if its scales are known. */
 static const char *obstacle(const precision *x, const pgy_node *n)
 {
     const role r = role_of(n);
@@ -103,9 +103,9 @@ static const char *obstacle(const precision *x, const pgy_node *n)
 
 typedef struct marking {
     precision *x;
-    const scale_table *scales; /* NULL: every tensor has one */
-    bool all;                  /* whatever is asked of single layers */
-    bool *leads;               /* by node: int8 layers are fed by it, through moves */
+    const scale_table *scales; /* NULL: assume that every tensor has one */
+    bool all;                  /* ignore the choices for single layers */
+    bool *leads; /* by node: its result reaches an int8 layer, possibly through moves */
 } marking;
 
 static bool is_scale_known(const marking *m, const pgy_value *v)
@@ -119,14 +119,14 @@ static pgy_dtype asked_of(const marking *m, const pgy_node *n)
     return m->all ? PGY_DTYPE_NONE : precision_asked(m->x, n);
 }
 
-/* May it be in int8 as far as wishes go? */
+/* Do the configuration and the choices for this layer want int8? */
 static bool is_wanted(const marking *m, const pgy_node *n)
 {
     const pgy_dtype asked = asked_of(m, n);
     return asked == PGY_I8 || (asked == PGY_DTYPE_NONE && (m->x->config->int8 || m->all));
 }
 
-/* From the last node to the first. */
+/* Goes from the last node to the first, so that users are marked before. */
 static void mark_leads(marking *m, pgy_graph *g)
 {
     for (size_t i = g->node_count; i-- > 0;) {
@@ -173,7 +173,7 @@ static void tell(const marking *m, const pgy_node *n, const char *why)
         LOG(VERBOSE, "Layer '%s' (%s) is not in int8: %s", node_label(n), n->op_type, why);
 }
 
-/* Is the layer to be in int8? */
+/* Will the layer run in int8? */
 static bool judge(const marking *m, const pgy_node *n)
 {
     if (!is_wanted(m, n)) return false;
@@ -215,7 +215,8 @@ static void mark(marking *m)
 
 /* ---- Which tensors -------------------------------------------------------------------------- */
 
-/* What int8 layers would read if no layer were exempted, so that one cache serves every choice. */
+/* Lists what int8 layers would read if no layer were exempted, so that one cache fits every choice.
+ */
 static pgy_value **list_tensors(precision *x, size_t *count)
 {
     pgy_graph *g = x->p.f.graph;
@@ -286,7 +287,7 @@ static pgy_value *add_constant(precision *x, const char *stem, const char *suffi
     return p->status ? NULL : v;
 }
 
-/* Symmetric tensors share one. */
+/* All symmetric tensors share one zero point. */
 static pgy_value *zero_point(precision *x, const char *stem, int32_t zero)
 {
     pgy_tensor *t = NULL;
@@ -322,7 +323,7 @@ static pgy_node *add_node(precision *x, const char *op, pgy_value *from, pgy_val
     return x->p.status ? NULL : n;
 }
 
-/* v behind a Q/DQ pair, which all its readers share. */
+/* Returns v after a Q/DQ pair, which all its readers share. */
 static pgy_value *quantize_tensor(precision *x, pgy_value *v)
 {
     precision_value *entry = precision_of(x, v);
@@ -338,7 +339,7 @@ static pgy_value *quantize_tensor(precision *x, pgy_value *v)
     return wide;
 }
 
-/* The axis of a weight along which output channels lie. */
+/* The axis of a weight that holds the output channels. */
 static size_t channel_axis(const pgy_node *n, size_t rank)
 {
     if (node_is(n, "Conv")) return 0;
@@ -347,7 +348,7 @@ static size_t channel_axis(const pgy_node *n, size_t rank)
     return rank - 1;
 }
 
-/* Scales by channel, and the weight in steps of them. */
+/* Computes a scale for each channel, and rounds the weight to steps of it. */
 static void round_weight(const pgy_tensor *w, size_t axis, float *scales, int8_t *out)
 {
     const int64_t *shape = pgy_tensor_shape(w);
@@ -362,7 +363,7 @@ static void round_weight(const pgy_tensor *w, size_t axis, float *scales, int8_t
             for (size_t i = 0; i < inner; i++)
                 max = fmaxf(max, fabsf(from[(o * channels + c) * inner + i]));
         scales[c] = max > 0 ? max / 127 : 1;
-        if (!(scales[c] > 0)) scales[c] = 1; /* too small to be told from 0 */
+        if (!(scales[c] > 0)) scales[c] = 1; /* the channel is 0 or too small for a scale */
         for (size_t o = 0; o < outer; o++)
             for (size_t i = 0; i < inner; i++) {
                 const size_t at = (o * channels + c) * inner + i;
@@ -380,7 +381,7 @@ static bool is_finite(const pgy_tensor *t)
     return true;
 }
 
-/* An int8 copy and its DequantizeLinear. */
+/* Stores an int8 copy of the weight and its DequantizeLinear. */
 static pgy_value *store_weight(precision *x, const pgy_node *n, pgy_value *v, const pgy_tensor *w)
 {
     pgy_tensor *rounded = NULL, *scales = NULL;
@@ -414,7 +415,8 @@ static pgy_value *quantize_weight(precision *x, const pgy_node *n, pgy_value *v)
     if (!entry || entry->dequantized) return entry ? entry->dequantized : NULL;
     x->p.status = fold_constant(&stored, &x->p.f, v, x->p.err);
     if (!x->p.status && stored)
-        x->p.status = pgy_tensor_copy(&w, pgy_tensor_view(stored), x->p.err); /* aligned */
+        x->p.status =
+            pgy_tensor_copy(&w, pgy_tensor_view(stored), x->p.err); /* to an aligned address */
     if (!x->p.status && w && !is_finite(w))
         LOG(WARNING, "Layer '%s' (%s): weight '%s' has infinities or NaNs and stays in float32",
             node_label(n), n->op_type, v->name);
@@ -432,7 +434,8 @@ static void quantize_layer(precision *x, pgy_node *n)
         if (!w || x->p.status) return;
         x->p.status = node_set_input(n, 1, w, x->p.err);
     }
-    /* What only moves keeps the steps that its input has, so nothing is rounded twice. */
+    /* A layer that only moves elements keeps the scale of its input, so nothing is rounded twice.
+     */
     if (role_of(n) == ROLE_MOVE) {
         const precision_value *in = precision_of(x, n->inputs[0]);
         precision_value *out = precision_of(x, n->outputs[0]);

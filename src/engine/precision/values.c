@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept of each value while precision is changed. */
+/* Notes about each value while precision is changed. */
 #include "engine/precision/precision.h"
 
 pgy_status precision_no_memory(precision *x)
