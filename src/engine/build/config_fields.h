@@ -34,7 +34,7 @@ typedef struct config_field {
 
 size_t config_field_count(void);
 const config_field *config_field_at(size_t i);
-const config_field *config_field_find(const char *name); /* NULL if there is none */
+const config_field *config_field_find(const char *name); /* NULL: unknown */
 /* Number of names of an enumerator. */
 size_t config_name_count(const config_field *f);
 

@@ -50,7 +50,7 @@ uint64_t engine_version(const engine *e);
  * and shape for each input, in order. */
 pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes,
                           pgy_error *err) PGY_MUST_CHECK;
-/* The same for the optimum shapes of a profile. PGY_E_SHAPE: an input has no fixed shape. */
+/* The same for the usual shapes of a profile. PGY_E_SHAPE: an input has no fixed shape. */
 pgy_status engine_program_for(program **out, engine *e, size_t profile,
                               pgy_error *err) PGY_MUST_CHECK;
 /* Infers types and shapes of the outputs for these inputs without building a program. `values`
@@ -70,7 +70,7 @@ uint64_t engine_hash_model(pgy_model *model);
  * kernels. The model is retained; `hash` is that of its file, or 0. */
 pgy_status engine_refit(engine *e, pgy_model *model, uint64_t hash, pgy_error *err) PGY_MUST_CHECK;
 /* The model that engine_refit starts from, retained. In a stripped plan it lacks weights
- * (plan_weights.h). */
+ * (plan/weights.h). */
 pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
 /* Writes a plan. The same model, config, processor and kernel times give the same bytes. */
 pgy_status engine_save(engine *e, const char *path, pgy_error *err) PGY_MUST_CHECK;

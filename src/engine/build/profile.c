@@ -134,8 +134,7 @@ static bool fits_shape(const pgy_tensor_info *input, const pgy_profile_range *r)
     return true;
 }
 
-/* Can the range bound elements: does the input have this number of integers, as vector or scalar?
- */
+/* Can the range bound elements: has the input this many integers, as vector or scalar? */
 static bool fits_elements(const pgy_tensor_info *input, const pgy_profile_range *r)
 {
     if (input->dtype != PGY_I32 && input->dtype != PGY_I64) return false;

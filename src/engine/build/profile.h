@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles of a model: for every input a minimum, optimum and maximum shape. */
+/* Profiles of a model: for every input the least, usual and largest shape. */
 #ifndef ENGINE_BUILD_PROFILE_H
 #define ENGINE_BUILD_PROFILE_H
 
@@ -14,8 +14,8 @@ typedef struct profile_set profile_set;
 
 /* Gives every input of every profile a range. An input without one gets the model's shape, with 1
  * for each dimension that is not fixed; this is logged once, and such a range restricts nothing.
- * Without profiles, there is one of such ranges. Ranges that do not fit the model are errors.
- * config may be NULL. */
+ * Without profiles, there is one profile of such ranges. Ranges that do not fit the model are
+ * errors. config may be NULL. */
 pgy_status profiles_create(profile_set **out, const pgy_build_config *config,
                            const pgy_metadata *inputs, pgy_error *err) PGY_MUST_CHECK;
 void profiles_destroy(profile_set *s);
@@ -35,7 +35,7 @@ pgy_status profiles_restore(profile_set **out, const profile_bound *bounds, size
 /* Do the shapes lie in profile `index`? The error names input, shape and range. */
 pgy_status profiles_check(const profile_set *s, size_t index, const pgy_tensor_map *feed,
                           pgy_error *err) PGY_MUST_CHECK;
-/* The optimum shapes of a profile. */
+/* The usual shapes of a profile. */
 pgy_status profiles_shapes(pgy_metadata **out, const profile_set *s, size_t index,
                            pgy_error *err) PGY_MUST_CHECK;
 

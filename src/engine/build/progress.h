@@ -25,13 +25,13 @@ build_costs build_expect_costs(const pgy_graph *g, int64_t measuring_ns);
 void progress_expect_costs(double next, double later);
 
 /* The phases. */
-#define PROGRESS_ENGINE "Building an engine"   /* of all below; no monitor is told */
+#define PROGRESS_ENGINE "Building an engine"   /* contains all below; not reported to monitors */
 #define PROGRESS_PASSES "Rewriting the graph"  /* a step for each pass */
 #define PROGRESS_PROGRAM "Building a program"  /* kernels, debug tensors, memory */
 #define PROGRESS_KERNELS "Looking for kernels" /* of a program; a step for each node */
 #define PROGRESS_TIMES "Measuring kernels"     /* likewise */
 #define PROGRESS_PACKING "Packing weights"     /* likewise */
-#define PROGRESS_WRITING "Writing the plan"    /* no monitor is told */
+#define PROGRESS_WRITING "Writing the plan"    /* not reported to monitors */
 #define PROGRESS_CALIBRATION                                             \
     "Calibrating" /* a step for each input; their number is not known: 0 \
                    */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context's internals, shared by context.c (programs by shapes, runs), context_memory.c,
- * context_watch.c (profiler, debug tensors), context_bind.c, context_shapes.c and
- * context_execute.c (shapes and addresses by name). */
+/* The context's internals, shared by context.c (programs by shapes, runs), memory.c, watch.c
+ * (profiler, debug tensors), bind.c, shapes.c and execute.c (shapes and addresses by name). */
 #ifndef ENGINE_CONTEXT_STATE_H
 #define ENGINE_CONTEXT_STATE_H
 
@@ -96,14 +95,14 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
 pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
                              int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- context_memory.c ---- */
+/* ---- memory.c ---- */
 /* Makes sure that the context has memory for at least this many bytes. */
 pgy_status context_hold(context *c, uint64_t size_bytes, pgy_error *err) PGY_MUST_CHECK;
 void context_give_up(context *c);
 /* Allocates what the strategy wants for a new context or a changed profile. */
 pgy_status context_plan_memory(context *c, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- context_watch.c ---- */
+/* ---- watch.c ---- */
 /* The callbacks for a run of program p; NULL: the run needs no profiler and no debug tensors. `w`
  * is their memory. */
 const program_watch *context_watch(program_watch *w, context *c, const program *p);
@@ -113,9 +112,9 @@ const interpreter_watch *context_watch_nodes(interpreter_watch *w, context *c);
 void context_report(context *c, const program *p, pgy_status st, int64_t whole_ns);
 void context_watch_deinit(context *c);
 
-/* ---- context_bind.c ---- */
+/* ---- bind.c ---- */
 pgy_status context_bind_names(context *c, pgy_error *err) PGY_MUST_CHECK;
-bound *bound_find(const context *c, const char *name, bool output); /* NULL: there is none */
+bound *bound_find(const context *c, const char *name, bool output); /* NULL: no such name */
 /* The same, but PGY_E_NOT_FOUND lists the valid names. */
 pgy_status bound_need(bound **out, const context *c, const char *name, bool output,
                       pgy_error *err) PGY_MUST_CHECK;
@@ -127,7 +126,7 @@ pgy_status bound_check(const bound *b, const char *what, size_t wanted,
                        pgy_error *err) PGY_MUST_CHECK;
 void bound_keep(bound *b, pgy_dtype dtype, int32_t rank, const int64_t *shape);
 
-/* ---- context_shapes.c ---- */
+/* ---- shapes.c ---- */
 bool context_is_shape_input(const context *c, size_t i);
 /* Types and shapes of all inputs: the key by which programs are found. */
 pgy_status context_all_shapes(pgy_metadata **out, const context *c, pgy_error *err) PGY_MUST_CHECK;

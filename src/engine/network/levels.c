@@ -17,8 +17,7 @@ pgy_status build_open_level(pgy_network **out, pgy_network *net, pgy_error *err)
 static const pgy_onnx_attribute *graph_attribute(builder *b, const char *name)
 {
     pgy_model *m = b->net->level->model;
-    pgy_onnx_graph *place =
-        pgy_model_alloc(m, 1, sizeof *place); /* marks that the attribute has a graph */
+    pgy_onnx_graph *place = pgy_model_alloc(m, 1, sizeof *place); /* marks a graph attribute */
     if (!place) return NULL;
     place->name = place->doc_string = "";
     const pgy_onnx_attribute value = {.type = PGY_ATTR_GRAPH, .g = place};

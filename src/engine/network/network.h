@@ -66,8 +66,7 @@ pgy_status network_declare_input(pgy_value **out, pgy_graph *level, const char *
 pgy_status network_add_output(pgy_network *net, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
 /* May a layer of `net` read v? */
 bool network_can_see(const pgy_network *net, const pgy_value *v);
-bool network_is_linked(
-    const pgy_value *v); /* v is an input, a constant, or the output of an existing node */
+bool network_is_linked(const pgy_value *v); /* input, constant, or made by an existing node */
 /* "'x' float32 [1, 3, ?]" */
 void network_describe_value(str *out, const pgy_value *v);
 pgy_status network_infer(pgy_network *net, pgy_error *err) PGY_MUST_CHECK;
@@ -93,8 +92,7 @@ typedef struct builder {
     pgy_value **more_inputs; /* for layers with any number of inputs; replaces the array above */
     pgy_value *outputs[MAX_LAYER_NODES];
     size_t output_count;
-    size_t first_node, inferred,
-        first_weight; /* counts in the level at the start; weights belong to the top level */
+    size_t first_node, inferred, first_weight; /* at the start; weights: of the top level */
     bool keep_names;
     pgy_status status;
     pgy_error *err;

@@ -101,8 +101,7 @@ static pgy_status guard(pgy_network *net, pgy_value *v, assertion *a, pgy_error 
     pgy_value *inner = build_emit(&b, "pgy:Assert", 2, v, a->layer->inputs[0]);
     build_text(&b, inner, "message", a->message);
     if (b.status) return b.status;
-    /* v keeps users and name: it becomes the output of the check, and `inner` that of the producer.
-     */
+    /* v keeps users and name: it becomes the check's output, and `inner` the producer's. */
     pgy_node *check = inner->producer;
     node_set_output(check, 0, v);
     node_set_output(producer, index, inner);

@@ -8,9 +8,8 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
     pgy_fold_options o = pgy_fold_options_default();
     pgy_fold_report report = {0};
-    o.keep_separate = true; /* other passes do that */
-    o.max_copy_bytes =
-        UINT64_MAX; /* kernels pack their weights into an order of their own anyway */
+    o.keep_separate = true;        /* other passes do that */
+    o.max_copy_bytes = UINT64_MAX; /* kernels pack weights in an order of their own */
     const pgy_status st = pgy_graph_fold_constants(g, &o, &report, err);
     if (!st) *changes = report.nodes_before - report.nodes_after;
     return st;

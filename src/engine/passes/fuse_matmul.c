@@ -220,8 +220,7 @@ static bool has_rows_of(const pgy_value *v, const pgy_value *y, const pgy_value 
     return true;
 }
 
-/* Makes `before` with the leading axes of y in place of rows, as a new value; NULL: not possible.
- */
+/* Makes `before` with the leading axes of y in place of rows, or returns NULL. */
 static pgy_value *with_rows_of(pattern *p, pgy_node *before, const pgy_value *y)
 {
     const op_value *rows = fold_known(before->outputs[0]), *wanted = fold_known(y);

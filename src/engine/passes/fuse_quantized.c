@@ -17,8 +17,7 @@ typedef struct source {
     bool relu; /* results must not be below the zero point */
 } source;
 
-/* Does the Clip only remove values that the bytes cannot hold anyway, or all below zero (*below)?
- */
+/* Does the Clip only remove values that bytes cannot hold, or all below zero (*below)? */
 static bool is_relu(pattern *p, const pgy_node *n, const quantized *end, bool *below)
 {
     double low = -INFINITY, high = INFINITY;

@@ -194,8 +194,7 @@ static bool find_groups(groups *g, const equation *e)
     }
     for (size_t i = 0; i < a->count; i++) {
         if (has(&e->out, a->at[i], NULL)) continue;
-        if (!has(b, a->at[i], NULL))
-            return false; /* a sum over one operand alone is not supported */
+        if (!has(b, a->at[i], NULL)) return false; /* a sum over one operand alone */
         add(&g->depth, a->at[i]);
     }
     for (size_t i = 0; i < b->count; i++)

@@ -46,8 +46,7 @@ static pgy_status save(pgy_graph *g, const char *folder, size_t number, const ch
     return st;
 }
 
-/* Finds the passes that are switched off: as the replay recorded them, else from the environment.
- */
+/* Finds the passes switched off: as the replay recorded them, else from the environment. */
 static pgy_status find_list(str *out, const pgy_build_config *config, pgy_error *err)
 {
     const char *given = getenv("POLYGRAPHY_PASSES"), *recorded = NULL;

@@ -17,8 +17,7 @@ typedef struct quantized {
 
 /* Matches v = DequantizeLinear(bytes) with a single scale. */
 bool quantized_read(pattern *p, const pgy_value *v, quantized *q);
-/* The same for constant bytes with a single scale, or a scale for each index of `axis` (of `rank`).
- */
+/* The same for constant bytes with one scale, or one for each index of `axis` (of `rank`). */
 bool quantized_read_weights(pattern *p, const pgy_value *v, int32_t axis, quantized *q);
 /* Matches n = QuantizeLinear to bytes with a single scale. */
 bool quantized_read_end(pattern *p, const pgy_node *n, quantized *q);

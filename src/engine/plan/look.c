@@ -271,7 +271,7 @@ pgy_status plan_look_at_engine(pgy_plan **out, engine *e, pgy_error *err)
     return st;
 }
 
-/* ---- What is there --------------------------------------------------------------------------- */
+/* ---- Queries --------------------------------------------------------------------------------- */
 
 const pgy_plan_info *pgy_plan_describe(const pgy_plan *p)
 {

@@ -12,14 +12,12 @@ typedef struct plan_source {
     const char *name; /* of the graph */
     const program *const *programs;
     size_t program_count;
-    const uint32_t
-        *profile_programs; /* for each profile; PLAN_NO_PROGRAM: its inputs are interpreted */
+    const uint32_t *profile_programs; /* for each profile; PLAN_NO_PROGRAM: interpreted */
     const profile_set *profiles;
     const pgy_build_config *config;
-    pgy_model *model; /* the graph that the programs were built from, exported */
-    pgy_model
-        *original; /* the model before all passes, for refits; NULL: the plan cannot be refitted */
-    bool whole;    /* the graph keeps all its weights */
+    pgy_model *model;    /* the graph that the programs were built from, exported */
+    pgy_model *original; /* before all passes, for refits; NULL: no refits */
+    bool whole;          /* the graph keeps all its weights */
     bool stripped; /* leave out the weights that a refit supplies, and all data derived from them */
     const pgy_metadata *inputs, *outputs; /* of the model, as declared */
     uint64_t model_hash;                  /* of the model's file; 0: not known */

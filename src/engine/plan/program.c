@@ -321,9 +321,7 @@ pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool run
     if (!st) st = read_program(made, p, i, err);
     if (!st && runnable) st = find_devices(made, err);
     if (!st && runnable) st = find_kernels(made, p, i, err);
-    if (!st && runnable)
-        st = plan_prove_program(p, i,
-                                err); /* plug-ins may have been loaded since the plan was opened */
+    if (!st && runnable) st = plan_prove_program(p, i, err); /* plug-ins may be loaded by now */
     if (st)
         program_release(made);
     else

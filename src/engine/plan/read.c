@@ -293,8 +293,7 @@ static bool is_tensor(const program_view *v, const plan_tensor *t)
     return callers && !t->space && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
 }
 
-/* Programs are found by the shapes of their inputs, so these must match the model's inputs by name.
- */
+/* Programs are found by input shapes, so these must match the model's inputs by name. */
 static bool is_declared(const plan_file *p, const plan_tensor *t, const plan_value *value)
 {
     const plan_dim *dims = (const plan_dim *)p->at[PLAN_DIMS] + value->dims;
@@ -348,8 +347,7 @@ static bool is_kernel_step(const program_view *v, const plan_step *s)
            s->scratch_bytes <= v->r->scratch_bytes;
 }
 
-/* A copy moves the same bytes from the host to the step's device or back. Its references are valid.
- */
+/* A copy moves the same bytes between host and device. Its references are valid. */
 static bool is_copy_step(const program_view *v, const plan_step *s)
 {
     const uint32_t *refs = v->refs + s->refs;

@@ -17,7 +17,7 @@
 
 static const char LOG_PATH[] = "backend/trt/calibrator.py";
 
-/* Limit for the outputs of one run, at the optimum shapes. */
+/* Limit for the outputs of one run, at the usual shapes. */
 static const uint64_t GROUP_BYTES = 256 << 20;
 static const uint64_t UNKNOWN_BYTES = 16 << 20;
 
@@ -31,7 +31,7 @@ typedef struct calibration {
     const calibration_runner *runner;
     pgy_build_config plain; /* configuration of the float32 engines */
     pgy_metadata *inputs;   /* as declared */
-    pgy_metadata *usual;    /* with the optimum shapes, for generated data */
+    pgy_metadata *usual;    /* with the usual shapes, for generated data */
     pgy_value *const *values;
     histogram **histograms; /* one for each value */
     size_t count;
@@ -81,7 +81,7 @@ static pgy_status describe(pgy_metadata **out, const pgy_graph *g, pgy_error *er
     return st;
 }
 
-/* Shapes that are not fixed become the optimum shapes of the last profile. */
+/* Shapes that are not fixed become the usual shapes of the last profile. */
 static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *config, pgy_error *err)
 {
     profile_set *profiles = NULL;
@@ -102,7 +102,7 @@ static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *confi
     return st;
 }
 
-/* Allows all shapes that the model allows; the optimum shapes stay the optimum. */
+/* Makes a profile that allows all shapes of the model, around the usual ones. */
 static pgy_status allow_shapes(calibration *c, pgy_error *err)
 {
     const size_t count = pgy_metadata_count(c->usual);
@@ -202,7 +202,7 @@ static pgy_status open_group(group *part, const calibration *c, const pgy_graph 
     return st;
 }
 
-/* Splits the list of tensors into groups, by sizes inferred for the optimum shapes. */
+/* Splits the list of tensors into groups, by sizes inferred for the usual shapes. */
 static pgy_status cut(calibration *c, pgy_graph *g, pgy_error *err)
 {
     const pgy_infer_options usual = {.size = sizeof usual, .inputs = c->usual};

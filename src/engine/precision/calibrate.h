@@ -18,7 +18,8 @@ typedef struct scale_table {
 void scales_deinit(scale_table *t);
 bool scales_set(scale_table *t, const char *name, float scale); /* false: out of memory */
 const float *scales_find(const scale_table *t, const char *name);
-/* Zero points, -128 to 127, are entries "NAME (zero point)" with 128 more. 0: there is none. */
+/* Zero points, -128 to 127, are stored as entries "NAME (zero point)" with value + 128; no entry:
+ * 0. */
 bool scales_set_zero(scale_table *t, const char *name, int32_t zero); /* false: out of memory */
 int32_t scales_find_zero(const scale_table *t, const char *name);
 bool scales_have_zeros(const scale_table *t);
@@ -41,8 +42,7 @@ const char *calibrator_name(pgy_calibrator kind); /* "EntropyCalibration2" ... *
 /* ---- calibrator_histogram.c ------------------------------------------------------------------ */
 
 /* Counts of magnitudes in bins of equal width from 0. The first numbers set the width; larger
- * numbers double it and join bins in pairs. So the way samples are batched changes only the width.
- */
+ * numbers double it and join bins in pairs. So batching changes only the width. */
 enum { HISTOGRAM_BINS = 2048 };
 typedef struct histogram {
     double width;      /* of a bin; 0: nothing but zeros so far */
@@ -58,9 +58,8 @@ void histogram_add(histogram *h, const float *x, size_t count);
 /* ---- calibrator_entropy.c, calibrator_legacy.c: the largest magnitude that int8 is to hold ----
  */
 
-double calibrator_entropy(const histogram *h); /* ignores the first bin, which holds zeros */
-double calibrator_entropy_2(
-    const histogram *h); /* gives the first bin the count of its neighbour */
+double calibrator_entropy(const histogram *h);   /* ignores the first bin, which holds zeros */
+double calibrator_entropy_2(const histogram *h); /* gives it the count of its neighbour */
 double calibrator_min_max(const histogram *h);
 double calibrator_legacy(const histogram *h, double quantile, double cutoff);
 

@@ -37,8 +37,7 @@ static void sum_up(running *r, const uint64_t *counts)
     }
 }
 
-/* Divergence for the first n bins; infinite if numbers are clipped into an empty bin, or too many.
- */
+/* Divergence for the first n bins; infinite if clipping hits an empty bin, or too many numbers. */
 static double divergence(const running *r, const uint64_t *counts, size_t n)
 {
     const double all = r->count[HISTOGRAM_BINS], kept = r->count[n], last = (double)counts[n - 1];

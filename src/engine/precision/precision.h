@@ -55,7 +55,7 @@ typedef struct precision {
 precision_value *precision_of(precision *x, pgy_value *v);
 pgy_status precision_no_memory(precision *x);
 
-/* precision_choice.c: the type that --layer-precisions gives a layer, or PGY_DTYPE_NONE. */
+/* choice.c: the type that --layer-precisions gives a layer, or PGY_DTYPE_NONE. */
 pgy_dtype precision_asked(const precision *x, const pgy_node *n);
 /* Reports that a layer cannot have the type that was asked for: as an error, a warning or a verbose
  * line, depending on the constraints. */
@@ -65,11 +65,11 @@ void precision_check_choices(const precision *x);
 /* Marks values that shapes are computed from: 16-bit floats are too coarse for sizes. */
 void precision_mark_exact(precision *x);
 
-/* precision_half.c: layers in float16 and bfloat16. */
+/* half.c: layers in float16 and bfloat16. */
 void precision_halve(precision *x);
 bool precision_is_activation(const pgy_node *n);
 
-/* precision_quantize.c: layers in int8, by Q/DQ around them. */
+/* quantize.c: layers in int8, by Q/DQ around them. */
 void precision_quantize(precision *x);
 
 #endif

@@ -215,8 +215,7 @@ static void mark(marking *m)
 
 /* ---- Which tensors -------------------------------------------------------------------------- */
 
-/* Lists what int8 layers would read if no layer were exempted, so that one cache fits every choice.
- */
+/* Lists what int8 layers would read if no layer were exempted: one cache fits every choice. */
 static pgy_value **list_tensors(precision *x, size_t *count)
 {
     pgy_graph *g = x->p.f.graph;
@@ -415,8 +414,7 @@ static pgy_value *quantize_weight(precision *x, const pgy_node *n, pgy_value *v)
     if (!entry || entry->dequantized) return entry ? entry->dequantized : NULL;
     x->p.status = fold_constant(&stored, &x->p.f, v, x->p.err);
     if (!x->p.status && stored)
-        x->p.status =
-            pgy_tensor_copy(&w, pgy_tensor_view(stored), x->p.err); /* to an aligned address */
+        x->p.status = pgy_tensor_copy(&w, pgy_tensor_view(stored), x->p.err); /* aligned */
     if (!x->p.status && w && !is_finite(w))
         LOG(WARNING, "Layer '%s' (%s): weight '%s' has infinities or NaNs and stays in float32",
             node_label(n), n->op_type, v->name);
@@ -434,8 +432,7 @@ static void quantize_layer(precision *x, pgy_node *n)
         if (!w || x->p.status) return;
         x->p.status = node_set_input(n, 1, w, x->p.err);
     }
-    /* A layer that only moves elements keeps the scale of its input, so nothing is rounded twice.
-     */
+    /* A layer that only moves elements keeps its input's scale, so nothing is rounded twice. */
     if (role_of(n) == ROLE_MOVE) {
         const precision_value *in = precision_of(x, n->inputs[0]);
         precision_value *out = precision_of(x, n->outputs[0]);

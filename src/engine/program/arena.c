@@ -42,8 +42,7 @@ static void find_lives(const builder *b, life *lives)
     }
 }
 
-/* False if the step reads the tensor twice: an output in place would overwrite the other operand.
- */
+/* False if the step reads it twice: writing in place would overwrite the other operand. */
 static bool is_read_once(const builder *b, const program_step *s, uint32_t root)
 {
     size_t reads = 0;

@@ -43,7 +43,7 @@ typedef struct build_node {
     double cost_ns;       /* the kernel's estimate */
 } build_node;
 
-/* ---- program_tensors.c ---- */
+/* ---- tensors.c ---- */
 /* The tensor of a value; makes that of a constant on first use. PROGRAM_NO_TENSOR for NULL.
  * PGY_E_INTERNAL: no step has computed the value. */
 pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
@@ -70,7 +70,7 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uin
 /* The tensor that owns the memory. */
 uint32_t build_root(const builder *b, uint32_t tensor);
 
-/* ---- program_steps.c ---- */
+/* ---- steps.c ---- */
 /* Appends the steps of all nodes, in this order: reorders of a node's inputs, then the node, by the
  * kernel that selection chose (select.h) or by reference. */
 pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
@@ -86,7 +86,7 @@ pgy_status build_order(builder *b, pgy_error *err) PGY_MUST_CHECK;
 /* The last step during which a copy may still read its source on the host. */
 uint32_t build_last_use(const builder *b, uint32_t step);
 
-/* ---- program_arena.c ---- */
+/* ---- arena.c ---- */
 /* Lets outputs overwrite dead inputs where kernels can work in place, and places every tensor. */
 pgy_status build_arena(builder *b, pgy_error *err) PGY_MUST_CHECK;
 

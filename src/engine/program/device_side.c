@@ -15,10 +15,9 @@ struct device_side {
     program *p;
     place places[PROGRAM_MAX_SPACES]; /* entry 0 is not used */
     device_event **events;
-    void **loaded;      /* of each step */
-    atomic_int **fault; /* of each step; NULL: the step has no device kernel */
-    atomic_int
-        *words[PROGRAM_MAX_SPACES]; /* shared memory with the words of all steps of a space */
+    void **loaded;                         /* of each step */
+    atomic_int **fault;                    /* of each step; NULL: the step has no device kernel */
+    atomic_int *words[PROGRAM_MAX_SPACES]; /* shared: of all steps of a space */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -179,7 +178,7 @@ pgy_status device_side_finish(device_side *d, bool waits, size_t *faulty, pgy_er
     return st;
 }
 
-/* ---- With somebody looking on --------------------------------------------------------------- */
+/* ---- Profiled and debugged runs ------------------------------------------------------------- */
 
 pgy_status device_side_settle(device_side *d, size_t step, pgy_error *err)
 {

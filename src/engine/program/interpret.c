@@ -32,8 +32,7 @@ struct interpreter {
     void *memory;  /* workspace, then scratch of each thread */
     size_t memory_bytes;
     uint64_t kernel_runs;
-    const atomic_int
-        *failed; /* another status than PGY_OK ends the run; NULL: it cannot be stopped */
+    const atomic_int *failed; /* not PGY_OK: the run must end; may be NULL */
     const interpreter_watch *watch;
 };
 
@@ -55,8 +54,7 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while interpreting");
 }
 
-/* Weights in a mapped model file may have any address; vector loads and conversions need alignment.
- */
+/* Weights in a mapped file may have any address; vector loads and conversions need alignment. */
 static pgy_status align(pgy_tensor **t, pgy_error *err)
 {
     pgy_tensor *from = *t, *moved = NULL;

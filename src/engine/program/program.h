@@ -107,13 +107,13 @@ static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t thre
                                                     : (uint32_t)threads;
 }
 
-/* The target of a program. */
+/* What a program is built for. */
 struct tactics;
 typedef struct build_options {
     const pgy_build_config *config; /* never NULL */
-    const struct tactics *replay;   /* tactics to obey (tactics.h); NULL: none */
-    struct timing *timing; /* measured times (timing.h); NULL: kernels are chosen by estimates */
-    size_t threads;        /* that will run it */
+    const struct tactics *replay;   /* tactics to obey (tactics/replay.h); NULL: none */
+    struct timing *timing;          /* measured times (tactics/timing.h); NULL: estimates only */
+    size_t threads;                 /* that will run it */
 } build_options;
 
 /* Builds a program from a graph whose shapes are all known (inference with concrete inputs has

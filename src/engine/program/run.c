@@ -296,7 +296,7 @@ static void walk(size_t thread, size_t size, void *user)
     }
 }
 
-/* ---- With somebody looking on --------------------------------------------------------------- */
+/* ---- Profiled and debugged runs ------------------------------------------------------------- */
 
 static const void *address_of(const program_context *c, uint32_t tensor, const void *const *inputs,
                               void *const *outputs)

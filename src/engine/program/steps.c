@@ -164,8 +164,7 @@ static bool is_view(const pgy_node *n)
     return false;
 }
 
-/* A view of a constant becomes a constant now; other views wait until selection knows the layouts.
- */
+/* A view of a constant becomes one now; other views wait until selection knows the layouts. */
 static pgy_status open_view(build_node *n, builder *b, pgy_error *err)
 {
     n->is_view = true;

@@ -432,9 +432,7 @@ static void improve(const pbqp *p, uint32_t *states)
             double best_cost = PBQP_NEVER;
             uint32_t best = states[n];
             for (uint32_t k = 0; k < p->nodes[n].count; k++) {
-                const uint32_t i =
-                    (states[n] + k) %
-                    p->nodes[n].count; /* starts with the present state, so it wins ties */
+                const uint32_t i = (states[n] + k) % p->nodes[n].count; /* the present one first */
                 double cost = p->nodes[n].cost[i];
                 for (uint32_t e = p->nodes[n].first; e != NO_EDGE; e = next_edge(p, e, n))
                     cost += pair_cost(p, e, n, i, states[other_end(p, e, n)]);

@@ -78,8 +78,7 @@ double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, uns
 
 /* ---- The cache ------------------------------------------------------------------------------ */
 
-/* Ignores a cached tactic of another library version or processor: this node has no such variant.
- */
+/* Ignores cached tactics of other library versions or processors: no variant matches them. */
 static void look_up(const selection *s, select_node *n, select_form *f)
 {
     pgy_timing_entry entry;

@@ -357,9 +357,7 @@ pgy_status select_gather(selection *s, select_node *n, pgy_error *err)
     n->forms = arena_alloc_array(s->memory, most, sizeof *n->forms);
     if (!n->variants || !n->forms || !ask_all(s, n, list)) return no_memory(err);
     const bool plain = !n->form_count;
-    if (!plain)
-        note_outputs(
-            s, n); /* note outputs before the replay filters: it was recorded with all of them */
+    if (!plain) note_outputs(s, n); /* before the replay filters */
     const pgy_status st = n->n->free ? obey(s, n, err) : PGY_OK;
     if (st) return st;
     if (!n->form_count && !add_plain_forms(s, n)) return no_memory(err);
