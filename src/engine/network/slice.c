@@ -87,7 +87,7 @@ static pgy_value *reflect(builder *b, pgy_value *at, pgy_value *room)
 {
     pgy_value *one = build_index(b, 1), *two = build_index(b, 2);
     pgy_value *period = build_emit(b, "Mul", 2, build_emit(b, "Sub", 2, room, one), two);
-    period = build_emit(b, "Max", 2, period, one); /* for an axis of one entry */
+    period = build_emit(b, "Max", 2, period, one); /* of an axis with one entry */
     at = build_emit(b, "Mod", 2, at, period);
     return build_emit(b, "Min", 2, at, build_emit(b, "Sub", 2, period, at));
 }

@@ -24,8 +24,8 @@ void device_side_start(device_side *d);
  * one thread may call it. */
 pgy_status device_side_step(device_side *d, size_t step, const launch *l, void *const *addresses,
                             pgy_error *err) PGY_MUST_CHECK;
-/* Ends a run, also a failed one: waits for all enqueued work, and finds the first step whose kernel
- * reported a fault (*faulty = index + 1; 0: none). */
+/* Ends a run, also a failed one: if `waits`, waits for all enqueued work; then finds the first step
+ * whose kernel reported a fault (*faulty = index + 1; 0: none). */
 pgy_status device_side_finish(device_side *d, bool waits, size_t *faulty,
                               pgy_error *err) PGY_MUST_CHECK;
 /* Waits until the work of a step is done, for profiled and debugged runs. */
