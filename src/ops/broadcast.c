@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Broadcasting loops. Neighbouring dimensions that behave alike for all inputs are merged, so
  * same-shape and scalar cases become one run and a bias along the last axis becomes rows. The
- * output is cut into pieces of a fixed number of elements, each of which finds its own place: the
- * result does not depend on threads. */
+ * output is cut into pieces of a fixed number of elements. Each piece computes its own position, so
+ * the result does not depend on threads. */
 #include "ops/broadcast.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static void natural_strides(size_t *strides, const pgy_tensor *out, const pgy_te
     }
 }
 
-/* May dimension d be merged into the following one, whose merged size is `size`? */
+/* Whether dimension d continues merged dimension `target`, so that both can be merged. */
 static bool continues(const broadcast *b, size_t (*strides)[PGY_MAX_RANK], size_t d, size_t target)
 {
     for (size_t k = 0; k < b->inputs; k++)
@@ -64,7 +64,7 @@ typedef struct walk {
     void *user;
 } walk;
 
-/* Position of output element `at`: indices per dimension and offsets per input. */
+/* Computes the position of output element `at`: indices per dimension and offsets per input. */
 static void seek(const broadcast *b, size_t at, size_t *index, size_t *from)
 {
     for (size_t k = 0; k < b->inputs; k++) from[k] = 0;
@@ -75,7 +75,7 @@ static void seek(const broadcast *b, size_t at, size_t *index, size_t *from)
     }
 }
 
-/* To the beginning of the next run, after the last dimension was used up. */
+/* Moves to the beginning of the next run, at the end of the last dimension. */
 static void advance(const broadcast *b, size_t *index, size_t *from)
 {
     const size_t last = b->rank - 1;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks an output and up to three inputs that broadcast to it, in runs that are as long as
- * possible. */
+/* Loops over an output and up to three inputs that broadcast to it, in runs as long as possible. */
 #ifndef OPS_BROADCAST_H
 #define OPS_BROADCAST_H
 
@@ -8,7 +7,7 @@
 
 enum { BROADCAST_INPUTS = 3 };
 
-/* Dimensions merged: the last one is a run in which each input either steps by one or stays. */
+/* The merged dimensions. The last one is a run in which each input either steps by one or stays. */
 typedef struct broadcast {
     size_t inputs, count, rank;
     size_t dims[PGY_MAX_RANK];
@@ -21,7 +20,7 @@ void broadcast_init(broadcast *b, const pgy_tensor *out, const pgy_tensor *const
 /* n elements from `at` of the output; input k begins at from[k] and steps by step[k] (0 or 1). */
 typedef void (*broadcast_run)(size_t at, const size_t *from, const size_t *step, size_t n,
                               void *user);
-/* All elements, in pieces on several threads. */
+/* Calls `run` for all elements, in pieces on several threads. */
 void broadcast_each(const broadcast *b, broadcast_run run, void *user);
 
 #endif

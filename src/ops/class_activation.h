@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations that fused operators name by an attribute. */
+/* Activations of fused operators, which name them by an attribute. */
 #ifndef OPS_CLASS_ACTIVATION_H
 #define OPS_CLASS_ACTIVATION_H
 
@@ -11,10 +11,10 @@ typedef struct activation {
     double params[2];
 } activation;
 
-/* By attribute `activation` (or `activation_name`), with parameters from `activation_params` or
- * activation_alpha and activation_beta. PGY_E_UNSUPPORTED for names that are not known. */
+/* Reads attribute `activation` (or `activation_name`) and the parameters in `activation_params` or
+ * activation_alpha and activation_beta. PGY_E_UNSUPPORTED: unknown name. */
 pgy_status activation_read(activation *a, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* The same for operators of domain pgy, which know Silu, HardSwish and FastGelu besides. */
+/* The same for operators of domain pgy, which also know Silu, HardSwish and FastGelu. */
 pgy_status activation_read_pgy(activation *a, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
 void activation_apply(const activation *a, double *y, size_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same rule and computation, with the other operator's defaults. */
+/* Runs the other operator's rule and computation, with that operator's defaults. */
 #include "ops/class_alias.h"
 
 static op_node other_node(const op_node *n)

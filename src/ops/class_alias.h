@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that are one of another domain or version under their own name. */
+/* Operators that equal an operator of another domain or version, under another name. */
 #ifndef OPS_CLASS_ALIAS_H
 #define OPS_CLASS_ALIAS_H
 
@@ -8,7 +8,7 @@
 typedef struct alias_spec {
     const char *domain, *name;
     int64_t version;
-    size_t inputs; /* only the first so many are meant; 0: all */
+    size_t inputs; /* passes only the first `inputs` inputs on; 0: all */
 } alias_spec;
 
 /* op_def.user_data is the alias_spec. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ArgMax and ArgMin. Elements are compared through order-preserving 64-bit keys, one code for all
- * types; NaN is beyond every number in either direction. */
+/* ArgMax and ArgMin. Order-preserving 64-bit keys compare elements, so one code serves all types;
+ * NaN wins in both operators. */
 #include "ops/class_arg.h"
 
 #include "ops/class_key.h"

@@ -5,7 +5,7 @@
 
 #include "ops/class_activation.h"
 
-/* Input 0 and, if there, input 1 (the bias) with the length of input 0's last axis. */
+/* Inputs: 0 and optionally 1, the bias, as long as the last axis of input 0. */
 pgy_status bias_gelu_infer(op_infer *c, pgy_error *err);
 pgy_status bias_gelu_run(op_eval *c, activation a, pgy_error *err) PGY_MUST_CHECK;
 

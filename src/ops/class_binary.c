@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise operators of several inputs: the broadcasting shape rule, values of shape arithmetic,
- * and the choice of a loop by storage type. Operators of any number of inputs fold them from the
- * left, a stretch of elements at a time. */
+/* Elementwise operators of several inputs: the broadcasting shape rule, symbolic values, and the
+ * choice of a loop by storage type. Variadic operators fold their inputs from the left, one chunk
+ * of elements at a time. */
 #include "ops/class_binary.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@ typedef struct binary_spec {
     binary_loop f64, i64, u64, boolean, string;  /* NULL: not for this storage type */
     bool predicate;                              /* the output is boolean */
     bool mixed;                                  /* the second input may have another type */
-    dim (*symbolic)(dim_table *t, dim a, dim b); /* on values of shape arithmetic; may be NULL */
+    dim (*symbolic)(dim_table *t, dim a, dim b); /* the function on symbolic values; may be NULL */
 } binary_spec;
 
 /* op_def.user_data is the binary_spec. */
@@ -26,7 +26,7 @@ binary_loop binary_choose(const binary_spec *spec, pgy_dtype storage);
 /* Runs a loop over tensors a and b, which broadcast to the shape of y. */
 void binary_run(pgy_tensor *y, const pgy_tensor *a, const pgy_tensor *b, binary_loop loop);
 
-/* Any number of inputs, combined from the left. */
+/* For any number of inputs, combined from the left. op_def.user_data is the binary_spec, too. */
 pgy_status variadic_infer(op_infer *c, pgy_error *err);
 pgy_status variadic_eval(op_eval *c, pgy_error *err);
 

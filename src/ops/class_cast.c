@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversions between storage types, with the rounding of the declared target. Floats truncate to
- * integers, and the executor wraps integers to their width, which together is what NumPy and x86-64
- * do. A float is rounded only where the target is narrower than the source: a wider one loses
- * nothing. Strings are read and written as ONNX Runtime does. */
+ * integers, and the executor wraps integers to their width; together this matches NumPy and x86-64.
+ * A float is rounded only if the target is narrower than the source. Strings are read and written
+ * as ONNX Runtime does. */
 #include "ops/class_cast.h"
 
 #include <ctype.h>
@@ -38,7 +38,7 @@
 #define OUT double
 #define F(x) (x)
 #include "ops/unary_loop.inc"
-#define NAME i64_to_i64 /* and to and from unsigned, which has the same bits */
+#define NAME i64_to_i64 /* also to and from u64, which has the same bits */
 #define T uint64_t
 #define F(x) (x)
 #include "ops/unary_loop.inc"
@@ -117,7 +117,7 @@ pgy_status cast_infer(op_infer *c, pgy_dtype to, pgy_error *err)
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
-/* Powers of two only; the specification leaves negative numbers open. */
+/* float8e8m0 holds powers of two only. The specification does not define negative numbers. */
 static double round_e8m0(const op_node *n, double x, bool saturate)
 {
     int exponent;

@@ -5,10 +5,9 @@
 
 #include "ops/rule.h"
 
-/* Shape rule: output 0 like input 0, but of type `to`; integer values go through. */
+/* Shape rule: output 0 is like input 0, but of type `to`; known integer values are passed on. */
 pgy_status cast_infer(op_infer *c, pgy_dtype to, pgy_error *err) PGY_MUST_CHECK;
-/* Converts input 0 into output 0, whose declared type says to what; attributes saturate and
- * round_mode are heeded. */
+/* Converts input 0 to the declared type of output 0; obeys attributes saturate and round_mode. */
 pgy_status cast_eval(op_eval *c, pgy_error *err);
 
 #endif

@@ -61,7 +61,7 @@ typedef struct reader {
     char word[WORD]; /* the last one, ended with 0 */
 } reader;
 
-/* The next word of this step; false: there is none, or it is too long. */
+/* Reads the next word of this step; false: the step has ended or the word is too long. */
 static bool next_word(reader *r)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators with matrices and images check of their inputs, and short access to values. Shape
- * rules see dims, which may be unknown; evaluation sees tensors, whose storage type decides how
- * many bytes an element has and so must be checked. */
+/* Input checks of operators on matrices and images, and short accessors to values. Shape rules see
+ * dims, which may be unknown. Evaluation sees tensors; it must check their storage type, because
+ * this decides the size of an element. */
 #ifndef OPS_CLASS_CHECK_H
 #define OPS_CLASS_CHECK_H
 
@@ -11,9 +11,9 @@
 #define TYPES_W3 TYPES_F3 " " TYPES_WIDE
 #define TYPES_W4 TYPES_F4 " " TYPES_WIDE
 
-/* One letter per input: f = f64 storage, i = i64, b = bool, s = as input 0, * = any tensor. Upper
- * case (F I B S): must be there, `!` any tensor that must be there. Inputs beyond the text are not
- * looked at. */
+/* One letter per input: f = f64 storage, i = i64, b = bool, s = storage of input 0, * = any tensor.
+ * Upper case (F I B S): required; `!`: any tensor, required. Inputs beyond the text are not
+ * checked. */
 pgy_status inputs_check(const op_eval *c, const char *kinds, pgy_error *err) PGY_MUST_CHECK;
 
 /* Data, shape and rank; NULL or 0 where the value is absent. */
@@ -30,18 +30,20 @@ const int64_t *out_shape(const op_eval *c, size_t i);
 size_t out_rank(const op_eval *c, size_t i);
 size_t out_count(const op_eval *c, size_t i);
 
-/* Rank of input i lies in [least, most]; unknown ranks and absent inputs pass. */
+/* Checks that the rank of input i lies in [least, most]; unknown ranks and absent inputs pass. */
 pgy_status rank_check(const op_infer *c, size_t i, int32_t least, int32_t most,
                       pgy_error *err) PGY_MUST_CHECK;
-/* Dim `axis` of input i can be `wanted` ("what" names it in the message); unknown passes. */
+/* Checks that dim `axis` of input i can equal `wanted`, which `what` names in the message; unknown
+ * dims pass. */
 pgy_status dim_check(const op_infer *c, size_t i, size_t axis, dim wanted, const char *what,
                      pgy_error *err) PGY_MUST_CHECK;
 bool rank_known(const op_infer *c, size_t i);
-/* `known`, or dim `axis` of input i, which must be the same, where that says more. */
+/* The more exact one of `known` and dim `axis` of input i, which must be equal. */
 dim dim_joined(const op_infer *c, size_t i, size_t axis, dim known);
-/* Sets output i if the node has it: the type of input `like`, the given dims. */
+/* Sets type and dims of output i if the node has it. */
 void output_set(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims);
-/* Zeroed workspace of count * size bytes, against the host's limit; freed with mem_free. */
+/* Allocates count * size zeroed bytes within the host's limit; the caller frees them with
+ * mem_free. */
 pgy_status workspace_alloc(void **out, const op_eval *c, size_t count, size_t size,
                            pgy_error *err) PGY_MUST_CHECK;
 /* Product of constant dims as a double, for flops. */

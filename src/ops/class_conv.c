@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution. One group of one image is the product of the weights (out_channels x taps) and of
- * the image's columns (taps x output positions), which are never written down: the product asks for
- * them panel by panel. A 1 x 1 kernel finds its columns in the image itself. Convolutions with one
- * input channel per group go directly, row by row. */
+/* Convolution. One group of one image is the product of the weights (out_channels x taps) and the
+ * image's columns (taps x output positions). The columns are never stored: a pack function
+ * generates them panel by panel. For a 1 x 1 kernel the image itself holds the columns.
+ * Convolutions with one input channel per group are computed directly, row by row. */
 #include "ops/class_conv.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "ops/class_rows.h"
 #include "ops/gemm.h"
 
-enum { MANY_JOBS = 16 }; /* from here on whole jobs go to threads, below their parts do */
+enum { MANY_JOBS = 16 }; /* from this number on, threads run whole jobs, else parts of one job */
 
 const op_attr_def conv_attrs[] = {
     {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
@@ -136,13 +136,14 @@ void conv_set_weights(conv_problem *p, const op_eval *c, size_t i)
     p->w_single = single ? in_data(c, i) : NULL;
 }
 
-/* Output columns [lo, hi) that a tap of the last axis reaches, and the input column of the first.
+/* Output columns [lo, hi) for which a tap of the last axis reads inside the input; `from` is the
+ * input column of `lo`.
  */
 typedef struct reach {
     int64_t lo, hi, from;
 } reach;
 
-/* One group of one image, as the matrix of its columns. */
+/* Describes one group of one image as the matrix of its columns. */
 typedef struct columns {
     const window *w;
     const double *x;
@@ -159,7 +160,8 @@ static void copy_run(double *restrict to, const double *restrict from, int64_t c
         for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
 }
 
-/* Columns [begin, begin + run) of one output row at one tap, for all channels within the steps. */
+/* Packs columns [begin, begin + run) of one output row at one tap, for all channels within the
+ * steps. */
 static void pack_tap(const columns *c, double *to, size_t width, size_t begin, size_t run,
                      size_t tap, size_t in_row, bool inside, size_t step, size_t steps)
 {
@@ -180,7 +182,7 @@ static void pack_tap(const columns *c, double *to, size_t width, size_t begin, s
     }
 }
 
-/* A gemm_pack: the taps of `count` output positions. */
+/* A gemm_pack: packs the taps of `count` output positions. */
 static void pack_columns(void *user, double *to, size_t width, size_t col, size_t count,
                          size_t step, size_t steps)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution in double precision, shared by Conv, ConvInteger and QLinearConv (integers of 8 bits
- * stay exact in it). */
+/* Convolution in double precision, shared by Conv, ConvInteger and QLinearConv (doubles hold
+ * products of 8-bit integers exactly). */
 #ifndef OPS_CLASS_CONV_H
 #define OPS_CLASS_CONV_H
 
@@ -18,17 +18,17 @@ typedef struct conv_problem {
     window window;
     size_t batch, groups, in_channels, out_channels; /* channels of one group */
     const double *x, *w, *bias;                      /* bias may be NULL */
-    const float *w_single;                           /* in place of w where it is not NULL */
+    const float *w_single;                           /* replaces w unless NULL */
     double *y;
 } conv_problem;
 
-/* Fills all but the data pointers from the node and the tensors. */
+/* Fills `p` from the node and its tensors, except the data pointers. */
 pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights,
                         pgy_error *err) PGY_MUST_CHECK;
-/* The weights of input i, whichever type they are held in. */
+/* Sets `w` or `w_single` to the weights in input i, by the type that holds them. */
 void conv_set_weights(conv_problem *p, const op_eval *c, size_t i);
 pgy_status conv_run(const conv_problem *p, pgy_error *err) PGY_MUST_CHECK;
-/* For one input channel per group. */
+/* The variant for one input channel per group. */
 pgy_status conv_run_depthwise(const conv_problem *p, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

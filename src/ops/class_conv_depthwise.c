@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions with one input channel per group. A plane is copied with the padding of its rows
- * (and room behind them, so that vectors may read on), then every output row runs over the rows it
- * meets without looking at edges. */
+/* Convolutions with one input channel per group. Each plane is copied with its rows padded, plus
+ * room for vectors that read past the end. So the loop over an output row needs no checks at the
+ * edges. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 enum { LANES = 8 };
 typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
 
-/* What one output row needs: the padded input rows it meets and their weights. */
+/* The operands of one output row: the padded input rows that it reads and their weights. */
 typedef struct depthwise_row {
     const double **lines, **weights;
     size_t line_count, taps, count;
@@ -22,7 +22,7 @@ typedef struct depthwise_row {
     double bias;
 } depthwise_row;
 
-/* Macros, for the body's target attribute must reach them. */
+/* These are macros because functions would not get the body's target attribute. */
 #define spread(x) ((vec){x, x, x, x, x, x, x, x})
 #define load(p)                    \
     ({                             \
@@ -30,7 +30,7 @@ typedef struct depthwise_row {
         memcpy(&v_, p, sizeof v_); \
         v_;                        \
     })
-/* Elements 0, 2, ... 14, reading nothing behind the last. */
+/* Elements 0, 2, ... 14; it does not read beyond the last one. */
 #define load_second(p) __builtin_shufflevector(load(p), load((p) + 7), 0, 2, 4, 6, 9, 11, 13, 15)
 #define load_each(p, s)                                                                          \
     ((vec){(p)[0], (p)[s], (p)[2 * (s)], (p)[3 * (s)], (p)[4 * (s)], (p)[5 * (s)], (p)[6 * (s)], \

@@ -19,7 +19,7 @@ pgy_status fourier_init(fourier_plan *p, const op_eval *c, size_t length, pgy_er
     pgy_status st = workspace_alloc((void **)&p->table, c, 2 * length, sizeof *p->table, err);
     if (st) return st;
     for (size_t k = 0; k < length; k++) {
-        /* Angles beyond half a turn are mirrored. */
+        /* Mirrored angles stay below half a turn, where they are more exact. */
         const bool mirrored = k > length / 2;
         const double angle = TURN * (double)(mirrored ? length - k : k) / (double)length;
         p->table[2 * k] = cos(angle);
@@ -61,7 +61,7 @@ static void combine(const fourier_plan *p, double *y, const double *parts, size_
     }
 }
 
-/* y gets the transform of the n elements x[0], x[stride], ...; work holds n pairs. */
+/* Transforms the n elements x[0], x[stride], ... into y; work holds n pairs. */
 static void transform(const fourier_plan *p, double *y, const double *x, size_t stride, size_t n,
                       double *work, double sign)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discrete Fourier transforms of any length, by splitting into its prime factors. */
+/* Discrete Fourier transforms of any length, split by the length's prime factors. */
 #ifndef OPS_CLASS_FOURIER_H
 #define OPS_CLASS_FOURIER_H
 
@@ -13,8 +13,8 @@ typedef struct fourier_plan {
 pgy_status fourier_init(fourier_plan *p, const op_eval *c, size_t length,
                         pgy_error *err) PGY_MUST_CHECK;
 void fourier_deinit(fourier_plan *p);
-/* y = sum of x[n] * exp(-+ 2 pi j k n / N); pairs of real and imaginary part; inverse: without the
- * factor 1 / N. x and y do not overlap. work has as many pairs. */
+/* y[k] = sum of x[n] * exp(-+ 2 pi j k n / N), on pairs of real and imaginary part. The inverse
+ * leaves out the factor 1 / N. x and y must not overlap; work holds N pairs. */
 void fourier_run(const fourier_plan *p, double *y, const double *x, double *work, bool inverse);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Double-precision matrix product. The operand with fewer lines is packed whole, once, into panels
  * as wide as the micro-kernel and zero-padded at the edges. The other one is cut into blocks of
- * lines, a task each: the task packs a slice of KC steps of its block into a buffer of its own and
- * multiplies it with everything there is of the packed operand, slice after slice, so that what it
- * works on stays in the second level cache and tasks never wait for each other.
+ * lines, one per task. A task packs a slice of KC steps of its block into its own buffer and
+ * multiplies it with the whole packed operand, slice after slice. So its working set stays in the
+ * second-level cache, and tasks never wait for each other.
  *
- * An element of c is the sum over slices, in order, of sums over k within a slice, in order,
- * whatever block or thread it falls into: edge tiles run the same kernel into a buffer. So results
- * do not depend on threads or on blocking of m, n. Products of a few rows with b's columns in
- * memory are not worth packing: they are sums of the kernel's lanes. */
+ * Every element of c sums k in order within a slice, then the slices in order, in any block and on
+ * any thread; edge tiles run the same kernel into a buffer. So results do not depend on threads or
+ * on the blocking of m and n. If c has few rows and b's columns are contiguous, packing does not
+ * pay: the kernel's `dots` computes such products. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -17,17 +17,17 @@
 #include "ops/class_gemm.h"
 
 enum {
-    KC = 256,            /* a panel of a and a stretch of b stay in the first level cache */
+    KC = 256,            /* a panel of a and a slice of b stay in the first-level cache */
     BLOCK = 96,          /* lines of a task, at most: a multiple of every mr and nr */
     PACKED = 1 << 20,    /* elements packed at once, where slices allow */
     MOST_LINES = 1024,   /* of the operand that is packed whole */
-    BLOCKS_PER_CPU = 4,  /* at least, where there are so many panels */
+    BLOCKS_PER_CPU = 4,  /* at least, if the panels suffice */
     PACK_LINES = 48,     /* packed by one task: a multiple of every mr and nr */
-    THIN_LINES = 64,     /* columns of a task of a product of few rows, at least */
-    SMALL = 32 * 32 * 32 /* products up to this many steps are not worth waking threads */
+    THIN_LINES = 64,     /* least columns of a task in a product of few rows */
+    SMALL = 32 * 32 * 32 /* products of up to this many multiply-adds run on one thread */
 };
 
-/* A part of the product: rows or columns of the operand packed whole, and steps of k. */
+/* A part of the product: rows or columns of the wholly packed operand, and steps of k. */
 typedef struct job {
     const gemm_kernel *kernel;
     const gemm_call *call;
@@ -63,7 +63,7 @@ static const char *element(const gemm_source *s, size_t row, size_t col)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-/* `count` rows of a (steps [step, step + k)) in panels, one behind the other. */
+/* Packs steps [step, step + k) of `count` rows of a into consecutive panels. */
 static void pack_a(const job *j, double *to, size_t row, size_t count, size_t step, size_t k)
 {
     const gemm_source *a = &j->call->a;
@@ -155,7 +155,8 @@ static void run_area(const job *j, const area *w)
         }
 }
 
-/* There are as many buffers as tasks that can run at once. */
+/* Takes a free buffer. One always exists: there are as many buffers as tasks that can run at
+ * once. */
 static size_t take_buffer(const job *j)
 {
     size_t i = 0;
@@ -198,7 +199,7 @@ static void share(const job *j, size_t count, parallel_task task)
     for (size_t i = 0; i < count; i++) task(i, (void *)j);
 }
 
-/* Parts of about equal size, none larger than `most`, in multiples of `unit`. */
+/* Size of about equal parts: a multiple of `unit`, at most `most`. */
 static size_t even_part(size_t length, size_t most, size_t unit)
 {
     return round_up(parts(length, parts(length, most)), unit);

@@ -11,9 +11,9 @@ enum { GEMM_MAX_MR = 8, GEMM_MAX_NR = 16, GEMM_THIN = 4 };
  *
  * run: a holds k groups of mr elements, b k groups of nr elements (64-byte aligned). The sum over k
  * starts at zero and is then stored to, or added to, the row-major tile c. run_half computes the
- * first nr / 2 columns only.
- * dots: c[i][j] = the product of row i of a and line j of b, all of them k contiguous doubles (b:
- * floats if b_single), for up to GEMM_THIN rows and any number of lines. */
+ * first nr / 2 columns only. dots: c[i][j] = the product of row i of a and line j of b, each k
+ * contiguous doubles (dots_single: b holds floats), for up to GEMM_THIN rows and any number of
+ * lines. */
 typedef struct gemm_kernel {
     size_t mr, nr;
     void (*run)(size_t k, const double *a, const double *b, double *c, size_t ldc, bool accumulate);
@@ -30,7 +30,7 @@ extern const gemm_kernel gemm_kernel_portable;
 extern const gemm_kernel gemm_kernel_avx2;
 extern const gemm_kernel gemm_kernel_avx512;
 #endif
-/* The best one for this processor. */
+/* The fastest kernel that this processor supports. */
 const gemm_kernel *gemm_kernel_choose(void);
 
 /* Packs `count` lines (at most `width`, the rest zero) of k elements: to[p * width + i] = line i,

@@ -45,7 +45,7 @@ AVX2 static inline __m256d load_f32(const float *p)
     return _mm256_cvtps_pd(_mm_loadu_ps(p));
 }
 
-/* Steps of sixteen elements that lie beside each other. */
+/* Packs k steps of sixteen adjacent elements. */
 #define SIXTEEN(name, type, load)                                                        \
     AVX2 static void name(double *restrict to, size_t k, const type *from, int64_t step) \
     {                                                                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache is one array per head group, the past in front and the new keys, turned by their
- * positions, behind it. Scores of a head are one matrix product, closed key by key, and one more
- * product gives the output. */
+/* The cache is one array per key-value head: past keys, then the new keys after their rotary
+ * embedding. One matrix product gives a head's scores, which are masked key by key; a second one
+ * gives the output. */
 #include "ops/class_group_attention.h"
 
 #include <inttypes.h>
@@ -115,7 +115,7 @@ static pgy_status check_caches(const group_attention *g, const group_inputs *in,
     return PGY_OK;
 }
 
-/* How many keys each batch entry has, and how many of them come from the cache. */
+/* Reads how many keys each batch entry has, and how many of them come from the cache. */
 static pgy_status read_lengths(group_attention *g, const group_inputs *in, pgy_error *err)
 {
     const op_eval *c = g->c;
@@ -150,9 +150,9 @@ static pgy_status read_lengths(group_attention *g, const group_inputs *in, pgy_e
 /* ---- Queries and caches ---------------------------------------------------------------------- */
 
 typedef struct turner {
-    const double *cos, *sin; /* NULL: no turning */
+    const double *cos, *sin; /* NULL: no rotation */
     const int64_t *ids;
-    size_t half, places, given; /* pairs that turn; rows of the tables; positions given */
+    size_t half, places, given; /* rotated pairs; rows of the tables; number of given positions */
     bool interleaved;
 } turner;
 
@@ -219,10 +219,10 @@ static void normalise(double *x, size_t size, const double *weights, double epsi
     for (size_t i = 0; i < size; i++) x[i] *= factor * weights[i];
 }
 
-/* One kind of head out of the inputs. */
+/* Where the heads of queries, keys or values lie in the inputs. */
 typedef struct head_source {
     const double *data, *norm;
-    size_t width, first, heads; /* of a row of the input; where the heads begin in it */
+    size_t width, first, heads; /* width: of an input row; first: where the heads begin in it */
     bool turned;
 } head_source;
 
@@ -348,10 +348,11 @@ static bool is_seen(const group_attention *g, size_t b, size_t head, size_t row,
 static void expose(const group_attention *g, size_t index, size_t row, const double *x, size_t n)
 {
     double *to = g->scores + (index * g->rows + row) * g->total;
-    for (size_t i = 0; i < n; i++) to[i] = x[i] == -INFINITY ? 0 : x[i]; /* closed ones are 0 */
+    for (size_t i = 0; i < n; i++)
+        to[i] = x[i] == -INFINITY ? 0 : x[i]; /* masked scores are returned as 0 */
 }
 
-/* Turns scores into weights. */
+/* Scales, caps, biases and masks the scores of a row, then applies the softmax. */
 static void finish_row(const group_attention *g, size_t index, size_t row, double *x, size_t n)
 {
     const size_t b = index / g->heads, head = index % g->heads;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention with a cache whose filled length differs by batch entry, for the decoders of ONNX
- * Runtime: several query heads share one of keys and values, rotary positions are applied here, and
- * what may be seen is decided per query and key. */
+/* Attention with a cache whose filled length differs by batch entry, for ONNX Runtime's decoders.
+ * Several query heads share one head of keys and values; rotary embedding is applied here, and the
+ * mask is decided per query and key. */
 #ifndef OPS_CLASS_GROUP_ATTENTION_H
 #define OPS_CLASS_GROUP_ATTENTION_H
 
@@ -9,9 +9,9 @@
 
 typedef struct group_attention {
     const op_eval *c;
-    size_t batch, heads, kv_heads, rows, size; /* new tokens; elements of a head */
+    size_t batch, heads, kv_heads, rows, size; /* rows: new tokens; size: elements of a head */
     size_t total, capacity;                    /* longest sequence; length of the present cache */
-    size_t *lengths, *pasts;                   /* per batch entry: all keys, those before the new */
+    size_t *lengths, *pasts;                   /* per batch entry: all keys; the past ones */
     double *q;                                 /* [batch, heads, rows, size] */
     double *keys, *values;                     /* [batch, kv_heads, capacity, size] */
     double scale, cap;
@@ -20,28 +20,28 @@ typedef struct group_attention {
     const double *sinks;          /* per head, joins the denominator; with smooth and NULL: 0 */
     size_t bias, bias_strides[4]; /* input added to the scores */
     double *scores;               /* [batch, heads, rows, total] or NULL */
-    bool scores_after;            /* of the softmax */
+    bool scores_after;            /* `scores` are those after the softmax */
     /* May the query at a position see a key? NULL: yes. */
     bool (*sees)(const void *user, size_t head, size_t position, size_t key);
     const void *user;
 } group_attention;
 
-/* What the input tensors are, by position; those that an operator lacks lie past the end. */
+/* Positions of the input tensors; an input that an operator lacks has a position past the end. */
 typedef struct group_inputs {
     size_t query, key, value, past_key, past_value, lengths, total, cos, sin, positions;
     size_t q_norm, k_norm; /* weights of a root mean square norm of each head before it is turned */
     int64_t length_shift;  /* added to the values of `lengths` */
-    bool shared;           /* the caches keep the length of the past */
+    bool shared;           /* past and present caches have the same length */
 } group_inputs;
 
 /* Shape rule for output and caches. */
 pgy_status group_attention_infer(op_infer *c, const group_inputs *in,
                                  pgy_error *err) PGY_MUST_CHECK;
-/* Reads sizes and lengths, splits queries and turns them and the new keys by their positions, and
- * fills the caches. `g` must go to group_attention_deinit whatever the result. */
+/* Reads sizes and lengths, splits the heads, applies the rotary embedding to queries and new keys,
+ * and fills the caches. The caller must call group_attention_deinit even after an error. */
 pgy_status group_attention_prepare(group_attention *g, const op_eval *c, const group_inputs *in,
                                    pgy_error *err) PGY_MUST_CHECK;
-/* Output 0 and, where wanted, the caches in outputs 1 and 2. */
+/* Computes output 0 and, where wanted, the caches in outputs 1 and 2. */
 pgy_status group_attention_run(group_attention *g, pgy_error *err) PGY_MUST_CHECK;
 void group_attention_deinit(group_attention *g);
 

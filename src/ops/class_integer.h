@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "ops/class_check.h"
 
-/* New array (mem_free) of input `x` minus input `zero` (absent: 0), which has one element or one
- * per index of `axis`. The inputs may be integers or, for 8-bit floats, floats. */
+/* Allocates (mem_free) input `x` minus input `zero` (absent: 0), which has one element or one per
+ * index of `axis`. The inputs may be integers or 8-bit floats. */
 pgy_status integer_shifted(double **out, const op_eval *c, size_t x, size_t zero, size_t axis,
                            pgy_error *err) PGY_MUST_CHECK;
 void integer_store(int64_t *to, const double *from, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of integers are exact in doubles; scales are for the whole of b or for its columns. */
+/* Doubles hold products of integers exactly. b has one scale, or one per column. */
 #include "ops/class_integer_matmul.h"
 
 pgy_status integer_matmul_run(op_eval *c, const integer_matmul *m, pgy_error *err)

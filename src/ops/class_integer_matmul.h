@@ -6,8 +6,8 @@
 #include "ops/class_integer.h"
 #include "ops/class_matmul.h"
 
-/* Output 0 = a * b * (a_scale * scale of b) + bias, where a, in the shape of input 0, already had
- * its zero point taken off. Inputs by their positions. */
+/* Output 0 = a * b * (a_scale * scale of b) + bias. `a` has the shape of input 0 and its zero point
+ * is subtracted already; the other members are positions of inputs. */
 typedef struct integer_matmul {
     const double *a;
     double a_scale;

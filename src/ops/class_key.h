@@ -6,9 +6,8 @@
 
 #include <polygraphy/tensor.h>
 
-/* Key of element i: smaller is better, better being larger values or, with `largest` false, smaller
- * ones. Zeros of both signs are equal; NaN is the largest value of all when looking for large ones,
- * and comes first among small ones too, as NumPy's argmin has it. */
+/* Key of element i. Smaller keys come first: larger values if `largest`, else smaller values. Zeros
+ * of both signs are equal. NaN comes first in both orders, like in NumPy's argmax and argmin. */
 uint64_t key_of(pgy_dtype dtype, const void *data, size_t i, bool largest);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs inside nodes. Shapes of a loop are found by repetition: a carried value that comes out of
- * the body with another dimension than it went in has an unknown one, and with that the body is
- * inferred again. */
+/* Graphs inside nodes. Shapes in loops are found by iteration: if a carried value leaves the body
+ * with another dimension than it entered, this dimension becomes unknown and the body is inferred
+ * again. */
 #include "ops/class_loop.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ pgy_status loop_infer_graph(op_infer *c, const char *attr, const op_value *input
                                 err);
 }
 
-/* Does it cover every size? One with a limit does not. */
+/* Whether the dim covers every size; an unknown with an upper bound does not. */
 static bool is_open(dim d)
 {
     int64_t most;
@@ -55,7 +55,7 @@ static bool same_elements(const op_value *a, const op_value *b)
     return true;
 }
 
-/* What holds for the elements of either sequence. */
+/* loop_merge for the elements of two sequences. */
 static bool merge_sequence(op_infer *c, op_value *to, const op_value *from, const char *why)
 {
     op_value *element = arena_alloc(c->memory, sizeof *element);

@@ -23,7 +23,7 @@ static pgy_status check_reduction(const op_node *n, pgy_error *err)
     return op_error(n, err, PGY_E_ARGUMENT, "attribute reduction is not none, sum or mean");
 }
 
-/* A loss for each label. */
+/* Infers the shape of one loss per label. */
 static pgy_status infer_each(op_infer *c, pgy_error *err)
 {
     const op_value *labels = &c->inputs[LABELS];

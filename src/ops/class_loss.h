@@ -9,7 +9,7 @@ extern const op_attr_def loss_attrs[];
 
 /* Output 0: one loss for each index (reduction "none") or a scalar. */
 pgy_status loss_infer(op_infer *c, pgy_error *err) PGY_MUST_CHECK;
-/* Output 0 from log-probabilities in the shape of input 0. */
+/* Computes output 0 from log-probabilities in the shape of input 0. */
 pgy_status loss_run(op_eval *c, const double *log_prob, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batched matrix products for MatMul, MatMulInteger and QLinearMatMul. A matrix on the right that
- * is shared by the whole batch makes the batch one tall product. */
+/* Batched matrix products for MatMul, MatMulInteger and QLinearMatMul. If the whole batch shares
+ * the right matrix, it becomes one tall product. */
 #include "ops/class_matmul.h"
 
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include "base/system.h"
 #include "ops/class_rows.h"
 
-enum { MANY = 8 }; /* from so many products on each goes to a thread of its own */
+enum { MANY = 8 }; /* from this number on, threads run whole products, else parts of one product */
 
 static pgy_status check_inner(op_infer *c, size_t a, size_t b, pgy_error *err)
 {
@@ -58,7 +58,7 @@ double matmul_flops(const op_infer *c, size_t a)
     return x->rank < 1 ? 0 : 2 * dims_product(&c->outputs[0]) * (double)x->dims[x->rank - 1].value;
 }
 
-/* Steps of one operand through the batch: 0 where it is repeated. */
+/* Strides of one operand through the batch; 0 on broadcast axes. */
 static void batch_strides(size_t *strides, const matmul_plan *p, const int64_t *shape, size_t rank,
                           size_t matrix)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner operator sees copies in the plain order; its output is put into blocks again. Shapes
- * are those of the plain order in both. */
+/* The inner operator gets row-major copies; its output is converted back to the blocked layout.
+ * Both layouts have the same shapes. */
 #include "ops/class_nchwc.h"
 
 #include "ops/move.h"
@@ -60,20 +60,20 @@ pgy_status nchwc_from_plain(pgy_tensor **out, const op_node *n, const pgy_tensor
 
 /* ---- Convolutions --------------------------------------------------------------------------- */
 
-/* Of a group: one channel in, one out. */
+/* Each group has one input and one output channel. */
 static bool is_depthwise(const op_node *n, const int64_t *weights)
 {
     return weights[1] == 1 && weights[0] == op_attr_int(n, "group", 1);
 }
 
-/* An image of fewer channels than a block is taken as it is. */
+/* An image with fewer channels than a block stays row-major. */
 static bool takes_plain(const op_node *n, const int64_t *weights, size_t block)
 {
     return !is_depthwise(n, weights) && weights[1] < (int64_t)block;
 }
 
-/* Weights lie as [O / B, I / B, spatial..., B of I, B of O], or, where the image is taken as it is
- * or each channel is alone, as [O / B, I, spatial..., B of O]. */
+/* Weights lie as [O / B, I / B, spatial..., B of I, B of O], or, if the image is row-major or the
+ * convolution depthwise, as [O / B, I, spatial..., B of O]. */
 static pgy_status plain_weights(pgy_tensor **out, const op_node *n, const pgy_tensor *w,
                                 pgy_error *err)
 {
@@ -125,7 +125,7 @@ pgy_status nchwc_infer(op_infer *c, pgy_error *err)
     if (st) return st;
     for (size_t i = 0; i < node.input_count; i++) {
         values[i] = c->inputs[i];
-        values[i].data = NULL; /* in another order */
+        values[i].data = NULL; /* the data are in another layout */
     }
     inner.node = &node;
     inner.inputs = values;

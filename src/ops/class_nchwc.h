@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images whose channels lie in blocks, as ONNX Runtime's optimiser makes them for its convolutions
- * (domain com.microsoft.nchwc): a tensor of shape [N, C, spatial...] holds its elements in the
- * order [N, C / B, spatial..., B]. B is 8 or 16, whichever the machine that saved the model had; no
- * node says so. The graph finds it from the shapes of the model and adds it to each node as
+/* Images with blocked channels, which ONNX Runtime's optimiser makes for its convolutions (domain
+ * com.microsoft.nchwc): a tensor of shape [N, C, spatial...] holds its elements in the order [N, C
+ * / B, spatial..., B]. B is 8 or 16, depending on the machine that saved the model, and no node
+ * stores it. The graph derives it from the shapes in the model and adds it to each node as
  * attribute `block_size`. */
 #ifndef OPS_CLASS_NCHWC_H
 #define OPS_CLASS_NCHWC_H
@@ -17,13 +17,15 @@
 
 /* B; PGY_E_ARGUMENT if it is neither 8 nor 16. */
 pgy_status nchwc_block(size_t *out, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Copies in the order of the shape, and back. PGY_E_SHAPE if B does not divide the channels. */
+/* Copy a tensor to the row-major layout of its shape, and back. PGY_E_SHAPE if B does not divide
+ * the channels. */
 pgy_status nchwc_to_plain(pgy_tensor **out, const op_node *n, const pgy_tensor *x,
                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status nchwc_from_plain(pgy_tensor **out, const op_node *n, const pgy_tensor *x,
                             pgy_error *err) PGY_MUST_CHECK;
 
-/* An operator that is one of the plain layout, with image 0 (and 3) and the weights in blocks. */
+/* The row-major operator that computes a blocked one; image 0 (and 3) and the weights are
+ * blocked. */
 typedef struct nchwc_spec {
     const char *domain, *inner;
     int64_t version;

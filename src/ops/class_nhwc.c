@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner operator sees copies with the channels second; its output is copied back. */
+/* The inner operator gets copies with the channels in axis 1; its output is copied back. */
 #include "ops/class_nhwc.h"
 
 #include <string.h>

@@ -12,11 +12,11 @@ typedef struct norm_stats {
 norm_stats norm_of(const double *x, size_t count);
 double norm_flops(const op_infer *c); /* about eight per element */
 
-/* Input i, if it is there, can be broadcast to the last axes of input 0; unknown dims pass.
+/* Checks that input i, if present, can be broadcast to the last axes of input 0; unknown dims pass.
  * PGY_E_SHAPE */
 pgy_status norm_check(const op_infer *c, size_t i, pgy_error *err) PGY_MUST_CHECK;
-/* Strides (0 where it is repeated) of a tensor that broadcasts to the last axes of `shape`.
- * PGY_E_SHAPE if it does not. */
+/* Computes the strides (0 on broadcast axes) of an input that broadcasts to the last axes of
+ * `shape`. PGY_E_SHAPE if it does not. */
 pgy_status norm_broadcast(size_t *strides, const op_eval *c, size_t input, const int64_t *shape,
                           size_t rank, pgy_error *err) PGY_MUST_CHECK;
 

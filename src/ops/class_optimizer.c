@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every group of tensors is walked in step; gradients must have the shape of what they are of. */
+/* All groups are processed tensor by tensor; gradients and state must have the shape of their
+ * tensor. */
 #include "ops/class_optimizer.h"
 
 enum { FIRST = 2 }; /* input of the first tensor */
 
-/* Tensors that are optimised; the inputs behind the first two are groups of that many. */
+/* Gives the number of optimised tensors; every group of inputs after the first two has this
+ * size. */
 static pgy_status group_size(size_t *out, const op_node *n, size_t kept, pgy_error *err)
 {
     const size_t given = n->input_count - FIRST;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of training: learning rate, step count, and then the tensors to be optimised, their
- * gradients and what is kept of earlier steps, each group as long as the first. Outputs are the new
- * tensors and the new kept ones. */
+/* Training steps. Inputs are learning rate, step count, and groups of equal length: the optimised
+ * tensors, their gradients and up to two groups of optimiser state. Outputs are the new tensors and
+ * the new state. */
 #ifndef OPS_CLASS_OPTIMIZER_H
 #define OPS_CLASS_OPTIMIZER_H
 
@@ -9,13 +9,13 @@
 
 enum { OPTIMIZER_MAX_KEPT = 2 };
 
-/* One element: x and kept[] become the new ones. `rate` is already adjusted to the step. */
+/* Updates one element: x and its state kept[]. `rate` is the rate of this step. */
 typedef void (*optimizer_step)(double *x, double gradient, double *kept, double rate,
                                const void *user);
 
-/* Shapes; `kept` groups stand behind the gradients. */
+/* Shape rule; `kept` groups of state follow the gradients. */
 pgy_status optimizer_infer(op_infer *c, size_t kept, pgy_error *err) PGY_MUST_CHECK;
-/* Learning rate and step count, which must be scalars. */
+/* Reads learning rate and step count, which must have one element each. */
 pgy_status optimizer_start(const op_eval *c, double *rate, int64_t *count,
                            pgy_error *err) PGY_MUST_CHECK;
 pgy_status optimizer_run(op_eval *c, size_t kept, double rate, optimizer_step step,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forbidden keys get mask_filter_value, which is finite, added to their scores; so a query whose
- * keys are all forbidden still has a result. */
+/* mask_filter_value is added to the scores of masked keys. It is finite, so a query whose keys are
+ * all masked still has a result. */
 #include "ops/class_packed_attention.h"
 
 #include <string.h>
@@ -11,9 +11,9 @@ typedef struct mask_shape {
     size_t batch, heads, rows, total; /* heads: 1 unless the added scores differ by head */
 } mask_shape;
 
-/* Is key `col` closed for query `row`? The mask holds lengths [B], ends and then starts [2 B],
- * lengths and starts of sequences [3 B + 2], or flags [B, T], [B, S, T] or, for the longest
- * sequence that there may be, [B, 1, M, M]. */
+/* Whether key `col` is masked for query `row`. The mask holds lengths [B], ends and then starts [2
+ * B], lengths and starts of sequences [3 B + 2], or flags [B, T], [B, S, T] or, for a maximum
+ * sequence length M, [B, 1, M, M]. */
 static bool is_closed(const op_eval *c, size_t input, const mask_shape *m, size_t b, size_t row,
                       size_t col)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ONNX Runtime's attention operators share: biases of the projections, masks that are lengths
- * or flags, and the run of the standard operator on them. */
+/* Shared by ONNX Runtime's attention operators: biases of the projections, masks given as lengths
+ * or flags, and the run of the standard operator on the result. */
 #ifndef OPS_CLASS_PACKED_ATTENTION_H
 #define OPS_CLASS_PACKED_ATTENTION_H
 
@@ -10,11 +10,11 @@ typedef struct packed_attention {
     op_tensor parts[6]; /* query, key, value [B, length, width]; mask (made here); past key, value
                            [B, heads, past, size] or empty */
     op_tensor made[4];  /* output, the caches with the past in front, and the scores if asked for */
-    size_t mask, bias;  /* inputs: the padding mask and what is added to the scores */
-    bool scores;        /* after the softmax */
+    size_t mask, bias;  /* positions of two inputs: the padding mask and the bias of the scores */
+    bool scores;        /* whether to return the scores, after the softmax */
 } packed_attention;
 
-/* Attributes num_heads, scale, unidirectional and mask_filter_value are the node's. */
+/* Reads num_heads, scale, unidirectional and mask_filter_value from the node. */
 pgy_status packed_attention_run(packed_attention *a, const op_eval *c,
                                 pgy_error *err) PGY_MUST_CHECK;
 void packed_attention_deinit(packed_attention *a);

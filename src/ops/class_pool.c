@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What MaxPool, AveragePool, LpPool and the global pools share. */
+/* Shared by MaxPool, AveragePool, LpPool and the global pools. */
 #include "ops/class_pool.h"
 
 #include "ops/class_rows.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling: shape rules of windowed and global pools, and the sharing of output rows to threads. */
+/* Pooling: shape rules of windowed and global pools, and the distribution of output rows to
+ * threads. */
 #ifndef OPS_CLASS_POOL_H
 #define OPS_CLASS_POOL_H
 
@@ -23,7 +24,7 @@ typedef struct pool_problem {
 } pool_problem;
 
 pgy_status pool_prepare(pool_problem *p, const op_eval *c, pgy_error *err) PGY_MUST_CHECK;
-/* One output row: its plane and its place among the plane's rows. */
+/* Computes output row `row` of plane `plane`. */
 typedef void (*pool_row)(const pool_problem *p, size_t plane, size_t row);
 void pool_run(const pool_problem *p, pool_row row);
 /* Calls global(c, plane, x, count) for every plane of input 0; the result is stored in output 0. */

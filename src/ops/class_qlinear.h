@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators on quantised tensors that are defined by the one on floats: inputs are dequantised, the
+/* Quantised operators that are defined by an operator on floats: inputs are dequantised, the inner
  * operator runs in double precision, and its output is quantised. */
 #ifndef OPS_CLASS_QLINEAR_H
 #define OPS_CLASS_QLINEAR_H
@@ -8,9 +8,9 @@
 
 typedef struct qlinear_spec {
     const char *inner;   /* operator of the default domain */
-    int64_t version;     /* of it; attribute `opset`, where given, goes before */
-    size_t first, count; /* data inputs are first, first + 3...; each has scale and zero point
-                            behind it; count 0: all there are */
+    int64_t version;     /* of the inner operator; the node's attribute `opset` overrides it */
+    size_t first, count; /* data inputs are first, first + 3...; scale and zero point follow each;
+                            count 0: all inputs */
     size_t scale;        /* input with the output's scale; its zero point is the next */
 } qlinear_spec;
 
@@ -18,10 +18,10 @@ typedef struct qlinear_spec {
 pgy_status qlinear_infer(op_infer *c, pgy_error *err);
 pgy_status qlinear_eval(op_eval *c, pgy_error *err);
 
-/* Input i as floats by the scale and zero point behind it. */
+/* Dequantises input i with the scale and zero point that follow it. */
 pgy_status qlinear_dequantise(op_tensor *out, const op_eval *c, size_t i,
                               pgy_error *err) PGY_MUST_CHECK;
-/* Output 0 from floats by input `scale` and the zero point behind it. */
+/* Quantises floats to output 0 with input `scale` and the zero point that follows it. */
 pgy_status qlinear_quantise(op_eval *c, const pgy_tensor *made, size_t scale,
                             pgy_error *err) PGY_MUST_CHECK;
 

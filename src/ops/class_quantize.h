@@ -10,14 +10,15 @@ typedef struct quantize_grid {
     size_t count, size, inner, block, blocks;
     bool per_tensor, blocked;
 } quantize_grid;
-/* From the shapes of x (input 0), scale (1) and zero point (2); PGY_E_SHAPE where they do not fit.
+/* Fills `g` from the shapes of x (input 0), scale (1) and zero point (2). PGY_E_SHAPE if they do
+ * not fit.
  */
 pgy_status quantize_grid_init(quantize_grid *g, const op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 size_t quantize_scale_index(const quantize_grid *g, size_t i);
 /* The type an attribute names by its ONNX code; NONE if absent or 0. */
 pgy_status quantize_type(pgy_dtype *out, const op_node *n, const char *attr,
                          pgy_error *err) PGY_MUST_CHECK;
-/* Nearest integer to v, halves to even, moved by zero and limited to what an integer type holds. */
+/* Rounds v to the nearest integer, halves to even, adds `zero` and saturates to the type. */
 int64_t quantize_int(double v, int64_t zero, pgy_dtype to);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions. Axes are merged into runs that are kept or reduced. Where the innermost run is
- * reduced, an output element folds contiguous rows; where it is kept, whole rows are folded element
- * by element, in blocks of columns. Either way each output element is folded in one order, so that
- * threads change nothing. */
+/* Reductions. Adjacent axes are merged into runs that are kept or reduced. If the innermost run is
+ * reduced, an output element folds contiguous rows; if it is kept, whole rows are folded element by
+ * element, in blocks of columns. Both fold each output element in a fixed order, so results do not
+ * depend on threads. */
 #include "ops/class_reduce.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ const op_attr_def reduce_attrs[] = {
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
 
-/* No axes mean all of them, or none with noop_with_empty_axes. */
+/* Without axes all are reduced, or none if noop_with_empty_axes is set. */
 static void mark_default(bool *reduced, const op_node *n, size_t rank)
 {
     bool none = op_attr_int(n, "noop_with_empty_axes", 0) != 0;
@@ -103,7 +103,7 @@ static const fold_kind FOLDS[] = {
 
 enum { COLUMNS = 256 }; /* of a block */
 
-/* Runs of axes, outermost first. */
+/* Nested runs of axes, outermost first. */
 typedef struct walk {
     size_t rank, count;
     size_t extents[PGY_MAX_RANK], strides[PGY_MAX_RANK];
@@ -113,9 +113,9 @@ typedef struct reduction {
     const op_eval *c;
     fold_kind fold;
     walk kept, reduced;
-    size_t inner; /* of the innermost run if it is kept, and then left out of `kept`; else 0 */
-    size_t row;   /* of the innermost run if it is reduced, and then left out of `reduced` */
-    int64_t empty_max, empty_min; /* what integers fold from */
+    size_t inner; /* size of the innermost run if it is kept (`kept` excludes it then); else 0 */
+    size_t row;   /* size of the innermost run if it is reduced (`reduced` excludes it then) */
+    int64_t empty_max, empty_min; /* initial values for integers */
 } reduction;
 
 static size_t walk_offset(const walk *w, size_t index)
@@ -220,7 +220,7 @@ static void int_limits(pgy_dtype dtype, int64_t *least, int64_t *most)
 #define EMPTY_MIN(r) 1
 #include "ops/reduce.inc"
 
-/* y = largest + log(sum exp(x - largest)), the largest being in y already. */
+/* y = largest + log(sum exp(x - largest)), where y holds the largest already. */
 static void log_sum_exp(size_t begin, size_t end, void *user)
 {
     const reduction *r = user;
@@ -303,7 +303,7 @@ static void run(const reduction *r, reduce_kind kind)
     finish(r, kind, elements);
 }
 
-/* log(sum(exp)) of integers, through doubles and truncated. */
+/* log(sum(exp)) of integers, computed in doubles and truncated. */
 static pgy_status integer_log_sum_exp(op_eval *c, const reduction *r, pgy_error *err)
 {
     double *x = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pattern becomes a program of few instructions (match a set, split, jump, assert), which runs
- * over all its states at once, so no pattern makes it slow. Which of several ways matches is never
- * asked, so lazy quantifiers are the greedy ones. Repetitions copy the program of what they repeat,
- * up to a limit. */
+/* The pattern is compiled to a program of few instructions (match a set, split, jump, assert). It
+ * runs in all its states at once, so no pattern takes exponential time. Only whether the text
+ * matches counts, not how, so lazy quantifiers equal greedy ones. A repetition copies the program
+ * of its body, up to a limit. */
 #include "ops/class_regex.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ static pgy_status emit_one(parser *p, uint32_t low, uint32_t high)
     return st ? st : emit_set(p, first, false);
 }
 
-/* Room for one instruction before `at`; targets behind it move along. */
+/* Inserts an instruction before `at` and adjusts the jump targets behind it. */
 static pgy_status insert(parser *p, size_t at, instruction i)
 {
     pgy_status st = emit(p, i);
@@ -157,7 +157,8 @@ static pgy_status add_class(parser *p, const named_class *c, bool negated)
     return !st && negated ? add_range(p, next, 0x10FFFF) : st;
 }
 
-/* \d and the like, behind the backslash; NULL for what is one character. */
+/* The class of an escape like \d, at the position after the backslash; NULL for an escaped
+ * character. */
 static const named_class *perl_class(parser *p, bool *negated)
 {
     if (p->at >= p->end) return NULL;
@@ -185,7 +186,7 @@ static pgy_status read_number(parser *p, uint32_t *c, int base, size_t least, si
     return PGY_OK;
 }
 
-/* What one escaped character stands for; `at` is behind the backslash. */
+/* Reads one escaped character; `at` is the position after the backslash. */
 static pgy_status read_escape(parser *p, uint32_t *c)
 {
     static const char LETTERS[] = "afnrtv", MEANT[] = "\a\f\n\r\t\v";
@@ -215,7 +216,7 @@ static pgy_status class_end(parser *p, uint32_t *c)
     return take(p, "\\") ? read_escape(p, c) : read_char(p, c);
 }
 
-/* One entry of [...]: a class, a character or a range. */
+/* Reads one entry of [...]: a class, a character or a range. */
 static pgy_status class_entry(parser *p)
 {
     uint32_t low, high;
@@ -266,7 +267,7 @@ static pgy_status parse_class(parser *p)
 
 static pgy_status parse_choice(parser *p);
 
-/* (?i), (?i-s:...) and the like: *group tells whether what follows is one. */
+/* Reads flags like (?i) or (?i-s:...); *group tells whether they open a group. */
 static pgy_status parse_flags(parser *p, bool *group)
 {
     static const char LETTERS[] = "imsU";
@@ -324,7 +325,7 @@ static pgy_status parse_escape(parser *p)
     return st ? st : emit_one(p, c, c);
 }
 
-/* What a quantifier may stand behind. */
+/* Reads an atom, to which a quantifier may apply. */
 static pgy_status parse_atom(parser *p)
 {
     uint32_t c;
@@ -375,7 +376,7 @@ static pgy_status repeat_optional(parser *p, size_t begin)
     return insert(p, begin, (instruction){.op = OP_SPLIT, .x = (uint32_t)begin + 1, .y = end + 1});
 }
 
-/* The block `least` times and then up to `most` (SIZE_MAX: any number). */
+/* Repeats the block at least `least` and at most `most` times (SIZE_MAX: no limit). */
 static pgy_status repeat_counted(parser *p, size_t begin, size_t least, size_t most)
 {
     regex *r = p->r;
@@ -400,7 +401,7 @@ static pgy_status repeat_counted(parser *p, size_t begin, size_t least, size_t m
     return st;
 }
 
-/* {n}, {n,} or {n,m}; anything else is text. */
+/* Reads {n}, {n,} or {n,m}; false: the brace is ordinary text. */
 static bool take_counts(parser *p, size_t *least, size_t *most)
 {
     const char *start = p->at;

@@ -11,7 +11,8 @@ typedef struct regex regex;
 /* PGY_E_ARGUMENT naming the place in the pattern; PGY_E_UNSUPPORTED for Unicode classes (\pL). */
 pgy_status regex_compile(regex **out, span pattern, pgy_error *err) PGY_MUST_CHECK;
 void regex_destroy(regex *r); /* NULL is fine */
-/* Time is at most length of the text times size of the pattern. PGY_E_MEMORY */
+/* Whether the whole text matches. Takes time proportional to text length times pattern size at
+ * most. PGY_E_MEMORY */
 pgy_status regex_matches(bool *out, const regex *r, span text, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running the program of a regular expression: over all its states at once, a character at a time.
+/* Runs the program of a regular expression in all its states at once, one character at a time.
  */
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -21,7 +21,8 @@ static void put_state(states *s, uint32_t i)
     s->list[s->count++] = i;
 }
 
-/* Does the assertion hold between two characters? -1 stands for the ends of the text. */
+/* Whether the assertion holds between two characters; -1 stands for the start or end of the
+ * text. */
 static bool holds(const instruction *i, int64_t before, int64_t after)
 {
     if (i->op == OP_BEGIN) return before < 0 || (i->x && before == '\n');
@@ -29,8 +30,8 @@ static bool holds(const instruction *i, int64_t before, int64_t after)
     return (regex_is_word(before) != regex_is_word(after)) != (i->x != 0);
 }
 
-/* Adds a state with all that follow from it without a character. The set's own list is the stack of
- * those to be looked at. */
+/* Adds a state and all states that it reaches without reading a character. The set's list serves as
+ * the work list. */
 static void follow(states *s, const regex *r, uint32_t first, int64_t before, int64_t after)
 {
     size_t next = s->count;
@@ -60,7 +61,8 @@ static bool accepts(const regex *r, const instruction *i, uint32_t c)
     return found != i->negated;
 }
 
-/* The next character, -1 at the end; a byte that is no UTF-8 is one that nothing names. */
+/* The next character; -1 at the end. An invalid UTF-8 byte becomes a character that no pattern can
+ * name. */
 static int64_t next_char(const char **p, const char *end)
 {
     uint32_t c;

@@ -10,8 +10,8 @@
 #include "ops/class_regex.h"
 
 typedef enum opcode {
-    OP_SET,   /* one character of ranges [x, y); of the others if `negated` */
-    OP_SPLIT, /* x and y */
+    OP_SET,   /* matches one character in ranges [x, y), or outside them if `negated` */
+    OP_SPLIT, /* continues at both x and y */
     OP_JUMP,  /* x */
     OP_BEGIN, /* of the text, or of a line if x */
     OP_END,

@@ -44,12 +44,12 @@ pgy_status resize_scaled(dim *out, op_infer *c, dim in, double scale, pgy_error 
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
-/* For each output index `taps` source indices and weights. */
+/* Holds `taps` source indices and weights for each output index. */
 typedef struct line_map {
     size_t in, out, taps;
     size_t *index;
     double *weight;
-    bool *outside; /* tf_crop_and_resize: beyond the source */
+    bool *outside; /* tf_crop_and_resize: the position is outside the source */
 } line_map;
 
 static void map_deinit(line_map *m)
@@ -59,7 +59,8 @@ static void map_deinit(line_map *m)
     mem_free(m->outside);
 }
 
-/* Nearest positions are found in single precision, as runtimes do it: ties depend on that. */
+/* Nearest positions are computed in single precision, like in other runtimes, because ties depend
+ * on the rounding. */
 static double quotient(const resize_settings *s, double x, double scale)
 {
     return s->mode == RESIZE_NEAREST ? (double)((float)x / (float)scale) : x / scale;
@@ -127,8 +128,8 @@ static void weigh(line_map *m, const resize_settings *s, const resize_axis *a, s
     size_t *index = m->index + at * m->taps;
     double *weight = m->weight + at * m->taps, sum = 0;
     if (s->mode == RESIZE_NEAREST) {
-        /* In single precision, where exporters and runtimes have ties exactly: 3.5 / 0.7f - 0.5
-         * is 4.5. */
+        /* Exporters and runtimes get exact ties in single precision only: 3.5 / 0.7f - 0.5 is
+         * 4.5. */
         index[0] = clamp_index(round_position(s, (double)(float)x, a->scale), m->in);
         weight[0] = 1;
         return;
@@ -191,7 +192,7 @@ static void pass_lines(size_t begin, size_t end, void *user)
     }
 }
 
-/* x becomes the array resampled along `axis`; shape is updated. */
+/* Replaces x by the array resampled along `axis`; updates shape. */
 static pgy_status run_pass(double **x, int64_t *shape, size_t rank, size_t axis, const line_map *m,
                            const op_eval *c, pgy_error *err)
 {
@@ -298,7 +299,7 @@ static pgy_status nearest(op_eval *c, const line_map *maps, pgy_error *err)
     return st;
 }
 
-/* What lies outside of the source in any axis gets the given value. */
+/* Sets elements whose position is outside the source in any axis to `value`. */
 static void extrapolate(op_eval *c, const line_map *maps, double value)
 {
     const int64_t *out = out_shape(c, 0);

@@ -37,7 +37,7 @@ typedef struct resize_axis {
     double scale, roi_begin, roi_end;
 } resize_axis;
 
-/* Output size of one axis by its scale, as exporters compute it: in single precision. */
+/* Computes an axis's output size from its scale in single precision, as exporters do. */
 pgy_status resize_scaled(dim *out, op_infer *c, dim in, double scale,
                          pgy_error *err) PGY_MUST_CHECK;
 /* Fills output 0 from input 0; axes has one entry per dimension. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent networks. X W' is one product for all steps; H R' is one per step. A reversed direction
- * walks every sequence from its own end; beyond a sequence's end outputs are zero and its state
- * stays. */
+ * starts at each sequence's own end; beyond that end outputs are zero and the state does not
+ * change. */
 #include "ops/class_rnn.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static pgy_status count_directions(size_t *out, const op_node *n, pgy_error *err
                     "attribute direction is neither forward, reverse nor bidirectional");
 }
 
-/* The shape an input must have, where both are known. */
+/* Checks the shape of an input, where it and the expected one are known. */
 static pgy_status expect(op_infer *c, size_t input, int32_t rank, const dim *dims, pgy_error *err)
 {
     pgy_status st = rank_check(c, input, rank, rank, err);
@@ -199,7 +199,8 @@ static bool same_word(span s, const char *name)
     return str_equal_nocase(text, name);
 }
 
-/* Functions of all directions; parameters go, in order, to the functions that take them. */
+/* Reads the functions of all directions. Parameters are assigned, in order, to the functions that
+ * take them. */
 static pgy_status read_functions(rnn_function *to, const op_node *n, size_t directions,
                                  pgy_error *err)
 {
@@ -283,7 +284,7 @@ const double *rnn_row(const rnn_problem *p, size_t step, size_t b)
     return p->xw + row * p->gates * p->hidden;
 }
 
-/* Where a state of this direction lies in Y_h, Y_c, initial_h and initial_c. */
+/* Offset of a batch entry's state, for this direction, in Y_h, Y_c, initial_h and initial_c. */
 static size_t state_at(const rnn_problem *p, size_t b)
 {
     size_t row = p->batch_first ? b * p->directions + p->direction : p->direction * p->batch + b;
@@ -374,7 +375,7 @@ static void enter_direction(rnn_problem *p, size_t direction, const rnn_function
     if (kind->has_cell) move_states(p, p->cell, in_f64(c, RNN_C0), false);
 }
 
-/* The directions of a network, which know nothing of each other. */
+/* The directions of a network, which are independent. */
 typedef struct rnn_job {
     const rnn_problem *common;
     const rnn_function *functions;
@@ -401,7 +402,8 @@ static void direction_task(size_t d, void *user)
     mem_free(p.product);
 }
 
-/* A step of few rows is too little for several threads: then the directions run side by side. */
+/* A step of few rows is too little work for several threads; then the directions run in
+ * parallel. */
 static pgy_status run_directions(const rnn_problem *p, const rnn_function *functions,
                                  pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RNN, GRU and LSTM: shapes, directions, sequence lengths and activations; an operator brings its
- * cell. */
+/* RNN, GRU and LSTM: shapes, directions, sequence lengths and activations. Each operator supplies
+ * its cell. */
 #ifndef OPS_CLASS_RNN_H
 #define OPS_CLASS_RNN_H
 
@@ -27,7 +27,7 @@ typedef struct rnn_problem {
     double *scratch, *product; /* [batch, hidden] */
 } rnn_problem;
 
-/* Prepares a step for the whole batch after hr was computed; may be NULL. */
+/* Prepares a step for the whole batch once hr is computed; may be NULL. */
 typedef pgy_status (*rnn_prepare)(const rnn_problem *p, size_t step, pgy_error *err);
 /* Updates h (and cell) of batch entry b; xw points at its row of gates. */
 typedef void (*rnn_cell)(const rnn_problem *p, size_t b, const double *xw);
@@ -45,9 +45,9 @@ pgy_status rnn_infer(op_infer *c,
 pgy_status rnn_eval(op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 double rnn_flops(const op_infer *c);
 
-/* Activation i of the clipped x. */
+/* Clips x and applies activation i. */
 double rnn_activate(const rnn_problem *p, size_t i, double x);
-/* The same for n values in place, and without clipping. */
+/* Clip n values and apply activation i in place; rnn_apply_all does not clip. */
 void rnn_activate_all(const rnn_problem *p, size_t i, double *x, size_t n);
 void rnn_apply_all(const rnn_problem *p, size_t i, double *x, size_t n);
 /* Biases of gate g at hidden unit j: of W and of R. */

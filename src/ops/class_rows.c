@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows shared out to threads in blocks whose size depends on the work alone. */
+/* Distributes rows to threads in blocks whose size depends on the work per row alone. */
 #include "ops/class_rows.h"
 
 #include "base/system.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work by rows: sharing them out to threads, and tensors seen as [outer, length, inner] about an
+/* Work by rows: distribution to threads, and views of tensors as [outer, length, inner] around an
  * axis. */
 #ifndef OPS_CLASS_ROWS_H
 #define OPS_CLASS_ROWS_H
@@ -7,7 +7,8 @@
 #include <polygraphy/tensor.h>
 
 /* Calls task(begin, end, user) over [0, count) in blocks on several threads. `work` is the rough
- * number of operations of one item; blocks depend on nothing else, and light jobs run inline. */
+ * number of operations of one item. The block size depends on `work` alone; small jobs run on the
+ * calling thread. */
 typedef void (*rows_task)(size_t begin, size_t end, void *user);
 void rows_run(size_t count, size_t work, rows_task task, void *user);
 

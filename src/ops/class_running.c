@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running sums and products along an axis, optionally without the element itself (exclusive) or
- * from the end (reverse). Integers wrap as unsigned ones do, which is exact in two's complement. */
+ * from the end (reverse). Integers wrap like unsigned ones, so results are exact modulo 2^64. */
 #include "ops/class_running.h"
 
 #include "ops/class_check.h"

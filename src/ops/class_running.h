@@ -5,7 +5,7 @@
 
 #include "ops/op.h"
 
-/* op_def.user of the members. */
+/* Values of op_def.user. */
 enum running_kind { RUNNING_SUM, RUNNING_PRODUCT };
 
 extern const op_attr_def RUNNING_ATTRS[];

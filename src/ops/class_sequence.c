@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences of tensors. In shape rules the element says what holds for every item; in evaluation
- * items are references. */
+/* Sequences of tensors. In shape rules, one element describes what is known of every item; in
+ * evaluation, items are references. */
 #include "ops/class_sequence.h"
 
 #include "ops/class_loop.h"

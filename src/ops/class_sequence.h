@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators on sequences share: elements in shape rules, items in evaluation. A sequence is
- * never changed in place; a new one holds references to the same tensors. */
+/* Shared by operators on sequences: the element in shape rules, the items in evaluation. Operators
+ * never change a sequence in place: a new one holds references to the same tensors. */
 #ifndef OPS_CLASS_SEQUENCE_H
 #define OPS_CLASS_SEQUENCE_H
 
 #include "ops/rule.h"
 
-/* The rank of the element of a sequence that has no items: what is put in decides. */
+/* Rank of the element of an empty sequence: the first inserted item decides the shape. */
 enum { SEQUENCE_NO_ITEMS = -2 };
 
-/* What is known of the elements of input i, which must be a sequence where that is known. */
+/* Gives the element of input i. Fails if the input is known not to be a sequence. */
 pgy_status sequence_element(op_value *out, const op_infer *c, size_t i,
                             pgy_error *err) PGY_MUST_CHECK;
-/* Output i is a sequence of elements like `element`, whose values are not kept. */
+/* Makes output i a sequence of elements with the type and shape of `element`. */
 pgy_status sequence_set(op_infer *c, size_t i, const op_value *element,
                         pgy_error *err) PGY_MUST_CHECK;
 
-/* The sequence of input i; borrowed. */
+/* Borrows the sequence in input i. */
 pgy_status sequence_input(op_sequence **out, const op_eval *c, size_t i,
                           pgy_error *err) PGY_MUST_CHECK;
-/* The position that input i gives, negative ones from the end; below `limit`. */
+/* Reads a position below `limit` from input i; negative ones count from the end. */
 pgy_status sequence_position(size_t *out, const op_eval *c, size_t i, size_t count, size_t limit,
                              pgy_error *err) PGY_MUST_CHECK;
-/* Gives a sequence to output i; the reference moves. */
+/* Moves a sequence, with its reference, to output i. */
 void sequence_output(op_eval *c, size_t i, op_sequence *s);
 
 #define SEQUENCE_ROW(op, version, inputs_least, inputs_most, flag_bits, definitions, rule, work) \

@@ -10,7 +10,7 @@
 const op_attr_def softmax_attrs_1[] = {{"axis", OP_ATTR_INT, false, "1"}, {NULL}};
 const op_attr_def softmax_attrs_13[] = {{"axis", OP_ATTR_INT, false, "-1"}, {NULL}};
 
-/* A matrix cut may also be at the very end, and a scalar has one row. */
+/* Flattening to a matrix also allows axis = rank; a scalar has one row. */
 static pgy_status find_axis(size_t *axis, const op_node *n, int32_t rank, pgy_error *err)
 {
     int64_t given = op_attr_int(n, "axis", -1);
@@ -67,7 +67,7 @@ pgy_status softmax_run(op_eval *c, softmax_row row, pgy_error *err)
     return PGY_OK;
 }
 
-/* A row that lies in one piece, without rounding in between. */
+/* Softmax of a contiguous row, without intermediate rounding. */
 static void exp_row(double *y, const double *x, size_t n, double top)
 {
     for (size_t i = 0; i < n; i++) y[i] = x[i] - top;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax, LogSoftmax and Hardmax: functions of the rows along an axis. Before version 13 the input
- * is seen as a matrix that is cut at the axis, so a row covers all later axes too. */
+ * is flattened to a matrix at the axis, so a row covers all later axes, too. */
 #ifndef OPS_CLASS_SOFTMAX_H
 #define OPS_CLASS_SOFTMAX_H
 
@@ -11,12 +11,12 @@ extern const op_attr_def softmax_attrs_1[], softmax_attrs_13[];
 
 pgy_status softmax_infer(op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 double softmax_flops(const op_infer *c);
-/* y[i * step] from x[i * step], i < n; in model precision every step is rounded to `type`, else
- * that is NONE. */
+/* Computes y[i * step] from x[i * step] for i < n. In model precision every operation rounds to
+ * `type`; else it is NONE. */
 typedef void (*softmax_row)(double *y, const double *x, size_t n, size_t step, pgy_dtype type);
 pgy_status softmax_run(op_eval *c, softmax_row row, pgy_error *err) PGY_MUST_CHECK;
 
-/* Softmax of a row by the steps of its function body. */
+/* Softmax of a row, with the operations of ONNX's function body. */
 void softmax_exp(double *y, const double *x, size_t n, size_t step, pgy_dtype type);
 /* The declared type of input i in model precision, else NONE. */
 static inline pgy_dtype softmax_type(const op_eval *c, size_t i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers are written in hexadecimal; in texts zero bytes are escaped and the length goes in front,
- * so that several keys may stand behind one another. */
+/* Numbers are written in hexadecimal. In texts zero bytes are escaped, and the length precedes
+ * them, so that keys can be concatenated. */
 #include "ops/class_text_key.h"
 
 #include <inttypes.h>

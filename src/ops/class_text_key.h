@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements as keys of a strmap, whose keys end at a zero byte: equal elements, and only they, have
- * equal texts. */
+/* Elements as keys of a strmap, whose keys end at a zero byte. Texts are equal exactly if the
+ * elements are. */
 #ifndef OPS_CLASS_TEXT_KEY_H
 #define OPS_CLASS_TEXT_KEY_H
 
@@ -8,7 +8,7 @@
 
 void text_key_string(str *key, const char *text, size_t size);
 void text_key_int(str *key, int64_t value);
-void text_key_float(str *key, double value); /* all NaN are one, and so are the zeros */
+void text_key_float(str *key, double value); /* all NaNs give one key, and so do both zeros */
 /* Element i of data in storage type (text, i64 or f64). */
 void text_key_element(str *key, pgy_dtype storage, const void *data, size_t i);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Index tuples of GatherND and ScatterND: their length decides ranks, their entries offsets. */
+/* Index tuples of GatherND and ScatterND: their length decides ranks, their entries decide
+ * offsets. */
 #include "ops/class_tuples.h"
 
 #include "ops/move.h"

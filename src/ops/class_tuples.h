@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What GatherND and ScatterND share: the last axis of the indices holds coordinates into the data.
+/* Shared by GatherND and ScatterND: the last axis of the indices holds coordinates into the data.
  */
 #ifndef OPS_CLASS_TUPLES_H
 #define OPS_CLASS_TUPLES_H
 
 #include "ops/rule.h"
 
-/* Length of the index tuples. False: not known yet. */
+/* Gives the length of the index tuples. False: unknown. */
 bool tuples_length(const op_infer *c, size_t batch_dims, int64_t *out, pgy_status *st,
                    pgy_error *err);
 
 typedef struct tuples {
     const int64_t *indices;
     size_t count, length;  /* tuples, and coordinates of each */
-    size_t batches;        /* of the data; tuples are split evenly over them */
-    const int64_t *dims;   /* the dimensions the coordinates go into */
-    size_t block;          /* elements that one tuple names */
+    size_t batches;        /* of the data; each has the same number of tuples */
+    const int64_t *dims;   /* the dimensions that the coordinates index */
+    size_t block;          /* elements that one tuple selects */
     size_t batch_elements; /* of the data in one batch */
 } tuples;
 pgy_status tuples_begin(tuples *t, const op_eval *c, const pgy_tensor *data, size_t batch_dims,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shape rule and evaluation of elementwise operators of one input. The operators' own files
- * hold the loops; here the storage type chooses one and large tensors are cut into pieces for
+ * hold the loops; this file chooses one by storage type and cuts large tensors into pieces for
  * several threads. */
 #include "ops/class_unary.h"
 

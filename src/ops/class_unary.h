@@ -14,7 +14,7 @@ typedef struct unary_spec {
     unary_loop f64, i64, u64, boolean;    /* NULL: not for this storage type */
     const char *params[UNARY_PARAMS];     /* float attributes handed to the loop as doubles */
     bool predicate;                       /* the output is boolean */
-    dim (*symbolic)(dim_table *t, dim x); /* on values of shape arithmetic; may be NULL */
+    dim (*symbolic)(dim_table *t, dim x); /* the function on symbolic values; may be NULL */
 } unary_spec;
 
 /* op_def.user_data is the unary_spec. */

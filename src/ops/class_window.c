@@ -110,7 +110,7 @@ pgy_status window_out(dim *out, const window *w, op_infer *c, size_t i, dim in, 
         return PGY_OK;
     }
     dim extent = dim_add(t, dim_mul(t, dim_sub(t, kernel, one), dim_const(w->dilation[i])), one);
-    dim started = dim_add(t, in, dim_const(w->begin[i])); /* a window must start before this */
+    dim started = dim_add(t, in, dim_const(w->begin[i])); /* every window starts before this */
     dim padded = dim_add(t, started, dim_const(w->end[i]));
     pgy_status st = check_fit(w, c, i, padded, kernel, extent, err);
     if (st) return st;
@@ -120,8 +120,8 @@ pgy_status window_out(dim *out, const window *w, op_infer *c, size_t i, dim in, 
         return PGY_OK;
     }
     *out = dim_add(t, dim_div_ceil(t, room, stride), one);
-    /* A last window wholly in the end padding is dropped; it cannot be there if the kernel reaches
-     * over it. */
+    /* Drops a last window that lies wholly in the end padding. If the kernel is longer than the
+     * padding, no such window exists. */
     if (!dim_is_const(extent) || extent.value < w->end[i] + w->stride[i])
         *out = dim_min(t, *out, dim_div_ceil(t, started, stride));
     return PGY_OK;

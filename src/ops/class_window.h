@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows sliding over the spatial axes: attributes, output size with symbolic dims, and the walk
- * over input rows that convolution and pooling share. */
+/* Windows that slide over the spatial axes: attributes, output size with symbolic dims, and the
+ * iteration over input rows that convolution and pooling share. */
 #ifndef OPS_CLASS_WINDOW_H
 #define OPS_CLASS_WINDOW_H
 
@@ -24,30 +24,33 @@ typedef struct window {
     int64_t in[WINDOW_MAX], out[WINDOW_MAX]; /* after window_resolve */
 } window;
 
-/* Attributes kernel_shape, strides, dilations, pads, auto_pad, ceil_mode, all checked. kernel stays
- * 0 without kernel_shape. */
+/* Reads and checks attributes kernel_shape, strides, dilations, pads, auto_pad and ceil_mode.
+ * kernel stays 0 without kernel_shape. */
 pgy_status window_read(window *w, const op_node *n, size_t rank, pgy_error *err) PGY_MUST_CHECK;
-/* Takes the kernel's size from the weights where the attribute is absent, else they must agree. */
+/* Takes the kernel's size from the weights' shape if the attribute is absent; else checks that both
+ * agree. */
 pgy_status window_kernel(window *w, const op_node *n, const int64_t *shape,
                          pgy_error *err) PGY_MUST_CHECK;
-/* Output size along one axis; `kernel` is its size, which may be symbolic. */
+/* Computes the output size along one axis; `kernel` is the kernel's size there, possibly
+ * symbolic. */
 pgy_status window_out(dim *out, const window *w, op_infer *c, size_t axis, dim in, dim kernel,
                       pgy_error *err) PGY_MUST_CHECK;
 /* Sets in, out and, for automatic padding, begin and end. */
 void window_resolve(window *w, const int64_t *in, const int64_t *out);
 
-/* Rows are runs along the last spatial axis. All are products of the other axes. */
+/* Counts. A row is a run along the last spatial axis, so rows and taps are products over the other
+ * axes. */
 size_t window_out_rows(const window *w);
 size_t window_in_rows(const window *w);
-size_t window_taps(const window *w); /* of the axes before the last */
+size_t window_taps(const window *w); /* kernel positions in the axes before the last */
 size_t window_kernel_count(const window *w);
 size_t window_in_count(const window *w);
 size_t window_out_count(const window *w);
-/* Which input row output row `row` meets at tap `tap` of the outer axes. False: it lies in the
- * padding. */
+/* Gives the input row that output row `row` reads at tap `tap` of the outer axes. False: it lies in
+ * the padding. */
 bool window_row(const window *w, size_t row, size_t tap, size_t *in_row);
-/* Output columns [*lo, *hi) that meet an input column at column tap `tap`; *first is the one that
- * *lo meets. */
+/* Gives the output columns [*lo, *hi) that read inside the input at column tap `tap`; *lo reads
+ * input column *first. */
 void window_columns(const window *w, int64_t tap, int64_t *lo, int64_t *hi, int64_t *first);
 
 #endif

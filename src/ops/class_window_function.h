@@ -11,7 +11,7 @@ extern const op_attr_def window_function_attrs[];
 /* op_def.user_data is an array of WINDOW_FUNCTION_TERMS doubles: the factor of each cosine. */
 pgy_status window_function_infer(op_infer *c, pgy_error *err);
 pgy_status window_function_eval(op_eval *c, pgy_error *err);
-/* The type that attribute `name` says by its code, 1 by default; only numbers. */
+/* Reads a numeric type from attribute `name`, which holds its ONNX code (default 1, float32). */
 pgy_status window_function_type(pgy_dtype *out, const op_node *n, const char *name,
                                 pgy_error *err) PGY_MUST_CHECK;
 /* Stores doubles into an output of any numeric type: integers are truncated. */

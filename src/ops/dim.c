@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic and order of dimensions. Numbers alone never touch the table; whatever else there is
- * goes through polynomials (dim_expr.c), and what none of them can say becomes an atom: a floor, a
- * minimum or a maximum. */
+/* Arithmetic and order of dimensions. Operations on numbers never touch the table. All others use
+ * polynomials (dim_expr.c); a result that is no polynomial becomes an atom: a floor, a minimum or a
+ * maximum. */
 #include "ops/dim.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "ops/dim_expr.h"
 
-enum { MAX_DEPTH = 6 }; /* of floors, minima and maxima in each other */
+enum { MAX_DEPTH = 6 }; /* nesting depth of floors, minima and maxima */
 
 dim dim_const(int64_t v)
 {
@@ -89,7 +89,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-/* a / b for monomials; *out NULL means 1. False: not divisible. */
+/* Divides monomials; NULL *out means 1. False: not divisible. */
 static bool divide_terms(dim_table *t, const term **out, const term *a, const term *b)
 {
     const atom *rest[DIM_MAX_DEGREE];
@@ -138,7 +138,7 @@ static int depth_of(dim d)
     return depth;
 }
 
-/* Lower bounds; INT64_MIN where there is none. */
+/* Lower bound of a term; INT64_MIN if it has none. */
 static int64_t term_least(const term *t)
 {
     int64_t product = 1;

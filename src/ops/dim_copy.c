@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of whole tables. Canonical form depends on the order of ids, so a copy keeps them: entries
- * are copied in the order in which they were interned, and what an entry refers to is older. */
+/* Copies of whole tables. Canonical form depends on the order of ids, so a copy keeps the ids:
+ * entries are copied in the order in which they were interned. An entry refers to older entries
+ * only. */
 #include "base/alloc.h"
 #include "ops/dim_expr.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions in canonical form. Everything is interned by a text key made of ids, so equal values
- * are one pointer. Terms are kept in graded lexicographic order, which makes long division exact
- * wherever a quotient exists. What grows past the limits becomes a fresh unknown. */
+ * have the same pointer. Terms are in graded lexicographic order, so long division finds every
+ * exact quotient. A result beyond the limits becomes a fresh unknown. */
 #include "ops/dim_expr.h"
 
 #include <inttypes.h>
@@ -75,7 +75,7 @@ dim dim_intern(dim_table *t, const poly *p)
     return (dim){.expr = made};
 }
 
-/* The dim that is one atom; `key` names the atom. */
+/* The dim that consists of one atom; `key` identifies the atom in the table. */
 dim dim_intern_atom(dim_table *t, const char *key, const atom *wanted)
 {
     const atom *found = strmap_get(&t->terms, key);
@@ -174,7 +174,7 @@ bool dim_is_named(dim d)
     return !find_unknown(d, true);
 }
 
-/* Atoms are interned by what they are, which a name does not change. */
+/* Names may be set later, because they are not part of an atom's key. */
 void dim_name_unknowns(dim_table *t, dim d)
 {
     atom *a = (atom *)find_unknown(d, true);
@@ -253,7 +253,7 @@ static const term *multiply_terms(dim_table *t, const term *a, const term *b)
     return dim_intern_term(t, atoms, n);
 }
 
-/* p += factor * what * q, `what` NULL being 1 */
+/* p += factor * what * q, where NULL `what` means 1 */
 void poly_add_product(dim_table *t, poly *p, const poly *q, int64_t factor, const term *what)
 {
     int64_t v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a symbolic dimension is made of, for the files dim*.c: a polynomial, that is a constant plus
- * integer multiples of terms, a term being a sorted product of atoms. */
+/* The representation of symbolic dimensions, for the files dim*.c: a polynomial is a constant plus
+ * integer multiples of terms, and a term is a sorted product of atoms. */
 #ifndef OPS_DIM_EXPR_H
 #define OPS_DIM_EXPR_H
 
@@ -16,9 +16,9 @@ typedef struct atom {
     int depth;         /* of nesting in a and b */
     int64_t least;     /* lower bound; INT64_MIN: none */
     int64_t most;      /* upper bound; DIM_NO_LIMIT: none */
-    const char *text;  /* name of a symbol; why an unknown is one */
+    const char *text;  /* name of a symbol; reason of an unknown */
     const void *owner; /* of an unknown */
-    uint64_t number;   /* in the name of an unknown, from 1; 0: it has none */
+    uint64_t number;   /* number in an unknown's name, plus 1; 0: unnamed */
     dim a, b;
 } atom;
 
@@ -40,7 +40,7 @@ struct dim_expr {
     const item *items;
 };
 
-/* A polynomial being worked on. */
+/* A polynomial under construction. */
 typedef struct poly {
     int64_t constant;
     size_t count;
@@ -56,7 +56,7 @@ int64_t dim_function_most(atom_kind kind, dim a, dim b);
 
 /* ---- dim_expr.c ------------------------------------------------------------------------------ */
 
-/* What an operation gives when memory has run out: equal to nothing, itself included. */
+/* The result of every operation that runs out of memory. It equals nothing, not even itself. */
 extern const dim_expr DIM_LOST;
 dim dim_lost(dim_table *t);
 static inline bool dim_is_lost(dim d)
@@ -64,12 +64,13 @@ static inline bool dim_is_lost(dim d)
     return d.expr == &DIM_LOST;
 }
 
-/* Equal ones are one pointer. NULL, or lost: out of memory. */
+/* Interning: equal terms or polynomials give the same pointer. Out of memory: NULL, or DIM_LOST for
+ * dims. */
 const term *dim_intern_term(dim_table *t, const atom *const *atoms, uint32_t degree);
 dim dim_intern(dim_table *t, const poly *p);
-/* The dim that is one atom; `key` names the atom. */
+/* The dim that consists of one atom; `key` identifies the atom in the table. */
 dim dim_intern_atom(dim_table *t, const char *key, const atom *wanted);
-/* The atom that d is, or NULL. */
+/* The atom if d consists of a single one, else NULL. */
 const atom *dim_single_atom(dim d);
 
 poly dim_poly(dim d);
@@ -77,7 +78,7 @@ void poly_add_constant(poly *p, int64_t v);
 void poly_add_item(poly *p, int64_t factor, const term *what);
 /* p += factor * q */
 void poly_add_scaled(poly *p, const poly *q, int64_t factor);
-/* p += factor * what * q, `what` NULL being 1 */
+/* p += factor * what * q, where NULL `what` means 1 */
 void poly_add_product(dim_table *t, poly *p, const poly *q, int64_t factor, const term *what);
 dim poly_finish(dim_table *t, const poly *p); /* an unknown if it overflowed */
 

@@ -45,7 +45,7 @@ static void print_item(str *out, const item *what, bool first)
     }
 }
 
-/* Beside a division sign, all but single atoms are put in parentheses. */
+/* Next to a division sign, parentheses enclose everything but single atoms. */
 static void print_dim(str *out, dim d, bool factor)
 {
     if (!d.expr) {

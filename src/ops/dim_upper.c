@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The most that a dimension can be, from what atoms can be at most: unknown sizes that an operator
- * bounds, and the lesser of anything and a number. Symbols have no limit. */
+/* Upper bounds of dimensions, from those of their atoms: unknown sizes that an operator bounds, and
+ * minima with a number. Symbols have no upper bound. */
 #include "ops/dim_expr.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@ static int64_t atom_least(const atom *a)
     return a->kind == ATOM_UNKNOWN && a->most != DIM_NO_LIMIT ? 0 : a->least;
 }
 
-/* DIM_NO_LIMIT: not known. Products are only of what is not negative. */
+/* DIM_NO_LIMIT: unknown. A product has a bound only if no factor can be negative. */
 static int64_t term_most(const term *t)
 {
     int64_t product = 1;
@@ -24,7 +24,7 @@ static int64_t term_most(const term *t)
     return product;
 }
 
-/* 0 if that is all that is known of the sign; -1: it may be negative. */
+/* A lower bound of at least 0, or -1 if the term may be negative. */
 static int64_t term_least(const term *t)
 {
     int64_t product = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running one node on values: the concrete inputs go through the shape rule, outputs are allocated
- * from what it says, the operator fills them, and what it left is conformed to the declared types.
+/* Runs one node on values: the shape rule gets the concrete inputs, outputs are allocated from its
+ * result, the operator fills them, and they are brought into the range of their declared types.
  */
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,7 @@ pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
     return st;
 }
 
-/* Infinities stay: what is to be saturated was so by the operator. */
+/* Infinities stay, because operators that saturate have done so already. */
 pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared, pgy_error *err)
 {
     if (declared == PGY_DTYPE_NONE || pgy_tensor_dtype(value) == declared) {
@@ -186,7 +186,7 @@ pgy_status op_forward(op_eval *c, size_t output, size_t input, pgy_error *err)
     pgy_status st = pgy_tensor_reshape(&shared, from->value, pgy_tensor_rank(like),
                                        pgy_tensor_shape(like), err);
     if (!st && to->dtype && to->dtype != from->dtype) {
-        /* Conforming to another declared type may change elements: these cannot be shared. */
+        /* op_conform to another declared type may change elements, so they cannot be shared. */
         pgy_tensor *own = NULL;
         st = pgy_tensor_copy(&own, pgy_tensor_view(shared), err);
         pgy_tensor_release(shared);
@@ -235,7 +235,7 @@ static bool describe_sequence(op_value *out, const op_sequence *s, arena *memory
     return true;
 }
 
-/* What is known of a value that is there: everything. */
+/* Describes a present value, of which everything is known. */
 static bool describe(op_value *out, const op_tensor *t, arena *memory)
 {
     *out = (op_value){.rank = -1};
@@ -263,8 +263,8 @@ static pgy_status prepare_output(op_eval *c, size_t i, const op_value *known, pg
     return make_output(c, i, PGY_DTYPE_NONE, (size_t)known->rank, shape, clear, err);
 }
 
-/* What the operator left must hold the storage type; then it is brought into the range of the
- * declared one. */
+/* Checks that the operator's result has the storage type, then brings it into the range of the
+ * declared type. */
 static pgy_status finish_output(const op_eval *c, size_t i, pgy_error *err)
 {
     op_tensor *t = &c->outputs[i];
@@ -341,7 +341,7 @@ done:
 
 enum { FEW_ELEMENTS = 256 };
 
-/* What makes shapes is small. */
+/* Widens only small tensors: inputs that decide shapes are small. */
 static pgy_status describe_held(op_value *out, pgy_tensor **widened, const op_tensor *t,
                                 arena *memory, pgy_error *err)
 {

@@ -57,7 +57,7 @@ static void finish_f64(size_t begin, size_t end, void *user)
     }
 }
 
-/* With unit factors exact; else through a double, truncated. */
+/* Exact if both factors are 1; else computed in doubles and truncated. */
 static void finish_u64(size_t begin, size_t end, void *user)
 {
     const finish *f = user;

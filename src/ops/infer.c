@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tools shape rules are written with: setting outputs, axes, integer inputs as dims,
- * broadcasting, and the ready-made rules. Nothing here guesses: where two symbolic dims may or may
- * not be equal the result is unknown. */
+/* The functions that shape rules use: setting outputs, axes, integer inputs as dims, broadcasting,
+ * and the ready-made rules. They never guess: if two symbolic dims may differ, the result is
+ * unknown. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -140,7 +140,7 @@ static bool is_one(dim d)
     return dim_is_const(d) && d.value == 1;
 }
 
-/* Certainly neither 1 nor unknown: the result of broadcasting with anything. */
+/* Whether the dim certainly is not 1, so that every valid broadcast with it gives this dim. */
 static bool decides(dim d)
 {
     return !is_one(d) && dim_differ(d, dim_const(1));
@@ -224,7 +224,7 @@ pgy_status op_infer_broadcast(op_infer *c, pgy_dtype dtype, pgy_error *err)
     return PGY_OK;
 }
 
-/* C's integer division; for symbols only where floor and truncation agree. */
+/* Integer division like C's; symbolic only where floor and truncation agree. */
 static dim divide(dim_table *t, dim a, dim b)
 {
     if (dim_is_const(a) && dim_is_const(b) && b.value != 0 &&
@@ -241,7 +241,8 @@ static const dim_function ARITHMETIC[OP_ARITH_COUNT] = {
     [OP_ARITH_ADD] = dim_add, [OP_ARITH_SUB] = dim_sub, [OP_ARITH_MUL] = dim_mul,
     [OP_ARITH_DIV] = divide,  [OP_ARITH_MIN] = dim_min, [OP_ARITH_MAX] = dim_max};
 
-/* a <- function(a, b), a one-element side being repeated. False: lengths differ or out of memory.
+/* Sets a to function(a, b), broadcasting a list of one element. False: lengths differ or out of
+ * memory.
  */
 static bool combine(op_infer *c, dim_function function, const dim **a, size_t *na, const dim *b,
                     size_t nb)

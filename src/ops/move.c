@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided copies. Dimensions that are contiguous on both sides are merged first; then the innermost
- * one is a block copy, a fill, or, where the two sides disagree about which dimension is innermost
- * (a transposition), small tiles over both of those, so that whole cache lines are used. Large
- * copies are cut along the outer dimensions. */
+ * one is a block copy or a fill. If the two sides have different innermost dimensions (a
+ * transposition), small tiles over both use whole cache lines. Large copies are cut along the outer
+ * dimensions. */
 #include "ops/move.h"
 
 #include <string.h>
@@ -128,7 +128,7 @@ typedef struct job {
     size_t per_piece; /* of `outer` */
 } job;
 
-/* The innermost dimensions at one position of the outer ones. */
+/* Copies the innermost dimensions at one position of the outer ones. */
 static void copy_inner(const job *j, char *to, const char *from)
 {
     const move_box *b = j->box;
@@ -171,8 +171,7 @@ static void copy_piece(size_t piece, void *user)
     }
 }
 
-/* Where `from` steps by one along another dimension than the last, that dimension becomes the
- * second last. */
+/* If `from` is contiguous along a dimension other than the last, makes it the second last. */
 static bool find_transposed(move_box *b)
 {
     const size_t last = b->rank - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all operators need of a node: its attributes with their defaults, the check that they and
- * the arity fit the definition, and messages that name the node. */
+/* Access to a node for all operators: attributes with their defaults, the check of attributes and
+ * arity against the definition, and messages that name the node. */
 #include "ops/op.h"
 
 #include <stdio.h>
@@ -104,7 +104,7 @@ static pgy_status check_count(const op_node *n, const char *what, size_t count, 
     return PGY_OK;
 }
 
-/* An empty list carries no element kind in very old files, so it passes as any list. */
+/* An empty list has no element kind in very old files, so it is accepted as any list. */
 static bool kind_fits(const op_attr *a, op_attr_kind wanted)
 {
     const bool list =
@@ -132,7 +132,7 @@ static pgy_status check_choice(const op_node *n, const op_attr_def *d, span valu
                     value.data ? value.data : "", d->choices);
 }
 
-/* "1..", "0..1": the ends are inclusive, a missing upper one is open. */
+/* Both ends of a range ("1..", "0..1") are inclusive; without an upper end it has no limit. */
 static pgy_status check_range(const op_node *n, const op_attr_def *d, int64_t value, pgy_error *err)
 {
     char *dots;
@@ -210,7 +210,7 @@ static const op_signature *signature_of(const op_node *n)
     return n->signature ? n->signature : op_signature_find(n->def->domain, n->def->name, n->opset);
 }
 
-/* Without a signature the arity tells: what a node must at least have is required. */
+/* Without a signature, the first min_inputs inputs are required. */
 bool op_requires_input(const op_node *n, size_t i)
 {
     const op_signature *s = signature_of(n);

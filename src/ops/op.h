@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators: what each one is (versions, attributes, arity), which shapes and types it gives, and
- * what it computes.
+/* Operators: the definition of each (versions, attributes, arity), its shape and type rule, and its
+ * computation.
  *
  * An operator is one file ending in a const table of op_def rows, one per version range, newest
  * last, and one line in ops.def. The same two functions serve shape inference, constant folding,
- * the reference backend and, later, engine kernels' tests:
+ * the reference backend and the tests of engine kernels:
  *
- *   infer  from what is known of the inputs (type, symbolic shape, constant value) to what is known
- * of the outputs; eval   from input values to output values, called only after infer, with the
- * outputs already allocated wherever infer gave a constant shape. The shape rule is thus written
- * once.
+ *    infer  derives what is known of the outputs (type, symbolic shape, constant value)
+ *           from what is known of the inputs
+ *    eval   computes output values from input values; it runs only after infer, and its
+ *           outputs are allocated already where infer gave a constant shape
+ *
+ * So the shape rule is written once.
  *
  * Values are held in a storage type: every float type as f64, signed and small unsigned integers as
  * i64, uint64 as u64, bool as bool (one byte, 0 or 1), complex as c128, string as string. The
@@ -25,7 +27,7 @@
 #include "base/str.h"
 #include "ops/dim.h"
 
-/* f64, i64, u64, bool, c128 or string: how values of a declared type are held. */
+/* The storage type (f64, i64, u64, bool, c128 or string) that holds values of a declared type. */
 pgy_dtype op_storage(pgy_dtype declared);
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
@@ -62,14 +64,15 @@ typedef struct op_attr {
     void *graph;            /* the host's subgraph, for op_host.run_graph */
 } op_attr;
 
-/* What a version of an operator knows of an attribute. */
+/* The definition of an attribute in one version of an operator. */
 typedef struct op_attr_def {
     const char *name;
     op_attr_kind kind;
     bool required;
     const char *fallback; /* default as text: "1", "0.01", "[1, 1]", "constant"; NULL = none */
-    const char *choices; /* of a string (or each of a list): allowed words, by blanks; NULL = any */
-    const char *range;   /* of an int (or each of a list): "1..", "0..1"; NULL = any */
+    const char *choices;  /* allowed words of a string or of a list's strings, separated by blanks;
+                             NULL = any */
+    const char *range;    /* range of an int or of a list's ints: "1..", "0..1"; NULL = any */
 } op_attr_def;
 
 /* ---- Definition ------------------------------------------------------------------------------ */
@@ -86,12 +89,12 @@ enum op_flags {
     OP_HAS_GRAPHS = 8,  /* needs op_host.run_graph */
     OP_SAME_TYPES = 16, /* all inputs have the type of input 0 (checked where both are known) */
     OP_SEQUENCES = 32,  /* inputs may be sequences or optionals; else only with OP_HAS_GRAPHS */
-    OP_FILLS = 64       /* eval writes every element of outputs that infer gave constant shapes, so
-                           they need not be cleared before */
+    OP_FILLS = 64 /* eval writes every element of outputs whose shapes infer made constant, so the
+                     executor does not clear them */
 };
 
-/* op_def.user of a class that uses op_infer_elementwise: which integer arithmetic it does on known
- * elements. Own members of a class that have no such meaning start at OP_ARITH_COUNT. */
+/* op_def.user of a class that uses op_infer_elementwise: the integer arithmetic that it applies to
+ * known elements. Members of a class without integer arithmetic start at OP_ARITH_COUNT. */
 enum op_arith {
     OP_ARITH_NONE,
     OP_ARITH_ADD,
@@ -115,32 +118,32 @@ struct op_def {
                           float64"; "" = any; groups: "float" "int" "uint" "number" "all" */
     pgy_status (*infer)(op_infer *c, pgy_error *err);
     pgy_status (*eval)(op_eval *c, pgy_error *err);
-    /* A multiply-add is two; NULL = one per output element. Called with constant shapes only. */
+    /* Operations of one run; a multiply-add counts as two. NULL = one per output element. Called
+     * with constant shapes only. */
     double (*flops)(const op_infer *c);
-    int user; /* for classes that share infer and eval: which member */
+    int user; /* selects the member of a class that shares infer and eval */
     const void *user_data;
     /* Types of inputs and outputs of operators outside ONNX's domain, see signature.h; may be NULL.
      */
     const char *signature;
     const op_signature *parsed; /* of rows made at run time */
-    /* Inputs (bit i: input i) that eval takes as float32 tensors too, where the declared type is
-     * that: weights need not become float64 tensors before they are used. Their address may be
-     * unaligned. */
+    /* Bit i: if input i is declared float32, eval also accepts it as a float32 tensor, possibly at
+     * an unaligned address. This saves widening weights to float64. */
     uint32_t narrow_inputs;
 };
 
 /* The newest row with since <= version. @return NULL if the operator is unknown (or newer than
  * `version`) */
 const op_def *op_find(const char *domain, const char *name, int64_t version);
-/* Adds rows that live as long as the process; they stand behind the built-in ones. @return false if
- * there are too many */
+/* Adds rows behind the built-in ones. The caller keeps them alive as long as the process. @return
+ * false if the table is full */
 bool op_add_rows(const op_def *more, size_t count);
-/* Row i of those that were added; NULL after the last. */
+/* Row i among the added ones; NULL after the last. */
 const op_def *op_added(size_t i);
 /* Rows of all built-in operators, in ops.def order. */
 size_t op_table_count(void);
 const op_def *op_table_at(size_t i);
-/* The same rows by name, domain and version, then those that were added. */
+/* The built-in rows sorted by name, domain and version, then the added rows. */
 const op_def *op_sorted_at(size_t i);
 
 /* ---- A node in use --------------------------------------------------------------------------- */
@@ -151,9 +154,9 @@ typedef struct op_value {
     int32_t rank;           /* -1 = unknown */
     const dim *dims;        /* rank entries */
     const pgy_tensor *data; /* constant value in storage type, or NULL */
-    const dim *elements;    /* of integer tensors of rank 0 or 1, symbolic; NULL = not known */
+    const dim *elements; /* symbolic elements of an integer tensor of rank 0 or 1; NULL = unknown */
     size_t element_count;
-    /* Element of a sequence or optional; then dtype is NONE and rank -1. */
+    /* Element of a sequence or optional (dtype is NONE then, rank -1); else NULL. */
     const struct op_value *sequence;
     bool optional; /* `sequence` is the element of an optional */
 } op_value;
@@ -166,34 +169,35 @@ typedef struct op_node {
     const op_attr *attrs;
     size_t attr_count;
     size_t input_count, output_count;
-    const op_signature *signature; /* if it was looked up already; may be NULL */
+    const op_signature *signature; /* kept result of the look-up; may be NULL */
 } op_node;
 
 const op_attr *op_attr_find(const op_node *n, const char *name); /* as given by the node, or NULL */
-/* Value given, else the default of the definition, else `fallback`. */
+/* The node's value, else the definition's default, else `fallback`. */
 int64_t op_attr_int(const op_node *n, const char *name, int64_t fallback);
 double op_attr_float(const op_node *n, const char *name, double fallback);
 bool op_attr_is(const op_node *n, const char *name, const char *text,
                 const char *fallback); /* string equality */
-/* Given list, else NULL with *count 0 (list defaults are the operator's business). */
+/* The node's list, else NULL with *count 0: the operator applies defaults of lists itself. */
 const int64_t *op_attr_ints(const op_node *n, const char *name, size_t *count);
 const float *op_attr_floats(const op_node *n, const char *name, size_t *count);
-/* Arity against the definition, kinds of the given attributes, required ones present. The executor
- * and the graph call this once per node, so rules may rely on it. PGY_E_FORMAT */
+/* Checks the arity, the kinds of the given attributes, and that required attributes are there. The
+ * executor and the graph call this once per node, so rules may rely on it. PGY_E_FORMAT */
 pgy_status op_check_node(const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* May not be omitted: by the signature of the node's opset, else by the arity. Of inputs of a
- * variadic list, all that the node lists. */
+/* Whether input or output i must not be omitted, by the signature of the node's opset, or for
+ * inputs without a signature by the arity. Every input that the node lists in a variadic list is
+ * required. */
 bool op_requires_input(const op_node *n, size_t i);
 bool op_requires_output(const op_node *n, size_t i);
-/* No required input is omitted (PGY_E_FORMAT), and declared types fit the signature of the node's
- * opset, def->types and OP_SAME_TYPES; unknown ones (NONE) pass. Called before infer and eval, which
- * rely on it. PGY_E_TYPE */
+/* Checks that no required input is omitted (PGY_E_FORMAT) and that declared types fit the signature
+ * of the node's opset, def->types and OP_SAME_TYPES (PGY_E_TYPE); unknown types (NONE) pass. infer
+ * and eval rely on it. */
 pgy_status op_check_inputs(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
-/* Of a node in a graph: no required output lacks a name. PGY_E_FORMAT */
+/* Checks that every required output of a node in a graph has a name. PGY_E_FORMAT */
 pgy_status op_check_named(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
-/* The types that infer gave the outputs, against the signature. PGY_E_TYPE */
+/* Checks the output types that infer set against the signature. PGY_E_TYPE */
 pgy_status op_check_outputs(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
-/* Is `dtype` in a word list such as "float int64 bool"? "" holds all. */
+/* Whether a word list like "float int64 bool" contains `dtype`; "" contains every type. */
 bool op_type_in(const char *words, pgy_dtype dtype);
 
 /* ---- Inference ------------------------------------------------------------------------------- */
@@ -203,8 +207,8 @@ struct op_infer {
     const op_value *inputs; /* node->input_count; an omitted optional input has dtype NONE, rank -1,
                                absent bit */
     const bool *present;    /* per input */
-    op_value *outputs;      /* node->output_count, zeroed with rank -1: to fill */
-    const bool *wanted;     /* per output: has a name */
+    op_value *outputs;  /* node->output_count; infer fills them; they start zeroed with rank -1 */
+    const bool *wanted; /* per output: whether it has a name */
     dim_table *dims;
     arena *memory; /* for output arrays; lives as long as the inference or the evaluation */
     const struct op_host *host;
@@ -213,28 +217,28 @@ struct op_infer {
 
 bool op_has_input(const op_infer *c, size_t i);
 dim *op_dims(op_infer *c, size_t rank); /* array in c->memory; NULL if out of memory */
-/* Sets output i. dims is kept as it is (from op_dims or an input's). */
+/* Sets output i. It keeps the pointer `dims`, which must come from op_dims or from an input. */
 void op_set_output(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims);
 void op_set_like(op_infer *c, size_t i, size_t input); /* type and shape of an input */
 void op_set_unknown(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank,
                     const char *why); /* rank >= 0: fresh unknown dims */
-/* Element values of an integer output of rank 0 or 1 whose shape is set (`elements` from op_dims or
- * an input's). */
+/* Sets the known elements of an integer output of rank 0 or 1 whose shape is set already.
+ * `elements` must come from op_dims or from an input. */
 void op_set_elements(op_infer *c, size_t i, const dim *elements, size_t count);
-/* Axis attribute or input normalised to [0, rank); PGY_E_SHAPE naming node, value and rank. */
+/* Normalises an axis to [0, rank). PGY_E_SHAPE names node, value and rank. */
 pgy_status op_axis(size_t *out, const op_node *n, int64_t axis, int32_t rank,
                    pgy_error *err) PGY_MUST_CHECK;
-/* Integer values of input i (a shape, axes, a scalar...) as dims: from data or elements. False: not
- * known. */
+/* Gives the integer values of input i (a shape, axes, a scalar...) as dims, from data or elements.
+ * False: unknown. */
 bool op_input_ints(const op_infer *c, size_t i, const dim **out, size_t *count);
-/* The same, but only if all of them are constant. The array lives in c->memory. */
+/* The same, if all of them are constant; else false. The array lives in c->memory. */
 bool op_input_constants(const op_infer *c, size_t i, const int64_t **out, size_t *count);
 /* Product of dims [from, to): 1 if empty. */
 dim op_dims_product(op_infer *c, const dim *dims, size_t from, size_t to);
-/* Numpy-style broadcast of several shapes; PGY_E_SHAPE with both shapes in the text. */
+/* Broadcasts several shapes as NumPy does. PGY_E_SHAPE names both shapes. */
 pgy_status op_broadcast(op_infer *c, int32_t *rank, const dim **dims, const op_value *values,
                         size_t count, pgy_error *err) PGY_MUST_CHECK;
-/* Two dims that must be one: the more exact of them; false if they certainly differ. */
+/* Merges two dims that must be equal into the more exact one; false if they certainly differ. */
 bool op_unify(dim *out, dim a, dim b);
 /* One-line texts for messages. */
 void op_print_shape(str *out, int32_t rank, const dim *dims);
@@ -244,11 +248,11 @@ pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char 
 /* Ready-made rules for tables. */
 pgy_status op_infer_same(op_infer *c, pgy_error *err); /* every output like input 0 */
 pgy_status op_infer_elementwise(
-    op_infer *c, pgy_error *err); /* broadcast of all inputs, type of input 0; propagates `elements`
-                                     for int Add Sub Mul Div when user says so */
+    op_infer *c, pgy_error *err); /* broadcast of all inputs, type of input 0; propagates integer
+                                     `elements` by the op_arith in def->user */
 pgy_status op_infer_broadcast(
     op_infer *c, pgy_dtype dtype,
-    pgy_error *err); /* broadcast of all inputs, output 0 of this type (comparisons) */
+    pgy_error *err); /* broadcast of all inputs into output 0 of type `dtype` (comparisons) */
 
 /* ---- Evaluation ------------------------------------------------------------------------------ */
 
@@ -263,15 +267,16 @@ typedef struct op_sequence {
     op_tensor *items;
     size_t count;
     int refs;
-    bool none; /* an optional without an element; one that has it is the element itself */
+    bool none; /* an optional without an element; an optional with an element is held as that
+                  element */
 } op_sequence;
 
 /* What the executor offers to operators. */
 typedef struct op_host {
-    /* Runs a subgraph of an attribute: outputs (count given) become the caller's. */
+    /* Runs an attribute's subgraph; the caller owns its `output_count` outputs. */
     pgy_status (*run_graph)(void *graph, const op_tensor *inputs, size_t input_count,
                             op_tensor *outputs, size_t output_count, void *user, pgy_error *err);
-    /* Infers a subgraph with given inputs. */
+    /* Infers an attribute's subgraph for these inputs. */
     pgy_status (*infer_graph)(void *graph, const op_value *inputs, size_t input_count,
                               op_value *outputs, size_t output_count, void *user, pgy_error *err);
     uint64_t max_bytes;   /* limit for one tensor; 0 = none */
@@ -283,41 +288,44 @@ typedef struct op_host {
 struct op_eval {
     const op_node *node;
     const op_tensor *inputs;
-    op_tensor *outputs; /* dtype set; value allocated (and zero, but for OP_FILLS) where infer gave
-                           a constant shape, wanted or not, else NULL: use op_output */
+    /* dtype is set. Where infer gave a constant shape, value is allocated, wanted or not, and
+     * zeroed unless OP_FILLS; else it is NULL: use op_output. */
+    op_tensor *outputs;
     const bool *wanted;
     const op_host *host;
 };
 
 bool op_has_value(const op_eval *c, size_t i);
-/* Allocates output i (replacing what is there) with the declared type set by infer or `dtype` if
- * not NONE. */
+/* Allocates output i, releasing an earlier value. The declared type is `dtype`, or infer's if that
+ * is NONE. */
 pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const int64_t *shape,
                      pgy_error *err) PGY_MUST_CHECK;
-/* Makes output i share the data of input j under the shape already set by infer (Reshape, Identity,
+/* Makes `output` share the data of `input` under the shape that infer set (Reshape, Identity,
  * Squeeze...). */
 pgy_status op_forward(op_eval *c, size_t output, size_t input, pgy_error *err) PGY_MUST_CHECK;
-/* Integer contents of an input (axes, shapes): pointer into the tensor (i64 storage). */
+/* Integer elements of an input (axes, shapes): a pointer into its i64 tensor. */
 pgy_status op_eval_ints(const op_eval *c, size_t input, const int64_t **out, size_t *count,
                         pgy_error *err) PGY_MUST_CHECK;
-/* Float contents of an input of one element; `fallback` if absent. */
+/* The float of a one-element input; `fallback` if the input is absent. */
 double op_eval_scalar(const op_eval *c, size_t input, double fallback);
 /* Wraps i64/u64/f64 storage to the declared range (integers: two's complement; floats: rounds when
  * `round_floats`). In place. */
 void op_conform(pgy_tensor *value, pgy_dtype declared, bool round_floats);
-/* Declared-type tensor to storage and back. Sharing where types agree. */
+/* Converts a tensor of a declared type to storage type and back. If both types are equal, the
+ * result shares the data. */
 pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared,
                            pgy_error *err) PGY_MUST_CHECK;
-/* A result in storage type goes into its declared one, in place; one without a value stays. */
+/* Converts a result from storage to declared type, in place; leaves it alone if it has no value. */
 pgy_status op_tensor_settle(op_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 
-/* Runs one node: infer with the concrete inputs, allocate, eval, conform. Outputs are the caller's
- * (op_tensor_release). */
+/* Runs one node: infer with the concrete inputs, allocate, eval, conform. The caller releases the
+ * outputs with op_tensor_release. */
 pgy_status op_run(const op_node *n, const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
                   const op_host *host, pgy_error *err) PGY_MUST_CHECK;
-/* What is known of the outputs before they are computed; they live in `memory`. Inputs may be held
- * in their declared types; the elements of such ones are not looked at, except few of them. */
+/* Infers the outputs for given inputs without computing them; the results live in `memory`. Inputs
+ * may be held in their declared types; of these, infer sees the elements of small tensors only
+ * (shapes and axes are small). */
 pgy_status op_foresee(const op_value **outputs, const op_node *n, const op_tensor *inputs,
                       const bool *wanted, const op_host *host, arena *memory,
                       pgy_error *err) PGY_MUST_CHECK;
@@ -328,7 +336,7 @@ op_tensor op_tensor_retain(const op_tensor *t);
 op_sequence *op_sequence_create(size_t count);
 void op_sequence_release(op_sequence *s); /* NULL is fine */
 
-/* Data of a value in storage type: for loops. The tensor must hold that type. */
+/* Elements of a tensor in storage type. The tensor must hold this type. */
 static inline double *op_f64(const pgy_tensor *t)
 {
     return (double *)pgy_tensor_data(t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of an operator from outside. Symbolic dimensions cross the border as negative numbers:
- * -2, -3, ... are places in a list that lives as long as the call. */
+/* Calls of plug-in operators. A plug-in sees symbolic dimensions as negative numbers: -2, -3, ...
+ * are indices into a list that lives as long as the call. */
 #include "ops/plugin.h"
 
 #include <string.h>
@@ -196,7 +196,7 @@ static bool has_shape(const pgy_tensor *t, size_t rank, const int64_t *shape)
            (rank == 0 || memcmp(pgy_tensor_shape(t), shape, rank * sizeof *shape) == 0);
 }
 
-/* A shape other than the inferred one would make every later shape wrong. */
+/* The shape must be the inferred one: shapes of later nodes were derived from it. */
 static pgy_status output_data(pgy_operator_call *c, size_t i, size_t rank, const int64_t *shape,
                               void **data, pgy_error *err)
 {

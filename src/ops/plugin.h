@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's side of polygraphy/operator.h: what an operator from outside sees of a node. */
+/* The host's side of polygraphy/operator.h: what a plug-in operator sees of a node. */
 #ifndef OPS_PLUGIN_H
 #define OPS_PLUGIN_H
 
@@ -16,9 +16,9 @@ struct pgy_operator_call {
 };
 
 const pgy_operator_host *plugin_host(void);
-/* Is the row one of an operator from outside? */
+/* Whether the row belongs to a plug-in operator. */
 bool plugin_is(const op_def *def);
-/* op_def.infer and op_def.eval of operators from outside; op_def.user_data is their definition. */
+/* op_def.infer and op_def.eval of plug-in operators; op_def.user_data is their definition. */
 pgy_status plugin_infer(op_infer *c, pgy_error *err);
 pgy_status plugin_eval(op_eval *c, pgy_error *err);
 

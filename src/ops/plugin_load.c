@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators out of shared objects: each definition is looked through and turned into a row of the
- * registry. All of an object's operators are added, or none. */
+/* Loads operators from shared objects: each definition is checked and becomes a row of the
+ * registry. An object's operators are added all or none. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -39,7 +39,7 @@ static const char *tactics_defect(const pgy_operator_tactic *const *tactics)
     return NULL;
 }
 
-/* The first thing that is wrong with a definition, or NULL. */
+/* The first defect of a definition, or NULL. */
 static const char *defect(const pgy_operator_definition *d)
 {
     if (!d->name || !*d->name || !d->domain || !*d->domain) return "it lacks a name or a domain";
@@ -82,7 +82,7 @@ static pgy_status make_attributes(const op_attr_def **out, const pgy_operator_de
     return PGY_OK;
 }
 
-/* Tactics as this version knows them. */
+/* Copies the tactics into structs of this version, whose size may differ. */
 static pgy_status take_tactics(pgy_operator_definition *d, arena *memory, pgy_error *err)
 {
     const pgy_operator_tactic *const *given = d->tactics;
@@ -191,7 +191,8 @@ pgy_status pgy_operators_load(const char *path, pgy_error *err)
 
     if (!path || !*path)
         return pgy_error_set(err, PGY_E_ARGUMENT, "a library of operators needs a path");
-    /* A name without a folder is a file here before it is one on the library path. */
+    /* A name without a folder means a file in the working directory before one on the library
+     * path. */
     char *absolute = file_exists(path) ? path_absolute(path) : NULL;
     const char *const names[] = {absolute ? absolute : path};
     pgy_status st = dl_open(&handle, names, 1, NULL, err);

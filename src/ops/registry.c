@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of all operators. Rows of all files are gathered once into an array sorted by name,
- * domain and version; a look-up is a binary search in it. Rows from outside stand in a short list
- * behind them, which only grows, so that readers need no lock. */
+ * domain and version; a look-up is a binary search in it. Rows of plug-ins are in a short list
+ * behind them, which only grows, so readers need no lock. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Helpers of shape rules. Integer values are handled as dims throughout, so that one code path
- * serves constants and the shape arithmetic of exporters; what cannot be decided becomes unknown,
+ * serves constants and the shape arithmetic of exporters; an undecidable value becomes unknown,
  * never a guess. */
 #include "ops/rule.h"
 
@@ -51,7 +51,7 @@ bool rule_values(const op_infer *c, size_t input, const dim **out, size_t *count
     return true;
 }
 
-/* Would the value survive being stored in the type? */
+/* Whether the type can hold the value unchanged; symbolic values count as fitting. */
 static bool fits(pgy_dtype dtype, dim d)
 {
     const pgy_dtype_info *info = pgy_dtype_describe(dtype);

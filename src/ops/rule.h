@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers that many shape rules and evaluations share: integer values as dims, attribute-or-input
- * lists, axes. */
+/* Helpers that many shape rules and evaluations share: integer values as dims, axes, and lists that
+ * are an attribute or an input. */
 #ifndef OPS_RULE_H
 #define OPS_RULE_H
 
 #include "ops/op.h"
 
-/* Word lists for op_def.types, as the type constraints of the specification go through the
- * versions. */
+/* Word lists for op_def.types: the type constraints that recur through ONNX's versions. */
 #define TYPES_F3 "float16 float32 float64"
 #define TYPES_F4 "float16 float32 float64 bfloat16"
 #define TYPES_F8 TYPES_F4 " float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz"
@@ -23,18 +22,18 @@ enum { RULE_MAX_ELEMENTS = 1024 };
 pgy_status rule_no_memory(const op_node *n, pgy_error *err);
 double rule_no_flops(const op_infer *c); /* for operators that only move data */
 
-/* Values of an integer or boolean input of rank 0 or 1 as dims. False: not known. */
+/* Gives the values of an integer or boolean input of rank 0 or 1 as dims. False: unknown. */
 bool rule_values(const op_infer *c, size_t input, const dim **out, size_t *count);
-/* What is known of the values of output i; dropped if it does not suit the type and shape already
- * set. */
+/* Sets the known values of an output; does nothing if they do not fit the type and shape set
+ * before. */
 void rule_set_elements(op_infer *c, size_t output, const dim *elements, size_t count);
-/* The value of input k at position i, broadcasting a single one. */
+/* Element i of `count` elements; a single element is broadcast. */
 dim rule_element(const dim *elements, size_t count, size_t i);
-/* Elements of a shape. False: rank unknown. */
+/* Number of elements of a shape. False: unknown rank. */
 bool rule_count(const op_infer *c, dim *out, int32_t rank, const dim *dims);
 dim *rule_copy_dims(
     op_infer *c,
-    const op_value *v); /* rank + 1 entries, so that rank 0 is no failure; NULL: out of memory */
+    const op_value *v); /* allocates rank + 1 entries, so that NULL always means out of memory */
 dim *rule_from_ints(op_infer *c, const int64_t *ints, size_t count);
 bool rule_is_negative(dim d);              /* certainly < 0 */
 bool rule_is_natural(dim_table *t, dim d); /* certainly >= 0 */
@@ -42,19 +41,19 @@ bool rule_is_natural(dim_table *t, dim d); /* certainly >= 0 */
 /* A list that older versions take as an attribute and newer ones as an input. */
 typedef enum rule_source { RULE_ABSENT, RULE_UNKNOWN, RULE_KNOWN } rule_source;
 rule_source rule_list(op_infer *c, const char *attr, size_t input, const dim **out, size_t *count);
-/* The same when values are there: absent gives *out NULL. */
+/* The same in evaluation, from values; an absent list gives *out NULL. */
 pgy_status rule_eval_list(const op_eval *c, const char *attr, size_t input, const int64_t **out,
                           size_t *count, pgy_error *err) PGY_MUST_CHECK;
 
-/* Normalises axes into `out` (PGY_MAX_RANK entries); duplicates, too many and out-of-range ones are
- * PGY_E_SHAPE. */
+/* Normalises axes into `out` (PGY_MAX_RANK entries). PGY_E_SHAPE: duplicate, out of range or too
+ * many axes. */
 pgy_status rule_axes(size_t *out, const op_node *n, const int64_t *axes, size_t count, int32_t rank,
                      pgy_error *err) PGY_MUST_CHECK;
 pgy_status rule_dim_axes(size_t *out, const op_node *n, const dim *axes, size_t count, int32_t rank,
                          pgy_error *err) PGY_MUST_CHECK;
-/* The declared types of two inputs must agree where both are known. */
+/* Checks that the declared types of two inputs agree where both are known. */
 pgy_status rule_same_type(const op_infer *c, size_t a, size_t b, pgy_error *err) PGY_MUST_CHECK;
-/* Rank of a value is at most PGY_MAX_RANK, so that work arrays can be fixed. */
+/* Checks that a rank is at most PGY_MAX_RANK, so that work arrays can have a fixed size. */
 pgy_status rule_check_rank(const op_node *n, int64_t rank, pgy_error *err) PGY_MUST_CHECK;
 
 /* The tensor of output i that infer's shape allocated; PGY_E_SHAPE if the shape stayed unknown. */
@@ -75,7 +74,7 @@ void rule_same_elements(op_infer *c);
         .types = "", .infer = rule, .eval = work, .flops = rule_no_flops                     \
     }
 
-/* The same where eval writes all of the output, or replaces it. */
+/* The same for operators whose eval writes the whole output or replaces it. */
 #define RULE_ROW_FILLS(op, version, inputs_least, inputs_most, definitions, rule, work)        \
     {                                                                                          \
         .name = op, .domain = "", .since = version, .min_inputs = inputs_least,                \
@@ -83,11 +82,11 @@ void rule_same_elements(op_infer *c);
         .attrs = definitions, .types = "", .infer = rule, .eval = work, .flops = rule_no_flops \
     }
 
-/* Index with negative values counted from the end; false if out of [-size, size). */
+/* Resolves an index, counting negative ones from the end; false if it is outside [-size, size). */
 bool rule_index(size_t *out, int64_t index, size_t size);
 
-/* Truncation as x86-64 does it: NaN and what is out of range give 2^63, of unsigned numbers what is
- * too large 0; negative numbers wrap when unsigned. */
+/* Truncation as x86-64 does it. Signed: NaN and numbers out of range give -2^63. Unsigned: numbers
+ * of 2^64 and more give 0, NaN gives 2^63, negative numbers wrap. */
 static inline int64_t rule_truncate(double x)
 {
     return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;

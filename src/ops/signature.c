@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures of ONNX's operators: the generated table, found by binary search. A node's types are
- * checked parameter by parameter with one bit test each; messages are made only on failure. Texts
- * of other domains' operators are in signature_text.c. */
+/* Signatures of ONNX's operators: the generated table, found by binary search. One bit test per
+ * parameter checks a node's types; messages are formatted only on failure. Signatures written as
+ * texts are in signature_text.c. */
 #include "ops/signature.h"
 
 #include <string.h>
@@ -102,7 +102,8 @@ static uint32_t type_bit(pgy_dtype dtype)
     return dtype ? UINT32_C(1) << pgy_dtype_describe(dtype)->onnx : 0;
 }
 
-/* A tensor passes for an optional that has an element: that is what it is when a model runs. */
+/* A tensor is accepted for an optional, because at run time an optional with an element is that
+ * element. */
 static bool holds(const op_type_set *set, const op_value *v)
 {
     const op_value *element = v->sequence;
@@ -182,7 +183,7 @@ static pgy_status refuse(const op_node *n, const side *of, size_t i, pgy_error *
     return st;
 }
 
-/* Which input a variable was bound by, and to what. */
+/* The type that a variable stands for, and the input that bound it. */
 typedef struct binding {
     pgy_dtype dtype;
     size_t input;

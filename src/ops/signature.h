@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator version takes and gives: names, optional and variadic marks, and the allowed
- * types of every input and output. Those of ONNX's operators are a generated table
- * (signatures.inc); operators of other domains may give theirs as a text in op_def.signature:
+/* The signature of an operator version: name, optional and variadic marks, and allowed types of
+ * every input and output. Signatures of ONNX's operators are a generated table (signatures.inc);
+ * operators of other domains may state theirs as a text in op_def.signature:
  *
  *     "T = float16 float32; I = int32 int64; X:T, index:I, ?mask:bool, *rest:T -> Y:T"
  *
- * Variables stand for one type per node; after `:` may also stand words of op_type_in, which bind
- * nothing. `?` is optional, `*` any number of one type, `~` any number of any of the types. */
+ * A variable stands for one type per node; words of op_type_in after `:` allow types without
+ * binding a variable. `?` marks an optional parameter, `*` any number of one type, `~` any number,
+ * each of any allowed type. */
 #ifndef OPS_SIGNATURE_H
 #define OPS_SIGNATURE_H
 
@@ -24,7 +25,7 @@ enum { OP_MAX_VARIABLES = 16 };
 typedef struct op_parameter {
     const char *name;
     const char *type; /* the variable's name, or "" */
-    uint8_t variable; /* from 1; 0 = bound to nothing */
+    uint8_t variable; /* from 1; 0 = binds no variable */
     uint8_t set;      /* index */
     uint8_t flags;
 } op_parameter;
@@ -32,31 +33,31 @@ typedef struct op_parameter {
 struct op_signature {
     const char *name;
     int since;
-    uint16_t first; /* parameter; inputs, then outputs */
+    uint16_t first; /* index of the first parameter; inputs precede outputs */
     uint8_t input_count, output_count;
     const op_parameter *parameters;
     const op_type_set *sets;
 };
 
-/* Of the newest version that is not above `version`, from opset 7 on. NULL: none is known. */
+/* Finds the signature of the newest version up to `version`, from opset 7 on. NULL: unknown. */
 const op_signature *op_signature_find(const char *domain, const char *name, int64_t version);
-/* Parameter of input or output i; the last one of a variadic list stands for all that follow. */
+/* Parameter of input or output i; a variadic last one also covers all further inputs or outputs. */
 const op_parameter *op_signature_input(const op_signature *s, size_t i);
 const op_parameter *op_signature_output(const op_signature *s, size_t i);
 const op_type_set *op_parameter_set(const op_signature *s, const op_parameter *p);
-/* Text form to a signature whose parts live in `memory`. PGY_E_FORMAT naming the place */
+/* Parses a text into a signature whose parts live in `memory`. PGY_E_FORMAT names the place. */
 pgy_status op_signature_parse(op_signature *out, const char *text, arena *memory,
                               pgy_error *err) PGY_MUST_CHECK;
 /* Rows of the generated table, for tests and dumps. */
 size_t op_signature_count(void);
 const op_signature *op_signature_at(size_t i); /* NULL beyond the last */
-int op_newest_opset(void);                     /* of ONNX's own that the table knows */
-/* The kept parse of def->signature; NULL if it is malformed. */
+int op_newest_opset(void);                     /* of ONNX's domain in the table */
+/* The signature parsed from def->signature, kept by the registry; NULL if the text is malformed. */
 const op_signature *op_signature_of_text(const op_def *def);
-/* "float16, float32"; replaces what is there. */
+/* Sets `out` to a list like "float16, float32". */
 void op_type_set_print(str *out, const op_type_set *set);
 
-/* The types of a node's inputs (or, with `outputs`, of what its rule gave) against a signature. */
+/* Check the types of a node's inputs, or those that infer gave its outputs, against a signature. */
 pgy_status op_signature_check(const op_infer *c, const op_signature *s,
                               pgy_error *err) PGY_MUST_CHECK;
 pgy_status op_signature_check_outputs(const op_infer *c, const op_signature *s,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures written as texts in the definitions of operators of other domains. All of them are
- * parsed when the first is asked for, and kept for the life of the process; a malformed one is as
- * good as none, which a test of the registry does not let pass. */
+/* Signatures written as texts in the definitions of operators of other domains. The first look-up
+ * parses all of them and keeps them for the life of the process. A malformed text counts as no
+ * signature; a test of the registry rejects it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static span word(reader *r)
     return w;
 }
 
-/* 0 if a word means no type. */
+/* The types of a word list; 0 if a word is unknown. */
 static uint32_t types_of(char *words)
 {
     const pgy_dtype_info *types;
@@ -60,7 +60,7 @@ static uint32_t types_of(char *words)
     return bits;
 }
 
-/* Words of types up to one of the given ends. */
+/* Reads words of types up to one of the characters in `ends`. */
 static pgy_status read_set(reader *r, const char *ends)
 {
     skip_blanks(r);
@@ -142,7 +142,7 @@ static pgy_status read_parameter(reader *r)
     return st;
 }
 
-/* Parameters up to "->" or the end of the text. */
+/* Reads parameters up to "->" or the end of the text. */
 static pgy_status read_list(reader *r, size_t *count)
 {
     const size_t before = r->parameter_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vectors are of GCC's generic kind, so one body (vmath.inc) is compiled for every processor level.
- * Nothing is fused (see -ffp-contract), and the end of an array goes through a padded vector, so
- * all levels and all places give the same bits. */
+ * No multiply-add is fused (see -ffp-contract), and a padded vector processes the end of an array,
+ * so results have the same bits at all levels and indices. */
 #include "ops/vmath.h"
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ enum { LANES = 8 };
 typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
 typedef int64_t ints __attribute__((vector_size(LANES * sizeof(double))));
 
-/* Macros: a function would need the target of the body that it is inlined into. */
+/* These are macros because an inlined function would need the target attribute of its caller. */
 #define ALL(c) ((vec){c, c, c, c, c, c, c, c})
 #define BITS(v) ((ints)(v))
 #define PICK(mask, a, b)                                                    \
@@ -56,7 +56,8 @@ static const double ERFC_TAIL[ERFC_COUNT] = {
 /* ln 2 in two parts, the first with zeros at its end, so that whole multiples are exact. */
 static const double INVERSE_LN2 = 0x1.71547652b82fep+0;
 static const double LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 0x1.a39ef35793c76p-33;
-static const double TO_INTEGER = 0x1.8p52; /* adding it rounds to an integer in the low bits */
+static const double TO_INTEGER =
+    0x1.8p52; /* adding it rounds and leaves the integer in the low bits */
 
 typedef struct functions {
     void (*exp)(double *y, const double *x, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elementary functions over arrays, eight lanes at a time, within one unit in the last place. A
- * result depends on its argument alone: not on its place in the array, the length or the
- * processor. y may be x. */
+ * result depends on its argument alone, not on its index, the length or the processor. y may be
+ * x. */
 #ifndef OPS_VMATH_H
 #define OPS_VMATH_H
 
@@ -11,6 +11,6 @@ void vmath_exp(double *y, const double *x, size_t n);
 void vmath_tanh(double *y, const double *x, size_t n);
 void vmath_erf(double *y, const double *x, size_t n);
 void vmath_sigmoid(double *y, const double *x,
-                   size_t n); /* 1 / (1 + exp(-x)), two roundings more */
+                   size_t n); /* 1 / (1 + exp(-x)), adds two roundings */
 
 #endif
