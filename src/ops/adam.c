@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adam: a step along the running average of the gradients, divided by the root of that of their
- * squares; both averages start at zero, which the learning rate makes up for. */
+/* Adam: a step along the running average of the gradients, divided by the root of the running
+ * average of their squares. Both averages start at zero; the learning rate corrects this bias. */
 #include <math.h>
 
 #include "ops/class_optimizer.h"

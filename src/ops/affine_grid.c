@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AffineGrid: positions of an image or volume, from -1 to 1 along each axis, mapped by an affine
- * matrix for each item of the batch. Positions are given last axis first. */
+/* AffineGrid: maps positions of an image or volume, from -1 to 1 along each axis, by one affine
+ * matrix per batch entry. Coordinates start with the last axis. */
 #include "ops/class_check.h"
 #include "ops/class_rows.h"
 
@@ -11,7 +11,8 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* The batch and the number of axes are known of theta and of the length of the size. */
+/* If the size is computed, theta still gives the batch, and theta or the length of the size input
+ * gives the rank. */
 static void set_unknown_size(op_infer *c)
 {
     const op_value *theta = &c->inputs[0], *size = &c->inputs[1];

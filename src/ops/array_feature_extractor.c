@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ArrayFeatureExtractor: elements of the last axis by their positions; a vector gives a row. */
+/* ArrayFeatureExtractor: takes elements of the last axis at given positions; a vector gives a
+ * row. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention: softmax(scale Q K' + bias) V per batch entry and head. Inputs are [batch, heads,
- * length, size] or [batch, length, heads * size]; a cache goes in front of K and V; several query
- * heads may share one of K and V. The bias is the mask, the causal triangle, the sliding window and
- * the padding of the cache, each closing what it forbids. */
+ * length, size] or [batch, length, heads * size]; a cache precedes K and V; several query heads may
+ * share one head of K and V. The bias combines the mask, the causal triangle, the sliding window
+ * and the padding of the cache. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -107,7 +107,7 @@ static pgy_status check_all(op_infer *c, const head_dims *q, const head_dims *k,
     return st ? st : dim_check(c, LENGTHS, 0, c->inputs[Q].dims[0], "the batch", err);
 }
 
-/* What must be the same is as exact as the better known of the two. */
+/* Sets two dims that must be equal to the more exact one. */
 static void join(dim *a, dim *b)
 {
     if (op_unify(a, *a, *b)) *b = *a;
@@ -147,7 +147,8 @@ static void set_outputs(op_infer *c, const head_dims *q, const head_dims *k, con
     output_set(c, 3, query->dtype, 4, out + 12);
 }
 
-/* The mask broadcasts to the scores, [batch, heads, rows, keys]; keys that it lacks are closed. */
+/* The mask broadcasts to the scores [batch, heads, rows, keys]; keys beyond its last axis are
+ * masked. */
 static pgy_status check_mask(const op_infer *c, const dim *scores, pgy_error *err)
 {
     if (!rank_known(c, MASK)) return PGY_OK;
@@ -204,14 +205,14 @@ typedef struct attention {
     bool flat, causal;
     int64_t left, right, mode;
     double scale, cap;
-    double *keys, *values; /* [batch, kv_heads, total, size], cache in front */
+    double *keys, *values; /* [batch, kv_heads, total, size], the cache precedes the input */
     const double *query;   /* Q itself, or scaled in model precision */
     size_t mask[4], mask_columns;
-    pgy_dtype type, softmax_type; /* of every step in model precision, else NONE */
+    pgy_dtype type, softmax_type; /* of every operation in model precision, else NONE */
     atomic_bool failed;
 } attention;
 
-/* Puts the cache and then the input into one array. */
+/* Concatenates the cache and the input. */
 static void assemble(const attention *a, double *to, size_t input, size_t past, size_t size)
 {
     size_t fresh = a->total - a->past;
@@ -244,7 +245,7 @@ static double bias(const attention *a, size_t b, size_t head, size_t row, size_t
     const int64_t *lengths = in_i64(a->c, LENGTHS);
     int64_t offset = (int64_t)a->past;
     if (!in_data(a->c, PAST_K) && lengths) offset = lengths[b] - (int64_t)a->rows;
-    int64_t ahead = (int64_t)col - ((int64_t)row + offset); /* of the query's own position */
+    int64_t ahead = (int64_t)col - ((int64_t)row + offset); /* of the query's position */
     if (a->causal && ahead > 0) return -INFINITY;
     if ((a->left >= 0 && -ahead > a->left) || (a->right >= 0 && ahead > a->right)) return -INFINITY;
     if (lengths && (int64_t)col >= lengths[b]) return -INFINITY;
@@ -383,8 +384,8 @@ static pgy_status prepare(attention *a, const op_eval *c, pgy_error *err)
     return st ? st : prepare_mask(a, err);
 }
 
-/* In model precision Q and K are multiplied by the root of the scale first, as the function body
- * has it. */
+/* In model precision Q and K are multiplied by the root of the scale first, like in ONNX's function
+ * body. */
 static pgy_status scale_inputs(attention *a, double **own, pgy_error *err)
 {
     const double factor = softmax_round(a->type, sqrt(a->scale));

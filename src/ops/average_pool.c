@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AveragePool: the mean under the window, over the elements of the input or, with
- * count_include_pad, of the padded input. What a last window (ceil_mode) covers beyond the padding
- * never counts. */
+ * count_include_pad, of the padded input. Elements that a last window (ceil_mode) covers beyond the
+ * padding never count. */
 #include "ops/class_pool.h"
 
 static const op_attr_def ATTRS_7[] = {
@@ -34,7 +34,7 @@ static const op_attr_def ATTRS_19[] = {
     {NULL},
 };
 
-/* Taps of axis i that count at output position o. */
+/* Number of taps of axis i that count at output position o. */
 static int64_t counted(const pool_problem *p, size_t i, int64_t o)
 {
     const window *w = &p->window;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BatchNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias per channel. In training
- * mean and population variance come from the batch, and the running ones are outputs. Since version
- * 14 training_mode says so; before, a node that names further outputs trains, and the last two are
- * the batch's own mean and variance. */
+/* BatchNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias per channel. In training mean
+ * and population variance come from the batch, and the running ones are outputs. Since version 14
+ * training_mode selects training. Before, a node that names more outputs than the first trains, and
+ * the last two outputs are the batch's mean and variance. */
 #include <math.h>
 
 #include "ops/class_norm.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft BiasDropout: data + bias + residual. Nothing is dropped: training is not supported,
- * and the mask is all true. The bias runs along the last axis or has the shape of the data. */
+/* com.microsoft BiasDropout: data + bias + residual. It drops nothing, because training is not
+ * supported; the mask is all true. The bias runs along the last axis or has the shape of the
+ * data. */
 #include <string.h>
 
 #include "ops/class_check.h"

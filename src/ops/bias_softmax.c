@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft BiasSoftmax: Softmax of data + bias over the axes from `axis` on, all as one. The
- * bias broadcasts as in Add, whichever axes it is repeated along. */
+/* com.microsoft BiasSoftmax: Softmax of data + bias, over the axes from `axis` on as one. The bias
+ * broadcasts as in Add, along any axes. */
 #include "ops/class_check.h"
 
 static const op_attr_def ATTRS[] = {

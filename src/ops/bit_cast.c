@@ -22,7 +22,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* Values are held in storage types: the declared bits are made, relabelled and read back. */
+/* Converts storage to the declared type to get its bits, relabels them, and converts back to
+ * storage. */
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
     pgy_tensor *x, *bits = NULL, *relabelled = NULL, *y = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BitShift: by an amount per element. Right shifts of signed numbers keep the sign; a shift by a
- * negative amount or by the whole width leaves what the sign fills in. The executor drops the bits
+/* BitShift: shifts by an amount per element. Right shifts of signed numbers keep the sign; a shift
+ * by a negative amount or by the whole width leaves only sign bits. The executor drops the bits
  * above the declared width. */
 #include "ops/class_binary.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CausalConvWithState: every channel of [batch, channels, length] is convolved with its own kernel
- * of k weights, over positions up to the own. The k - 1 positions before the first are the past
- * state, else zero; the last k - 1 are the state for the next call. */
+/* CausalConvWithState: convolves every channel of [batch, channels, length] with its own kernel of
+ * k weights, over the current and earlier positions. The past state (or zeros) supplies k - 1
+ * positions before the first; the last k - 1 become the state for the next call. */
 #include <math.h>
 
 #include "ops/class_check.h"
@@ -68,7 +68,7 @@ typedef struct conv {
     bool swish;
 } conv;
 
-/* Position `at` of a line that is preceded by its past. */
+/* Element `at` of a line that starts with its past state. */
 static double padded(const conv *v, size_t line, size_t at)
 {
     const size_t before = v->taps - 1;

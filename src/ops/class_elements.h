@@ -12,8 +12,7 @@
 pgy_status elements_check(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 
 typedef struct elements_walk {
-    size_t count, rank, axis,
-        size; /* count, rank: of the indices; size: of the data along the axis */
+    size_t count, rank, axis, size; /* of the indices; size: of the data along the axis */
     const int64_t *indices;
     size_t position[PGY_MAX_RANK], dims[PGY_MAX_RANK]; /* in the index tensor */
     ptrdiff_t strides[PGY_MAX_RANK];                   /* of the data */

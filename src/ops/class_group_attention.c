@@ -348,8 +348,7 @@ static bool is_seen(const group_attention *g, size_t b, size_t head, size_t row,
 static void expose(const group_attention *g, size_t index, size_t row, const double *x, size_t n)
 {
     double *to = g->scores + (index * g->rows + row) * g->total;
-    for (size_t i = 0; i < n; i++)
-        to[i] = x[i] == -INFINITY ? 0 : x[i]; /* masked scores are returned as 0 */
+    for (size_t i = 0; i < n; i++) to[i] = x[i] == -INFINITY ? 0 : x[i]; /* masked ones are 0 */
 }
 
 /* Scales, caps, biases and masks the scores of a row, then applies the softmax. */

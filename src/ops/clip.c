@@ -60,7 +60,7 @@ static pgy_status eval_attributes(op_eval *c, pgy_error *err)
     return unary_run(c, clip_f64, limits, err);
 }
 
-/* A limit that is given replaces the default; every storage type here has 8 bytes. */
+/* Replaces the default by a given limit; every storage type here has 8 bytes. */
 static pgy_status read_limit(const op_eval *c, size_t input, pgy_dtype storage, uint64_t *limit,
                              pgy_error *err)
 {

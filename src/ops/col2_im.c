@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Col2Im: columns of blocks put back into an image, overlapping elements being summed. Input
- * [N, C * block, L] gives [N, C, image...], where L is the number of places a block has. */
+/* Col2Im: puts columns of blocks back into an image and sums overlapping elements. Input [N, C *
+ * block, L] gives [N, C, image...], where L is the number of block positions. */
 #include <inttypes.h>
 
 #include "ops/class_check.h"
@@ -14,7 +14,7 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* As many unknown sizes as the image has axes; NULL: not even their number is known. */
+/* Makes one unknown size per axis of the image; NULL: unknown rank. */
 static const dim *unknown_image(op_infer *c, size_t *axes)
 {
     const op_value *image = &c->inputs[1], *block = &c->inputs[2];
@@ -85,7 +85,8 @@ typedef struct folding {
 #undef T
 #undef NAME
 
-/* Number of places of a block along each axis; they must give the columns of the input. */
+/* Computes the number of block positions along each axis; their product must equal the input's
+ * columns. */
 static pgy_status find_places(folding *f, const op_eval *c, pgy_error *err)
 {
     const int64_t *shape = in_shape(c, 0);

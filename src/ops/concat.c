@@ -10,8 +10,8 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Values of shape arithmetic: an input whose values are not known contributes unknowns if its
- * length is. */
+/* Concatenates known values of shapes. An input of unknown values but known length contributes
+ * unknowns. */
 static void propagate(op_infer *c)
 {
     const op_value *y = &c->outputs[0];

@@ -42,7 +42,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* All items must agree but for the axis they are joined along, along which `total` is counted. */
+/* Checks that all items agree except along the joined axis; `total` is the sum along that axis. */
 static pgy_status check_items(const op_eval *c, const op_sequence *s, size_t axis, int64_t *total,
                               pgy_error *err)
 {

@@ -44,7 +44,7 @@ static bool is_list(op_attr_kind kind)
     return kind == OP_ATTR_FLOATS || kind == OP_ATTR_INTS || kind == OP_ATTR_STRINGS;
 }
 
-/* The one attribute that is given. */
+/* The only given attribute. */
 static pgy_status find_value(const op_attr **out, const op_node *n, pgy_error *err)
 {
     const op_attr *found = NULL;

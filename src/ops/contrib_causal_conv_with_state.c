@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft CausalConvWithState: what it shares with the standard operator, which is one axis
- * behind the channels, no dilation and one state. */
+/* com.microsoft CausalConvWithState, as far as it equals the standard operator: one axis after the
+ * channels, no dilation, one state. */
 #include "ops/class_alias.h"
 
 static const op_attr_def ATTRS[] = {

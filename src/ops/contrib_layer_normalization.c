@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LayerNormalization before version 17: ONNX Runtime's optimiser writes it into the default domain
- * of older models, with the meaning that it got later. */
+ * of older models, with the meaning of version 17. */
 #include "ops/class_alias.h"
 
 static const op_attr_def ATTRS[] = {

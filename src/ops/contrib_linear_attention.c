@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft LinearAttention: the standard operator, which has one state. */
+/* com.microsoft LinearAttention: the standard operator with one state. */
 #include "ops/class_alias.h"
 
 static const op_attr_def ATTRS[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft Range: the standard operator with a step of 1 where none is given. */
+/* com.microsoft Range: the standard operator with a default step of 1. */
 #include "ops/class_alias.h"
 
 static const alias_spec SPEC = {"", "Range", 11, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft RotaryEmbedding: the standard operator with its positions as input 1, either all of
- * them [batch, length] or the first one [1], and the number of heads derived from the caches where
- * it is not given. */
+/* com.microsoft RotaryEmbedding: the standard operator, but positions are input 1: either all of
+ * them [batch, length] or the first one [1]. Without num_heads, the caches give the number of
+ * heads. */
 #include "ops/class_check.h"
 
 enum { X, POSITIONS, COS, SIN };

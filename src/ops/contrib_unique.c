@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft Unique of a vector: values in the order they first occur, which of them each
- * element is, and how often each occurs. The standard operator finds them. */
+/* com.microsoft Unique of a vector: values in the order of first occurrence, the index of each
+ * element among them, and their counts. The standard operator finds them. */
 #include "ops/rule.h"
 
 enum { Y, INVERSE = 2, COUNTS, OUTPUTS };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ConvInteger: 8-bit values minus their zero points, multiplied and summed in double precision,
- * where they are exact. */
+ * which is exact. */
 #include "ops/class_conv.h"
 #include "ops/class_integer.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConvTranspose: the gradient of a convolution by its input. Weights transposed times the image
- * give, per output channel and tap, a plane that is added into the output where the tap falls. The
- * window therefore slides over the output: its `in` is our output and its `out` our input. */
+/* ConvTranspose: the gradient of a convolution by its input. The product of transposed weights and
+ * image gives, per output channel and tap, a plane that is added to the output at the tap's offset.
+ * So the window slides over the output: its `in` is this operator's output and its `out` the
+ * input. */
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -140,8 +141,8 @@ typedef struct problem {
     atomic_bool failed;
 } problem;
 
-/* Padding that reaches the given output size: the odd element goes to the end for SAME_UPPER, else
- * to the beginning. */
+/* Computes the padding for a given output size. SAME_UPPER puts the odd element at the end, other
+ * modes at the beginning. */
 static void settle_padding(window *w, const extra *e)
 {
     bool same = w->auto_pad == WINDOW_PAD_SAME_UPPER || w->auto_pad == WINDOW_PAD_SAME_LOWER;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft DecoderMaskedMultiHeadAttention: MultiHeadAttention for one new token, with its
- * inputs in another order. A cache that is shared in place has room for the longest sequence;
- * past_sequence_length says how much of it is filled. */
+ * inputs in another order. A cache that is updated in place has room for the longest sequence;
+ * past_sequence_length gives its filled length. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Input of the node for each of MultiHeadAttention's. */
+/* The node's input for each input of MultiHeadAttention. */
 static const size_t SOURCES[INNER_INPUTS] = {QUERY, KEY, VALUE, BIAS, MASK, SCORES, PAST_K, PAST_V};
 
 static op_node inner_node(const op_node *n)
@@ -78,7 +78,7 @@ static pgy_status take_filled(op_tensor *out, const op_eval *c, size_t input, si
     return PGY_OK;
 }
 
-/* The cache with what is new behind its filled part. */
+/* The cache with the new entries after its filled part. */
 static void put_back(const op_eval *c, size_t output, const pgy_tensor *made)
 {
     const int64_t *s = out_shape(c, output);

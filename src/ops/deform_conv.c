@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DeformConv: a convolution whose taps are moved by offsets [N, groups * taps * axes, out...] and
+/* DeformConv: a convolution whose taps are shifted by offsets [N, groups * taps * axes, out...] and
  * weighted by a mask [N, groups * taps, out...]. Values between elements are interpolated linearly;
  * outside the image they are zero. */
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Channels of offsets or mask: so many for each tap and offset group. */
+/* Checks the channels of offsets or mask: a fixed number per tap and offset group. */
 static pgy_status check_field(op_infer *c, size_t input, int64_t each, const dim *out,
                               pgy_error *err)
 {
@@ -86,7 +86,7 @@ static double sample(const deform *d, const double *plane, const double *at)
     return sum;
 }
 
-/* Position of a tap for an output element, before it is moved. */
+/* Position of a tap for an output element, without its offset. */
 static void place(const deform *d, double *at, size_t tap, size_t out)
 {
     for (size_t a = d->axes; a-- > 0;) {
@@ -97,7 +97,7 @@ static void place(const deform *d, double *at, size_t tap, size_t out)
     }
 }
 
-/* One output element of every channel, from the samples of all input channels. */
+/* Computes one output element of every channel from the samples of all input channels. */
 static void run_element(const deform *d, size_t batch, size_t out)
 {
     const size_t channels = d->in_channels * d->groups;

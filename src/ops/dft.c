@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DFT: the discrete Fourier transform along an axis of real ([..., 1]) or complex ([..., 2]) input,
- * cut or padded with zeros to dft_length. One-sided, it gives the first half of the spectrum of
- * real input, or, inverse, the real signal of such a half. */
+ * cut or padded with zeros to dft_length. With onesided it gives the first half of the spectrum of
+ * real input, or as an inverse the real signal of such a half. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ static bool flag(const op_node *n, const char *name)
     return op_attr_int(n, name, 0) != 0;
 }
 
-/* False: the axis is an input that is not known. */
+/* False: the axis is an input of unknown value. */
 static bool find_axis(const op_infer *c, int64_t *axis)
 {
     const int64_t *values;
@@ -67,7 +67,7 @@ static pgy_status find_length(dim *length, op_infer *c, size_t axis, pgy_error *
     return PGY_OK;
 }
 
-/* The axis is computed: any but the last may have another length then. */
+/* If the axis is computed, the length of every axis but the last is unknown. */
 static pgy_status infer_without_axis(op_infer *c, int64_t parts, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
@@ -123,7 +123,8 @@ typedef struct dft {
     bool inverse, half;
 } dft;
 
-/* Line i of the input as pairs. The other half of a one-sided spectrum is its mirrored conjugate.
+/* Reads line i of the input as pairs. The missing half of a one-sided spectrum is its mirrored
+ * conjugate.
  */
 static void read_line(dft *d, size_t i)
 {
@@ -154,7 +155,8 @@ static void write_line(const dft *d, size_t i)
             y[k * step + part] = d->spectrum[2 * k + part] * scale;
 }
 
-/* The length that was chosen: the output tells it but for one-sided spectra. */
+/* The length of the transform: dft_length, or that of the signal. The output has it for an inverse
+ * one-sided transform, else the input. */
 static pgy_status transform_length(size_t *out, const op_eval *c, size_t axis, pgy_error *err)
 {
     const int64_t *given;

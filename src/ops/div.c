@@ -9,7 +9,7 @@ static inline int64_t divide(int64_t a, int64_t b)
     return b ? a / b : 0;
 }
 
-/* Floor and truncation agree where nothing is negative. */
+/* Floor and truncation agree for operands that are not negative. */
 static dim quotient(dim_table *t, dim a, dim b)
 {
     if (dim_is_const(a) && dim_is_const(b)) return dim_const(divide(a.value, b.value));

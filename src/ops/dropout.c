@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dropout: the input itself, as at inference, and a mask of all ones. With training_mode, elements
- * are dropped at the given ratio by a generator of our own (the specification names none) and the
- * others are scaled up. */
+ * are dropped at the given ratio and the others scaled up. The specification names no random
+ * generator; see class_random.h. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (c->node->output_count < 2) return PGY_OK;
     op_set_like(c, 1, 0);
     if (c->node->def->since >= 10)
-        c->outputs[1].dtype = PGY_BOOL; /* before, the mask had the input's type */
+        c->outputs[1].dtype = PGY_BOOL; /* in older versions the mask has the input's type */
     return PGY_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft DynamicQuantizeLSTM: an LSTM whose weights [directions, in, 4 * hidden] are 8-bit
- * integers. They are dequantised and the standard operator runs on them; input and state are not
- * rounded to 8 bits, as runtimes do for speed. */
+ * integers. They are dequantised and the standard operator runs on them. Input and state are not
+ * rounded to 8 bits, which runtimes do only for speed. */
 #include "ops/class_check.h"
 
 enum { X, W, R, B, LENGTHS, H0, C0, P, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
@@ -55,7 +55,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* Scales and zero points are for a direction, or for each of its columns. */
+/* There is one scale and zero point per direction, or one per column of a direction. */
 static pgy_status dequantise(op_tensor *out, const op_eval *c, size_t input, size_t scale,
                              pgy_error *err)
 {

@@ -10,7 +10,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return matmul_infer(c, A, B, c->inputs[A].dtype, err);
 }
 
-/* A as integers less their zero point, and its scale. */
+/* Quantises A to integers minus their zero point, and gives its scale. */
 static pgy_status quantise(double **out, double *scale, const op_eval *c, pgy_error *err)
 {
     static const bool wanted[3] = {true, true, true};

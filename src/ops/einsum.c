@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Einsum. The equation becomes lists of labels (letters in ASCII order, then the axes behind an
  * ellipsis, aligned to the right). Evaluation folds the operands from the left: each pair becomes a
- * batched matrix product over the labels that no later operand and no output needs; transposing,
- * diagonals and plain sums are one strided copy with summation. */
+ * batched matrix product that sums the labels that neither a later operand nor the output needs.
+ * One strided copy with summation does transposes, diagonals and plain sums. */
 #include <ctype.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static const op_attr_def ATTRS[] = {{"equation", OP_ATTR_STRING, true, NULL}, {N
 typedef struct term {
     size_t rank;
     uint8_t labels[PGY_MAX_RANK];
-    size_t ellipsis; /* where it stands among the labels; SIZE_MAX: there is none */
+    size_t ellipsis; /* its position among the labels; SIZE_MAX: no ellipsis */
 } term;
 
 typedef struct equation {
@@ -125,7 +125,7 @@ static bool expand(term *t, size_t own, size_t widest)
     return true;
 }
 
-/* Puts labels where ellipses stand, the ranks of all inputs being known. */
+/* Replaces ellipses by labels; the ranks of all inputs must be known. */
 static pgy_status settle(equation *e, const op_node *n, const size_t *ranks, pgy_error *err)
 {
     size_t own[MAX_OPERANDS] = {0};
@@ -308,7 +308,7 @@ static bool label_extent(size_t *product, const fold *f, const uint8_t *labels, 
     return true;
 }
 
-/* New compact operand with these labels, other labels of `o` summed. */
+/* Makes a compact operand with these labels; sums over the other labels of `o`. */
 static pgy_status rearrange(void **out, const fold *f, const operand *o, const uint8_t *labels,
                             size_t rank, pgy_error *err)
 {
@@ -323,7 +323,7 @@ static pgy_status rearrange(void **out, const fold *f, const operand *o, const u
     return PGY_OK;
 }
 
-/* How the labels of a pair are used: in both and kept, only in a, in both and summed, only in b. */
+/* The labels of a pair by kind: in both and kept, only in a, in both and summed, only in b. */
 typedef struct split {
     uint8_t batch[LABELS], left[LABELS], inner[LABELS], right[LABELS];
     size_t batches, lefts, inners, rights;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft EmbedLayerNormalization: the sum of the embeddings of word, position and segment,
- * normalised. Output 1 counts, for each item of the batch, the ones of the mask; output 2 is the
- * sum. */
+ * normalised. Output 1 counts the ones of the mask per batch entry; output 2 is the sum. */
 #include <math.h>
 
 #include "ops/class_norm.h"
@@ -45,7 +44,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* The row of an embedding that word i asks for; NULL if the input is absent. */
+/* The row of an embedding for word i; NULL if the input is absent. */
 static pgy_status find_row(const double **row, const op_eval *c, size_t table, int64_t index,
                            pgy_error *err)
 {

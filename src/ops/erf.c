@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Erf: the error function; of integers it is truncated. */
+/* Erf: the error function; results for integers are truncated. */
 #include <math.h>
 
 #include "ops/class_unary.h"

@@ -23,7 +23,7 @@ static void propagate(op_infer *c)
     rule_set_elements(c, 0, elements, n);
 }
 
-/* Dimensions other than 1 of the input stay whatever the shape is. */
+/* The input's dimensions other than 1 do not depend on the shape input. */
 static pgy_status keep_wide(op_infer *c, int32_t rank, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft ExpandDims: a new axis of length 1 at the place that input 1 names, counted from
- * the end of the result where it is negative. */
+/* com.microsoft ExpandDims: a new axis of length 1 at the position in input 1; a negative position
+ * counts from the end of the result. */
 #include "ops/rule.h"
 
 static pgy_status infer(op_infer *c, pgy_error *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FlexAttention: softmax(score_mod(scale Q K')) V per batch entry and head, where graphs of the
- * node may change the scores before and the probabilities after the softmax. Both see all heads at
- * once, so scores are held as one tensor. Rows whose scores are all -inf give NaN, as Softmax does.
+/* FlexAttention: softmax(score_mod(scale Q K')) V per batch entry and head, where the node's graphs
+ * may change the scores before the softmax and the probabilities after it. Both graphs get all
+ * heads at once, so one tensor holds all scores. Rows whose scores are all -inf give NaN, as
+ * Softmax does.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +23,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Type of the scores that the graphs see. */
+/* The type of the scores that the graphs get. */
 static pgy_status score_type(pgy_dtype *out, const op_node *n, pgy_dtype query, pgy_error *err)
 {
     const op_attr *a = op_attr_find(n, "softmax_precision");
@@ -55,7 +56,7 @@ static pgy_status check_shapes(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* The graphs give what they get. */
+/* Checks that a graph's output has the shape of its input. */
 static pgy_status check_graph(op_infer *c, const char *attr, const op_value *scores, pgy_error *err)
 {
     op_value out;
@@ -112,7 +113,8 @@ static sizes read_sizes(const op_eval *c)
                    (size_t)k[2], (size_t)q[3], (size_t)v[3]};
 }
 
-/* Where the head of K and V begins that serves head `index` of all batch entries, in heads. */
+/* Offset, in heads, of the head of K and V that serves query head `index` over all batch
+ * entries. */
 static size_t group_of(const sizes *s, size_t index)
 {
     const size_t head = index % s->heads;
@@ -168,7 +170,7 @@ static bool same_as_scores(const op_tensor *t, const sizes *s)
     return true;
 }
 
-/* Replaces *t by what the graph makes of it; without the graph it stays. */
+/* Replaces *t by the graph's result; does nothing without the graph. */
 static pgy_status modify(op_tensor *t, const op_eval *c, const char *attr, const sizes *s,
                          pgy_error *err)
 {

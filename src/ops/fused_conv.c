@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft FusedConv: a convolution, a tensor added to it, and an activation. That of pgy,
- * which the engine's passes make, knows more activations. */
+/* com.microsoft FusedConv: a convolution, the addition of a tensor, and an activation. The pgy
+ * variant, which the engine's passes make, has more activations. */
 #include <string.h>
 
 #include "ops/class_activation.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft FusedMatMul: alpha * A' * B', where transA and transB exchange the last two axes
- * and transBatchA and transBatchB move the first axis before the last but one. The inputs are put
- * in order first, then multiplied as MatMul does. */
+ * and transBatchA and transBatchB move the first axis before the last but one. The inputs are
+ * transposed first, then multiplied like in MatMul. */
 #include <string.h>
 
 #include "ops/class_matmul.h"
@@ -13,7 +13,7 @@ static const op_attr_def ATTRS[] = {
     {"transBatchB", OP_ATTR_INT, false, "0"}, {NULL},
 };
 
-/* Which axis of the input each axis of its ordered form is. */
+/* Gives the input axis for each axis of the transposed form. */
 static void order_of(size_t *order, const op_node *n, size_t input, size_t rank)
 {
     for (size_t d = 0; d < rank; d++) order[d] = d;

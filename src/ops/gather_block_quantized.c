@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft GatherBlockQuantized: rows of a quantised table, dequantised by one scale and zero
- * point per block along an axis. Narrow values in bytes are packed along the last axis, low bits
- * first; indices out of range give zeros. */
+ * point per block along an axis. Values narrower than a byte are packed along the last axis, low
+ * bits first. Indices out of range give zeros. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Values in one element of the data. */
+/* Number of values in one element of the data. */
 static pgy_status packing(int64_t *per, const op_infer *c, pgy_error *err)
 {
     const int64_t bits = op_attr_int(c->node, "bits", 4);
@@ -69,14 +69,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* The data as [outer, size, inner] about the gathered axis, in unpacked elements. */
+/* The data as [outer, size, inner] around the gathered axis, in unpacked elements. */
 typedef struct table {
     const op_eval *c;
     axis_view view;
     size_t rank, along, block, per, bits;
     size_t shape[PGY_MAX_RANK];         /* unpacked */
-    size_t scale_strides[PGY_MAX_RANK]; /* 0 where a scale is repeated */
-    size_t zero_width, zero_row;        /* last axis of the scales, and its bytes in zero points */
+    size_t scale_strides[PGY_MAX_RANK]; /* 0 on broadcast axes */
+    size_t zero_width,
+        zero_row; /* length of the scales' last axis; bytes of this axis in the zero points */
 } table;
 
 static double value_at(const table *t, size_t i)

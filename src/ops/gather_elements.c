@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GatherElements: each output element is taken at its own position, but with the index along the
- * axis replaced. */
+/* GatherElements: each output element is the input element at its own position, with the coordinate
+ * along the axis replaced by the index. */
 #include <string.h>
 
 #include "ops/class_elements.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GatherND: blocks of the data named by index tuples, within batches since version 12. */
+/* GatherND: blocks of the data that index tuples select, within batches since version 12. */
 #include <string.h>
 
 #include "ops/class_tuples.h"

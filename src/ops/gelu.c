@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gelu: x times the normal distribution function, exact or in the tanh approximation. The exact
- * form uses the complementary error function, which keeps all digits where x is far below zero. */
+ * form uses the complementary error function, which keeps all digits for x far below zero. */
 #include <math.h>
 
 #include "ops/class_unary.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GlobalMaxPool: the largest value of every plane; NaN if it holds one. */
+/* GlobalMaxPool: the largest value of every plane, NaN if the plane holds a NaN. */
 #include <math.h>
 
 #include "ops/class_pool.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GridSample: values of an image at normalised positions, in any number of spatial axes. Every axis
- * gives up to four taps (index and weight); the sample is the sum over their product. The grid
- * names positions last axis first. */
+ * gives up to four taps (index and weight); the sample is the sum over their product. The grid's
+ * coordinates start with the last axis. */
 #include <math.h>
 
 #include "ops/class_check.h"
@@ -96,7 +96,7 @@ static double pad(const sampler *s, double x, double extent)
     return x;
 }
 
-/* A whole position as an index, the padding being applied to it. */
+/* Converts an integer position to an index by the padding mode. */
 static int64_t index_of(const sampler *s, double x, double extent)
 {
     if (s->padding == PAD_ZEROS) return x >= 0 && x < extent ? (int64_t)x : -1;
@@ -134,7 +134,7 @@ static size_t find_taps(const sampler *s, tap *taps, double normal, double exten
     return 4;
 }
 
-/* Sum over the product of taps, the axes from `axis` on. */
+/* The sum over the product of the taps of the axes from `axis` on. */
 static double gather(const sampler *s, const double *x, tap taps[][4], size_t count, size_t axis,
                      size_t at)
 {
@@ -227,7 +227,8 @@ static double flops(const op_infer *c)
     return 8 * dims_product(&c->outputs[0]);
 }
 
-/* Integers are interpolated as numbers and truncated; bool, complex numbers and texts are not. */
+/* Integers are interpolated in double precision and truncated; bool, complex numbers and strings
+ * are not accepted. */
 #define TYPES TYPES_N11
 #define ROW(version, attrs, words)                                                    \
     {                                                                                 \

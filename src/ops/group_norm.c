@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft GroupNorm and SkipGroupNorm: groups of channels are brought to mean 0 and variance
- * 1, scaled and shifted per channel, with an optional SiLU. The channels are last unless told. The
- * second adds a tensor and a bias per channel first, and gives that sum as output 1. */
+/* com.microsoft GroupNorm and SkipGroupNorm: groups of channels are normalised to mean 0 and
+ * variance 1, scaled and shifted per channel, with an optional SiLU. The channels are last by
+ * default. SkipGroupNorm first adds a tensor and a bias per channel; this sum is output 1. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -55,7 +55,7 @@ static size_t place(const grouping *g, size_t n, size_t channel, size_t p)
                    : (n * g->channels + channel) * g->plane + p;
 }
 
-/* The sum of the inputs, and its mean and variance over a group. */
+/* Computes the sum of the inputs, and its mean and variance over a group. */
 static norm_stats add_up(const grouping *g, size_t n, size_t first, size_t count)
 {
     const double *x = in_f64(g->c, X), *skip = in_f64(g->c, SKIP), *bias = in_f64(g->c, BIAS);

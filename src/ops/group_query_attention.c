@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft GroupQueryAttention: causal attention of a decoder with its cache; query, key and
- * value apart or packed into one. seqlens_k holds the number of keys less one. */
+/* com.microsoft GroupQueryAttention: causal attention of a decoder with a cache; query, key and
+ * value are separate or packed into one input. seqlens_k holds the number of keys minus 1. */
 #include <math.h>
 #include <string.h>
 

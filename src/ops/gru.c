@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GRU: gates z, r, h; with linear_before_reset the reset gate scales H Rh' + bias, else H itself
- * before that product, which then is a second product per step. See class_rnn.h. */
+/* GRU: gates z, r, h; with linear_before_reset the reset gate scales H Rh' + bias, else H before
+ * that product, which costs a second product per step. See class_rnn.h. */
 #include "ops/class_rnn.h"
 
 #include "ops/gemm.h"

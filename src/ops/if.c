@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* If: the outputs of one of two graphs. Shapes are those on which both agree, unless the condition
- * is known. */
+/* If: the outputs of one of two graphs. If the condition is unknown, only what both graphs agree on
+ * is known of a shape. */
 #include "base/alloc.h"
 #include "ops/class_loop.h"
 
@@ -17,7 +17,7 @@ static const char *branch(bool condition)
 
 static const char WHY[] = "the branches of an If differ";
 
-/* Sizes that differ are not beyond the larger one. */
+/* Bounds each dim that differs between the branches by the larger one. */
 static void limit(op_infer *c, op_value *v, const op_value *a, const op_value *b)
 {
     if (v->rank < 1 || a->rank != v->rank || b->rank != v->rank) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft Inverse of each matrix of the last two axes, by elimination with row exchange; a
- * singular one gives infinities and NaN. */
+/* com.microsoft Inverse of each matrix in the last two axes, by elimination with row exchanges.
+ * Singular matrices give infinities and NaN. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void exchange(double *a, double *b, size_t n)
     }
 }
 
-/* x becomes the unit matrix, y, which was it, the inverse. */
+/* Turns x into the unit matrix and y, which holds the unit matrix, into the inverse of x. */
 static void invert(double *x, double *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) y[i * n + i] = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft IsAllFinite: is no element of any input infinite or NaN, or only the one of them
- * that is asked for? */
+/* com.microsoft IsAllFinite: true if no element of any input is infinite or NaN; isinf_only and
+ * isnan_only restrict the test to one of both. */
 #include <math.h>
 
 #include "ops/class_check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IsInf: which elements are infinite; either sign can be left out. */
+/* IsInf: which elements are infinite; attributes can exclude either sign. */
 #include <math.h>
 
 #include "ops/class_unary.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LabelEncoder: elements that are among the keys become the values beside them, others a default.
- * Version 1 numbers a list of texts, and turns numbers back into texts. */
+/* LabelEncoder: maps keys to values, and other elements to a default. Version 1 maps the texts of a
+ * list to their positions, and positions back to texts. */
 #include "ops/class_check.h"
 #include "ops/class_text_key.h"
 
@@ -30,7 +30,7 @@ static const op_attr_def ATTRS_4[] = {
     {NULL},
 };
 
-/* A list of one of the attributes, or none (a NULL attribute). */
+/* A list in one of several attributes; NULL attribute: none is given. */
 typedef struct list {
     const op_attr *a;
     pgy_dtype dtype; /* declared */
@@ -67,7 +67,7 @@ static list values_of(const op_node *n)
     return find_list(n, NAMES);
 }
 
-/* Version 1: from texts to numbers, and from anything else to texts. */
+/* Version 1 maps texts to numbers, and every other type to texts. */
 static pgy_dtype output_type(const op_infer *c)
 {
     if (c->node->def->since > 1) return values_of(c->node).dtype;
@@ -97,7 +97,7 @@ static void add_key(str *key, const list *l, size_t i)
         text_key_float(key, (double)l->a->floats[i]);
 }
 
-/* Of repeated keys the last one counts; entries are positions + 1. */
+/* Maps keys to positions + 1; the last of repeated keys counts. */
 static pgy_status build_map(strmap *map, str *key, const list *keys, const op_node *n,
                             pgy_error *err)
 {
@@ -115,7 +115,7 @@ static pgy_status put_text(op_eval *c, size_t i, span text, pgy_error *err)
     return pgy_tensor_set_string(c->outputs[0].value, i, text.data, text.size, err);
 }
 
-/* Output i becomes entry k of the list. */
+/* Sets output element i to entry k of the list. */
 static pgy_status put(op_eval *c, size_t i, const list *l, size_t k, pgy_error *err)
 {
     const pgy_tensor *t = l->a->kind == OP_ATTR_TENSOR ? l->a->tensor : NULL;

@@ -3,8 +3,8 @@
  *
  *     S <- exp(decay) * S;  v <- beta * (v - S^T k);  S <- S + k v^T;  o = scale * q^T S
  *
- * where update_rule says whether the first (gated) and the second step (delta) take place. Inputs
- * are packed [batch, tokens, heads * size]; several query heads may share a state. */
+ * update_rule selects the first (gated) and the second step (delta). Inputs are packed
+ * [batch, tokens, heads * size]; several query heads may share a state. */
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static pgy_status check_given(const op_infer *c, size_t i, bool needed, pgy_erro
                     needed ? "needs" : "does not take", i, i == DECAY ? "decay" : "beta");
 }
 
-/* A last axis of heads * size: the size. */
+/* The size of a head, for a last axis of heads * size. */
 static pgy_status head_size(dim *size, op_infer *c, size_t i, int64_t heads, pgy_error *err)
 {
     const dim width = c->inputs[i].dims[2];
@@ -80,7 +80,7 @@ static pgy_status check_inputs(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* One decay per head, or one per head and element of a key. */
+/* Checks that there is one decay per head, or one per head and element of a key. */
 static pgy_status check_decay(const op_infer *c, int64_t heads, dim size, pgy_error *err)
 {
     if (!rank_known(c, DECAY)) return PGY_OK;

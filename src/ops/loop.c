@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loop: a body graph with values carried from one iteration to the next, run at most M times and
- * while its condition holds; further outputs of the body are collected along a new first axis.
+/* Loop: runs a body graph at most M times while its condition holds and carries values between
+ * iterations; further outputs of the body are collected along a new first axis.
  *
  *     body(iteration, condition, carried...) -> condition, carried..., collected... */
 #include "base/alloc.h"
@@ -32,7 +32,7 @@ static bool has_truth(const op_value *v, bool truth)
            (*(const uint8_t *)pgy_tensor_data(v->data) != 0) == truth;
 }
 
-/* Number of iterations: M where the condition never ends it. */
+/* Number of iterations; exactly M if the condition never ends the loop. */
 static dim trip_count(op_infer *c, const op_value *condition_out)
 {
     static const char WHY[] = "the number of iterations is not known";
@@ -44,7 +44,7 @@ static dim trip_count(op_infer *c, const op_value *condition_out)
     const bool endless =
         (!op_has_input(c, 1) || has_truth(&c->inputs[1], true)) && has_truth(condition_out, true);
     if (!rule_values(c, 0, &most, &count) || count != 1) return dim_unknown(c->dims, WHY);
-    if (!endless) /* a number that large only says that there is no limit */
+    if (!endless) /* exporters write a number this large for no limit */
         return dim_is_const(*most) && most->value >= INT32_MAX
                    ? dim_unknown(c->dims, WHY)
                    : dim_unknown_upto(c->dims, WHY, *most);

@@ -5,8 +5,8 @@
 
 enum { IN, OUT, FORGET, CELL };
 
-/* What goes into the activation of a gate, for all hidden units; the peephole sees `c`. It replaces
- * the gate's part of H R'. */
+/* Computes a gate's input to its activation for all hidden units, in place of the gate's part of H
+ * R'. The peephole reads `c`. */
 static double *sums(const rnn_problem *p, const double *xw, double *hr, size_t gate,
                     const double *c)
 {
@@ -37,7 +37,7 @@ static void cell(const rnn_problem *p, size_t b, const double *xw)
     for (size_t j = 0; j < n; j++) state[j] = forget[j] * state[j] + in[j] * next[j];
     double *out = sums(p, xw, hr, OUT, state);
     rnn_activate_all(p, 0, out, n);
-    /* Clipping is for gates: runtimes leave the cell's own value alone. */
+    /* Only gates are clipped: runtimes do not clip the cell state. */
     for (size_t j = 0; j < n; j++) h[j] = state[j];
     rnn_apply_all(p, 2, h, n);
     for (size_t j = 0; j < n; j++) h[j] *= out[j];

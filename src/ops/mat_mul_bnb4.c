@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft MatMulBnb4: a float matrix times weights [N, K] of 4 bits as bitsandbytes keeps
- * them: codes of a table of sixteen values, two in a byte with the first in the high bits, in
- * blocks of the flat weights that have their largest magnitude as scale. */
+/* com.microsoft MatMulBnb4: a float matrix times 4-bit weights [N, K] as bitsandbytes stores them:
+ * codes of a table of sixteen values, two per byte with the first in the high bits. Each block of
+ * the flattened weights has its largest magnitude as scale. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -19,7 +19,8 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* FP4 has a sign bit; NF4 the quantiles of a normal distribution. Both as float32. */
+/* FP4 has a sign bit; NF4 holds quantiles of a normal distribution. Both tables are rounded to
+ * float32. */
 static const float FP4[8] = {0,    5.208333333e-03f, 0.66666667f, 1, 0.33333333f,
                              0.5f, 0.16666667f,      0.25f};
 static const float NF4[16] = {-1,           -0.69619280f, -0.52507305f, -0.39491749f,

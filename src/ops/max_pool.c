@@ -51,7 +51,7 @@ static int64_t tensor_index(const pool_problem *p, size_t plane, size_t at)
     return (int64_t)(plane * size + index);
 }
 
-/* Windows of which nothing was larger than -inf: those with NaN and no -inf are NaN. */
+/* Corrects windows with result -inf: if a window holds NaN but no -inf, its result is NaN. */
 static void mark_nan(const pool_problem *p, double *y, const double *x, size_t row, size_t width)
 {
     const window *w = &p->window;

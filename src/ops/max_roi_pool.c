@@ -51,7 +51,7 @@ typedef struct extent {
     int64_t begin, end;
 } extent;
 
-/* Pixels of bin i of n that cut [start, start + size). */
+/* Pixels of bin i, where n bins divide [start, start + size). */
 static extent bin_extent(int64_t i, int64_t n, double start, double size, int64_t limit)
 {
     double begin = floor((double)i * size / (double)n) + start,

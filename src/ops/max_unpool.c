@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MaxUnpool: puts every value back where MaxPool found it, zeros elsewhere. Indices count through
- * the flattened output, whose size output_shape gives or, without it, the attributes imply. */
+/* MaxUnpool: puts every value back where MaxPool found it, zeros elsewhere. Indices are positions
+ * in the flattened output. output_shape gives its size, or else the attributes imply it. */
 #include <inttypes.h>
 
 #include "ops/class_check.h"

@@ -36,7 +36,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* Which set of statistics element `index` belongs to. */
+/* The set of statistics to which element `index` belongs. */
 static size_t set_of(const int64_t *shape, size_t rank, const bool *reduced, size_t index)
 {
     size_t set = 0, scale = 1;

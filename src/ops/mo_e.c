@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft MoE and QMoE: each token goes to the k experts of the largest probabilities
- * (softmax of the router's scores) and the results are added with them as weights. An expert is two
- * linear layers with an activation between; a third one, or the second half of the first, gates it.
- * QMoE keeps weights in 2, 4 or 8 bits with a scale per row or per block of one. */
+/* com.microsoft MoE and QMoE: the k experts with the largest probabilities (softmax of the router's
+ * scores) process each token, and the probabilities weight the sum of their results. An expert is
+ * two linear layers with an activation between; a third layer, or the second half of the first,
+ * gates it. QMoE's weights have 2, 4 or 8 bits and a scale per row or per block of a row. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -153,7 +153,7 @@ static int64_t field(const int64_t *bytes, size_t i, size_t bits)
     return bytes[i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
 }
 
-/* Integer weights of `rows` rows of `in` values, with scales per row or per block. */
+/* Dequantises `rows` rows of `in` weights, with scales per row or per block. */
 static pgy_status dequantise(linear *l, const experts *e, size_t layer, pgy_error *err)
 {
     const op_eval *c = e->c;
@@ -227,7 +227,7 @@ static double swiglu(const experts *e, double gate, double x)
     return gate / (1 + exp(-e->alpha * gate)) * (x + e->beta);
 }
 
-/* h: what the first layer gave; other: the third, if there is one. */
+/* h: result of the first layer; other: result of the third layer, if it exists. */
 static void activate(const experts *e, double *h, const double *other)
 {
     for (size_t i = 0; i < e->inter; i++) {
@@ -240,7 +240,7 @@ static void activate(const experts *e, double *h, const double *other)
     }
 }
 
-/* The expert of the next largest score; the earlier one of equals. */
+/* The expert with the next largest score; among equal scores the first one. */
 static size_t take_best(const double *scores, bool *taken, size_t count)
 {
     size_t best = SIZE_MAX;

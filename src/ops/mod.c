@@ -46,7 +46,7 @@ static inline int64_t floored_int(int64_t a, int64_t b)
 #define F(a, b) ((b) ? (a) % (b) : 0)
 #include "ops/binary_loop.inc"
 
-/* Both forms agree where nothing is negative. */
+/* Both forms agree for operands that are not negative. */
 static dim remainder_of(dim_table *t, dim a, dim b)
 {
     if (rule_is_natural(t, a) && dim_is_positive(b)) return dim_mod(t, a, b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft MultiHeadAttention on query, key and value of shape [batch, length, heads * size],
- * with an optional bias for all three, one after the other. They may come packed, all three in the
- * query [batch, length, heads, 3, size] or the last two in the key [.., 2, size]; key and value of
- * an encoder may be [batch, heads, length, size], and have no bias then. */
+ * with an optional concatenated bias for all three. They may be packed: all three in the query
+ * [batch, length, heads, 3, size], or key and value in the key [.., 2, size]. Key and value of an
+ * encoder may be [batch, heads, length, size], without a bias. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Where query, key or value is: an input, and which of how many parts of it. */
+/* Where query, key or value is: part `index` of `count` parts of an input. */
 typedef struct part {
     size_t input, index, count; /* count 1: the input is not packed */
 } part;
@@ -118,7 +118,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 /* ---- Evaluation ----------------------------------------------------------------------------- */
 
-/* The part as [batch, length, heads, size], with its part of the bias added. */
+/* Copies a part to [batch, length, heads, size] and adds its part of the bias. */
 static pgy_status take_part(op_tensor *out, const op_eval *c, part p, size_t *at, pgy_error *err)
 {
     const int64_t *s = in_shape(c, p.input);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft.nchwc Conv: a convolution of an image in blocks of channels, a tensor added to it,
- * and an activation. The first one of a network takes its image as it is. See class_nchwc.h. */
+/* com.microsoft.nchwc Conv: a convolution of a blocked image, the addition of a tensor, and an
+ * activation. The first convolution of a network takes a row-major image. See class_nchwc.h. */
 #include "ops/class_nchwc.h"
 
 static const op_attr_def ATTRS[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft.nchwc GlobalAveragePool: GlobalAveragePool of an image in blocks of channels; see
+/* com.microsoft.nchwc GlobalAveragePool: GlobalAveragePool of a blocked image; see
  * class_nchwc.h. */
 #include "ops/class_nchwc.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft.nchwc GlobalMaxPool: GlobalMaxPool of an image in blocks of channels; see
- * class_nchwc.h. */
+/* com.microsoft.nchwc GlobalMaxPool: GlobalMaxPool of a blocked image; see class_nchwc.h. */
 #include "ops/class_nchwc.h"
 
 static const op_attr_def ATTRS[] = {

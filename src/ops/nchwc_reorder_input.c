@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft.nchwc ReorderInput: an image is put into blocks of channels, with zeros up to the
- * last whole block. See class_nchwc.h. */
+/* com.microsoft.nchwc ReorderInput: converts an image to the blocked layout and pads the last block
+ * with zeros. See class_nchwc.h. */
 #include "ops/class_nchwc.h"
 #include "ops/move.h"
 

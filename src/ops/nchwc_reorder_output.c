@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft.nchwc ReorderOutput: the first channels of an image in blocks, in the plain order
- * or with the channels last. See class_nchwc.h. */
+/* com.microsoft.nchwc ReorderOutput: converts the first channels of a blocked image to row-major or
+ * channels-last layout. See class_nchwc.h. */
 #include "ops/class_nchwc.h"
 #include "ops/move.h"
 

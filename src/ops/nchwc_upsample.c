@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft.nchwc Upsample: an image in blocks of channels is enlarged by whole numbers. See
- * class_nchwc.h. */
+/* com.microsoft.nchwc Upsample: enlarges a blocked image by integer factors. See class_nchwc.h. */
 #include "ops/class_nchwc.h"
 #include "ops/class_resize.h"
 

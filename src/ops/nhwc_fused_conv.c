@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft NhwcFusedConv: FusedConv with the channels last in the image and in what is added;
- * the weights keep the order of Conv. */
+/* com.microsoft NhwcFusedConv: FusedConv with the channels last in the image and in the added
+ * tensor; the weights have Conv's layout. */
 #include "ops/class_nhwc.h"
 
 static const op_attr_def ATTRS[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NonMaxSuppression: per batch and class, boxes in order of score (the lower index first among
- * equals), each dropped if it overlaps a kept one by more than the threshold. How many are kept is
- * known only afterwards. */
+ * equals), each dropped if it overlaps a kept one by more than the threshold. The number of kept
+ * boxes is data-dependent. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { BOXES, SCORES, MOST, IOU, SCORE };
 static const op_attr_def ATTRS[] = {{"center_point_box", OP_ATTR_INT, false, "0", NULL, "0..1"},
                                     {NULL}};
 
-/* Every class of every image keeps so many boxes. */
+/* Upper bound of the kept boxes over all images and classes. */
 static dim most(op_infer *c)
 {
     const op_value *scores = &c->inputs[SCORES];
@@ -60,7 +60,8 @@ typedef struct selection {
     op_eval *c;
     size_t batch, boxes, classes, most;
     double iou, score;
-    bool limited, centred; /* a score threshold is given; boxes are centre and size */
+    bool limited,
+        centred; /* limited: a score threshold is given; centred: boxes are centre and size */
     box *candidates;
     chosen kept;
     int64_t *found; /* triples */
@@ -96,7 +97,7 @@ static double area_of(const box *b)
     return (b->y1 - b->y0) * (b->x1 - b->x0);
 }
 
-/* What has no number does not limit a box; its area is then NaN, and nothing overlaps it. */
+/* A NaN corner counts as no limit of the box; the area becomes NaN, so nothing overlaps the box. */
 static box opened(const box *b)
 {
     box o = *b;
@@ -110,7 +111,8 @@ static box opened(const box *b)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define LARGEST(a, b) ((a) > (b) ? (a) : (b))
 
-/* Does the box overlap one of the chosen ones too much? Most lie apart, which is seen first. */
+/* Whether the box overlaps a chosen one too much. Tests first for disjoint boxes, the usual
+ * case. */
 static bool is_covered(const box *b, const chosen *c, size_t count, double threshold)
 {
     const box a = opened(b);

@@ -13,7 +13,7 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Depth may be of any numeric type. False: not known. */
+/* Depth may have any numeric type. False: unknown. */
 static bool read_depth(const op_infer *c, dim *out)
 {
     const dim *values;

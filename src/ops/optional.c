@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optional: a value that may be missing. With an element it is the element itself; without, a
- * sequence that is marked as none. */
+/* Optional: a value that may be missing. An optional with an element is held as that element, one
+ * without as a sequence marked `none`. */
 #include "ops/class_sequence.h"
 
 static const op_attr_def ATTRS[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OptionalGetElement: the value of an optional, which must be there. Since version 18 tensors and
- * sequences go through. */
+/* OptionalGetElement: the element of an optional, which must have one. Since version 18 it passes
+ * tensors and sequences through. */
 #include "ops/class_sequence.h"
 
 static pgy_status infer(op_infer *c, pgy_error *err)

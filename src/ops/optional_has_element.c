@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OptionalHasElement: is there a value? Since version 18 tensors and sequences may be asked too,
- * and an omitted input has none. */
+/* OptionalHasElement: whether an optional has an element. Since version 18 inputs may also be
+ * tensors and sequences, which do, or omitted, which do not. */
 #include "ops/class_sequence.h"
 
 static pgy_status infer(op_infer *c, pgy_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft Attention: query, key and value are projected from one input by weights
- * [in, heads * (size + size + v_size)] and a bias; the cache holds keys and values in one tensor
- * [2, batch, heads, length, size]. */
+/* com.microsoft Attention: projects one input to query, key and value by weights [in, heads * (size
+ * + size + v_size)] and a bias; the cache holds keys and values in one tensor [2, batch, heads,
+ * length, size]. */
 #include <string.h>
 
 #include "ops/class_packed_attention.h"
@@ -21,7 +21,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Widths of the three projections: given, or thirds of the weights. */
+/* Widths of the three projections: from the attribute, or thirds of the weights. */
 static pgy_status find_widths(int64_t *widths, const op_node *n, int64_t columns, pgy_error *err)
 {
     size_t count;

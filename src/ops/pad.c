@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pad: elements added before and after each axis (negative: taken away): a constant, the edge, a
+/* Pad: adds elements before and after each axis (negative: removes them): a constant, the edge, a
  * mirror image or, since version 19, a periodic continuation. Pads are an attribute in version 2,
- * then an input, since 18 for chosen axes. */
+ * an input later; since version 18 they may cover chosen axes only. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -80,7 +80,7 @@ static pgy_status mode_of(pad_mode *out, const op_node *n, pgy_error *err)
                     (long long)n->opset);
 }
 
-/* Place inside [0, size) that position i, counted from the first kept element, is taken from. */
+/* Source position in [0, size) of position i, counted from the first kept element. */
 static size_t source(int64_t i, int64_t size, pad_mode mode)
 {
     if (mode == PAD_EDGE || size == 1) return (size_t)(i < 0 ? 0 : i >= size ? size - 1 : i);
@@ -95,7 +95,7 @@ typedef struct pad_axis {
     int64_t before, first, size;
 } pad_axis;
 
-/* The rest of the output: `place` maps, per axis, output positions to input positions. */
+/* Fills the rest of the output: `place` maps output to input positions per axis. */
 static void fill_mapped(pgy_tensor *y, const pgy_tensor *x, size_t *const *place)
 {
     const size_t rank = pgy_tensor_rank(y), bytes = move_size(pgy_tensor_dtype(y)),
@@ -213,7 +213,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         a->before = before > 0 ? before : 0;
         a->first = before < 0 ? -before : 0;
         a->size -= a->first + (after < 0 ? -after : 0);
-        if (a->size < 0) a->size = 0; /* what is kept lies outside: only padding is left */
+        if (a->size < 0) a->size = 0; /* no element is kept: the output is only padding */
     }
     if (!pgy_tensor_count(y)) return PGY_OK;
     const bool constant = mode == PAD_CONSTANT || pgy_tensor_rank(y) == 0;

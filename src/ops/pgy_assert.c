@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy Assert, which networks with assertions have: the first input itself, if every element of the
- * other one is true; else an error with the message. */
+/* pgy Assert, for networks with assertions: passes the first input through if every element of the
+ * second one is true; else fails with the message. */
 #include "ops/class_check.h"
 
 static const op_attr_def ATTRS[] = {

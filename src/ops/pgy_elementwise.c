@@ -80,7 +80,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* Strides of input i for the axes of the output, 0 where it is repeated. */
+/* Strides of input i along the output's axes, 0 on broadcast axes. */
 static void find_strides(size_t *strides, const op_eval *c, size_t i, size_t rank)
 {
     const pgy_tensor *t = c->inputs[i].value;

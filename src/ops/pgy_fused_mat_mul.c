@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pgy FusedMatMul, which the engine's passes make: activation(alpha * A' * B' + bias + residual).
- * transA and transB exchange the last two axes, the bias has a number for each column, the residual
- * has the shape of the output. */
+ * transA and transB exchange the last two axes; the bias has one number per column; the residual
+ * has the output's shape. */
 #include "ops/class_activation.h"
 
 enum { A, B, BIAS, RESIDUAL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy Lookup, which the engine's passes make: a function of one byte as a table. Entry i is for the
- * byte i; int8 counts from 0 to 127, then from -128 to -1. */
+/* pgy Lookup, which the engine's passes make: a function of one byte as a table. Entry i is the
+ * result for byte i; for int8 these are 0 to 127, then -128 to -1. */
 #include "ops/class_check.h"
 
 static pgy_status infer(op_infer *c, pgy_error *err)

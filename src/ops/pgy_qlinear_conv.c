@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy QLinearConv, which the engine's passes make: ONNX's with a Relu before its output is
- * quantised, so nothing is below the zero point. */
+/* pgy QLinearConv, which the engine's passes make: ONNX's QLinearConv with a Relu before the output
+ * is quantised, so no result is below the zero point. */
 #include "ops/class_alias.h"
 #include "ops/class_check.h"
 

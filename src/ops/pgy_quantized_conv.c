@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy QuantizedConv, which the engine's passes make: the convolution of bytes, exact, scaled to
- * floats, plus a bias, plus a residual, and an activation. */
+/* pgy QuantizedConv, which the engine's passes make: an exact convolution of bytes, scaled to
+ * floats, plus bias and residual, and an activation. */
 #include "ops/class_conv.h"
 #include "ops/class_integer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy QuantizedMatMul, which the engine's passes make: the product of byte matrices, exact, scaled
- * to floats, plus a bias for each column, plus a residual, and an activation. */
+/* pgy QuantizedMatMul, which the engine's passes make: the exact product of byte matrices, scaled
+ * to floats, plus a bias per column and a residual, and an activation. */
 #include "ops/class_integer.h"
 #include "ops/class_matmul.h"
 

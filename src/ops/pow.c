@@ -24,7 +24,7 @@ static inline int64_t signed_power(int64_t base, int64_t exponent)
 #define F(a, b) pow(a, b)
 #include "ops/binary_loop.inc"
 
-/* One exponent of 2 or 3 for all elements is how exporters write a square or a cube. */
+/* Exporters write squares and cubes as one exponent of 2 or 3 for all elements. */
 static void f64_f64(void *to, const void *first, size_t a_step, const void *second, size_t b_step,
                     size_t n)
 {

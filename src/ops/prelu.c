@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PRelu: negative values are scaled by a slope that broadcasts to the input's shape, not the other
- * way round. */
+/* PRelu: negative values are scaled by a slope that broadcasts to the input's shape; the input
+ * itself does not broadcast. */
 #include "ops/class_binary.h"
 
 #define NAME prelu_f64

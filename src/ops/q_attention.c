@@ -16,7 +16,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Input of the node for each of Attention's. */
+/* The node's input for each input of Attention. */
 static const size_t SOURCES[INNER_INPUTS] = {X, WEIGHTS, BIAS, MASK, PAST};
 
 static op_node inner_node(const op_node *n)
@@ -48,7 +48,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* Scales and zero points are for the whole or, of weights, for a column. */
+/* Scales and zero points are per tensor or, for weights, per column. */
 static pgy_status dequantise(op_tensor *out, const op_eval *c, size_t input, pgy_error *err)
 {
     const bool weights = input == WEIGHTS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft QGemm: the exact product of 8-bit matrices, either transposed, plus an integer C,
- * scaled by alpha * a_scale * b_scale; a float, or quantised where the output has a scale. */
+ * scaled by alpha * a_scale * b_scale. The result is float, or quantised if the output has a
+ * scale. */
 #include "ops/class_integer.h"
 #include "ops/gemm.h"
 

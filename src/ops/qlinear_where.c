@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft QLinearWhere: Where of two quantised tensors, each with its own scale, quantised
- * anew. */
+/* com.microsoft QLinearWhere: Where of two quantised tensors with their own scales; the result is
+ * requantised. */
 #include "ops/class_qlinear.h"
 
 enum { CONDITION, X, Y = 4, Z_SCALE = 7, Z_ZERO };

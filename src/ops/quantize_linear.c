@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QuantizeLinear: saturate(round(x / scale) + zero point), per tensor, per axis or per block. The
- * quotient is rounded to the type of the scale (or attribute precision) first, as the specification
- * asks: it decides ties. */
+ * quotient is first rounded to the type of the scale (or attribute precision), as specified,
+ * because this decides ties. */
 #include "ops/class_quantize.h"
 #include "tensor/convert.h"
 
@@ -72,7 +72,7 @@ static void quantize_ints(const op_eval *c, const quantize_grid *g, pgy_dtype pr
     }
 }
 
-/* The input as floats: int32 is allowed too. */
+/* The input as doubles; it may be int32. */
 static pgy_status float_input(const op_eval *c, pgy_tensor **out, pgy_error *err)
 {
     pgy_tensor *x = c->inputs[0].value;

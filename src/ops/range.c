@@ -12,7 +12,7 @@ static const op_attr_def ATTRS_27[] = {
     {0},
 };
 
-/* Number of elements; both fit in 64 bits unsigned because the distance does. */
+/* Number of elements. Distance and step fit in 64 unsigned bits. */
 static uint64_t count_ints(int64_t start, int64_t limit, int64_t delta)
 {
     if (delta > 0 ? start >= limit : start <= limit) return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RegexFullMatch: does each text match the pattern from end to end? See class_regex.h. */
+/* RegexFullMatch: whether each text matches the pattern from end to end. See class_regex.h. */
 #include "ops/class_check.h"
 #include "ops/class_regex.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft RelativePositionBias: the bias of T5 for scores [1, heads, queries, keys]. The
- * distance of key and query falls into a bucket: small distances one each, larger ones by their
- * logarithm. The table is declared [buckets, heads], but its elements lie head by head. */
+ * distance of key and query selects a bucket: each small distance has its own, larger ones share
+ * buckets by their logarithm. The table is declared [buckets, heads], but its elements are stored
+ * head by head. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft RemovePadding: the tokens [batch, length, width] without the padding at the end of
- * each sequence, one after the other; the places where they were, those of the padding behind; the
- * lengths added up; and the largest. RestorePadding puts tokens back to their places and fills the
- * others with zeros. */
+/* com.microsoft RemovePadding: concatenates the tokens [batch, length, width] without the padding
+ * at the end of each sequence. Further outputs are the positions of the tokens, then those of the
+ * padding; the running sum of lengths; and the largest length. RestorePadding puts tokens back to
+ * their positions and fills the rest with zeros. */
 #include <inttypes.h>
 #include <string.h>
 

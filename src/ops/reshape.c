@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reshape: the same elements in another shape. 0 copies a dimension (unless allowzero), one -1 is
- * what is left. Dims that occur on both sides cancel before the division, so that symbolic shapes
- * come out as a person would write them. */
+/* Reshape: the same elements in another shape. 0 copies a dimension (unless allowzero); one -1 is
+ * inferred from the rest. Equal dims on both sides cancel before the division, so symbolic results
+ * stay simple. */
 #include "ops/rule.h"
 
 static const op_attr_def ATTRS[] = {
@@ -14,7 +14,7 @@ static bool is_value(dim d, int64_t v)
     return dim_is_const(d) && d.value == v;
 }
 
-/* Puts copies in for zeros, finds the -1. */
+/* Replaces zeros by copied dims and finds the -1. */
 static pgy_status resolve(op_infer *c, dim *dims, size_t rank, int32_t *open, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
@@ -23,7 +23,7 @@ static pgy_status resolve(op_infer *c, dim *dims, size_t rank, int32_t *open, pg
     *open = -1;
     for (size_t i = 0; i < rank; i++) {
         if (dim_is_unknown(dims[i])) {
-            /* A size of 0 would be a copy. */
+            /* The size may turn out as 0, which copies the input's dim: the bound covers both. */
             const bool has = x->rank > (int32_t)i;
             const dim most = !copies ? dims[i]
                              : has   ? dim_max(c->dims, dims[i], x->dims[i])
@@ -52,7 +52,7 @@ static pgy_status resolve(op_infer *c, dim *dims, size_t rank, int32_t *open, pg
     return PGY_OK;
 }
 
-/* Products of what is left on both sides after equal dims are taken out (zeros only to find a -1).
+/* Products of the dims on both sides after equal dims cancel; zeros cancel only to infer a -1.
  */
 static void cancel(op_infer *c, const dim *dims, size_t rank, int32_t open, dim *above, dim *below)
 {

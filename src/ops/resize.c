@@ -35,7 +35,7 @@ static const op_attr_def ATTRS_18[] = {
     {NULL},
 };
 
-/* Inputs: version 10 has scales second, later ones roi, scales, sizes. */
+/* Inputs after the first: scales in version 10; roi, scales, sizes later. */
 static size_t scales_input(const op_node *n)
 {
     return n->def->since == 10 ? 1 : 2;
@@ -82,7 +82,7 @@ static bool keeps_ratio(const op_node *n)
     return !op_attr_is(n, "keep_aspect_ratio_policy", "stretch", "stretch");
 }
 
-/* The common scale that makes no axis larger (or none smaller) than wanted. */
+/* The common scale with which no axis becomes larger (or none smaller) than requested. */
 static double common_scale(const op_node *n, const int64_t *sizes, const int64_t *in,
                            const size_t *axes, size_t count)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ReverseSequence: of every batch entry, the first length elements of the time axis in reverse
- * order. */
+/* ReverseSequence: reverses, in every batch entry, the first `length` elements of the time axis. */
 #include <string.h>
 
 #include "ops/move.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RoiAlign: each region is cut into bins, each bin sampled bilinearly on a small grid and averaged
- * or its largest weighted corner taken. Version 10 has no half-pixel shift and makes regions at
- * least one pixel large. */
+/* RoiAlign: divides each region into bins, samples each bin bilinearly on a small grid, and takes
+ * the average or the largest weighted corner. Version 10 has no half-pixel shift and regions of at
+ * least one pixel. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -68,7 +68,7 @@ typedef struct align {
     bool shifted, largest;
 } align;
 
-/* The four corners' weighted values, or zeros outside of the image. */
+/* Computes the weighted values of the four corners; zeros outside the image. */
 static void corners(const align *a, const double *x, double row, double col, double out[4])
 {
     for (int i = 0; i < 4; i++) out[i] = 0;

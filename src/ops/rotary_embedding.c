@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RotaryEmbedding: pairs of a head's first elements are turned by the angle of their position;
- * pairs are halves, or neighbours when interleaved. The input is [batch, heads, length, size] or
- * [batch, length, heads * size]. */
+/* RotaryEmbedding: rotates pairs of a head's first elements by the angle of their position. A pair
+ * takes one element from each half, or two neighbours if interleaved. The input is [batch, heads,
+ * length, size] or [batch, length, heads * size]. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct rotation {
     const op_eval *c;
-    size_t batch, heads, length, size, half; /* half of the elements that turn */
+    size_t batch, heads, length, size, half; /* half: number of rotated pairs */
     bool flat, interleaved;
 } rotation;
 

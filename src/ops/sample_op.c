@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft SampleOp: its input as it is. */
+/* com.microsoft SampleOp: returns its input. */
 #include "ops/class_alias.h"
 
 static const alias_spec SPEC = {"", "Identity", 13, 0};

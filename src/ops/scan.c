@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scan: a body graph over slices of its scan inputs, with states carried along and outputs
- * collected. Version 8 does that for every item of a batch (axis 0), over axis 1, for as many steps
- * as its first input says.
+/* Scan: runs a body graph over slices of its scan inputs, carries states between steps and collects
+ * outputs. Version 8 runs over axis 1 for every item of a batch (axis 0), with the number of steps
+ * in its first input.
  *
  *     body(states..., slices...) -> states..., collected... */
 #include "base/alloc.h"
@@ -31,7 +31,7 @@ static pgy_status state_count(size_t *out, const op_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Entry k of an optional list attribute; 0 by default. */
+/* Entry k of an optional list attribute; the default is 0. */
 static int64_t entry(const op_node *n, const char *attr, size_t k)
 {
     size_t count;
@@ -247,7 +247,7 @@ static pgy_status batched_states(size_t *out, const op_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* `item` with `count` axes put in front of it. */
+/* `item` with `count` axes prepended. */
 static pgy_status set_batched(op_infer *c, size_t i, const op_value *item, const dim *front,
                               size_t count, pgy_error *err)
 {
@@ -298,7 +298,7 @@ static pgy_status infer_batched(op_infer *c, pgy_error *err)
 
 typedef struct batched {
     op_tensor *in, *out;
-    loop_stack *collected; /* states of every item, and what every step gives */
+    loop_stack *collected; /* final states of every item, and outputs of every step */
     size_t states, count, batch, length;
 } batched;
 
@@ -365,7 +365,7 @@ static pgy_status batched_step(batched *s, const op_eval *c, size_t item, size_t
     return st;
 }
 
-/* Steps beyond the length of an item give zeros. */
+/* Outputs of steps beyond an item's length are zeros. */
 static pgy_status pad_item(batched *s, const op_eval *c, size_t steps, pgy_error *err)
 {
     for (size_t i = s->states; i < c->node->output_count; i++) {
@@ -407,7 +407,7 @@ static pgy_status batched_item(batched *s, const op_eval *c, size_t item, pgy_er
     return st;
 }
 
-/* What the steps gave, [batch * length, ...], gets the batch as an axis of its own. */
+/* Splits the batch axis off the steps' outputs [batch * length, ...]. */
 static pgy_status split_batch(op_eval *c, size_t i, const batched *s, pgy_error *err)
 {
     pgy_tensor *joined = c->outputs[i].value, *split = NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ScatterElements, and Scatter before it had that name: a copy of the data in which the elements
- * that the indices name are replaced by, or since version 16 reduced with, the updates. Updates are
- * applied in order. */
+/* ScatterElements, formerly Scatter: a copy of the data in which updates replace the elements at
+ * the indices or, since version 16, are reduced with them. Updates are applied in order. */
 #include <string.h>
 
 #include "ops/class_elements.h"

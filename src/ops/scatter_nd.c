@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ScatterND: a copy of the data in which the blocks that index tuples name are replaced by, or
- * since version 16 reduced with, the updates, in order. */
+/* ScatterND: a copy of the data in which updates replace the blocks at the index tuples or, since
+ * version 16, are reduced with them, in order. */
 #include <string.h>
 
 #include "ops/class_elements.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SequenceMap: a body graph applied to every item; further inputs are sequences of the same length,
- * which go along, or tensors, which every call gets. */
+/* SequenceMap: applies a body graph to every item. Further inputs are sequences of the same length,
+ * whose items go to the same call, or tensors, which go to every call. */
 #include "base/alloc.h"
 #include "ops/class_loop.h"
 #include "ops/class_sequence.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Size: the number of elements as an int64 scalar. */
+/* Size: the number of elements, as an int64 scalar. */
 #include "ops/rule.h"
 
 static pgy_status infer(op_infer *c, pgy_error *err)

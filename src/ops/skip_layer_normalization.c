@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization: input + skip (+ bias),
- * normalised over the last axis, scaled and, in the first, shifted. Simplified: divided by the root
- * of the mean square, without a mean. The sum is output 3. */
+ * normalised over the last axis and scaled. The first also shifts; the second divides by the root
+ * of the mean square without subtracting a mean. The sum is output 3. */
 #include <math.h>
 
 #include "ops/class_norm.h"
@@ -14,7 +14,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Which input is the bias. */
+/* The position of the bias among the inputs. */
 static size_t bias_input(const op_node *n)
 {
     return n->def->user == FULL ? 4 : 3;
@@ -79,7 +79,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
                .beta = c->node->def->user == FULL ? in_f64(c, BETA) : NULL,
                .simplified = c->node->def->user == SIMPLIFIED};
     if (!in_count(c, X)) return PGY_OK;
-    /* The skip may lack the batch, or have 1 there: it is repeated then. */
+    /* The skip may lack the batch axis or have size 1 there; it is broadcast then. */
     if (!l.skip_count || in_count(c, X) % l.skip_count || l.skip_count % l.width)
         return op_error(c->node, err, PGY_E_SHAPE, "the skip has %zu elements, the input %zu",
                         l.skip_count, in_count(c, X));

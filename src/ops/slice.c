@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slice: NumPy's start:end:step per axis. Version 1 takes attributes, since 10 they are inputs.
- * With constant dims the bounds are clamped exactly; symbolic ones are resolved where their order
- * is certain. */
+ * Bounds of constant dims are clamped exactly; symbolic ones are resolved where their order is
+ * certain. */
 #include "ops/class_check.h"
 #include "ops/move.h"
 #include "ops/rule.h"
@@ -75,7 +75,7 @@ static dim length(dim_table *t, dim size, dim start, dim end, int64_t step)
     if (dim_is_const(start) && start.value < 0 && start.value > -INT32_MAX && dim_is_const(end) &&
         end.value >= INT32_MAX) /* the last k */
         return dim_div_ceil(t, limit(t, dim_neg(t, start), size), dim_const(step));
-    const bool from_end = !rule_is_natural(t, end); /* then it is at most size already */
+    const bool from_end = !rule_is_natural(t, end); /* such a bound is at most size already */
     if (!from_front(t, &start, size) || !from_front(t, &end, size))
         return dim_unknown_upto(t, "a slice with bounds of unknown sign", size);
     const dim distance = dim_sub(t, from_end ? end : limit(t, end, size), start);
@@ -84,7 +84,7 @@ static dim length(dim_table *t, dim size, dim start, dim end, int64_t step)
     return dim_div_ceil(t, positive, dim_const(step));
 }
 
-/* What an axis is sliced by; the lists live as long as the inference. */
+/* The bounds and steps of all sliced axes; the lists live as long as the inference. */
 typedef struct bounds {
     const dim *starts, *ends, *steps;
     size_t count, axes[PGY_MAX_RANK];
@@ -128,7 +128,7 @@ static pgy_status read_bounds(op_infer *c, bounds *b, int32_t rank, pgy_error *e
     const rule_source a = rule_list(c, attrs ? "axes" : NULL, 3, &axes, &axis_count);
     pgy_status st = PGY_OK;
     b->known = s == RULE_KNOWN && e == RULE_KNOWN;
-    if (s != RULE_KNOWN) { /* the other lists tell how many there are */
+    if (s != RULE_KNOWN) { /* the other lists give the number of axes */
         b->count = e == RULE_KNOWN ? ends : axis_count;
         b->starts = NULL;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft SparseAttention: the causal attention of a decoder where blocks of keys are open
- * to blocks of queries by rows of a sparse matrix; heads take its layouts in turn. */
+/* com.microsoft SparseAttention: causal attention of a decoder. The rows of a sparse matrix list
+ * the blocks of keys that each block of queries sees; heads use its layouts in turn. */
 #include <inttypes.h>
 
 #include "ops/class_group_attention.h"

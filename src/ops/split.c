@@ -42,7 +42,7 @@ static pgy_status check_lengths(op_infer *c, const dim *lengths, size_t count, d
     return PGY_OK;
 }
 
-/* Equal lengths of `size`; since version 18 the last piece takes what is left. */
+/* Divides `size` into equal lengths; since version 18 the last piece may be shorter. */
 static pgy_status equal_lengths(op_infer *c, dim *lengths, dim size, pgy_error *err)
 {
     const op_node *n = c->node;

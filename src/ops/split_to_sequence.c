@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SplitToSequence: pieces along an axis as a sequence: of one length each (without `split`, the
- * axis then being dropped if keepdims = 0), of a given length (the last may be shorter), or of
- * given lengths. */
+/* SplitToSequence: pieces along an axis as a sequence. Pieces have length 1 (without `split`;
+ * keepdims = 0 then drops the axis), one given length (the last may be shorter), or given
+ * lengths. */
 #include <string.h>
 
 #include "ops/class_sequence.h"
@@ -18,7 +18,7 @@ static bool drops_axis(const op_node *n, bool has_split)
     return !has_split && op_attr_int(n, "keepdims", 1) == 0;
 }
 
-/* Length of every piece, where all are the same. */
+/* Length of every piece, if all are equal. */
 static dim piece_length(op_infer *c, dim size)
 {
     const int64_t *split;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Squeeze: dimensions of size 1 go away, those of the axes (an input since version 13) or all. */
+/* Squeeze: removes dimensions of size 1: those of the axes (an input since version 13), or all. */
 #include "ops/rule.h"
 
 static const op_attr_def ATTRS[] = {
@@ -7,7 +7,7 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Without axes every dimension must be known to be 1 or not. */
+/* Finds the dimensions of size 1. False: one may or may not be 1, so the rank is unknown. */
 static bool find_ones(const op_value *x, bool *gone)
 {
     for (int32_t i = 0; i < x->rank; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STFT: transforms of frames of a signal [batch, length, 1 or 2], each multiplied by a window.
- * Exporters write real signals as [batch, length], which runtimes accept; so does this one. */
+/* STFT: transforms of frames of a signal [batch, length, 1 or 2], each multiplied by a window. Real
+ * signals may also be [batch, length]: exporters write them so, and runtimes accept that. */
 #include <string.h>
 
 #include "base/alloc.h"

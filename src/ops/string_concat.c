@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StringConcat: the texts of two inputs, which broadcast, one behind the other. */
+/* StringConcat: concatenates the texts of two inputs, which broadcast. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* StringNormalizer: drops stop words and changes the case of the others. Upper and lower case are
- * Unicode's simple mapping of single characters; `locale` is not looked at. */
+ * Unicode's simple mapping of single characters; `locale` is ignored. */
 #include <locale.h>
 #include <wctype.h>
 
@@ -36,7 +36,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* The text in another case; bytes that are no UTF-8 stay. */
+/* Changes the case of a text; invalid UTF-8 bytes stay. */
 static void append_cased(str *out, pgy_string s, enum change change, locale_t unicode)
 {
     const char *p = s.data, *end = s.size ? s.data + s.size : s.data;
@@ -63,7 +63,7 @@ typedef struct normalizer {
     str room, key;
 } normalizer;
 
-/* The text in the case that decides, in z->room, as a key of the stop words. */
+/* Writes the text, in lower case unless case counts, to z->room as a key of the stop words. */
 static const char *stopword_key(normalizer *z, pgy_string s)
 {
     str_clear(&z->room);
@@ -99,7 +99,7 @@ static pgy_status prepare(normalizer *z, const op_eval *c, pgy_error *err)
     return add_stopwords(z, n, err);
 }
 
-/* Positions of the texts that stay. */
+/* Gives the positions of the kept texts. */
 static pgy_status choose(size_t *kept, size_t *count, normalizer *z, const op_eval *c,
                          pgy_error *err)
 {

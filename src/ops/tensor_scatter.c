@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorScatter: a cache with new entries written along an axis, for each item of the batch from
- * its own index on; in circular mode the index wraps around. */
+/* TensorScatter: writes new entries into a cache along an axis, from an own index on for each batch
+ * entry; in circular mode the index wraps around. */
 #include <string.h>
 
 #include "ops/class_check.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TfIdfVectorizer: how often each n-gram of a pool occurs in a row, with up to `max_skip_count`
- * elements left out between its members, at the coordinate of the n-gram. The weight of an n-gram
- * is that of its place in the pool, as the text of the specification says and ONNX Runtime does;
- * ONNX's reference evaluator takes that of its coordinate. */
+ * elements left out between its members, at the coordinate of the n-gram. An n-gram's weight is the
+ * one at its position in the pool, as specified and as in ONNX Runtime; ONNX's reference evaluator
+ * takes the one at its coordinate. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ typedef struct vectorizer {
     const float *weights;
     strmap pool; /* key of an n-gram -> entry of `indexes` */
     str key;
-    bool once; /* counts above one are one */
+    bool once; /* counts are limited to 1 */
     pgy_dtype held;
     const void *elements;
 } vectorizer;
@@ -78,7 +78,7 @@ static pgy_status pool_error(const vectorizer *v, pgy_error *err)
                     "pool, ngram_counts and ngram_indexes do not go together");
 }
 
-/* The n-grams of each length stand behind one another; `next` is the first one's entry. */
+/* The n-grams of one length are consecutive; `next` is the entry of the first one. */
 static pgy_status add_grams(vectorizer *v, const op_attr *pool, size_t from, size_t to, size_t n,
                             size_t *next, pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft TorchEmbedding: rows of a table; what concerns training has no effect. */
+/* com.microsoft TorchEmbedding: rows of a table; the inputs for training have no effect. */
 #include "ops/class_alias.h"
 
 static const alias_spec SPEC = {"", "Gather", 13, 2};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transpose: dimensions in another order, by default reversed. */
+/* Transpose: permutes dimensions; the default reverses them. */
 #include "ops/move.h"
 #include "ops/rule.h"
 

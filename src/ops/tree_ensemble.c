@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TreeEnsemble: every row of features walks down each tree; the weights of the leaves it reaches
- * are joined per target and transformed. Structure is checked once: a walk that takes more steps
- * than there are nodes is in a circle. */
+/* TreeEnsemble: evaluates each tree for every row of features; the weights of the reached leaves
+ * are combined per target and transformed. A path with more steps than nodes is a cycle and
+ * fails. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -142,7 +142,7 @@ static pgy_status check_nodes(const forest *f, pgy_error *err)
     return PGY_OK;
 }
 
-/* Sets of members stand in the order of their nodes. */
+/* The members of all nodes are one list, in the order of the nodes. */
 static pgy_status place_members(forest *f, const op_eval *c, pgy_error *err)
 {
     size_t at = 0;
@@ -229,7 +229,7 @@ static double joined(int64_t how, double a, double b, size_t trees)
     }
 }
 
-/* Inverse of the normal distribution's function, by Newton's steps from a rough start. */
+/* Inverse of the normal distribution function, by Newton's method from a rough start. */
 static double probit(double p)
 {
     if (!(p > 0 && p < 1)) return p == 0 ? -INFINITY : p == 1 ? INFINITY : (double)NAN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trilu: the upper or lower triangle of the last two axes, moved by k diagonals; the rest becomes
+/* Trilu: the upper or lower triangle of the last two axes, shifted by k diagonals; the rest is
  * zero. */
 #include <string.h>
 

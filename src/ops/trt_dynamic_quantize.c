@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ModelOpt's quantisation of blocks of an axis for TensorRT (domain "trt"), where each block's
- * scale comes from its own largest magnitude m. MXFP8: 8-bit floats and a power of two not below m
- * / 448 as its biased exponent. FP4: 4-bit floats and an 8-bit float scale, m / 6 over a scale for
- * all. TRT_FP4QDQ rounds weights that way and gives floats back. */
+/* ModelOpt's blocked quantisation for TensorRT (domain "trt"): each block's largest magnitude m
+ * gives its scale. MXFP8: 8-bit floats; the scale is the least power of two not below m / 448,
+ * stored as its biased exponent. FP4: 4-bit floats; the scale is an 8-bit float, m / 6 divided by a
+ * scale for the whole tensor. TRT_FP4QDQ quantises weights like FP4 and dequantises them again. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -76,7 +76,7 @@ typedef struct blocks {
     const op_eval *c;
     axis_view view;
     size_t block, count; /* blocks along the axis */
-    double scale;        /* for all, of FP4 */
+    double scale;        /* FP4: for the whole tensor */
     pgy_dtype type;      /* of MXFP8 */
 } blocks;
 
@@ -135,7 +135,7 @@ static void quantise(size_t begin, size_t end, void *user)
         }
 }
 
-/* Scales are exponents in bytes, or floats of a type that holds exponents only. */
+/* Scales are exponents in bytes, or floats of a type that holds only exponents. */
 static void dequantise(size_t begin, size_t end, void *user)
 {
     const blocks *b = user;

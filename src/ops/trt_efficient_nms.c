@@ -2,7 +2,8 @@
 /* TensorRT's EfficientNMS_TRT and EfficientNMS_ONNX_TRT, as exporters of detectors write them: per
  * image, the best scores over the threshold in falling order, without those whose box overlaps a
  * better one of their class. Results fill tensors of a fixed size: counts, boxes, scores and
- * classes, or rows of image, class and box, the last one repeated. Ties fall to the earlier box. */
+ * classes, or rows of image, class and box, which repeat the last row. Among equal scores the
+ * earlier box wins. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -158,7 +159,7 @@ static int by_score(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Keeps the best, in order, at the front. */
+/* Collects the candidates that reach the threshold, best first. */
 static size_t collect(const suppression *s, size_t image, candidate *list)
 {
     size_t count = 0;
@@ -174,7 +175,7 @@ static size_t collect(const suppression *s, size_t image, candidate *list)
     return count;
 }
 
-/* The boxes that stay, at the front. */
+/* Moves the kept boxes to the front. */
 static size_t suppress(const suppression *s, candidate *list, size_t count, size_t *per_class)
 {
     const size_t most = s->rows ? s->most * s->classes : s->most;

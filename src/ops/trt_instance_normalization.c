@@ -12,7 +12,7 @@ static const op_attr_def ATTRS[] = {
 };
 static const alias_spec SPEC = {"", "InstanceNormalization", 22, 0};
 
-/* With `relu`, what is negative is multiplied by alpha, which is 0 unless given. */
+/* With `relu`, negative results are multiplied by alpha, which defaults to 0. */
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
     const double alpha = op_attr_float(c->node, "alpha", 0);

@@ -37,13 +37,13 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     lists[0] = dims[axis] = dim_unknown_upto(c->dims, WHY, most);
     lists[1] = most;
     op_set_output(c, 0, x->dtype, flat ? 1 : x->rank, dims);
-    /* Where each first is, which of them each element is, and how often each is there. */
+    /* First positions of the values, index of each element's value, and counts. */
     for (size_t i = 1; i < c->node->output_count; i++)
         op_set_output(c, i, PGY_I64, 1, &lists[i == 2]);
     return PGY_OK;
 }
 
-/* The input as [outer, size, inner]: slice i is what has i in the middle. */
+/* The input as [outer, size, inner]; slice i has index i in the middle. */
 typedef struct slices {
     pgy_dtype storage;
     const char *data;
@@ -88,7 +88,7 @@ static int compare_slices(const slices *s, size_t a, size_t b)
     return 0;
 }
 
-/* Equal slices stay in order of appearance. */
+/* Breaks ties by position, so equal slices stay in order of appearance. */
 static int compare_positions(const void *a, const void *b, void *user)
 {
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;

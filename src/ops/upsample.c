@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upsample: the forerunner of Resize, with scales as attribute (7) or input (9), gone in
+/* Upsample: the predecessor of Resize, with scales as attribute (7) or input (9), removed in
  * version 10. See class_resize.h. */
 #include "ops/class_resize.h"
 
@@ -10,7 +10,7 @@ static const op_attr_def ATTRS_7[] = {
 };
 static const op_attr_def ATTRS_9[] = {{"mode", OP_ATTR_STRING, false, "nearest"}, {NULL}};
 
-/* Scales as doubles (PGY_MAX_RANK entries). False: not known. */
+/* Reads scales as doubles (PGY_MAX_RANK entries). False: unknown. */
 static bool read_scales(double *to, size_t *count, const op_node *n, const pgy_tensor *input)
 {
     const float *values = op_attr_floats(n, "scales", count);

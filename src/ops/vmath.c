@@ -56,8 +56,7 @@ static const double ERFC_TAIL[ERFC_COUNT] = {
 /* ln 2 in two parts, the first with zeros at its end, so that whole multiples are exact. */
 static const double INVERSE_LN2 = 0x1.71547652b82fep+0;
 static const double LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 0x1.a39ef35793c76p-33;
-static const double TO_INTEGER =
-    0x1.8p52; /* adding it rounds and leaves the integer in the low bits */
+static const double TO_INTEGER = 0x1.8p52; /* adding it leaves a rounded integer in the low bits */
 
 typedef struct functions {
     void (*exp)(double *y, const double *x, size_t n);

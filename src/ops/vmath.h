@@ -11,6 +11,6 @@ void vmath_exp(double *y, const double *x, size_t n);
 void vmath_tanh(double *y, const double *x, size_t n);
 void vmath_erf(double *y, const double *x, size_t n);
 void vmath_sigmoid(double *y, const double *x,
-                   size_t n); /* 1 / (1 + exp(-x)), adds two roundings */
+                   size_t n); /* 1 / (1 + exp(-x)), with two more roundings */
 
 #endif
