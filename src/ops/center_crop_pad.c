@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CenterCropPad: the middle of the input in a tensor of the given sizes, zero around it where these
- * are larger. If a difference is odd, one more element is cut or padded at the end.
- */
+ * are larger. If a difference is odd, one more element is cut or padded at the end. */
 #include <string.h>
 
 #include "ops/class_check.h"

@@ -170,8 +170,7 @@ static void round_to_target(op_eval *c, pgy_tensor *y, pgy_dtype to)
     parallel_for_until_cancelled((j.count + PIECE - 1) / PIECE, round_piece, &j);
 }
 
-/* ---- Strings
- * ------------------------------------------------------------------------------------- */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
 static size_t print_number(char *out, size_t size, const op_tensor *x, size_t i)
 {

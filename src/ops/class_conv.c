@@ -137,8 +137,7 @@ void conv_set_weights(conv_problem *p, const op_eval *c, size_t i)
 }
 
 /* Output columns [lo, hi) for which a tap of the last axis reads inside the input; `from` is the
- * input column of `lo`.
- */
+ * input column of `lo`. */
 typedef struct reach {
     int64_t lo, hi, from;
 } reach;
@@ -214,7 +213,7 @@ static bool is_pointwise(const window *w)
     return true;
 }
 
-/* One group of one image. */
+/* Convolves one group of one image. */
 static pgy_status run_job(size_t index, conv_jobs *jobs)
 {
     const conv_problem *p = jobs->p;

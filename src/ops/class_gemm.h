@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the matrix product: micro-kernels, packing, products of few rows. */
+/* Parts of the matrix product: micro-kernels, packing, and products of few rows. */
 #ifndef OPS_CLASS_GEMM_H
 #define OPS_CLASS_GEMM_H
 
@@ -11,7 +11,8 @@ enum { GEMM_MAX_MR = 8, GEMM_MAX_NR = 16, GEMM_THIN = 4 };
  *
  * run: a holds k groups of mr elements, b k groups of nr elements (64-byte aligned). The sum over k
  * starts at zero and is then stored to, or added to, the row-major tile c. run_half computes the
- * first nr / 2 columns only. dots: c[i][j] = the product of row i of a and line j of b, each k
+ * first nr / 2 columns only.
+ * dots: c[i][j] = the product of row i of a and line j of b, each k
  * contiguous doubles (dots_single: b holds floats), for up to GEMM_THIN rows and any number of
  * lines. */
 typedef struct gemm_kernel {

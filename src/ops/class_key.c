@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys: integers with the sign bit flipped, floats by the usual trick of flipping all bits of
- * negatives. */
+/* Keys: integers have the sign bit flipped, so do floats, but negative floats have all bits
+ * flipped. */
 #include "ops/class_key.h"
 
 #include <math.h>

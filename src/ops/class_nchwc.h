@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images with blocked channels, which ONNX Runtime's optimiser makes for its convolutions (domain
- * com.microsoft.nchwc): a tensor of shape [N, C, spatial...] holds its elements in the order [N, C
- * / B, spatial..., B]. B is 8 or 16, depending on the machine that saved the model, and no node
- * stores it. The graph derives it from the shapes in the model and adds it to each node as
+ * com.microsoft.nchwc): a tensor of shape [N, C, spatial...] holds its elements in the order
+ * [N, C / B, spatial..., B]. B is 8 or 16, depending on the machine that saved the model, and no
+ * node stores it. The graph derives it from the shapes in the model and adds it to each node as
  * attribute `block_size`. */
 #ifndef OPS_CLASS_NCHWC_H
 #define OPS_CLASS_NCHWC_H

@@ -11,8 +11,8 @@ typedef struct mask_shape {
     size_t batch, heads, rows, total; /* heads: 1 unless the added scores differ by head */
 } mask_shape;
 
-/* Whether key `col` is masked for query `row`. The mask holds lengths [B], ends and then starts [2
- * B], lengths and starts of sequences [3 B + 2], or flags [B, T], [B, S, T] or, for a maximum
+/* Whether key `col` is masked for query `row`. The mask holds lengths [B], ends and then starts
+ * [2 B], lengths and starts of sequences [3 B + 2], or flags [B, T], [B, S, T] or, for a maximum
  * sequence length M, [B, 1, M, M]. */
 static bool is_closed(const op_eval *c, size_t input, const mask_shape *m, size_t b, size_t row,
                       size_t col)

@@ -74,7 +74,7 @@ static pgy_status check_scalar(const op_eval *c, size_t i, bool integer, pgy_err
                     integer ? "integer" : "float");
 }
 
-/* Scale and zero point at inputs i and i + 1. */
+/* Reads scale and zero point from inputs i and i + 1. */
 static pgy_status read_scale(const op_eval *c, size_t i, double *scale, int64_t *zero,
                              pgy_error *err)
 {

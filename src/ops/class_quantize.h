@@ -11,8 +11,7 @@ typedef struct quantize_grid {
     bool per_tensor, blocked;
 } quantize_grid;
 /* Fills `g` from the shapes of x (input 0), scale (1) and zero point (2). PGY_E_SHAPE if they do
- * not fit.
- */
+ * not fit. */
 pgy_status quantize_grid_init(quantize_grid *g, const op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 size_t quantize_scale_index(const quantize_grid *g, size_t i);
 /* The type an attribute names by its ONNX code; NONE if absent or 0. */

@@ -25,8 +25,8 @@ pgy_status reduce_infer(op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 pgy_status reduce_eval(op_eval *c, pgy_error *err) PGY_MUST_CHECK; /* def->user says which */
 double reduce_flops(const op_infer *c);
 
-/* Rows of an operator's table: REDUCE_ROW_ATTR takes the axes as an attribute, REDUCE_ROW as input
- * 1. */
+/* Rows of an operator's table: REDUCE_ROW_ATTR takes the axes as an attribute, REDUCE_ROW as
+ * input 1. */
 #define REDUCE_ROW_ATTR(name, kind, version, words)                                               \
     {                                                                                             \
         name, "", version, 0, 1, 1, 1, 1, 0, reduce_attrs_axes, words, reduce_infer, reduce_eval, \

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the program of a regular expression in all its states at once, one character at a time.
- */
+/* Runs the program of a regular expression in all its states at once, one character at a time. */
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "ops/class_regex_program.h"

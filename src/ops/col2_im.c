@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Col2Im: puts columns of blocks back into an image and sums overlapping elements. Input [N, C *
- * block, L] gives [N, C, image...], where L is the number of block positions. */
+/* Col2Im: puts columns of blocks back into an image and sums overlapping elements. Input
+ * [N, C * block, L] gives [N, C, image...], where L is the number of block positions. */
 #include <inttypes.h>
 
 #include "ops/class_check.h"

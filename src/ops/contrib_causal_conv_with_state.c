@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft CausalConvWithState, as far as it equals the standard operator: one axis after the
- * channels, no dilation, one state. */
+/* com.microsoft CausalConvWithState, the subset that equals the standard operator: one axis
+ * after the channels, no dilation, one state. */
 #include "ops/class_alias.h"
 
 static const op_attr_def ATTRS[] = {

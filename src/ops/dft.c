@@ -124,8 +124,7 @@ typedef struct dft {
 } dft;
 
 /* Reads line i of the input as pairs. The missing half of a one-sided spectrum is its mirrored
- * conjugate.
- */
+ * conjugate. */
 static void read_line(dft *d, size_t i)
 {
     const size_t n = d->plan.length, used = d->in_size < n ? d->in_size : n;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs one node on values: the shape rule gets the concrete inputs, outputs are allocated from its
- * result, the operator fills them, and they are brought into the range of their declared types.
- */
+ * result, the operator fills them, and they are brought into the range of their declared types. */
 #include <math.h>
 #include <string.h>
 

@@ -2,8 +2,7 @@
 /* FlexAttention: softmax(score_mod(scale Q K')) V per batch entry and head, where the node's graphs
  * may change the scores before the softmax and the probabilities after it. Both graphs get all
  * heads at once, so one tensor holds all scores. Rows whose scores are all -inf give NaN, as
- * Softmax does.
- */
+ * Softmax does. */
 #include <inttypes.h>
 #include <math.h>
 

@@ -76,8 +76,7 @@ typedef struct table {
     size_t rank, along, block, per, bits;
     size_t shape[PGY_MAX_RANK];         /* unpacked */
     size_t scale_strides[PGY_MAX_RANK]; /* 0 on broadcast axes */
-    size_t zero_width,
-        zero_row; /* length of the scales' last axis; bytes of this axis in the zero points */
+    size_t zero_width, zero_row;        /* last axis of the scales; its bytes in zero points */
 } table;
 
 static double value_at(const table *t, size_t i)

@@ -242,8 +242,7 @@ static const dim_function ARITHMETIC[OP_ARITH_COUNT] = {
     [OP_ARITH_DIV] = divide,  [OP_ARITH_MIN] = dim_min, [OP_ARITH_MAX] = dim_max};
 
 /* Sets a to function(a, b), broadcasting a list of one element. False: lengths differ or out of
- * memory.
- */
+ * memory. */
 static bool combine(op_infer *c, dim_function function, const dim **a, size_t *na, const dim *b,
                     size_t nb)
 {

@@ -5,8 +5,8 @@
 
 enum { IN, OUT, FORGET, CELL };
 
-/* Computes a gate's input to its activation for all hidden units, in place of the gate's part of H
- * R'. The peephole reads `c`. */
+/* Computes a gate's input to its activation for all hidden units, in place of the gate's part of
+ * H R'. The peephole reads `c`. */
 static double *sums(const rnn_problem *p, const double *xw, double *hr, size_t gate,
                     const double *c)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft MatMulNBits: a float matrix times the transpose of weights [N, K] of 2, 4 or 8
  * bits, in blocks along K, each with a scale and a zero point. Packed values begin at the low bits
- * of a byte; B is [N, blocks, bytes of a block], packed zero points [N, bytes of a row].
- */
+ * of a byte; B is [N, blocks, bytes of a block], packed zero points [N, bytes of a row]. */
 #include <inttypes.h>
 
 #include "base/alloc.h"

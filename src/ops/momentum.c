@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Momentum: a step along the decaying sum of the gradients, or Nesterov's variant, one gradient
- * ahead.
- */
+ * ahead. */
 #include "ops/class_optimizer.h"
 
 enum { KEPT = 1 };

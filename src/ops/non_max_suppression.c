@@ -60,8 +60,7 @@ typedef struct selection {
     op_eval *c;
     size_t batch, boxes, classes, most;
     double iou, score;
-    bool limited,
-        centred; /* limited: a score threshold is given; centred: boxes are centre and size */
+    bool limited, centred; /* has a score threshold; boxes are given by centre and size */
     box *candidates;
     chosen kept;
     int64_t *found; /* triples */

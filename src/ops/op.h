@@ -17,8 +17,7 @@
  * i64, uint64 as u64, bool as bool (one byte, 0 or 1), complex as c128, string as string. The
  * declared type stands beside it. The executor wraps integer results to the declared range and, in
  * model precision, rounds floats to it; an operator rounds by itself only where that is its meaning
- * (Cast, QuantizeLinear). Operators know neither the file format nor the graph.
- */
+ * (Cast, QuantizeLinear). Operators know neither the file format nor the graph. */
 #ifndef OPS_OP_H
 #define OPS_OP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft Attention: projects one input to query, key and value by weights [in, heads * (size
- * + size + v_size)] and a bias; the cache holds keys and values in one tensor [2, batch, heads,
- * length, size]. */
+/* com.microsoft Attention: projects one input to query, key and value by a bias and weights
+ * [in, heads * (size + size + v_size)]; the cache holds keys and values in one tensor
+ * [2, batch, heads, length, size]. */
 #include <string.h>
 
 #include "ops/class_packed_attention.h"

@@ -52,8 +52,7 @@ static pgy_status resolve(op_infer *c, dim *dims, size_t rank, int32_t *open, pg
     return PGY_OK;
 }
 
-/* Products of the dims on both sides after equal dims cancel; zeros cancel only to infer a -1.
- */
+/* Products of the dims on both sides after equal dims cancel; zeros cancel only to infer a -1. */
 static void cancel(op_infer *c, const dim *dims, size_t rank, int32_t open, dim *above, dim *below)
 {
     const op_value *x = &c->inputs[0];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SimplifiedLayerNormalization of ONNX Runtime, which keeps it in the default domain: rows over the
  * axes from `axis` on, divided by the root of their mean square and scaled; output 1 is the inverse
- * of this root.
- */
+ * of this root. */
 #include <math.h>
 
 #include "ops/class_norm.h"

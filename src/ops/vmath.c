@@ -21,9 +21,8 @@ typedef int64_t ints __attribute__((vector_size(LANES * sizeof(double))));
 /* These are macros because an inlined function would need the target attribute of its caller. */
 #define ALL(c) ((vec){c, c, c, c, c, c, c, c})
 #define BITS(v) ((ints)(v))
-#define PICK(mask, a, b)                                                    \
-    ((vec)(((mask)&BITS(a)) | (~(mask)&BITS(b)))) /* per lane: a where true \
-                                                   */
+/* Per lane: a where true. */
+#define PICK(mask, a, b) ((vec)(((mask)&BITS(a)) | (~(mask)&BITS(b))))
 #define ABS(v) ((vec)(BITS(v) & 0x7fffffffffffffff))
 #define WITH_SIGN(v, of) ((vec)(BITS(v) | (BITS(of) & INT64_MIN)))
 
