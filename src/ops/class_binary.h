@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators of two inputs that broadcast to each other, and of any number of such inputs. */
+/* Elementwise operators of two inputs, or of any number, that broadcast to each other. */
 #ifndef OPS_CLASS_BINARY_H
 #define OPS_CLASS_BINARY_H
 

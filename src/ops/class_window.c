@@ -120,8 +120,8 @@ pgy_status window_out(dim *out, const window *w, op_infer *c, size_t i, dim in, 
         return PGY_OK;
     }
     *out = dim_add(t, dim_div_ceil(t, room, stride), one);
-    /* Drops a last window that lies wholly in the end padding. If the kernel is longer than the
-     * padding, no such window exists. */
+    /* Drops a last window that lies wholly in the end padding. If the kernel's extent is at least
+     * end padding plus stride, no such window exists. */
     if (!dim_is_const(extent) || extent.value < w->end[i] + w->stride[i])
         *out = dim_min(t, *out, dim_div_ceil(t, started, stride));
     return PGY_OK;
