@@ -16,7 +16,7 @@ pgy_status loop_infer_graph(op_infer *c, const char *attr, const op_value *input
 pgy_status loop_infer_body(op_infer *c, op_value *inputs, size_t input_count, size_t first_in,
                            op_value *outputs, size_t output_count, size_t first_out, size_t count,
                            bool *known, pgy_error *err) PGY_MUST_CHECK;
-/* Keeps in *to what is true for both values. Returns whether *to became less exact. */
+/* Keeps in *to what is true for both values. Returns whether its type or shape changed. */
 bool loop_merge(op_infer *c, op_value *to, const op_value *from, const char *why);
 /* Type and shape of `v` without its value, which changes between iterations. */
 op_value loop_varying(const op_value *v);
